@@ -1,0 +1,38 @@
+# Everything works on a fresh clone with Python >= 3.11 and the package registries.
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/.ready
+
+.PHONY: demo test check bench docs fetch clean
+
+$(READY): pyproject.toml
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
+	$(BIN)/python -m pip install --quiet --editable '.[all]' --group dev --group docs
+	touch $(READY)
+
+demo: $(READY)  ## set everything up, then show the product
+	@$(BIN)/python benchmarks/demo.py
+
+# Tests that need the real vectors skip with a reason when they cannot be fetched.
+fetch: $(READY)
+	-$(BIN)/veil vectors glove-100d
+
+test: fetch check  ## set everything up, then run every check
+
+check: $(READY)
+	$(BIN)/ruff format --check
+	$(BIN)/ruff check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python -m pytest -q
+
+bench: fetch  ## print the figures of the README, beside the peer installed in its own environment
+	$(BIN)/python benchmarks/speed.py
+
+docs: $(READY)  ## write the generated pages, then build the site into ./site
+	$(BIN)/python docs/generate.py
+	$(BIN)/mkdocs build --strict --quiet
+
+clean:
+	rm -rf .venv site dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,99 @@
+"""The verbs of the toolkit; the doors (the command line) do no work of their own."""
+
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Executor, Future
+from itertools import islice
+from typing import TypedDict, Unpack
+
+from veil.core.rng import stream
+from veil.core.types import Released, Variants
+from veil.data.assets import load_embeddings
+from veil.data.embeddings import Embeddings
+from veil.data.select import Select
+from veil.mechanisms.words import MECHANISMS
+from veil.mechanisms.words._plan import Policy, Unknown
+from veil.mechanisms.words.explain import explain, law, log_ratio
+from veil.mechanisms.words.mechanism import WordMechanism
+from veil.mechanisms.words.protect import protect
+
+__all__ = [
+    "declassify",
+    "explain",
+    "law",
+    "load_embeddings",
+    "log_ratio",
+    "mechanism",
+    "protect",
+    "protect_stream",
+]
+
+
+def mechanism(spec: str) -> WordMechanism:
+    """Build a word mechanism from its spec.
+
+    >>> str(mechanism("cmp(epsilon=10)"))
+    'cmp(epsilon=10.0)'
+    """
+    return MECHANISMS.parse(spec)
+
+
+def declassify(text: str) -> Released:
+    """Say, on purpose, that a text may leave the machine as it is."""
+    return Released(text)
+
+
+class Choices(TypedDict, total=False):
+    """The choices of `protect` that `protect_stream` hands on."""
+
+    unknown: Unknown
+    policies: dict[str, Policy]
+    select: Select | None
+    max_chars: int
+
+
+def protect_stream(
+    texts: Iterable[str],
+    mechanism: WordMechanism,
+    space: Embeddings,
+    size: int = 1,
+    *,
+    batch: int = 4096,
+    executor: Executor | None = None,
+    in_flight: int = 4,
+    seed: int | None = None,
+    **choices: Unpack[Choices],
+) -> Iterator[Variants]:
+    """Protect any number of texts in constant memory: one `Variants` per batch, in order.
+
+    With an `executor` (processes, threads, or a cluster's) batches run there, `in_flight` at a
+    time. Every batch has randomness of its own: fresh, or the batch's stream of the seed, so that
+    a seeded result does not depend on the number of workers.
+    """
+    source = iter(texts)
+    waiting: deque[Future[Variants]] = deque()
+    number = 0
+    while chunk := list(islice(source, batch)):
+        job = (number, chunk, mechanism, space, size, seed, choices)
+        number += 1
+        if executor is None:
+            yield _protect_batch(*job)
+            continue
+        waiting.append(executor.submit(_protect_batch, *job))
+        if len(waiting) >= in_flight:
+            yield waiting.popleft().result()
+    while waiting:
+        yield waiting.popleft().result()
+
+
+def _protect_batch(
+    number: int,
+    texts: Sequence[str],
+    mechanism: WordMechanism,
+    space: Embeddings,
+    size: int,
+    seed: int | None,
+    choices: Choices,
+) -> Variants:
+    rng = None if seed is None else stream(seed, number)
+    return protect(texts, mechanism, space, size, rng=rng, **choices)

@@ -1,0 +1,91 @@
+"""Turn declared parameters into flags: one command per mechanism, made when it is asked for."""
+
+from collections.abc import Callable, Sequence
+from typing import Literal, get_args, get_origin
+
+import click
+from pydantic.fields import FieldInfo
+from pydantic_core import PydanticUndefined
+
+from veil.core.errors import InputError
+from veil.mechanisms.words import MECHANISMS
+from veil.mechanisms.words.mechanism import WordMechanism
+
+Run = Callable[..., None]  # (mechanism, **other parameters)
+
+
+class Family(click.Group):
+    """A command with one sub-command per mechanism; the flags are the mechanism's parameters."""
+
+    def __init__(
+        self, name: str, summary: str, run: Run, extra: Sequence[click.Parameter]
+    ) -> None:
+        super().__init__(name, help=summary, subcommand_metavar="MECHANISM [OPTIONS] ...")
+        self._run, self._extra = run, list(extra)
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of all mechanisms."""
+        del ctx
+        return list(MECHANISMS.names())
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command:
+        """Build the command of one mechanism; an unknown name is an error of the registry."""
+        del ctx
+        if any(character.isspace() for character in cmd_name):  # a text: never quote it
+            raise InputError(
+                f"Name a mechanism before the {self.name} arguments, as in 'veil {self.name} cmp"
+                f" --epsilon 10 ...'. Known: {', '.join(MECHANISMS.names())}."
+            )
+        cls = MECHANISMS.get(cmd_name)
+        fields = cls.model_fields
+
+        def callback(**values: object) -> None:
+            given = {key: values.pop(key) for key in fields}
+            known = {key: value for key, value in given.items() if value is not None}
+            self._run(cls.load(known), **values)
+
+        return click.Command(
+            cmd_name,
+            callback=callback,
+            params=[option(key, field) for key, field in fields.items()] + self._extra,
+            help=describe(cls),
+            short_help=f"{cls.paper}",
+        )
+
+
+def describe(cls: type[WordMechanism]) -> str:
+    """Return the first line of the class, and its paper."""
+    summary = (cls.__doc__ or "").strip().splitlines()[0]
+    return f"{summary}\n\n{cls.paper}."
+
+
+def option(key: str, field: FieldInfo) -> click.Option:
+    """Make the flag of one parameter; values are checked by the parameter's own declaration."""
+    flag = "--" + key.replace("_", "-")
+    required = field.is_required()
+    default = None if field.default is PydanticUndefined else field.default
+    text = field.description or ""
+    note = "required" if required else f"default: {default}"
+    if field.annotation is bool:
+        return click.Option(
+            [f"{flag}/--no-{flag[2:]}", key], default=None, help=f"{text}  [{note}]"
+        )
+    return click.Option(
+        [flag, key], type=str, required=False, metavar=kind_of(field), help=f"{text}  [{note}]"
+    )
+
+
+def kind_of(field: FieldInfo) -> str:
+    """Return what to write as the value of a parameter: its type and range, or its choices."""
+    if get_origin(field.annotation) is Literal:
+        return "|".join(map(str, get_args(field.annotation)))
+    signs = {"gt": ">", "ge": ">=", "lt": "<", "le": "<="}
+    bounds = [
+        f"{sign}{getattr(rule, key):g}"
+        for rule in field.metadata
+        for key, sign in signs.items()
+        if getattr(rule, key, None) is not None
+    ]
+    nouns: dict[object, str] = {int: "INT", float: "FLOAT", bool: "BOOL"}
+    noun = nouns.get(field.annotation, "TEXT")
+    return f"{noun} {' '.join(bounds)}".strip()

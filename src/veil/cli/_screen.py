@@ -1,0 +1,47 @@
+"""What goes to the terminal: notes and progress to stderr, results to stdout."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+from veil.api import load_embeddings
+from veil.data.assets import Report
+from veil.data.embeddings import Embeddings
+
+VECTORS_OPTION = click.Option(
+    ["--vectors"],
+    default="glove-100d",
+    show_default=True,
+    help="word vectors: a name (see 'veil vectors') or a file",
+)
+
+
+def stderr() -> Console:
+    """Return a console for notes."""
+    return Console(stderr=True, highlight=False, soft_wrap=True)
+
+
+@contextmanager
+def progress_bar() -> Iterator[Report]:
+    """Show a bar on stderr; it is told what is going on, how much is done and of how much."""
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
+    console = stderr()
+    off = not console.is_terminal  # a log file gets no bar, and no empty line in its place
+    with Progress(*columns, console=console, transient=True, disable=off) as progress:
+        task = progress.add_task("", total=None, visible=False)
+
+        def report(message: str, done: int, total: int) -> None:
+            progress.update(
+                task, description=message, completed=done, total=total or None, visible=True
+            )
+
+        yield report
+
+
+def open_vectors(name: str) -> Embeddings:
+    """Open vectors; a first fetch or conversion shows its progress."""
+    with progress_bar() as report:
+        return load_embeddings(name, report)

@@ -1,0 +1,267 @@
+"""``veil protect``: release variants of texts or of a file of texts."""
+
+import sys
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import ExitStack, nullcontext
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+from typing import cast, get_args
+
+import click
+from rich.markup import escape
+
+from veil import api
+from veil.cli._family import Family
+from veil.cli._screen import VECTORS_OPTION, open_vectors, progress_bar, stderr
+from veil.core.errors import InputError, ParameterError
+from veil.core.types import Variants
+from veil.data.records import READABLE, Columns, Record, read_records, suffix_of
+from veil.data.releases import Writer, open_writer, stream_writer
+from veil.data.select import Select
+from veil.data.text import MAX_CHARS
+from veil.mechanisms.words._plan import Policy, Unknown
+from veil.mechanisms.words.mechanism import WordMechanism
+
+RELEASED = "obfuscatedText"
+_HEAD = ("id", "text")
+
+
+@dataclass
+class _Tally:
+    """What has been released so far."""
+
+    texts: int = 0
+    words: int = 0
+    kept: int = 0
+    seeded: bool = False
+
+    def add(self, variants: Variants) -> None:
+        self.texts += len(variants)
+        self.words += sum(variants.protected)
+        self.kept += sum(map(len, variants.kept))
+        self.seeded = variants.seeded
+
+
+def _run(
+    mechanism: WordMechanism,
+    texts: tuple[str, ...],
+    size: int,
+    output: Path | None,
+    vectors: str,
+    unknown: Unknown,
+    policy: tuple[str, ...],
+    select: str | None,
+    column: str | None,
+    id_column: str | None,
+    with_originals: bool,
+    as_json: bool,
+    max_chars: int,
+    workers: int,
+    seed: int | None,
+) -> None:
+    choices: api.Choices = {
+        "unknown": unknown,
+        "policies": _policies(policy),
+        "select": _selection(select),
+        "max_chars": max_chars,
+    }
+    path = _file_of(texts)
+    space = open_vectors(vectors)
+    columns = [*_HEAD[: 1 + with_originals], "variant", RELEASED, "mechanism", "seed"]
+    tally = _Tally()
+    with ExitStack() as stack:
+        report = stack.enter_context(progress_bar()) if path else (lambda *_: None)
+        total = path.stat().st_size if path and path.is_file() else 0
+        records = _records(
+            texts, path, Columns(column, id_column), lambda done: report("protecting", done, total)
+        )
+        waiting: deque[Record] = deque()
+        writer = _writer(stack, output, columns, as_json=as_json, private=with_originals)
+        pool = stack.enter_context(_executor(workers))
+        for variants in api.protect_stream(
+            _texts(records, waiting),
+            mechanism,
+            space,
+            size,
+            executor=pool,
+            in_flight=2 * workers,
+            seed=seed,
+            **choices,
+        ):
+            tally.add(variants)
+            writer.write(_rows(variants, waiting, seed, with_originals=with_originals))
+    _summary(mechanism, tally, size, output, with_originals=with_originals)
+
+
+def _rows(
+    variants: Variants, waiting: deque[Record], seed: int | None, *, with_originals: bool
+) -> list[list[object]]:
+    rows: list[list[object]] = []
+    for row in variants:
+        record = waiting.popleft()
+        head = [record.id, record.text][: 1 + with_originals]
+        for number, text in enumerate(row, start=1):
+            rows.append([*head, number, text, variants.mechanism, seed])
+    return rows
+
+
+def _file_of(texts: tuple[str, ...]) -> Path | None:
+    """Return the file meant by the arguments, or None if they are texts or standard input."""
+    files = [text for text in texts if _looks_like_file(text)]
+    if not files or texts == ("-",):
+        return None
+    if len(texts) > 1:
+        raise InputError("Give either texts or one file, not both; a file is protected alone.")
+    return Path(files[0])
+
+
+def _looks_like_file(text: str) -> bool:
+    if len(text) > 1000 or "\n" in text or "\0" in text:
+        return False
+    path = Path(text)
+    named = suffix_of(path) in READABLE and " " not in text
+    try:
+        return named or (path.suffix != "" and path.is_file())
+    except OSError:  # a sentence can be too long for a file name
+        return False
+
+
+def _records(
+    texts: tuple[str, ...], path: Path | None, columns: Columns, progress: Callable[[int], None]
+) -> Iterator[Record]:
+    if path is None and texts != ("-",):
+        return (Record(str(i), text) for i, text in enumerate(texts, start=1))
+    return read_records(path, columns, progress)
+
+
+def _texts(records: Iterator[Record], waiting: deque[Record]) -> Iterator[str]:
+    """Hand out the texts, and remember their records until the variants come back."""
+    for record in records:
+        waiting.append(record)
+        yield record.text
+
+
+def _writer(
+    stack: ExitStack, output: Path | None, columns: list[str], *, as_json: bool, private: bool
+) -> Writer:
+    if output is not None:
+        return stack.enter_context(open_writer(output, columns, RELEASED, private=private))
+    suffix = ".jsonl" if as_json else ".tsv" if private else ".txt"
+    return stream_writer(sys.stdout, suffix, columns, RELEASED)
+
+
+def _executor(workers: int) -> ProcessPoolExecutor | nullcontext[None]:
+    if workers == 1:
+        return nullcontext(None)
+    return ProcessPoolExecutor(workers, mp_context=get_context("spawn"))
+
+
+def _policies(given: tuple[str, ...]) -> dict[str, Policy]:
+    policies: dict[str, Policy] = {}
+    for each in given:
+        kind, equals, policy = each.partition("=")
+        if not equals:
+            raise ParameterError("A --policy must look like kind=what, for example number=mask.")
+        policies[kind] = cast(Policy, policy)  # checked by protect
+    return policies
+
+
+def _selection(select: str | None) -> Select | None:
+    if select is None or not select.startswith("@"):
+        return select
+    return [record.text for record in read_records(Path(select[1:]), Columns())]
+
+
+def _summary(
+    mechanism: WordMechanism,
+    tally: _Tally,
+    size: int,
+    output: Path | None,
+    *,
+    with_originals: bool,
+) -> None:
+    notes = stderr()
+    where = f" in {escape(str(output))}" if output else ""
+    cost = mechanism.guarantee.compose(tally.words * size, "release")
+    notes.print(
+        f"[dim]{tally.texts:,} texts, {tally.words:,} protected words x {size} variants{where}."
+        f" Cost: {cost}.[/dim]"
+    )
+    if cost.kind == "none":
+        notes.print(f"[yellow]{mechanism.name}: {cost.caveat}[/yellow]")
+    if tally.kept:
+        notes.print(f"[yellow]{tally.kept:,} words passed unchanged by policy.[/yellow]")
+    if tally.seeded:
+        notes.print("[yellow]Seeded: who knows the seed can undo this. NOT PRIVATE.[/yellow]")
+    if with_originals:
+        notes.print("[yellow]The output holds the original texts: do not pass it on.[/yellow]")
+
+
+protect = Family(
+    "protect",
+    "Release variants of TEXTS: texts, one file (CSV, TSV, JSONL, Parquet, plain text, also"
+    " .gz), or - for standard input. Only variants are printed or written; notes go to stderr.",
+    _run,
+    [
+        click.Argument(["texts"], nargs=-1, required=True),
+        click.Option(
+            ["--size"],
+            type=click.IntRange(1, 100_000),
+            default=1,
+            show_default=True,
+            help="variants per text; each adds to the cost",
+        ),
+        click.Option(
+            ["-o", "--output"],
+            type=click.Path(path_type=Path),
+            help="file to write (.csv .tsv .jsonl .parquet .txt), whole or not at all",
+        ),
+        VECTORS_OPTION,
+        click.Option(
+            ["--unknown"],
+            type=click.Choice(get_args(Unknown)),
+            default="random",
+            show_default=True,
+            help="what happens to words that the vectors do not know",
+        ),
+        click.Option(
+            ["--policy"],
+            multiple=True,
+            metavar="KIND=WHAT",
+            help="for number, email, url, identifier or symbol: replace, drop, mask or keep",
+        ),
+        click.Option(
+            ["--select"],
+            help="words to protect: all, content, 'pos:NN JJ', or @FILE with terms"
+            "  [default: the mechanism's own choice]",
+        ),
+        click.Option(["--column"], help="column of the texts  [default: text or query]"),
+        click.Option(["--id-column"], help="column of the names  [default: id, else row numbers]"),
+        click.Option(
+            ["--with-originals"],
+            is_flag=True,
+            help="add the originals as column 'text', for experiments; the file is owner-only",
+        ),
+        click.Option(["--json", "as_json"], is_flag=True, help="print JSON lines"),
+        click.Option(
+            ["--max-chars"],
+            type=click.IntRange(1),
+            default=MAX_CHARS,
+            show_default=True,
+            help="longest text accepted",
+        ),
+        click.Option(
+            ["--workers"],
+            type=click.IntRange(1, 256),
+            default=1,
+            show_default=True,
+            help="processes to share the work",
+        ),
+        click.Option(
+            ["--seed"], type=click.IntRange(0, 2**63 - 1), help="repeatable, so NOT private"
+        ),
+    ],
+)

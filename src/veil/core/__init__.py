@@ -1,0 +1,1 @@
+"""Contracts and vocabulary shared by every part of the toolkit."""

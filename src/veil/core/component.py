@@ -1,0 +1,72 @@
+"""Declare a parameter once; get checks, messages, spec strings and JSON Schema from it.
+
+A component is a frozen pydantic model. Its fields are its parameters: their type, range, default
+and description are read by the constructor, the command line, the documentation and the tests.
+"""
+
+from typing import Any, ClassVar, Self
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic_core import ErrorDetails
+
+from veil.core.errors import ParameterError
+
+_WANTED = {
+    "greater_than": "must be {kind} > {gt:g}",
+    "greater_than_equal": "must be {kind} >= {ge:g}",
+    "less_than": "must be {kind} < {lt:g}",
+    "less_than_equal": "must be {kind} <= {le:g}",
+    "float_parsing": "must be a number",
+    "float_type": "must be a number",
+    "finite_number": "must be a finite number",
+    "int_parsing": "must be a whole number",
+    "int_type": "must be a whole number",
+    "int_from_float": "must be a whole number",
+    "bool_parsing": "must be true or false",
+    "bool_type": "must be true or false",
+    "literal_error": "must be {expected}",
+}
+
+
+class Component(BaseModel):
+    """Base of everything that has a name and parameters."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    name: ClassVar[str]
+
+    def __init__(self, **parameters: Any) -> None:  # noqa: ANN401 - checked by pydantic
+        try:
+            super().__init__(**parameters)
+        except ValidationError as error:
+            raise ParameterError(_sentence(type(self), error.errors())) from None
+
+    @classmethod
+    def load(cls, parameters: dict[str, object]) -> Self:
+        """Build from parameters whose types are not known, as read from a file or a flag."""
+        return cls(**parameters)
+
+    def __str__(self) -> str:
+        shown = ", ".join(f"{key}={value!r}" for key, value in self)
+        return f"{self.name}({shown})"
+
+
+def _sentence(cls: type[Component], details: list[ErrorDetails]) -> str:
+    """Render the most telling pydantic error in one sentence: a misspelt name comes first."""
+    detail = min(details, key=lambda each: each["type"] != "extra_forbidden")
+    field = ".".join(str(part) for part in detail["loc"])
+    known = ", ".join(cls.model_fields)
+    if detail["type"] == "missing":
+        return f"The '{field}' parameter of {cls.name} is required; its parameters are: {known}."
+    if detail["type"] == "extra_forbidden":
+        return f"{cls.name} has no parameter '{field}'; its parameters are: {known}."
+    info = cls.model_fields.get(field)
+    kind = "a whole number" if info is not None and info.annotation is int else "a number"
+    wanted = _WANTED.get(detail["type"])
+    if wanted is None:
+        wanted = detail["msg"][:1].lower() + detail["msg"][1:]
+    else:
+        wanted = wanted.format(kind=kind, **detail.get("ctx", {}))
+    given = repr(detail["input"])
+    given = given if len(given) <= 60 else given[:57] + "..."
+    return f"The '{field}' parameter of {cls.name} {wanted}. Got {given} instead."

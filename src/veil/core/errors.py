@@ -1,0 +1,42 @@
+"""Every error a user can cause; each message is one sentence that says what to do.
+
+::
+
+    VeilError
+    ├── ParameterError      a parameter out of its range, or of the wrong type
+    ├── UnknownNameError    no component of that name
+    ├── InputError          a text, a table or a vectors file that cannot be used
+    ├── LawError            an exact law was asked of a mechanism that has none
+    ├── AssetError          something to be fetched could not be had
+    └── MissingExtraError   an optional dependency is not installed
+
+No message ever quotes a text that was to be protected: messages end up in logs.
+"""
+
+
+class VeilError(Exception):
+    """The family of all errors raised on purpose."""
+
+
+class ParameterError(VeilError, ValueError):
+    """A parameter is out of its range or of the wrong type."""
+
+
+class UnknownNameError(VeilError, LookupError):
+    """There is no component of that name."""
+
+
+class InputError(VeilError, ValueError):
+    """A text, a table or a file of vectors cannot be used."""
+
+
+class LawError(VeilError):
+    """The mechanism has no law in closed form."""
+
+
+class AssetError(VeilError):
+    """Something that must be fetched once could not be had."""
+
+
+class MissingExtraError(VeilError, ImportError):
+    """An optional dependency is not installed."""

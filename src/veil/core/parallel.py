@@ -1,0 +1,52 @@
+"""Threads for array work: NumPy lets go of the interpreter lock, so that threads are enough."""
+
+import os
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import cache
+from itertools import pairwise
+
+import numpy as np
+from threadpoolctl import ThreadpoolController
+
+
+def cores() -> int:
+    """Return the number of processors this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def in_threads(work: Callable[[slice], None], rows: int) -> None:
+    """Run `work` on consecutive slices of `rows`, one thread per processor.
+
+    The slices are disjoint and nothing is shared: the result does not depend on their number.
+    """
+    cuts = np.linspace(0, rows, max(1, min(cores(), rows)) + 1).astype(int).tolist()
+    slices = [slice(a, b) for a, b in pairwise(cuts)]
+    if len(slices) == 1:
+        work(slices[0])
+        return
+    with ThreadPoolExecutor(len(slices)) as pool:
+        list(pool.map(work, slices))
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Let matrix products use one thread each while threads of our own run them.
+
+    OpenBLAS takes the setting from the main thread only; from any other the products keep their
+    own threads, which costs time but changes no result.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    with _controller().limit(limits=1, user_api="blas"):
+        yield
+
+
+@cache
+def _controller() -> ThreadpoolController:
+    return ThreadpoolController()

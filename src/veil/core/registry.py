@@ -1,0 +1,106 @@
+"""Find a component by name: a table of built-ins plus entry points, loaded on first use."""
+
+import ast
+import difflib
+import importlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib.metadata import entry_points
+from typing import Generic, TypeVar, cast
+
+from veil.core.component import Component
+from veil.core.errors import ParameterError, UnknownNameError
+
+C = TypeVar("C", bound=Component)
+_MAX_SPEC = 2_000  # characters; a spec is a line, not a document
+
+
+@dataclass(frozen=True)
+class Registry(Generic[C]):
+    """Components of one family, by name.
+
+    `group` is the entry-point group in which other packages announce theirs; a plugin cannot
+    replace a built-in, and two plugins of one name are an error that names both.
+    """
+
+    noun: str
+    group: str
+    builtin: Mapping[str, str]
+    _loaded: dict[str, type[C]] = field(default_factory=dict, repr=False)
+
+    def names(self) -> tuple[str, ...]:
+        """Return all known names, sorted."""
+        return tuple(sorted(set(self.builtin) | set(self._plugins())))
+
+    def get(self, name: str) -> type[C]:
+        """Return the class of that name."""
+        if name not in self._loaded:
+            target = self.builtin.get(name) or self._plugins().get(name)
+            if target is None:
+                raise UnknownNameError(self._unknown(name))
+            module, _, attribute = target.partition(":")
+            self._loaded[name] = getattr(importlib.import_module(module), attribute)
+        return self._loaded[name]
+
+    def parse(self, spec: str) -> C:
+        """Build a component from ``name`` or ``name(key=value, ...)``.
+
+        Values are numbers, true/false, or words with or without quotes.
+        """
+        name, parameters = _read_spec(spec)
+        return self.get(name).load(parameters)
+
+    def _plugins(self) -> dict[str, str]:
+        found: dict[str, str] = {}
+        for point in entry_points(group=self.group):
+            if point.name in self.builtin:
+                raise UnknownNameError(
+                    f"The plugin {point.value} may not replace the built-in '{point.name}'"
+                    f" of {self.group}; rename its entry point."
+                )
+            if found.get(point.name, point.value) != point.value:
+                raise UnknownNameError(
+                    f"Two plugins are called '{point.name}' in {self.group}:"
+                    f" {found[point.name]} and {point.value}; uninstall one."
+                )
+            found[point.name] = point.value
+        return found
+
+    def _unknown(self, name: str) -> str:
+        near = difflib.get_close_matches(name, self.names(), n=1)
+        hint = f" Did you mean '{near[0]}'?" if near else ""
+        shown = name if len(name) <= 40 else name[:37] + "..."
+        return f"No {self.noun} called '{shown}'.{hint} Known: {', '.join(self.names())}."
+
+
+def _read_spec(spec: str) -> tuple[str, dict[str, object]]:
+    """Split a spec into name and parameters without evaluating anything."""
+    problem = ParameterError(
+        "A spec must look like name(key=value, ...), for example cmp(epsilon=10)."
+    )
+    if not isinstance(spec, str) or len(spec) > _MAX_SPEC:
+        raise problem
+    try:
+        node = ast.parse(spec.strip(), mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        raise problem from None
+    if isinstance(node, ast.Name):
+        return node.id, {}
+    if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name)) or node.args:
+        raise problem
+    parameters: dict[str, object] = {}
+    for keyword in node.keywords:
+        if keyword.arg is None or keyword.arg in parameters:
+            raise problem
+        parameters[keyword.arg] = _value(keyword.value, problem)
+    return node.func.id, parameters
+
+
+def _value(node: ast.expr, problem: ParameterError) -> object:
+    """Read one value of a spec: a literal, or a bare word."""
+    if isinstance(node, ast.Name):
+        return {"true": True, "false": False}.get(node.id, node.id)
+    try:
+        return cast(object, ast.literal_eval(node))
+    except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
+        raise problem from None

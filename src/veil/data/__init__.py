@@ -1,0 +1,1 @@
+"""Material: word vectors, texts, tables, and how to fetch them."""

@@ -1,0 +1,71 @@
+"""Files and folders that appear whole or not at all."""
+
+import hashlib
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from veil.core.errors import InputError
+
+
+@contextmanager
+def whole_file(target: Path, *, private: bool = False) -> Iterator[Path]:
+    """Give a path to write to; it becomes `target` on success and is removed on failure.
+
+    `private` gives the file owner-only permissions; otherwise the usual ones of the user.
+    """
+    _require_folder(target)
+    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
+    os.close(handle)  # mkstemp makes it 0600
+    part = Path(name)
+    try:
+        yield part
+        if not private:
+            part.chmod(0o666 & ~_umask())
+        with part.open("rb") as written:
+            os.fsync(written.fileno())
+        part.replace(target)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+@contextmanager
+def whole_folder(target: Path) -> Iterator[Path]:
+    """Give a folder to fill; it becomes `target` on success and is removed on failure.
+
+    When another process was faster, its folder stays and ours is thrown away.
+    """
+    target.parent.mkdir(parents=True, exist_ok=True)
+    part = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent))
+    try:
+        yield part
+        part.chmod(0o777 & ~_umask())
+        try:
+            part.rename(target)
+        except OSError:
+            if not target.is_dir():
+                raise
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+
+
+def digest(path: Path, algorithm: str) -> str:
+    """Return the hexadecimal digest of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, algorithm).hexdigest()
+
+
+def _umask() -> int:
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask
+
+
+def _require_folder(target: Path) -> None:
+    if target.is_dir():
+        raise InputError(f"{target} is a folder; name a file to write to.")
+    if not target.parent.is_dir():
+        raise InputError(f"There is no folder {target.parent}; make it first.")

@@ -1,0 +1,100 @@
+"""Write releases to files, in constant memory, whole or not at all."""
+
+import csv
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Protocol
+
+from veil.core.errors import InputError
+from veil.data.files import whole_file
+from veil.data.parquet import pyarrow, pyarrow_parquet
+
+WRITABLE = (".csv", ".tsv", ".jsonl", ".parquet", ".txt")
+
+
+class Writer(Protocol):
+    """Takes rows of values in the order of the columns."""
+
+    def write(self, rows: Sequence[Sequence[object]]) -> None:
+        """Add rows."""
+        ...
+
+
+class _Separated:
+    def __init__(self, file: IO[str], columns: Sequence[str], separator: str) -> None:
+        self._csv = csv.writer(file, delimiter=separator, lineterminator="\n")
+        # Python 3.11 does not quote a lone carriage return by itself.
+        self._quoted = csv.writer(
+            file, delimiter=separator, lineterminator="\n", quoting=csv.QUOTE_ALL
+        )
+        self._csv.writerow(columns)
+
+    def write(self, rows: Sequence[Sequence[object]]) -> None:
+        for row in rows:
+            returns = any(isinstance(value, str) and "\r" in value for value in row)
+            (self._quoted if returns else self._csv).writerow(row)
+
+
+class _Lines:
+    """JSON objects, or the released texts alone, one per line."""
+
+    def __init__(self, file: IO[str], columns: Sequence[str], released: str | None) -> None:
+        self._file, self._columns = file, columns
+        self._only = None if released is None else columns.index(released)
+
+    def write(self, rows: Sequence[Sequence[object]]) -> None:
+        for row in rows:
+            if self._only is not None:
+                line = " ".join(str(row[self._only]).splitlines())
+            else:
+                line = json.dumps(dict(zip(self._columns, row, strict=True)), ensure_ascii=False)
+            self._file.write(line + "\n")
+
+
+class _Parquet:
+    def __init__(self, path: Path, columns: Sequence[str]) -> None:
+        self._arrow = pyarrow()
+        kinds = {"variant": self._arrow.int32(), "seed": self._arrow.int64()}
+        self._schema = self._arrow.schema(
+            [(name, kinds.get(name, self._arrow.string())) for name in columns]
+        )
+        self._file = pyarrow_parquet().ParquetWriter(path, self._schema, compression="zstd")
+
+    def write(self, rows: Sequence[Sequence[object]]) -> None:
+        if rows:
+            columns = [list(column) for column in zip(*rows, strict=True)]
+            self._file.write_table(self._arrow.table(columns, schema=self._schema))
+
+    def close(self) -> None:
+        self._file.close()
+
+
+@contextmanager
+def open_writer(
+    path: Path, columns: Sequence[str], released: str, *, private: bool
+) -> Iterator[Writer]:
+    """Open a file for rows; it appears whole when all went well, and not at all otherwise."""
+    suffix = path.suffix.lower()
+    if suffix not in WRITABLE:
+        raise InputError(
+            f"{path.name} must end in one of {', '.join(WRITABLE)}, which tells the format."
+        )
+    with whole_file(path, private=private) as part:
+        if suffix == ".parquet":
+            parquet = _Parquet(part, columns)
+            try:
+                yield parquet
+            finally:
+                parquet.close()
+            return
+        with part.open("w", encoding="utf-8", newline="") as file:
+            yield stream_writer(file, suffix, columns, released)
+
+
+def stream_writer(file: IO[str], suffix: str, columns: Sequence[str], released: str) -> Writer:
+    """Return a writer of CSV, TSV, JSONL or plain text to an open stream."""
+    if suffix in (".csv", ".tsv"):
+        return _Separated(file, columns, "," if suffix == ".csv" else "\t")
+    return _Lines(file, columns, released if suffix == ".txt" else None)

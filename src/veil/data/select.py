@@ -1,0 +1,111 @@
+"""Which words of a text are protected: a choice that goes with any mechanism.
+
+====================  =====================================================================
+``"all"``             every word
+``"content"``         every word but the function words of `veil.data.stopwords`
+``"pos:NN NNS JJ"``   words with these Penn Treebank tags (``nltk:`` or ``spacy:`` instead of
+                      ``pos:`` choose another tagger)
+a list of terms       these words, and these phrases
+a function            words of one text -> one truth value each, for example a detector of
+                      personal data
+====================  =====================================================================
+
+The choice is among ordinary known words. Numbers, addresses and words that the vectors do not
+know are never let through by it: they follow a policy of their own (see `protect`).
+"""
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+
+from veil.core.errors import ParameterError, VeilError
+from veil.data.stopwords import STOP_WORDS
+from veil.data.tagging import TAGS, tagger
+from veil.data.text import tokens
+
+Selector = Callable[[Sequence[str]], Sequence[bool]]
+Select = str | Collection[str] | Selector
+_WANTED = (
+    "The 'select' argument must be 'all', 'content', 'pos:' with tags (as 'pos:NN JJ'), a list of"
+    " terms, or a function of a list of words."
+)
+
+
+def selector(select: Select) -> Selector:
+    """Turn a choice into a function of the words of one text."""
+    if callable(select):
+        return _checked(select)
+    if not isinstance(select, str):
+        return _by_terms(select)
+    if select == "all":
+        return lambda words: [True] * len(words)
+    if select == "content":
+        return lambda words: [word.lower() not in STOP_WORDS for word in words]
+    kind, colon, tags = select.partition(":")
+    if colon and tags.split() and kind in ("pos", "nltk", "spacy"):
+        return _by_tags("pattern" if kind == "pos" else kind, frozenset(tags.split()))
+    raise ParameterError(_WANTED)
+
+
+def _checked(function: Selector) -> Selector:
+    def choose(words: Sequence[str]) -> Sequence[bool]:
+        chosen = [bool(answer) for answer in function(words)]
+        if len(chosen) != len(words):
+            raise ParameterError(
+                f"The 'select' function must give one answer per word: {len(words)} words,"
+                f" {len(chosen)} answers."
+            )
+        return chosen
+
+    return choose
+
+
+def _by_tags(name: str, wanted: frozenset[str]) -> Selector:
+    if strange := sorted(wanted - TAGS):  # a misspelt tag would let every word through
+        raise ParameterError(
+            f"The 'select' argument names the tag '{strange[0][:40]}', which no tagger gives;"
+            f" the tags are: {' '.join(sorted(TAGS))}."
+        )
+    tag = tagger(name)
+
+    def choose(words: Sequence[str]) -> Sequence[bool]:
+        if not words:
+            return []
+        # A tagger may not understand every spelling; give it plain words only.
+        plain = [word if word.replace("-", "").isalpha() else "thing" for word in words]
+        marks = tag(plain)
+        if len(marks) != len(words):  # the tagger cut the text otherwise: protect everything
+            return [True] * len(words)
+        # The pattern tagger marks some words with several tags, as in NN|VBG.
+        return [not wanted.isdisjoint(mark.split("|")) for mark in marks]
+
+    return choose
+
+
+def _phrases(terms: Collection[str]) -> dict[str, list[tuple[str, ...]]]:
+    """Cut terms into words, and file them by their first."""
+    phrases: dict[str, list[tuple[str, ...]]] = {}
+    for term in terms:
+        if not isinstance(term, str):
+            raise ParameterError("The 'select' list must hold terms, which are strings.")
+        words = tuple(term[t.start : t.end].lower() for t in tokens(term))
+        if words:
+            phrases.setdefault(words[0], []).append(words)
+    if not phrases:
+        raise VeilError("The 'select' list holds no term, so that nothing would be protected.")
+    return phrases
+
+
+def _by_terms(terms: Collection[str]) -> Selector:
+    if not isinstance(terms, Iterable):
+        raise ParameterError(_WANTED)
+    phrases = _phrases(terms)
+
+    def choose(words: Sequence[str]) -> Sequence[bool]:
+        lower = tuple(word.lower() for word in words)
+        chosen = [False] * len(words)
+        for i, word in enumerate(lower):
+            for phrase in phrases.get(word, ()):
+                if lower[i : i + len(phrase)] == phrase:
+                    chosen[i : i + len(phrase)] = [True] * len(phrase)
+        return chosen
+
+    return choose

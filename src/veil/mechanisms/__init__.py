@@ -1,0 +1,1 @@
+"""Protect: one file per published mechanism."""

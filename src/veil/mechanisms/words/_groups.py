@@ -1,0 +1,97 @@
+"""Cut the vocabulary into groups of near words, greedily in order of frequency."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from veil.core.types import Floats, Ids, Singles
+from veil.data.embeddings import Embeddings
+from veil.data.nearest import Searcher
+
+_BATCH = 512  # words whose neighbours are searched at a time
+
+
+@dataclass(frozen=True)
+class Groups:
+    """`table[g]` holds the words of group g, padded with -1; `of[w]` is the group of word w."""
+
+    table: Ids  # (groups, longest)
+    of: Ids  # (V,)
+
+    @property
+    def nbytes(self) -> int:
+        """Memory held."""
+        return self.table.nbytes + self.of.nbytes
+
+    def members(self, ids: Ids) -> Ids:
+        """Return the groups of words, (m, longest), padded with -1."""
+        return self.table[self.of[ids]]
+
+
+def groups(space: Embeddings, k: int, metric: str) -> Groups:
+    """Return the partition into groups of `k`, from the space's cache if it is there."""
+    key = ("groups", k, metric)
+    found = space.memo.get(key, Groups)
+    if found is None:
+        vectors = space.vectors if metric == "euclidean" else _unit(space)
+        found = _table(partition(vectors, k))
+        space.memo.put(key, found)
+    return found
+
+
+def partition(vectors: Singles, k: int) -> list[list[int]]:
+    """Give each word without a group its k-1 nearest words without one, in order of the rows.
+
+    The neighbours of many words are searched at once among the words still free; a list that was
+    searched before others took some of its words still starts with the right ones as long as `k`
+    of it are free, and is searched again otherwise. The result is that of the plain loop.
+    """
+    free = np.ones(len(vectors), dtype=bool)
+    found: list[list[int]] = []
+    left = len(vectors)
+    pool = np.arange(len(vectors))
+    search = Searcher(vectors)
+    while left > k:
+        if left < 0.8 * len(pool):
+            pool = np.flatnonzero(free)
+            search = Searcher(vectors[pool])
+        seeds = pool[free[pool]][:_BATCH]
+        near = pool[_neighbours(search, vectors[seeds], 3 * k + 16)]
+        for seed, candidates in zip(seeds, near, strict=True):
+            if left <= k or not free[seed]:
+                continue
+            depth = len(candidates)
+            while np.count_nonzero(free[candidates]) < k and depth < len(pool):
+                depth *= 4
+                candidates = pool[_neighbours(search, vectors[[seed]], depth)[0]]
+            others = candidates[free[candidates] & (candidates != seed)]
+            members = [int(seed), *others[: k - 1].tolist()]
+            free[members] = False
+            left -= len(members)
+            found.append(members)
+    rest = np.flatnonzero(free).tolist()
+    if len(rest) > 1 or not found:
+        return [*found, rest]
+    found[-1].extend(rest)
+    return found
+
+
+def _neighbours(search: Searcher, points: Singles, depth: int) -> Ids:
+    return search.nearest(points.astype(np.float64), min(depth, search.size))[0]
+
+
+def _table(found: list[list[int]]) -> Groups:
+    table = np.full((len(found), max(map(len, found))), -1, dtype=np.int64)
+    of = np.empty(sum(map(len, found)), dtype=np.int64)
+    for g, members in enumerate(found):
+        table[g, : len(members)] = members
+        of[members] = g
+    return Groups(table, of)
+
+
+def _unit(space: Embeddings) -> Singles:
+    """Vectors scaled to length 1: their Euclidean order is the order of cosine distances."""
+    norms: Floats = np.sqrt(space.squares)
+    inverse = np.divide(1, norms, out=np.zeros_like(norms), where=norms > 0)
+    unit: Singles = (space.vectors * inverse[:, None]).astype(np.float32)
+    return unit

@@ -1,0 +1,149 @@
+"""What a mechanism does to a word: exactly where the law is known, else by simulation."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from veil.core.errors import LawError, ParameterError
+from veil.core.protocols import ClosedForm
+from veil.core.rng import Randomness, generator
+from veil.core.types import Floats, Ids
+from veil.data.distances import DISTANCES
+from veil.data.embeddings import Embeddings
+from veil.mechanisms.words.mechanism import WordMechanism
+
+_Z95 = 1.959963984540054  # two-sided 95 % point of the normal distribution
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """What happens to one word.
+
+    Attributes
+    ----------
+    top
+        The likeliest outputs with their probabilities, in order.
+    itself
+        P(M(w) = w), the chance that nothing changes (N_w in the literature).
+    support
+        The smallest number of outputs that hold 1 - `eta` of the mass (S_w).
+    entropy, min_entropy
+        Shannon and min-entropy of the output, in bits.
+    samples
+        0 when the numbers are exact; else the number of draws they were counted from, and
+        `interval` is the 95 % Wilson interval of `itself`. Counted support and entropy are too
+        low whenever outputs remain that were not drawn.
+    """
+
+    word: str
+    top: tuple[tuple[str, float], ...]
+    itself: float
+    support: int
+    eta: float
+    entropy: float
+    min_entropy: float
+    samples: int = 0
+    interval: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LogRatio:
+    """How well one output can tell two words apart, in the worst case.
+
+    `value` is the largest log P(y|a) - log P(y|b) in either direction (infinite if an output is
+    possible for one word alone), `output` the y that attains it, `bound` what the guarantee
+    allows at the words' `distance` (nan where the guarantee names no distance).
+    """
+
+    words: tuple[str, str]
+    value: float
+    output: str
+    distance: float
+    bound: float
+
+
+def law(mechanism: WordMechanism, space: Embeddings, words: list[str]) -> Floats:
+    """Return the exact probabilities P(v | w) as (len(words), |V|), in the order of the space."""
+    return np.exp(_log_law(mechanism, space, space.ids(words)))
+
+
+def _log_law(mechanism: WordMechanism, space: Embeddings, ids: Ids) -> Floats:
+    kernel = mechanism.bind(space)
+    if not isinstance(kernel, ClosedForm):
+        raise LawError(
+            f"{mechanism.name} has no law in closed form (it perturbs a vector and takes the"
+            " nearest word); veil explain estimates it by simulation."
+        )
+    return kernel.log_probs(ids)
+
+
+def explain(
+    mechanism: WordMechanism,
+    space: Embeddings,
+    word: str,
+    *,
+    top: int = 10,
+    eta: float = 0.05,
+    samples: int = 20_000,
+    rng: Randomness = None,
+) -> Explanation:
+    """Say what the mechanism does to a word."""
+    if not 0 < eta < 1:
+        raise ParameterError(
+            f"The 'eta' argument must be between 0 and 1. Got {eta!r:.40} instead."
+        )
+    if not 1 <= samples <= 10_000_000:
+        raise ParameterError("The 'samples' argument must be between 1 and 10,000,000.")
+    ids = space.ids([word])
+    try:
+        probabilities = np.exp(_log_law(mechanism, space, ids)[0])
+        drawn = 0
+    except LawError:
+        draws = mechanism.bind(space).sample(ids, samples, generator(rng))
+        probabilities = np.bincount(draws[:, 0], minlength=space.size) / samples
+        drawn = samples
+    itself = float(probabilities[ids[0]])
+    order = np.argsort(-probabilities, kind="stable")
+    likeliest = [i for i in order[:top].tolist() if probabilities[i] > 0]
+    positive = probabilities[probabilities > 0]
+    covered = np.cumsum(probabilities[order])
+    return Explanation(
+        word=space.words[int(ids[0])],
+        top=tuple((space.words[i], float(probabilities[i])) for i in likeliest),
+        itself=itself,
+        support=int(np.searchsorted(covered, (1 - eta) * covered[-1] * (1 - 1e-12)) + 1),
+        eta=eta,
+        entropy=float(-(positive * np.log2(positive)).sum()),
+        min_entropy=float(-np.log2(positive.max())),
+        samples=drawn,
+        interval=wilson(itself, drawn) if drawn else None,
+    )
+
+
+def log_ratio(mechanism: WordMechanism, space: Embeddings, first: str, second: str) -> LogRatio:
+    """Compute the worst log-ratio between two words exactly."""
+    ids = space.ids([first, second])
+    logs = _log_law(mechanism, space, ids)
+    with np.errstate(invalid="ignore"):  # -inf - -inf: possible for neither
+        gap = np.abs(logs[0] - logs[1])
+    gap[np.isneginf(logs).all(axis=0)] = 0
+    worst = int(np.argmax(gap))
+    guarantee = mechanism.guarantee
+    metric = DISTANCES.get(guarantee.metric)
+    distance = math.nan if metric is None else float(metric(space, ids[:1])[0, ids[1]])
+    return LogRatio(
+        words=(space.words[int(ids[0])], space.words[int(ids[1])]),
+        value=float(gap[worst]),
+        output=space.words[worst],
+        distance=distance,
+        bound=guarantee.bound(distance),
+    )
+
+
+def wilson(share: float, samples: int) -> tuple[float, float]:
+    """Return the 95 % Wilson interval of a share counted from samples."""
+    z2 = _Z95**2 / samples
+    centre = (share + z2 / 2) / (1 + z2)
+    half = _Z95 / (1 + z2) * math.sqrt(share * (1 - share) / samples + z2 / (4 * samples))
+    return max(0.0, centre - half), min(1.0, centre + half)

@@ -1,0 +1,93 @@
+"""SanText and SanText+: draw a word with probability falling in its distance."""
+
+import math
+from typing import Annotated, ClassVar
+
+import numpy as np
+from pydantic import Field
+
+from veil.core.errors import ParameterError
+from veil.core.guarantee import Guarantee
+from veil.core.types import Floats, Ids
+from veil.data.distances import euclidean
+from veil.data.embeddings import Embeddings
+from veil.mechanisms.words._kernels import Redraw, normalise
+from veil.mechanisms.words.cmp import NEAR
+from veil.mechanisms.words.mechanism import Epsilon, WordMechanism
+
+
+class SanText(WordMechanism):
+    r"""Draw a word with probability falling exponentially in its distance.
+
+    .. math:: \Pr[M(w)=y] \propto e^{-\frac{1}{2}\varepsilon\, d(w, y)}, \quad y \in V
+
+    Proved: metric DP for the Euclidean distance of the vectors.
+
+    With `sensitive_share` < 1 this is SanText+: the rarest share of the vocabulary (words are in
+    order of frequency) is sensitive. A sensitive word is replaced within the sensitive words; any
+    other word is kept with probability 1-p, else replaced within the sensitive words. Proved then:
+    utility-optimised metric LDP, :math:`\varepsilon d(w, w') + \ln(1/p)` for every sensitive
+    output; a word that is kept names itself.
+
+    References
+    ----------
+    Yue, Du, Wang, Li, Sun, Chow. Differential Privacy for Text Analytics via Natural Text
+    Sanitization. Findings of ACL 2021, Algorithms 1 and 2.
+    doi:10.18653/v1/2021.findings-acl.337
+    """
+
+    name: ClassVar[str] = "santext"
+    paper: ClassVar[str] = "Yue et al., Findings of ACL 2021"
+
+    epsilon: Epsilon
+    sensitive_share: Annotated[
+        float,
+        Field(gt=0, le=1, description="rarest share of the vocabulary; below 1: SanText+"),
+    ] = 1.0
+    p: Annotated[
+        float,
+        Field(gt=0, le=1, description="SanText+: chance that another word is replaced as well"),
+    ] = 0.3
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """Metric DP, or its utility-optimised form."""
+        if self.sensitive_share == 1:
+            return Guarantee("metric-dp", self.epsilon, "euclidean", caveat=NEAR)
+        return Guarantee(
+            "umldp",
+            self.epsilon,
+            "euclidean",
+            caveat=f"A word outside the rarest {self.sensitive_share:.0%} of the vocabulary is"
+            f" released as it is with probability {1 - self.p:g}. {NEAR}",
+            additive=math.log(1 / self.p),
+        )
+
+    def bind(self, space: Embeddings) -> Redraw:
+        """Nothing to precompute; the rows of the words are made as they are needed."""
+        sensitive = math.ceil(self.sensitive_share * space.size)
+        if sensitive < 2:
+            raise ParameterError(
+                f"A sensitive_share of {self.sensitive_share:g} leaves {sensitive} sensitive word"
+                f" of the {space.size} of {space.name}, which could only be replaced by itself;"
+                " use a larger share."
+            )
+        first = space.size - sensitive
+
+        def log_weights(ids: Ids) -> Floats:
+            out = euclidean(space, ids)
+            out *= -self.epsilon / 2
+            if first:
+                self._keep_some(out, ids, first)
+            return out
+
+        return Redraw(space, str(self), log_weights)
+
+    def _keep_some(self, out: Floats, ids: Ids, first: int) -> None:
+        """Restrict the law to the sensitive words; keep any other word with probability 1-p."""
+        out[:, :first] = -np.inf
+        normalise(out)
+        for row, word in enumerate(ids.tolist()):
+            if word < first:
+                out[row] += math.log(self.p)
+                out[row, word] = math.log(1 - self.p) if self.p < 1 else -math.inf

@@ -1,0 +1,265 @@
+"""Protect: the layout stays, nothing else of the original does unless a policy says so."""
+
+import string
+import unicodedata
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from tests.conftest import make_space
+
+import veil
+from veil.core.types import Ids
+from veil.data.embeddings import Embeddings
+from veil.mechanisms.words import protect as module
+from veil.mechanisms.words.mechanism import WordMechanism
+
+SPACE = make_space(60, 4)
+WBB_ALL = veil.WBB(epsilon=5, k=3, n=9)  # never the word itself: what stays is seen at once
+A, B, C = SPACE.words[:3]
+
+
+def words_of(text: str) -> list[str]:
+    return [w.strip(string.punctuation).lower() for w in text.split()]
+
+
+def test_layout_stays() -> None:
+    text = f"  {A.title()} {B.upper()},\t({C})?!  100%% {A}-{B}; “{C}”\n"
+    out = veil.protect([text], WBB_ALL, SPACE, 20, select="all")
+    for variant in out.rows[0]:
+        letters = "".join("x" if c.isalnum() else c for c in variant)
+        shape = "".join(letters[i] for i in range(len(letters)) if letters[i : i + 2] != "xx")
+        assert shape == "  x x,\t(x)?!  x%% x-x; “x”\n"
+        found = variant.split()
+        assert found[0][0].isupper()
+        assert not found[0][1:].isupper()
+        assert found[1].strip(",").isupper()
+        assert found[2].islower()
+
+
+@pytest.mark.parametrize("name", veil.MECHANISMS.names())
+def test_every_output_word_is_of_the_vocabulary(name: str) -> None:
+    mechanism = veil.MECHANISMS.get(name).load({"epsilon": 3})
+    text = f"{A} zzz, 12.5 j.doe@mail.org https://x.org/a?b=1 ❤ {B}’s A1B2 don't"
+    for variant in veil.protect([text], mechanism, SPACE, 30, select="all").rows[0]:
+        assert set(words_of(variant)) <= set(SPACE.words)
+        assert len(words_of(variant)) == 9
+
+
+def test_unknown_word_does_not_change_the_release() -> None:
+    """With one seed, two texts that differ in an unknown word give the same variants."""
+    texts = (f"{A} chlamydia {B}", f"{A} bankruptcy {B}", f"{A} 4711 {B}", f"{A} a@b.org {B}")
+    rows = {veil.protect([text], WBB_ALL, SPACE, 5, select="all", rng=1).rows[0] for text in texts}
+    assert len(rows) == 1
+
+
+@pytest.mark.parametrize(
+    ("unknown", "shape"),
+    [("drop", f"{A} {B}."), ("mask", f"{A} [MASK] {B}."), ("keep", f"{A} chlamydia {B}.")],
+)
+def test_policies_for_unknown_words(unknown: str, shape: str) -> None:
+    out = veil.protect(
+        [f"{A} chlamydia {B}."],
+        WBB_ALL,
+        SPACE,
+        select=lambda words: [False] * len(words),
+        unknown=unknown,  # type: ignore[arg-type]
+    )
+    assert out.rows == ((shape,),)
+    assert out.kept == (((A, "chlamydia", B) if unknown == "keep" else (A, B)),)
+    assert out.protected == (0,)
+
+
+def test_policies_by_kind() -> None:
+    text = f"call 555-1234 or me@x.org at www.x.org/y re AB12 ❤ {A}"
+    out = veil.protect(
+        [text],
+        WBB_ALL,
+        SPACE,
+        unknown="mask",
+        policies={"number": "drop", "email": "keep", "identifier": "mask", "symbol": "drop"},
+        select="all",
+    )
+    variant = out.rows[0][0]
+    assert "555" not in variant
+    assert "me@x.org" in variant
+    assert "www" not in variant
+    assert "AB12" not in variant
+    assert "❤" not in variant
+    assert out.kept == (("me@x.org",),)
+    assert "  " not in variant
+
+
+def test_selection_lets_known_words_through_but_never_unknown_ones_or_numbers() -> None:
+    out = veil.protect([f"{A} chlamydia 2019 the {B}"], WBB_ALL, SPACE, 3, select=[B])
+    assert out.kept == ((A, "the"),)
+    assert out.protected == (3,)
+    for variant in out.rows[0]:
+        assert variant.split()[0] == A
+        assert not {"chlamydia", "2019", B} & set(variant.split())
+    assert "2 words passed unchanged" in out.cost.caveat
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_wbb_protects_nouns_and_adjectives_by_default() -> None:
+    words = ("treatment", "for", "skin", "cancer", "is", "new", *SPACE.words)
+    vectors = np.random.default_rng(0).normal(size=(len(words), 4)).astype(np.float32)
+    text = "treatment for new skin cancer is 5"
+    out = veil.protect([text], WBB_ALL, Embeddings(words, vectors), 9)
+    assert out.kept == (("for", "is"),)
+    assert out.protected == (5,)
+    for variant in out.rows[0]:
+        same = [x == y for x, y in zip(variant.split(), text.split(), strict=True)]
+        assert same == [False, True, False, False, False, True, False]
+
+
+def test_cost_is_words_times_variants_times_epsilon() -> None:
+    out = veil.protect([f"{A} {B} {C}", f"{A}?", ""], veil.CMP(epsilon=10), SPACE, 5)
+    assert out.protected == (3, 1, 0)
+    assert out.cost.epsilon == 10 * 4 * 5
+    assert out.cost.kind == "metric-dp"
+    assert "4 words x 5 variants" in out.cost.unit
+    assert out.rows[2] == ("",) * 5
+    free = veil.protect(["", "?!"], veil.CMP(epsilon=10), SPACE)
+    assert free.cost.epsilon == 0
+    assert veil.protect([A], WBB_ALL, SPACE, select="all").cost.epsilon == np.inf
+
+
+def test_hyphens_and_clitics_are_looked_up_in_parts() -> None:
+    out = veil.protect([f"{A}'s {B}n't {A}-{B} {C}-zzz"], WBB_ALL, SPACE, select="all")
+    assert out.protected == (6,)
+    assert "'" not in out.rows[0][0]
+    assert out.rows[0][0].count("-") == 2
+
+
+def test_percent_signs_and_braces_are_text() -> None:
+    out = veil.protect(["%s %d %% {0} %(x)s"], WBB_ALL, SPACE, 2, select="all")
+    assert out.rows[0][0].count("%") == 5
+
+
+def test_long_releases_are_drawn_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_DRAWS", 64)
+    texts = [" ".join(SPACE.words[: i % 7]) for i in range(40)] + [" ".join(SPACE.words)]
+    out = veil.protect(texts, WBB_ALL, SPACE, 11, select="all", rng=3)
+    assert len(out) == 41
+    for text, row in zip(texts, out, strict=True):
+        assert len(row) == 11
+        for variant in row:
+            assert len(variant.split()) == len(text.split())
+            assert all(x != y for x, y in zip(variant.split(), text.split(), strict=True))
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(st.text(max_size=80), max_size=4), st.integers(1, 3))
+@example(["\u200b\u202e\x00\x1b[2J", "🏥💊 ½ ٣", "ﬃ ǅ ß İ", "a\u0301 A\u0301"], 2)
+@example(["-" * 70, "''''", "www.", "a@b.c@d.e", "http://", "3" * 70, "%" * 70], 1)
+def test_arbitrary_text_lets_nothing_but_layout_through(texts: list[str], size: int) -> None:
+    out = veil.protect(texts, WBB_ALL, SPACE, size, select="all")
+    assert [len(row) for row in out] == [size] * len(texts)
+    assert out.kept == ((),) * len(texts)
+    allowed = set("".join(SPACE.words)) | set("".join(SPACE.words).upper())
+    for row in out:
+        for variant in row:
+            for character in set(variant) - allowed:
+                assert character.isspace() or unicodedata.category(character)[0] in "PZ"
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.sampled_from(SPACE.words[:8]), max_size=12))
+def test_words_never_pass_by_accident(words: list[str]) -> None:
+    """WBB cannot draw the word itself: every place must differ."""
+    out = veil.protect([" ".join(words)], WBB_ALL, SPACE, 2, select="all")
+    for variant in out.rows[0]:
+        assert all(x != y for x, y in zip(variant.split(), words, strict=True))
+
+
+CANARY = "chlamydia"
+BAD_CALLS: dict[str, tuple[tuple[object, ...], dict[str, object]]] = {
+    "a bare string": ((CANARY, WBB_ALL, SPACE), {}),
+    "bytes inside": (([CANARY.encode()], WBB_ALL, SPACE), {}),
+    "a generator": ((iter([CANARY]), WBB_ALL, SPACE), {}),
+    "lone surrogate": (([CANARY + "\ud800"], WBB_ALL, SPACE), {}),
+    "too long": (([CANARY * 200], WBB_ALL, SPACE), {"max_chars": 1000}),
+    "size zero": (([CANARY], WBB_ALL, SPACE, 0), {}),
+    "size true": (([CANARY], WBB_ALL, SPACE, True), {}),
+    "size huge": (([CANARY], WBB_ALL, SPACE, 10**9), {}),
+    "size a fraction": (([CANARY], WBB_ALL, SPACE, 1.5), {}),
+    "no mechanism": (([CANARY], "cmp(epsilon=1)", SPACE), {}),
+    "no space": (([CANARY], WBB_ALL, "glove"), {}),
+    "unknown policy": (([CANARY], WBB_ALL, SPACE), {"unknown": "pass"}),
+    "unknown kind": (([CANARY], WBB_ALL, SPACE), {"policies": {"name": "keep"}}),
+    "unknown rule": (([CANARY], WBB_ALL, SPACE), {"policies": {"number": "pass"}}),
+    "unknown choice": (([CANARY], WBB_ALL, SPACE), {"select": "some"}),
+    "empty terms": (([CANARY], WBB_ALL, SPACE), {"select": []}),
+    "bad seed": (([CANARY], WBB_ALL, SPACE), {"rng": -3}),
+}
+
+
+@pytest.mark.parametrize("case", BAD_CALLS)
+def test_bad_input_is_one_sentence_without_the_text(case: str) -> None:
+    positional, named = BAD_CALLS[case]
+    with pytest.raises(veil.VeilError) as caught:
+        veil.protect(*positional, **named)  # type: ignore[arg-type]
+    message = str(caught.value)
+    assert CANARY not in message
+    assert message.endswith(".")
+    assert caught.value.__cause__ is None
+    assert "\n" not in message
+
+
+def test_a_mechanism_that_answers_nonsense_releases_nothing() -> None:
+    class Broken:
+        def __init__(self, answer: Ids) -> None:
+            self.answer = answer
+
+        def sample(self, ids: Ids, size: int, rng: object) -> Ids:
+            return self.answer
+
+    answers: list[Ids] = [np.array([[-1]]), np.array([[60]])]
+    answers += [np.zeros((1, 0), dtype=np.int64), np.zeros((2, 1), dtype=np.int64)]
+    for answer in answers:
+
+        class Bad(veil.CMP):
+            name = "bad"
+
+            def bind(self, space: Embeddings, answer: Ids = answer) -> Broken:  # type: ignore[override]
+                return Broken(answer)
+
+        with pytest.raises(veil.VeilError, match="nothing is released"):
+            veil.protect([A], Bad(epsilon=1), SPACE)
+
+
+def test_stream_equals_batches_and_does_not_depend_on_the_executor() -> None:
+    from concurrent.futures import ProcessPoolExecutor
+    from multiprocessing import get_context
+
+    texts = [f"{SPACE.words[i % 60]} {SPACE.words[(7 * i) % 60]}" for i in range(50)]
+    mechanism: WordMechanism = veil.CMP(epsilon=1)
+    plain = list(veil.protect_stream(iter(texts), mechanism, SPACE, 2, batch=8, seed=4))
+    assert [len(v) for v in plain] == [8] * 6 + [2]
+    assert all(v.seeded for v in plain)
+    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
+        pooled = list(
+            veil.protect_stream(texts, mechanism, SPACE, 2, batch=8, seed=4, executor=pool)
+        )
+    assert [v.rows for v in plain] == [v.rows for v in pooled]
+    fresh = list(veil.protect_stream(texts, mechanism, SPACE, 2, batch=8))
+    assert [v.rows for v in fresh] != [v.rows for v in plain]
+    assert not any(v.seeded for v in fresh)
+
+
+def test_stream_reads_no_further_than_it_must() -> None:
+    taken = 0
+
+    def endless() -> object:
+        nonlocal taken
+        while True:
+            taken += 1
+            yield A
+
+    stream = veil.protect_stream(endless(), veil.CMP(epsilon=1), SPACE, batch=10)  # type: ignore[arg-type]
+    for _ in range(3):
+        next(stream)
+    assert taken == 30
