@@ -110,7 +110,7 @@ def test_blas_threads_come_back() -> None:
 
     before = threads()
     with one_blas_thread(), one_blas_thread():
-        assert set(threads()) == {1}
+        assert 1 in threads()  # of the libraries that were loaded when it was first used
     assert threads() == before
 
     def elsewhere() -> None:

@@ -1,0 +1,69 @@
+"""``veil mechanisms`` and ``veil vectors``."""
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import Veil
+
+from veil import MECHANISMS
+from veil.data.assets import VECTORS
+
+
+def test_mechanisms_are_listed_with_what_is_proved(veil: Veil) -> None:
+    result = veil("mechanisms")
+    assert (result.code, result.err) == (0, "")
+    for name in MECHANISMS.names():
+        cls = MECHANISMS.get(name)
+        assert f"\n{name}  " in "\n" + result.out
+        assert cls.paper in result.out
+        for key in cls.model_fields:
+            assert f"\n  {key} " in result.out
+    assert "epsilon FLOAT >0, required" in result.out
+    assert "not proved: nothing is proved" in result.out
+    assert "Budgets add up: words x variants x epsilon" in result.out
+
+
+def test_some_mechanisms(veil: Veil) -> None:
+    result = veil("mechanisms", "tem")
+    assert result.lines[0].startswith("tem  ")
+    assert "santext" not in result.out
+    assert "No mechanism called 'tme'. Did you mean 'tem'?" in veil("mechanisms", "tme").refused()
+
+
+def test_mechanisms_as_json(veil: Veil) -> None:
+    document = json.loads(veil("mechanisms", "--json").out)
+    assert tuple(document) == MECHANISMS.names()
+    for name, entry in document.items():
+        assert str(MECHANISMS.parse(entry["example"])) == entry["example"]
+        assert set(entry["schema"]["properties"]) == set(MECHANISMS.get(name).model_fields)
+        assert entry["schema"]["properties"]["epsilon"]["exclusiveMinimum"] == 0
+        assert entry["guarantee"]["means"]
+    assert document["wbb"]["guarantee"]["kind"] == "none"
+    assert document["cmp"]["guarantee"]["kind"] == "metric-dp"
+
+
+def test_vectors_are_listed_without_fetching(veil: Veil, tmp_path: Path) -> None:
+    result = veil("vectors")
+    assert (result.code, result.err) == (0, "")
+    assert [line.split()[0] for line in result.lines] == list(VECTORS)
+    assert all("not fetched" in line for line in result.lines)
+    assert not (tmp_path / "cache").exists()
+
+
+def test_vectors_that_are_there_are_ready(veil: Veil, vectors: str, tmp_path: Path) -> None:
+    from veil import load_embeddings
+
+    load_embeddings(vectors).save(tmp_path / "cache" / "vectors" / "glove-50d")
+    ready = [line for line in veil("vectors").lines if " ready " in line]
+    assert [line.split()[0] for line in ready] == ["glove-50d"]
+    result = veil("vectors", "glove-50d")
+    assert result.code == 0
+    assert "glove-50d: 17 words x 4 dimensions, ready" in result.err
+
+
+@pytest.mark.parametrize(
+    ("name", "message"), [("glove", "There are no vectors called 'glove'"), ("x.txt", "no file")]
+)
+def test_unknown_vectors(veil: Veil, name: str, message: str) -> None:
+    assert message in veil("vectors", name).refused()
