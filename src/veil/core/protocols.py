@@ -22,6 +22,10 @@ class Kernel(Protocol):
 class ClosedForm(Kernel, Protocol):
     """A kernel whose law is known exactly."""
 
+    def probs(self, ids: Ids) -> Floats:
+        """Return P(v | w) as (n, |V|) for words `ids` (n,)."""
+        ...
+
     def log_probs(self, ids: Ids) -> Floats:
         """Return log P(v | w) as (n, |V|) for words `ids` (n,)."""
         ...

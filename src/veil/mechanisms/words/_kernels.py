@@ -1,4 +1,4 @@
-"""Three ways from word to word: perturb its vector, or draw from a full or a short law."""
+"""Two ways from word to word: perturb its vector, or draw from a few candidates."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from numpy.random import Generator
 
 from veil.core.errors import ParameterError
 from veil.core.types import Floats, Ids
-from veil.data.distances import in_chunks
+from veil.data.distances import in_chunks, rows_at_once
 from veil.data.embeddings import Embeddings
 from veil.mechanisms.words._law import Row, draw, make_rows
 
@@ -61,32 +61,6 @@ class Perturb:
 
 
 @dataclass(frozen=True)
-class Redraw:
-    """Draw from a law over the whole vocabulary, known by its log-weights.
-
-    Rows are kept in the space's bounded cache under `key`, which names the law.
-    """
-
-    space: Embeddings
-    key: str
-    log_weights: Callable[[Ids], Floats]  # (m,) -> (m, V), fresh array, any constant per row
-
-    def sample(self, ids: Ids, size: int, rng: Generator) -> Ids:
-        """Map word ids (n,) to draws (size, n)."""
-        return _sample_rows(self.space, self.key, self._rows, ids, size, rng)
-
-    def log_probs(self, ids: Ids) -> Floats:
-        """Return the exact log-probabilities (n, V)."""
-        out = np.empty((len(ids), self.space.size))
-        for part in in_chunks(ids, self.space):
-            out[part] = normalise(self.log_weights(ids[part]))
-        return out
-
-    def _rows(self, ids: Ids) -> list[Row]:
-        return make_rows(self.log_weights(ids))
-
-
-@dataclass(frozen=True)
 class Shortlist:
     """Draw from a law over a few candidates of each word."""
 
@@ -96,16 +70,27 @@ class Shortlist:
 
     def sample(self, ids: Ids, size: int, rng: Generator) -> Ids:
         """Map word ids (n,) to draws (size, n)."""
-        return _sample_rows(self.space, self.key, self._rows, ids, size, rng)
+        most = rows_at_once(self.space)
+        return sample_rows(self.space, self.key, self._rows, ids, size, most, rng)
+
+    def probs(self, ids: Ids) -> Floats:
+        """Return the exact probabilities (n, V)."""
+        out = np.zeros((len(ids), self.space.size))
+        self._fill(out, ids, np.exp)
+        return out
 
     def log_probs(self, ids: Ids) -> Floats:
         """Return the exact log-probabilities (n, V): -inf outside the candidates."""
         out = np.full((len(ids), self.space.size), -np.inf)
-        for part in in_chunks(ids, self.space):
+        self._fill(out, ids, np.positive)
+        return out
+
+    def _fill(self, out: Floats, ids: Ids, function: np.ufunc) -> None:
+        """Write a function of the candidates' log-probabilities where they stand."""
+        for part in in_chunks(ids, rows_at_once(self.space)):
             candidates, weights = self.shortlist(ids[part])
             row, column = np.nonzero(weights > -np.inf)  # the rest is padding
-            out[part][row, candidates[row, column]] = normalise(weights)[row, column]
-        return out
+            out[part][row, candidates[row, column]] = function(normalise(weights)[row, column])
 
     def _rows(self, ids: Ids) -> list[Row]:
         candidates, weights = self.shortlist(ids)
@@ -119,20 +104,24 @@ def normalise(logs: Floats) -> Floats:
     return logs
 
 
-def _sample_rows(
+def sample_rows(
     space: Embeddings,
     key: str,
     make: Callable[[Ids], list[Row]],
     ids: Ids,
     size: int,
+    most: int,
     rng: Generator,
 ) -> Ids:
-    """Draw for each position from its word's row; each distinct word's row is made once."""
+    """Draw for each position from its word's row; rows are made once, at most `most` at a time.
+
+    Rows are kept in the space's bounded cache under `key`, which names the law.
+    """
     distinct, inverse, counts = np.unique(ids, return_inverse=True, return_counts=True)
     order = np.argsort(inverse, kind="stable")  # positions, grouped by word
     out = np.empty((size, len(ids)), dtype=np.int64)
     done = 0
-    for part in in_chunks(distinct, space):
+    for part in in_chunks(distinct, most):
         rows = _cached(space, key, make, distinct[part])
         wanted = (counts[part] * size).tolist()
         drawn = draw(rows, wanted, rng)

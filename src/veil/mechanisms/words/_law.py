@@ -1,9 +1,8 @@
 """Draw from discrete laws known up to a factor, many words and many draws at once.
 
 A row holds one word's weights in blocks of 64, float32, and the running sums of the blocks in
-float64: 4 bytes per word of the vocabulary, and a draw touches one block. A weight is thus kept to
-24 bits, which moves a log-probability by at most 6e-8; weights below 1e-45 of the largest are
-zero, and are never drawn.
+float64: 4 bytes per word of the vocabulary, and a draw touches one block. Weights below 1e-38 of
+the largest are zero, and are never drawn.
 """
 
 from collections.abc import Sequence
@@ -13,10 +12,9 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from veil.core.parallel import in_threads
 from veil.core.types import Floats, Ids, Singles
 
-_BLOCK = 64
+BLOCK = 64
 _CHUNK = 16_384  # draws expanded at a time
 
 
@@ -35,28 +33,21 @@ class Row:
         return self.weights.nbytes + self.sums.nbytes + held + 200
 
 
-def make_rows(log_weights: Floats, candidates: Ids | None = None) -> list[Row]:
-    """Turn log-weights (m, c), which are overwritten, into rows; -inf means never.
-
-    With `candidates` (m, c) the columns are those words, otherwise all words in order.
-    """
-    blocks = -(-log_weights.shape[1] // _BLOCK)
-    weights = np.zeros((len(log_weights), blocks * _BLOCK), dtype=np.float32)
-
-    def fill(part: slice) -> None:
-        for logs, row in zip(log_weights[part], weights[part], strict=True):
-            logs -= logs.max()
-            np.exp(logs, out=logs)
-            row[: len(logs)] = logs
-
-    in_threads(fill, len(log_weights))
+def make_rows(log_weights: Floats, candidates: Ids) -> list[Row]:
+    """Turn log-weights (m, c) of candidates (m, c) into rows; -inf means never."""
+    weights = np.exp(log_weights - log_weights.max(axis=1, keepdims=True))
+    blocks = -(-weights.shape[1] // BLOCK)
     rows = []
-    for i in range(len(log_weights)):
-        own = weights[i].reshape(blocks, _BLOCK).copy()  # so that each row can be let go of alone
-        sums = np.cumsum(own.sum(axis=1, dtype=np.float64))
-        chosen = None if candidates is None else candidates[i].astype(np.int32)
-        rows.append(Row(own, sums, chosen))
+    for own, chosen in zip(weights, candidates, strict=True):
+        padded = np.zeros((blocks, BLOCK), dtype=np.float32)
+        padded.reshape(-1)[: len(own)] = own
+        rows.append(Row(padded, running_sums(padded), chosen.astype(np.int32)))
     return rows
+
+
+def running_sums(weights: Singles) -> Floats:
+    """Return the running sums of blocks of weights (blocks, 64)."""
+    return np.cumsum(weights.sum(axis=1, dtype=np.float64))
 
 
 def draw(rows: Sequence[Row], counts: Sequence[int], rng: Generator) -> Ids:
@@ -100,17 +91,17 @@ def _finish(
 ) -> None:
     """Find the word within each chosen block, for one chunk of draws."""
     length = span.stop - span.start
-    weights = np.empty((length, _BLOCK), dtype=np.float32)
+    weights = np.empty((length, BLOCK), dtype=np.float32)
     pieces = list(_overlaps(counts, span))
     for i, piece in pieces:
         local = slice(piece.start - span.start, piece.stop - span.start)
         rows[i].weights.take(blocks[piece], axis=0, out=weights[local], mode="clip")
     running = np.cumsum(weights, axis=1, dtype=np.float64)
     inside = np.count_nonzero(running <= rest[span, None], axis=1)
-    over = np.flatnonzero(inside == _BLOCK)
+    over = np.flatnonzero(inside == BLOCK)
     if over.size:  # rounding led past the block: its last word that has any weight
-        inside[over] = _BLOCK - 1 - np.argmax(weights[over, ::-1] > 0, axis=1)
-    out[span] = blocks[span] * _BLOCK + inside
+        inside[over] = BLOCK - 1 - np.argmax(weights[over, ::-1] > 0, axis=1)
+    out[span] = blocks[span] * BLOCK + inside
     for i, piece in pieces:
         candidates = rows[i].candidates
         if candidates is not None:

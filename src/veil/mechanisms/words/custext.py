@@ -8,7 +8,7 @@ from pydantic import Field
 from veil.core.errors import ParameterError
 from veil.core.guarantee import Guarantee
 from veil.core.types import Floats, Ids
-from veil.data.distances import DISTANCES, between, smallest
+from veil.data.distances import between, distances, smallest
 from veil.data.embeddings import Embeddings
 from veil.mechanisms.words._groups import groups
 from veil.mechanisms.words._kernels import Candidates, Shortlist
@@ -100,7 +100,7 @@ class CusText(WordMechanism):
 
     def _own(self, space: Embeddings) -> Candidates:
         def shortlist(ids: Ids) -> tuple[Ids, Floats]:
-            values = DISTANCES[self.metric](space, ids)
+            values = distances(space, ids, self.metric)
             values[np.arange(len(ids)), ids] = -1  # the word is its own first candidate
             candidates = smallest(values, self.k)
             gaps = np.maximum(np.take_along_axis(values, candidates, axis=1), 0)

@@ -8,8 +8,8 @@ import numpy as np
 from veil.core.errors import LawError, ParameterError
 from veil.core.protocols import ClosedForm
 from veil.core.rng import Randomness, generator
-from veil.core.types import Floats, Ids
-from veil.data.distances import DISTANCES
+from veil.core.types import Floats
+from veil.data.distances import METRICS, distances
 from veil.data.embeddings import Embeddings
 from veil.mechanisms.words.mechanism import WordMechanism
 
@@ -65,17 +65,17 @@ class LogRatio:
 
 def law(mechanism: WordMechanism, space: Embeddings, words: list[str]) -> Floats:
     """Return the exact probabilities P(v | w) as (len(words), |V|), in the order of the space."""
-    return np.exp(_log_law(mechanism, space, space.ids(words)))
+    return _closed_form(mechanism, space).probs(space.ids(words))
 
 
-def _log_law(mechanism: WordMechanism, space: Embeddings, ids: Ids) -> Floats:
+def _closed_form(mechanism: WordMechanism, space: Embeddings) -> ClosedForm:
     kernel = mechanism.bind(space)
     if not isinstance(kernel, ClosedForm):
         raise LawError(
             f"{mechanism.name} has no law in closed form (it perturbs a vector and takes the"
-            " nearest word); veil explain estimates it by simulation."
+            " nearest word); it can only be estimated by simulation."
         )
-    return kernel.log_probs(ids)
+    return kernel
 
 
 def explain(
@@ -96,11 +96,12 @@ def explain(
     if not 1 <= samples <= 10_000_000:
         raise ParameterError("The 'samples' argument must be between 1 and 10,000,000.")
     ids = space.ids([word])
-    try:
-        probabilities = np.exp(_log_law(mechanism, space, ids)[0])
+    kernel = mechanism.bind(space)
+    if isinstance(kernel, ClosedForm):
+        probabilities = kernel.probs(ids)[0]
         drawn = 0
-    except LawError:
-        draws = mechanism.bind(space).sample(ids, samples, generator(rng))
+    else:
+        draws = kernel.sample(ids, samples, generator(rng))
         probabilities = np.bincount(draws[:, 0], minlength=space.size) / samples
         drawn = samples
     itself = float(probabilities[ids[0]])
@@ -124,14 +125,15 @@ def explain(
 def log_ratio(mechanism: WordMechanism, space: Embeddings, first: str, second: str) -> LogRatio:
     """Compute the worst log-ratio between two words exactly."""
     ids = space.ids([first, second])
-    logs = _log_law(mechanism, space, ids)
+    logs = _closed_form(mechanism, space).log_probs(ids)
     with np.errstate(invalid="ignore"):  # -inf - -inf: possible for neither
         gap = np.abs(logs[0] - logs[1])
     gap[np.isneginf(logs).all(axis=0)] = 0
     worst = int(np.argmax(gap))
     guarantee = mechanism.guarantee
-    metric = DISTANCES.get(guarantee.metric)
-    distance = math.nan if metric is None else float(metric(space, ids[:1])[0, ids[1]])
+    distance = math.nan
+    if guarantee.metric in METRICS:
+        distance = float(distances(space, ids[:1], guarantee.metric)[0, ids[1]])
     return LogRatio(
         words=(space.words[int(ids[0])], space.words[int(ids[1])]),
         value=float(gap[worst]),

@@ -14,6 +14,7 @@ from veil.core.types import Ids, Released, Variants
 from veil.data.embeddings import Embeddings
 from veil.data.select import Select
 from veil.data.text import MAX_CHARS, Case, check_text, follow
+from veil.mechanisms.words._decoys import Decoys, decoys
 from veil.mechanisms.words._plan import Plan, Planner, Policy, Unknown
 from veil.mechanisms.words.mechanism import WordMechanism
 
@@ -45,7 +46,7 @@ def protect(
         Variants per text; each one is another release and adds to the cost.
     unknown
         What happens to a word that the vectors do not know: ``random`` puts the mechanism's
-        output for a uniformly drawn word in its place (the same one behind all variants), so that
+        output for a uniformly drawn word in its place (one word behind all variants), so that
         the release does not depend on the word; ``drop``, ``mask`` and, on request, ``keep``.
     policies
         Per kind of word (number, email, url, identifier, symbol): ``replace`` (the default: by the
@@ -69,11 +70,12 @@ def protect(
     planner = Planner(space, choice, unknown, policies or {})
     random = generator(rng)
     kernel = mechanism.bind(space)
+    stand_ins = decoys(mechanism, space, seeded=rng is not None)
     rows: list[tuple[Released, ...]] = []
     kept: list[tuple[str, ...]] = []
     protected: list[int] = []
     for plans in _batches(texts, planner, size, max_chars):
-        rows += _release(plans, kernel, space, size, random)
+        rows += _release(plans, kernel, space, size, stand_ins, random)
         kept += [tuple(plan.kept) for plan in plans]
         protected += [len(plan.ids) for plan in plans]
     words = sum(protected)
@@ -129,12 +131,16 @@ def _batches(
 
 
 def _release(
-    plans: list[Plan], kernel: Kernel, space: Embeddings, size: int, rng: Generator
+    plans: list[Plan],
+    kernel: Kernel,
+    space: Embeddings,
+    size: int,
+    stand_ins: Decoys,
+    rng: Generator,
 ) -> list[tuple[Released, ...]]:
     """Draw and spell all variants of a batch."""
     ids = np.array([i for plan in plans for i in plan.ids], dtype=np.int64)
-    unknown = ids < 0
-    ids[unknown] = rng.integers(space.size, size=int(unknown.sum()))
+    ids[ids < 0] = stand_ins.take([plan.ids.count(-1) for plan in plans], rng)
     cases = [(j, case) for j, case in enumerate(_cases(plans)) if case is not Case.AS_IS]
     step = max(1, _DRAWS // max(1, len(ids)))
     columns: list[list[Released]] = [[] for _ in plans]

@@ -3,15 +3,12 @@
 import math
 from typing import Annotated, ClassVar
 
-import numpy as np
 from pydantic import Field
 
 from veil.core.errors import ParameterError
 from veil.core.guarantee import Guarantee
-from veil.core.types import Floats, Ids
-from veil.data.distances import euclidean
 from veil.data.embeddings import Embeddings
-from veil.mechanisms.words._kernels import Redraw, normalise
+from veil.mechanisms.words._exponential import Exponential
 from veil.mechanisms.words.cmp import NEAR
 from veil.mechanisms.words.mechanism import Epsilon, WordMechanism
 
@@ -63,7 +60,7 @@ class SanText(WordMechanism):
             additive=math.log(1 / self.p),
         )
 
-    def bind(self, space: Embeddings) -> Redraw:
+    def bind(self, space: Embeddings) -> Exponential:
         """Nothing to precompute; the rows of the words are made as they are needed."""
         sensitive = math.ceil(self.sensitive_share * space.size)
         if sensitive < 2:
@@ -72,22 +69,10 @@ class SanText(WordMechanism):
                 f" of the {space.size} of {space.name}, which could only be replaced by itself;"
                 " use a larger share."
             )
-        first = space.size - sensitive
-
-        def log_weights(ids: Ids) -> Floats:
-            out = euclidean(space, ids)
-            out *= -self.epsilon / 2
-            if first:
-                self._keep_some(out, ids, first)
-            return out
-
-        return Redraw(space, str(self), log_weights)
-
-    def _keep_some(self, out: Floats, ids: Ids, first: int) -> None:
-        """Restrict the law to the sensitive words; keep any other word with probability 1-p."""
-        out[:, :first] = -np.inf
-        normalise(out)
-        for row, word in enumerate(ids.tolist()):
-            if word < first:
-                out[row] += math.log(self.p)
-                out[row, word] = math.log(1 - self.p) if self.p < 1 else -math.inf
+        return Exponential(
+            space,
+            str(self),
+            slope=self.epsilon / 2,
+            first=space.size - sensitive,
+            p=self.p,
+        )

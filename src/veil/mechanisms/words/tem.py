@@ -3,15 +3,12 @@
 import math
 from typing import Annotated, ClassVar, Literal
 
-import numpy as np
 from pydantic import Field
 
 from veil.core.errors import ParameterError
 from veil.core.guarantee import Guarantee
-from veil.core.types import Floats, Ids
-from veil.data.distances import DISTANCES
 from veil.data.embeddings import Embeddings
-from veil.mechanisms.words._kernels import Redraw
+from veil.mechanisms.words._exponential import Exponential
 from veil.mechanisms.words.cmp import NEAR
 from veil.mechanisms.words.mechanism import Epsilon, WordMechanism
 
@@ -59,19 +56,16 @@ class TEM(WordMechanism):
         ratio = math.log1p(-self.beta) - math.log(self.beta) + math.log(words - 1)
         return 2 / self.epsilon * ratio
 
-    def bind(self, space: Embeddings) -> Redraw:
+    def bind(self, space: Embeddings) -> Exponential:
         """Compute the threshold."""
         if space.size < 2:
             raise ParameterError(
                 f"tem needs at least 2 words to draw from; {space.name} has {space.size}."
             )
-        gamma = self.gamma(space.size)
-        distance = DISTANCES[self.metric]
-
-        def log_weights(ids: Ids) -> Floats:
-            out = distance(space, ids)
-            np.minimum(out, gamma, out=out)
-            out *= -self.epsilon / 2
-            return out
-
-        return Redraw(space, str(self), log_weights)
+        return Exponential(
+            space,
+            str(self),
+            slope=self.epsilon / 2,
+            metric=self.metric,
+            cap=self.gamma(space.size),
+        )

@@ -8,7 +8,7 @@ from pydantic import Field
 from veil.core.errors import ParameterError
 from veil.core.guarantee import Guarantee
 from veil.core.types import Floats, Ids
-from veil.data.distances import DISTANCES, smallest
+from veil.data.distances import distances, smallest
 from veil.data.embeddings import Embeddings
 from veil.mechanisms.words._kernels import Shortlist
 from veil.mechanisms.words.mechanism import Epsilon, WordMechanism
@@ -77,10 +77,9 @@ class WBB(WordMechanism):
                 f"The 'k' and 'n' parameters of wbb must add up to at most {space.size}, the"
                 f" number of words of {space.name}. Got {self.k} + {self.n} instead."
             )
-        distance = DISTANCES[_METRICS[self.metric]]
 
         def shortlist(ids: Ids) -> tuple[Ids, Floats]:
-            values = distance(space, ids)
+            values = distances(space, ids, _METRICS[self.metric])
             values[np.arange(len(ids)), ids] = -1  # first in its own safe box, whatever the ties
             boxes = smallest(values, self.k + self.n)[:, self.k :]
             scores = self._utility(np.take_along_axis(values, boxes, axis=1))
@@ -90,10 +89,10 @@ class WBB(WordMechanism):
 
         return Shortlist(space, str(self), shortlist)
 
-    def _utility(self, distances: Floats) -> Floats:
+    def _utility(self, values: Floats) -> Floats:
         """Return u of equation (4); with no spread among the candidates all are alike."""
-        spread = distances.std(axis=1, keepdims=True)
-        centred = distances - distances.mean(axis=1, keepdims=True)
+        spread = values.std(axis=1, keepdims=True)
+        centred = values - values.mean(axis=1, keepdims=True)
         z = np.divide(centred, spread, out=np.zeros_like(centred), where=spread > 0)
         utility: Floats = 1 / (1 + np.exp(z))
         return utility
