@@ -11,6 +11,7 @@ from veil.core.types import Released, Variants
 from veil.data.assets import load_embeddings
 from veil.data.embeddings import Embeddings
 from veil.data.select import Select
+from veil.data.text import MAX_CHARS, check_text
 from veil.mechanisms.words import MECHANISMS
 from veil.mechanisms.words._plan import Policy, Unknown
 from veil.mechanisms.words.explain import explain, law, log_ratio
@@ -70,7 +71,7 @@ def protect_stream(
     time. Every batch has randomness of its own: fresh, or the batch's stream of the seed, so that
     a seeded result does not depend on the number of workers.
     """
-    source = iter(texts)
+    source = _numbered(texts, choices.get("max_chars", MAX_CHARS))
     waiting: deque[Future[Variants]] = deque()
     number = 0
     while chunk := list(islice(source, batch)):
@@ -84,6 +85,12 @@ def protect_stream(
             yield waiting.popleft().result()
     while waiting:
         yield waiting.popleft().result()
+
+
+def _numbered(texts: Iterable[str], max_chars: int) -> Iterator[str]:
+    """Check each text, so that a message tells its place in the whole stream."""
+    for number, text in enumerate(texts, start=1):
+        yield check_text(text, f"Text {number:,}", max_chars)
 
 
 def _protect_batch(

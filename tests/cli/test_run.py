@@ -61,7 +61,7 @@ def test_interrupt_leaves_no_file(
     monkeypatch.setattr(api, "protect_stream", raiser(KeyboardInterrupt()))
     result = veil(*arguments(vectors, CANARY, "-o", str(tmp_path / "out.csv")))
     assert (result.code, result.out) == (130, "")
-    assert result.err.strip() == "veil: stopped; nothing was written."
+    assert result.err.strip() == "veil: stopped; no file was written."
     assert not list(tmp_path.glob("*out*"))
 
 
@@ -110,7 +110,7 @@ def test_version_and_unknown_command(veil: Veil) -> None:
 def test_program_from_the_shell(vectors: str) -> None:
     done = shell(*arguments(vectors, "--epsilon", "1e6", "-"), stdin=b"The cat\n")
     assert (done.returncode, done.stdout) == (0, b"The cat\n")
-    assert b"1 texts, 2 protected words x 1 variants" in done.stderr
+    assert b"1 text, 2 protected words x 1 variant" in done.stderr
 
 
 def test_refusal_from_the_shell(vectors: str) -> None:

@@ -55,6 +55,11 @@ def test_usual_names_of_columns(tmp_path: Path, key: str, text: str) -> None:
     assert read(write(tmp_path / "a.csv", f"{text},{key}\nx,7\n")) == [("7", "x")]
 
 
+def test_quotes_in_a_tsv_are_text(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.tsv", '7\t"flu" and more\n8\tsay "no\n')
+    assert [record.text for record in read(path)] == ['"flu" and more', 'say "no']
+
+
 def test_tsv_with_and_without_header(tmp_path: Path) -> None:
     wanted = [("7", "a, b"), ("8", "c")]
     assert read(write(tmp_path / "a.tsv", "7\ta, b\n8\tc\n")) == wanted

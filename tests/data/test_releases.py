@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -43,13 +44,12 @@ def release(
             writer.write(part)
 
 
-@pytest.mark.parametrize("suffix", [".csv", ".tsv"])
 @pytest.mark.parametrize("seed", [None, 7])
-def test_separated_values_round_trip(tmp_path: Path, suffix: str, seed: int | None) -> None:
-    path = tmp_path / f"a{suffix}"
+def test_commas_round_trip(tmp_path: Path, seed: int | None) -> None:
+    path = tmp_path / "a.csv"
     release(path, [rows(seed)[:3], [], rows(seed)[3:]])
     with path.open(encoding="utf-8", newline="") as file:
-        found = list(csv.reader(file, delimiter="," if suffix == ".csv" else "\t", strict=True))
+        found = list(csv.reader(file, strict=True))
     assert found[0] == list(COLUMNS)
     wanted = [["" if value is None else str(value) for value in row] for row in rows(seed)]
     assert found[1:] == wanted
@@ -57,10 +57,12 @@ def test_separated_values_round_trip(tmp_path: Path, suffix: str, seed: int | No
 
 @pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl", ".parquet"])
 def test_release_can_be_read_by_our_own_reader(tmp_path: Path, suffix: str) -> None:
+    """TSV has no quotes: a tab or a line break inside a field becomes a space."""
     path = tmp_path / f"a{suffix}"
     release(path, [rows(None)])
     found = list(read_records(path, Columns("released")))
-    assert found == [(f"q{i}", text) for i, text in enumerate(NASTY)]
+    texts = [re.sub(r"[\t\r\n]+", " ", text) if suffix == ".tsv" else text for text in NASTY]
+    assert found == [(f"q{i}", text) for i, text in enumerate(texts)]
 
 
 def test_plain_cells_stay_unquoted(tmp_path: Path) -> None:

@@ -44,12 +44,11 @@ def run(arguments: list[str]) -> int:
         _show(error)
         return 2
     except (click.Abort, KeyboardInterrupt):
-        click.echo("veil: stopped; nothing was written.", err=True)
+        click.echo("veil: stopped; no file was written.", err=True)
         return 130
     except OSError as error:
-        click.echo(
-            f"veil: {error.strerror or type(error).__name__}; nothing was written.", err=True
-        )
+        reason = error.strerror or type(error).__name__
+        click.echo(f"veil: {reason}; no file was written.", err=True)
         return 2
     except Exception as error:
         if os.environ.get("VEIL_DEBUG"):
@@ -75,5 +74,5 @@ def _place(error: Exception) -> str:
     frame = traceback.extract_tb(error.__traceback__)[-1]
     return (
         f"internal error ({type(error).__name__} at {Path(frame.filename).name}:{frame.lineno});"
-        " nothing was released. Set VEIL_DEBUG=1 to see more."
+        " no file was written. Set VEIL_DEBUG=1 to see more."
     )

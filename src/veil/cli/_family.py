@@ -1,5 +1,6 @@
 """Turn declared parameters into flags: one command per mechanism, made when it is asked for."""
 
+import difflib
 from collections.abc import Callable, Sequence
 from typing import Literal, get_args, get_origin
 
@@ -29,12 +30,15 @@ class Family(click.Group):
         return list(MECHANISMS.names())
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command:
-        """Build the command of one mechanism; an unknown name is an error of the registry."""
+        """Build the command of one mechanism; what is no name may be a text, and is not quoted."""
         del ctx
-        if any(character.isspace() for character in cmd_name):  # a text: never quote it
+        names = MECHANISMS.names()
+        if cmd_name not in names:
+            near = difflib.get_close_matches(cmd_name, names, n=1)
+            hint = f" (did you mean '{near[0]}'?)" if near else ""
             raise InputError(
-                f"Name a mechanism before the {self.name} arguments, as in 'veil {self.name} cmp"
-                f" --epsilon 10 ...'. Known: {', '.join(MECHANISMS.names())}."
+                f"Name a mechanism first{hint}, as in 'veil {self.name} cmp --epsilon 10 ...'."
+                f" Known: {', '.join(names)}."
             )
         cls = MECHANISMS.get(cmd_name)
         fields = cls.model_fields
@@ -49,7 +53,7 @@ class Family(click.Group):
             callback=callback,
             params=[option(key, field) for key, field in fields.items()] + self._extra,
             help=describe(cls),
-            short_help=f"{cls.paper}",
+            short_help=describe(cls).splitlines()[0],
         )
 
 

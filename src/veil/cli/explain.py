@@ -107,7 +107,13 @@ explain = Family(
     [
         click.Argument(["words"], nargs=-1, required=True),
         VECTORS_OPTION,
-        click.Option(["--top"], type=click.IntRange(1, 1000), default=10, show_default=True),
+        click.Option(
+            ["--top"],
+            type=click.IntRange(1, 1000),
+            default=10,
+            show_default=True,
+            help="likeliest outputs to show",
+        ),
         click.Option(
             ["--eta"],
             type=click.FloatRange(0, 1, min_open=True, max_open=True),

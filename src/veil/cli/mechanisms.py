@@ -65,6 +65,6 @@ def _show(console: Console, cls: type[WordMechanism]) -> None:
             soft_wrap=True,
         )
     heading = "[yellow]not proved[/yellow]" if guarantee.kind == "none" else "proved"
-    metric = f" (d: {guarantee.metric})" if guarantee.metric else ""
+    metric = f" (d: {guarantee.metric})" if guarantee.kind in ("metric-dp", "umldp") else ""
     console.print(f"  {heading}: {KINDS[guarantee.kind]}{metric}", soft_wrap=True)
     console.print(f"  note: {guarantee.caveat}\n", soft_wrap=True)

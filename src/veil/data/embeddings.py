@@ -43,7 +43,9 @@ class Embeddings:
         object.__setattr__(self, "words", tuple(self.words))
         if self.path is None:  # a folder written by us was checked when it was written
             object.__setattr__(self, "vectors", check_vectors(self.words, self.vectors, self.name))
-        self.vectors.flags.writeable = False
+        view = self.vectors[:]  # the caller's own array stays writeable
+        view.flags.writeable = False
+        object.__setattr__(self, "vectors", view)
 
     @property
     def size(self) -> int:
@@ -96,6 +98,8 @@ class Embeddings:
 
     def save(self, folder: Path, source: str = "") -> None:
         """Write the space into a new folder, whole or not at all."""
+        if folder.exists():
+            raise InputError(f"There is a {folder} already; delete it, or name a new folder.")
         with whole_folder(folder) as part:
             np.save(part / "vectors.npy", self.vectors, allow_pickle=False)
             (part / "words.txt").write_bytes("\n".join(self.words).encode())
@@ -119,14 +123,15 @@ def open_folder(folder: Path) -> Embeddings:
         words = tuple((folder / "words.txt").read_bytes().decode().split("\n"))
         vectors = np.load(folder / "vectors.npy", mmap_mode="r", allow_pickle=False)
         whole = whole and vectors.shape[0] == len(words) and vectors.dtype == np.float32
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        name = str(meta["name"])
+    except (OSError, EOFError, ValueError, LookupError, TypeError, AttributeError):
         whole = False
     if not whole:
         raise InputError(
             f"{folder} is not a whole folder of vectors (meta.json, words.txt, vectors.npy);"
             " delete it and load the vectors again."
         )
-    return Embeddings(words, vectors, str(meta["name"]), folder)
+    return Embeddings(words, vectors, name, folder)
 
 
 @lru_cache(maxsize=4)

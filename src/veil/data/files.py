@@ -18,7 +18,12 @@ def whole_file(target: Path, *, private: bool = False) -> Iterator[Path]:
     `private` gives the file owner-only permissions; otherwise the usual ones of the user.
     """
     _require_folder(target)
-    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
+    try:
+        handle, name = tempfile.mkstemp(
+            prefix=f".{target.name}.", suffix=".part", dir=target.parent
+        )
+    except OSError as error:
+        raise InputError(f"{target} cannot be written ({error.strerror}).") from None
     os.close(handle)  # mkstemp makes it 0600
     part = Path(name)
     try:

@@ -140,7 +140,13 @@ def _read_lines(stream: IO[bytes], name: str, columns: Columns) -> Iterator[Reco
 def _read_separated(separator: str) -> "Reader":
     def read(stream: IO[bytes], name: str, columns: Columns) -> Iterator[Record]:
         csv.field_size_limit(_MAX_FIELD)
-        rows = csv.reader(_lines(stream, name), delimiter=separator, strict=True)
+        plain = separator == "\t"  # TSV knows no quotes: query logs are full of them
+        rows = csv.reader(
+            _lines(stream, name),
+            delimiter=separator,
+            quoting=csv.QUOTE_NONE if plain else csv.QUOTE_MINIMAL,
+            strict=True,
+        )
         header = next(rows, None)
         if header is None:
             return

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,6 +12,7 @@ from veil.core.errors import InputError
 from veil.data.files import whole_file
 from veil.data.parquet import pyarrow, pyarrow_parquet
 
+_BREAKS = re.compile(r"[\t\r\n]+")
 WRITABLE = (".csv", ".tsv", ".jsonl", ".parquet", ".txt")
 
 
@@ -22,19 +24,30 @@ class Writer(Protocol):
         ...
 
 
-class _Separated:
-    def __init__(self, file: IO[str], columns: Sequence[str], separator: str) -> None:
-        self._csv = csv.writer(file, delimiter=separator, lineterminator="\n")
+class _Commas:
+    def __init__(self, file: IO[str], columns: Sequence[str]) -> None:
+        self._csv = csv.writer(file, lineterminator="\n")
         # Python 3.11 does not quote a lone carriage return by itself.
-        self._quoted = csv.writer(
-            file, delimiter=separator, lineterminator="\n", quoting=csv.QUOTE_ALL
-        )
+        self._quoted = csv.writer(file, lineterminator="\n", quoting=csv.QUOTE_ALL)
         self._csv.writerow(columns)
 
     def write(self, rows: Sequence[Sequence[object]]) -> None:
         for row in rows:
             returns = any(isinstance(value, str) and "\r" in value for value in row)
             (self._quoted if returns else self._csv).writerow(row)
+
+
+class _Tabs:
+    """Fields without quotes; a tab or a line break inside one becomes a space."""
+
+    def __init__(self, file: IO[str], columns: Sequence[str]) -> None:
+        self._file = file
+        self.write([columns])
+
+    def write(self, rows: Sequence[Sequence[object]]) -> None:
+        for row in rows:
+            fields = ("" if value is None else _BREAKS.sub(" ", str(value)) for value in row)
+            self._file.write("\t".join(fields) + "\n")
 
 
 class _Lines:
@@ -96,5 +109,5 @@ def open_writer(
 def stream_writer(file: IO[str], suffix: str, columns: Sequence[str], released: str) -> Writer:
     """Return a writer of CSV, TSV, JSONL or plain text to an open stream."""
     if suffix in (".csv", ".tsv"):
-        return _Separated(file, columns, "," if suffix == ".csv" else "\t")
+        return (_Commas if suffix == ".csv" else _Tabs)(file, columns)
     return _Lines(file, columns, released if suffix == ".txt" else None)
