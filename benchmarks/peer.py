@@ -197,7 +197,7 @@ def measure(
     mechanism = factory(arguments)
     load_seconds = time.perf_counter() - start
 
-    np.random.seed(0)  # the peer draws from numpy's global generator
+    np.random.seed(0)  # noqa: NPY002 - the peer draws from numpy's global generator
     longest = max(queries, key=lambda query: len(query[1].split()))
     start = time.perf_counter()
     mechanism.obfuscateText(pandas.DataFrame([longest], columns=["id", "text"]), 1)

@@ -23,13 +23,14 @@ def check_mechanism(mechanism: WordMechanism) -> None:
     before = ids.copy()
     kernel = mechanism.bind(space)
 
-    draws = kernel.sample(ids, 30, np.random.default_rng(1))
-    _require(draws.shape == (30, 5), "sample(ids, size, rng) must give (size, n) draws")
+    size = 2000
+    draws = kernel.sample(ids, size, np.random.default_rng(1))
+    _require(draws.shape == (size, 5), "sample(ids, size, rng) must give (size, n) draws")
     _require(np.issubdtype(draws.dtype, np.integer), "draws must be whole numbers")
     _require(draws.min() >= 0 and draws.max() < 200, "draws must be words of the space")
-    again = mechanism.bind(space).sample(ids, 30, np.random.default_rng(1))
+    again = mechanism.bind(space).sample(ids, size, np.random.default_rng(1))
     _require(np.array_equal(draws, again), "the same generator must give the same draws")
-    other = mechanism.bind(space).sample(ids, 30, np.random.default_rng(2))
+    other = mechanism.bind(space).sample(ids, size, np.random.default_rng(2))
     _require(not np.array_equal(draws, other), "draws must depend on the generator")
     _require(not np.array_equal(draws[:, 0], draws[:, 3]), "each place must be drawn on its own")
     _require(np.array_equal(ids, before), "the input must stay as it is")

@@ -222,7 +222,8 @@ def _summary(
     if tally.clear:
         warnings.append(
             f"{_count(tally.clear, 'variant')} of {tally.texts * size:,} came out equal to the"
-            " text: at this epsilon the mechanism changes little. Lower it."
+            " text: at this epsilon the mechanism changes little. Choose a smaller one for the"
+            " next release; to pick among variants would void the guarantee."
         )
     if tally.kept:
         warnings.append(

@@ -1,7 +1,7 @@
 """Where randomness comes from.
 
 By default from a counter-mode AES-128 generator keyed with 128 fresh bits of the operating
-system, made anew for every release: nothing is shared between calls, threads or forked workers.
+system, made anew for every release: no random state is shared between calls, threads or workers.
 A seed gives the same generator in a repeatable state, which is for experiments and never private.
 """
 

@@ -121,16 +121,19 @@ def refine(queries, vectors, order, size, k, starts, blocks, upper, noise, most)
         for j in range(dim):
             x2 += x[j] * x[j]
         a, z = starts[i], starts[i + 1]
-        for e in range(a + 1, z):  # the most promising block first
-            if upper[e] > upper[a]:
-                upper[a], upper[e] = upper[e], upper[a]
-                blocks[a], blocks[e] = blocks[e], blocks[a]
+        for e in range(a + 1, z):  # the most promising blocks first
+            u, b = upper[e], blocks[e]
+            at = e
+            while at > a and upper[at - 1] < u:
+                upper[at], blocks[at] = upper[at - 1], blocks[at - 1]
+                at -= 1
+            upper[at], blocks[at] = u, b
         top[:] = np.inf
         seen = 0
         for e in range(a, z):
             # x.y - |y|^2/2 = (|x|^2 - |x-y|^2) / 2
             if 2.0 * upper[e] < x2 - top[k - 1] - noise * (x2 + top[k - 1]):
-                continue
+                break  # nor can any of the rest
             lo = blocks[e] * size
             hi = min(lo + size, n_rows)
             if seen + size > d_tmp.shape[0]:

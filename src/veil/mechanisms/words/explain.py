@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from veil.core.errors import LawError, ParameterError
+from veil.core.guarantee import Guarantee
 from veil.core.protocols import ClosedForm
 from veil.core.rng import Randomness, generator
 from veil.core.types import Floats
@@ -52,8 +53,8 @@ class LogRatio:
     """How well one output can tell two words apart, in the worst case.
 
     `value` is the largest log P(y|a) - log P(y|b) in either direction (infinite if an output is
-    possible for one word alone), `output` the y that attains it, `bound` what the guarantee
-    allows at the words' `distance` (nan where the guarantee names no distance).
+    possible for one word alone), `output` the y that attains it, `bound` what is proved at the
+    words' `distance` (infinite if nothing is, nan where the guarantee names another distance).
     """
 
     words: tuple[str, str]
@@ -139,8 +140,18 @@ def log_ratio(mechanism: WordMechanism, space: Embeddings, first: str, second: s
         value=float(gap[worst]),
         output=space.words[worst],
         distance=distance,
-        bound=guarantee.bound(distance),
+        bound=_bound(guarantee, distance, float(gap[worst])),
     )
+
+
+def _bound(guarantee: Guarantee, distance: float, value: float) -> float:
+    """Return what is proved for two words; nothing if an output gives one of them away.
+
+    That happens by design between words of different groups, and for words that may be kept.
+    """
+    if guarantee.kind in ("group-dp", "umldp") and math.isinf(value):
+        return math.inf
+    return guarantee.bound(distance)
 
 
 def wilson(share: float, samples: int) -> tuple[float, float]:

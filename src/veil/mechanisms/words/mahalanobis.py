@@ -21,7 +21,7 @@ Lam = Annotated[
 ]
 UnitDirection = Annotated[
     bool,
-    Field(description="the peer's form: the skewed direction is scaled to length 1; not proved"),
+    Field(description="scale the skewed direction to length 1, as pyPANTERA does; not proved"),
 ]
 
 

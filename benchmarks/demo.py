@@ -1,0 +1,45 @@
+"""Show the product: run a handful of commands as a newcomer would type them."""
+
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+VEIL = Path(sys.executable).parent / "veil"
+
+STEPS = [
+    ("Word vectors are fetched once, checked, and then memory-mapped.", "vectors glove-100d"),
+    (
+        "Five variants of a query. Only these would ever be sent to a search engine.",
+        'protect cmp --epsilon 10 --size 5 "Treatment for skin cancer?"',
+    ),
+    (
+        "What the mechanism does to one word, exactly: here a strong law ...",
+        "explain santext --epsilon 1 cancer --top 5",
+    ),
+    (
+        "... and here one with a larger budget, which hides next to nothing. Veil says so.",
+        "explain santext --epsilon 6 cancer tumor --top 5",
+    ),
+    (
+        "Names, numbers and unknown words are never let through, even by a mechanism that"
+        " protects nouns and adjectives only.",
+        'protect wbb --epsilon 10 --size 3 "Is Xanthippe, 47, in debt to j.doe@bank.example?"',
+    ),
+    ("What is proved of a mechanism, and what is not.", "mechanisms wbb"),
+    ("A mistake is one sentence, and nothing is released.", "protect cmp --epsilon -1 hello"),
+]
+
+
+def main() -> None:
+    """Run every step, showing the command first."""
+    for number, (what, command) in enumerate(STEPS, start=1):
+        print(f"\n\033[1m{number}. {what}\033[0m\n$ veil {command}", flush=True)
+        result = subprocess.run([str(VEIL), *shlex.split(command)], check=False)
+        if result.returncode and "-1" not in command:
+            sys.exit(result.returncode)
+    print("\nNext: .venv/bin/veil --help, and README.md.")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,266 @@
+"""Write the generated pages of the documentation, or check that they are current.
+
+``python docs/generate.py`` writes them; ``python docs/generate.py --check`` writes nothing, names
+the pages that differ and exits with 1.
+"""
+
+import inspect
+import re
+import sys
+from collections.abc import Iterator
+from importlib.metadata import version
+from itertools import product
+from pathlib import Path
+from typing import Literal, get_args, get_origin
+
+import click
+from pydantic.fields import FieldInfo
+
+from veil.cli import veil
+from veil.cli._family import kind_of
+from veil.cli.mechanisms import example
+from veil.core.guarantee import KINDS, Guarantee
+from veil.mechanisms.words import MECHANISMS
+from veil.mechanisms.words.mechanism import WordMechanism
+
+DOCS = Path(__file__).resolve().parent
+ROOT = DOCS.parent
+WIDTH = 99
+CLICK = version("click")  # its help differs a little from version to version
+NOTE = "<!-- Written by docs/generate.py: do not edit. -->\n\n"
+_WORDS = {
+    "Gamma": "Gamma",
+    "Pr": "Pr",
+    "Sigma": "Sigma",
+    "beta": "beta",
+    "gamma": "gamma",
+    "in": "in",
+    "lVert": "|",
+    "lambda": "lambda ",
+    "le": "<=",
+    "ln": "ln ",
+    "min": "min",
+    "phi": "phi",
+    "propto": "proportional to",
+    "quad": "\n",
+    "rVert": "|",
+    "sim": "~",
+    "top": "T",
+    "varepsilon": "epsilon ",
+}
+
+
+def pages() -> dict[str, str]:
+    """Return the text of every generated page by its name."""
+    return {
+        "mechanisms.md": NOTE + mechanisms_page(),
+        "cli.md": NOTE + cli_page(),
+        "extending.md": NOTE + _part(ROOT / "CONTRIBUTING.md", "## Add a mechanism"),
+        "threat-model.md": NOTE + _part(ROOT / "SECURITY.md", "## Threat model"),
+    }
+
+
+def stale() -> list[str]:
+    """Return the names of the pages that are missing or differ."""
+    return [
+        name
+        for name, text in pages().items()
+        if not (DOCS / name).is_file() or (DOCS / name).read_text(encoding="utf-8") != text
+    ]
+
+
+def _part(path: Path, heading: str) -> str:
+    """Return one section of a file at the root, one level up, its links seen from here."""
+    text = path.read_text(encoding="utf-8").replace("](docs/", "](")
+    found = re.search(rf"^{re.escape(heading)}.*?(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)
+    if found is None:
+        raise SystemExit(f"{path.name} has no section '{heading}'.")
+    return re.sub(r"^##", "#", found.group().rstrip() + "\n", flags=re.MULTILINE)
+
+
+def mechanisms_page() -> str:
+    """Describe every built-in mechanism from what it declares."""
+    parts = [
+        "# Mechanisms\n",
+        "A mechanism replaces one word by another at random. What is proved holds for one word"
+        " and one variant; [Guarantees](guarantees.md) says what the kinds mean and how they add"
+        " up. `veil mechanisms` prints the same facts.\n",
+    ]
+    for name in sorted(MECHANISMS.builtin):
+        parts += _mechanism(MECHANISMS.get(name))
+    return "\n".join(parts)
+
+
+def _mechanism(cls: type[WordMechanism]) -> list[str]:
+    body, paper, notes = _sections(inspect.getdoc(cls) or "")
+    shown = example(cls)
+    flags = " ".join(
+        f"--{key} {value:g}" for key, value in shown if cls.model_fields[key].is_required()
+    )
+    rows = [
+        f"| `{key}` | {kind_of(field).replace('|', ' or ')} | {_default(field)}"
+        f" | {field.description} |"
+        for key, field in cls.model_fields.items()
+    ]
+    return [
+        f"## {cls.name}\n",
+        body + "\n",
+        "| parameter | value | default | meaning |\n|---|---|---|---|\n" + "\n".join(rows) + "\n",
+        *_guarantees(shown),
+        f"**Words protected by default**: `{cls.select}`.\n",
+        f"**Paper**: {paper}\n",
+        *([f"**Notes**: {notes}\n"] if notes else []),
+        "**Example**:\n\n"
+        f'```sh\nveil protect {cls.name} {flags} "Treatment for skin cancer?"\n```\n\n'
+        f'```python\nveil.mechanism("{shown}")\n```\n',
+    ]
+
+
+def _default(field: FieldInfo) -> str:
+    return "required" if field.is_required() else f"`{field.default}`"
+
+
+def _guarantees(shown: WordMechanism) -> Iterator[str]:
+    """Say what is proved of the example, and of what differs from it in the kind of guarantee."""
+    yield _guarantee(shown.guarantee, f"**Guarantee** of `{shown}`")
+    found: list[set[tuple[str, object]]] = []
+    for changes in sorted(_variations(shown), key=len):
+        if any(smaller <= set(changes.items()) for smaller in found):
+            continue
+        other = type(shown).load(dict(shown) | changes)
+        if other.guarantee.kind != shown.guarantee.kind:
+            found.append(set(changes.items()))
+            given = ", ".join(f"{key}={value!r}" for key, value in changes.items())
+            yield _guarantee(other.guarantee, f"**Guarantee** with `{given}`")
+
+
+def _guarantee(guarantee: Guarantee, heading: str) -> str:
+    if guarantee.kind == "none":
+        return f"{heading}: none. {guarantee.caveat}\n"
+    additive = f" and additive {guarantee.additive:.4f}" if guarantee.additive else ""
+    metric = f"Here d is `{guarantee.metric}`{additive}. " if guarantee.kind != "group-dp" else ""
+    return (
+        f"{heading}: {guarantee.kind}, that is\n\n```text\n{KINDS[guarantee.kind]}\n```\n\n"
+        f"{metric}{guarantee.caveat}\n"
+    )
+
+
+def _variations(shown: WordMechanism) -> Iterator[dict[str, object]]:
+    """Give each choice its other values, and each number half its default, in every mixture."""
+    options = []
+    for key, field in type(shown).model_fields.items():
+        if get_origin(field.annotation) is Literal:
+            others = [value for value in get_args(field.annotation) if value != field.default]
+        elif field.annotation is bool:
+            others = [not field.default]
+        elif field.annotation is float and not field.is_required():
+            others = [field.default / 2]
+        else:
+            others = []
+        options.append([{}, *({key: value} for value in others)])
+    for choice in product(*options):
+        changes: dict[str, object] = {}
+        for each in choice:
+            changes |= each
+        yield changes
+
+
+def _sections(doc: str) -> tuple[str, str, str]:
+    """Split a docstring into description, reference and notes, as Markdown."""
+    body, _, rest = doc.partition("\nReferences\n----------\n")
+    paper, _, notes = rest.partition("\nNotes\n-----\n")
+    body = re.sub(r"\.\. math:: (.*?)\n\n", _display, body, flags=re.DOTALL)
+    doi = re.sub(r"doi:(\S+)", r"[doi:\1](https://doi.org/\1)", _inline(paper))
+    return _inline(body), doi, _inline(notes)
+
+
+def _display(match: re.Match[str]) -> str:
+    return f"```text\n{plain(match.group(1))}\n```\n\n"
+
+
+def _inline(text: str) -> str:
+    text = re.sub(r":math:`([^`]*)`", lambda match: f"`{plain(match.group(1))}`", text)
+    return re.sub(r"``([^`\n]+)``", r"`\1`", text).strip()
+
+
+def plain(latex: str) -> str:
+    r"""Write a formula of a docstring as plain text, one equation per line.
+
+    >>> plain(r"\Pr[y] \propto e^{-\frac{1}{2}\varepsilon\, d}, \quad u = \frac{a + 1}{b}")
+    'Pr[y] proportional to exp(-1/2 epsilon d)\nu = (a + 1)/b'
+    """
+    text = " ".join(latex.split()).replace(r"\,", " ")
+    before = ""
+    while text != before:  # from the inside out
+        before = text
+        text = re.sub(r"\\mathrm\{([^{}]*)\}|_\{(\w+)\}", _name, text)
+        text = re.sub(r"\\ln(\\frac\{[^{}]*\}\{[^{}]*\})", r"\\ln(\1)", text)
+        text = re.sub(r"\\frac\{([^{}]*)\}\{([^{}]*)\}", _fraction, text)
+        text = re.sub(r"\\sqrt\{([^{}]*)\}", r"sqrt(\1)", text)
+        text = re.sub(r"\be\^\{([^{}]*)\}", r"exp(\1)", text)
+        text = re.sub(r"\^\{([^{}]*)\}", r"^(\1)", text)
+    text = re.sub(r"\\([A-Za-z]+)", lambda match: _WORDS[match.group(1)], text)
+    text = re.sub(r" +([),/]|$)", r"\1", re.sub(r"\| (\w) \|", r"|\1|", text))
+    lines = (re.sub(r" {2,}", " ", line).strip(" ,") for line in text.split("\n"))
+    return "\n".join(lines).replace("ln (", "ln(")
+
+
+def _name(match: re.Match[str]) -> str:
+    return match.group(1) or f"_{match.group(2)}"
+
+
+def _fraction(match: re.Match[str]) -> str:
+    top, bottom = (
+        part if re.fullmatch(r"\\?\w+", part) else f"({part})" for part in match.groups()
+    )
+    return f"{top}/{bottom} "
+
+
+def cli_page() -> str:
+    """Show the help of every command, at a fixed width."""
+    root = click.Context(
+        veil,
+        info_name="veil",
+        terminal_width=WIDTH,
+        max_content_width=WIDTH,
+        **veil.context_settings,
+    )
+    parts = ["# Command line\n", f"The help of every command (click {CLICK}).\n", _help(root, 2)]
+    for name in veil.list_commands(root):
+        command = veil.get_command(root, name)
+        if command is None:
+            continue
+        context = _below(root, command, name)
+        parts.append(_help(context, 2))
+        if isinstance(command, click.Group):
+            for own in sorted(MECHANISMS.builtin):
+                leaf = command.get_command(context, own)
+                if leaf is not None:
+                    parts.append(_help(_below(context, leaf, own), 3))
+    return "\n".join(parts)
+
+
+def _below(parent: click.Context, command: click.Command, name: str) -> click.Context:
+    return click.Context(command, parent, name, terminal_width=WIDTH, max_content_width=WIDTH)
+
+
+def _help(context: click.Context, level: int) -> str:
+    return f"{'#' * level} {context.command_path}\n\n```text\n{context.get_help()}\n```\n"
+
+
+def main(arguments: list[str]) -> int:
+    """Write the pages, or check them."""
+    if arguments == ["--check"]:
+        for name in (names := stale()):
+            print(f"docs/{name} is not current: run python docs/generate.py.", file=sys.stderr)
+        return 1 if names else 0
+    if arguments:
+        print("usage: python docs/generate.py [--check]", file=sys.stderr)
+        return 2
+    for name, text in pages().items():
+        (DOCS / name).write_text(text, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

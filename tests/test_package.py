@@ -1,0 +1,77 @@
+"""The package as an object: public names, architecture, and the wheel in a clean environment."""
+
+import importlib
+import os
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+import pytest
+
+import veil
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def test_public_names_are_sorted_and_there() -> None:
+    assert sorted(veil.__all__, key=_constants_first) == veil.__all__
+    for name in veil.__all__:
+        assert getattr(veil, name) is not None
+
+
+def _constants_first(name: str) -> tuple[int, str]:
+    return (0 if name.isupper() else 1 if name[0].isupper() else 2), name
+
+
+def test_version_is_said_once() -> None:
+    metadata = importlib.import_module("importlib.metadata")
+    assert metadata.version("veil") == veil.__version__
+
+
+def test_importing_veil_loads_nothing_heavy() -> None:
+    code = (
+        "import sys, veil; heavy = {'numba', 'pyarrow', 'textblob', 'nltk', 'scipy', 'pandas'};"
+        "print(sorted(heavy & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.slow
+def test_wheel_works_in_a_clean_environment_without_extras(tmp_path: Path) -> None:
+    """Build the wheel, install it alone, and use it: no extra, no source tree, another folder."""
+    build = [sys.executable, "-m", "build", "--wheel", "--outdir", str(tmp_path), str(ROOT)]
+    subprocess.run(build, check=True, capture_output=True, timeout=300)
+    wheel = next(tmp_path.glob("veil-*.whl"))
+    env = tmp_path / "env"
+    venv.create(env, with_pip=True)
+    python = env / "bin" / "python"
+    pip = [str(python), "-m", "pip", "install", "--quiet", str(wheel)]
+    subprocess.run(pip, check=True, capture_output=True, timeout=600)
+    (tmp_path / "v.txt").write_text("cat 0 1\ndog 1 0\ncow 1 1\nhen 0 0.5\n")
+    code = (
+        "import veil; space = veil.load_embeddings('v.txt');"
+        "out = veil.protect(['Cat, dog!'], veil.CMP(epsilon=1), space, 3);"
+        "assert len(out.rows[0]) == 3 and not out.seeded; print(veil.__file__)"
+    )
+    clean = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
+
+    def run(*command: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            command, cwd=tmp_path, env=clean, capture_output=True, text=True, check=False
+        )
+
+    done = run(str(python), "-c", code)
+    assert done.returncode == 0, done.stderr
+    assert str(env) in done.stdout
+    script = str(env / "bin" / "veil")
+    shown = run(script, "protect", "tem", "--epsilon", "3", "--vectors", "v.txt", "cat")
+    assert shown.returncode == 0, shown.stderr
+    assert shown.stdout.strip() in {"cat", "dog", "cow", "hen"}
+    refused = run(
+        script, "protect", "cmp", "--epsilon", "1", "--vectors", "v.txt", "cat", "-o", "x.parquet"
+    )
+    assert refused.returncode == 2
+    assert "pip install 'veil[parquet]'" in refused.stderr
+    assert not (tmp_path / "x.parquet").exists()
