@@ -15,7 +15,7 @@ from veil.data.embeddings import Embeddings
 Take = Callable[[Floats, slice], None]  # distances (m, b), which columns they are; may overwrite
 _Finish = Callable[[Floats, slice], None]  # products (m, b) -> distances, in place
 
-BLOCK = 2048  # words at a time
+COLUMNS = 2048  # words at a time
 _BUDGET = 2**26  # bytes of distances held at a time
 _GROUP = 64  # words per group when looking for the nearest
 
@@ -39,10 +39,10 @@ def sweep(space: Embeddings, ids: Ids, metric: str, take: Take) -> None:
     left, finish = _METRICS[metric](space, ids)
 
     def work(blocks: slice) -> None:
-        scores = np.empty((len(ids), BLOCK))
-        right = np.ones((BLOCK, space.dim + 2))  # the words, their squared lengths, and ones
+        scores = np.empty((len(ids), COLUMNS))
+        right = np.ones((COLUMNS, space.dim + 2))  # the words, their squared lengths, and ones
         for number in range(blocks.start, blocks.stop):
-            columns = slice(number * BLOCK, min((number + 1) * BLOCK, space.size))
+            columns = slice(number * COLUMNS, min((number + 1) * COLUMNS, space.size))
             width = columns.stop - columns.start
             right[:width, :-2] = space.vectors[columns]
             right[:width, -2] = space.squares[columns]
@@ -52,7 +52,7 @@ def sweep(space: Embeddings, ids: Ids, metric: str, take: Take) -> None:
             take(part, columns)
 
     with one_blas_thread():
-        in_threads(work, -(-space.size // BLOCK))
+        in_threads(work, -(-space.size // COLUMNS))
 
 
 def distances(space: Embeddings, ids: Ids, metric: str) -> Floats:

@@ -8,7 +8,7 @@ from numpy.random import Generator
 
 from veil.core.parallel import in_threads
 from veil.core.types import Floats, Ids, Singles
-from veil.data.distances import distances, in_chunks, rows_at_once, sweep
+from veil.data.distances import COLUMNS, distances, in_chunks, rows_at_once, sweep
 from veil.data.embeddings import Embeddings
 from veil.mechanisms.words._kernels import normalise, sample_rows
 from veil.mechanisms.words._law import BLOCK, Row, running_sums
@@ -44,13 +44,18 @@ class Exponential:
         out = np.empty((len(ids), self.space.size))
         for part in in_chunks(ids, _ROWS):
             own = out[part]
+            sums = np.zeros((len(own), -(-self.space.size // COLUMNS)))
 
-            def take(block: Floats, columns: slice, own: Floats = own) -> None:
+            def take(
+                block: Floats, columns: slice, own: Floats = own, sums: Floats = sums
+            ) -> None:
                 self._scale(block, columns)
-                np.exp(block, out=own[:, columns])
+                np.exp(block, out=block)
+                own[:, columns] = block
+                sums[:, columns.start // COLUMNS] = block.sum(axis=1)
 
             sweep(self.space, ids[part], self.metric, take)
-            total = own.sum(axis=1, keepdims=True)
+            total = sums.sum(axis=1, keepdims=True)
             if total.min() < _FAINT:
                 own[:] = np.exp(self.log_probs(ids[part]))
                 continue
