@@ -10,6 +10,7 @@ from veil.core.parallel import in_threads
 from veil.core.types import Floats, Ids, Singles
 from veil.data.distances import COLUMNS, distances, in_chunks, rows_at_once, sweep
 from veil.data.embeddings import Embeddings
+from veil.data.exponential import exp_in_place
 from veil.mechanisms.words._kernels import normalise, sample_rows
 from veil.mechanisms.words._law import BLOCK, Row, running_sums
 
@@ -50,7 +51,7 @@ class Exponential:
                 block: Floats, columns: slice, own: Floats = own, sums: Floats = sums
             ) -> None:
                 self._scale(block, columns)
-                np.exp(block, out=block)
+                exp_in_place(block)
                 own[:, columns] = block
                 sums[:, columns.start // COLUMNS] = block.sum(axis=1)
 
