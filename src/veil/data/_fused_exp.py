@@ -1,12 +1,14 @@
 """The exponential of float64 arrays in SIMD registers, with numba.
 
 exp(x) = 2^n exp(r) with n the whole number nearest to x/ln 2 and |r| <= ln(2)/2; exp(r) by its
-series to r^13, which is exact to float64 there. n is read from the low bits of x/ln 2 + 1.5 * 2^52,
-because AVX2 cannot convert float64 to whole numbers.
+series to r^13, which is exact to float64 there. n is read from the low bits of
+x/ln 2 + 1.5 * 2^52, because AVX2 cannot convert float64 to whole numbers.
 """
 
 import numpy as np
 from numba import njit
+
+from veil.core.types import Floats
 
 MAGIC = 1.5 * 2.0**52
 LOG2E = 1.4426950408889634
@@ -55,7 +57,7 @@ def _multiply(x, power):
         x[i] *= power[i]
 
 
-def fused_exp(x, power):
+def fused_exp(x: Floats, power: Floats) -> None:
     """Replace x (1-D, -700 <= x <= 0) by its exponential; `power` is room of the same size."""
     _series(x, power)
     _to_powers(power.view(np.int64))
