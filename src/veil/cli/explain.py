@@ -49,7 +49,7 @@ def _run(
         click.echo(json.dumps(document, ensure_ascii=False, indent=1))
         return
     console = Console(highlight=False)
-    console.print(f"[bold]{mechanism}[/bold]  {mechanism.guarantee}")
+    console.print(f"[bold]{mechanism}[/bold]  {mechanism.guarantee}", soft_wrap=True)
     for each in found:
         _show(console, each)
     if isinstance(ratio, LogRatio):
@@ -79,7 +79,8 @@ def _show(console: Console, found: Explanation) -> None:
         itself += f"  (95 % interval {found.interval[0]:.6f} to {found.interval[1]:.6f})"
     least = "at least " if found.samples else ""
     console.print(f"stays itself        {itself}")
-    console.print(f"effective support   {least}{found.support:,} words hold {1 - found.eta:.0%}")
+    hold = "word holds" if found.support == 1 else "words hold"
+    console.print(f"effective support   {least}{found.support:,} {hold} {1 - found.eta:.0%}")
     console.print(
         f"entropy             {least}{found.entropy:.2f} bits, min-entropy"
         f" {found.min_entropy:.2f} bits"
