@@ -22,8 +22,8 @@ STEPS = [
         "explain santext --epsilon 6 cancer tumor --top 5",
     ),
     (
-        "Names, numbers and unknown words are never let through, even by a mechanism that"
-        " protects nouns and adjectives only.",
+        "Unknown words, numbers in digits and addresses are never let through, even by a"
+        " mechanism that protects nouns and adjectives only.",
         'protect wbb --epsilon 10 --size 3 "Is Xanthippe, 47, in debt to j.doe@bank.example?"',
     ),
     ("What is proved of a mechanism, and what is not.", "mechanisms wbb"),

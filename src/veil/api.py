@@ -6,6 +6,7 @@ from concurrent.futures import Executor, Future
 from itertools import islice
 from typing import TypedDict, Unpack
 
+from veil.core.errors import InputError, ParameterError
 from veil.core.rng import stream
 from veil.core.types import Released, Variants
 from veil.data.assets import load_embeddings
@@ -71,6 +72,10 @@ def protect_stream(
     time. Every batch has randomness of its own: fresh, or the batch's stream of the seed, so that
     a seeded result does not depend on the number of workers.
     """
+    if isinstance(texts, str | bytes):
+        raise InputError("The 'texts' argument must give strings; put a single text into a list.")
+    if batch < 1 or in_flight < 1:
+        raise ParameterError("The 'batch' and 'in_flight' arguments must be at least 1.")
     source = _numbered(texts, choices.get("max_chars", MAX_CHARS))
     waiting: deque[Future[Variants]] = deque()
     number = 0

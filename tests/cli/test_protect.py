@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from tests.cli.conftest import CANARY, WORDS, Result, Veil
 
-COLUMNS = ["id", "variant", "obfuscatedText", "mechanism", "seed"]
+COLUMNS = ["id", "variant", "obfuscatedText", "mechanism", "seeded"]
 Cmp = Callable[..., Result]
 
 
@@ -78,7 +78,7 @@ def test_json_lines(cmp: Cmp) -> None:
     ]
     assert [each["obfuscatedText"] for each in found] == ["cat", "cat", "dog", "dog"]
     assert {each["mechanism"] for each in found} == {"cmp(epsilon=1000000.0)"}
-    assert {each["seed"] for each in found} == {None}
+    assert {each["seeded"] for each in found} == {False}
 
 
 def read_back(path: Path) -> tuple[list[str], list[list[str]]]:
@@ -147,8 +147,8 @@ def test_seed_repeats_and_is_marked(cmp: Cmp) -> None:
 
     first, second, other = draw("--seed", 7), draw("--seed", 7), draw("--seed", 8)
     assert first.out == second.out
-    assert first.out.replace('"seed": 7', '"seed": 8') != other.out
-    assert {json.loads(line)["seed"] for line in first.lines} == {7}
+    assert first.out != other.out
+    assert {json.loads(line)["seeded"] for line in first.lines} == {True}
     assert "NOT PRIVATE" in first.err
     free, again = draw(), draw()
     assert free.out != again.out
@@ -252,15 +252,18 @@ def test_text_that_begins_with_a_dash(cmp: Cmp) -> None:
         (["cmp", "--epsilon", "nan", CANARY], "must be a"),
         (["cmp", "--epsilon", "inf", CANARY], "must be a finite number"),
         (["cmp", "--epsilon", "ten", CANARY], "must be a number"),
-        (["cmp", "--epsilon", "1", "--sise", "2", CANARY], "No such option '--sise'"),
-        (["cmp", "--epsilon", "1", "--lam", "2", CANARY], "No such option '--lam'"),
+        (["cmp", "--epsilon", "1", "--sise", "2", CANARY], "Did you mean --size?"),
+        (["cmp", "--epsilon", "1", "--lam", "2", CANARY], "No such option"),
         (["cmp", "--epsilon", "1", f"--my {CANARY}"], "write -- before texts"),
-        (["cmp", "--epsilon", "1"], "Missing argument 'TEXTS...'"),
-        (["cmp", "--epsilon"], "Option '--epsilon' requires an argument"),
-        (["cmp", "--epsilon", "1", "--size", "0", CANARY], "'--size': 0 is not in the range"),
-        (["cmp", "--epsilon", "1", "--seed", "-1", CANARY], "'--seed'"),
-        (["cmp", "--epsilon", "1", "--seed", str(2**70), CANARY], "'--seed'"),
-        (["cmp", "--epsilon", "1", "--unknown", "pass", CANARY], "'pass' is not one of 'random'"),
+        (["cmp", "--epsilon", "1"], "Missing TEXTS"),
+        (["cmp", "--epsilon"], "The option --epsilon is not used as it must be"),
+        (
+            ["cmp", "--epsilon", "1", "--size", "0", CANARY],
+            "--size must be a whole number",
+        ),
+        (["cmp", "--epsilon", "1", "--seed", "-1", CANARY], "The value of --seed"),
+        (["cmp", "--epsilon", "1", "--seed", str(2**70), CANARY], "The value of --seed"),
+        (["cmp", "--epsilon", "1", "--unknown", "pass", CANARY], "must be one of random"),
         (["cmp", "--epsilon", "1", "--policy", "number", CANARY], "must look like kind=what"),
         (["cmp", "--epsilon", "1", "--policy", "name=mask", CANARY], "A policy must give one of"),
         (["cmp", "--epsilon", "1", "--policy", "url=pass", CANARY], "A policy must give one of"),

@@ -1,8 +1,10 @@
 """The frame of every command: help, exit codes, and errors that tell no secrets."""
 
 import os
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NoReturn
@@ -11,6 +13,7 @@ import pytest
 from tests.cli.conftest import CANARY, Veil
 
 from veil import __version__, api
+from veil.cli import run
 
 
 def arguments(vectors: str, *texts: str) -> list[str]:
@@ -104,7 +107,7 @@ def test_help_lists_every_parameter(veil: Veil) -> None:
 
 def test_version_and_unknown_command(veil: Veil) -> None:
     assert veil("--version").out.strip() == f"veil, version {__version__}"
-    assert "No such command 'protct'" in veil("protct").refused()
+    assert "The command is not understood" in veil("protct").refused()
 
 
 def test_program_from_the_shell(vectors: str) -> None:
@@ -133,3 +136,69 @@ def test_closed_pipe_is_quiet(vectors: str) -> None:
         process.wait(60)
     assert process.returncode == 1  # click's own answer to a closed pipe
     assert shown == b""
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["I have xanthippe"],
+        ["--xanthippe-positive"],
+        ["protect", "xanthippe"],
+        ["protect", "cmp", "--size", "xanthippe", "cat"],
+        ["protect", "cmp", "--xanthippe", "cat"],
+        ["protect", "cmp", "--unknown", "xanthippe", "cat"],
+        ["mechanisms", "--json", "--xanthippe"],
+    ],
+)
+def test_nothing_that_was_typed_is_quoted(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(arguments) == 2
+    printed = capsys.readouterr()
+    assert "xanthippe" not in printed.err + printed.out
+    assert printed.err.startswith("veil: ")
+    assert printed.err.count("\n") == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("workers", ["1", "2"])
+@pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_leaves_no_file_behind(
+    tmp_path: Path, workers: str, sign: signal.Signals
+) -> None:
+    (tmp_path / "v.txt").write_text("".join(f"w{i} {i % 97} {i % 89}\n" for i in range(3000)))
+    (tmp_path / "in.txt").write_text("w1 w2 w3 w4 w5 w6 w7 w8\n" * 300_000)
+    (tmp_path / "out").mkdir()
+    command = [sys.executable, "-c", "from veil.cli import main; main()", "protect", "cmp"]
+    command += ["--epsilon", "1", "--size", "50", "--vectors", "v.txt", "--workers", workers]
+    process = subprocess.Popen(
+        [*command, "in.txt", "-o", "out/o.csv"],
+        cwd=tmp_path,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+    deadline = time.monotonic() + 60
+    while not list((tmp_path / "out").iterdir()) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    time.sleep(1)
+    process.send_signal(sign)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    assert b"stopped; no file was written" in err
+    assert list((tmp_path / "out").iterdir()) == []
+
+
+def test_a_full_standard_output_is_one_sentence(tmp_path: Path) -> None:
+    full = Path("/dev/full")
+    if not full.exists():
+        pytest.skip("there is no /dev/full here")
+    (tmp_path / "v.txt").write_text("cat 0 1\ndog 1 0\n")
+    command = [sys.executable, "-c", "from veil.cli import main; main()", "protect", "cmp"]
+    command += ["--epsilon", "1", "--vectors", "v.txt", "cat"]
+    with full.open("w") as out:
+        done = subprocess.run(
+            command, cwd=tmp_path, stdout=out, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert "No space left" in done.stderr

@@ -7,6 +7,7 @@ import pytest
 from numpy.random import Generator
 from threadpoolctl import threadpool_info
 
+from veil.core.errors import VeilError
 from veil.core.noise import laplace_ball
 from veil.core.parallel import one_blas_thread
 from veil.core.types import Floats, Ids, Singles
@@ -121,3 +122,19 @@ def test_blas_threads_come_back() -> None:
     worker.start()
     worker.join()
     assert threads() == before
+
+
+def test_a_point_without_candidates_is_an_error() -> None:
+    which, rows = np.array([0, 0]), np.array([1, 2])  # nothing for the second point
+    with pytest.raises(VeilError, match="lost track"):
+        nearest._finish(np.ones((3, 2), dtype=np.float32), np.zeros((2, 2)), which, rows, 2)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("scale", [1e-20, 1e-6, 1e8])
+def test_scales_at_the_edge(engine: Engine, scale: float, rng: Generator) -> None:
+    vectors = (scale * rng.normal(size=(300, 7))).astype(np.float32)
+    for reach in (1e-3, 1.0, 1e6):
+        points = scale * reach * rng.normal(size=(50, 7))
+        ids, _ = searcher(vectors, engine).nearest(points, 3)
+        np.testing.assert_array_equal(ids, brute(vectors, points, 3)[0])

@@ -274,3 +274,28 @@ def test_parquet_without_pyarrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'veil\[parquet\]'"):
         read(tmp_path / "a.parquet")
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.tsv", f"7\tx\n{CANARY} is ill\t2020-01-01\n"),
+        ("a.tsv", f"note\tlabel\n{CANARY} has cancer\t1\n"),
+        ("a.csv", f"id,text\n{CANARY} Doe,x\n"),
+        ("a.csv", f"qid,text\n{CANARY * 20},x\n"),
+        ("a.jsonl", f'{{"id": {{"name": "{CANARY} Doe"}}, "text": "x"}}\n'),
+    ],
+)
+def test_an_id_that_reads_like_a_text_is_not_released(
+    tmp_path: Path, name: str, content: str
+) -> None:
+    path = write(tmp_path / name, content)
+    with pytest.raises(InputError, match="ids are released as they are") as caught:
+        read(path)
+    assert CANARY not in str(caught.value)
+
+
+def test_rows_are_numbered_or_named_on_request(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.csv", "id,text\nJohn Doe,x\n")
+    assert next(read_records(path, Columns(id=""))).id == "1"
+    assert next(read_records(path, Columns(id="id"))).id == "John Doe"

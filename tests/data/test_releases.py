@@ -13,7 +13,7 @@ from veil.core.errors import InputError
 from veil.data.records import Columns, read_records
 from veil.data.releases import WRITABLE, open_writer
 
-COLUMNS = ("id", "text", "variant", "released", "mechanism", "seed")
+COLUMNS = ("id", "text", "variant", "released", "mechanism", "seeded")
 NASTY = [
     "plain",
     'quotes "inside", and a comma',
@@ -29,9 +29,9 @@ NASTY = [
 ]
 
 
-def rows(seed: int | None) -> list[list[object]]:
+def rows(seeded: bool | None) -> list[list[object]]:
     return [
-        [f"q{i}", text.upper(), 1 + i % 2, text, "cmp(epsilon=1.0)", seed]
+        [f"q{i}", text.upper(), 1 + i % 2, text, "cmp(epsilon=1.0)", seeded]
         for i, text in enumerate(NASTY)
     ]
 
@@ -44,14 +44,14 @@ def release(
             writer.write(part)
 
 
-@pytest.mark.parametrize("seed", [None, 7])
-def test_commas_round_trip(tmp_path: Path, seed: int | None) -> None:
+@pytest.mark.parametrize("seeded", [None, True])
+def test_commas_round_trip(tmp_path: Path, seeded: bool | None) -> None:
     path = tmp_path / "a.csv"
-    release(path, [rows(seed)[:3], [], rows(seed)[3:]])
+    release(path, [rows(seeded)[:3], [], rows(seeded)[3:]])
     with path.open(encoding="utf-8", newline="") as file:
         found = list(csv.reader(file, strict=True))
     assert found[0] == list(COLUMNS)
-    wanted = [["" if value is None else str(value) for value in row] for row in rows(seed)]
+    wanted = [["" if value is None else str(value) for value in row] for row in rows(seeded)]
     assert found[1:] == wanted
 
 
@@ -66,31 +66,31 @@ def test_release_can_be_read_by_our_own_reader(tmp_path: Path, suffix: str) -> N
 
 
 def test_plain_cells_stay_unquoted(tmp_path: Path) -> None:
-    release(tmp_path / "a.csv", [rows(7)[:1]])
+    release(tmp_path / "a.csv", [rows(True)[:1]])
     assert (tmp_path / "a.csv").read_text().splitlines()[
         1
-    ] == "q0,PLAIN,1,plain,cmp(epsilon=1.0),7"
+    ] == "q0,PLAIN,1,plain,cmp(epsilon=1.0),True"
 
 
 def test_jsonl_round_trip(tmp_path: Path) -> None:
-    release(tmp_path / "a.jsonl", [rows(7), rows(None)])
+    release(tmp_path / "a.jsonl", [rows(True), rows(None)])
     lines = (tmp_path / "a.jsonl").read_bytes().decode().removesuffix("\n").split("\n")
     found = [json.loads(line) for line in lines]
-    assert found == [dict(zip(COLUMNS, row, strict=True)) for row in rows(7) + rows(None)]
+    assert found == [dict(zip(COLUMNS, row, strict=True)) for row in rows(True) + rows(None)]
     assert "日本" in "".join(lines)
 
 
 def test_parquet_round_trip_and_types(tmp_path: Path) -> None:
-    release(tmp_path / "a.parquet", [rows(7)[:3], [], rows(None)[3:]])
+    release(tmp_path / "a.parquet", [rows(True)[:3], [], rows(None)[3:]])
     table = pq.read_table(tmp_path / "a.parquet")
     kinds = {field.name: str(field.type) for field in table.schema}
-    assert kinds == dict.fromkeys(COLUMNS, "string") | {"variant": "int32", "seed": "int64"}
+    assert kinds == dict.fromkeys(COLUMNS, "string") | {"variant": "int32", "seeded": "bool"}
     found = [list(row.values()) for row in table.to_pylist()]
-    assert found == rows(7)[:3] + rows(None)[3:]
+    assert found == rows(True)[:3] + rows(None)[3:]
 
 
 def test_text_has_one_line_per_variant(tmp_path: Path) -> None:
-    release(tmp_path / "a.txt", [rows(7)])
+    release(tmp_path / "a.txt", [rows(True)])
     lines = (tmp_path / "a.txt").read_bytes().decode().removesuffix("\n").split("\n")
     assert lines == [" ".join(text.splitlines()) for text in NASTY]
     assert all(len(line.splitlines()) <= 1 for line in lines)
@@ -105,7 +105,7 @@ def test_failure_midway_leaves_no_file_and_keeps_the_old(
 
     def write() -> None:
         with open_writer(path, COLUMNS, "released", private=False) as writer:
-            writer.write(rows(7))
+            writer.write(rows(True))
             raise failure
 
     with pytest.raises(failure):
@@ -123,7 +123,7 @@ def test_old_file_is_there_until_the_new_is_whole(tmp_path: Path, suffix: str) -
     path = tmp_path / f"a{suffix}"
     path.write_bytes(b"old")
     with open_writer(path, COLUMNS, "released", private=False) as writer:
-        writer.write(rows(7))
+        writer.write(rows(True))
         assert path.read_bytes() == b"old"
     assert path.read_bytes() != b"old"
 
@@ -131,12 +131,12 @@ def test_old_file_is_there_until_the_new_is_whole(tmp_path: Path, suffix: str) -
 @pytest.mark.parametrize("suffix", WRITABLE)
 def test_private_release(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"a{suffix}"
-    release(path, [rows(7)], private=True)
+    release(path, [rows(True)], private=True)
     assert path.stat().st_mode & 0o777 == 0o600
 
 
 @pytest.mark.parametrize("name", ["a", "a.xlsx", "a.csv.gz"])
 def test_unknown_format(tmp_path: Path, name: str) -> None:
     with pytest.raises(InputError, match=r"must end in one of \.csv, \.tsv"):
-        release(tmp_path / name, [rows(7)])
+        release(tmp_path / name, [rows(True)])
     assert list(tmp_path.iterdir()) == []

@@ -119,3 +119,30 @@ def test_taggers_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     _spacy.cache_clear()
     with pytest.raises(MissingExtraError, match=r"pip install 'veil\[spacy\]'"):
         selector("spacy:NN")
+
+
+@pytest.mark.parametrize(
+    ("term", "word"),
+    [
+        ("HIV", "HIV-positive"),
+        ("hiv", "pre-HIV"),
+        ("cancer", "cancer's"),
+        ("cancer", "Cancer’s"),
+        ("crohn's", "Crohn’s"),
+        ("crohn’s", "crohn"),
+        ("caf\u00e9", "cafe\u0301"),
+        ("STRASSE", "straße"),
+    ],
+)
+def test_a_term_is_found_however_it_is_written(term: str, word: str) -> None:
+    assert selector([term])([word, "other"]) == [True, False]
+
+
+def test_a_phrase_is_found_across_hyphens() -> None:
+    assert selector(["breast cancer"])(["my", "breast-cancer", "and"]) == [False, True, False]
+    assert selector(["x-ray film"])(["x", "ray", "film"]) == [True, True, True]
+
+
+def test_many_terms_with_one_first_word_are_no_burden() -> None:
+    choose = selector([f"skin {i}" for i in range(20_000)])
+    assert sum(choose(["skin"] * 2000 + ["skin", "7"])) == 2

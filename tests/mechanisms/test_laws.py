@@ -232,3 +232,18 @@ def test_glove_law_matches_the_reference(glove: Embeddings) -> None:
     wanted = np.exp(-3 * gaps)
     found = veil.law(veil.SanText(epsilon=6), glove, ["cancer"])[0]
     np.testing.assert_allclose(found, wanted / wanted.sum(), rtol=1e-9)
+
+
+def test_a_law_that_vanishes_is_refused(space: Embeddings, rng: Generator) -> None:
+    far = Embeddings(space.words, (space.vectors * 100).astype(np.float32), "far")
+    plus = veil.SanText(epsilon=1e308, sensitive_share=0.5)
+    with pytest.raises(veil.ParameterError, match="weights vanish"):
+        plus.bind(far).sample(np.array([0]), 10, rng)
+    with pytest.raises(veil.ParameterError, match="weights vanish"):
+        veil.law(plus, far, [far.words[0]])
+
+
+def test_coinciding_vectors_are_handled_in_bulk(rng: Generator) -> None:
+    same = Embeddings(tuple(map(str, range(20_000))), np.ones((20_000, 3), dtype=np.float32))
+    law = veil.law(veil.SanText(epsilon=5), same, [str(i) for i in range(64)])
+    np.testing.assert_allclose(law, 1 / 20_000)

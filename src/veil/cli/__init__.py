@@ -1,11 +1,14 @@
 """The command line: parameters come from the registry, work from the API."""
 
 import os
+import signal
 import sys
 import traceback
+from contextlib import suppress
 from pathlib import Path
 
 import click
+from click.exceptions import NoArgsIsHelpError
 
 from veil.cli.explain import explain
 from veil.cli.mechanisms import mechanisms
@@ -26,7 +29,15 @@ for command in (explain, mechanisms, protect, vectors):
 
 def main() -> None:
     """Run the command line; an error is one sentence on stderr and exit code 2."""
+    for name in ("SIGTERM", "SIGHUP"):  # so that unfinished files are removed then, too
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), _stop)
     sys.exit(run(sys.argv[1:]))
+
+
+def _stop(number: int, frame: object) -> None:
+    del number, frame
+    raise KeyboardInterrupt
 
 
 def run(arguments: list[str]) -> int:
@@ -49,6 +60,8 @@ def run(arguments: list[str]) -> int:
     except OSError as error:
         reason = error.strerror or type(error).__name__
         click.echo(f"veil: {reason}; no file was written.", err=True)
+        with suppress(OSError, ValueError):  # what is left for stdout has nowhere to go
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 2
     except Exception as error:
         if os.environ.get("VEIL_DEBUG"):
@@ -58,15 +71,45 @@ def run(arguments: list[str]) -> int:
 
 
 def _show(error: click.ClickException) -> None:
-    """Print one sentence; a command without arguments prints its help instead."""
-    message = error.format_message()
-    if isinstance(error, click.NoSuchOption) and len(error.option_name.split()) > 1:
-        message = "No such option; write -- before texts that begin with a dash."
-    if "\n" in message:
+    """Print one sentence that quotes nothing: what was typed may be a text.
+
+    A command without arguments prints its help instead.
+    """
+    if isinstance(error, NoArgsIsHelpError):
         error.show()
-    else:
-        stop = "" if message.endswith((".", "?")) else "."
-        click.echo(f"veil: {message}{stop}", err=True)
+        return
+    click.echo(f"veil: {_sentence(error)}", err=True)
+
+
+def _sentence(error: click.ClickException) -> str:
+    parameter = getattr(error, "param", None)
+    if isinstance(error, click.MissingParameter) and parameter is not None:
+        return f"Missing {_hint(parameter)}; see --help."
+    if isinstance(error, click.BadParameter) and parameter is not None:
+        return f"The value of {_hint(parameter)} must be {_wanted(parameter.type)}."
+    if isinstance(error, click.NoSuchOption):
+        near = f" Did you mean {error.possibilities[0]}?" if error.possibilities else ""
+        return f"No such option; write -- before texts that begin with a dash.{near}"
+    if isinstance(error, click.BadOptionUsage):
+        return f"The option {error.option_name} is not used as it must be; see --help."
+    known = ", ".join(sorted(veil.commands))
+    return f"The command is not understood. Known: {known}; see veil --help."
+
+
+def _hint(parameter: click.Parameter) -> str:
+    option = isinstance(parameter, click.Option)
+    return parameter.opts[-1] if option else parameter.human_readable_name
+
+
+def _wanted(kind: object) -> str:
+    if isinstance(kind, click.Choice):
+        return f"one of {', '.join(map(str, kind.choices))}"
+    if isinstance(kind, click.IntRange | click.FloatRange):
+        low = f" from {kind.min}" if kind.min is not None else ""
+        high = f" to {kind.max}" if kind.max is not None else ""
+        noun = "a whole number" if isinstance(kind, click.IntRange) else "a number"
+        return f"{noun}{low}{high}"
+    return "of another kind"
 
 
 def _place(error: Exception) -> str:

@@ -10,6 +10,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from veil.api import load_embeddings
 from veil.data.assets import Report
 from veil.data.embeddings import Embeddings
+from veil.mechanisms.words.mechanism import WordMechanism
 
 VECTORS_OPTION = click.Option(
     ["--vectors"],
@@ -39,6 +40,13 @@ def progress_bar() -> Iterator[Report]:
             )
 
         yield report
+
+
+def prepare(mechanism: WordMechanism, space: Embeddings) -> None:
+    """Let a mechanism prepare itself, with a sign of life: groups take half a minute once."""
+    with progress_bar() as report:
+        report(f"preparing {mechanism.name}", 0, 0)
+        mechanism.bind(space)
 
 
 def open_vectors(name: str) -> Embeddings:

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from veil import api
 from veil.cli._family import Family
-from veil.cli._screen import VECTORS_OPTION, open_vectors
+from veil.cli._screen import VECTORS_OPTION, open_vectors, prepare
 from veil.core.errors import LawError
 from veil.mechanisms.words.explain import Explanation, LogRatio
 from veil.mechanisms.words.mechanism import WordMechanism
@@ -28,6 +28,7 @@ def _run(
     as_json: bool,
 ) -> None:
     space = open_vectors(vectors)
+    prepare(mechanism, space)
     space.ids(words)  # all must be known before any is explained
     found = [
         api.explain(mechanism, space, word, top=top, eta=eta, samples=samples, rng=seed)

@@ -4,9 +4,9 @@ import sys
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import ExitStack, nullcontext
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from multiprocessing import get_context
+from multiprocessing import active_children, get_context
 from pathlib import Path
 from typing import cast, get_args
 
@@ -15,7 +15,7 @@ from rich.markup import escape
 
 from veil import api
 from veil.cli._family import Family
-from veil.cli._screen import VECTORS_OPTION, open_vectors, progress_bar, stderr
+from veil.cli._screen import VECTORS_OPTION, open_vectors, prepare, progress_bar, stderr
 from veil.core.errors import InputError, ParameterError
 from veil.core.guarantee import Guarantee
 from veil.core.types import Variants
@@ -74,7 +74,8 @@ def _run(
     if path and output and path.exists() and output.exists() and path.samefile(output):
         raise InputError("The output would replace the input; name another file with -o.")
     space = open_vectors(vectors)
-    columns = [*_HEAD[: 1 + with_originals], "variant", RELEASED, "mechanism", "seed"]
+    prepare(mechanism, space)
+    columns = [*_HEAD[: 1 + with_originals], "variant", RELEASED, "mechanism", "seeded"]
     tally = _Tally()
     with ExitStack() as stack:
         report = stack.enter_context(progress_bar()) if path else (lambda *_: None)
@@ -97,26 +98,26 @@ def _run(
             **choices,
         ):
             tally.add(variants)
-            rows = _rows(variants, waiting, seed, tally, with_originals=with_originals)
+            rows = _rows(variants, waiting, tally, with_originals=with_originals)
             writer.write(rows)
+    sys.stdout.flush()
     _summary(mechanism, tally, size, output, with_originals=with_originals)
 
 
 def _rows(
     variants: Variants,
     waiting: deque[Record],
-    seed: int | None,
     tally: _Tally,
     *,
     with_originals: bool,
 ) -> list[list[object]]:
     rows: list[list[object]] = []
-    for row in variants:
+    for row, protected in zip(variants, variants.protected, strict=True):
         record = waiting.popleft()
         head = [record.id, record.text][: 1 + with_originals]
-        tally.clear += sum(text == record.text for text in row if text.strip())
+        tally.clear += sum(text == record.text for text in row) if protected else 0
         for number, text in enumerate(row, start=1):
-            rows.append([*head, number, text, variants.mechanism, seed])
+            rows.append([*head, number, text, variants.mechanism, variants.seeded])
     return rows
 
 
@@ -165,10 +166,21 @@ def _writer(
     return stream_writer(sys.stdout, suffix, columns, RELEASED)
 
 
-def _executor(workers: int) -> ProcessPoolExecutor | nullcontext[None]:
+@contextmanager
+def _executor(workers: int) -> Iterator[ProcessPoolExecutor | None]:
+    """Give processes to share the work, or None; when anything goes wrong they end at once."""
     if workers == 1:
-        return nullcontext(None)
-    return ProcessPoolExecutor(workers, mp_context=get_context("spawn"))
+        yield None
+        return
+    pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"))
+    try:
+        yield pool
+    except BaseException:
+        for child in active_children():
+            child.terminate()
+        pool.shutdown(wait=False, cancel_futures=True)
+        raise
+    pool.shutdown()
 
 
 def _policies(given: tuple[str, ...]) -> dict[str, Policy]:
@@ -198,9 +210,11 @@ def _cost(guarantee: Guarantee, words: int, size: int) -> str:
     total = guarantee.compose(words * size, "release")
     unit = "between words of one group" if guarantee.kind == "group-dp" else ""
     unit = unit or f"per unit of {guarantee.metric} distance"
+    more = f" plus {total.additive:g}" if total.additive else ""
+    caveat = f" {guarantee.caveat}" if guarantee.kind == "umldp" else ""
     return (
         f"Cost: {words:,} x {size:,} x epsilon {guarantee.epsilon:g} = {total.epsilon:g} {unit}"
-        f" ({guarantee.kind}, budgets added up)."
+        f"{more} ({guarantee.kind}, budgets added up).{caveat}"
     )
 
 
@@ -219,7 +233,7 @@ def _summary(
         f" {_count(size, 'variant')}{where}. {_cost(mechanism.guarantee, tally.words, size)}[/dim]"
     )
     warnings = []
-    if tally.clear:
+    if tally.clear and notes.is_terminal:  # a secret: for the person alone, not for a log
         warnings.append(
             f"{_count(tally.clear, 'variant')} of {tally.texts * size:,} came out equal to the"
             " text: at this epsilon the mechanism changes little. Choose a smaller one for the"

@@ -37,8 +37,9 @@ def in_threads(work: Callable[[slice], None], rows: int) -> None:
 def one_blas_thread() -> Iterator[None]:
     """Let matrix products use one thread each while threads of our own run them.
 
-    OpenBLAS takes the setting from the main thread only; from any other the products keep their
-    own threads, which costs time but changes no result.
+    The setting is one for the whole process: only the main thread makes it, so that two threads
+    never restore each other's. From any other thread the products keep their own threads, which
+    costs time but changes no result.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -85,9 +85,11 @@ def _squared(space: Embeddings, ids: Ids) -> tuple[Floats, _Finish]:
         # The three terms cancel for vectors that nearly coincide: take their difference.
         coincide = part < near
         if coincide.any():
-            for row, column in zip(*np.nonzero(coincide), strict=True):
-                gap = points[row] - space.vectors[columns.start + column]
-                part[row, column] = gap @ gap
+            row, column = np.nonzero(coincide)
+            for start in range(0, len(row), 4096):
+                r, c = row[start : start + 4096], column[start : start + 4096]
+                gap = points[r] - space.vectors[columns.start + c]
+                part[r, c] = np.einsum("ij,ij->i", gap, gap)
 
     return left, finish
 

@@ -1,7 +1,8 @@
 """Word vectors: the space that word mechanisms work in."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -12,12 +13,13 @@ from numpy.typing import NDArray
 
 from veil.core.errors import InputError
 from veil.core.types import Floats, Ids, Singles
-from veil.data.files import whole_folder
+from veil.data.files import whole_file, whole_folder
 from veil.data.memo import Memo
 from veil.data.nearest import Searcher, half_squares
 
 FORMAT = 1  # of the folder; a change of layout needs a new number
 MAX_DIM = 10_000
+MAX_NUMBER = 1e9  # in a vector: its products and squares must be exact enough in float32
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,6 +98,30 @@ class Embeddings:
         """Vectors of words, float64 (n, d)."""
         return self.vectors[ids].astype(np.float64)
 
+    def derive(self, name: str, make: Callable[[], NDArray[np.int32]]) -> NDArray[np.int32]:
+        """Return a table computed from the vectors, kept in memory and beside them on disk.
+
+        It is public like the vectors themselves. A copy on disk that cannot be read is made anew;
+        one that cannot be written is done without.
+        """
+        found = self.memo.get(("derived", name), np.ndarray)
+        file = None if self.path is None else self.path / f"{name}.npy"
+        if found is None and file is not None and file.is_file():
+            with suppress(OSError, ValueError, EOFError):
+                found = np.load(file, allow_pickle=False).astype(np.int32)
+        if found is None:
+            found = make()
+            if file is not None:
+                with (
+                    suppress(OSError, InputError),
+                    whole_file(file) as part,
+                    part.open("wb") as out,
+                ):
+                    np.save(out, found, allow_pickle=False)
+        self.memo.put(("derived", name), found)
+        table: NDArray[np.int32] = found
+        return table
+
     def save(self, folder: Path, source: str = "") -> None:
         """Write the space into a new folder, whole or not at all."""
         if folder.exists():
@@ -124,7 +150,9 @@ def open_folder(folder: Path) -> Embeddings:
         vectors = np.load(folder / "vectors.npy", mmap_mode="r", allow_pickle=False)
         whole = whole and vectors.shape[0] == len(words) and vectors.dtype == np.float32
         name = str(meta["name"])
-    except (OSError, EOFError, ValueError, LookupError, TypeError, AttributeError):
+    except (FileNotFoundError, NotADirectoryError, EOFError, ValueError, LookupError, TypeError):
+        whole = False
+    except AttributeError:
         whole = False
     if not whole:
         raise InputError(
@@ -156,11 +184,12 @@ def check_vectors(words: tuple[str, ...], vectors: object, name: str) -> Singles
     if len(words) != len(array):
         raise InputError(f"{name} has {len(words):,} words but {len(array):,} vectors.")
     for start in range(0, len(array), 65_536):
-        bad = ~np.isfinite(array[start : start + 65_536]).all(axis=1)
+        with np.errstate(invalid="ignore"):
+            bad = ~(np.abs(array[start : start + 65_536]) <= MAX_NUMBER).all(axis=1)
         if bad.any():
             raise InputError(
                 f"Vector {start + int(bad.argmax()) + 1:,} of {name} has a number that is not"
-                " finite (nan, inf, or too large for float32); remove that word."
+                f" finite or beyond {MAX_NUMBER:g}; remove that word, or scale the vectors."
             )
     if any(not isinstance(word, str) or not word or "\n" in word for word in words):
         raise InputError(f"Every word of {name} must be a string without line breaks.")

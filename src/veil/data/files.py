@@ -29,7 +29,8 @@ def whole_file(target: Path, *, private: bool = False) -> Iterator[Path]:
     try:
         yield part
         if not private:
-            part.chmod(0o666 & ~_umask())
+            kept = target.stat().st_mode & 0o777 if target.is_file() else 0o666 & ~_umask()
+            part.chmod(kept)
         with part.open("rb") as written:
             os.fsync(written.fileno())
         part.replace(target)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from veil.core.errors import VeilError
 from veil.core.parallel import cores, one_blas_thread
 from veil.core.types import Floats, Ids, Singles
 
@@ -38,8 +39,9 @@ def fused_at_hand() -> bool:
     """Tell whether the fused pass can run here, and would be the faster one."""
     try:
         from llvmlite import binding
-        from numba import njit  # noqa: F401 - is it there?
-    except ImportError:
+
+        from veil.data import _fused, _fused_exp  # noqa: F401 - numba may find no place to cache
+    except (ImportError, RuntimeError):
         return False
     return bool(binding.get_host_cpu_features().get("avx2", False))
 
@@ -111,6 +113,8 @@ def _finish(vectors: Singles, points: Floats, which: Ids, rows: Ids, k: int) -> 
         squares[part] = gap.sum(axis=1)
     order = np.lexsort((rows, squares, which))
     begin = np.searchsorted(which[order], np.arange(len(points)))
+    if np.diff(begin, append=len(rows)).min(initial=k) < k:
+        raise VeilError("The search lost track of a point; nothing is released.")
     take = order[begin[:, None] + np.arange(k)]
     return rows[take], squares[take]
 

@@ -32,7 +32,7 @@ class Record(NamedTuple):
 
 @dataclass(frozen=True)
 class Columns:
-    """Which columns to read; None takes the usual names."""
+    """Which columns to read; None takes the usual names, an empty id numbers the rows."""
 
     text: str | None = None
     id: str | None = None
@@ -46,6 +46,8 @@ class Columns:
                 f"{name} has no column {wanted} among its {len(header)}; name the right one with"
                 " --column."
             )
+        if self.id == "":
+            return text, -1
         key = _position(header, (self.id,) if self.id else _ID_COLUMNS)
         if key < 0 and self.id:
             raise InputError(
@@ -72,6 +74,12 @@ def read_records(
     try:
         for record in _open(path, columns, progress):
             count += 1
+            if columns.id is None and (len(record.id) > 64 or len(record.id.split()) != 1):
+                raise InputError(
+                    f"Row {count:,} of {name} has an id that is not one short word, and ids are"
+                    " released as they are; name the columns with --column and --id-column, or"
+                    " number the rows with --id-column ''."
+                )
             yield record
     except (OSError, EOFError, zlib.error, csv.Error, UnicodeDecodeError) as error:
         raise InputError(_broken(name, count, error)) from None

@@ -69,7 +69,7 @@ class _Lines:
 class _Parquet:
     def __init__(self, path: Path, columns: Sequence[str]) -> None:
         self._arrow = pyarrow()
-        kinds = {"variant": self._arrow.int32(), "seed": self._arrow.int64()}
+        kinds = {"variant": self._arrow.int32(), "seeded": self._arrow.bool_()}
         self._schema = self._arrow.schema(
             [(name, kinds.get(name, self._arrow.string())) for name in columns]
         )

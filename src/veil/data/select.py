@@ -19,7 +19,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from veil.core.errors import ParameterError, VeilError
 from veil.data.stopwords import STOP_WORDS
 from veil.data.tagging import TAGS, tagger
-from veil.data.text import tokens
+from veil.data.text import bare_parts, tokens
 
 Selector = Callable[[Sequence[str]], Sequence[bool]]
 Select = str | Collection[str] | Selector
@@ -80,32 +80,42 @@ def _by_tags(name: str, wanted: frozenset[str]) -> Selector:
     return choose
 
 
-def _phrases(terms: Collection[str]) -> dict[str, list[tuple[str, ...]]]:
-    """Cut terms into words, and file them by their first."""
-    phrases: dict[str, list[tuple[str, ...]]] = {}
-    for term in terms:
-        if not isinstance(term, str):
-            raise ParameterError("The 'select' list must hold terms, which are strings.")
-        words = tuple(term[t.start : t.end].lower() for t in tokens(term))
-        if words:
-            phrases.setdefault(words[0], []).append(words)
-    if not phrases:
-        raise VeilError("The 'select' list holds no term, so that nothing would be protected.")
-    return phrases
-
-
 def _by_terms(terms: Collection[str]) -> Selector:
     if not isinstance(terms, Iterable):
         raise ParameterError(_WANTED)
-    phrases = _phrases(terms)
+    phrases = {_bare(term)[0] for term in terms} - {()}
+    if not phrases:
+        raise VeilError("The 'select' list holds no term, so that nothing would be protected.")
+    lengths = sorted({len(phrase) for phrase in phrases})
 
     def choose(words: Sequence[str]) -> Sequence[bool]:
-        lower = tuple(word.lower() for word in words)
+        parts, owner = _flatten(words)
         chosen = [False] * len(words)
-        for i, word in enumerate(lower):
-            for phrase in phrases.get(word, ()):
-                if lower[i : i + len(phrase)] == phrase:
-                    chosen[i : i + len(phrase)] = [True] * len(phrase)
+        for i in range(len(parts)):
+            for length in lengths:
+                if parts[i : i + length] in phrases:
+                    for word in owner[i : i + length]:
+                        chosen[word] = True
         return chosen
 
     return choose
+
+
+def _bare(term: object) -> tuple[tuple[str, ...], list[int]]:
+    if not isinstance(term, str):
+        raise ParameterError("The 'select' list must hold terms, which are strings.")
+    return _flatten([term[t.start : t.end] for t in tokens(term)])
+
+
+def _flatten(words: Sequence[str]) -> tuple[tuple[str, ...], list[int]]:
+    """Cut words into bare parts, so that 'HIV' is found in "HIV-positive" and "HIV's".
+
+    Returns the parts of all words, and for each part the word it is of.
+    """
+    parts: list[str] = []
+    owner: list[int] = []
+    for number, word in enumerate(words):
+        for part in bare_parts(word):
+            parts.append(part)
+            owner.append(number)
+    return tuple(parts), owner

@@ -37,11 +37,15 @@ class Token:
 
 
 _SPECIAL = re.compile(
-    r"(?P<email>(?<![\w.+%-])[\w.+%-]+@[\w-]+(?:\.[\w-]+)+)"
-    r"|(?P<url>(?:[A-Za-z][A-Za-z0-9+.-]{1,15}://|www\.)[^\s<>\"]*[\w/])"
+    r"(?P<email>(?<![\w.+%-])[\w.+%-]+@[\w-]+(?:\.[\w-]+)*)"
+    r"|(?P<url>(?:(?<![A-Za-z0-9+.-])[A-Za-z][A-Za-z0-9+.-]{0,15}://|www\.)[^\s<>\"]*[\w/]"
+    # a bare host, with or without a path; end.Next without a space is taken for one, too
+    r"|(?<![\w.-])[\w-]+(?:\.[\w-]+)*\.[A-Za-z]{2,24}(?![\w-])(?:[/:?#][^\s<>\"]*[\w/])?)"
 )
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _NUMBER = re.compile(r"[+-]?\d+(?:[.,:/]\d+)*")
 _ASCII_WORD = re.compile(r"[A-Za-z]+")
+_CLITIC = re.compile(r"(?:n['’]t|['’](?:s|m|d|t|re|ve|ll))$", re.IGNORECASE)
 _JOINERS = "'’-"  # inside a word: don't, x-ray
 
 
@@ -60,13 +64,12 @@ def check_text(text: object, where: str, max_chars: int = MAX_CHARS) -> str:
             f"{where} has {len(text):,} characters, more than the limit of {max_chars:,};"
             " split it, or raise max_chars."
         )
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError as error:
+    surrogate = None if text.isascii() else _SURROGATE.search(text)
+    if surrogate:
         raise InputError(
-            f"{where} has a lone surrogate at character {error.start + 1}, which is not text;"
-            " decode the input with the right encoding."
-        ) from None
+            f"{where} has a lone surrogate at character {surrogate.start() + 1}, which is not"
+            " text; decode the input with the right encoding."
+        )
     return text
 
 
@@ -79,7 +82,7 @@ def tokens(text: str) -> list[Token]:
     """
     found: list[Token] = []
     at = 0
-    for match in _SPECIAL.finditer(text) if "@" in text or "/" in text or "www" in text else ():
+    for match in _SPECIAL.finditer(text) if "@" in text or "." in text or "/" in text else ():
         found += _plain(text, at, match.start())
         found.append(Token(match.start(), match.end(), Kind(match.lastgroup or "url")))
         at = match.end()
@@ -125,6 +128,25 @@ def _kind(word: str) -> Kind:
     if letters:
         return Kind.WORD
     return Kind.NUMBER if digits else Kind.SYMBOL
+
+
+def without_clitic(word: str) -> str:
+    """Return a word without a clitic at its end.
+
+    >>> [without_clitic(word) for word in ("patient's", "don't", "skin")]
+    ['patient', 'do', 'skin']
+    """
+    return _CLITIC.sub("", word)
+
+
+def bare_parts(word: str) -> list[str]:
+    """Return what is left of a word without case, accents' spelling, clitic and hyphens.
+
+    >>> bare_parts("HIV-positive"), bare_parts("Crohn’s")
+    (['hiv', 'positive'], ['crohn'])
+    """
+    plain = unicodedata.normalize("NFC", word).casefold()
+    return [part for part in without_clitic(plain).split("-") if part] or [plain]
 
 
 class Case(StrEnum):

@@ -37,7 +37,8 @@ class Decoys:
 
     def _serve(self, count: int, rng: Generator) -> list[int]:
         if len(self._left) < count:
-            fresh = rng.integers(self._words, size=max(_POOL, count)).tolist()
+            wanted = min(self._words, max(_POOL, 2 * count))
+            fresh = rng.choice(self._words, size=wanted, replace=False).tolist()
             self._left.update(dict.fromkeys(fresh, _USES))
         pool = list(self._left)
         if len(pool) < count:  # a tiny vocabulary: the same word may stand at two places

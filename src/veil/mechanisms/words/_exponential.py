@@ -16,7 +16,7 @@ from veil.mechanisms.words._law import BLOCK, Row, running_sums
 
 _ROWS = 64  # laws made at a time
 _STEEPEST = 1e30  # slopes beyond this are the same in float32: all other words are out of reach
-_EMPTY = Row(np.zeros((1, BLOCK), dtype=np.float32), np.zeros(1))
+_EMPTY = Row(np.ones((1, BLOCK), dtype=np.float32), np.ones(1))
 _FAINT = 1e-25  # a row whose largest weight is below this is computed again, scaled
 
 
@@ -81,7 +81,8 @@ class Exponential:
         """Turn distances into log-weights, in place."""
         if self.cap < math.inf:
             np.minimum(block, self.cap, out=block)
-        block *= -self.slope
+        with np.errstate(over="ignore"):
+            block *= -self.slope
         if columns.start < self.first:
             block[:, : self.first - columns.start] = -np.inf
 

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from veil.core.types import Floats, Ids, Singles
 from veil.data.embeddings import Embeddings
@@ -18,25 +19,31 @@ class Groups:
     table: Ids  # (groups, longest)
     of: Ids  # (V,)
 
-    @property
-    def nbytes(self) -> int:
-        """Memory held."""
-        return self.table.nbytes + self.of.nbytes
-
     def members(self, ids: Ids) -> Ids:
         """Return the groups of words, (m, longest), padded with -1."""
         return self.table[self.of[ids]]
 
 
 def groups(space: Embeddings, k: int, metric: str) -> Groups:
-    """Return the partition into groups of `k`, from the space's cache if it is there."""
-    key = ("groups", k, metric)
-    found = space.memo.get(key, Groups)
-    if found is None:
-        vectors = space.vectors if metric == "euclidean" else _unit(space)
-        found = _table(partition(vectors, k))
-        space.memo.put(key, found)
-    return found
+    """Return the partition into groups of `k`; it is computed once for a space on disk."""
+
+    def make() -> NDArray[np.int32]:
+        return _table(partition(space.vectors if metric == "euclidean" else _unit(space), k))
+
+    table = space.derive(f"groups-{metric}-{k}", make)
+    if not _is_partition(table, space.size):  # a file that was tampered with or torn
+        table = make()
+    of = np.empty(space.size, dtype=np.int64)
+    row, column = np.nonzero(table >= 0)
+    of[table[row, column]] = row
+    return Groups(table.astype(np.int64), of)
+
+
+def _is_partition(table: NDArray[np.int32], words: int) -> bool:
+    """Tell whether every word stands in exactly one group, and no word stands alone."""
+    if table.ndim != 2 or (table >= 0).sum(axis=1).min(initial=2) < min(2, words):
+        return False
+    return bool(np.array_equal(np.sort(table[table >= 0]), np.arange(words)))
 
 
 def partition(vectors: Singles, k: int) -> list[list[int]]:
@@ -80,13 +87,11 @@ def _neighbours(search: Searcher, points: Singles, depth: int) -> Ids:
     return search.nearest(points.astype(np.float64), min(depth, search.size))[0]
 
 
-def _table(found: list[list[int]]) -> Groups:
-    table = np.full((len(found), max(map(len, found))), -1, dtype=np.int64)
-    of = np.empty(sum(map(len, found)), dtype=np.int64)
-    for g, members in enumerate(found):
-        table[g, : len(members)] = members
-        of[members] = g
-    return Groups(table, of)
+def _table(found: list[list[int]]) -> NDArray[np.int32]:
+    table = np.full((len(found), max(map(len, found))), -1, dtype=np.int32)
+    for number, members in enumerate(found):
+        table[number, : len(members)] = members
+    return table
 
 
 def _unit(space: Embeddings) -> Singles:

@@ -1,5 +1,6 @@
 """Two ways from word to word: perturb its vector, or draw from a few candidates."""
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -10,12 +11,12 @@ from veil.core.errors import ParameterError
 from veil.core.types import Floats, Ids
 from veil.data.distances import in_chunks, rows_at_once
 from veil.data.embeddings import Embeddings
-from veil.mechanisms.words._law import Row, draw, make_rows
+from veil.mechanisms.words._law import VANISHED, Row, draw, make_rows
 
 Noise = Callable[[int, Generator], Floats]  # count, generator -> (count, d)
 Pick = Callable[[Ids, Floats, Generator], Ids]  # nearest ids, distances (m, k) -> ids (m,)
 Candidates = Callable[[Ids], tuple[Ids, Floats]]  # (m,) -> words (m, c), log-weights (m, c)
-_FAR = 1e8  # times the squared length of the longest vector
+_FAR = 1e8  # times the length of the longest vector
 _POINTS = 4096  # perturbed vectors searched at a time
 
 
@@ -51,7 +52,7 @@ class Perturb:
         From there the words differ by their direction only, and no square overflows. This looks
         at the perturbed vector alone, so that it is post-processing like the search itself.
         """
-        reach = _FAR * max(1.0, float(self.space.squares.max()))
+        reach = _FAR * max(1.0, math.sqrt(self.space.squares.max()))
         longest = np.abs(points).max(axis=1)
         if not np.isfinite(longest).all():
             raise ParameterError("The noise is too large to compute with; use a larger 'epsilon'.")
@@ -99,7 +100,10 @@ class Shortlist:
 
 def normalise(logs: Floats) -> Floats:
     """Subtract the log of the sum of exponentials from each row, in place."""
-    logs -= logs.max(axis=1, keepdims=True)
+    top = logs.max(axis=1, keepdims=True)
+    if not np.isfinite(top).all():
+        raise ParameterError(VANISHED)
+    logs -= top
     logs -= np.log(np.exp(logs).sum(axis=1, keepdims=True))
     return logs
 

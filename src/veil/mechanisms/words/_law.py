@@ -12,9 +12,11 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from veil.core.errors import ParameterError
 from veil.core.types import Floats, Ids, Singles
 
 BLOCK = 64
+VANISHED = "The law of a word cannot be computed: its weights vanish; use a smaller 'epsilon'."
 _CHUNK = 16_384  # draws expanded at a time
 
 
@@ -25,6 +27,10 @@ class Row:
     weights: Singles  # (blocks, 64), padded with zeros
     sums: Floats  # (blocks,) running sums of the blocks
     candidates: NDArray[np.int32] | None = None
+
+    def __post_init__(self) -> None:
+        if not 0 < self.sums[-1] < np.inf:  # also when it is nan
+            raise ParameterError(VANISHED)
 
     @property
     def nbytes(self) -> int:

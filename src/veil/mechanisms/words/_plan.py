@@ -1,6 +1,5 @@
 """Decide, word by word, what happens to a text before anything is drawn."""
 
-import re
 import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,32 +9,37 @@ from veil.core.errors import ParameterError
 from veil.data.embeddings import Embeddings
 from veil.data.select import Select, selector
 from veil.data.stopwords import STOP_WORDS
-from veil.data.text import Case, Kind, Token, case_of, tokens
+from veil.data.text import Case, Kind, Token, case_of, tokens, without_clitic
 
 Unknown = Literal["random", "drop", "mask", "keep"]
 Policy = Literal["replace", "drop", "mask", "keep"]
 MASK = "[MASK]"
-_CLITIC = re.compile(r"(?:n['’]t|['’](?:s|m|d|t|re|ve|ll))$", re.IGNORECASE)
 
 
 @dataclass(slots=True)
 class Plan:
-    """The layout of a text, with a place (``%s``) for each word that is to be drawn."""
+    """What stays of a text, in pieces, and the words that are to be drawn."""
 
-    layout: str = ""
+    pieces: list[str] = field(default_factory=list)
     ids: list[int] = field(default_factory=list)  # of the words to replace; -1: unknown
     cases: list[Case] = field(default_factory=list)
     kept: list[str] = field(default_factory=list)
 
+    @property
+    def layout(self) -> str:
+        """The text with ``%s`` for each word that is to be drawn; a real % is doubled."""
+        return "".join(self.pieces)
+
     def replace(self, word: str, number: int) -> None:
         """Leave a place for the word's replacement."""
-        self.layout += "%s"
+        self.pieces.append("%s")
         self.ids.append(number)
         self.cases.append(case_of(word))
 
     def write(self, text: str) -> None:
         """Add text as it is: layout, or a mask."""
-        self.layout += text.replace("%", "%%")
+        if text:
+            self.pieces.append(text.replace("%", "%%"))
 
     def keep(self, word: str) -> None:
         """Let a word through, and remember that."""
@@ -52,6 +56,8 @@ class Planner:
         self._space = space
         self._select = selector(select)
         self._unknown: Unknown = unknown
+        if not isinstance(policies, Mapping):
+            raise ParameterError("The 'policies' argument must map kinds of words to policies.")
         self._policies = dict(policies)
         if unknown not in get_args(Unknown):
             raise ParameterError(
@@ -82,8 +88,8 @@ class Planner:
     @staticmethod
     def _gap(plan: Plan, gap: str) -> None:
         """Write what stands between two words; after a dropped word, one space is enough."""
-        if gap[:1].isspace() and (not plan.layout or plan.layout[-1].isspace()):
-            gap = gap[1:] if plan.layout else gap
+        if plan.pieces and gap[:1].isspace() and plan.pieces[-1][-1].isspace():
+            gap = gap[1:]
         plan.write(gap)
 
     def _word(self, plan: Plan, word: str, token: Token, *, wanted: bool) -> None:
@@ -124,7 +130,7 @@ class Planner:
         if number >= 0 or kind in (Kind.EMAIL, Kind.URL):
             return [(word, number, "")]
         if "'" in word or "’" in word:
-            number = self._id(_CLITIC.sub("", word))
+            number = self._id(without_clitic(word))
             if number >= 0:
                 return [(word, number, "")]
         pieces = word.split("-")

@@ -66,6 +66,8 @@ def protect(
     were selected.
     """
     _check(texts, mechanism, space, size)
+    if not isinstance(max_chars, int) or max_chars < 1:
+        raise ParameterError("The 'max_chars' argument must be a whole number >= 1.")
     choice = mechanism.select if select is None else select
     planner = Planner(space, choice, unknown, policies or {})
     random = generator(rng)

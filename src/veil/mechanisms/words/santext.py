@@ -43,7 +43,7 @@ class SanText(WordMechanism):
     ] = 1.0
     p: Annotated[
         float,
-        Field(gt=0, le=1, description="SanText+: chance that another word is replaced as well"),
+        Field(ge=1e-6, le=1, description="SanText+: chance that another word is replaced as well"),
     ] = 0.3
 
     @property
