@@ -166,7 +166,7 @@ def test_one_word_is_not_enough_for_tem() -> None:
 
 def test_noise_that_overflows_is_refused(space: Embeddings) -> None:
     with pytest.raises(veil.ParameterError, match="larger 'epsilon'"):
-        veil.protect([space.words[0]], veil.CMP(epsilon=1e-308), space)
+        veil.protect([space.words[0]], veil.CMP(epsilon=1e-320), space)
 
 
 def test_far_points_find_the_word_in_their_direction(rng: Generator) -> None:
