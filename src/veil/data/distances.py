@@ -16,7 +16,7 @@ Take = Callable[[Floats, slice], None]  # distances (m, b), which columns they a
 _Finish = Callable[[Floats, slice], None]  # products (m, b) -> distances, in place
 
 COLUMNS = 2048  # words at a time
-_BUDGET = 2**26  # bytes of distances held at a time
+_BUDGET = 180 * 2**20  # bytes of distances held at a time: 64 rows of glove-100d
 _GROUP = 64  # words per group when looking for the nearest
 
 
