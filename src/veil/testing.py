@@ -4,8 +4,6 @@
 >>> check_mechanism(CMP(epsilon=5))
 """
 
-import pickle
-
 import numpy as np
 
 from veil.core.guarantee import KINDS
@@ -38,8 +36,6 @@ def check_mechanism(mechanism: WordMechanism) -> None:
     _require(kernel.sample(ids[:0], 3, rng).shape == (3, 0), "no words must give no draws")
 
     _require(mechanism.guarantee.kind in KINDS, "the guarantee must be of a known kind")
-    copy = pickle.loads(pickle.dumps(mechanism))  # noqa: S301 - bytes made on the line itself
-    _require(copy == mechanism, "a mechanism must pickle")
     if isinstance(kernel, ClosedForm):
         total = np.exp(kernel.log_probs(ids)).sum(axis=1)
         _require(np.allclose(total, 1), "probabilities must add up to 1")

@@ -5,19 +5,17 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from multiprocessing import active_children, get_context
 from pathlib import Path
 from typing import cast, get_args
 
 import click
-from rich.markup import escape
 
 from veil import api
 from veil.cli._family import Family
-from veil.cli._screen import VECTORS_OPTION, open_vectors, prepare, progress_bar, stderr
+from veil.cli._screen import VECTORS_OPTION, open_vectors, prepare, progress_bar
+from veil.cli._summary import Tally, show_summary
 from veil.core.errors import InputError, ParameterError
-from veil.core.guarantee import Guarantee
 from veil.core.types import Variants
 from veil.data.records import READABLE, Columns, Record, read_records, suffix_of
 from veil.data.releases import Writer, open_writer, stream_writer
@@ -28,23 +26,6 @@ from veil.mechanisms.words.mechanism import WordMechanism
 
 RELEASED = "obfuscatedText"
 _HEAD = ("id", "text")
-
-
-@dataclass
-class _Tally:
-    """What has been released so far."""
-
-    texts: int = 0
-    words: int = 0
-    kept: int = 0
-    clear: int = 0  # variants that equal their text
-    seeded: bool = False
-
-    def add(self, variants: Variants) -> None:
-        self.texts += len(variants)
-        self.words += sum(variants.protected)
-        self.kept += sum(map(len, variants.kept))
-        self.seeded = variants.seeded
 
 
 def _run(
@@ -76,7 +57,7 @@ def _run(
     space = open_vectors(vectors)
     prepare(mechanism, space)
     columns = [*_HEAD[: 1 + with_originals], "variant", RELEASED, "mechanism", "seeded"]
-    tally = _Tally()
+    tally = Tally()
     with ExitStack() as stack:
         report = stack.enter_context(progress_bar()) if path else (lambda *_: None)
         total = path.stat().st_size if path and path.is_file() else 0
@@ -101,13 +82,13 @@ def _run(
             rows = _rows(variants, waiting, tally, with_originals=with_originals)
             writer.write(rows)
     sys.stdout.flush()
-    _summary(mechanism, tally, size, output, with_originals=with_originals)
+    show_summary(mechanism, tally, size, output, with_originals=with_originals)
 
 
 def _rows(
     variants: Variants,
     waiting: deque[Record],
-    tally: _Tally,
+    tally: Tally,
     *,
     with_originals: bool,
 ) -> list[list[object]]:
@@ -197,58 +178,6 @@ def _selection(select: str | None) -> Select | None:
     if select is None or not select.startswith("@"):
         return select
     return [record.text for record in read_records(Path(select[1:]), Columns())]
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
-def _cost(guarantee: Guarantee, words: int, size: int) -> str:
-    """Say in words what the release costs."""
-    if guarantee.kind == "none":
-        return f"Cost: unbounded. {guarantee.caveat}"
-    total = guarantee.compose(words * size, "release")
-    unit = "between words of one group" if guarantee.kind == "group-dp" else ""
-    unit = unit or f"per unit of {guarantee.metric} distance"
-    more = f" plus {total.additive:g}" if total.additive else ""
-    caveat = f" {guarantee.caveat}" if guarantee.kind == "umldp" else ""
-    return (
-        f"Cost: {words:,} x {size:,} x epsilon {guarantee.epsilon:g} = {total.epsilon:g} {unit}"
-        f"{more} ({guarantee.kind}, budgets added up).{caveat}"
-    )
-
-
-def _summary(
-    mechanism: WordMechanism,
-    tally: _Tally,
-    size: int,
-    output: Path | None,
-    *,
-    with_originals: bool,
-) -> None:
-    notes = stderr()
-    where = f" in {escape(str(output))}" if output else ""
-    notes.print(
-        f"[dim]{_count(tally.texts, 'text')}, {_count(tally.words, 'protected word')} x"
-        f" {_count(size, 'variant')}{where}. {_cost(mechanism.guarantee, tally.words, size)}[/dim]"
-    )
-    warnings = []
-    if tally.clear and notes.is_terminal:  # a secret: for the person alone, not for a log
-        warnings.append(
-            f"{_count(tally.clear, 'variant')} of {tally.texts * size:,} came out equal to the"
-            " text: at this epsilon the mechanism changes little. Choose a smaller one for the"
-            " next release; to pick among variants would void the guarantee."
-        )
-    if tally.kept:
-        warnings.append(
-            f"{_count(tally.kept, 'word')} not selected, or kept by policy, passed unchanged."
-        )
-    if tally.seeded:
-        warnings.append("Seeded: whoever has the seed can repeat these draws. NOT PRIVATE.")
-    if with_originals:
-        warnings.append("The output holds the original texts: do not pass it on.")
-    for warning in warnings:
-        notes.print(f"[yellow]{warning}[/yellow]")
 
 
 protect = Family(

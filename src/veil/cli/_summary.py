@@ -1,0 +1,82 @@
+"""What a release was and what it costs, in words for a person."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.markup import escape
+
+from veil.cli._screen import stderr
+from veil.core.guarantee import Guarantee
+from veil.core.types import Variants
+from veil.mechanisms.words.mechanism import WordMechanism
+
+
+@dataclass
+class Tally:
+    """What has been released so far."""
+
+    texts: int = 0
+    words: int = 0
+    kept: int = 0
+    clear: int = 0  # variants that equal their text
+    seeded: bool = False
+
+    def add(self, variants: Variants) -> None:
+        """Count a batch."""
+        self.texts += len(variants)
+        self.words += sum(variants.protected)
+        self.kept += sum(map(len, variants.kept))
+        self.seeded = variants.seeded
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def _cost(guarantee: Guarantee, words: int, size: int) -> str:
+    """Say in words what the release costs."""
+    if guarantee.kind == "none":
+        return f"Cost: unbounded. {guarantee.caveat}"
+    total = guarantee.compose(words * size, "release")
+    unit = "between words of one group" if guarantee.kind == "group-dp" else ""
+    unit = unit or f"per unit of {guarantee.metric} distance"
+    more = f" plus {total.additive:g}" if total.additive else ""
+    caveat = f" {guarantee.caveat}" if guarantee.kind == "umldp" else ""
+    return (
+        f"Cost: {words:,} x {size:,} x epsilon {guarantee.epsilon:g} = {total.epsilon:g} {unit}"
+        f"{more} ({guarantee.kind}, budgets added up).{caveat}"
+    )
+
+
+def show_summary(
+    mechanism: WordMechanism,
+    tally: Tally,
+    size: int,
+    output: Path | None,
+    *,
+    with_originals: bool,
+) -> None:
+    """Print the summary and the warnings to stderr."""
+    notes = stderr()
+    where = f" in {escape(str(output))}" if output else ""
+    notes.print(
+        f"[dim]{_count(tally.texts, 'text')}, {_count(tally.words, 'protected word')} x"
+        f" {_count(size, 'variant')}{where}. {_cost(mechanism.guarantee, tally.words, size)}[/dim]"
+    )
+    warnings = []
+    if tally.clear and notes.is_terminal:  # a secret: for the person alone, not for a log
+        warnings.append(
+            f"{_count(tally.clear, 'variant')} of {tally.texts * size:,} came out equal to the"
+            " text: at this epsilon the mechanism changes little. Choose a smaller one for the"
+            " next release; to pick among variants would void the guarantee."
+        )
+    if tally.kept:
+        warnings.append(
+            f"{_count(tally.kept, 'word')} not selected, or kept by policy, passed unchanged."
+        )
+    if tally.seeded:
+        warnings.append("Seeded: whoever has the seed can repeat these draws. NOT PRIVATE.")
+    if with_originals:
+        warnings.append("The output holds the original texts: do not pass it on.")
+    for warning in warnings:
+        notes.print(f"[yellow]{warning}[/yellow]")
