@@ -146,6 +146,8 @@ def test_closed_pipe_is_quiet(vectors: str) -> None:
         ["protect", "xanthippe"],
         ["protect", "cmp", "--size", "xanthippe", "cat"],
         ["protect", "cmp", "--xanthippe", "cat"],
+        ["protect", "cmp", "--epsilon", "xanthippe", "cat"],
+        ["protect", "vickrey", "--epsilon", "1", "--noise", "my xanthippe", "cat"],
         ["protect", "cmp", "--unknown", "xanthippe", "cat"],
         ["mechanisms", "--json", "--xanthippe"],
     ],

@@ -67,6 +67,15 @@ def _sentence(cls: type[Component], details: list[ErrorDetails]) -> str:
         wanted = detail["msg"][:1].lower() + detail["msg"][1:]
     else:
         wanted = wanted.format(kind=kind, **detail.get("ctx", {}))
-    given = repr(detail["input"])
-    given = given if len(given) <= 60 else given[:57] + "..."
-    return f"The '{field}' parameter of {cls.name} {wanted}. Got {given} instead."
+    return (
+        f"The '{field}' parameter of {cls.name} {wanted}. Got {_shown(detail['input'])} instead."
+    )
+
+
+def _shown(value: object) -> str:
+    """Quote a number, also one in quotes; of anything else the type: it may be a text."""
+    try:
+        float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        return f"a value of type {type(value).__name__}"
+    return repr(value)[:60]
