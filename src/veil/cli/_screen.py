@@ -8,8 +8,8 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from veil.api import load_embeddings
-from veil.data.assets import Report
 from veil.data.embeddings import Embeddings
+from veil.data.fetch import Report
 from veil.mechanisms.words.mechanism import WordMechanism
 
 VECTORS_OPTION = click.Option(

