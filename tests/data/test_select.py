@@ -70,8 +70,6 @@ def test_function_of_wrong_length(answers: list[bool]) -> None:
     assert "secret" not in str(caught.value)
 
 
-@pytest.mark.filterwarnings("ignore::ResourceWarning")
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 class TestTags:
     def test_tags(self) -> None:
         text = "the old doctor quickly visited two large hospitals"

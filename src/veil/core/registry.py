@@ -4,7 +4,7 @@ import ast
 import difflib
 import importlib
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import entry_points
 from typing import Generic, TypeVar, cast
@@ -38,7 +38,7 @@ class Registry(Generic[C]):
         if name not in self._loaded:
             target = self.builtin.get(name) or self._plugins().get(name)
             if target is None:
-                raise UnknownNameError(self._unknown(name))
+                raise unknown_name(self.noun, name, self.names())
             module, _, attribute = target.partition(":")
             self._loaded[name] = getattr(importlib.import_module(module), attribute)
         return self._loaded[name]
@@ -67,11 +67,13 @@ class Registry(Generic[C]):
             found[point.name] = point.value
         return found
 
-    def _unknown(self, name: str) -> str:
-        near = difflib.get_close_matches(name, self.names(), n=1)
-        hint = f" Did you mean '{near[0]}'?" if near else ""
-        shown = name if len(name) <= 40 else name[:37] + "..."
-        return f"No {self.noun} called '{shown}'.{hint} Known: {', '.join(self.names())}."
+
+def unknown_name(noun: str, name: str, names: Sequence[str]) -> UnknownNameError:
+    """Say that there is no such name, which is the nearest, and which there are."""
+    near = difflib.get_close_matches(name, names, n=1)
+    hint = f" Did you mean '{near[0]}'?" if near else ""
+    shown = name if len(name) <= 40 else name[:37] + "..."
+    return UnknownNameError(f"No {noun} called '{shown}'.{hint} Known: {', '.join(names)}.")
 
 
 _SPEC = re.compile(r"\s*([A-Za-z_]\w*)\s*(?:\((.*)\))?\s*", re.DOTALL)

