@@ -1,0 +1,93 @@
+"""Run a BERT graph with onnxruntime: texts to tokens, tokens to batches, batches to vectors."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from veil.core.errors import MissingExtraError
+from veil.core.parallel import cores
+from veil.core.protocols import Role
+from veil.core.types import Ids, Singles
+from veil.data.fetch import Report, silent
+from veil.encoders.encoder import blocks, check_texts
+
+try:
+    import onnxruntime
+    from tokenizers import Tokenizer
+except ImportError as error:
+    raise MissingExtraError(
+        "The minilm encoder needs onnxruntime and tokenizers: pip install 'veil[search]'."
+    ) from error
+
+_BATCH = 512  # tokens with padding: measured; larger ones leave the processor's own memory
+_ERRORS_ONLY = 3
+_FOLDER = "session.model_external_initializers_file_folder_path"
+
+
+class BertEncoder:
+    """Mean of the last layer over the tokens of each text, of length 1.
+
+    A vector does not depend on the texts encoded with it, but for the last digits (about 1e-7),
+    which depend on the size of the batch.
+    """
+
+    def __init__(
+        self, key: str, graph: bytes, folder: Path, max_tokens: int, threads: int | None = None
+    ) -> None:
+        self.key = key
+        self.max_tokens = max_tokens
+        self._tokenizer = Tokenizer.from_buffer((folder / "tokenizer.json").read_bytes())
+        self._tokenizer.no_padding()
+        self._tokenizer.enable_truncation(max_tokens)
+        count = threads or cores()
+        self._batch = max(_BATCH, count * _BATCH // 2)
+        self._session = _session(graph, folder, count)
+        self.dim = int(self._session.get_outputs()[0].shape[1])
+
+    def encode(
+        self, texts: Sequence[str], role: Role = "document", report: Report = silent
+    ) -> Singles:
+        """Map texts to unit vectors (n, dim); queries and documents alike."""
+        del role  # the model knows no roles
+        check_texts(texts)
+        out = np.empty((len(texts), self.dim), dtype=np.float32)
+        done = 0
+        for start, block in blocks(texts):
+            found = [encoding.ids for encoding in self._tokenizer.encode_batch_fast(block)]
+            for rows in _batches([len(ids) for ids in found], self._batch):
+                ids, mask = _padded([found[row] for row in rows])
+                (vectors,) = self._session.run(["vectors"], {"ids": ids, "mask": mask})
+                out[start + rows] = vectors
+                done += len(rows)
+                report("encoding texts", done, len(texts))
+        return out
+
+
+def _session(graph: bytes, folder: Path, threads: int) -> onnxruntime.InferenceSession:
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = _ERRORS_ONLY
+    options.intra_op_num_threads = threads
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    options.add_session_config_entry(_FOLDER, str(folder))
+    onnxruntime.disable_telemetry_events()
+    return onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
+
+
+def _batches(lengths: Sequence[int], limit: int) -> Iterator[Ids]:
+    """Give rows of similar length together, longest first, at most `limit` tokens with padding."""
+    order = np.argsort(-np.asarray(lengths, dtype=np.int64), kind="stable")
+    start = 0
+    while start < len(order):
+        size = max(1, limit // lengths[order[start]])
+        yield order[start : start + size]
+        start += size
+
+
+def _padded(rows: Sequence[Sequence[int]]) -> tuple[Ids, Ids]:
+    """Return token ids and their mask, both (texts, tokens); the first row is the longest."""
+    lengths = np.array([len(row) for row in rows])
+    mask = (np.arange(lengths[0]) < lengths[:, None]).astype(np.int64)
+    ids = np.zeros_like(mask)
+    ids[mask == 1] = np.concatenate([np.asarray(row, dtype=np.int64) for row in rows])
+    return ids, mask

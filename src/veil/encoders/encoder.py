@@ -1,0 +1,79 @@
+"""What every encoder declares, and what it may be handed."""
+
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from veil.core.component import Component
+from veil.core.errors import InputError
+from veil.core.protocols import Encoder
+from veil.core.types import Singles
+from veil.data.fetch import Report, silent
+
+MAX_TEXTS = 10_000_000  # of one call
+MAX_CHARACTERS = 10_000_000  # of one text: more than any book
+_BLOCK_TEXTS = 4_096
+_BLOCK_CHARACTERS = 4_000_000
+
+
+class EncoderSpec(Component):
+    """Parameters of an encoder; `open` makes the encoder.
+
+    Every encoder gives float32 rows of length 1, also for an empty text, which is encoded like
+    any other (as the marks or the unknown word that the model puts in its place). A row of zeros
+    is given only where no direction exists: when the vectors of a text cancel out exactly.
+    """
+
+    @abstractmethod
+    def open(self, report: Report = silent) -> Encoder:
+        """Prepare the encoder; what it needs is fetched the first time."""
+
+
+def check_texts(texts: Sequence[str]) -> None:
+    """Let a sequence of strings pass; no message quotes one."""
+    if isinstance(texts, str | bytes) or not isinstance(texts, Sequence):
+        raise InputError("An encoder takes a list of texts; put a single text into a list.")
+    if len(texts) > MAX_TEXTS:
+        raise InputError(f"An encoder takes at most {MAX_TEXTS:,} texts in one call.")
+
+
+def blocks(texts: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
+    """Give the texts in blocks bounded in characters, each with the place of its first text.
+
+    Lone halves of surrogate pairs, which no tokeniser takes, become the replacement character.
+    """
+    start = 0
+    block: list[str] = []
+    room = _BLOCK_CHARACTERS
+    for number, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise InputError(f"Text {number + 1} of {len(texts)} is not a string.")
+        if len(text) > MAX_CHARACTERS:
+            raise InputError(
+                f"Text {number + 1} of {len(texts)} has more than {MAX_CHARACTERS:,} characters;"
+                " split it."
+            )
+        if block and (len(block) == _BLOCK_TEXTS or len(text) > room):
+            yield start, block
+            start, block, room = number, [], _BLOCK_CHARACTERS
+        block.append(_whole(text))
+        room -= len(text)
+    if block:
+        yield start, block
+
+
+def unit(rows: Singles) -> Singles:
+    """Divide each row by its Euclidean length, computed in float64; a row of zeros stays one."""
+    wide = rows.astype(np.float64)
+    length = np.linalg.norm(wide, axis=1, keepdims=True)
+    out: Singles = (wide / np.where(length > 0, length, 1)).astype(np.float32)
+    return out
+
+
+def _whole(text: str) -> str:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text

@@ -1,0 +1,45 @@
+"""Open an encoder by its spec, once per process."""
+
+import threading
+
+from veil.core.errors import ParameterError
+from veil.core.protocols import Encoder
+from veil.data.fetch import Report, cache_folder, silent
+from veil.encoders import ENCODERS
+from veil.encoders.encoder import EncoderSpec
+
+_MAX_OPEN = 8  # models held at once; the one opened first goes first
+_opened: dict[tuple[str, str], Encoder] = {}
+_locks: dict[tuple[str, str], threading.Lock] = {}
+_guard = threading.Lock()
+
+
+def encoder(spec: str, report: Report = silent) -> Encoder:
+    """Open ``minilm``, ``minilm(precision=int8)``, ``wordllama``, or a Hugging Face model.
+
+    A bare name with a slash, such as ``intfloat/e5-base-v2`` or a path, is a Hugging Face model.
+    The same spec gives the same encoder for the life of the process, from any thread; a second
+    thread that asks for it waits until it is open.
+    """
+    chosen = parse(spec)
+    key = (str(chosen), str(cache_folder()))
+    with _guard:
+        lock = _locks.setdefault(key, threading.Lock())
+    with lock:
+        found = _opened.get(key)
+        if found is None:
+            found = chosen.open(report)
+            with _guard:
+                _opened[key] = found
+                while len(_opened) > _MAX_OPEN:
+                    del _opened[next(iter(_opened))]
+    return found
+
+
+def parse(spec: str) -> EncoderSpec:
+    """Read a spec without opening anything."""
+    if not isinstance(spec, str):
+        raise ParameterError("An encoder is named by a text, for example minilm.")
+    if "/" in spec and "(" not in spec:
+        return ENCODERS.get("huggingface").load({"model": spec.strip()})
+    return ENCODERS.parse(spec)

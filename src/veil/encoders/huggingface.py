@@ -1,0 +1,157 @@
+"""Any bi-encoder of Hugging Face, by name."""
+
+import hashlib
+from collections.abc import Sequence
+from typing import Annotated, Any, ClassVar
+
+import numpy as np
+from pydantic import Field
+
+from veil.core.errors import AssetError, MissingExtraError
+from veil.core.protocols import Role
+from veil.core.types import Singles
+from veil.data.fetch import Report, silent
+from veil.encoders._families import Family, family
+from veil.encoders.encoder import EncoderSpec, blocks, check_texts, unit
+
+_BATCH = 32  # texts
+
+
+class SentenceEncoder:
+    """A model of sentence-transformers with the text that its family puts before texts."""
+
+    def __init__(self, key: str, model: Any, prompts: dict[Role, str]) -> None:  # noqa: ANN401
+        self.key = key
+        self.prompts = prompts
+        self._model = model
+        self.dim = int(self._run([""], "").shape[1])
+
+    def encode(
+        self, texts: Sequence[str], role: Role = "document", report: Report = silent
+    ) -> Singles:
+        """Map texts to unit vectors (n, dim)."""
+        check_texts(texts)
+        out = np.empty((len(texts), self.dim), dtype=np.float32)
+        for start, block in blocks(texts):
+            out[start : start + len(block)] = unit(self._run(block, self.prompts[role]))
+            report("encoding texts", start + len(block), len(texts))
+        return out
+
+    def _run(self, texts: list[str], prompt: str) -> Singles:
+        found = self._model.encode(
+            texts,
+            prompt=prompt,  # also when empty: else the model's default one would be put there
+            batch_size=_BATCH,
+            show_progress_bar=False,
+            convert_to_numpy=True,
+        )
+        return np.asarray(found, dtype=np.float32)
+
+
+class HuggingFace(EncoderSpec):
+    """Encode with a bi-encoder such as facebook/contriever, by name or by the path of a folder.
+
+    Pooling and prefixes are those that the family was trained with: Contriever (mean), TAS-B
+    (first token), E5 (mean, "query: " and "passage: "), BGE (first token, an instruction before
+    queries), GTE. Of other models the own configuration is taken, and the mean of the tokens where
+    there is none.
+
+    Rows are divided by their length, also those of models trained for the inner product
+    (Contriever, TAS-B), which are thereby compared by cosine.
+
+    The model is fetched from Hugging Face, which thereby learns its name, and is asked for news of
+    it at every opening unless `offline`. Code that comes with a model is never run.
+    """
+
+    name: ClassVar[str] = "huggingface"
+
+    model: Annotated[
+        str,
+        Field(
+            min_length=1,
+            max_length=500,
+            description="name on Hugging Face, or path of a folder",
+            examples=["facebook/contriever"],
+        ),
+    ]
+    max_tokens: Annotated[
+        int | None, Field(ge=3, le=32_768, description="of a text; default: the model's own")
+    ] = None
+    safetensors: Annotated[
+        bool, Field(description="refuse weights that are pickled (pytorch_model.bin)")
+    ] = True
+    offline: Annotated[bool, Field(description="use what was fetched before, ask nobody")] = False
+
+    def open(self, report: Report = silent) -> SentenceEncoder:
+        """Load the model, fetched the first time."""
+        library = _library()
+        report(f"opening {self.model}", 0, 0)
+        try:
+            model = library(
+                self.model,
+                trust_remote_code=False,
+                local_files_only=self.offline,
+                model_kwargs={"use_safetensors": self.safetensors or None},
+            )
+        except (OSError, ValueError, ImportError, LookupError) as error:
+            raise AssetError(
+                f"The model {self.model} could not be opened ({type(error).__name__}); check its"
+                " name and the connection, or set safetensors=false if it has no such weights."
+            ) from None
+        kind = family(self.model)
+        _set_pooling(model, kind)
+        if self.max_tokens is not None:
+            model.max_seq_length = self.max_tokens
+        prompts = _prompts(model, kind)
+        parts = [self.model, _identity(model), str(model.max_seq_length), str(kind.pooling)]
+        key = " ".join([*parts, repr(prompts["query"]), repr(prompts["document"])])
+        return SentenceEncoder(f"huggingface {key}", model, prompts)
+
+
+def _library() -> Any:  # noqa: ANN401 - it carries no types
+    """Import the library on use: it takes seconds, and a list of encoders need not wait for it."""
+    try:
+        from sentence_transformers import SentenceTransformer
+    except ImportError:
+        raise MissingExtraError(
+            "The huggingface encoder needs sentence-transformers: pip install 'veil[neural]'."
+        ) from None
+    return SentenceTransformer
+
+
+def _set_pooling(model: Any, kind: Family) -> None:  # noqa: ANN401
+    """Pool as the family does, whatever the model's files say or leave out."""
+    if kind.pooling is None:
+        return
+    for place, module in enumerate(model):
+        if type(module).__name__ == "Pooling":
+            width = int(model[0].auto_model.config.hidden_size)
+            model[place] = type(module)(width, kind.pooling)
+
+
+def _prompts(model: Any, kind: Family) -> dict[Role, str]:  # noqa: ANN401
+    """Take the family's prefixes, else those in the model's files, else none."""
+    own: dict[str, str] = getattr(model, "prompts", None) or {}
+    query = own.get("query") or ""
+    document = own.get("document") or own.get("passage") or ""
+    return {
+        "query": query if kind.query is None else kind.query,
+        "document": document if kind.document is None else kind.document,
+    }
+
+
+def _identity(model: Any) -> str:  # noqa: ANN401
+    """Name the weights: by their commit, else by a digest of all that is used of them.
+
+    BERT's own pooling layer is not used, and is random where the files do not have it.
+    """
+    commit = getattr(model[0].auto_model.config, "_commit_hash", None)
+    if commit:
+        return str(commit)
+    total = hashlib.blake2b(digest_size=16)
+    for name, tensor in sorted(model.state_dict().items()):
+        if ".pooler." in name:
+            continue
+        values = tensor.detach().cpu().float().numpy()
+        total.update(f"{name} {values.shape} ".encode() + np.ascontiguousarray(values).tobytes())
+    return total.hexdigest()
