@@ -99,17 +99,19 @@ def test_docstring_cites_the_paper(name: str) -> None:
 )
 def test_bad_specs_are_refused(spec: str, message: str) -> None:
     with pytest.raises(veil.ParameterError, match=message):
-        veil.mechanism(spec)
+        veil.MECHANISMS.parse(spec)
 
 
 def test_unknown_name_suggests_the_nearest() -> None:
     with pytest.raises(veil.UnknownNameError, match="Did you mean 'santext'"):
-        veil.mechanism("santxt(epsilon=3)")
+        veil.MECHANISMS.parse("santxt(epsilon=3)")
 
 
 def test_spec_values_may_be_bare_or_quoted() -> None:
-    bare = veil.mechanism("vickrey(epsilon=1, noise=mahalanobis, unit_direction=true)")
-    assert bare == veil.mechanism("vickrey(epsilon=1, noise='mahalanobis', unit_direction=True)")
+    bare = veil.MECHANISMS.parse("vickrey(epsilon=1, noise=mahalanobis, unit_direction=true)")
+    assert bare == veil.MECHANISMS.parse(
+        "vickrey(epsilon=1, noise='mahalanobis', unit_direction=True)"
+    )
 
 
 def test_plugins_join_but_cannot_replace(monkeypatch: pytest.MonkeyPatch) -> None:

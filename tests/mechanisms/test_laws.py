@@ -64,11 +64,11 @@ for _metric in ("angle", "distance", "product"):
 @pytest.mark.parametrize("spec", CASES)
 def test_law_equals_the_papers_definition(spec: str, space: Embeddings) -> None:
     words = list(space.words)
-    found = veil.law(veil.mechanism(spec), space, words)
+    found = veil.law(veil.MECHANISMS.parse(spec), space, words)
     wanted = np.stack([CASES[spec](space, w) for w in range(space.size)])
     np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-300)
     np.testing.assert_allclose(found.sum(axis=1), 1, rtol=1e-12)
-    kernel = veil.mechanism(spec).bind(space)
+    kernel = veil.MECHANISMS.parse(spec).bind(space)
     assert isinstance(kernel, ClosedForm)
     np.testing.assert_allclose(np.exp(kernel.log_probs(np.arange(space.size))), wanted, rtol=1e-9)
 
@@ -76,7 +76,7 @@ def test_law_equals_the_papers_definition(spec: str, space: Embeddings) -> None:
 @pytest.mark.parametrize("spec", CASES)
 def test_draws_follow_the_law(spec: str, space: Embeddings, rng: Generator) -> None:
     """Chi-square of 40,000 draws for four words, rare outputs pooled."""
-    mechanism = veil.mechanism(spec)
+    mechanism = veil.MECHANISMS.parse(spec)
     ids = np.array([0, 5, 31, 59, 5])
     drawn = mechanism.bind(space).sample(ids, 40_000, rng)
     law = veil.law(mechanism, space, [space.words[i] for i in ids])
@@ -104,7 +104,7 @@ METRIC_DP = ["santext(epsilon=2)", "tem(epsilon=2, beta=0.3)", "tem(epsilon=2, m
 
 @pytest.mark.parametrize("spec", METRIC_DP)
 def test_metric_dp_holds_for_every_pair(spec: str, space: Embeddings) -> None:
-    mechanism = veil.mechanism(spec)
+    mechanism = veil.MECHANISMS.parse(spec)
     guarantee = mechanism.guarantee
     loss = _worst_log_ratios(mechanism, space)
     gaps = distances(space, np.arange(space.size), guarantee.metric)
@@ -137,7 +137,7 @@ def test_custext_partition_is_dp_within_a_group_and_nothing_across(space: Embedd
 
 @pytest.mark.parametrize("spec", ["wbb(epsilon=3)", "custext(epsilon=3, k=7, mapping=neighbours)"])
 def test_what_is_not_dp_says_so(spec: str, space: Embeddings) -> None:
-    mechanism = veil.mechanism(spec)
+    mechanism = veil.MECHANISMS.parse(spec)
     assert np.isinf(_worst_log_ratios(mechanism, space)).any()
     assert mechanism.guarantee.kind == "none"
     assert math.isinf(mechanism.guarantee.epsilon)

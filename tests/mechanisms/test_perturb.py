@@ -80,15 +80,15 @@ def test_vickrey_with_t_zero_is_its_parent(noise: str, parent: str, space: Embed
     ids = np.arange(space.size)
     drawn = []
     for spec in (f"vickrey(epsilon=2, t=0, noise={noise})", parent):
-        kernel = veil.mechanism(spec).bind(space)
+        kernel = veil.MECHANISMS.parse(spec).bind(space)
         assert isinstance(kernel, Perturb)
         points = space.points(ids) + kernel.noise(len(ids), np.random.default_rng(5))
         nearest, distances = space.searcher.nearest(points, kernel.k)
         drawn.append(kernel.pick(nearest, distances, np.random.default_rng(6)))
     np.testing.assert_array_equal(drawn[0], drawn[1])
     assert (
-        veil.mechanism(f"vickrey(epsilon=2, noise={noise})").guarantee
-        == veil.mechanism(parent).guarantee
+        veil.MECHANISMS.parse(f"vickrey(epsilon=2, noise={noise})").guarantee
+        == veil.MECHANISMS.parse(parent).guarantee
     )
 
 
@@ -155,7 +155,7 @@ def test_covariance_that_cannot_be_used_is_refused() -> None:
 )
 def test_what_the_space_cannot_give_is_refused(spec: str, message: str, space: Embeddings) -> None:
     with pytest.raises(veil.ParameterError, match=message):
-        veil.protect([space.words[0]], veil.mechanism(spec), space, select="all")
+        veil.protect([space.words[0]], veil.MECHANISMS.parse(spec), space, select="all")
 
 
 def test_one_word_is_not_enough_for_tem() -> None:

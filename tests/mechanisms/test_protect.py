@@ -113,8 +113,6 @@ def test_selection_lets_known_words_through_but_never_unknown_ones_or_numbers() 
     assert "2 words passed unchanged" in out.cost.caveat
 
 
-@pytest.mark.filterwarnings("ignore::ResourceWarning")
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_wbb_protects_nouns_and_adjectives_by_default() -> None:
     words = ("treatment", "for", "skin", "cancer", "is", "new", *SPACE.words)
     vectors = np.random.default_rng(0).normal(size=(len(words), 4)).astype(np.float32)

@@ -9,11 +9,10 @@ from veil.core.errors import ParameterError
 from veil.data.embeddings import Embeddings
 from veil.data.select import Select, selector
 from veil.data.stopwords import STOP_WORDS
-from veil.data.text import Case, Kind, Token, case_of, tokens, without_clitic
+from veil.data.text import MASK, Case, Kind, Token, case_of, tokens, without_clitic
 
 Unknown = Literal["random", "drop", "mask", "keep"]
 Policy = Literal["replace", "drop", "mask", "keep"]
-MASK = "[MASK]"
 
 
 @dataclass(slots=True)

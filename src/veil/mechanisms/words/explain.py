@@ -7,11 +7,12 @@ import numpy as np
 
 from veil.core.errors import LawError, ParameterError
 from veil.core.guarantee import Guarantee
-from veil.core.protocols import ClosedForm
+from veil.core.protocols import ClosedForm, Kernel
 from veil.core.rng import Randomness, generator
 from veil.core.types import Floats
 from veil.data.distances import METRICS, distances
 from veil.data.embeddings import Embeddings
+from veil.mechanisms.mechanism import TextMechanism
 from veil.mechanisms.words.mechanism import WordMechanism
 
 _Z95 = 1.959963984540054  # two-sided 95 % point of the normal distribution
@@ -64,13 +65,21 @@ class LogRatio:
     bound: float
 
 
-def law(mechanism: WordMechanism, space: Embeddings, words: list[str]) -> Floats:
+def _bind(mechanism: TextMechanism, space: Embeddings) -> Kernel:
+    if not isinstance(mechanism, WordMechanism):
+        raise LawError(
+            f"{mechanism.name} rewrites whole queries, so that there is no law of a single word."
+        )
+    return mechanism.bind(space)
+
+
+def law(mechanism: TextMechanism, space: Embeddings, words: list[str]) -> Floats:
     """Return the exact probabilities P(v | w) as (len(words), |V|), in the order of the space."""
     return _closed_form(mechanism, space).probs(space.ids(words))
 
 
-def _closed_form(mechanism: WordMechanism, space: Embeddings) -> ClosedForm:
-    kernel = mechanism.bind(space)
+def _closed_form(mechanism: TextMechanism, space: Embeddings) -> ClosedForm:
+    kernel = _bind(mechanism, space)
     if not isinstance(kernel, ClosedForm):
         raise LawError(
             f"{mechanism.name} has no law in closed form (it perturbs a vector and takes the"
@@ -80,7 +89,7 @@ def _closed_form(mechanism: WordMechanism, space: Embeddings) -> ClosedForm:
 
 
 def explain(
-    mechanism: WordMechanism,
+    mechanism: TextMechanism,
     space: Embeddings,
     word: str,
     *,
@@ -97,7 +106,7 @@ def explain(
     if not 1 <= samples <= 10_000_000:
         raise ParameterError("The 'samples' argument must be between 1 and 10,000,000.")
     ids = space.ids([word])
-    kernel = mechanism.bind(space)
+    kernel = _bind(mechanism, space)
     if isinstance(kernel, ClosedForm):
         probabilities = kernel.probs(ids)[0]
         drawn = 0
@@ -123,7 +132,7 @@ def explain(
     )
 
 
-def log_ratio(mechanism: WordMechanism, space: Embeddings, first: str, second: str) -> LogRatio:
+def log_ratio(mechanism: TextMechanism, space: Embeddings, first: str, second: str) -> LogRatio:
     """Compute the worst log-ratio between two words exactly."""
     ids = space.ids([first, second])
     logs = _closed_form(mechanism, space).log_probs(ids)

@@ -1,24 +1,23 @@
 """Release variants of texts: the one place where text meets a mechanism."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import cast
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from veil.core.errors import InputError, ParameterError, VeilError
+from veil.core.errors import ParameterError, VeilError
 from veil.core.protocols import Kernel
 from veil.core.rng import Randomness, generator
 from veil.core.types import Ids, Released, Seeded, Variants
 from veil.data.embeddings import Embeddings
 from veil.data.select import Select
 from veil.data.text import MAX_CHARS, Case, check_text, follow
+from veil.mechanisms._checks import check_request
 from veil.mechanisms.words._decoys import Decoys, decoys
 from veil.mechanisms.words._plan import Plan, Planner, Policy, Unknown
 from veil.mechanisms.words.mechanism import WordMechanism
 
-MAX_SIZE = 100_000  # variants of one text
 _DRAWS = 2**18  # words drawn and spelt at a time
 
 
@@ -65,9 +64,8 @@ def protect(
     What stays visible: the number of words, spacing, punctuation, case patterns, and which words
     were selected.
     """
-    _check(texts, mechanism, space, size)
-    if not isinstance(max_chars, int) or max_chars < 1:
-        raise ParameterError("The 'max_chars' argument must be a whole number >= 1.")
+    check_request(texts, size, max_chars)
+    _check(mechanism, space)
     choice = mechanism.select if select is None else select
     planner = Planner(space, choice, unknown, policies or {})
     random = generator(rng)
@@ -93,11 +91,7 @@ def protect(
     )
 
 
-def _check(texts: object, mechanism: object, space: object, size: object) -> None:
-    if isinstance(texts, str | bytes) or not isinstance(texts, Sequence | np.ndarray):
-        raise InputError(
-            "The 'texts' argument must be a list of strings; put a single text into a list."
-        )
+def _check(mechanism: object, space: object) -> None:
     if not isinstance(mechanism, WordMechanism):
         raise ParameterError(
             "The 'mechanism' argument must be a mechanism, as veil.mechanism('cmp(epsilon=10)')"
@@ -107,12 +101,6 @@ def _check(texts: object, mechanism: object, space: object, size: object) -> Non
         raise ParameterError(
             "The 'space' argument must be word vectors, as veil.load_embeddings('glove-100d')"
             f" gives. Got {type(space).__name__} instead."
-        )
-    whole = isinstance(size, int | np.integer) and not isinstance(size, bool)
-    if not whole or not 1 <= cast(int, size) <= MAX_SIZE:
-        raise ParameterError(
-            f"The 'size' argument must be a whole number from 1 to {MAX_SIZE:,}. Got {size!r:.40}"
-            " instead."
         )
 
 

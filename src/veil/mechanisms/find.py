@@ -1,0 +1,38 @@
+"""Find a mechanism by its spec, whether it replaces words or rewrites whole queries."""
+
+from veil.core.registry import Registry, unknown_name
+from veil.mechanisms.mechanism import TextMechanism
+from veil.mechanisms.queries import QUERY_MECHANISMS
+from veil.mechanisms.queries.mechanism import QueryMechanism
+from veil.mechanisms.words import MECHANISMS
+from veil.mechanisms.words.mechanism import WordMechanism
+
+
+def names() -> tuple[str, ...]:
+    """Return the names of all mechanisms, sorted."""
+    return tuple(sorted({*MECHANISMS.names(), *QUERY_MECHANISMS.names()}))
+
+
+def mechanism_class(name: str) -> type[TextMechanism]:
+    """Return the class of that name."""
+    return _registry(name).get(name)
+
+
+def mechanism(spec: str) -> TextMechanism:
+    """Build a mechanism from its spec.
+
+    >>> str(mechanism("cmp(epsilon=10)"))
+    'cmp(epsilon=10.0)'
+    """
+    name = spec.partition("(")[0].strip() if isinstance(spec, str) else ""
+    if not name.isidentifier():
+        return MECHANISMS.parse(spec)  # which says how a spec must look
+    return _registry(name).parse(spec)
+
+
+def _registry(name: str) -> Registry[WordMechanism] | Registry[QueryMechanism]:
+    if name in QUERY_MECHANISMS.names():
+        return QUERY_MECHANISMS
+    if name in MECHANISMS.names():
+        return MECHANISMS
+    raise unknown_name("mechanism", name, names())

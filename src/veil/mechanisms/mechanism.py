@@ -1,0 +1,18 @@
+"""What every mechanism for texts declares, whether it replaces words or rewrites queries."""
+
+from abc import abstractmethod
+from typing import ClassVar
+
+from veil.core.component import Component
+from veil.core.guarantee import Guarantee
+
+
+class TextMechanism(Component):
+    """Makes variants of a text; `paper` cites where it is defined."""
+
+    paper: ClassVar[str]
+
+    @property
+    @abstractmethod
+    def guarantee(self) -> Guarantee:
+        """What is proved for one unit (a word, or a whole query) and one variant."""

@@ -1,0 +1,80 @@
+"""Release variants of texts by any mechanism: the one door for words and for whole queries."""
+
+from collections.abc import Mapping, Sequence
+
+from veil.core.errors import ParameterError
+from veil.core.rng import Randomness
+from veil.core.types import Variants
+from veil.data.embeddings import Embeddings
+from veil.data.select import Select
+from veil.data.text import MAX_CHARS
+from veil.mechanisms.mechanism import TextMechanism
+from veil.mechanisms.queries.mechanism import QueryMechanism
+from veil.mechanisms.queries.scramble import scramble
+from veil.mechanisms.words._plan import Policy, Unknown
+from veil.mechanisms.words.protect import protect as protect_words
+
+
+def protect(
+    texts: Sequence[str],
+    mechanism: TextMechanism,
+    space: Embeddings | None = None,
+    size: int = 1,
+    *,
+    unknown: Unknown = "random",
+    policies: Mapping[str, Policy] | None = None,
+    select: Select | None = None,
+    max_chars: int = MAX_CHARS,
+    rng: Randomness = None,
+) -> Variants:
+    """Release `size` variants of each text.
+
+    Parameters
+    ----------
+    texts
+        A sequence of strings.
+    mechanism, space
+        What replaces a word, and the vectors it works in. A mechanism that rewrites whole queries
+        (``aea``, ``fea``) needs no vectors, draws nothing at random, and may find fewer than
+        `size` variants, or none: then the row is empty.
+    size
+        Variants per text; each one is another release and adds to the cost.
+    unknown
+        What happens to a word that the vectors do not know: ``random`` puts the mechanism's
+        output for a uniformly drawn word in its place (one word behind all variants), so that
+        the release does not depend on the word; ``drop``, ``mask`` and, on request, ``keep``.
+    policies
+        Per kind of word (number, email, url, identifier, symbol): ``replace`` (the default: by the
+        mechanism if known, else as `unknown` says), ``keep``, ``drop`` or ``mask``.
+    select
+        Which words are protected, see `veil.data.select`; the mechanism's own choice by default.
+    max_chars
+        Longest text accepted.
+    rng
+        None for fresh randomness of the operating system. A seed or a generator makes the release
+        repeatable, which is for experiments: it is marked as seeded and **not private**.
+
+    Notes
+    -----
+    Every text has the same words at the same places in all its variants, replaced independently.
+    What stays visible: the number of words, spacing, punctuation, case patterns, and which words
+    were selected.
+    """
+    if isinstance(mechanism, QueryMechanism):
+        if policies or select is not None or unknown != "random":
+            raise ParameterError(
+                f"{mechanism.name} rewrites whole queries: 'unknown', 'policies' and 'select' are"
+                " for mechanisms that replace words."
+            )
+        return scramble(texts, mechanism, size, max_chars=max_chars)
+    return protect_words(
+        texts,
+        mechanism,  # type: ignore[arg-type]  # checked there, with a sentence, as is the space
+        space,  # type: ignore[arg-type]
+        size,
+        unknown=unknown,
+        policies=policies,
+        select=select,
+        max_chars=max_chars,
+        rng=rng,
+    )

@@ -1,0 +1,87 @@
+"""Release queries to send instead of texts."""
+
+from collections.abc import Sequence
+
+from veil.core.errors import ParameterError
+from veil.core.guarantee import Guarantee
+from veil.core.types import Released, Variants
+from veil.data.text import check_text, tokens
+from veil.mechanisms._checks import check_request
+from veil.mechanisms.queries.mechanism import QueryMechanism, Scrambled
+
+MAX_CHARS = 2_000  # in one query, unless the caller says otherwise
+
+
+def scramble(
+    texts: Sequence[str],
+    mechanism: QueryMechanism,
+    size: int = 1,
+    *,
+    max_chars: int = MAX_CHARS,
+) -> Variants:
+    """Release at most `size` queries for each text, the best first.
+
+    A text for which the mechanism finds fewer has a shorter row, and one for which it finds none
+    an empty row: the text itself is never sent in its place.
+
+    Parameters
+    ----------
+    texts
+        A sequence of strings.
+    mechanism
+        What makes the queries.
+    size
+        Queries per text.
+    max_chars
+        Longest text accepted.
+
+    Notes
+    -----
+    The release is a function of the texts alone: there is no randomness, and no `rng`.
+    """
+    check_request(texts, size, max_chars)
+    if not isinstance(mechanism, QueryMechanism):
+        raise ParameterError(
+            "The 'mechanism' argument must be a query mechanism, as aea(level=3) is. Got"
+            f" {type(mechanism).__name__} instead."
+        )
+    checked = [
+        check_text(text, f"Text {number}", max_chars) for number, text in enumerate(texts, start=1)
+    ]
+    scrambler = mechanism.bind()
+    found = [_sendable(scrambler.scramble(text, size), text) for text in checked]
+    return Variants(
+        rows=tuple(tuple(map(Released, each.queries[:size])) for each in found),
+        mechanism=str(mechanism),
+        cost=_cost(mechanism.guarantee, found, size),
+        kept=tuple(each.kept for each in found),
+        protected=tuple(each.protected for each in found),
+    )
+
+
+def _sendable(found: Scrambled, text: str) -> Scrambled:
+    """Strike out what must not leave whatever the mechanism: nothing, and the text itself."""
+    own = _words(text)
+    queries = [query for query in found.queries if _words(query) not in ([], own)]
+    kept = found.kept if queries else ()
+    return Scrambled(tuple(dict.fromkeys(queries)), kept, found.protected)
+
+
+def _cost(guarantee: Guarantee, found: list[Scrambled], size: int) -> Guarantee:
+    words = sum(each.protected for each in found)
+    counts = [min(size, len(each.queries)) for each in found]
+    cost = guarantee.compose(sum(counts), f"release ({words} words, {sum(counts)} queries)")
+    cost = cost.with_caveat(
+        "The release has no randomness: the same text gives the same queries every time."
+    )
+    if none := counts.count(0):
+        cost = cost.with_caveat(f"{none} texts have no query that may be sent.")
+    if fewer := sum(0 < count < size for count in counts):
+        cost = cost.with_caveat(f"{fewer} texts have fewer than {size} queries.")
+    if passed := sum(len(each.kept) for each in found):
+        cost = cost.with_caveat(f"{passed} words passed unchanged by policy.")
+    return cost
+
+
+def _words(text: str) -> list[str]:
+    return [text[token.start : token.end].casefold() for token in tokens(text)]
