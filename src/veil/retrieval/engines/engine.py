@@ -10,7 +10,7 @@ from veil.core.component import Component
 from veil.core.errors import ParameterError, TrustError
 from veil.core.protocols import Engine
 from veil.core.types import Ranking, Released, Seeded
-from veil.data.collections import Collection
+from veil.data.collection import Collection
 from veil.data.fetch import Report, silent
 
 MAX_K = 10_000  # items per query
@@ -67,7 +67,7 @@ def ranking(lists: Sequence[Sequence[Hit]], k: int, gaps: Sequence[str] = ()) ->
     index = np.full((len(lists), k), -1, dtype=np.int64)
     scores = np.full((len(lists), k), -np.inf)
     for row, hits in enumerate(lists):
-        unique = list({hit.id: hit for hit in reversed(hits)}.values())[::-1][:k]
+        unique = _first_of_each(hits)[:k]
         for column, hit in enumerate(unique):
             place = places.setdefault(hit.id, len(places))
             if place == len(titles):
@@ -81,3 +81,10 @@ def ranking(lists: Sequence[Sequence[Hit]], k: int, gaps: Sequence[str] = ()) ->
         count = len(unique)
         scores[row, :count] = np.minimum.accumulate(scores[row, :count])
     return Ranking(tuple(places), index, scores, tuple(texts), tuple(titles), tuple(gaps))
+
+
+def _first_of_each(hits: Sequence[Hit]) -> list[Hit]:
+    found: dict[str, Hit] = {}
+    for hit in hits:
+        found.setdefault(hit.id, hit)
+    return list(found.values())

@@ -1,0 +1,90 @@
+"""Read what an engine answered: JSON, places in it, names and plain texts. Nothing is trusted."""
+
+import html
+import json
+import math
+import re
+
+from veil.retrieval.engines._http import Answer, accept
+from veil.retrieval.engines._network import NoAnswer
+
+MAX_ID = 4_096  # characters
+MAX_TITLE = 500
+MAX_TEXT = 20_000
+
+_TAG = re.compile(r"</?[A-Za-z!][^<>]*>")
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+
+
+def read_json(answer: Answer, *, code: str = "", hints: dict[int, str] | None = None) -> object:
+    """Return the JSON value of a successful answer."""
+    body = accept(answer, code=code, hints=hints)
+    if answer.kind == "text/html" or body.lstrip()[:1] == b"<":
+        raise NoAnswer(
+            f"The engine at {answer.where} answered with a web page, not JSON: check the address"
+            " and that its JSON interface is switched on."
+        )
+    value = parse(body)
+    if value is None:
+        raise NoAnswer(f"The engine at {answer.where} answered with something that is not JSON.")
+    return value
+
+
+def parse(body: bytes) -> object:
+    """Return a JSON value; None for what is not JSON."""
+    try:
+        value: object = json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+    return value
+
+
+def follow(value: object, path: str) -> object:
+    """Return what stands at a dotted path, such as ``hits.0.title``; None if nothing does."""
+    for part in path.split(".") if path else ():
+        if isinstance(value, dict):
+            value = value.get(part)
+        elif isinstance(value, list) and part.isdecimal() and int(part[:9]) < len(value):
+            value = value[int(part[:9])]
+        else:
+            return None
+    return value
+
+
+def items(value: object, path: str, where: str) -> list[object]:
+    """Return the list at a path."""
+    found = follow(value, path)
+    if not isinstance(found, list):
+        place = f"at '{path}'" if path else "at the top"
+        raise NoAnswer(f"The engine at {where} answered JSON of another shape: no list {place}.")
+    return found
+
+
+def label(value: object) -> str:
+    """Return the name of an item as a string, or nothing for what is no name."""
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        return ""
+    text = _CONTROL.sub("", str(value)).encode("utf-8", "replace").decode().strip()
+    return text if len(text) <= MAX_ID else ""
+
+
+def number(value: object) -> float | None:
+    """Return a score; None for what is no finite number."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    try:
+        score = float(value)
+    except (ValueError, OverflowError):
+        return None
+    return score if math.isfinite(score) else None
+
+
+def plain(value: object, longest: int) -> str:
+    """Return a text without tags, entities and control characters; nothing for what is no text."""
+    if isinstance(value, list):
+        value = " ".join(each for each in value if isinstance(each, str))
+    if not isinstance(value, str):
+        return label(value)[:longest]
+    text = html.unescape(_TAG.sub(" ", value[: 4 * longest]))
+    text = _CONTROL.sub(" ", text).encode("utf-8", "replace").decode()
+    return " ".join(text.split())[:longest]

@@ -1,0 +1,107 @@
+"""SearXNG, a metasearch engine, by its JSON interface."""
+
+import urllib.parse
+from collections.abc import Sequence
+from typing import Annotated, ClassVar
+
+from pydantic import Field
+
+from veil.core.types import Ranking, Released
+from veil.retrieval.engines._answer import (
+    MAX_TEXT,
+    MAX_TITLE,
+    follow,
+    items,
+    label,
+    number,
+    plain,
+    read_json,
+)
+from veil.retrieval.engines._fields import Attempts, Auth, Concurrency, Timeout, Url, shaped
+from veil.retrieval.engines._http import exchange
+from veil.retrieval.engines._network import NoAnswer, Remote, fan_out
+from veil.retrieval.engines.engine import Hit
+
+_HINTS = {
+    403: "does not give JSON; add json to search.formats in the settings.yml of the instance",
+    429: "asks for fewer requests; lower 'concurrency', or set server.limiter in its settings.yml",
+}
+
+
+class SearXNG(Remote):
+    """The web, through an instance of SearXNG; a result's name is its address.
+
+    A query takes one request for each page of results, and further pages only as long as there
+    are fewer than `k` results.
+    """
+
+    name: ClassVar[str] = "searxng"
+
+    url: Url = Field(examples=["http://localhost:8888"])
+    categories: Annotated[
+        str, shaped(r"[\w &-]{1,40}(,[\w &-]{1,40}){0,20}", "categories such as general,science")
+    ] = Field(default="general", description="categories to search")
+    language: Annotated[
+        str, shaped(r"all|auto|[a-z]{2,3}(-[A-Za-z]{2,4})?", "all, auto, or a code such as en")
+    ] = Field(default="en", description="language of the results: all, auto, or a code")
+    pages: int = Field(default=1, ge=1, le=10, description="pages of results at most")
+    auth: Auth = ""
+    timeout: Timeout = 15.0
+    concurrency: Concurrency = 4
+    attempts: Attempts = 3
+
+    def search(self, queries: Sequence[Released], k: int) -> Ranking:
+        """Answer each query with at most `k` results."""
+        return fan_out(queries, k, self._ask, concurrency=self.concurrency, attempts=self.attempts)
+
+    def _ask(self, query: Released, k: int) -> list[Hit]:
+        found: dict[str, Hit] = {}
+        for page in range(1, self.pages + 1):
+            try:
+                hits = self._page(query, page)
+            except NoAnswer:
+                if found:
+                    break  # what there is, is an answer
+                raise
+            before = len(found)
+            for hit in hits:
+                found.setdefault(hit.id, hit)
+            if len(found) >= k or len(found) == before:
+                break
+        return list(found.values())
+
+    def _page(self, query: str, page: int) -> list[Hit]:
+        form = {
+            "q": query,
+            "categories": self.categories,
+            "language": self.language,
+            "pageno": str(page),
+            "format": "json",
+        }
+        answer = exchange(
+            "POST",
+            f"{self.url.rstrip('/')}/search",
+            timeout=self.timeout,
+            auth=self.auth,
+            body=urllib.parse.urlencode(form).encode(),
+            kind="application/x-www-form-urlencoded",
+        )
+        value = read_json(answer, hints=_HINTS)
+        results = items(value, "results", answer.where)
+        hits = [hit for hit in map(_hit, results) if hit.id]
+        silent = follow(value, "unresponsive_engines")
+        if not hits and page == 1 and isinstance(silent, list) and silent:
+            raise NoAnswer(
+                f"The engine at {answer.where} found nothing, and {len(silent)} of its sources"
+                " did not respond."
+            )
+        return hits
+
+
+def _hit(result: object) -> Hit:
+    return Hit(
+        label(follow(result, "url")),
+        number(follow(result, "score")),
+        plain(follow(result, "title"), MAX_TITLE),
+        plain(follow(result, "content"), MAX_TEXT),
+    )

@@ -1,0 +1,36 @@
+"""TF-IDF over a local collection."""
+
+from typing import Annotated, ClassVar
+
+from pydantic import Field
+
+from veil.data.collection import Collection
+from veil.data.fetch import Report, silent
+from veil.retrieval.engines._lexical import LexicalEngine
+from veil.retrieval.engines._local import collection_of
+from veil.retrieval.engines.engine import EngineSpec
+
+
+class TfIdf(EngineSpec):
+    r"""Rank by the cosine of TF-IDF vectors, over English stems.
+
+    .. math:: w(t, d) = (1 + \ln tf) \ln(1 + n/df)
+
+    Documents are scaled to unit length; a query counts each of its words once per occurrence.
+
+    References
+    ----------
+    Salton and Buckley. Term-weighting approaches in automatic text retrieval. IP&M 1988.
+    """
+
+    name: ClassVar[str] = "tfidf"
+
+    index: Annotated[
+        str, Field(description="folder of a saved collection, if none is given", examples=["idx"])
+    ] = ""
+
+    def open(self, collection: Collection | None = None, report: Report = silent) -> LexicalEngine:
+        """Build the inverted index, or open the one kept with the collection."""
+        chosen = collection_of(self.name, self.index, collection)
+        lexical = chosen.lexical(report)
+        return LexicalEngine(chosen, lexical, lexical.weights("tfidf"))

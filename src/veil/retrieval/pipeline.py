@@ -1,0 +1,184 @@
+"""Private search: protect, ask with the variants alone, fuse, re-rank by the true query.
+
+The true query stays in this file and in `rerank`: engines are handed released strings only.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TypedDict, Unpack
+
+import numpy as np
+
+from veil.core.errors import InputError
+from veil.core.guarantee import Guarantee
+from veil.core.protocols import Engine
+from veil.core.rng import Randomness
+from veil.core.types import Ranking, Released, Variants
+from veil.data.embeddings import Embeddings
+from veil.data.select import Select
+from veil.data.text import check_text
+from veil.mechanisms.mechanism import TextMechanism
+from veil.mechanisms.protect import protect
+from veil.mechanisms.words._plan import Policy, Unknown
+from veil.retrieval.fuse import narrowed, reciprocal_rank
+from veil.retrieval.rerank import Reranker
+
+MAX_QUERY = 10_000  # characters
+
+
+class Choices(TypedDict, total=False):
+    """The choices of `protect` that a search hands on."""
+
+    unknown: Unknown
+    policies: dict[str, Policy]
+    select: Select | None
+    rng: Randomness
+
+
+@dataclass(frozen=True, slots=True)
+class SearchResult:
+    """What came back, and what the engine saw for it.
+
+    Attributes
+    ----------
+    ranking
+        One list, re-ranked by the true query.
+    variants
+        The release: all that was sent.
+    answers
+        The engine's own list for each variant, in the order of the variants; its `gaps` say which
+        ones were not answered, and why.
+    """
+
+    ranking: Ranking
+    variants: Variants
+    answers: Ranking
+
+    @property
+    def cost(self) -> Guarantee:
+        """What the release costs."""
+        return self.variants.cost
+
+    @property
+    def gaps(self) -> tuple[str, ...]:
+        """Per variant "", or one sentence that says why it was not answered."""
+        return self.answers.gaps
+
+
+def search(
+    query: str,
+    mechanism: TextMechanism,
+    space: Embeddings | None,
+    engine: Engine,
+    size: int,
+    k: int,
+    *,
+    reranker: Reranker | None,
+    **choices: Unpack[Choices],
+) -> SearchResult:
+    """Search privately for one query, or raise before anything is sent."""
+    check_query(query)
+    variants = protect([query], mechanism, space, size, max_chars=MAX_QUERY, **choices)
+    _require_protection(variants)
+    ranking, answers = ask(query, variants[0], engine, k, reranker)
+    return SearchResult(ranking, variants, answers)
+
+
+def ask(
+    query: str, released: Sequence[Released], engine: Engine, k: int, reranker: Reranker | None
+) -> tuple[Ranking, Ranking]:
+    """Ask an engine with released strings, and re-rank by the true query what it answers.
+
+    Returns the re-ranked list, and the engine's own lists.
+    """
+    answers = engine.search(tuple(released), k)
+    return _combine(query, answers, k, reranker), answers
+
+
+def search_all(
+    queries: Sequence[str],
+    mechanism: TextMechanism,
+    space: Embeddings | None,
+    engine: Engine,
+    size: int,
+    k: int,
+    *,
+    reranker: Reranker | None,
+    **choices: Unpack[Choices],
+) -> list[SearchResult]:
+    """Search privately for many queries, whose variants reach the engine in one call.
+
+    A query of which nothing would be protected is not sent: its lists are empty.
+    """
+    for query in queries:
+        check_query(query)
+    variants = protect(queries, mechanism, space, size, max_chars=MAX_QUERY, **choices)
+    rows = [row if words else () for row, words in zip(variants, variants.protected, strict=True)]
+    answers = engine.search([variant for row in rows for variant in row], k)
+    results = []
+    start = 0
+    for number, (query, row) in enumerate(zip(queries, rows, strict=True)):
+        own = _rows(answers, slice(start, start + len(row)))
+        start += len(row)
+        words = variants.protected[number]
+        cost = mechanism.guarantee.compose(
+            words * len(row), f"release ({words} words x {len(row)} variants)"
+        )
+        release = replace(
+            variants, rows=(row,), kept=(variants.kept[number],), protected=(words,), cost=cost
+        )
+        results.append(SearchResult(_combine(query, own, k, reranker), release, own))
+    return results
+
+
+def check_query(query: object) -> str:
+    """Return the query, or say what is wrong with it without quoting it."""
+    text = check_text(query, "The query", MAX_QUERY)
+    if not text.strip():
+        raise InputError("The query is empty; write what to search for.")
+    return text
+
+
+def _require_protection(variants: Variants) -> None:
+    """Refuse to send a query in clear: what passes by policy is not protected."""
+    if not variants.protected[0]:
+        raise InputError(
+            "Nothing in the query would be protected, so that it would be sent as it is; nothing"
+            " was sent. Choose another mechanism or selection of words, or add words."
+        )
+    if not any(variant.strip() for variant in variants[0]):
+        raise InputError(
+            "The mechanism found nothing that could be sent instead of the query; nothing was"
+            " sent. Choose another mechanism, or add words."
+        )
+
+
+def _combine(query: str, answers: Ranking, k: int, reranker: Reranker | None) -> Ranking:
+    fused = reciprocal_rank(answers)
+    ordered = fused if reranker is None else reranker.order(query, fused)
+    return narrowed(ordered, k)
+
+
+def _rows(ranking: Ranking, rows: slice) -> Ranking:
+    gaps = ranking.gaps[rows] if ranking.gaps else ()
+    part = Ranking(
+        ranking.items,
+        ranking.index[rows],
+        ranking.scores[rows],
+        ranking.texts,
+        ranking.titles,
+        gaps,
+    )
+    return narrowed(part, ranking.index.shape[1])
+
+
+def came_back(query: str, result: SearchResult, engine: Engine, depth: int = 10) -> float | None:
+    """Share of the plain query's first `depth` documents that the variants brought, too.
+
+    None for an engine on a network: to find out, the query itself would have to be sent.
+    """
+    if engine.network:
+        return None
+    plain = engine.search([Released(query)], depth).list(0)
+    found = {result.answers.items[i] for i in np.unique(result.answers.index) if i >= 0}
+    return sum(item in found for item in plain) / len(plain) if plain else None
