@@ -12,11 +12,11 @@ $(READY): pyproject.toml
 	touch $(READY)
 
 demo: $(READY)  ## set everything up, then show the product
-	@$(BIN)/python benchmarks/demo.py
+	@$(BIN)/python -m benchmarks.demo
 
-# Tests that need the real vectors skip with a reason when they cannot be fetched.
+# Tests that need the real vectors or models skip with a reason when they cannot be fetched.
 fetch: $(READY)
-	-$(BIN)/veil vectors glove-100d
+	-for name in glove-100d minilm wordllama wordnet icd10cm; do $(BIN)/veil fetch $$name; done
 
 test: fetch check  ## set everything up, then run every check
 
@@ -28,7 +28,9 @@ check: $(READY)
 	$(BIN)/python -m pytest -q
 
 bench: fetch  ## print the figures of the README, beside the peer installed in its own environment
-	$(BIN)/python benchmarks/speed.py
+	$(BIN)/python -m benchmarks.retrieval
+	$(BIN)/python -m benchmarks.scale
+	$(BIN)/python -m benchmarks.speed
 
 docs: $(READY)  ## write the generated pages, then build the site into ./site
 	$(BIN)/python docs/generate.py

@@ -11,12 +11,11 @@ import os
 import resource
 import subprocess
 import sys
-import time
 import venv
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+from benchmarks.report import Report, best
 
 import veil
 from veil.core.types import Ids, Singles
@@ -36,18 +35,6 @@ FALLBACK = (
 )
 
 
-def best(work: Callable[[], object], passes: int = 4) -> float:
-    """Return the seconds of the fastest of several passes, after one that is not counted."""
-    work()
-    return min(_once(work) for _ in range(passes))
-
-
-def _once(work: Callable[[], object]) -> float:
-    start = time.perf_counter()
-    work()
-    return time.perf_counter() - start
-
-
 def blocked(points: Singles, space: Embeddings, halves: Singles) -> Ids:
     """Find nearest words by float32 products in blocks of 4,096 rows: the yardstick."""
     top = np.full(len(points), -np.inf, dtype=np.float32)
@@ -61,23 +48,6 @@ def blocked(points: Singles, space: Embeddings, halves: Singles) -> Ids:
         better = values > top
         top[better], arg[better] = values[better], found[better] + start
     return arg
-
-
-class Report:
-    """Collect rows of (what, figure, target) and print them as a Markdown table."""
-
-    def __init__(self) -> None:
-        self.rows: list[tuple[str, str, str]] = []
-
-    def add(self, what: str, figure: str, target: str = "") -> None:
-        """Add and show a row."""
-        self.rows.append((what, figure, target))
-        print(f"  {what}: {figure}" + (f"   (target: {target})" if target else ""), flush=True)
-
-    def table(self) -> str:
-        """Return all rows as Markdown."""
-        lines = ["| what | measured | target |", "| --- | --- | --- |"]
-        return "\n".join(lines + [f"| {a} | {b} | {c} |" for a, b, c in self.rows])
 
 
 def queries() -> list[str]:
@@ -129,7 +99,7 @@ def noise_mechanisms(report: Report, space: Embeddings, texts: list[str]) -> dic
 def closed_form(report: Report, space: Embeddings, texts: list[str]) -> None:
     """Measure cold laws, and warm draws through `protect` and by the kernel alone."""
     for spec in ("santext(epsilon=10)", "tem(epsilon=3)", "wbb(epsilon=10)"):
-        _closed_form(report, space, texts, veil.mechanism(spec))
+        _closed_form(report, space, texts, veil.MECHANISMS.parse(spec))
 
 
 def _closed_form(
@@ -175,7 +145,7 @@ def memory(report: Report) -> None:
         "opened = time.perf_counter() - start\n"
         "texts = (' '.join(space.words[(17 * i + j * j) % 3000] for j in range(5))\n"
         "         for i in range(20000))\n"
-        "for _ in veil.protect_stream(texts, veil.mechanism(sys.argv[1]), space, 2): pass\n"
+        "for _ in veil.protect_stream(texts, veil.MECHANISMS.parse(sys.argv[1]), space, 2): pass\n"
         "status = open('/proc/self/status').read() if sys.platform == 'linux' else ''\n"
         "peak = status.split('VmHWM:')[1].split()[0] if status else 'nan'\n"
         "print(opened, float(peak) / 1024)\n"
