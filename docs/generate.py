@@ -19,9 +19,13 @@ from pydantic.fields import FieldInfo
 from veil.cli import veil
 from veil.cli._family import kind_of
 from veil.cli.mechanisms import example
+from veil.core.component import Component
 from veil.core.guarantee import KINDS, Guarantee
+from veil.encoders import ENCODERS
+from veil.mechanisms.mechanism import TextMechanism
+from veil.mechanisms.queries import QUERY_MECHANISMS
 from veil.mechanisms.words import MECHANISMS
-from veil.mechanisms.words.mechanism import WordMechanism
+from veil.retrieval.engines import ENGINES
 
 DOCS = Path(__file__).resolve().parent
 ROOT = DOCS.parent
@@ -32,19 +36,27 @@ _WORDS = {
     "Gamma": "Gamma",
     "Pr": "Pr",
     "Sigma": "Sigma",
+    "bar": "mean",
     "beta": "beta",
+    "dots": "...",
     "gamma": "gamma",
     "in": "in",
     "lVert": "|",
     "lambda": "lambda ",
     "le": "<=",
+    "left": "",
     "ln": "ln ",
+    "log": "log",
     "min": "min",
+    "ni": "with",
     "phi": "phi",
+    "prod": "product over ",
     "propto": "proportional to",
     "quad": "\n",
     "rVert": "|",
+    "right": "",
     "sim": "~",
+    "sum": "sum over ",
     "top": "T",
     "varepsilon": "epsilon ",
 }
@@ -54,6 +66,7 @@ def pages() -> dict[str, str]:
     """Return the text of every generated page by its name."""
     return {
         "mechanisms.md": NOTE + mechanisms_page(),
+        "engines.md": NOTE + engines_page(),
         "cli.md": NOTE + cli_page(),
         "extending.md": NOTE + _part(ROOT / "CONTRIBUTING.md", "## Add a mechanism"),
         "threat-model.md": NOTE + _part(ROOT / "SECURITY.md", "## Threat model"),
@@ -88,39 +101,78 @@ def mechanisms_page() -> str:
     ]
     for name in sorted(MECHANISMS.builtin):
         parts += _mechanism(MECHANISMS.get(name))
+    parts.append(
+        "# Mechanisms for whole queries\n\nThese rewrite a query into others. They draw nothing at"
+        " random, nothing is proved of them, and they need no word vectors.\n"
+    )
+    for name in sorted(QUERY_MECHANISMS.builtin):
+        parts += _mechanism(QUERY_MECHANISMS.get(name))
     return "\n".join(parts)
 
 
-def _mechanism(cls: type[WordMechanism]) -> list[str]:
+def engines_page() -> str:
+    """Describe every built-in engine and encoder from what it declares."""
+    parts = [
+        "# Engines and encoders\n",
+        "An engine is whom the variants are sent to; an encoder re-ranks on your side what comes"
+        " back. [Private search](private-search.md) tells how they are used. `veil engines` prints"
+        " the same facts.\n",
+    ]
+    parts += [part for name in sorted(ENGINES.builtin) for part in _component(ENGINES.get(name))]
+    parts.append("# Encoders\n")
+    parts += [part for name in sorted(ENCODERS.builtin) for part in _component(ENCODERS.get(name))]
+    return "\n".join(parts)
+
+
+def _component(cls: type[Component]) -> list[str]:
     body, paper, notes = _sections(inspect.getdoc(cls) or "")
-    shown = example(cls)
-    flags = " ".join(
-        f"--{key} {value:g}" for key, value in shown if cls.model_fields[key].is_required()
-    )
+    return [
+        f"## {cls.name}\n",
+        body + "\n",
+        _parameters(cls),
+        *([f"**Paper**: {paper}\n"] if paper else []),
+        *([f"**Notes**: {notes}\n"] if notes else []),
+    ]
+
+
+def _parameters(cls: type[Component]) -> str:
     rows = [
         f"| `{key}` | {kind_of(field).replace('|', ' or ')} | {_default(field)}"
         f" | {field.description} |"
         for key, field in cls.model_fields.items()
     ]
+    head = "| parameter | value | default | meaning |\n|---|---|---|---|\n"
+    return head + "\n".join(rows) + "\n"
+
+
+def _mechanism(cls: type[TextMechanism]) -> list[str]:
+    body, paper, notes = _sections(inspect.getdoc(cls) or "")
+    shown = example(cls)
+    flags = "".join(
+        f" --{key} {value:g}" for key, value in shown if cls.model_fields[key].is_required()
+    )
+    chosen = getattr(cls, "select", None)
     return [
         f"## {cls.name}\n",
         body + "\n",
-        "| parameter | value | default | meaning |\n|---|---|---|---|\n" + "\n".join(rows) + "\n",
+        _parameters(cls),
         *_guarantees(shown),
-        f"**Words protected by default**: `{cls.select}`.\n",
+        *([f"**Words protected by default**: `{chosen}`.\n"] if chosen else []),
         f"**Paper**: {paper}\n",
         *([f"**Notes**: {notes}\n"] if notes else []),
         "**Example**:\n\n"
-        f'```sh\nveil protect {cls.name} {flags} "Treatment for skin cancer?"\n```\n\n'
+        f'```sh\nveil protect {cls.name}{flags} "Treatment for skin cancer?"\n```\n\n'
         f'```python\nveil.mechanism("{shown}")\n```\n',
     ]
 
 
 def _default(field: FieldInfo) -> str:
-    return "required" if field.is_required() else f"`{field.default}`"
+    if field.is_required():
+        return "required"
+    return "empty" if field.default == "" else f"`{field.default}`"
 
 
-def _guarantees(shown: WordMechanism) -> Iterator[str]:
+def _guarantees(shown: TextMechanism) -> Iterator[str]:
     """Say what is proved of the example, and of what differs from it in the kind of guarantee."""
     yield _guarantee(shown.guarantee, f"**Guarantee** of `{shown}`")
     found: list[set[tuple[str, object]]] = []
@@ -145,7 +197,7 @@ def _guarantee(guarantee: Guarantee, heading: str) -> str:
     )
 
 
-def _variations(shown: WordMechanism) -> Iterator[dict[str, object]]:
+def _variations(shown: TextMechanism) -> Iterator[dict[str, object]]:
     """Give each choice its other values, and each number half its default, in every mixture."""
     options = []
     for key, field in type(shown).model_fields.items():
@@ -169,7 +221,7 @@ def _sections(doc: str) -> tuple[str, str, str]:
     """Split a docstring into description, reference and notes, as Markdown."""
     body, _, rest = doc.partition("\nReferences\n----------\n")
     paper, _, notes = rest.partition("\nNotes\n-----\n")
-    body = re.sub(r"\.\. math:: (.*?)\n\n", _display, body, flags=re.DOTALL)
+    body = re.sub(r"\.\. math:: (.*?)(?:\n\n|\n*\Z)", _display, body, flags=re.DOTALL)
     doi = re.sub(r"doi:(\S+)", r"[doi:\1](https://doi.org/\1)", _inline(paper))
     return _inline(body), doi, _inline(notes)
 
@@ -233,7 +285,7 @@ def cli_page() -> str:
         context = _below(root, command, name)
         parts.append(_help(context, 2))
         if isinstance(command, click.Group):
-            for own in sorted(MECHANISMS.builtin):
+            for own in command.list_commands(context):
                 leaf = command.get_command(context, own)
                 if leaf is not None:
                     parts.append(_help(_below(context, leaf, own), 3))

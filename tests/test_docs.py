@@ -20,9 +20,10 @@ ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
 PAGES = [ROOT / f"{name}.md" for name in ("README", "CONTRIBUTING", "SECURITY", "CHANGELOG")]
 PAGES += sorted(DOCS.glob("*.md"))
-GENERATED = ("cli.md", "extending.md", "mechanisms.md", "threat-model.md")
+GENERATED = ("cli.md", "engines.md", "extending.md", "mechanisms.md", "threat-model.md")
 RUNNABLE = ["README.md", "docs/index.md", "docs/guarantees.md"]
 RUNNABLE += ["docs/vectors.md", "docs/protecting-text.md"]
+RUNNABLE += ["docs/private-search.md", "docs/collections.md"]
 
 
 def named(page: Path) -> str:

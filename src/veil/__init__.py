@@ -6,27 +6,40 @@
 """
 
 from veil.api import (
+    ask,
+    came_back,
     declassify,
+    encoder,
+    engine,
     explain,
     law,
+    load_collection,
     load_embeddings,
     log_ratio,
     mechanism,
     protect,
     protect_stream,
+    search,
 )
 from veil.core.errors import (
     AssetError,
+    EngineError,
     InputError,
     LawError,
     MissingExtraError,
     ParameterError,
+    TrustError,
     UnknownNameError,
     VeilError,
 )
 from veil.core.guarantee import Guarantee
-from veil.core.types import Released, Variants
+from veil.core.types import Ranking, Released, Variants
+from veil.data.collection import Collection
 from veil.data.embeddings import Embeddings
+from veil.encoders import ENCODERS
+from veil.mechanisms.queries import QUERY_MECHANISMS
+from veil.mechanisms.queries.aea import AEA
+from veil.mechanisms.queries.fea import FEA
 from veil.mechanisms.words import MECHANISMS
 from veil.mechanisms.words.cmp import CMP
 from veil.mechanisms.words.custext import CusText
@@ -35,35 +48,53 @@ from veil.mechanisms.words.santext import SanText
 from veil.mechanisms.words.tem import TEM
 from veil.mechanisms.words.vickrey import Vickrey
 from veil.mechanisms.words.wbb import WBB
+from veil.retrieval.engines import ENGINES
+from veil.retrieval.pipeline import SearchResult
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "AEA",
     "CMP",
+    "ENCODERS",
+    "ENGINES",
+    "FEA",
     "MECHANISMS",
+    "QUERY_MECHANISMS",
     "TEM",
     "WBB",
     "AssetError",
+    "Collection",
     "CusText",
     "Embeddings",
+    "EngineError",
     "Guarantee",
     "InputError",
     "LawError",
     "Mahalanobis",
     "MissingExtraError",
     "ParameterError",
+    "Ranking",
     "Released",
     "SanText",
+    "SearchResult",
+    "TrustError",
     "UnknownNameError",
     "Variants",
     "VeilError",
     "Vickrey",
+    "ask",
+    "came_back",
     "declassify",
+    "encoder",
+    "engine",
     "explain",
     "law",
+    "load_collection",
     "load_embeddings",
     "log_ratio",
     "mechanism",
     "protect",
     "protect_stream",
+    "search",
 ]

@@ -7,42 +7,112 @@ from itertools import islice
 from typing import TypedDict, Unpack
 
 from veil.core.errors import InputError, ParameterError
+from veil.core.protocols import Encoder, Engine
 from veil.core.rng import stream
-from veil.core.types import Released, Variants
+from veil.core.types import Ranking, Released, Variants
 from veil.data.assets import load_embeddings
+from veil.data.collection import Collection
+from veil.data.collections import load_collection
 from veil.data.embeddings import Embeddings
+from veil.data.fetch import Report, silent
 from veil.data.select import Select
 from veil.data.text import MAX_CHARS, check_text
-from veil.mechanisms.words import MECHANISMS
+from veil.encoders.find import encoder
+from veil.mechanisms.find import mechanism
+from veil.mechanisms.mechanism import TextMechanism
+from veil.mechanisms.protect import protect
 from veil.mechanisms.words._plan import Policy, Unknown
 from veil.mechanisms.words.explain import explain, law, log_ratio
-from veil.mechanisms.words.mechanism import WordMechanism
-from veil.mechanisms.words.protect import protect
+from veil.retrieval import pipeline
+from veil.retrieval.engines import ENGINES
+from veil.retrieval.pipeline import SearchResult, came_back
+from veil.retrieval.rerank import reranker
 
 __all__ = [
+    "ask",
+    "came_back",
     "declassify",
+    "encoder",
+    "engine",
     "explain",
     "law",
+    "load_collection",
     "load_embeddings",
     "log_ratio",
     "mechanism",
     "protect",
     "protect_stream",
+    "search",
 ]
-
-
-def mechanism(spec: str) -> WordMechanism:
-    """Build a word mechanism from its spec.
-
-    >>> str(mechanism("cmp(epsilon=10)"))
-    'cmp(epsilon=10.0)'
-    """
-    return MECHANISMS.parse(spec)
 
 
 def declassify(text: str) -> Released:
     """Say, on purpose, that a text may leave the machine as it is."""
     return Released(text)
+
+
+def engine(spec: str, collection: Collection | None = None, report: Report = silent) -> Engine:
+    """Open an engine: over a collection, over a saved one, or somewhere on a network.
+
+    ``engine("bm25", collection)``, ``engine("dense(index=idx)")``,
+    ``engine("opensearch(url=http://127.0.0.1:9200, index=docs)")``.
+    """
+    return ENGINES.parse(spec).open(collection, report)
+
+
+def search(
+    query: str,
+    mechanism: TextMechanism,
+    space: Embeddings | None,
+    engine: Engine,
+    size: int = 20,
+    k: int = 100,
+    *,
+    encoder: Encoder | str | None = "minilm",
+    report: Report = silent,
+    **choices: Unpack[pipeline.Choices],
+) -> SearchResult:
+    """Search for a query that the engine never sees.
+
+    Parameters
+    ----------
+    query
+        The true query; it stays on this machine.
+    mechanism, space
+        What makes the variants, as for `protect`.
+    engine
+        Who is asked; see `engine`.
+    size
+        Variants that are sent; each one is another release and adds to the cost.
+    k
+        Items asked for with each variant, and length of the result.
+    encoder
+        Re-ranks by the true query what came back: an encoder, its spec, or None to fuse the lists
+        by ranks alone.
+    choices
+        ``unknown``, ``policies``, ``select`` and ``rng``, as for `protect`. A release with a seed
+        is refused by engines on a network.
+    """
+    chosen = None if encoder is None else reranker(encoder, engine, report)
+    return pipeline.search(query, mechanism, space, engine, size, k, reranker=chosen, **choices)
+
+
+def ask(
+    query: str,
+    released: Sequence[Released],
+    engine: Engine,
+    k: int = 100,
+    *,
+    encoder: Encoder | str | None = "minilm",
+    report: Report = silent,
+) -> Ranking:
+    """Ask with strings that were released before, and re-rank by the true query what comes back.
+
+    With ``[declassify(query)]`` this is the plain engine and the re-ranker.
+    """
+    pipeline.check_query(query)
+    chosen = None if encoder is None else reranker(encoder, engine, report)
+    return pipeline.ask(query, released, engine, k, chosen)[0]
 
 
 class Choices(TypedDict, total=False):
@@ -56,8 +126,8 @@ class Choices(TypedDict, total=False):
 
 def protect_stream(
     texts: Iterable[str],
-    mechanism: WordMechanism,
-    space: Embeddings,
+    mechanism: TextMechanism,
+    space: Embeddings | None,
     size: int = 1,
     *,
     batch: int = 4096,
@@ -101,8 +171,8 @@ def _numbered(texts: Iterable[str], max_chars: int) -> Iterator[str]:
 def _protect_batch(
     number: int,
     texts: Sequence[str],
-    mechanism: WordMechanism,
-    space: Embeddings,
+    mechanism: TextMechanism,
+    space: Embeddings | None,
     size: int,
     seed: int | None,
     choices: Choices,

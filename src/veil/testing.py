@@ -9,11 +9,14 @@ import numpy as np
 from veil.core.guarantee import KINDS
 from veil.core.protocols import ClosedForm
 from veil.data.embeddings import Embeddings
+from veil.mechanisms.mechanism import TextMechanism
 from veil.mechanisms.words.mechanism import WordMechanism
 
 
-def check_mechanism(mechanism: WordMechanism) -> None:
+def check_mechanism(mechanism: TextMechanism) -> None:
     """Raise AssertionError where a word mechanism breaks the contract of `bind` and `sample`."""
+    if not isinstance(mechanism, WordMechanism):
+        raise AssertionError("the mechanism must be one for words")  # noqa: TRY004
     rng = np.random.default_rng(0)
     vectors = 0.02 * rng.normal(size=(200, 6)).astype(np.float32)  # near: any budget moves words
     space = Embeddings(tuple(f"word{i}" for i in range(200)), vectors.copy(), "check")

@@ -6,15 +6,16 @@ from pathlib import Path
 import pytest
 from tests.cli.conftest import Veil
 
-from veil import MECHANISMS
+from veil import MECHANISMS, api
 from veil.data.assets import VECTORS
+from veil.mechanisms import find
 
 
 def test_mechanisms_are_listed_with_what_is_proved(veil: Veil) -> None:
     result = veil("mechanisms")
     assert (result.code, result.err) == (0, "")
-    for name in MECHANISMS.names():
-        cls = MECHANISMS.get(name)
+    for name in find.names():
+        cls = find.mechanism_class(name)
         assert f"\n{name}  " in "\n" + result.out
         assert cls.paper in result.out
         for key in cls.model_fields:
@@ -33,11 +34,13 @@ def test_some_mechanisms(veil: Veil) -> None:
 
 def test_mechanisms_as_json(veil: Veil) -> None:
     document = json.loads(veil("mechanisms", "--json").out)
-    assert tuple(document) == MECHANISMS.names()
+    assert tuple(document) == find.names()
     for name, entry in document.items():
-        assert str(MECHANISMS.parse(entry["example"])) == entry["example"]
-        assert set(entry["schema"]["properties"]) == set(MECHANISMS.get(name).model_fields)
-        assert entry["schema"]["properties"]["epsilon"]["exclusiveMinimum"] == 0
+        assert str(find.mechanism(entry["example"])) == entry["example"]
+        cls = find.mechanism_class(name)
+        assert set(entry["schema"]["properties"]) == set(cls.model_fields)
+        if name in MECHANISMS.names():
+            assert entry["schema"]["properties"]["epsilon"]["exclusiveMinimum"] == 0
         assert entry["guarantee"]["means"]
     assert document["wbb"]["guarantee"]["kind"] == "none"
     assert document["cmp"]["guarantee"]["kind"] == "metric-dp"
@@ -67,3 +70,16 @@ def test_vectors_that_are_there_are_ready(veil: Veil, vectors: str, tmp_path: Pa
 )
 def test_unknown_vectors(veil: Veil, name: str, message: str) -> None:
     assert message in veil("vectors", name).refused()
+
+
+def test_fetching_ahead_of_time(veil: Veil, monkeypatch: pytest.MonkeyPatch) -> None:
+    fetched: list[str] = []
+    monkeypatch.setattr(api, "encoder", lambda name, report: fetched.append(name))
+    monkeypatch.setattr(api, "load_collection", lambda name, report: fetched.append(name))
+    monkeypatch.setattr(api, "load_embeddings", lambda name, report: fetched.append(name))
+    result = veil("fetch", "minilm", "icd10cm", "glove-50d")
+    assert result.code == 0
+    assert result.err.splitlines() == ["minilm: ready", "icd10cm: ready", "glove-50d: ready"]
+    assert fetched == ["minilm", "icd10cm", "glove-50d"]
+    assert "Did you mean 'wordnet'?" in veil("fetch", "minilm", "wordnat").refused()
+    assert len(fetched) == 3  # nothing is fetched when a name is wrong

@@ -12,6 +12,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from tests.cli.conftest import CANARY, WORDS, Result, Veil
+from tests.reference import tiny_wordnet
+
+from veil.data.wordnet import wordnet
+from veil.mechanisms.queries import aea
 
 COLUMNS = ["id", "variant", "obfuscatedText", "mechanism", "seeded"]
 Cmp = Callable[..., Result]
@@ -353,3 +357,16 @@ def test_broken_vectors(veil: Veil, tmp_path: Path) -> None:
     (tmp_path / "bad.txt").write_text("cat 1 2\ndog 1\n")
     result = veil("protect", "cmp", "--epsilon", 1, "--vectors", tmp_path / "bad.txt", CANARY)
     assert "Line 2 of bad.txt" in result.refused()
+
+
+def test_query_mechanisms_have_flags_of_their_own(
+    veil: Veil, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tiny = wordnet(tiny_wordnet.write(tmp_path / "dict"))
+    monkeypatch.setattr(aea, "wordnet", lambda: tiny)
+    result = veil("protect", "aea", "--size", "3", "--unknown", "drop", "--json", f"{CANARY} 7731")
+    assert (result.code, result.out) == (0, "")
+    assert "1 text without any variant that may be sent." in result.err
+    assert "Cost: unbounded" in result.err
+    for flag in ("--vectors", "--select", "--policy", "--seed"):
+        assert "No such option" in veil("protect", "aea", flag, "x", CANARY).refused()

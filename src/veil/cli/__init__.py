@@ -10,9 +10,13 @@ from pathlib import Path
 import click
 from click.exceptions import NoArgsIsHelpError
 
+from veil.cli.engines import engines
 from veil.cli.explain import explain
+from veil.cli.fetch import fetch
+from veil.cli.index import index
 from veil.cli.mechanisms import mechanisms
 from veil.cli.protect import protect
+from veil.cli.search import search
 from veil.cli.vectors import vectors
 from veil.core.errors import VeilError
 
@@ -23,7 +27,7 @@ def veil() -> None:
     """Private information access: send variants of a text, not the text."""
 
 
-for command in (explain, mechanisms, protect, vectors):
+for command in (engines, explain, fetch, index, mechanisms, protect, search, vectors):
     veil.add_command(command)
 
 

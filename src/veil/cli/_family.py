@@ -9,30 +9,39 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from veil.core.errors import InputError
-from veil.mechanisms.words import MECHANISMS
+from veil.mechanisms.mechanism import TextMechanism
 from veil.mechanisms.words.mechanism import WordMechanism
 
 Run = Callable[..., None]  # (mechanism, **other parameters)
+
+# Flags that are of no use to mechanisms for whole queries, and what stands for them there.
+FOR_WORDS = {"unknown": "random", "policy": (), "select": None, "vectors": "", "seed": None}
 
 
 class Family(click.Group):
     """A command with one sub-command per mechanism; the flags are the mechanism's parameters."""
 
     def __init__(
-        self, name: str, summary: str, run: Run, extra: Sequence[click.Parameter]
+        self,
+        name: str,
+        summary: str,
+        known: tuple[Callable[[], Sequence[str]], Callable[[str], type[TextMechanism]]],
+        run: Run,
+        extra: Sequence[click.Parameter],
     ) -> None:
         super().__init__(name, help=summary, subcommand_metavar="MECHANISM [OPTIONS] ...")
+        self._names, self._get = known
         self._run, self._extra = run, list(extra)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of all mechanisms."""
         del ctx
-        return list(MECHANISMS.names())
+        return list(self._names())
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command:
         """Build the command of one mechanism; what is no name may be a text, and is not quoted."""
         del ctx
-        names = MECHANISMS.names()
+        names = self._names()
         if cmd_name not in names:
             near = difflib.get_close_matches(cmd_name, names, n=1)
             hint = f" (did you mean '{near[0]}'?)" if near else ""
@@ -40,24 +49,29 @@ class Family(click.Group):
                 f"Name a mechanism first{hint}, as in 'veil {self.name} cmp --epsilon 10 ...'."
                 f" Known: {', '.join(names)}."
             )
-        cls = MECHANISMS.get(cmd_name)
+        cls = self._get(cmd_name)
         fields = cls.model_fields
+        words = issubclass(cls, WordMechanism)
+        extra = [each for each in self._extra if words or each.name not in FOR_WORDS]
+        left_out = {
+            each.name: FOR_WORDS[str(each.name)] for each in self._extra if each not in extra
+        }
 
         def callback(**values: object) -> None:
             given = {key: values.pop(key) for key in fields}
             known = {key: value for key, value in given.items() if value is not None}
-            self._run(cls.load(known), **values)
+            self._run(cls.load(known), **{**left_out, **values})
 
         return click.Command(
             cmd_name,
             callback=callback,
-            params=[option(key, field) for key, field in fields.items()] + self._extra,
+            params=[option(key, field) for key, field in fields.items()] + extra,
             help=describe(cls),
             short_help=describe(cls).splitlines()[0],
         )
 
 
-def describe(cls: type[WordMechanism]) -> str:
+def describe(cls: type[TextMechanism]) -> str:
     """Return the first line of the class, and its paper."""
     summary = (cls.__doc__ or "").strip().splitlines()[0]
     return f"{summary}\n\n{cls.paper}."

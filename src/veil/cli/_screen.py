@@ -10,6 +10,8 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from veil.api import load_embeddings
 from veil.data.embeddings import Embeddings
 from veil.data.fetch import Report
+from veil.mechanisms.mechanism import TextMechanism
+from veil.mechanisms.queries.mechanism import QueryMechanism
 from veil.mechanisms.words.mechanism import WordMechanism
 
 VECTORS_OPTION = click.Option(
@@ -42,11 +44,21 @@ def progress_bar() -> Iterator[Report]:
         yield report
 
 
-def prepare(mechanism: WordMechanism, space: Embeddings) -> None:
+def open_space(mechanism: TextMechanism, vectors: str) -> Embeddings | None:
+    """Open the word vectors and let the mechanism prepare itself; some need no vectors."""
+    space = open_vectors(vectors) if isinstance(mechanism, WordMechanism) else None
+    prepare(mechanism, space)
+    return space
+
+
+def prepare(mechanism: TextMechanism, space: Embeddings | None) -> None:
     """Let a mechanism prepare itself, with a sign of life: groups take half a minute once."""
     with progress_bar() as report:
         report(f"preparing {mechanism.name}", 0, 0)
-        mechanism.bind(space)
+        if isinstance(mechanism, QueryMechanism):
+            mechanism.bind()
+        elif isinstance(mechanism, WordMechanism) and space is not None:
+            mechanism.bind(space)
 
 
 def open_vectors(name: str) -> Embeddings:

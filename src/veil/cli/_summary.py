@@ -8,7 +8,7 @@ from rich.markup import escape
 from veil.cli._screen import stderr
 from veil.core.guarantee import Guarantee
 from veil.core.types import Variants
-from veil.mechanisms.words.mechanism import WordMechanism
+from veil.mechanisms.mechanism import TextMechanism
 
 
 @dataclass
@@ -19,6 +19,7 @@ class Tally:
     words: int = 0
     kept: int = 0
     clear: int = 0  # variants that equal their text
+    empty: int = 0  # texts for which nothing can be sent
     seeded: bool = False
 
     def add(self, variants: Variants) -> None:
@@ -26,14 +27,16 @@ class Tally:
         self.texts += len(variants)
         self.words += sum(variants.protected)
         self.kept += sum(map(len, variants.kept))
+        self.empty += sum(not row for row in variants)
         self.seeded = variants.seeded
 
 
-def _count(number: int, noun: str) -> str:
+def count_of(number: int, noun: str) -> str:
+    """Return a number with its noun."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-def _cost(guarantee: Guarantee, words: int, size: int) -> str:
+def cost_of(guarantee: Guarantee, words: int, size: int) -> str:
     """Say in words what the release costs."""
     if guarantee.kind == "none":
         return f"Cost: unbounded. {guarantee.caveat}"
@@ -49,7 +52,7 @@ def _cost(guarantee: Guarantee, words: int, size: int) -> str:
 
 
 def show_summary(
-    mechanism: WordMechanism,
+    mechanism: TextMechanism,
     tally: Tally,
     size: int,
     output: Path | None,
@@ -60,19 +63,22 @@ def show_summary(
     notes = stderr()
     where = f" in {escape(str(output))}" if output else ""
     notes.print(
-        f"[dim]{_count(tally.texts, 'text')}, {_count(tally.words, 'protected word')} x"
-        f" {_count(size, 'variant')}{where}. {_cost(mechanism.guarantee, tally.words, size)}[/dim]"
+        f"[dim]{count_of(tally.texts, 'text')}, {count_of(tally.words, 'protected word')} x"
+        f" {count_of(size, 'variant')}{where}."
+        f" {cost_of(mechanism.guarantee, tally.words, size)}[/dim]"
     )
     warnings = []
     if tally.clear and notes.is_terminal:  # a secret: for the person alone, not for a log
         warnings.append(
-            f"{_count(tally.clear, 'variant')} of {tally.texts * size:,} came out equal to the"
+            f"{count_of(tally.clear, 'variant')} of {tally.texts * size:,} came out equal to the"
             " text: at this epsilon the mechanism changes little. Choose a smaller one for the"
             " next release; to pick among variants would void the guarantee."
         )
+    if tally.empty:
+        warnings.append(f"{count_of(tally.empty, 'text')} without any variant that may be sent.")
     if tally.kept:
         warnings.append(
-            f"{_count(tally.kept, 'word')} not selected, or kept by policy, passed unchanged."
+            f"{count_of(tally.kept, 'word')} not selected, or kept by policy, passed unchanged."
         )
     if tally.seeded:
         warnings.append("Seeded: whoever has the seed can repeat these draws. NOT PRIVATE.")

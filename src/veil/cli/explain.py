@@ -13,6 +13,7 @@ from veil import api
 from veil.cli._family import Family
 from veil.cli._screen import VECTORS_OPTION, open_vectors, prepare
 from veil.core.errors import LawError
+from veil.mechanisms.words import MECHANISMS
 from veil.mechanisms.words.explain import Explanation, LogRatio
 from veil.mechanisms.words.mechanism import WordMechanism
 
@@ -105,6 +106,7 @@ explain = Family(
     "explain",
     "Say what MECHANISM does to WORDS: exactly if its law is known, else by simulation. With two"
     " words, also how well one output tells them apart.",
+    (MECHANISMS.names, MECHANISMS.get),
     _run,
     [
         click.Argument(["words"], nargs=-1, required=True),

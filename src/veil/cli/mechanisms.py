@@ -8,11 +8,11 @@ from rich.markup import escape
 
 from veil.cli._family import describe, kind_of
 from veil.core.guarantee import KINDS
-from veil.mechanisms.words import MECHANISMS
-from veil.mechanisms.words.mechanism import WordMechanism
+from veil.mechanisms import find
+from veil.mechanisms.mechanism import TextMechanism
 
 
-def example(cls: type[WordMechanism]) -> WordMechanism:
+def example(cls: type[TextMechanism]) -> TextMechanism:
     """Build a mechanism from the examples and defaults of its parameters."""
     values: dict[str, object] = {
         key: (field.examples or [None])[0]
@@ -27,7 +27,7 @@ def example(cls: type[WordMechanism]) -> WordMechanism:
 @click.option("--json", "as_json", is_flag=True, help="print JSON, with a schema per mechanism")
 def mechanisms(names: tuple[str, ...], as_json: bool) -> None:
     """List mechanisms, their parameters, what is proved and what is not."""
-    chosen = [MECHANISMS.get(name) for name in names or MECHANISMS.names()]
+    chosen = [find.mechanism_class(name) for name in names or find.names()]
     if as_json:
         click.echo(json.dumps({cls.name: _as_dict(cls) for cls in chosen}, indent=1))
         return
@@ -37,12 +37,12 @@ def mechanisms(names: tuple[str, ...], as_json: bool) -> None:
     console.print("Budgets add up: words x variants x epsilon (sequential composition).")
 
 
-def _as_dict(cls: type[WordMechanism]) -> dict[str, object]:
+def _as_dict(cls: type[TextMechanism]) -> dict[str, object]:
     guarantee = example(cls).guarantee
     return {
         "paper": cls.paper,
         "summary": (cls.__doc__ or "").strip().splitlines()[0],
-        "select": cls.select,
+        "select": getattr(cls, "select", None),
         "example": str(example(cls)),
         "guarantee": {
             "kind": guarantee.kind,
@@ -54,7 +54,7 @@ def _as_dict(cls: type[WordMechanism]) -> dict[str, object]:
     }
 
 
-def _show(console: Console, cls: type[WordMechanism]) -> None:
+def _show(console: Console, cls: type[TextMechanism]) -> None:
     guarantee = example(cls).guarantee
     console.print(f"[bold]{cls.name}[/bold]  {describe(cls).splitlines()[0]}")
     console.print(f"  [dim]{cls.paper}[/dim]")

@@ -7,29 +7,29 @@ from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack, contextmanager
 from multiprocessing import active_children, get_context
 from pathlib import Path
-from typing import cast, get_args
 
 import click
 
 from veil import api
+from veil.cli._choices import SELECT_OPTIONS, policies_of, selection_of
 from veil.cli._family import Family
-from veil.cli._screen import VECTORS_OPTION, open_vectors, prepare, progress_bar
+from veil.cli._screen import VECTORS_OPTION, open_space, progress_bar
 from veil.cli._summary import Tally, show_summary
-from veil.core.errors import InputError, ParameterError
+from veil.core.errors import InputError
 from veil.core.types import Variants
 from veil.data.records import READABLE, Columns, Record, read_records, suffix_of
 from veil.data.releases import Writer, open_writer, stream_writer
-from veil.data.select import Select
 from veil.data.text import MAX_CHARS
-from veil.mechanisms.words._plan import Policy, Unknown
-from veil.mechanisms.words.mechanism import WordMechanism
+from veil.mechanisms import find
+from veil.mechanisms.mechanism import TextMechanism
+from veil.mechanisms.words._plan import Unknown
 
 RELEASED = "obfuscatedText"
 _HEAD = ("id", "text")
 
 
 def _run(
-    mechanism: WordMechanism,
+    mechanism: TextMechanism,
     texts: tuple[str, ...],
     size: int,
     output: Path | None,
@@ -47,15 +47,14 @@ def _run(
 ) -> None:
     choices: api.Choices = {
         "unknown": unknown,
-        "policies": _policies(policy),
-        "select": _selection(select),
+        "policies": policies_of(policy),
+        "select": selection_of(select),
         "max_chars": max_chars,
     }
     path = _file_of(texts)
     if path and output and path.exists() and output.exists() and path.samefile(output):
         raise InputError("The output would replace the input; name another file with -o.")
-    space = open_vectors(vectors)
-    prepare(mechanism, space)
+    space = open_space(mechanism, vectors)
     columns = [*_HEAD[: 1 + with_originals], "variant", RELEASED, "mechanism", "seeded"]
     tally = Tally()
     with ExitStack() as stack:
@@ -164,26 +163,11 @@ def _executor(workers: int) -> Iterator[ProcessPoolExecutor | None]:
     pool.shutdown()
 
 
-def _policies(given: tuple[str, ...]) -> dict[str, Policy]:
-    policies: dict[str, Policy] = {}
-    for each in given:
-        kind, equals, policy = each.partition("=")
-        if not equals:
-            raise ParameterError("A --policy must look like kind=what, for example number=mask.")
-        policies[kind] = cast(Policy, policy)  # checked by protect
-    return policies
-
-
-def _selection(select: str | None) -> Select | None:
-    if select is None or not select.startswith("@"):
-        return select
-    return [record.text for record in read_records(Path(select[1:]), Columns())]
-
-
 protect = Family(
     "protect",
     "Release variants of TEXTS: texts, one file (CSV, TSV, JSONL, Parquet, plain text, also"
     " .gz), or - for standard input. Only variants are printed or written; notes go to stderr.",
+    (find.names, find.mechanism_class),
     _run,
     [
         click.Argument(["texts"], nargs=-1, required=True),
@@ -200,24 +184,7 @@ protect = Family(
             help="file to write (.csv .tsv .jsonl .parquet .txt), whole or not at all",
         ),
         VECTORS_OPTION,
-        click.Option(
-            ["--unknown"],
-            type=click.Choice(get_args(Unknown)),
-            default="random",
-            show_default=True,
-            help="what happens to words that the vectors do not know",
-        ),
-        click.Option(
-            ["--policy"],
-            multiple=True,
-            metavar="KIND=WHAT",
-            help="for number, email, url, identifier or symbol: replace, drop, mask or keep",
-        ),
-        click.Option(
-            ["--select"],
-            help="words to protect: all, content, 'pos:NN JJ', or @FILE with terms"
-            "  [default: the mechanism's own choice]",
-        ),
+        *SELECT_OPTIONS,
         click.Option(["--column"], help="column of the texts  [default: text or query]"),
         click.Option(["--id-column"], help="column of the names  [default: id, else row numbers]"),
         click.Option(

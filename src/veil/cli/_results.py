@@ -1,0 +1,128 @@
+"""The screen of a private search."""
+
+from collections import Counter
+
+from rich.console import Console
+from rich.markup import escape
+from rich.padding import Padding
+from rich.table import Table
+
+from veil.cli._summary import cost_of, count_of
+from veil.core.types import Ranking
+from veil.data.text import tokens
+from veil.mechanisms.mechanism import TextMechanism
+from veil.retrieval.pipeline import SearchResult
+
+_SNIPPET = 200  # characters
+
+
+def show_results(
+    query: str,
+    result: SearchResult,
+    mechanism: TextMechanism,
+    back: float | None,
+    show: int,
+    *,
+    network: bool,
+) -> None:
+    """Print the results, what the engine saw, what came back, and what it cost."""
+    console = Console(highlight=False)
+    console.print("\n[bold]Results[/bold], put in order on this machine by your query")
+    _show_ranking(console, result.ranking, show)
+    _show_variants(console, query, result)
+    _show_gaps(console, result.gaps)
+    _show_back(console, back, network=network)
+    words, sent = result.variants.protected[0], len(result.variants[0])
+    console.print(
+        f"[bold]What it cost[/bold]\n  {escape(cost_of(mechanism.guarantee, words, sent))}",
+        soft_wrap=True,
+    )
+    if result.variants.kept[0]:
+        kept = " ".join(dict.fromkeys(result.variants.kept[0]))
+        console.print(
+            f"  [yellow]Sent unchanged, because they were not selected: {escape(kept)}[/yellow]",
+            soft_wrap=True,
+        )
+    if result.variants.seeded:
+        console.print("  [yellow]Seeded: the draws can be repeated. NOT PRIVATE.[/yellow]")
+
+
+def _show_ranking(console: Console, ranking: Ranking, show: int) -> None:
+    listed = [place for place in ranking.index[0] if place >= 0]
+    if not listed:
+        console.print("  Nothing was found.\n")
+        return
+    table = Table(box=None, show_header=False, padding=(0, 1))
+    table.add_column(justify="right", style="dim")
+    table.add_column(overflow="fold")
+    table.add_column(justify="right", style="dim")
+    for rank, place in enumerate(listed[:show], start=1):
+        title = ranking.titles[place] if ranking.titles else ""
+        text = " ".join((ranking.texts[place] if ranking.texts else "").split())
+        head = f"[bold]{escape(title or ranking.items[place])}[/bold]"
+        if title:
+            head += f"  [dim]{escape(ranking.items[place])}[/dim]"
+        snippet = f"\n{escape(_cut(text))}" if text else ""
+        table.add_row(str(rank), head + snippet, f"{ranking.scores[0][rank - 1]:.3f}")
+    console.print(table)
+    rest = len(listed) - show
+    console.print(f"  [dim]and {rest:,} more (--show)[/dim]\n" if rest > 0 else "")
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _SNIPPET else text[:_SNIPPET].rsplit(" ", 1)[0] + " ..."
+
+
+def _show_variants(console: Console, query: str, result: SearchResult) -> None:
+    """List what was sent; words that are not of the query are marked."""
+    own = {query[token.start : token.end].casefold() for token in tokens(query)}
+    sent = Counter(str(variant) for variant in result.variants[0])
+    console.print(
+        f"[bold]What the engine saw[/bold]: {count_of(len(result.variants[0]), 'variant')},"
+        " in random order ([green]changed[/green], [red]unchanged[/red] words)"
+    )
+    for variant, times in sent.items():
+        marked = _marked(variant, own) + (f" [dim]({times} times)[/dim]" if times > 1 else "")
+        console.print(Padding(marked, (0, 0, 0, 2)))
+    plain = " ".join(query.casefold().split())
+    clear = sum(
+        times for variant, times in sent.items() if " ".join(variant.casefold().split()) == plain
+    )
+    if clear:
+        console.print(
+            f"  [yellow]{count_of(clear, 'variant')} came out equal to your query: at this"
+            " budget the mechanism changes little. Choose a smaller epsilon.[/yellow]",
+            soft_wrap=True,
+        )
+    console.print()
+
+
+def _marked(variant: str, own: set[str]) -> str:
+    parts, at = [], 0
+    for token in tokens(variant):
+        word = variant[token.start : token.end]
+        colour = "red" if word.casefold() in own else "green"
+        parts.append(escape(variant[at : token.start]))
+        parts.append(f"[{colour}]{escape(word)}[/{colour}]")
+        at = token.end
+    return "".join([*parts, escape(variant[at:])])
+
+
+def _show_gaps(console: Console, gaps: tuple[str, ...]) -> None:
+    reasons = Counter(reason for reason in gaps if reason)
+    for reason, times in reasons.most_common(5):
+        console.print(
+            f"[yellow]{count_of(times, 'variant')} of {len(gaps)} not answered: {escape(reason)}"
+            "[/yellow]",
+            soft_wrap=True,
+        )
+
+
+def _show_back(console: Console, back: float | None, *, network: bool) -> None:
+    console.print("[bold]How much of the plain ranking came back[/bold]")
+    if network:
+        console.print("  Not measured: the engine would have to see your query.\n")
+    elif back is None:
+        console.print("  Your query by itself finds nothing.\n")
+    else:
+        console.print(f"  {back:.0%} of the first ten that your query by itself would find.\n")

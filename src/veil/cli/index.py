@@ -1,0 +1,43 @@
+"""``veil index``: make documents of one's own searchable."""
+
+from pathlib import Path
+
+import click
+
+from veil import api
+from veil.cli._screen import progress_bar, stderr
+from veil.core.errors import InputError
+from veil.encoders.vectors import document_vectors
+
+
+@click.command()
+@click.argument("source")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    required=True,
+    help="folder to write, whole or not at all",
+)
+@click.option(
+    "--encoder",
+    "model",
+    help="also compute vectors, for the dense engine and for re-ranking: minilm, wordllama or a"
+    " Hugging Face name",
+)
+def index(source: str, out: Path, model: str | None) -> None:
+    """Index the documents of SOURCE: JSONL, TSV or TREC files, a folder, or irds:ID."""
+    if out.exists():
+        raise InputError(f"There is a {out} already; delete it, or name a new folder.")
+    with progress_bar() as report:
+        encoder = api.encoder(model, report) if model else None
+        collection = api.load_collection(source, report).save(out)
+        lexical = collection.lexical(report)
+        if encoder is not None:
+            passages, folder = collection.documents.passages, collection.vectors_folder
+            document_vectors(passages, encoder, folder, report)
+    stderr().print(
+        f"{len(collection.documents):,} documents, {len(lexical.spelt):,} terms"
+        f"{f', vectors of {model}' if model else ''} in {out}. Search it with: veil search"
+        f" --engine 'bm25(index={out})' ...",
+        markup=False,
+    )

@@ -1,0 +1,175 @@
+"""``veil search``: results for a query that the engine never sees."""
+
+import json
+import sys
+from pathlib import Path
+
+import click
+
+from veil import api
+from veil.cli._choices import SELECT_OPTIONS, policies_of, selection_of
+from veil.cli._results import show_results
+from veil.cli._screen import VECTORS_OPTION, open_space, progress_bar
+from veil.core.errors import InputError, ParameterError
+from veil.core.protocols import Engine
+from veil.mechanisms.words._plan import Unknown
+from veil.retrieval.engines import ENGINES
+from veil.retrieval.engines.replay import record as write_recording
+from veil.retrieval.pipeline import MAX_QUERY, SearchResult, check_query
+
+_DEFAULT = "cmp(epsilon=12)"
+
+
+@click.command()
+@click.argument("query")
+@click.option("--engine", default="bm25", show_default=True, help="who is asked: veil engines")
+@click.option(
+    "--collection",
+    help="documents of a local engine: icd10cm, icd10cm-full, irds:ID, a folder or a file"
+    "  [default: icd10cm, unless the engine has an index]",
+)
+@click.option(
+    "--mechanism",
+    default=_DEFAULT,
+    show_default=True,
+    help="what makes the variants: veil mechanisms",
+)
+@click.option(
+    "--size",
+    type=click.IntRange(1, 1000),
+    default=20,
+    show_default=True,
+    help="variants to send; each adds to the cost",
+)
+@click.option(
+    "-k",
+    type=click.IntRange(1, 10_000),
+    default=100,
+    show_default=True,
+    help="results asked for with each variant",
+)
+@click.option(
+    "--show", type=click.IntRange(1, 1000), default=10, show_default=True, help="results to print"
+)
+@click.option(
+    "--encoder",
+    default="minilm",
+    show_default=True,
+    help="re-ranks by the true query, here: minilm, wordllama, a Hugging Face name, or none",
+)
+@click.option("--json", "as_json", is_flag=True, help="print JSON")
+@click.option(
+    "--record",
+    type=click.Path(path_type=Path),
+    help="also write what was sent and answered, for the replay engine (.jsonl)",
+)
+@click.option("--seed", type=click.IntRange(0, 2**63 - 1), help="repeatable, so NOT private")
+def search(
+    query: str,
+    engine: str,
+    collection: str | None,
+    mechanism: str,
+    size: int,
+    k: int,
+    show: int,
+    encoder: str,
+    vectors: str,
+    unknown: Unknown,
+    policy: tuple[str, ...],
+    select: str | None,
+    as_json: bool,
+    record: Path | None,
+    seed: int | None,
+) -> None:
+    """Search for QUERY (- reads it from standard input); only variants of it are sent."""
+    text = check_query(_read() if query == "-" else query)
+    chosen = api.mechanism(mechanism)
+    asked = _open(engine, collection)
+    space = open_space(chosen, vectors)
+    with progress_bar() as report:
+        report("searching", 0, 0)
+        result = api.search(
+            text,
+            chosen,
+            space,
+            asked,
+            size,
+            k,
+            encoder=None if encoder == "none" else encoder,
+            report=report,
+            unknown=unknown,
+            policies=policies_of(policy),
+            select=selection_of(select),
+            rng=seed,
+        )
+        back = api.came_back(text, result, asked)
+    if record is not None:
+        write_recording(record, result.variants[0], result.answers)
+    if as_json:
+        click.echo(json.dumps(_document(result, engine, back), ensure_ascii=False, indent=1))
+    else:
+        show_results(text, result, chosen, back, show, network=asked.network)
+    sys.stdout.flush()
+
+
+search.params += [VECTORS_OPTION, *SELECT_OPTIONS]
+
+
+def _read() -> str:
+    """Read one query from standard input, where neither `ps` nor the history sees it."""
+    text = sys.stdin.read(MAX_QUERY + 2)
+    if "\n" in text.strip():
+        raise InputError("Standard input must hold one query, on one line.")
+    return text.strip()
+
+
+def _open(spec: str, name: str | None) -> Engine:
+    """Open an engine, with a collection if it needs one."""
+    parsed = ENGINES.parse(spec)
+    fields = type(parsed).model_fields
+    local = "index" in fields and "url" not in fields
+    if name is not None and not local:
+        raise ParameterError(f"{parsed.name} searches its own documents; leave --collection out.")
+    with progress_bar() as report:
+        if not local or (dict(parsed).get("index") and name is None):
+            return parsed.open(None, report)
+        return parsed.open(api.load_collection(name or "icd10cm", report), report)
+
+
+def _document(result: SearchResult, engine: str, back: float | None) -> dict[str, object]:
+    """Return the whole result; the true query is not in it."""
+    ranking, release = result.ranking, result.variants
+    return {
+        "results": [
+            {
+                "rank": rank,
+                "id": ranking.items[place],
+                "title": ranking.titles[place] if ranking.titles else "",
+                "text": ranking.texts[place] if ranking.texts else "",
+                "score": float(score),
+            }
+            for rank, (place, score) in enumerate(
+                zip(ranking.index[0], ranking.scores[0], strict=True), start=1
+            )
+            if place >= 0
+        ],
+        "engine": engine,
+        "mechanism": release.mechanism,
+        "variants": list(release[0]),
+        "gaps": [
+            {"variant": number, "reason": reason}
+            for number, reason in enumerate(result.gaps, start=1)
+            if reason
+        ],
+        "plain_top10_came_back": back,
+        "protected_words": release.protected[0],
+        "kept_words": list(release.kept[0]),
+        "cost": {
+            "kind": release.cost.kind,
+            "epsilon": release.cost.epsilon if release.cost.kind != "none" else None,
+            "metric": release.cost.metric,
+            "unit": release.cost.unit,
+            "caveat": release.cost.caveat,
+        },
+        "seeded": release.seeded,
+    }

@@ -1,0 +1,160 @@
+"""``veil index``, ``veil search`` and ``veil engines``, with good and with bad input."""
+
+import io
+import json
+import socket
+import sys
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import CANARY, Veil
+
+pytest.importorskip("bm25s", reason="the extra 'search' is not installed")
+
+DOCS = [
+    {"id": "d1", "title": "Flu", "text": "the doctor and the cat"},
+    {"id": "d2", "title": "", "text": "money in a bank of paris [red]"},
+    {"id": "d3", "title": "Dogs", "text": "a mad dog has cancer"},
+]
+
+
+@pytest.fixture
+def docs(tmp_path: Path) -> Path:
+    file = tmp_path / "docs.jsonl"
+    file.write_text("".join(json.dumps(doc) + "\n" for doc in DOCS))
+    return file
+
+
+@pytest.fixture
+def idx(veil: Veil, docs: Path, tmp_path: Path) -> Path:
+    assert veil("index", docs, "--out", tmp_path / "idx").code == 0
+    return tmp_path / "idx"
+
+
+def search(veil: Veil, idx: Path, vectors: str, *more: object):  # type: ignore[no-untyped-def]  # noqa: ANN201
+    base = ["search", "--engine", f"bm25(index={idx})", "--vectors", vectors, "--encoder", "none"]
+    return veil(*base, "--mechanism", "cmp(epsilon=2)", *more)
+
+
+def test_index_says_what_it_wrote(veil: Veil, docs: Path, tmp_path: Path) -> None:
+    result = veil("index", docs, "--out", tmp_path / "idx")
+    assert (result.code, result.out) == (0, "")
+    assert "3 documents, 11 terms" in result.err
+    assert f"bm25(index={tmp_path / 'idx'})" in result.err
+    assert "already" in veil("index", docs, "--out", tmp_path / "idx").refused()
+    veil("index", tmp_path / "none.jsonl", "--out", tmp_path / "b").refused()
+    assert not (tmp_path / "b").exists()
+
+
+def test_the_screen_of_a_search(veil: Veil, idx: Path, vectors: str) -> None:
+    result = search(veil, idx, vectors, "--size", "6", "--seed", "1", "flu cancer dog")
+    assert result.code == 0
+    assert result.err == ""
+    for part in (
+        "Results, put in order on this machine by your query",
+        "What the engine saw: 6 variants, in random order",
+        "How much of the plain ranking came back",
+        "of the first ten that your query by itself would find",
+        "3 x 6 x epsilon 2 = 36 per unit of euclidean distance",
+        "NOT PRIVATE",
+    ):
+        assert part in result.out
+    assert "Dogs  d3" in result.out
+
+
+def test_markup_in_documents_and_words_is_text(veil: Veil, idx: Path, vectors: str) -> None:
+    result = search(veil, idx, vectors, "--size", "40", "--seed", "1", "money [red] [/b]")
+    assert result.code == 0
+    assert "money in a bank of paris [red]" in result.out
+
+
+def test_json_holds_everything_but_the_query(veil: Veil, idx: Path, vectors: str) -> None:
+    result = search(
+        veil, idx, vectors, "--json", "--size", "5", "--seed", "3", f"{CANARY} flu dog"
+    )
+    document = json.loads(result.out)
+    assert len(document["variants"]) == 5
+    assert document["mechanism"] == "cmp(epsilon=2.0)"
+    assert document["cost"]["epsilon"] == 3 * 5 * 2
+    assert document["cost"]["kind"] == "metric-dp"
+    assert document["seeded"] is True
+    assert document["gaps"] == []
+    assert document["protected_words"] == 3
+    assert {hit["id"] for hit in document["results"]} <= {"d1", "d2", "d3"}
+    assert [hit["rank"] for hit in document["results"]] == list(
+        range(1, len(document["results"]) + 1)
+    )
+    assert CANARY not in result.out
+
+
+def test_the_query_from_standard_input(
+    veil: Veil, idx: Path, vectors: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO("flu dog\n"))
+    assert search(veil, idx, vectors, "--json", "-").code == 0
+    monkeypatch.setattr(sys, "stdin", io.StringIO(f"{CANARY}\ndog\n"))
+    assert "one query, on one line" in search(veil, idx, vectors, "-").refused()
+
+
+@pytest.mark.parametrize(
+    ("more", "sentence"),
+    [
+        ([""], "The query is empty"),
+        (["?!"], "Nothing in the query would be protected"),
+        (["--select", "pos:UH", "cat"], "Nothing in the query would be protected"),
+        (["--engine", "bm52", CANARY], "No engine called 'bm52'. Did you mean 'bm25'?"),
+        (["--engine", "bm25(index=none)", CANARY], "There is no folder none"),
+        (["--engine", "bm25(k=3)", CANARY], "bm25 has no parameter 'k'"),
+        (["--engine", "opensearch(url=http://127.0.0.1:9, index=x)", "--collection", "d", CANARY],
+         "searches its own documents"),
+        (["--mechanism", "cmp(epsilon=-1)", CANARY], "'epsilon' parameter of cmp must be"),
+        (["--mechanism", "cpm(epsilon=1)", CANARY], "Did you mean 'cmp'?"),
+        (["--encoder", "miniln", CANARY], "No encoder called 'miniln'. Did you mean 'minilm'?"),
+        (["--size", "0", CANARY], "--size"),
+        (["-k", "0", CANARY], "-k"),
+        ([CANARY, CANARY], "not understood"),
+    ],
+)  # fmt: skip
+def test_bad_input_is_one_sentence(
+    veil: Veil, idx: Path, vectors: str, more: list[str], sentence: str
+) -> None:
+    assert sentence in search(veil, idx, vectors, *more).refused()
+
+
+def test_foreign_folder_is_no_index(veil: Veil, tmp_path: Path, vectors: str) -> None:
+    assert (
+        "is not an index that 'veil index' wrote"
+        in search(veil, tmp_path, vectors, CANARY).refused()
+    )
+
+
+def test_nobody_at_home(veil: Veil, vectors: str) -> None:
+    """An engine that is not there: one sentence, and the query in none of it."""
+    with socket.socket() as taken:  # a port at which nobody listens
+        taken.bind(("127.0.0.1", 0))
+        address = f"http://127.0.0.1:{taken.getsockname()[1]}"
+        engine = f"opensearch(url={address}, index=docs, attempts=1)"
+        result = veil(
+            "search", "--engine", engine, "--vectors", vectors, "--mechanism", "cmp(epsilon=2)",
+            "--encoder", "none", f"{CANARY} flu",
+        )  # fmt: skip
+    result.refused()
+
+
+def test_seeded_releases_stay_here(veil: Veil, vectors: str) -> None:
+    engine = "opensearch(url=http://127.0.0.1:9, index=docs)"
+    result = veil(
+        "search", "--engine", engine, "--vectors", vectors, "--mechanism", "cmp(epsilon=2)",
+        "--encoder", "none", "--seed", "1", f"{CANARY} flu",
+    )  # fmt: skip
+    assert "was released with a seed" in result.refused()
+
+
+def test_engines_are_listed(veil: Veil) -> None:
+    result = veil("engines")
+    assert result.code == 0
+    for name in ("bm25", "opensearch", "searxng", "minilm", "wordllama", "k1", "k1 FLOAT"):
+        assert name in result.out
+    document = json.loads(veil("engines", "--json").out)
+    assert document["engines"]["bm25"]["properties"]["k1"]["maximum"] == 100
+    assert set(document["encoders"]) >= {"minilm", "wordllama", "huggingface"}
