@@ -1,13 +1,18 @@
-"""Checks that a mechanism keeps the contract: for ours, and for those of other packages.
+"""Checks that a mechanism or an engine keeps its contract: for ours, and for other packages'.
 
 >>> from veil.mechanisms.words.cmp import CMP
 >>> check_mechanism(CMP(epsilon=5))
 """
 
+from collections.abc import Sequence
+from typing import cast
+
 import numpy as np
 
+from veil.core.errors import TrustError
 from veil.core.guarantee import KINDS
-from veil.core.protocols import ClosedForm
+from veil.core.protocols import ClosedForm, Engine
+from veil.core.types import Released, Seeded
 from veil.data.embeddings import Embeddings
 from veil.mechanisms.mechanism import TextMechanism
 from veil.mechanisms.words.mechanism import WordMechanism
@@ -42,6 +47,44 @@ def check_mechanism(mechanism: TextMechanism) -> None:
     if isinstance(kernel, ClosedForm):
         total = np.exp(kernel.log_probs(ids)).sum(axis=1)
         _require(np.allclose(total, 1), "probabilities must add up to 1")
+
+
+def check_engine(engine: Engine, queries: Sequence[str], k: int = 5) -> None:
+    """Raise AssertionError where an engine breaks the contract of `search`.
+
+    `queries` must be texts that may be sent to it, and that it can answer.
+    """
+    asked = [Released(query) for query in queries]
+    plain = str(queries[0])  # no longer a released string, should it be one
+    for bad in ([*asked, plain], plain):
+        _require(_refuses(engine, bad, k), "an engine must refuse what was not released")
+    if engine.network:
+        seeded = [Seeded(query) for query in queries]
+        _require(_refuses(engine, seeded, k), "an engine on a network must refuse seeded releases")
+    found = engine.search(asked, k)
+    _require(len(set(found.items)) == len(found.items), "each item must be listed once")
+    for name in ("texts", "titles"):
+        known = len(getattr(found, name))
+        _require(known in (0, len(found.items)), f"{name} must be given for all items, or none")
+    shape = (len(asked), k)
+    _require(found.index.shape == found.scores.shape == shape, "lists must be (n, k)")
+    _require(len(found.gaps) in (0, len(asked)), "gaps must be given for all queries, or none")
+    _require(found.index.max(initial=-1) < len(found.items), "positions must be of items")
+    for row, scores in zip(found.index, found.scores, strict=True):
+        length = int((row >= 0).sum())
+        _require(bool((row[length:] == -1).all()), "-1 must pad at the end alone")
+        _require(bool(np.isneginf(scores[length:]).all()), "-inf must pad the scores")
+        _require(len(set(row[:length].tolist())) == length, "a list must hold no item twice")
+        _require(bool((np.diff(scores[:length]) <= 0).all()), "scores must not increase")
+    _require(bool((found.index >= 0).any()), "the queries must be ones that it can answer")
+
+
+def _refuses(engine: Engine, queries: object, k: int) -> bool:
+    try:
+        engine.search(cast(Sequence[Released], queries), k)
+    except TrustError:
+        return True
+    return False
 
 
 def _require(holds: bool, sentence: str) -> None:

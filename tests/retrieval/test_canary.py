@@ -18,6 +18,7 @@ from veil.core.types import Ranking, Released, Seeded
 from veil.retrieval.engines import ENGINES
 from veil.retrieval.engines._http import exchange
 from veil.retrieval.engines._network import Remote
+from veil.testing import check_engine
 
 TRUE_QUERY = "xanthoma quokkapox zebrafish-7731"
 VARIANTS = [veil.declassify(text) for text in ("marmalade teapot-1234", "lantern umbrellas")]
@@ -112,6 +113,12 @@ def test_a_good_engine_sees_the_variants_and_nothing_else(
     assert leaks(server.blob, TRUE_QUERY) == []
     assert leaks(everything.local(), TRUE_QUERY) == []
     assert all(leaks(everything.local(), variant) == [] for variant in VARIANTS)
+
+
+@pytest.mark.parametrize("name", sorted(ROWS))
+def test_check_suite(name: str) -> None:
+    with RecordingServer(ROWS[name][1]) as server:
+        check_engine(build(name, server.port), list(VARIANTS), 3)
 
 
 FAULTS = {"postgres": POSTGRES_MISBEHAVIOUR}

@@ -15,6 +15,8 @@ from veil.data.embeddings import Embeddings
 from veil.data.terms import analyse
 from veil.retrieval.engines import dense as dense_module
 from veil.retrieval.engines.dense import DenseEngine
+from veil.retrieval.engines.engine import Hit, ranking
+from veil.testing import check_engine
 
 pytest.importorskip("bm25s", reason="the extra 'search' is not installed")
 
@@ -94,6 +96,30 @@ def test_an_engine_takes_released_strings_only(collection: Collection) -> None:
     for k in (0, -1, True, 2.5, 10**9):
         with pytest.raises(ParameterError, match="'k' argument"):
             engine.search(released(["a"]), k)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", ["bm25", "tfidf"])
+def test_check_suite(collection: Collection, words: Embeddings, name: str) -> None:
+    check_engine(veil.engine(name, collection), [" ".join(words.words[:4]), "zzz"])
+
+
+def test_check_suite_of_the_dense_engine(collection: Collection, encoder: BagEncoder) -> None:
+    vectors = encoder.encode(list(collection.documents.passages))
+    check_engine(DenseEngine(collection, vectors, encoder), ["any words"])
+
+
+class Careless:
+    """An engine that takes any string."""
+
+    network = False
+
+    def search(self, queries: Sequence[str], k: int) -> Ranking:
+        return ranking([[Hit("a", 1.0)] for _ in queries], k)
+
+
+def test_check_suite_finds_an_engine_that_takes_any_string() -> None:
+    with pytest.raises(AssertionError, match="must refuse what was not released"):
+        check_engine(Careless(), ["any words"])
 
 
 def test_what_is_made_of_a_released_string_is_not_released(collection: Collection) -> None:
