@@ -28,6 +28,12 @@ STEPS = [
     ),
     ("What is proved of a mechanism, and what is not.", "mechanisms wbb"),
     ("A mistake is one sentence, and nothing is released.", "protect cmp --epsilon -1 hello"),
+    (
+        "A whole private search: the engine, here a local one over a catalogue of diagnoses, sees"
+        " the variants alone; the results are put in order on this side. (The first time, an"
+        " encoder is fetched and the catalogue is encoded: half a minute.)",
+        'search "treatment for skin cancer"',
+    ),
 ]
 
 

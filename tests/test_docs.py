@@ -10,10 +10,14 @@ from types import ModuleType
 
 import numpy as np
 import pytest
+from tests.retrieval.conftest import BagEncoder
 
 import veil
 from veil.cli import run
 from veil.cli.mechanisms import example
+from veil.data.collection import Collection
+from veil.data.documents import Document, Documents
+from veil.retrieval import rerank
 from veil.testing import check_mechanism
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -104,12 +108,17 @@ def test_the_readme_has_one_place_for_figures() -> None:
 
 
 @pytest.fixture
-def small_space(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let every name open a few words in three dimensions."""
+def small_space(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Let every name open a few words in three dimensions, or as many documents."""
     words = tuple("the of for treatment skin cancer tumor doctor drug bone breast lung".split())
     vectors = np.random.default_rng(3).normal(size=(len(words), 3)).astype(np.float32)
     space = veil.Embeddings(words, vectors, "small")
     monkeypatch.setattr(veil, "load_embeddings", lambda _: space)
+    documents = Documents.of(Document(f"d{i}", word, "plain text") for i, word in enumerate(words))
+    small = Collection("small", documents, {"q": "skin"}, {"q": {"d4": 1}}, words)
+    monkeypatch.setattr(veil, "load_collection", lambda _: small)
+    monkeypatch.setattr(rerank, "encoder", lambda *_: BagEncoder())
+    monkeypatch.setenv("VEIL_CACHE", str(tmp_path))
 
 
 @pytest.mark.usefixtures("small_space")

@@ -31,7 +31,8 @@ def test_version_is_said_once() -> None:
 
 def test_importing_veil_loads_nothing_heavy() -> None:
     code = (
-        "import sys, veil; heavy = {'numba', 'pyarrow', 'textblob', 'nltk', 'scipy', 'pandas'};"
+        "import sys, veil; heavy = {'numba', 'pyarrow', 'textblob', 'nltk', 'scipy', 'pandas',"
+        "'bm25s', 'onnxruntime', 'tokenizers', 'psycopg', 'ir_datasets', 'simple_icd_10_cm'};"
         "print(sorted(heavy & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -69,6 +70,11 @@ def test_wheel_works_in_a_clean_environment_without_extras(tmp_path: Path) -> No
     shown = run(script, "protect", "tem", "--epsilon", "3", "--vectors", "v.txt", "cat")
     assert shown.returncode == 0, shown.stderr
     assert shown.stdout.strip() in {"cat", "dog", "cow", "hen"}
+    searched = run(script, "search", "--vectors", "v.txt", "cat")
+    assert searched.returncode == 2
+    assert "pip install 'veil[search]'" in searched.stderr
+    assert run(script, "engines").returncode == 0
+    assert (next(env.rglob("minilm.onnx"))).stat().st_size > 10_000
     refused = run(
         script, "protect", "cmp", "--epsilon", "1", "--vectors", "v.txt", "cat", "-o", "x.parquet"
     )

@@ -34,7 +34,7 @@ def show_results(
     _show_back(console, back, network=network)
     words, sent = result.variants.protected[0], len(result.variants[0])
     console.print(
-        f"[bold]What it cost[/bold]\n  {escape(cost_of(mechanism.guarantee, words, sent))}",
+        f"[bold]What it cost[/bold]\n  {escape(_cost(mechanism, words, sent))}",
         soft_wrap=True,
     )
     if result.variants.kept[0]:
@@ -45,6 +45,13 @@ def show_results(
         )
     if result.variants.seeded:
         console.print("  [yellow]Seeded: the draws can be repeated. NOT PRIVATE.[/yellow]")
+
+
+def _cost(mechanism: TextMechanism, words: int, sent: int) -> str:
+    cost = cost_of(mechanism.guarantee, words, sent).removeprefix("Cost: ")
+    if mechanism.guarantee.kind == "none":
+        return cost
+    return f"{cost} The less, the better: fewer variants and a smaller epsilon tell less."
 
 
 def _show_ranking(console: Console, ranking: Ranking, show: int) -> None:

@@ -17,7 +17,7 @@ from veil.retrieval.engines import ENGINES
 from veil.retrieval.engines.replay import record as write_recording
 from veil.retrieval.pipeline import MAX_QUERY, SearchResult, check_query
 
-_DEFAULT = "cmp(epsilon=12)"
+_DEFAULT = "cmp(epsilon=6)"
 
 
 @click.command()
