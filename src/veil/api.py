@@ -93,6 +93,7 @@ def search(
         ``unknown``, ``policies``, ``select`` and ``rng``, as for `protect`. A release with a seed
         is refused by engines on a network.
     """
+    pipeline.check_query(query)  # before an encoder is fetched, or documents are encoded
     chosen = None if encoder is None else reranker(encoder, engine, report)
     return pipeline.search(query, mechanism, space, engine, size, k, reranker=chosen, **choices)
 

@@ -9,6 +9,9 @@ from pathlib import Path
 import pytest
 from tests.cli.conftest import CANARY, Veil
 
+from veil import api
+from veil.data import collection
+
 pytest.importorskip("bm25s", reason="the extra 'search' is not installed")
 
 DOCS = [
@@ -51,8 +54,8 @@ def test_the_screen_of_a_search(veil: Veil, idx: Path, vectors: str) -> None:
     assert result.code == 0
     assert result.err == ""
     for part in (
-        "Results, put in order on this machine by your query",
-        "What the engine saw: 6 variants, in random order",
+        "Results, put in order on this machine by the ranks in the engine's lists",
+        "What the engine saw: 6 variants",
         "How much of the plain ranking came back",
         "of the first ten that your query by itself would find",
         "3 x 6 x epsilon 2 = 36 per unit of euclidean distance",
@@ -148,6 +151,44 @@ def test_seeded_releases_stay_here(veil: Veil, vectors: str) -> None:
         "--encoder", "none", "--seed", "1", f"{CANARY} flu",
     )  # fmt: skip
     assert "was released with a seed" in result.refused()
+
+
+def test_a_recording_is_replayed(veil: Veil, idx: Path, vectors: str, tmp_path: Path) -> None:
+    more = ("--size", "4", "--seed", "3", "flu cancer dog")
+    first = search(veil, idx, vectors, "--record", tmp_path / "r.jsonl", "--json", *more)
+    again = search(veil, idx, vectors, "--engine", f"replay(file={tmp_path / 'r.jsonl'})", *more)
+    assert again.code == 0
+    assert "Not known: your query by itself brings nothing here" in again.out
+    assert json.loads(first.out)["results"][0]["id"] in again.out
+    other = search(veil, idx, vectors, "--engine", f"replay(file={tmp_path / 'r.jsonl'})", CANARY)
+    assert "recorded" in other.refused()
+
+
+def test_nothing_is_sent_when_the_recording_cannot_be_written(
+    veil: Veil, idx: Path, vectors: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(api, "search", lambda *_, **__: pytest.fail("it was sent"))
+    record = tmp_path / "none" / "r.jsonl"
+    assert "There is no folder" in search(veil, idx, vectors, "--record", record, CANARY).refused()
+
+
+def test_an_interrupted_index_leaves_nothing(
+    veil: Veil, docs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(collection, "build_lexical", interrupted)
+    assert veil("index", docs, "--out", tmp_path / "idx").code == 130
+    assert [path.name for path in tmp_path.iterdir() if "idx" in path.name] == []
+
+
+def test_a_draw_that_equals_the_query_is_told_to_a_terminal_alone(
+    veil: Veil, idx: Path, vectors: str
+) -> None:
+    result = search(veil, idx, vectors, "--mechanism", "tem(epsilon=1e6)", "--seed", "1", "flu")
+    assert "drawn 20 times" in result.out
+    assert "came out equal" not in result.out
 
 
 def test_engines_are_listed(veil: Veil) -> None:

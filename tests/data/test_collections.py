@@ -13,6 +13,7 @@ from veil.data import icd10cm
 from veil.data.collection import Collection, open_collection
 from veil.data.collections import load_collection
 from veil.data.icd10cm import Entry, make_icd10cm
+from veil.data.lexical import open_lexical
 from veil.data.sources import read_judgements, read_queries
 
 DOCS = [
@@ -108,6 +109,16 @@ def test_files_of_documents(tmp_path: Path, name: str, write: Callable[[Path], P
     assert spelt(load_collection(write(tmp_path / name))) == WANTED
 
 
+def test_several_trec_documents_on_one_line(tmp_path: Path) -> None:
+    (tmp_path / "d.trec").write_text(
+        "<ROOT><DOC><DOCNO>1</DOCNO>alpha</DOC><DOC id='x'><DOCNO>2</DOCNO>beta</DOC>"
+        "<DOC><DOCNO>3</DOCNO>gamma\ndelta</DOC></ROOT>\n"
+    )
+    documents = load_collection(tmp_path / "d.trec").documents
+    assert list(documents.ids) == ["1", "2", "3"]
+    assert list(documents.texts) == ["alpha", "beta", "gamma delta"]
+
+
 @pytest.mark.parametrize(
     ("name", "content", "sentence"),
     [
@@ -145,9 +156,10 @@ def test_queries_and_judgements_of_others(tmp_path: Path) -> None:
     assert read_queries(tmp_path / "queries.tsv") == {"1": "skin cancer", "2": "fever"}
     (tmp_path / "qrels.tsv").write_text("query-id\tcorpus-id\tscore\n1\td1\t2\n")
     assert read_judgements(tmp_path / "qrels.tsv") == {"1": {"d1": 2}}
-    (tmp_path / "qrels.txt").write_text("1 0 d1 x\n1 0 d1 x\n")
-    with pytest.raises(InputError, match="Line 2 of qrels.txt is no judgement"):
-        read_judgements(tmp_path / "qrels.txt")
+    for grade in ("x", "--1", "²"):
+        (tmp_path / "qrels.txt").write_text(f"1 0 d1 1\n1 0 d1 {grade}\n")
+        with pytest.raises(InputError, match="Line 2 of qrels.txt is no judgement"):
+            read_judgements(tmp_path / "qrels.txt")
     (tmp_path / "queries.tsv").write_text("1\tskin cancer\n1\tfever\n")
     with pytest.raises(InputError, match="Query 2 of queries.tsv has the id of an earlier one"):
         read_queries(tmp_path / "queries.tsv")
@@ -167,6 +179,31 @@ def test_missing_foreign_and_damaged_folders(tmp_path: Path, folder: Path) -> No
     (tmp_path / "idx" / "text-blob.npy").write_bytes(b"torn")
     with pytest.raises(InputError, match="damaged or of another version"):
         load_collection(tmp_path / "idx")
+
+
+def test_many_queries_are_saved_and_found_again(folder: Path, tmp_path: Path) -> None:
+    base = load_collection(folder)
+    queries = {f"a-rather-long-name-of-a-query-{i}": "x" for i in range(60_000)}
+    Collection("many", base.documents, queries).save(tmp_path / "idx")
+    assert load_collection(tmp_path / "idx").queries == queries
+
+
+@pytest.mark.parametrize(
+    "change", [{"facts": {}}, {"sha256": {}}, {"sha256": None}, {"facts": {"documents": "x"}}]
+)
+def test_a_changed_description_is_not_trusted(
+    folder: Path, tmp_path: Path, change: dict[str, object]
+) -> None:
+    load_collection(folder).save(tmp_path / "idx")
+    load_collection(tmp_path / "idx").lexical()
+    for file in (tmp_path / "idx" / "meta.json", tmp_path / "idx" / "lexical" / "meta.json"):
+        file.write_text(json.dumps(json.loads(file.read_text()) | change))
+    with pytest.raises(InputError, match="damaged or of another version"):
+        load_collection(tmp_path / "idx")
+    assert (
+        open_lexical(tmp_path / "idx" / "lexical", load_collection(folder).documents.digest)
+        is None
+    )
 
 
 def test_ir_datasets_with_data_made_here(tmp_path: Path) -> None:

@@ -61,6 +61,6 @@ def test_the_digest_tells_documents_apart() -> None:
 def test_passages_are_title_and_text() -> None:
     some = Documents.of([Document("a", "Skin", "cancer "), Document("b", "", " fever")])
     assert list(some.passages) == ["Skin cancer", "fever"] == some.passages[:]
-    assert some.title(0) == "Skin"
-    assert some.text(1) == " fever"
+    assert some.titles[0] == "Skin"
+    assert some.texts[1] == " fever"
     assert np.array_equal(some.texts.offsets, [0, 7, 13])

@@ -99,7 +99,26 @@ def test_foreign_code_and_pickles_are_refused(module: ModuleType) -> None:
     assert careful["trust_remote_code"] is lax["trust_remote_code"] is False
     assert careful["model_kwargs"] == {"use_safetensors": True}
     assert lax["model_kwargs"] == {"use_safetensors": None}
-    assert (careful["local_files_only"], lax["local_files_only"]) == (False, True)
+    assert careful["local_files_only"] is lax["local_files_only"] is True  # nobody is asked
+
+
+def test_a_model_that_is_not_there_is_fetched_once(
+    module: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[bool] = []
+
+    def absent(name: str, *, local_files_only: bool, **named: object) -> Fake:
+        asked.append(local_files_only)
+        if local_files_only:
+            raise OSError
+        return Fake(name, local_files_only=local_files_only, **named)
+
+    monkeypatch.setattr(module, "_library", lambda: absent)
+    module.HuggingFace(model="a/b").open()
+    assert asked == [True, False]
+    with pytest.raises(Exception, match="could not be opened"):
+        module.HuggingFace(model="a/b", offline=True).open()
+    assert asked == [True, False, True]
 
 
 def test_rows_have_length_one(module: ModuleType) -> None:
@@ -125,7 +144,7 @@ def test_key_names_what_changes_the_vectors(module: ModuleType) -> None:
 
 @pytest.mark.parametrize("error", [OSError("secret"), ValueError("a\nb"), ImportError("x")])
 def test_model_that_cannot_be_had(module: ModuleType, error: Exception) -> None:
-    Fake.fails.append(error)
+    Fake.fails += [error, error]  # neither among what was fetched, nor elsewhere
     with pytest.raises(AssetError, match=r"^The model a/b could not be opened \(\w+\)") as caught:
         module.HuggingFace(model="a/b").open()
     assert "secret" not in str(caught.value)

@@ -19,6 +19,7 @@ from veil.data.terms import analyse, term_of, words_of
 from veil.data.wordnet import Thesaurus, wordnet
 from veil.mechanisms.queries import QUERY_MECHANISMS, fea
 from veil.mechanisms.queries._keyqueries import Runner
+from veil.mechanisms.queries._secret import Secret
 from veil.mechanisms.queries._windows import candidates, combinations
 from veil.mechanisms.queries.fea import FEA, Keyqueries
 
@@ -251,3 +252,16 @@ def test_guarantee() -> None:
     assert QUERY_MECHANISMS.parse(str(mechanism)) == mechanism
     assert mechanism.guarantee.kind == "none"
     assert "must be public" in mechanism.guarantee.caveat
+
+
+def test_accents_hide_no_word_of_the_text(tiny: Thesaurus) -> None:
+    secret = Secret(tiny, ["waldenstrom", "Sjögren", "barré"])
+    for word in ("waldenström", "sjogren", "sjögren", "barre", "barré", "Waldenstrom's"):
+        assert secret.tells(word)
+
+
+def test_a_piece_of_a_word_tells_of_it(tiny: Thesaurus) -> None:
+    secret = Secret(tiny, ["polyneuropathy", "bloodstream"])
+    for word in ("neuropathy", "blood", "stream", "neuropathies bloodstreams"):
+        assert secret.tells(word)
+    assert not secret.tells("poly path")

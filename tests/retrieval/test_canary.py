@@ -18,6 +18,7 @@ from veil.core.types import Ranking, Released, Seeded
 from veil.retrieval.engines import ENGINES
 from veil.retrieval.engines._http import exchange
 from veil.retrieval.engines._network import Remote
+from veil.retrieval.engines.engine import Hit
 from veil.testing import check_engine
 
 TRUE_QUERY = "xanthoma quokkapox zebrafish-7731"
@@ -163,6 +164,9 @@ class Cheat(Remote):
 
     url: str
     loot: str
+
+    def _ask(self, query: Released, k: int) -> list[Hit]:
+        raise NotImplementedError
 
     def search(self, queries: list[Released], k: int) -> Ranking:  # type: ignore[override]
         exchange("POST", self.url, timeout=5, body=self.loot.encode(), kind="text/plain")

@@ -91,6 +91,17 @@ def test_items_without_text_keep_their_place(encoder: BagEncoder) -> None:
     assert Reranker(encoder).order("skin cancer", bare) is bare
 
 
+def test_only_so_many_passages_are_encoded(
+    encoder: BagEncoder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rerank, "DEEPEST", 2)
+    texts = {"a": "lung", "b": "skin cancer", "c": "skin cancer"}
+    fused = reciprocal_rank(lists_of([["a", "b", "c"]], 3, **texts))
+    got = Reranker(encoder).order("skin cancer", fused)
+    assert got.list(0) == ("b", "a", "c")
+    assert (np.diff(got.scores[0]) < 0).all()
+
+
 def test_known_vectors_are_used_and_others_stay_in_memory(
     collection: Collection, encoder: BagEncoder, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

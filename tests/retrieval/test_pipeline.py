@@ -129,7 +129,7 @@ def test_a_seeded_release_stays_off_the_network(spy: Spy, words: Embeddings) -> 
         ("", "The query is empty"),
         ("  \n", "The query is empty"),
         ("?!", "Nothing in the query would be protected"),
-        ("x" * 10_001, "more than the limit"),
+        ("x" * 10_001, "more than 10,000 characters"),
         ("a\ud800", "lone surrogate"),
         (None, "must be a string"),
     ],
@@ -163,6 +163,33 @@ def test_unknown_words_may_be_dropped_but_not_all(spy: Spy, words: Embeddings) -
     with pytest.raises(veil.InputError):
         veil.search("qqqq", veil.CMP(epsilon=3), words, spy, encoder=None, unknown="drop")
     assert not spy.seen
+
+
+class Careless:
+    """An engine on a network, of somebody else, that checks nothing."""
+
+    network = True
+
+    def search(self, queries: Sequence[Released], k: int) -> Ranking:
+        pytest.fail("it was handed something")
+
+
+def test_the_pipeline_checks_what_it_hands_to_any_engine(words: Embeddings) -> None:
+    with pytest.raises(veil.TrustError):
+        veil.ask("my secret", ["my secret"], Careless(), encoder=None)  # type: ignore[list-item]
+    query = words.words[0]
+    with pytest.raises(veil.TrustError):
+        veil.search(query, veil.CMP(epsilon=1), words, Careless(), encoder=None, rng=1)
+    with pytest.raises(veil.TrustError):
+        search_all([query], veil.CMP(epsilon=1), words, Careless(), 2, 5, reranker=None, rng=1)
+
+
+def test_many_queries_tell_what_passed(spy: Spy, words: Embeddings) -> None:
+    query = " ".join(words.words[:2])
+    (result,) = search_all(
+        [query], veil.CMP(epsilon=3), words, spy, 2, 5, reranker=None, select=[words.words[0]]
+    )
+    assert "1 words passed unchanged" in result.cost.caveat
 
 
 class Half:

@@ -24,10 +24,12 @@ def show_results(
     show: int,
     *,
     network: bool,
+    reranked: bool = True,
 ) -> None:
     """Print the results, what the engine saw, what came back, and what it cost."""
-    console = Console(highlight=False)
-    console.print("\n[bold]Results[/bold], put in order on this machine by your query")
+    console = Console(highlight=False, emoji=False)
+    how = "by your query" if reranked else "by the ranks in the engine's lists"
+    console.print(f"\n[bold]Results[/bold], put in order on this machine {how}")
     _show_ranking(console, result.ranking, show)
     _show_variants(console, query, result)
     _show_gaps(console, result.gaps)
@@ -40,7 +42,7 @@ def show_results(
     if result.variants.kept[0]:
         kept = " ".join(dict.fromkeys(result.variants.kept[0]))
         console.print(
-            f"  [yellow]Sent unchanged, because they were not selected: {escape(kept)}[/yellow]",
+            f"  [yellow]Sent unchanged, not selected or kept by policy: {escape(kept)}[/yellow]",
             soft_wrap=True,
         )
     if result.variants.seeded:
@@ -85,17 +87,19 @@ def _show_variants(console: Console, query: str, result: SearchResult) -> None:
     own = {query[token.start : token.end].casefold() for token in tokens(query)}
     sent = Counter(str(variant) for variant in result.variants[0])
     console.print(
-        f"[bold]What the engine saw[/bold]: {count_of(len(result.variants[0]), 'variant')},"
-        " in random order ([green]changed[/green], [red]unchanged[/red] words)"
+        f"[bold]What the engine saw[/bold]: {count_of(len(result.variants[0]), 'variant')}"
+        " ([green]changed[/green], [red]unchanged[/red] words)"
     )
     for variant, times in sent.items():
-        marked = _marked(variant, own) + (f" [dim]({times} times)[/dim]" if times > 1 else "")
+        marked = _marked(variant, own) + (
+            f" [dim](drawn {times} times)[/dim]" if times > 1 else ""
+        )
         console.print(Padding(marked, (0, 0, 0, 2)))
     plain = " ".join(query.casefold().split())
     clear = sum(
         times for variant, times in sent.items() if " ".join(variant.casefold().split()) == plain
     )
-    if clear:
+    if clear and console.is_terminal:  # a secret: for the person alone, not for a file
         console.print(
             f"  [yellow]{count_of(clear, 'variant')} came out equal to your query: at this"
             " budget the mechanism changes little. Choose a smaller epsilon.[/yellow]",
@@ -130,6 +134,6 @@ def _show_back(console: Console, back: float | None, *, network: bool) -> None:
     if network:
         console.print("  Not measured: the engine would have to see your query.\n")
     elif back is None:
-        console.print("  Your query by itself finds nothing.\n")
+        console.print("  Not known: your query by itself brings nothing here.\n")
     else:
         console.print(f"  {back:.0%} of the first ten that your query by itself would find.\n")

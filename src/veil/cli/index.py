@@ -1,5 +1,7 @@
 """``veil index``: make documents of one's own searchable."""
 
+import re
+import shlex
 from pathlib import Path
 
 import click
@@ -7,6 +9,7 @@ import click
 from veil import api
 from veil.cli._screen import progress_bar, stderr
 from veil.core.errors import InputError
+from veil.data.files import whole_folder
 from veil.encoders.vectors import document_vectors
 
 
@@ -30,14 +33,24 @@ def index(source: str, out: Path, model: str | None) -> None:
         raise InputError(f"There is a {out} already; delete it, or name a new folder.")
     with progress_bar() as report:
         encoder = api.encoder(model, report) if model else None
-        collection = api.load_collection(source, report).save(out)
-        lexical = collection.lexical(report)
-        if encoder is not None:
-            passages, folder = collection.documents.passages, collection.vectors_folder
-            document_vectors(passages, encoder, folder, report)
+        with whole_folder(out, private=True) as part:
+            collection = api.load_collection(source, report).save(part / "made")
+            lexical = collection.lexical(report)
+            if encoder is not None:
+                passages, folder = collection.documents.passages, collection.vectors_folder
+                document_vectors(passages, encoder, folder, report)
+            for made in (part / "made").iterdir():
+                made.rename(part / made.name)
+            (part / "made").rmdir()
     stderr().print(
         f"{len(collection.documents):,} documents, {len(lexical.spelt):,} terms"
         f"{f', vectors of {model}' if model else ''} in {out}. Search it with: veil search"
-        f" --engine 'bm25(index={out})' ...",
+        f" --engine {_engine(out)} ...",
         markup=False,
     )
+
+
+def _engine(out: Path) -> str:
+    """Return what to type after --engine, in quotes where the name needs them."""
+    plain = re.fullmatch(r"[\w./~-]+", str(out))
+    return f"'bm25(index={out})'" if plain else shlex.quote(f"bm25(index={str(out)!r})")

@@ -12,6 +12,7 @@ from veil.cli._results import show_results
 from veil.cli._screen import VECTORS_OPTION, open_space, progress_bar
 from veil.core.errors import InputError, ParameterError
 from veil.core.protocols import Engine
+from veil.data.files import require_folder
 from veil.mechanisms.words._plan import Unknown
 from veil.retrieval.engines import ENGINES
 from veil.retrieval.engines.replay import record as write_recording
@@ -83,6 +84,8 @@ def search(
 ) -> None:
     """Search for QUERY (- reads it from standard input); only variants of it are sent."""
     text = check_query(_read() if query == "-" else query)
+    if record is not None:
+        require_folder(record)  # before anything is sent
     chosen = api.mechanism(mechanism)
     asked = _open(engine, collection)
     space = open_space(chosen, vectors)
@@ -103,13 +106,14 @@ def search(
             rng=seed,
         )
         back = api.came_back(text, result, asked)
-    if record is not None:
-        write_recording(record, result.variants[0], result.answers)
     if as_json:
         click.echo(json.dumps(_document(result, engine, back), ensure_ascii=False, indent=1))
     else:
-        show_results(text, result, chosen, back, show, network=asked.network)
+        shown = {"network": asked.network, "reranked": encoder != "none"}
+        show_results(text, result, chosen, back, show, **shown)
     sys.stdout.flush()
+    if record is not None:
+        write_recording(record, result.variants[0], result.answers)
 
 
 search.params += [VECTORS_OPTION, *SELECT_OPTIONS]
@@ -126,12 +130,10 @@ def _read() -> str:
 def _open(spec: str, name: str | None) -> Engine:
     """Open an engine, with a collection if it needs one."""
     parsed = ENGINES.parse(spec)
-    fields = type(parsed).model_fields
-    local = "index" in fields and "url" not in fields
-    if name is not None and not local:
+    if name is not None and not parsed.collects:
         raise ParameterError(f"{parsed.name} searches its own documents; leave --collection out.")
     with progress_bar() as report:
-        if not local or (dict(parsed).get("index") and name is None):
+        if not parsed.collects or (dict(parsed).get("index") and name is None):
             return parsed.open(None, report)
         return parsed.open(api.load_collection(name or "icd10cm", report), report)
 

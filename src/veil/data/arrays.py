@@ -1,5 +1,6 @@
 """A folder of arrays that is opened only if it is whole: sizes and digests are checked."""
 
+import hashlib
 import json
 import shutil
 from collections.abc import Mapping
@@ -29,7 +30,9 @@ def save_arrays(
         for name, array in arrays.items():
             np.save(part / f"{name}.npy", array, allow_pickle=False)
             sums[name] = digest(part / f"{name}.npy", "sha256")
-        meta = {"kind": kind, "version": version, "sha256": sums, "facts": dict(facts)}
+        meta: dict[str, object] = {"kind": kind, "version": version, "sha256": sums}
+        meta["facts"] = dict(facts)
+        meta["whole"] = _digest_of(meta)
         (part / _META).write_text(json.dumps(meta, indent=1), encoding="utf-8")
 
 
@@ -44,10 +47,11 @@ def open_arrays(
 ) -> tuple[dict[str, Array], dict[str, Any]] | None:
     """Open a folder of arrays, memory-mapped; None if it is not whole, or of another kind."""
     meta = _meta(folder)
-    if meta.get("kind") != kind or meta.get("version") != version:
+    told = meta.pop("whole", None)
+    if meta.get("kind") != kind or meta.get("version") != version or told != _digest_of(meta):
         return None
     arrays: dict[str, Array] = {}
-    with suppress(OSError, ValueError, EOFError, TypeError, AttributeError):
+    with suppress(OSError, ValueError, EOFError, TypeError, AttributeError, LookupError):
         for name, wanted in meta["sha256"].items():
             file = folder / f"{Path(name).name}.npy"
             if digest(file, "sha256") != wanted:
@@ -55,6 +59,10 @@ def open_arrays(
             arrays[name] = _map(file)
         return arrays, dict(meta["facts"])
     return None
+
+
+def _digest_of(meta: Mapping[str, object]) -> str:
+    return hashlib.sha256(json.dumps(meta, sort_keys=True).encode()).hexdigest()
 
 
 def _map(file: Path) -> Array:

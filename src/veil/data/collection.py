@@ -84,22 +84,13 @@ class Collection:
         """Write the collection into a new folder, whole or not at all, and open it there."""
         if folder.exists():
             raise InputError(f"There is a {folder} already; delete it, or name a new folder.")
-        queries = Strings.of(self.queries.values())
-        log = Strings.of(self.log)
-        arrays = self.documents.arrays() | {
-            "query-blob": queries.blob,
-            "query-offsets": queries.offsets,
-            "log-blob": log.blob,
-            "log-offsets": log.offsets,
-        }
         judgements = {query: dict(grades) for query, grades in self.judgements.items()}
-        facts: dict[str, object] = {
-            "name": self.name,
-            "documents": self.documents.digest,
-            "queries": list(self.queries),
-        }
-        blob = Strings.of([json.dumps(judgements)])
-        arrays |= {"judgement-blob": blob.blob, "judgement-offsets": blob.offsets}
+        arrays = self.documents.arrays()
+        arrays |= Strings.of(self.queries).arrays("query-id")
+        arrays |= Strings.of(self.queries.values()).arrays("query")
+        arrays |= Strings.of(self.log).arrays("log")
+        arrays |= Strings.of([json.dumps(judgements)]).arrays("judgement")
+        facts = {"name": self.name, "documents": self.documents.digest}
         save_arrays(folder, KIND, _VERSION, arrays, facts)
         return replace(self, home=folder)
 
@@ -110,18 +101,21 @@ def open_collection(folder: Path) -> Collection:
     if found is None:
         raise InputError(_refusal(folder))
     arrays, facts = found
-    documents = Documents.from_arrays(arrays)
-    documents.__dict__["digest"] = str(facts["documents"])  # of the arrays just checked
-    texts = Strings(arrays["query-blob"], arrays["query-offsets"])
-    judgements = Strings(arrays["judgement-blob"], arrays["judgement-offsets"])[0]
-    return Collection(
-        name=str(facts["name"]),
-        documents=documents,
-        queries=dict(zip(map(str, facts["queries"]), texts, strict=True)),
-        judgements=json.loads(judgements),
-        log=Strings(arrays["log-blob"], arrays["log-offsets"]),
-        home=folder,
-    )
+    try:
+        documents = Documents.from_arrays(arrays)
+        documents.__dict__["digest"] = str(facts["documents"])  # checked with the arrays
+        names = Strings.from_arrays(arrays, "query-id")
+        texts = Strings.from_arrays(arrays, "query")
+        return Collection(
+            name=str(facts["name"]),
+            documents=documents,
+            queries=dict(zip(names, texts, strict=True)),
+            judgements=json.loads(Strings.from_arrays(arrays, "judgement")[0]),
+            log=Strings.from_arrays(arrays, "log"),
+            home=folder,
+        )
+    except (LookupError, ValueError):
+        raise InputError(_refusal(folder)) from None
 
 
 def _refusal(folder: Path) -> str:

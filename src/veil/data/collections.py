@@ -30,7 +30,7 @@ def load_collection(name: str | Path, report: Report = silent) -> Collection:
         return open_collection(path)
     if not path.exists():
         raise UnknownNameError(
-            f"There is no collection or folder {str(name)[:80]!r}; known names:"
-            f" {', '.join(NAMES)}, irds:ID."
+            f"There is no such collection, folder or file; known names: {', '.join(NAMES)},"
+            " irds:ID."
         )
     return read_source(path, report)

@@ -66,14 +66,6 @@ class Documents:
     def __len__(self) -> int:
         return len(self.ids)
 
-    def title(self, position: int) -> str:
-        """Return the title of one document, often empty."""
-        return self.titles[position]
-
-    def text(self, position: int) -> str:
-        """Return the text of one document."""
-        return self.texts[position]
-
     @property
     def passages(self) -> "Passages":
         """What is indexed and encoded of each document."""
@@ -90,21 +82,12 @@ class Documents:
 
     def arrays(self) -> dict[str, Array]:
         """Return the arrays that hold the documents, by name."""
-        parts = {"id": self.ids, "title": self.titles, "text": self.texts}
-        return {
-            f"{name}-{what}": array
-            for name, strings in parts.items()
-            for what, array in (("blob", strings.blob), ("offsets", strings.offsets))
-        }
+        return self.ids.arrays("id") | self.titles.arrays("title") | self.texts.arrays("text")
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, Array]) -> "Documents":
         """Put documents together from their arrays."""
-        parts = [
-            Strings(arrays[f"{name}-blob"], arrays[f"{name}-offsets"])
-            for name in ("id", "title", "text")
-        ]
-        return cls(*parts)
+        return cls(*(Strings.from_arrays(arrays, name) for name in ("id", "title", "text")))
 
 
 class Passages(Sequence[str]):

@@ -17,7 +17,7 @@ def whole_file(target: Path, *, private: bool = False) -> Iterator[Path]:
 
     `private` gives the file owner-only permissions; otherwise the usual ones of the user.
     """
-    _require_folder(target)
+    require_folder(target)
     try:
         handle, name = tempfile.mkstemp(
             prefix=f".{target.name}.", suffix=".part", dir=target.parent
@@ -71,7 +71,8 @@ def _umask() -> int:
     return mask
 
 
-def _require_folder(target: Path) -> None:
+def require_folder(target: Path) -> None:
+    """Raise if a file cannot be written there: the name of a folder, or in no folder."""
     if target.is_dir():
         raise InputError(f"{target} is a folder; name a file to write to.")
     if not target.parent.is_dir():

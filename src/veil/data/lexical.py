@@ -6,7 +6,9 @@ documents, n all documents and L the number of terms in a document:
 ``bm25``
     ln(1 + (n - df + 0.5) / (df + 0.5)) * tf / (tf + k1 * (1 - b + b * L / mean L)), as in Lucene.
 ``tfidf``
-    (1 + ln tf) * ln(1 + n / df), each document scaled to unit length (cosine).
+    w(t, d) * ln(1 + n / df), where w(t, d) = (1 + ln tf) * ln(1 + n / df), scaled to unit length
+    over each document: summed over the terms of a query it is the cosine of the two vectors, but
+    for the length of the query's.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -75,13 +77,12 @@ class Lexical:
             weights = np.repeat(idf, self.frequencies) * (1 + np.log(count))
             norms = np.sqrt(np.bincount(self.docs, weights**2, minlength=self.size))
             weights /= np.maximum(norms, 1e-12)[self.docs]
+            weights *= np.repeat(idf, self.frequencies)  # of the query's side
         return weights.astype(np.float32)
 
     def save(self, folder: Path, documents: str) -> None:
         """Write the index into a new folder; `documents` is the digest of what it is of."""
-        arrays: dict[str, Array] = {
-            "terms": self.spelt.blob,
-            "offsets": self.spelt.offsets,
+        arrays: dict[str, Array] = self.spelt.arrays("term") | {
             "indptr": self.indptr,
             "docs": self.docs,
             "counts": self.counts,
@@ -96,8 +97,11 @@ def open_lexical(folder: Path, documents: str) -> Lexical | None:
     if found is None or found[1].get("documents") != documents:
         return None
     arrays = found[0]
-    spelt = Strings(arrays["terms"], arrays["offsets"])
-    return Lexical(spelt, arrays["indptr"], arrays["docs"], arrays["counts"], arrays["lengths"])
+    try:
+        parts = [arrays[name] for name in ("indptr", "docs", "counts", "lengths")]
+        return Lexical(Strings.from_arrays(arrays, "term"), *parts)
+    except LookupError:
+        return None
 
 
 def build_lexical(texts: Sequence[str], report: Report = silent) -> Lexical:

@@ -26,7 +26,9 @@ _DOCS = ("docs", "documents", "corpus", "collection")
 _QUERIES = ("queries", "topics")
 _QRELS = ("qrels", "qrels/test")
 _SUFFIXES = (".jsonl", ".ndjson", ".tsv", ".trec", ".sgml", ".xml", ".txt")
-_TAG = re.compile(r"<[^>]+>")
+_TAG = re.compile(r"<[^<>]+>")
+_GRADE = re.compile(r"-?[0-9]{1,9}")
+_DOC = re.compile(r"<(/?)DOC(?:\s[^<>]*)?>", re.IGNORECASE)
 _DOCNO = re.compile(r"<DOCNO>\s*(.*?)\s*</DOCNO>", re.DOTALL | re.IGNORECASE)
 _TITLE = re.compile(r"<(TITLE|HEADLINE|TTL)>(.*?)</\1>", re.DOTALL | re.IGNORECASE)
 _BODY = re.compile(r"<TEXT>(.*?)</TEXT>", re.DOTALL | re.IGNORECASE)
@@ -99,9 +101,10 @@ def read_judgements(path: Path) -> Judgements:
     found: dict[str, dict[str, int]] = {}
     for number, line in _lines(path):
         row = line.split()
-        if not row or (number == 1 and not row[-1].lstrip("-").isdigit()):
+        graded = bool(row) and _GRADE.fullmatch(row[-1]) is not None
+        if not row or (number == 1 and not graded):
             continue
-        if len(row) not in (3, 4) or not row[-1].lstrip("-").isdigit():
+        if len(row) not in (3, 4) or not graded:
             raise InputError(
                 f"Line {number:,} of {path.name} is no judgement; it must be: query 0 document"
                 " grade."
@@ -178,22 +181,31 @@ def _trec(lines: Iterator[tuple[int, str]], name: str) -> Iterator[Document]:
     """Read <DOC> ... </DOC> with <DOCNO>, and <TEXT> or whatever else stands in it."""
     inside: list[str] = []
     start = size = 0
-    for number, line in lines:
-        opened = line.lstrip()[:5].upper() in ("<DOC>", "<DOC ")
-        if opened:
-            if inside:
-                raise InputError(f"The <DOC> at line {start:,} of {name} has no </DOC>.")
-            start, size = number, 0
-        if opened or inside:
-            inside.append(line)
-            size += len(line)
-        if size > _MAX_LINE:
-            raise InputError(f"The <DOC> at line {start:,} of {name} is longer than 64 MB.")
-        if inside and "</DOC>" in line.upper():
+    for number, mark, piece in _pieces(lines):
+        if start:
+            inside.append(piece)
+            size += len(piece)
+        if start and (mark == "<DOC>" or size > _MAX_LINE):
+            raise InputError(
+                f"The <DOC> at line {start:,} of {name} has no </DOC>, or is longer than 64 MB."
+            )
+        if mark == "<DOC>":
+            start = number
+        elif mark and start:
             yield _trec_document("".join(inside), start, name)
-            inside = []
-    if inside:
+            inside, start, size = [], 0, 0
+    if start:
         raise InputError(f"The <DOC> at line {start:,} of {name} has no </DOC>.")
+
+
+def _pieces(lines: Iterator[tuple[int, str]]) -> Iterator[tuple[int, str, str]]:
+    """Cut lines at <DOC> and </DOC>: the line, the mark after the piece, or "", and the piece."""
+    for number, line in lines:
+        at = 0
+        for tag in _DOC.finditer(line):
+            yield number, f"<{tag[1]}DOC>", line[at : tag.start()]
+            at = tag.end()
+        yield number, "", line[at:]
 
 
 def _trec_document(raw: str, line: int, name: str) -> Document:

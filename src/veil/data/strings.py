@@ -1,6 +1,6 @@
 """Many strings in two arrays: a million of them take the room of their letters."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, overload
 
@@ -32,6 +32,15 @@ class Strings(Sequence[str]):
         for string in strings:
             builder.add(string)
         return builder.done()
+
+    def arrays(self, name: str) -> dict[str, NDArray[Any]]:
+        """Return the two arrays by their names on disk."""
+        return {f"{name}-blob": self.blob, f"{name}-offsets": self.offsets}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], name: str) -> "Strings":
+        """Put strings together from their two arrays."""
+        return cls(arrays[f"{name}-blob"], arrays[f"{name}-offsets"])
 
     def __len__(self) -> int:
         return len(self.offsets) - 1

@@ -150,6 +150,16 @@ def bare_parts(word: str) -> list[str]:
     return [part for part in without_clitic(plain).split("-") if part] or [plain]
 
 
+def unaccented(word: str) -> str:
+    """Return a word without its accents.
+
+    >>> unaccented("Sjögren"), unaccented("café")
+    ('Sjogren', 'cafe')
+    """
+    apart = unicodedata.normalize("NFKD", word)
+    return "".join(letter for letter in apart if not unicodedata.combining(letter))
+
+
 class Case(StrEnum):
     """The case pattern of a word."""
 

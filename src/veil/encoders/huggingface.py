@@ -59,8 +59,9 @@ class HuggingFace(EncoderSpec):
     Rows are divided by their length, also those of models trained for the inner product
     (Contriever, TAS-B), which are thereby compared by cosine.
 
-    The model is fetched from Hugging Face, which thereby learns its name, and is asked for news of
-    it at every opening unless `offline`. Code that comes with a model is never run.
+    The model is fetched from Hugging Face the first time, which thereby learns its name; from then
+    on nobody is asked. Code that comes with a model is never run, and pickled weights are loaded
+    only if `safetensors` is switched off.
     """
 
     name: ClassVar[str] = "huggingface"
@@ -87,12 +88,7 @@ class HuggingFace(EncoderSpec):
         library = _library()
         report(f"opening {self.model}", 0, 0)
         try:
-            model = library(
-                self.model,
-                trust_remote_code=False,
-                local_files_only=self.offline,
-                model_kwargs={"use_safetensors": self.safetensors or None},
-            )
+            model = self._load(library)
         except (OSError, ValueError, ImportError, LookupError) as error:
             raise AssetError(
                 f"The model {self.model} could not be opened ({type(error).__name__}); check its"
@@ -106,6 +102,19 @@ class HuggingFace(EncoderSpec):
         parts = [self.model, _identity(model), str(model.max_seq_length), str(kind.pooling)]
         key = " ".join([*parts, repr(prompts["query"]), repr(prompts["document"])])
         return SentenceEncoder(f"huggingface {key}", model, prompts)
+
+    def _load(self, library: Any) -> Any:  # noqa: ANN401 - it carries no types
+        """Take what was fetched before, if there is any, without asking anybody."""
+        options = {
+            "trust_remote_code": False,
+            "model_kwargs": {"use_safetensors": self.safetensors or None},
+        }
+        try:
+            return library(self.model, local_files_only=True, **options)
+        except (OSError, ValueError, LookupError):
+            if self.offline:
+                raise
+        return library(self.model, local_files_only=False, **options)
 
 
 def _library() -> Any:  # noqa: ANN401 - it carries no types

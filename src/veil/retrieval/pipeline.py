@@ -9,7 +9,7 @@ from typing import TypedDict, Unpack
 
 import numpy as np
 
-from veil.core.errors import InputError
+from veil.core.errors import EngineError, InputError
 from veil.core.guarantee import Guarantee
 from veil.core.protocols import Engine
 from veil.core.rng import Randomness
@@ -17,9 +17,11 @@ from veil.core.types import Ranking, Released, Variants
 from veil.data.embeddings import Embeddings
 from veil.data.select import Select
 from veil.data.text import check_text
+from veil.mechanisms._checks import kept_caveat
 from veil.mechanisms.mechanism import TextMechanism
 from veil.mechanisms.protect import protect
 from veil.mechanisms.words._plan import Policy, Unknown
+from veil.retrieval.engines.engine import check_call
 from veil.retrieval.fuse import narrowed, reciprocal_rank
 from veil.retrieval.rerank import Reranker
 
@@ -91,7 +93,7 @@ def ask(
 
     Returns the re-ranked list, and the engine's own lists.
     """
-    answers = engine.search(tuple(released), k)
+    answers = _ask(released, engine, k)
     return _combine(query, answers, k, reranker), answers
 
 
@@ -114,7 +116,7 @@ def search_all(
         check_query(query)
     variants = protect(queries, mechanism, space, size, max_chars=MAX_QUERY, **choices)
     rows = [row if words else () for row, words in zip(variants, variants.protected, strict=True)]
-    answers = engine.search([variant for row in rows for variant in row], k)
+    answers = _ask([variant for row in rows for variant in row], engine, k)
     results = []
     start = 0
     for number, (query, row) in enumerate(zip(queries, rows, strict=True)):
@@ -124,6 +126,8 @@ def search_all(
         cost = mechanism.guarantee.compose(
             words * len(row), f"release ({words} words x {len(row)} variants)"
         )
+        if passed := len(variants.kept[number]):
+            cost = cost.with_caveat(kept_caveat(passed))
         release = replace(
             variants, rows=(row,), kept=(variants.kept[number],), protected=(words,), cost=cost
         )
@@ -131,9 +135,17 @@ def search_all(
     return results
 
 
+def _ask(released: Sequence[Released], engine: Engine, k: int) -> Ranking:
+    """Hand released strings to an engine, checked here, too: an engine may be a plugin."""
+    check_call(released, k, network=engine.network)
+    return engine.search(released, k)
+
+
 def check_query(query: object) -> str:
     """Return the query, or say what is wrong with it without quoting it."""
-    text = check_text(query, "The query", MAX_QUERY)
+    if isinstance(query, str) and len(query) > MAX_QUERY:
+        raise InputError(f"The query has more than {MAX_QUERY:,} characters; shorten it.")
+    text = check_text(query, "The query")
     if not text.strip():
         raise InputError("The query is empty; write what to search for.")
     return text
@@ -175,10 +187,14 @@ def _rows(ranking: Ranking, rows: slice) -> Ranking:
 def came_back(query: str, result: SearchResult, engine: Engine, depth: int = 10) -> float | None:
     """Share of the plain query's first `depth` documents that the variants brought, too.
 
-    None for an engine on a network: to find out, the query itself would have to be sent.
+    None for an engine on a network: to find out, the query itself would have to be sent. None,
+    too, where the query by itself finds nothing, or a recording does not hold it.
     """
     if engine.network:
         return None
-    plain = engine.search([Released(query)], depth).list(0)
+    try:
+        plain = engine.search([Released(query)], depth).list(0)
+    except EngineError:
+        return None
     found = {result.answers.items[i] for i in np.unique(result.answers.index) if i >= 0}
     return sum(item in found for item in plain) / len(plain) if plain else None

@@ -16,6 +16,7 @@ from veil.data.fetch import Report, silent
 from veil.encoders.find import encoder
 from veil.encoders.vectors import DocumentVectors, document_vectors, open_document_vectors
 
+DEEPEST = 2_000  # passages encoded for one query: a few seconds
 _REMEMBERED = 20_000  # vectors of passages, in memory only: they tell what was searched for
 
 
@@ -35,12 +36,12 @@ class Reranker:
     def order(self, query: str, fused: Ranking) -> Ranking:
         """Re-rank one fused list by the true query.
 
-        An item of which no text is known keeps the place that fusion gave it.
+        An item of which no text is known keeps the place that fusion gave it. Where the vectors
+        must be computed now, those after the first `DEEPEST` stay behind, in their order.
         """
         places = fused.index[0][fused.index[0] >= 0]
-        if not len(places):
-            return fused
-        passages = [_passage(fused, place) for place in places]
+        pool = len(places) if self._known is not None else min(len(places), DEEPEST)
+        passages = [_passage(fused, place) for place in places[:pool]]
         worded = np.flatnonzero([bool(each) for each in passages])
         if not len(worded):
             return fused
@@ -64,12 +65,7 @@ class Reranker:
         if self._known is not None:
             out[found >= 0] = self._known.vectors[found[found >= 0]]
         rest = np.flatnonzero(found < 0).tolist()
-        keys = {
-            i: hashlib.blake2b(
-                passages[i].encode("utf-8", "surrogatepass"), digest_size=16
-            ).digest()
-            for i in rest
-        }
+        keys = {i: _digest(passages[i]) for i in rest}
         with self._lock:
             hits = {i: self._recent[keys[i]] for i in rest if keys[i] in self._recent}
         for i, vector in hits.items():

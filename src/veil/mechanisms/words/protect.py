@@ -13,7 +13,7 @@ from veil.core.types import Ids, Released, Seeded, Variants
 from veil.data.embeddings import Embeddings
 from veil.data.select import Select
 from veil.data.text import MAX_CHARS, Case, check_text, follow
-from veil.mechanisms._checks import check_request
+from veil.mechanisms._checks import check_request, kept_caveat
 from veil.mechanisms.words._decoys import Decoys, decoys
 from veil.mechanisms.words._plan import Plan, Planner, Policy, Unknown
 from veil.mechanisms.words.mechanism import WordMechanism
@@ -83,9 +83,7 @@ def protect(
     cost = mechanism.guarantee.compose(words * size, f"release ({words} words x {size} variants)")
     passed = sum(map(len, kept))
     if passed:
-        cost = cost.with_caveat(
-            f"{passed} words passed unchanged by policy, outside any guarantee."
-        )
+        cost = cost.with_caveat(kept_caveat(passed))
     return Variants(
         tuple(rows), str(mechanism), cost, tuple(kept), tuple(protected), rng is not None
     )

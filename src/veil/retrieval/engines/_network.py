@@ -10,6 +10,7 @@ from typing import Self
 
 from veil.core.errors import EngineError, ParameterError
 from veil.core.types import Ranking, Released
+from veil.retrieval.engines._fields import Attempts, Concurrency
 from veil.retrieval.engines.engine import EngineSpec, Hit, check_call, ranking
 
 Ask = Callable[[Released, int], Sequence[Hit]]  # one query, at most so many items
@@ -43,9 +44,16 @@ class Remote(EngineSpec):
         """Queries leave the machine."""
         return True
 
+    concurrency: Concurrency = 4
+    attempts: Attempts = 3
+
     @abstractmethod
+    def _ask(self, query: Released, k: int) -> Sequence[Hit]:
+        """Send one query; raise `NoAnswer` where there is none."""
+
     def search(self, queries: Sequence[Released], k: int) -> Ranking:
         """Answer each query with at most `k` items, best first."""
+        return fan_out(queries, k, self._ask, concurrency=self.concurrency, attempts=self.attempts)
 
     def open(self, collection: object = None, report: object = None) -> Self:
         """Return the engine itself; it takes no documents."""

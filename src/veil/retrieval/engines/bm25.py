@@ -24,6 +24,7 @@ class BM25(EngineSpec):
     """
 
     name: ClassVar[str] = "bm25"
+    collects: ClassVar[bool] = True
 
     index: Annotated[
         str, Field(description="folder of a saved collection, if none is given", examples=["idx"])

@@ -54,6 +54,7 @@ class Dense(EngineSpec):
     """
 
     name: ClassVar[str] = "dense"
+    collects: ClassVar[bool] = True
 
     index: Annotated[
         str, Field(description="folder of a saved collection, if none is given", examples=["idx"])

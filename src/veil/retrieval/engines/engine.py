@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -18,7 +18,12 @@ MAX_QUERIES = 1_000_000  # queries of one call
 
 
 class EngineSpec(Component):
-    """Parameters of an engine; `open` makes the engine."""
+    """Parameters of an engine; `open` makes the engine.
+
+    `collects` says that it searches a collection: one that it is given, or `index`.
+    """
+
+    collects: ClassVar[bool] = False
 
     @abstractmethod
     def open(self, collection: Collection | None = None, report: Report = silent) -> Engine:
@@ -73,8 +78,8 @@ def ranking(lists: Sequence[Sequence[Hit]], k: int, gaps: Sequence[str] = ()) ->
             if place == len(titles):
                 titles.append(hit.title)
                 texts.append(hit.text)
-            elif not texts[place]:
-                titles[place], texts[place] = hit.title, hit.text
+            texts[place] = texts[place] or hit.text
+            titles[place] = titles[place] or hit.title
             index[row, column] = place
             given = hit.score is not None and np.isfinite(hit.score)
             scores[row, column] = hit.score if given else 1 / (column + 1)

@@ -2,13 +2,12 @@
 
 import json
 import urllib.parse
-from collections.abc import Sequence
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
-from veil.core.types import Ranking, Released
+from veil.core.types import Released
 from veil.retrieval.engines._address import check_url
 from veil.retrieval.engines._answer import (
     MAX_TEXT,
@@ -21,9 +20,9 @@ from veil.retrieval.engines._answer import (
     plain,
     read_json,
 )
-from veil.retrieval.engines._fields import Attempts, Auth, Concurrency, Timeout
+from veil.retrieval.engines._fields import Auth, Timeout
 from veil.retrieval.engines._http import exchange
-from veil.retrieval.engines._network import NoAnswer, Remote, fan_out
+from veil.retrieval.engines._network import NoAnswer, Remote
 from veil.retrieval.engines.engine import Hit
 
 Path = Annotated[str, Field(max_length=200)]
@@ -59,8 +58,6 @@ class Http(Remote):
     score: Path = Field(default="", description="path of an item's score; '' for none")
     auth: Auth = ""
     timeout: Timeout = 15.0
-    concurrency: Concurrency = 4
-    attempts: Attempts = 3
 
     @field_validator("url")
     @classmethod
@@ -81,10 +78,6 @@ class Http(Remote):
         if body and parse(_filled_body(body, "q", 1)) is None:
             raise _wrong("must be JSON, with {query} not in quotes of its own")
         return body
-
-    def search(self, queries: Sequence[Released], k: int) -> Ranking:
-        """Answer each query with at most `k` items."""
-        return fan_out(queries, k, self._ask, concurrency=self.concurrency, attempts=self.attempts)
 
     def _ask(self, query: Released, k: int) -> list[Hit]:
         answer = exchange(

@@ -3,12 +3,11 @@
 import json
 import re
 import urllib.parse
-from collections.abc import Sequence
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from veil.core.types import Ranking, Released
+from veil.core.types import Released
 from veil.retrieval.engines._answer import (
     MAX_TEXT,
     MAX_TITLE,
@@ -20,9 +19,9 @@ from veil.retrieval.engines._answer import (
     plain,
     read_json,
 )
-from veil.retrieval.engines._fields import Attempts, Auth, Concurrency, Timeout, Url, shaped
+from veil.retrieval.engines._fields import Auth, Timeout, Url, shaped
 from veil.retrieval.engines._http import Answer, exchange
-from veil.retrieval.engines._network import Remote, fan_out
+from veil.retrieval.engines._network import Remote
 from veil.retrieval.engines.engine import Hit
 
 _FIELD = r"[\w.@-]{1,200}"
@@ -58,12 +57,6 @@ class OpenSearch(Remote):
     )
     auth: Auth = ""
     timeout: Timeout = 15.0
-    concurrency: Concurrency = 4
-    attempts: Attempts = 3
-
-    def search(self, queries: Sequence[Released], k: int) -> Ranking:
-        """Answer each query with at most `k` documents."""
-        return fan_out(queries, k, self._ask, concurrency=self.concurrency, attempts=self.attempts)
 
     def _ask(self, query: Released, k: int) -> list[Hit]:
         answer = exchange(

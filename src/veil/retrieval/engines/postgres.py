@@ -2,7 +2,7 @@
 
 import socket
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -10,10 +10,10 @@ from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
 from veil.core.errors import MissingExtraError
-from veil.core.types import Ranking, Released
+from veil.core.types import Released
 from veil.retrieval.engines._answer import MAX_TEXT, MAX_TITLE, label, number, plain
-from veil.retrieval.engines._fields import Attempts, Concurrency, Timeout, shaped
-from veil.retrieval.engines._network import NoAnswer, Remote, fan_out
+from veil.retrieval.engines._fields import Timeout, shaped
+from veil.retrieval.engines._network import NoAnswer, Remote
 from veil.retrieval.engines.engine import Hit
 
 try:
@@ -87,12 +87,6 @@ class Postgres(Remote):
         default="any", description="whether a document must hold any or all words of the query"
     )
     timeout: Timeout = 15.0
-    concurrency: Concurrency = 4
-    attempts: Attempts = 3
-
-    def search(self, queries: Sequence[Released], k: int) -> Ranking:
-        """Answer each query with at most `k` documents."""
-        return fan_out(queries, k, self._ask, concurrency=self.concurrency, attempts=self.attempts)
 
     def _ask(self, query: Released, k: int) -> list[Hit]:
         try:

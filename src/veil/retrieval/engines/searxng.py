@@ -1,12 +1,11 @@
 """SearXNG, a metasearch engine, by its JSON interface."""
 
 import urllib.parse
-from collections.abc import Sequence
 from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from veil.core.types import Ranking, Released
+from veil.core.types import Released
 from veil.retrieval.engines._answer import (
     MAX_TEXT,
     MAX_TITLE,
@@ -17,9 +16,9 @@ from veil.retrieval.engines._answer import (
     plain,
     read_json,
 )
-from veil.retrieval.engines._fields import Attempts, Auth, Concurrency, Timeout, Url, shaped
+from veil.retrieval.engines._fields import Auth, Timeout, Url, shaped
 from veil.retrieval.engines._http import exchange
-from veil.retrieval.engines._network import NoAnswer, Remote, fan_out
+from veil.retrieval.engines._network import NoAnswer, Remote
 from veil.retrieval.engines.engine import Hit
 
 _HINTS = {
@@ -47,12 +46,6 @@ class SearXNG(Remote):
     pages: int = Field(default=1, ge=1, le=10, description="pages of results at most")
     auth: Auth = ""
     timeout: Timeout = 15.0
-    concurrency: Concurrency = 4
-    attempts: Attempts = 3
-
-    def search(self, queries: Sequence[Released], k: int) -> Ranking:
-        """Answer each query with at most `k` results."""
-        return fan_out(queries, k, self._ask, concurrency=self.concurrency, attempts=self.attempts)
 
     def _ask(self, query: Released, k: int) -> list[Hit]:
         found: dict[str, Hit] = {}

@@ -16,7 +16,8 @@ class TfIdf(EngineSpec):
 
     .. math:: w(t, d) = (1 + \ln tf) \ln(1 + n/df)
 
-    Documents are scaled to unit length; a query counts each of its words once per occurrence.
+    A query's terms weigh :math:`\ln(1 + n/df)` for each occurrence. Documents are scaled to unit
+    length, the query is not: that would change no order.
 
     References
     ----------
@@ -24,6 +25,7 @@ class TfIdf(EngineSpec):
     """
 
     name: ClassVar[str] = "tfidf"
+    collects: ClassVar[bool] = True
 
     index: Annotated[
         str, Field(description="folder of a saved collection, if none is given", examples=["idx"])
