@@ -2,8 +2,7 @@
 
 nDCG@10 and recall@100 by ir_measures, on the collections in ``../shared/data/collections`` that
 are at hand and on the embedded one. With privacy: 20 variants, 100 documents each, re-ranked by
-the true query; releases are seeded, so that the figures can be repeated. ``--quick`` takes one
-collection.
+the true query; releases are seeded, so that the figures can be repeated.
 """
 
 import argparse
@@ -123,7 +122,7 @@ def _private(
 def main() -> None:
     """Run all measurements and print a table."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="one collection alone")
+    parser.add_argument("names", nargs="*", help="collections  [default: all that are at hand]")
     options = parser.parse_args()
     folder = vectors_folder("glove-100d")
     if not folder.is_dir():
@@ -137,9 +136,10 @@ def main() -> None:
     at_hand = [SHARED / name for name in NAMES if (SHARED / name).is_dir()]
     if not at_hand:
         print("  (the shared collections are not at hand: the embedded one alone)")
-    chosen: list[Path | str] = [*at_hand, "icd10cm"]
-    for each in chosen[:1] if options.quick else chosen:
-        collection = veil.load_collection(each)
+    for each in [*at_hand, Path("icd10cm")]:
+        if options.names and each.name not in options.names:
+            continue
+        collection = veil.load_collection(str(each))
         names = [name for name in collection.queries if name in collection.judgements]
         without_privacy(report, collection, names)
         with_privacy(report, collection, names, space)

@@ -13,6 +13,7 @@ import pytest
 from tests.retrieval.conftest import BagEncoder
 
 import veil
+from veil.attacks import attack
 from veil.cli import run
 from veil.cli.mechanisms import example
 from veil.data.collection import Collection
@@ -27,7 +28,7 @@ PAGES += sorted(DOCS.glob("*.md"))
 GENERATED = ("cli.md", "engines.md", "extending.md", "mechanisms.md", "threat-model.md")
 RUNNABLE = ["README.md", "docs/index.md", "docs/guarantees.md"]
 RUNNABLE += ["docs/vectors.md", "docs/protecting-text.md"]
-RUNNABLE += ["docs/private-search.md", "docs/collections.md"]
+RUNNABLE += ["docs/private-search.md", "docs/collections.md", "docs/measuring.md"]
 
 
 def named(page: Path) -> str:
@@ -118,6 +119,7 @@ def small_space(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     small = Collection("small", documents, {"q": "skin"}, {"q": {"d4": 1}}, words)
     monkeypatch.setattr(veil, "load_collection", lambda _: small)
     monkeypatch.setattr(rerank, "encoder", lambda *_: BagEncoder())
+    monkeypatch.setattr(attack, "open_encoder", lambda *_: BagEncoder())
     monkeypatch.setenv("VEIL_CACHE", str(tmp_path))
 
 

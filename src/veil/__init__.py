@@ -7,6 +7,7 @@
 
 from veil.api import (
     ask,
+    attack,
     came_back,
     declassify,
     encoder,
@@ -19,8 +20,12 @@ from veil.api import (
     mechanism,
     protect,
     protect_stream,
+    quipu,
+    risk,
     search,
+    similarity,
 )
+from veil.attacks import ATTACKS
 from veil.core.errors import (
     AssetError,
     EngineError,
@@ -34,9 +39,11 @@ from veil.core.errors import (
 )
 from veil.core.guarantee import Guarantee
 from veil.core.types import Ranking, Released, Variants
+from veil.core.version import __version__ as __version__
 from veil.data.collection import Collection
 from veil.data.embeddings import Embeddings
 from veil.encoders import ENCODERS
+from veil.measures.estimate import Estimate
 from veil.mechanisms.queries import QUERY_MECHANISMS
 from veil.mechanisms.queries.aea import AEA
 from veil.mechanisms.queries.fea import FEA
@@ -51,10 +58,9 @@ from veil.mechanisms.words.wbb import WBB
 from veil.retrieval.engines import ENGINES
 from veil.retrieval.pipeline import SearchResult
 
-__version__ = "0.1.0"
-
 __all__ = [
     "AEA",
+    "ATTACKS",
     "CMP",
     "ENCODERS",
     "ENGINES",
@@ -68,6 +74,7 @@ __all__ = [
     "CusText",
     "Embeddings",
     "EngineError",
+    "Estimate",
     "Guarantee",
     "InputError",
     "LawError",
@@ -84,6 +91,7 @@ __all__ = [
     "VeilError",
     "Vickrey",
     "ask",
+    "attack",
     "came_back",
     "declassify",
     "encoder",
@@ -96,5 +104,8 @@ __all__ = [
     "mechanism",
     "protect",
     "protect_stream",
+    "quipu",
+    "risk",
     "search",
+    "similarity",
 ]

@@ -6,10 +6,13 @@ from concurrent.futures import Executor, Future
 from itertools import islice
 from typing import TypedDict, Unpack
 
+from veil.attacks import run
+from veil.attacks.attack import AttackSpec
+from veil.attacks.log import QueryLog
 from veil.core.errors import InputError, ParameterError
 from veil.core.protocols import Encoder, Engine
 from veil.core.rng import stream
-from veil.core.types import Ranking, Released, Variants
+from veil.core.types import Ids, Ranking, Released, Variants
 from veil.data.assets import load_embeddings
 from veil.data.collection import Collection
 from veil.data.collections import load_collection
@@ -18,6 +21,9 @@ from veil.data.fetch import Report, silent
 from veil.data.select import Select
 from veil.data.text import MAX_CHARS, check_text
 from veil.encoders.find import encoder
+from veil.measures.quipu import quipu
+from veil.measures.risk import risk
+from veil.measures.similarity import similarity
 from veil.mechanisms.find import mechanism
 from veil.mechanisms.mechanism import TextMechanism
 from veil.mechanisms.protect import protect
@@ -30,6 +36,7 @@ from veil.retrieval.rerank import reranker
 
 __all__ = [
     "ask",
+    "attack",
     "came_back",
     "declassify",
     "encoder",
@@ -42,7 +49,10 @@ __all__ = [
     "mechanism",
     "protect",
     "protect_stream",
+    "quipu",
+    "risk",
     "search",
+    "similarity",
 ]
 
 
@@ -114,6 +124,36 @@ def ask(
     pipeline.check_query(query)
     chosen = None if encoder is None else reranker(encoder, engine, report)
     return pipeline.ask(query, released, engine, k, chosen)[0]
+
+
+def attack(
+    variants: Variants | Sequence[Sequence[str]],
+    originals: Sequence[str],
+    log: QueryLog | Iterable[str] | None = None,
+    attacker: str | AttackSpec = "inference",
+    *,
+    encoder: str | Encoder | None = None,
+    mechanism: str | TextMechanism | None = None,
+    space: Embeddings | None = None,
+    report: Report = silent,
+) -> Ids:
+    """Return the rank of each original among the guesses of an attacker; 1 is the first guess.
+
+    `veil.risk` makes a risk of ranks. An original that the log lacks has rank len(log) + 1: the
+    risk is then a lower bound. `veil.attacks.run.attack` has the details, and tells among how many
+    the attacker chose.
+    """
+    found = run.attack(
+        variants,
+        originals,
+        log,
+        attacker,
+        encoder=encoder,
+        mechanism=mechanism,
+        space=space,
+        report=report,
+    )
+    return found.ranks
 
 
 class Choices(TypedDict, total=False):

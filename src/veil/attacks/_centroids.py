@@ -1,0 +1,42 @@
+"""The mean vector of each row of texts."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from veil.core.protocols import Encoder
+from veil.core.types import Floats, Ids
+from veil.data.fetch import Report, silent
+
+_STEP = 512  # texts encoded at a time
+
+
+def centroids(rows: Sequence[Sequence[str]], encoder: Encoder, report: Report = silent) -> Floats:
+    """Return the mean (n, d) of the vectors of each row of texts; zeros for an empty row.
+
+    A text that comes many times is encoded once. Texts are encoded as the log is, so that the
+    same text has the same vector.
+    """
+    numbers: dict[str, int] = {}
+    texts = [numbers.setdefault(text, len(numbers)) for row in rows for text in row]
+    owners = np.repeat(np.arange(len(rows)), [len(row) for row in rows])
+    pairs, times = np.unique(np.array([texts, owners], dtype=np.int64), axis=1, return_counts=True)
+    distinct = list(numbers)
+    total = np.zeros((len(rows), encoder.dim))
+    for start in range(0, len(distinct), _STEP):
+        report("encoding variants", start, len(distinct))
+        block = encoder.encode(distinct[start : start + _STEP], "document").astype(np.float64)
+        ends = np.searchsorted(pairs[0], [start, start + len(block)])
+        some = slice(int(ends[0]), int(ends[1]))
+        _add(total, block, pairs[0, some] - start, pairs[1, some], times[some])
+    if distinct:
+        report("encoding variants", len(distinct), len(distinct))
+    sizes = np.array([max(1, len(row)) for row in rows], dtype=np.float64)
+    return total / sizes.reshape(-1, 1)
+
+
+def _add(total: Floats, block: Floats, rows: Ids, owners: Ids, times: Ids) -> None:
+    """Add rows of the block, so many times each, to the rows of the total that own them."""
+    for start in range(0, len(times), _STEP):
+        some = slice(start, start + _STEP)
+        np.add.at(total, owners[some], block[rows[some]] * times[some, None])

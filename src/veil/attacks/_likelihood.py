@@ -1,0 +1,111 @@
+"""How likely each word is to have given what was seen at its place."""
+
+from typing import Protocol
+
+import numpy as np
+
+from veil.attacks._boxes import Boxes
+from veil.attacks._density import Density
+from veil.attacks._exponentials import Exponentials
+from veil.core.errors import LawError
+from veil.core.protocols import ClosedForm
+from veil.core.types import Floats, Ids
+from veil.data.distances import in_chunks, rows_at_once
+from veil.data.embeddings import Embeddings
+from veil.data.fetch import Report, silent
+from veil.mechanisms.words._exponential import Exponential
+from veil.mechanisms.words._kernels import Shortlist
+from veil.mechanisms.words.cmp import CMP
+from veil.mechanisms.words.mahalanobis import Mahalanobis
+from veil.mechanisms.words.mechanism import WordMechanism
+from veil.mechanisms.words.vickrey import Vickrey
+
+_SMALL = 4096  # up to so many words the laws of all are made, whatever is asked for
+
+
+class Likelihood(Protocol):
+    """The law of a mechanism, read backwards."""
+
+    @property
+    def nbytes(self) -> int:
+        """Memory held."""
+        ...
+
+    def prepare(self, exact: Ids, report: Report = silent) -> None:
+        """Do beforehand, and tell of it, what takes long and is done once."""
+        ...
+
+    def of(self, seen: Ids, exact: Ids | None = None) -> Floats:
+        r"""Return :math:`\sum_j \log P(y_j | w)` for every word w, (V,), up to one constant.
+
+        `seen` (N,) are the words seen at one place; `exact` (k,) are words for which no
+        approximation will do.
+        """
+        ...
+
+
+def likelihood(mechanism: WordMechanism, space: Embeddings) -> Likelihood:
+    """Return what there is for a mechanism; it is kept with the space, as are its tables."""
+    key = ("likelihood", str(mechanism))
+    found = space.memo.get(key, _Kept)
+    if found is None:
+        found = _Kept(_make(mechanism, space))
+        space.memo.put(key, found)
+    return found.law
+
+
+class _Kept:
+    """An entry of the cache of a space."""
+
+    def __init__(self, law: Likelihood) -> None:
+        self.law = law
+        self.nbytes = law.nbytes
+
+
+def _make(mechanism: WordMechanism, space: Embeddings) -> Likelihood:
+    if isinstance(mechanism, CMP | Mahalanobis | Vickrey):
+        return Density.of_mechanism(mechanism, space)
+    kernel = mechanism.bind(space)
+    if isinstance(kernel, Exponential):
+        return Exponentials(kernel)
+    boxes = Boxes.of_mechanism(mechanism, kernel) if isinstance(kernel, Shortlist) else None
+    if boxes is not None:
+        return boxes
+    if isinstance(kernel, ClosedForm):
+        return _Plain(kernel, space)
+    raise LawError(
+        f"{mechanism.name} has no law in closed form and no noise of known density, so that"
+        " nothing can be inferred from it word by word; use the inference attacker."
+    )
+
+
+class _Plain:
+    """Any closed form, by its whole law: slow, for it makes the law of every word."""
+
+    nbytes = 0
+
+    def __init__(self, kernel: ClosedForm, space: Embeddings) -> None:
+        self._kernel, self._space = kernel, space
+
+    def prepare(self, exact: Ids, report: Report = silent) -> None:
+        """Nothing is kept."""
+
+    def of(self, seen: Ids, exact: Ids | None = None) -> Floats:
+        """Add up columns of the laws; in a large space words outside `exact` get their mean."""
+        if self._space.size <= _SMALL:
+            exact = None
+        words = np.arange(self._space.size) if exact is None else exact
+        out = np.full(self._space.size, np.nan)
+        for part in in_chunks(words, rows_at_once(self._space)):
+            out[words[part]] = self._kernel.log_probs(words[part])[:, seen].sum(axis=1)
+        if exact is not None:
+            out[np.isnan(out)] = log_mean(out[words])
+        return out
+
+
+def log_mean(logs: Floats) -> float:
+    """Return the logarithm of the mean of the exponentials."""
+    top = logs.max(initial=-np.inf)
+    if not np.isfinite(top):
+        return float("-inf")
+    return float(top + np.log(np.exp(logs - top).mean()))

@@ -1,0 +1,123 @@
+"""What stays visible of a text that a word mechanism released: its shape.
+
+The shape of a text is its layout, cut at white space, with ``%s`` for each word that is replaced;
+words that are kept, and punctuation, stand in it as they are. All variants of a text have its
+shape, so that the words seen at one place can be gathered over the variants.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from veil.attacks.attack import Scene
+from veil.core.errors import ParameterError
+from veil.core.types import Ids
+from veil.data.embeddings import Embeddings
+from veil.mechanisms.words._plan import Planner
+from veil.mechanisms.words.mechanism import WordMechanism
+
+Shape = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A text as the mechanism takes it: its shape, and the words (-1: unknown) at its places."""
+
+    shape: Shape
+    ids: tuple[int, ...]
+
+
+class Reader:
+    """Reads texts as a mechanism does, and variants as one who knows the mechanism does."""
+
+    def __init__(self, space: Embeddings, select: str) -> None:
+        self.space, self.select = space, select
+        self._planner = Planner(space, select, "random", {})
+
+    def read(self, text: str) -> Reading:
+        """Return shape and words of a text; case is folded."""
+        plan = self._planner.plan(text)
+        return Reading(tuple(plan.layout.casefold().split()), tuple(plan.ids))
+
+    def seen(self, shape: Shape, variants: Sequence[Sequence[str]]) -> Ids | None:
+        """Return the words (N, places) of variants, cut by `chunks`, at the places of a shape.
+
+        A word that the vectors do not know is -1. None if a variant does not have that shape.
+        """
+        found = []
+        for variant in variants:
+            words = _match(shape, variant)
+            if words is None:
+                return None
+            found.append([self.space.id(word) for word in words])
+        places = sum(map(_places, shape))
+        return np.array(found, dtype=np.int64).reshape(len(variants), places)
+
+
+def reader(mechanism: WordMechanism, space: Embeddings, select: str) -> Reader:
+    """Return the reader for a mechanism; an empty `select` is the mechanism's own choice."""
+    return Reader(space, select or mechanism.select)
+
+
+def space_of(scene: Scene, name: str) -> Embeddings:
+    """Return the word vectors of a scene that cannot do without."""
+    if scene.space is None:
+        raise ParameterError(f"The {name} attacker needs the word vectors: give space=.")
+    return scene.space
+
+
+def word_mechanism(scene: Scene, name: str) -> WordMechanism:
+    """Return the mechanism of a scene, which must be one that replaces words."""
+    if scene.mechanism is None:
+        raise ParameterError(f"The {name} attacker needs the mechanism: give mechanism=.")
+    if not isinstance(scene.mechanism, WordMechanism):
+        raise ParameterError(
+            f"The {name} attacker needs a mechanism that replaces words, but"
+            f" {scene.mechanism.name} rewrites whole queries; use the inference attacker."
+        )
+    return scene.mechanism
+
+
+def chunks(variants: Iterable[str]) -> list[list[str]]:
+    """Cut variants at white space, and leave out those with an unusual number of pieces.
+
+    A drawn word may hold a space; where that shows, the variant says nothing about places.
+    """
+    cut = [variant.split() for variant in variants]
+    if not cut:
+        return []
+    (usual, _), *_ = Counter(map(len, cut)).most_common(1)
+    return [pieces for pieces in cut if len(pieces) == usual]
+
+
+def _match(shape: Shape, variant: Sequence[str]) -> list[str] | None:
+    """Return the words of a variant at the places of a shape, or None if it has another."""
+    if len(shape) != len(variant):
+        return None
+    words: list[str] = []
+    for template, piece in zip(shape, variant, strict=True):
+        if template == "%s":
+            words.append(piece)
+            continue
+        pattern = _pattern(template)
+        found = pattern.fullmatch(piece) or pattern.fullmatch(piece.casefold())
+        if found is None:
+            return None
+        words += found.groups()
+    return words
+
+
+@lru_cache(maxsize=65_536)
+def _places(template: str) -> int:
+    return template.replace("%%", "").count("%s")
+
+
+@lru_cache(maxsize=65_536)
+def _pattern(template: str) -> re.Pattern[str]:
+    parts = re.split(r"(%s|%%)", template)
+    pattern = "".join({"%s": "(.+?)", "%%": "%"}.get(part, re.escape(part)) for part in parts)
+    return re.compile(pattern, re.IGNORECASE)

@@ -1,0 +1,31 @@
+"""Sums, over the words seen, of a function of their distance to every word."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from veil.core.types import Floats, Ids
+from veil.data.distances import in_chunks, sweep
+from veil.data.embeddings import Embeddings
+
+Change = Callable[[Floats], None]  # of a block of distances, in place
+_ROWS = 64  # words seen, at a time
+
+
+def summed(space: Embeddings, seen: Ids, metric: str, change: Change | None = None) -> Floats:
+    """Return the sum over `seen` of a function of the distance to each word, (V,).
+
+    A word that was seen many times costs as much as one that was seen once.
+    """
+    words, counts = np.unique(seen, return_counts=True)
+    out = np.zeros(space.size)
+    for part in in_chunks(words, _ROWS):
+        weights = counts[part].astype(np.float64)
+
+        def take(block: Floats, columns: slice, weights: Floats = weights) -> None:
+            if change is not None:
+                change(block)
+            out[columns] += weights @ block
+
+        sweep(space, words[part], metric, take)
+    return out

@@ -1,0 +1,69 @@
+"""Bayes: which query of a log is likeliest to have given the variants."""
+
+from typing import Annotated, ClassVar, Literal
+
+import numpy as np
+from pydantic import Field
+
+from veil.attacks._likelihood import likelihood
+from veil.attacks._shaped_log import ShapedLog
+from veil.attacks._shapes import reader, space_of, word_mechanism
+from veil.attacks.attack import AttackSpec, Outcome, Scene
+from veil.attacks.inference import log_of, places_of, queries_ranked, ranks_by_score
+from veil.data.fetch import Report, silent
+
+Prior = Annotated[
+    Literal["uniform", "frequency"],
+    Field(description="what is believed before anything is seen"),
+]
+Selection = Annotated[
+    str,
+    Field(description="words that were protected, as for protect; empty: the mechanism's choice"),
+]
+
+
+class Bayes(AttackSpec):
+    r"""Rank the queries of a log by their probability given the variants.
+
+    .. math:: \log P(q | v) = \log P(q) + \sum_j \sum_i \log P(v_{ji} | q_i) + c
+
+    The attacker knows the mechanism and its parameters (Kerckhoffs). Words keep their places, so
+    that only queries of the same shape come into question: as many words, and the same words
+    where words are kept. The law is exact for santext, tem, custext, wbb and any other mechanism
+    with a closed form; for cmp, mahalanobis and vickrey the density of the noise stands in for it.
+
+    Notes
+    -----
+    At the place of a word that the vectors do not know stands the output for one word drawn
+    uniformly from the vocabulary: its likelihood is the mean over the vocabulary, whatever the
+    word. An output that the vectors do not know says nothing. Where nothing was released, or no
+    query of the log fits at all, the prior alone decides. Variants must have been made with
+    ``unknown='random'`` or ``'mask'``.
+
+    The cost is that of the normalisers for santext and tem: one pass over the vocabulary for each
+    distinct word of the log, once for a mechanism and a space.
+    """
+
+    name: ClassVar[str] = "bayes"
+    needs: ClassVar[frozenset[str]] = frozenset({"log", "mechanism", "space"})
+
+    prior: Prior = "uniform"
+    select: Selection = ""
+
+    def attack(self, scene: Scene, report: Report = silent) -> Outcome:
+        """Rank each original in the log by its probability."""
+        log, space = log_of(scene, self.name), space_of(scene, self.name)
+        mechanism = word_mechanism(scene, self.name)
+        law = likelihood(mechanism, space)
+        shaped = ShapedLog.of(log, reader(mechanism, space, self.select))
+        prior = np.log(log.counts) if self.prior == "frequency" else np.zeros(len(log))
+        places = places_of(scene)
+        found = np.empty(len(places), dtype=np.int64)
+        for i, row in enumerate(scene.variants):
+            report("weighing the log", i, len(places))
+            scores = shaped.scores(row, law, report)
+            if np.isneginf(scores).all():
+                scores = np.zeros(len(log))
+            found[i] = ranks_by_score(scores + prior, int(places[i]))
+        report("weighing the log", len(places), len(places))
+        return queries_ranked(found, len(log))

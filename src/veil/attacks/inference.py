@@ -1,0 +1,92 @@
+"""Inference: which query of a log is nearest to the centre of the variants."""
+
+from typing import ClassVar
+
+import numpy as np
+
+from veil.attacks._centroids import centroids
+from veil.attacks._ranks import ranks
+from veil.attacks.attack import EncoderAttack, Outcome, Scene
+from veil.attacks.log import QueryLog
+from veil.core.errors import ParameterError
+from veil.core.protocols import Encoder
+from veil.core.types import Floats, Ids
+from veil.data.fetch import Report, silent
+
+__all__ = ["Inference", "inference_ranks", "missing", "ranks", "ranks_by_score"]
+
+
+class Inference(EncoderAttack):
+    r"""Rank the queries of a log by cosine to the mean vector of the variants.
+
+    .. math:: s(q) = \cos\Big(\mathrm{enc}(q),\ \frac{1}{N} \sum_j \mathrm{enc}(v_j)\Big)
+
+    The rank of the original is 1 + the number of distinct queries with a higher score; of equal
+    scores the one that comes first in the log is ahead.
+
+    References
+    ----------
+    De Faveri, Faggioli, Ferro. Measuring Actual Privacy of Obfuscated Queries in Information
+    Retrieval. ECIR 2025, section 3: the Query Inference Attack.
+
+    Notes
+    -----
+    An original that the log does not hold has rank len(log) + 1, so that the risk is a lower
+    bound; `missing` tells which. Where nothing was released (an empty row) the attacker guesses
+    the most frequent queries first, then in the order of the log.
+    """
+
+    name: ClassVar[str] = "inference"
+    needs: ClassVar[frozenset[str]] = frozenset({"log"})
+
+    def rank(self, scene: Scene, encoder: Encoder, report: Report = silent) -> Outcome:
+        """Attack with an open encoder."""
+        return inference_ranks(scene, encoder, report)
+
+
+def inference_ranks(scene: Scene, encoder: Encoder, report: Report = silent) -> Outcome:
+    """Rank each original in the log by the centroid of its variants."""
+    log = log_of(scene, "inference")
+    places = places_of(scene)
+    centres = centroids(scene.variants, encoder, report)
+    found = ranks(centres, log.vectors(encoder, report).vectors, places)
+    for i in [i for i, row in enumerate(scene.variants) if not row]:
+        found[i] = ranks_by_score(log.counts.astype(np.float64), int(places[i]))
+    return queries_ranked(found, len(log))
+
+
+def log_of(scene: Scene, name: str) -> QueryLog:
+    """Return the log of a scene that cannot do without."""
+    if scene.log is None:
+        raise ParameterError(f"The {name} attacker needs a log of queries: give log=.")
+    return scene.log
+
+
+def places_of(scene: Scene) -> Ids:
+    """Return the place (n,) of each original in the log, -1 where the log does not hold it."""
+    log = log_of(scene, "inference")
+    return np.array([log.place(text) for text in scene.originals], dtype=np.int64)
+
+
+def missing(scene: Scene) -> Ids:
+    """Return which originals are not in the log: their risk is known from below only."""
+    return np.flatnonzero(places_of(scene) < 0)
+
+
+def ranks_by_score(scores: Floats, place: int) -> int:
+    """Return the rank of one entry of a list of scores (N,), the first of equal ones ahead.
+
+    >>> ranks_by_score(np.array([0.5, 0.9, 0.5]), 2), ranks_by_score(np.zeros(3), -1)
+    (3, 4)
+    """
+    if place < 0:
+        return len(scores) + 1
+    own = scores[place]
+    equal = np.count_nonzero(scores[:place] == own)
+    return 1 + int(np.count_nonzero(scores > own)) + int(equal)
+
+
+def queries_ranked(found: Ids, candidates: int) -> Outcome:
+    """Return the outcome of guessing whole queries, one for each text."""
+    among = np.full(len(found), candidates, dtype=np.int64)
+    return Outcome(found, among, np.arange(len(found)), "query")

@@ -1,0 +1,69 @@
+"""Intersect: which words can have given everything that was seen at a place."""
+
+from typing import ClassVar
+
+import numpy as np
+
+from veil.attacks._likelihood import likelihood
+from veil.attacks._places import Place, places
+from veil.attacks._shapes import space_of, word_mechanism
+from veil.attacks.attack import AttackSpec, Outcome, Scene
+from veil.attacks.bayes import Selection
+from veil.attacks.inference import ranks_by_score
+from veil.core.errors import ParameterError
+from veil.core.types import Floats
+from veil.data.embeddings import Embeddings
+from veil.data.fetch import Report, silent
+from veil.mechanisms.words._kernels import Shortlist
+from veil.mechanisms.words.mechanism import WordMechanism
+
+
+class Intersect(AttackSpec):
+    r"""Keep the words whose candidates hold everything seen, and rank them by likelihood.
+
+    .. math:: F = \{ w : y_1, \dots, y_N \in C(w) \}
+
+    For mechanisms that draw a word among a few candidates (custext, wbb): each word seen rules
+    out all words that do not have it among their candidates, and what is left is certain to hold
+    the true word. `Outcome.candidates` is the number of words left.
+
+    Notes
+    -----
+    A word that the vectors do not know, or that was ruled out because the variants were made in
+    another way, has rank V + 1 among all V words.
+    """
+
+    name: ClassVar[str] = "intersect"
+    needs: ClassVar[frozenset[str]] = frozenset({"mechanism", "space"})
+
+    select: Selection = ""
+
+    def attack(self, scene: Scene, report: Report = silent) -> Outcome:
+        """Rank the true word of each place among those that are possible."""
+        space = space_of(scene, self.name)
+        mechanism = word_mechanism(scene, self.name)
+        _require_candidates(mechanism, space)
+        law = likelihood(mechanism, space)
+        rows = []
+        law.prepare(np.empty(0, dtype=np.int64), report)
+        for place in places(scene, self.name, self.select):
+            report("ruling out words", place.text, len(scene.originals))
+            rows.append((*_rank(law.of(place.seen), place), place.text))
+        report("ruling out words", len(scene.originals), len(scene.originals))
+        found, among, texts = np.array(rows, dtype=np.int64).reshape(-1, 3).T
+        return Outcome(found, among, texts, "word")
+
+
+def _rank(scores: Floats, place: Place) -> tuple[int, int]:
+    """Return the rank of the truth, and among how many words it was chosen."""
+    if place.truth < 0 or np.isneginf(scores[place.truth]):
+        return len(scores) + 1, len(scores)
+    return ranks_by_score(scores, place.truth), int(np.count_nonzero(scores > -np.inf))
+
+
+def _require_candidates(mechanism: WordMechanism, space: Embeddings) -> None:
+    if not isinstance(mechanism.bind(space), Shortlist):
+        raise ParameterError(
+            f"The intersect attacker is for mechanisms with a few candidates per word (custext,"
+            f" wbb); every word can come out of {mechanism.name}: use reconstruct."
+        )
