@@ -10,6 +10,9 @@ from pathlib import Path
 import click
 from click.exceptions import NoArgsIsHelpError
 
+from veil.cli.attack import attack
+from veil.cli.audit import audit
+from veil.cli.choose import choose
 from veil.cli.engines import engines
 from veil.cli.explain import explain
 from veil.cli.fetch import fetch
@@ -27,7 +30,10 @@ def veil() -> None:
     """Private information access: send variants of a text, not the text."""
 
 
-for command in (engines, explain, fetch, index, mechanisms, protect, search, vectors):
+for command in (
+    *(attack, audit, choose, engines, explain, fetch, index),
+    *(mechanisms, protect, search, vectors),
+):
     veil.add_command(command)
 
 

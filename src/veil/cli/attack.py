@@ -1,0 +1,181 @@
+"""``veil attack``: what an engine could infer from variants that anybody made."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from veil.attacks import ATTACKS
+from veil.attacks.attack import Outcome
+from veil.attacks.log import QueryLog
+from veil.attacks.run import attack as run_attack
+from veil.cli._screen import VECTORS_OPTION, open_vectors, progress_bar, stderr
+from veil.core.errors import InputError, VeilError
+from veil.data.records import Columns, read_records
+from veil.data.variants import VariantTable, read_variants
+from veil.measures.estimate import Estimate
+from veil.measures.risk import ATTACKERS, Attacker, chance, risk
+from veil.mechanisms.find import mechanism as find_mechanism
+from veil.mechanisms.mechanism import TextMechanism
+
+_MEANINGS: dict[Attacker, str] = {
+    "lazy": "right at once",
+    "active": "among the first 10",
+    "motivated": "mean of 1 / rank",
+    "persistent": "rank-biased",
+}
+
+
+@dataclass(frozen=True)
+class _Found:
+    """What came of one table of variants."""
+
+    table: VariantTable
+    outcome: Outcome
+    missing: int  # originals that were not in the log
+
+    def risks(self) -> dict[str, tuple[Estimate, float]]:
+        """Return, per measure of success, the risk and what a blind guess would reach."""
+        ranks, candidates = self.outcome.ranks, self.outcome.candidates
+        return {
+            who: (
+                risk(ranks, who, candidates=candidates, groups=self.outcome.texts),
+                chance(candidates, who),
+            )
+            for who in ATTACKERS
+        }
+
+
+@click.command()
+@click.argument("variants", type=click.Path(path_type=Path))
+@click.option("--log", "log_file", type=click.Path(path_type=Path), help="queries, one per line")
+@click.option(
+    "--attacker",
+    default="inference",
+    show_default=True,
+    help=f"who attacks: {', '.join(sorted(ATTACKS.builtin))}, with parameters in brackets",
+)
+@click.option("--encoder", help="model of texts in place of the attacker's own")
+@click.option(
+    "--mechanism",
+    help="spec of the mechanism, for informed attackers  [default: as the file says]",
+)
+@click.option(
+    "--as-is", is_flag=True, help="do not add originals that the log lacks: a lower bound"
+)
+@click.option("--json", "as_json", is_flag=True, help="print JSON")
+def attack(
+    variants: Path,
+    log_file: Path | None,
+    attacker: str,
+    encoder: str | None,
+    mechanism: str | None,
+    as_is: bool,
+    as_json: bool,
+    vectors: str,
+) -> None:
+    """Attack VARIANTS, a file with columns id, text and obfuscatedText.
+
+    Texts are compared in the order of the log; originals that the log lacks are added to it, which
+    is said, unless --as-is.
+    """
+    chosen = ATTACKS.parse(attacker)
+    if "log" in chosen.needs and log_file is None:
+        raise InputError(f"The {chosen.name} attacker needs a log of queries; name it with --log.")
+    tables = read_variants(variants)
+    log = QueryLog.of(_queries(log_file)) if log_file else None
+    space = open_vectors(vectors) if "space" in chosen.needs else None
+    found = []
+    for table in tables:
+        known, missing = (log, 0) if log is None else log.with_queries(table.originals)
+        informed = (
+            _mechanism(mechanism or table.mechanism) if "mechanism" in chosen.needs else None
+        )
+        with progress_bar() as report:
+            report(f"attacking by {chosen.name}", 0, 0)
+            outcome = run_attack(
+                table.rows,
+                table.originals,
+                log if as_is else known,
+                chosen,
+                encoder=encoder,
+                mechanism=informed,
+                space=space,
+                report=report,
+            )
+        found.append(_Found(table, outcome, missing))
+    if as_json:
+        click.echo(json.dumps([_document(each, str(chosen)) for each in found], indent=1))
+        return
+    _show(found, str(chosen), as_is=as_is)
+
+
+attack.params.append(VECTORS_OPTION)
+
+
+def _queries(path: Path) -> list[str]:
+    return [record.text for record in read_records(path, Columns(id=""))]
+
+
+def _mechanism(spec: str) -> TextMechanism:
+    try:
+        return find_mechanism(spec)
+    except VeilError:
+        raise InputError(
+            "The file does not say by which mechanism its variants were made; name it with"
+            " --mechanism, as in --mechanism 'cmp(epsilon=10)'."
+        ) from None
+
+
+def _label(table: VariantTable) -> str:
+    parameter = f" {table.parameter}={table.value}" if table.parameter else ""
+    return f"{table.mechanism or 'variants'}{parameter}"
+
+
+def _document(found: _Found, attacker: str) -> dict[str, object]:
+    return {
+        "mechanism": found.table.mechanism,
+        found.table.parameter or "parameter": found.table.value,
+        "attacker": attacker,
+        "unit": found.outcome.unit,
+        "texts": len(found.table.originals),
+        "missing_from_log": found.missing,
+        "ranks": found.outcome.ranks.tolist(),
+        "candidates": found.outcome.candidates.tolist(),
+        "risk": {
+            who: {"value": float(value), "low": value.low, "high": value.high, "chance": blind}
+            for who, (value, blind) in found.risks().items()
+        },
+    }
+
+
+def _show(found: list[_Found], attacker: str, *, as_is: bool) -> None:
+    console = Console(highlight=False, emoji=False)
+    units = {"query": "queries", "word": "words", "release": "releases"}
+    table = Table(title=f"Risk by {escape(attacker)}: mean, 95 % interval", title_justify="left")
+    table.add_column("variants")
+    table.add_column("guesses", justify="right")
+    for who, meaning in _MEANINGS.items():
+        table.add_column(f"{who}\n[dim]{meaning}[/dim]", justify="right")
+    for each in found:
+        cells = [
+            f"{float(value):.3f} [{value.low:.3f}, {value.high:.3f}]"
+            for value, _ in each.risks().values()
+        ]
+        unit = units[each.outcome.unit]
+        table.add_row(escape(_label(each.table)), f"{len(each.outcome.ranks):,} {unit}", *cells)
+    blind = [f"{level:.3g}" for _, level in found[0].risks().values()]
+    table.add_section()
+    table.add_row("[dim]a blind guess[/dim]", "", *(f"[dim]{level}[/dim]" for level in blind))
+    console.print(table)
+    for each in found:
+        if each.missing:
+            end = "the risk is a lower bound." if as_is else "they were added to it."
+            stderr().print(
+                f"[yellow]{each.missing} of {len(each.table.originals)} originals of"
+                f" {escape(_label(each.table))} are not in the log; {end}[/yellow]"
+            )

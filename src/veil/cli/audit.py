@@ -1,0 +1,85 @@
+"""``veil audit``: sweep mechanisms and parameters, attack them, and write a report."""
+
+from contextlib import nullcontext
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from veil.cli._screen import progress_bar, stderr
+from veil.core.errors import ParameterError
+from veil.core.parallel import cores
+from veil.measures.risk import ATTACKERS
+from veil.studies.export import export
+from veil.studies.planes import scores
+from veil.studies.pool import dask_executor
+from veil.studies.report import write_report
+from veil.studies.shipped import default_study, demo_study
+from veil.studies.study import load_study
+from veil.studies.sweep import sweep
+from veil.studies.table import Results
+
+
+@click.command()
+@click.argument("study", type=click.Path(path_type=Path), required=False)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    default=Path("veil-report"),
+    show_default=True,
+    help="folder of the report; what is there already is not computed again",
+)
+@click.option(
+    "--workers",
+    type=click.IntRange(0, 256),
+    help="processes to share the work; 0: none  [default: one per processor]",
+)
+@click.option("--dask", metavar="ADDRESS", help="scheduler of a Dask cluster to compute on")
+@click.option("--demo", is_flag=True, help="a small sweep of two minutes, for a first look")
+def audit(
+    study: Path | None, out: Path, workers: int | None, dask: str | None, demo: bool
+) -> None:
+    """Sweep the mechanisms of STUDY, a TOML file, attack them, and write a report.
+
+    Without STUDY: all mechanisms on the embedded collection. Kill it at any moment and start it
+    again: nothing is lost, and nothing is computed twice.
+    """
+    if demo and study is not None:
+        raise ParameterError("--demo is a study of its own; leave the file out.")
+    if dask is not None and workers is not None:
+        raise ParameterError("Give either --workers or --dask, not both.")
+    chosen = load_study(study) if study else demo_study() if demo else default_study()
+    with progress_bar() as report, dask_executor(dask) if dask else nullcontext() as executor:
+        found = sweep(
+            chosen,
+            out,
+            executor=executor,
+            workers=cores() if workers is None else workers,
+            report=report,
+        )
+    files = [write_report(found, out), *export(found, out)]
+    _show(found)
+    for file in files:
+        stderr().print(f"{file}", markup=False)
+
+
+def _show(found: Results) -> None:
+    """Print the QuIPU scores: one row per mechanism, one column per attacker."""
+    console = Console(highlight=False, emoji=False)
+    table = Table(
+        title=f"QuIPU on {escape(found.name)}: 1 is useful and private, 0 no better than the"
+        " diagonal, below it worse",
+        title_justify="left",
+    )
+    table.add_column("mechanism")
+    table.add_column("attack")
+    for who in ATTACKERS:
+        table.add_column(who, justify="right")
+    for (mechanism, attacker), row in scores(found.rows).items():
+        cells = [f"{row[who]:+.3f}" if who in row else "" for who in ATTACKERS]
+        table.add_row(escape(mechanism), escape(attacker), *cells)
+    console.print(table)
+    for note in found.notes:
+        stderr().print(f"[yellow]{escape(note)}[/yellow]")

@@ -1,0 +1,1 @@
+"""Sweeps over mechanisms, parameters and attackers, and their report."""

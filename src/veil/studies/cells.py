@@ -1,0 +1,157 @@
+"""What a study consists of: cells, and the steps of each, named by all that changes their result.
+
+A cell is one mechanism with its parameters and a number of variants. Its steps are computed and
+kept one by one, so that a new attacker or engine needs nothing but its own steps::
+
+    protect -> search (per engine), similarity, attack (per attacker and number of variants)
+"""
+
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from veil.attacks import ATTACKS
+from veil.attacks.attack import EncoderAttack
+from veil.core.errors import ParameterError
+from veil.data.collections import load_collection
+from veil.data.wordnet import wordnet_folder
+from veil.encoders.find import encoder
+from veil.mechanisms.mechanism import TextMechanism
+from veil.mechanisms.words.mechanism import WordMechanism
+from veil.retrieval.engines import ENGINES
+from veil.studies.bench import Bench
+from veil.studies.study import Grid
+
+Kind = Literal["plain", "protect", "search", "similarity", "attack"]
+VERSIONS: dict[Kind, int] = {  # a change of what a step computes needs a new number
+    "plain": 1,
+    "protect": 1,
+    "search": 1,
+    "similarity": 1,
+    "attack": 1,
+}
+RECOVERING = ("reconstruct", "intersect")  # attackers that are watched as the variants grow
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One piece of work.
+
+    Attributes
+    ----------
+    key
+        SHA-256 of everything that changes the result.
+    spec, size
+        The mechanism and its number of variants; "" and 0 for a search without protection.
+    of
+        Key of the step that made the variants it works on, or "".
+    by
+        Spec of the engine or the attacker, or "".
+    count
+        Number of variants that are looked at.
+    """
+
+    kind: Kind
+    key: str
+    spec: str = ""
+    size: int = 0
+    of: str = ""
+    by: str = ""
+    count: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One configuration of a study."""
+
+    mechanism: TextMechanism
+    parameter: str
+    value: float
+    size: int
+    protect: Step
+    steps: tuple[Step, ...]
+
+
+def plain_steps(bench: Bench) -> list[Step]:
+    """Return the searches without any protection, one per engine: what utility is measured by."""
+    return [
+        Step("plain", _key("plain", _searched(bench, each)), by=each)
+        for each in dict.fromkeys(bench.study.engine)
+    ]
+
+
+def cells(bench: Bench) -> list[Cell]:
+    """Return all cells of a study."""
+    return [
+        _cell(bench, mechanism, grid, value, size)
+        for size in dict.fromkeys(bench.study.sizes)
+        for grid in bench.study.mechanism
+        for mechanism, value in grid.mechanisms()
+    ]
+
+
+def _cell(bench: Bench, mechanism: TextMechanism, grid: Grid, value: float, size: int) -> Cell:
+    made_from: dict[str, object] = {
+        "queries": bench.query_digest,
+        "mechanism": str(mechanism),
+        "size": size,
+        "seed": bench.study.seed,
+    }
+    if isinstance(mechanism, WordMechanism):
+        made_from["vectors"] = [bench.space.name, bench.space_digest]
+    index = getattr(mechanism, "index", "")
+    if index:  # a mechanism that works with documents of its own
+        made_from["index"] = load_collection(index).documents.digest
+    protect = Step("protect", _key("protect", made_from), str(mechanism), size)
+    steps = tuple(_steps(bench, protect, bench.study.against(grid)))
+    return Cell(mechanism, grid.parameter, value, size, protect, steps)
+
+
+def _steps(bench: Bench, protect: Step, attackers: Sequence[str]) -> Iterator[Step]:
+    """Yield what is done with the variants of a cell."""
+    spec, size, of = protect.spec, protect.size, protect.key
+    for engine in dict.fromkeys(bench.study.engine):
+        key = _key("search", {"of": of, **_searched(bench, engine)})
+        yield Step("search", key, spec, size, of, engine, size)
+    synonyms = wordnet_folder().is_dir()
+    key = _key("similarity", {"of": of, "encoder": _encoder_key(bench), "synonyms": synonyms})
+    yield Step("similarity", key, spec, size, of, "", size)
+    for each in dict.fromkeys(attackers):
+        attacker = ATTACKS.parse(each)
+        known = {"of": of, "attacker": str(attacker)}
+        if "log" in attacker.needs:
+            known["log"] = bench.log_digest
+        if isinstance(attacker, EncoderAttack):
+            known["encoder"] = encoder(attacker.encoder).key
+        growing = attacker.name in RECOVERING and size == max(bench.study.sizes)
+        for count in bench.study.counts if growing else (size,):
+            key = _key("attack", {**known, "count": count})
+            yield Step("attack", key, spec, size, of, each, count)
+
+
+def _searched(bench: Bench, engine: str) -> dict[str, object]:
+    return {
+        "queries": bench.query_digest,
+        "collection": bench.collection_digest,
+        "engine": str(ENGINES.parse(engine)),
+        "encoder": _encoder_key(bench),
+        "k": bench.study.k,
+    }
+
+
+def _encoder_key(bench: Bench) -> str:
+    return "none" if bench.encoder is None else bench.encoder.key
+
+
+def _key(kind: Kind, made_from: dict[str, object]) -> str:
+    """Return the digest of a canonical form: the order in which things were named is no part."""
+    whole = {"kind": kind, "version": VERSIONS[kind], **made_from}
+    try:
+        text = json.dumps(whole, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    except (TypeError, ValueError):
+        raise ParameterError(
+            "A step of a study has a parameter that has no written form."
+        ) from None
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -1,0 +1,169 @@
+"""The report of a study: one HTML file that a person reads in two minutes."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from veil.core.errors import InputError
+from veil.data.files import whole_file
+from veil.studies import _svg
+from veil.studies._cards import cards
+from veil.studies._curves import PLAIN, Panel, key, names, panels
+from veil.studies._examples import examples
+from veil.studies._markup import Markup, join, tag
+from veil.studies._page import Section, page
+from veil.studies._plane import plane
+from veil.studies._recovery import recovery
+from veil.studies._scores import scores
+from veil.studies._summary import summary
+from veil.studies._tables import facts, listed, plane_figures, similarities
+from veil.studies.table import Results, Row
+
+FILE = "report.html"
+_READ_PLANE = (
+    "Each point is one configuration: to the right the attacker succeeds more often, upwards the"
+    " search results are better. Above the dashed diagonal the user gains more utility than the"
+    " attacker gains success. Bars are 95 % intervals over the queries, small numbers are values"
+    " of the parameter; point at a mark for its figures."
+)
+_READ_SCORES = (
+    "The QuIPU score is twice the signed area between a mechanism's curve and the diagonal,"
+    " measured along the diagonal: 1 is best, 0 means that utility was paid for with as much risk,"
+    " a negative score means that the attacker gained more than the user. The best of each column"
+    " is in bold; † marks mechanisms with one value, whose score is 0 by definition."
+)
+_READ_RECOVERY = (
+    "Many variants of one query average the noise away: the lines show the share that an attacker"
+    " restores from the variants, by their number. The axis is logarithmic."
+)
+_READ_SIMILARITY = (
+    "Mean similarity of a query and its variants: 1 means equal, 0 nothing in common. A low"
+    " similarity does not mean that the query cannot be inferred; the planes show that."
+)
+
+
+def write_report(results: Results, folder: Path) -> Path:
+    """Write ``report.html`` into a folder, whole or not at all, and return its path.
+
+    The file holds everything it needs and forbids every load; its script only adds tooltips and
+    hides curves. Each text of the study is escaped.
+    """
+    target = Path(folder) / FILE
+    written = render(results)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with whole_file(target) as part:
+            part.write_text(written, encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise InputError(f"{target} cannot be written ({error.strerror}).") from None
+    return target
+
+
+def render(results: Results) -> str:
+    """Return the report as HTML."""
+    rows = results.rows
+    found = panels(rows)
+    styles = _styles(rows, found)
+    legend = _legend(styles)
+    sections = [
+        Section("plane", "Risk and utility", _planes(rows, found, styles, legend)),
+        Section("scores", "QuIPU scores", _told(_READ_SCORES, scores(found))),
+        Section("recovery", "Recovery by number of variants", _recovered(rows, styles, legend)),
+        Section("similarity", "Classical measures", _told(_READ_SIMILARITY, similarities(rows))),
+        Section("examples", "Example variants", _told(_marks(), examples(results.examples))),
+        Section(
+            "guarantees", "What is proved", _told(_claims(), _side_by_side(cards(results.cards)))
+        ),
+        Section("facts", "How it was made", _made(results)),
+    ]
+    return page(f"{results.name}: risk and utility of private search", summary(rows), sections)
+
+
+def _styles(rows: Sequence[Row], found: Sequence[Panel]) -> dict[str, int]:
+    """Give each curve a number, and so a colour and a mark, alike in all drawings."""
+    named = names(rows)
+    drawn = [curve.name for panel in found for curve in panel.curves]
+    drawn += [
+        named[key(row), 0] for row in rows if row.kind == "recovery" and row.mechanism != PLAIN
+    ]
+    return {name: i for i, name in enumerate(dict.fromkeys(drawn))}
+
+
+def _legend(styles: dict[str, int]) -> Markup:
+    return tag("ul", *(_entry(*item) for item in styles.items()), class_="legend")
+
+
+def _entry(name: str, style: int) -> Markup:
+    dashed = " dashed" if style >= _svg.COLOURS else ""
+    sample = tag(
+        "svg",
+        tag("path", class_="line", d="M0 7H26"),
+        tag("g", _svg.shape(style), transform="translate(13 7)"),
+        viewBox="0 0 26 14",
+        class_=f"curve {_svg.colour(style)}{dashed}",
+        aria_hidden="true",
+    )
+    return tag("li", sample, tag("span", name), data_curve=name)
+
+
+def _planes(
+    rows: Sequence[Row], found: Sequence[Panel], styles: dict[str, int], legend: Markup
+) -> tuple[Markup, ...]:
+    if not found:
+        return (_none(),)
+    parts = [tag("p", _READ_PLANE, class_="hint"), legend]
+    groups: dict[tuple[str, str, str], list[Panel]] = {}
+    for panel in found:
+        groups.setdefault((panel.collection, panel.engine, panel.attacker), []).append(panel)
+    for i, (place, inside) in enumerate(groups.items()):
+        collection, engine, attacker = place
+        where = f"{collection} with {engine}" if engine else collection
+        drawn = [plane(panel, styles, f"plane-{i}-{j}") for j, panel in enumerate(inside)]
+        parts += [
+            tag("h3", f"Attacker {attacker} on {where}"),
+            tag("div", *drawn, class_="panels"),
+            tag("details", tag("summary", "All figures of these planes"),
+                plane_figures(rows, collection, engine, attacker)),
+        ]  # fmt: skip
+    return tuple(parts)
+
+
+def _recovered(rows: Sequence[Row], styles: dict[str, int], legend: Markup) -> tuple[Markup, ...]:
+    drawn = recovery(rows, styles)
+    if not drawn:
+        return (_none(),)
+    return tag("p", _READ_RECOVERY, class_="hint"), legend, *drawn
+
+
+def _told(how: str, parts: Sequence[Markup]) -> tuple[Markup, ...]:
+    return (tag("p", how, class_="hint"), *parts) if parts else (_none(),)
+
+
+def _side_by_side(parts: Sequence[Markup]) -> list[Markup]:
+    return [tag("div", *parts, class_="cards")] if parts else []
+
+
+def _none() -> Markup:
+    return tag("p", "Not part of this study.")
+
+
+def _marks() -> Markup:
+    return join("Words that the query does not have at that place are ", tag("mark", "marked"),
+                ".")  # fmt: skip
+
+
+def _claims() -> str:
+    return (
+        "A guarantee bounds what one word of one variant says about the original, whatever the"
+        " attacker knows; budgets of several words and variants add up. This is proved; what the"
+        " planes above show is measured."
+    )
+
+
+def _made(results: Results) -> tuple[Markup, ...]:
+    parts = [tag("pre", tag("code", value)) for name, value in results.facts if name == "command"]
+    others = [(name, value) for name, value in results.facts if name != "command"]
+    if others:
+        parts.append(facts(others))
+    if results.notes:
+        parts += [tag("h3", "Notes"), listed(results.notes)]
+    return tuple(parts) or (_none(),)

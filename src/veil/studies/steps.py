@@ -1,0 +1,99 @@
+"""Compute one step of a study; nothing is read or written but its material."""
+
+import time
+from collections.abc import Sequence
+
+import numpy as np
+
+from veil.attacks import ATTACKS
+from veil.attacks.attack import Scene
+from veil.core.errors import InputError, LawError, ParameterError
+from veil.core.rng import stream
+from veil.core.types import Floats, Released, Seeded
+from veil.measures.effectiveness import effectiveness, pooled_recall
+from veil.measures.similarity import similarity
+from veil.mechanisms.find import mechanism
+from veil.mechanisms.protect import protect
+from veil.mechanisms.words.mechanism import WordMechanism
+from veil.retrieval.pipeline import MAX_QUERY, ask
+from veil.studies.bench import Bench, bench
+from veil.studies.cells import Step
+from veil.studies.store import Result
+from veil.studies.study import Study
+
+Rows = Sequence[Sequence[str]]  # the variants of each query
+
+
+def compute(study: Study, step: Step, rows: Rows = ()) -> Result:
+    """Compute a step in this process; `rows` are the variants that it works on."""
+    started = time.perf_counter()
+    material = bench(study)
+    if step.kind == "protect":
+        made = _protect(material, step)
+    elif step.kind == "similarity":
+        made = _similarity(material, rows)
+    elif step.kind == "attack":
+        made = _attack(material, step, rows)
+    else:
+        made = _search(material, step, rows)
+    return Result(made.arrays, made.data, time.perf_counter() - started)
+
+
+def _protect(material: Bench, step: Step) -> Result:
+    """Draw the variants from a stream of the step's own, whoever computes it and when.
+
+    A query of which nothing would be protected is not sent: it has no variants.
+    """
+    chosen = mechanism(step.spec)
+    space = material.space if isinstance(chosen, WordMechanism) else None
+    rng = stream(material.study.seed, int(step.key[:16], 16))
+    made = protect(material.texts, chosen, space, step.size, max_chars=MAX_QUERY, rng=rng)
+    rows = [
+        [str(one) for one in row] if words else []
+        for row, words in zip(made, made.protected, strict=True)
+    ]
+    return Result({"protected": np.array(made.protected, dtype=np.int64)}, {"variants": rows})
+
+
+def _search(material: Bench, step: Step, rows: Rows) -> Result:
+    """Ask an engine with the variants, or with the queries themselves, and judge what comes."""
+    engine, order = material.engine(step.by), material.reranker(step.by)
+    lists, pools = [], []
+    for number, text in enumerate(material.texts):
+        plain = step.kind == "plain"
+        sent = [Released(text)] if plain else [Seeded(one) for one in rows[number]]
+        ranking, answers = ask(text, sent, engine, material.study.k, order)
+        lists.append(ranking.list(0))
+        pools.append({answers.items[i] for i in np.unique(answers.index) if i >= 0})
+    judgements = material.collection.judgements
+    arrays: dict[str, Floats] = dict(effectiveness(judgements, material.names, lists))
+    arrays["pooled recall"] = pooled_recall(judgements, material.names, pools)
+    return Result(arrays)
+
+
+def _similarity(material: Bench, rows: Rows) -> Result:
+    found = similarity(material.texts, rows, encoder=material.encoder)
+    arrays = {name: getattr(found, name) for name in ("jaccard", "cosine", "bleu", "meteor")}
+    return Result(arrays, {"synonyms": found.synonyms})
+
+
+def _attack(material: Bench, step: Step, rows: Rows) -> Result:
+    """Attack the first variants of each query.
+
+    An attacker that cannot work against a mechanism leaves its reason.
+    """
+    attacker = ATTACKS.parse(step.by)
+    knows = bool({"mechanism", "space"} & attacker.needs)
+    scene = Scene(
+        variants=tuple(tuple(row[: step.count]) for row in rows),
+        originals=material.texts,
+        log=material.log if "log" in attacker.needs else None,
+        mechanism=mechanism(step.spec) if knows else None,
+        space=material.space if knows else None,
+    )
+    try:
+        outcome = attacker.attack(scene)
+    except (LawError, ParameterError, InputError) as error:
+        return Result(data={"gap": str(error)})
+    arrays = {name: getattr(outcome, name) for name in ("ranks", "candidates", "texts")}
+    return Result(arrays, {"unit": outcome.unit})

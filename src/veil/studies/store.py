@@ -1,0 +1,169 @@
+"""Where the results of a study are kept: one SQLite file that survives any end of the process."""
+
+import io
+import json
+import os
+import sqlite3
+import zipfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from veil.core.errors import InputError
+
+FILE = "study.sqlite"
+FORMAT = 1  # of the tables; a change of layout needs a new number
+_WAIT = 60.0  # seconds for another process to finish its writing
+_TABLES = """
+CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS steps (
+  key TEXT PRIMARY KEY, kind TEXT NOT NULL, spec TEXT NOT NULL, made TEXT NOT NULL,
+  seconds REAL NOT NULL, data TEXT NOT NULL, arrays BLOB NOT NULL
+);
+"""
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """What one step gave: numbers per query in arrays, everything else as JSON values."""
+
+    arrays: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    data: Mapping[str, Any] = field(default_factory=dict)
+    seconds: float = 0.0
+
+
+class Store:
+    """Results by the content of what they were made from.
+
+    Every result is one transaction with a rollback journal and ``synchronous=FULL``: once `put`
+    returns it is on the disk, and a process that is killed in the middle leaves nothing half
+    written. Steps take seconds, so that the milliseconds of a full sync do not matter; and unlike
+    a write-ahead log this leaves a single file. Several processes may use one store.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.file = folder / FILE
+        with self._explained():
+            _make_private(folder, self.file)
+            # Transactions are begun below: the module's own do not begin before a table is made.
+            self._db = sqlite3.connect(self.file, timeout=_WAIT, isolation_level=None)
+            try:
+                self._db.execute("PRAGMA journal_mode=DELETE")
+                self._db.execute("PRAGMA synchronous=FULL")
+                self._open()
+            except BaseException:
+                self._db.close()
+                raise
+
+    def __enter__(self) -> "Store":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
+        self._db.close()
+
+    def _open(self) -> None:
+        """Make the tables, or see that they are ones that can be read."""
+        from veil.core.version import __version__
+
+        with self._writing():
+            for statement in filter(str.strip, _TABLES.split(";")):
+                self._db.execute(statement)
+            found = dict(self._db.execute("SELECT name, value FROM meta"))
+            if not found:
+                rows = [("format", str(FORMAT)), ("written by", f"veil {__version__}")]
+                self._db.executemany("INSERT INTO meta VALUES (?, ?)", rows)
+        written = found.get("format", str(FORMAT))
+        if not written.isdecimal() or int(written) > FORMAT:
+            raise InputError(
+                f"{self.file} was written by a newer version ({found.get('written by', '?')[:40]})"
+                " than this one; update Veil, or name another folder."
+            )
+
+    def put(self, key: str, kind: str, spec: str, result: Result) -> None:
+        """Keep the result of a step; it is on the disk when this returns."""
+        row = (key, kind, spec, datetime.now(UTC).isoformat(timespec="seconds"), result.seconds)
+        data = json.dumps(result.data)
+        with self._explained(), self._writing():
+            self._db.execute(
+                "INSERT OR REPLACE INTO steps VALUES (?, ?, ?, ?, ?, ?, ?)",
+                (*row, data, _packed(result.arrays)),
+            )
+
+    def get(self, key: str) -> Result | None:
+        """Return the result of a step; None for one that is not there, or not whole."""
+        with self._explained():
+            row = self._db.execute(
+                "SELECT data, arrays, seconds FROM steps WHERE key = ?", (key,)
+            ).fetchone()
+        try:
+            return None if row is None else _unpacked(*row)
+        except (ValueError, TypeError, OSError, EOFError, zipfile.BadZipFile):
+            return None
+
+    def keys(self) -> set[str]:
+        """Return the keys of all steps that are there."""
+        with self._explained():
+            return {key for (key,) in self._db.execute("SELECT key FROM steps")}
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Write all of it or nothing; other processes wait."""
+        self._db.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+        except BaseException:
+            with suppress(sqlite3.Error):  # after a full disk it is rolled back already
+                self._db.execute("ROLLBACK")
+            raise
+        self._db.execute("COMMIT")
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        """Turn what SQLite and the disk say into one sentence."""
+        try:
+            yield
+        except OSError as error:
+            raise InputError(f"{self.file} cannot be written ({error.strerror}).") from None
+        except sqlite3.OperationalError as error:
+            raise InputError(
+                f"{self.file} cannot be read or written ({error}); what is in it is kept: free"
+                " some space or end other uses of it, and start again."
+            ) from None
+        except sqlite3.DatabaseError:
+            raise InputError(
+                f"{self.file} is damaged or is not the store of a study; move it away, and start"
+                " again."
+            ) from None
+
+
+def _packed(arrays: Mapping[str, NDArray[Any]]) -> bytes:
+    """Put arrays into the layout of an .npz file, in which nothing is pickled."""
+    blob = io.BytesIO()
+    with zipfile.ZipFile(blob, "w") as file:
+        for name, array in arrays.items():
+            with file.open(f"{name}.npy", "w") as member:
+                np.lib.format.write_array(member, array, allow_pickle=False)
+    return blob.getvalue()
+
+
+def _unpacked(data: str, arrays: bytes, seconds: float) -> Result:
+    with np.load(io.BytesIO(arrays), allow_pickle=False) as found:
+        return Result({name: found[name] for name in found}, json.loads(data), seconds)
+
+
+def _make_private(folder: Path, file: Path) -> None:
+    """Make the folder and the file for their owner alone, where they are not there."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    os.close(os.open(file, os.O_RDWR | os.O_CREAT, 0o600))

@@ -1,0 +1,205 @@
+"""Run a study: compute what its store does not hold yet, and keep every step as it comes.
+
+Only this process writes. Whatever ends it, at whatever moment, the store holds each step that was
+finished; started again, the study goes on from there. A step that runs twice gives the same.
+"""
+
+import time
+from collections import Counter, deque
+from collections.abc import Sequence
+from concurrent.futures import (
+    FIRST_COMPLETED,
+    BrokenExecutor,
+    CancelledError,
+    Executor,
+    Future,
+    ProcessPoolExecutor,
+    wait,
+)
+from pathlib import Path
+
+from veil.core.errors import EngineError, ParameterError
+from veil.core.parallel import cores
+from veil.data.fetch import Report, silent
+from veil.studies.bench import Bench
+from veil.studies.cells import Cell, Step, cells, plain_steps
+from veil.studies.pool import Here, end, processes
+from veil.studies.results import gather
+from veil.studies.steps import Rows, compute
+from veil.studies.store import Result, Store
+from veil.studies.study import Study
+from veil.studies.table import Results
+
+ATTEMPTS = 3  # of a step whose worker died
+_IN_FLIGHT = 64  # steps that a cluster is handed at once
+_PATIENCE = 60.0  # seconds for a broken pool to let go of what it holds
+
+
+def sweep(
+    study: Study,
+    out: Path,
+    *,
+    executor: Executor | None = None,
+    workers: int | None = None,
+    report: Report = silent,
+) -> Results:
+    """Run a study with its store in the folder `out`, and return all that is known then.
+
+    Parameters
+    ----------
+    executor
+        Where steps are computed; by default in worker processes of this machine. A script that
+        calls this needs the usual ``if __name__ == "__main__":``.
+    workers
+        Number of worker processes: one per processor by default, 0 to compute here. Results do
+        not depend on it.
+    report
+        Is told what was done last, how many steps are done, and how many there are.
+    """
+    count = cores() if workers is None else workers
+    if isinstance(count, bool) or not isinstance(count, int) or not 0 <= count <= 1024:
+        raise ParameterError("The 'workers' argument must be a whole number from 0 to 1024.")
+    started = time.perf_counter()
+    material = Bench(study, report)
+    with Store(out) as store:
+        run = _Run(study, material, store, report)
+        if run.ready:
+            run.prepare()
+            run.compute(executor, count)
+        return gather(material, run.cells, run.plain, store, time.perf_counter() - started)
+
+
+class _Run:
+    """The state of a sweep: what is ready, what is under way, what is done."""
+
+    def __init__(self, study: Study, material: Bench, store: Store, report: Report) -> None:
+        self.study, self.material, self.store, self.report = study, material, store, report
+        self.cells: list[Cell] = cells(material)
+        self.plain: list[Step] = plain_steps(material)
+        steps = [*self.plain, *(s for cell in self.cells for s in (cell.protect, *cell.steps))]
+        there = store.keys()
+        self.missing = [
+            step
+            for step in dict.fromkeys(steps)
+            if step.key not in there or store.get(step.key) is None
+        ]
+        self.total, self.done = len(set(steps)), len(set(steps)) - len(self.missing)
+        self.before = self.done
+        self.waiting: dict[str, list[Step]] = {}  # by the key of the step that they need
+        self.ready: deque[Step] = deque()
+        self.rows: dict[str, Rows] = {}
+        self.attempts: Counter[str] = Counter()
+        absent = {step.key for step in self.missing}
+        for step in self.missing:
+            if step.of in absent:
+                self.waiting.setdefault(step.of, []).append(step)
+            else:
+                self.ready.append(step)
+
+    def prepare(self) -> None:
+        """Make once, with all processors, what every worker needs: indexes and vectors on disk."""
+        for engine in dict.fromkeys(s.by for s in self.missing if s.kind in ("plain", "search")):
+            self.material.reranker(engine) or self.material.engine(engine)
+        for pair in dict.fromkeys((s.by, s.spec) for s in self.missing if s.kind == "attack"):
+            self.material.prepare(*pair)
+
+    def compute(self, executor: Executor | None, workers: int) -> None:
+        """Compute everything that is missing; a dead worker costs time, and no result."""
+        self.started = time.perf_counter()
+        own = executor is None
+        pool = executor or _pool(workers)
+        room = _IN_FLIGHT if executor is not None else max(1, 2 * workers)
+        under_way: dict[Future[Result], Step] = {}
+        try:
+            while self.ready or under_way:
+                broken = not self._fill(pool, under_way, room)
+                finished, _ = wait(under_way, return_when=FIRST_COMPLETED)
+                dead = self._take([(future, under_way.pop(future)) for future in finished])
+                if own and (broken or dead):  # such a pool fails all that it holds
+                    wait(under_way, _PATIENCE)
+                    self._take([(future, under_way.pop(future)) for future in list(under_way)])
+                    end(pool)
+                    pool = _pool(workers)
+        finally:
+            for future in under_way:
+                future.cancel()
+            if own:
+                end(pool)
+
+    def _fill(self, pool: Executor, under_way: dict[Future[Result], Step], room: int) -> bool:
+        """Hand out steps while there is room; say whether the pool still takes them."""
+        while self.ready and len(under_way) < room:
+            step = self.ready[0]
+            try:
+                future = pool.submit(compute, self.study, step, self._rows(step))
+            except BrokenExecutor:
+                return False
+            under_way[future] = self.ready.popleft()
+        return True
+
+    def _rows(self, step: Step) -> Rows:
+        """Return the variants that a step works on."""
+        if not step.of:
+            return ()
+        if step.of not in self.rows:
+            found = self.store.get(step.of)
+            self.rows[step.of] = found.data["variants"] if found is not None else ()
+        return self.rows[step.of]
+
+    def _take(self, finished: Sequence[tuple[Future[Result], Step]]) -> bool:
+        """Keep what was computed; say whether a worker died, whose steps are ready again."""
+        dead = False
+        for future, step in sorted(finished, key=_failed):  # keep what there is, then complain
+            try:
+                result = future.result()
+            except (Exception, CancelledError) as error:
+                if not _died(error):
+                    raise
+                dead = True
+                self._again(step)
+            else:
+                self._keep(step, result)
+        return dead
+
+    def _again(self, step: Step) -> None:
+        self.attempts[step.key] += 1
+        if self.attempts[step.key] >= ATTEMPTS:
+            raise EngineError(
+                f"A worker died {ATTEMPTS} times over one step ({step.kind} of {step.spec}),"
+                " perhaps for lack of memory; what is done is kept: use fewer workers, and start"
+                " again."
+            )
+        self.ready.append(step)
+
+    def _keep(self, step: Step, result: Result) -> None:
+        self.store.put(step.key, step.kind, step.spec, result)
+        self.done += 1
+        if step.kind == "protect":
+            self.rows[step.key] = result.data["variants"]
+        self.ready.extendleft(reversed(self.waiting.pop(step.key, [])))
+        label = " ".join(filter(None, (step.kind, step.spec.partition("(")[0], step.by)))
+        self.report(f"{label}{self._left()}", self.done, self.total)
+
+    def _left(self) -> str:
+        """Say how long the rest may take, once that can be told."""
+        new = self.done - self.before
+        if new < 3 or self.done == self.total:
+            return ""
+        seconds = (time.perf_counter() - self.started) / new * (self.total - self.done)
+        return f", {seconds / 60:.0f} min left" if seconds >= 90 else f", {seconds:.0f} s left"
+
+
+def _pool(workers: int) -> ProcessPoolExecutor | Here:
+    return processes(workers) if workers else Here()
+
+
+def _failed(pair: tuple[Future[Result], Step]) -> bool:
+    return pair[0].cancelled() or pair[0].exception() is not None
+
+
+def _died(error: BaseException) -> bool:
+    """Whether a step failed because its worker is gone, and not by itself."""
+    return isinstance(error, BrokenExecutor | CancelledError) or (
+        type(error).__name__ in ("KilledWorker", "FutureCancelledError")
+        and type(error).__module__.partition(".")[0] == "distributed"
+    )

@@ -1,0 +1,182 @@
+"""``veil attack``, ``veil audit`` and ``veil choose``, with good and with bad input."""
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import CANARY, Veil
+from tests.retrieval.conftest import BagEncoder
+
+from veil.attacks import attack as attack_module
+from veil.studies.export import read_csv, write_csv
+from veil.studies.shipped import default_study, demo_study
+from veil.studies.table import Results, Row
+
+LOG = "cat has flu\nthe dog\nmoney in the bank\nmad doctor\nlondon and paris\n"
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    file = tmp_path / "log.txt"
+    file.write_text(LOG)
+    return file
+
+
+@pytest.fixture
+def variants(tmp_path: Path) -> Path:
+    file = tmp_path / "variants.csv"
+    file.write_text(
+        "id,text,obfuscatedText,mechanism,epsilon\n"
+        "1,cat has flu,cat has flu,CMP,10\n1,cat has flu,dog has flu,CMP,10\n"
+        "2,the dog,the cat,CMP,10\n2,the dog,the dog,CMP,10\n"
+        "1,cat has flu,paris bank,CMP,1\n2,the dog,mad money,CMP,1\n"
+    )
+    return file
+
+
+@pytest.fixture(autouse=True)
+def bag(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = BagEncoder()
+    monkeypatch.setattr(attack_module, "open_encoder", lambda *_: made)
+
+
+def test_attack_prints_risks_and_chance(veil: Veil, variants: Path, log: Path) -> None:
+    result = veil("attack", variants, "--log", log)
+    assert result.code == 0, result.err
+    for part in ("CMP epsilon=10", "CMP epsilon=1", "lazy", "persistent", "a blind guess", "0.2"):
+        assert part in result.out
+    document = json.loads(veil("attack", variants, "--log", log, "--json").out)
+    assert [entry["epsilon"] for entry in document] == ["10", "1"]
+    assert document[0]["ranks"] == [1, 1]
+    assert document[0]["risk"]["lazy"]["value"] == 1.0
+    assert document[0]["risk"]["lazy"]["chance"] == pytest.approx(0.2)
+    assert document[0]["missing_from_log"] == 0
+
+
+def test_originals_that_the_log_lacks_are_said(veil: Veil, variants: Path, tmp_path: Path) -> None:
+    short = tmp_path / "short.txt"
+    short.write_text("the dog\nmad doctor\n")
+    added = veil("attack", variants, "--log", short)
+    assert "1 of 2 originals of CMP epsilon=10 are not in the log; they were added" in added.err
+    bound = veil("attack", variants, "--log", short, "--as-is")
+    assert "the risk is a lower bound" in bound.err
+    document = json.loads(veil("attack", variants, "--log", short, "--as-is", "--json").out)
+    assert document[0]["ranks"][0] == 3
+
+
+@pytest.mark.parametrize(
+    ("more", "sentence"),
+    [
+        ([], "needs a log of queries; name it with --log"),
+        (["--log", "none.txt"], "There is no file none.txt"),
+        (["--log", "EMPTY"], "holds no"),
+        (["--log", "LOG", "--attacker", "inferrence"], "Did you mean 'inference'?"),
+        (["--log", "LOG", "--attacker", "bayes"], "name it with --mechanism"),
+        (["--log", "LOG", "--attacker", "bayes(prior=odd)"], "'prior' parameter of bayes"),
+    ],
+)
+def test_bad_attacks_are_one_sentence(
+    veil: Veil, variants: Path, log: Path, vectors: str, more: list[str], sentence: str
+) -> None:
+    empty = log.with_name("empty.txt")
+    empty.write_text("\n")
+    given = [{"LOG": str(log), "EMPTY": str(empty)}.get(each, each) for each in more]
+    result = veil("attack", variants, "--vectors", vectors, *given)
+    assert sentence in result.refused()
+
+
+def test_a_file_that_is_no_table_of_variants(veil: Veil, log: Path, tmp_path: Path) -> None:
+    (tmp_path / "v.csv").write_text(f"id,name\n1,{CANARY}\n")
+    veil("attack", tmp_path / "v.csv", "--log", log).refused()
+    (tmp_path / "v.csv").write_text(f"id,text,obfuscatedText\n1,{CANARY},x\n1,other {CANARY},y\n")
+    assert "Row 3" in veil("attack", tmp_path / "v.csv", "--log", log).refused()
+
+
+def row(spec: str, value: float, kind: str, measure: str, score: float) -> Row:
+    return Row(
+        collection="c", engine="bm25", mechanism="cmp", spec=spec, parameter="epsilon",
+        value=value, size=5, kind=kind, measure=measure,  # type: ignore[arg-type]
+        attacker="inference" if kind == "risk" else "", score=score, low=score - 0.01,
+        high=score + 0.01, n=9, chance=0.01 if kind == "risk" else None,
+    )  # fmt: skip
+
+
+ROWS = (
+    row("cmp(epsilon=1.0)", 1, "risk", "active", 0.01),
+    row("cmp(epsilon=1.0)", 1, "utility", "nDCG@10", 0.2),
+    row("cmp(epsilon=9.0)", 9, "risk", "active", 0.5),
+    row("cmp(epsilon=9.0)", 9, "utility", "nDCG@10", 0.6),
+)
+
+
+def test_choose_reads_the_last_audit(veil: Veil, tmp_path: Path) -> None:
+    write_csv(Results("c", ROWS), tmp_path / "results.csv")
+    assert read_csv(tmp_path / "results.csv") == ROWS
+    strict = veil("choose", "--max-risk", "0.05", "--results", tmp_path)
+    assert (strict.code, strict.err) == (0, "")
+    assert strict.out.startswith("cmp(epsilon=1.0) with 5 variants (utility 0.200")
+    lax = veil("choose", "--max-risk", "0.9", "--results", tmp_path, "--json")
+    assert json.loads(lax.out)["best"]["spec"] == "cmp(epsilon=9.0)"
+    nothing = veil("choose", "--max-risk", "0", "--results", tmp_path)
+    assert "Nothing fits" in nothing.refused()
+    assert (
+        "run 'veil audit' first"
+        in veil("choose", "--max-risk", "0.5", "--results", tmp_path / "none").refused()
+    )
+    (tmp_path / "results.csv").write_text("odd,table\n1,2\n")
+    assert (
+        "is not a table of an audit"
+        in veil("choose", "--max-risk", "0.5", "--results", tmp_path).refused()
+    )
+
+
+STUDY = """
+name = "tiny"
+collection = "docs"
+log = "log.txt"
+vectors = "{vectors}"
+encoder = "none"
+sizes = [3]
+queries = 0
+attackers = ["reconstruct"]
+[[mechanism]]
+spec = "cmp"
+parameter = "epsilon"
+values = [1, 20]
+"""
+
+
+def test_audit_writes_a_report_and_goes_on_where_it_was(
+    veil: Veil, vectors: str, tmp_path: Path, log: Path
+) -> None:
+    pytest.importorskip("ir_measures", reason="the extra 'measure' is not installed")
+    pytest.importorskip("bm25s", reason="the extra 'search' is not installed")
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    (folder / "docs.jsonl").write_text(
+        '{"id": "a", "text": "cat flu doctor"}\n{"id": "b", "text": "bank money london"}\n'
+    )
+    (folder / "queries.tsv").write_text("q1\tcat flu\nq2\tmoney bank\n")
+    (folder / "qrels.txt").write_text("q1 0 a 1\nq2 0 b 1\n")
+    study = tmp_path / "study.toml"
+    study.write_text(STUDY.format(vectors=vectors))
+    out = tmp_path / "report"
+    first = veil("audit", study, "--out", out, "--workers", "0")
+    assert first.code == 0, first.err
+    assert "QuIPU on tiny" in first.out
+    assert (out / "report.html").is_file()
+    assert str(out / "results.csv") in first.err
+    rows = read_csv(out / "results.csv")
+    again = veil("audit", study, "--out", out, "--workers", "0")
+    assert again.out == first.out
+    assert read_csv(out / "results.csv") == rows
+    study.write_text(STUDY.format(vectors=vectors).replace("attackers", "atackers"))
+    assert "Did you mean" in veil("audit", study, "--out", out).refused()
+    assert "cannot be read" in veil("audit", tmp_path / "none.toml", "--out", out).refused()
+    assert "either" in veil("audit", study, "--dask", "x", "--workers", "1").refused()
+    assert "--demo" in veil("audit", study, "--demo").refused()
+
+
+def test_the_default_studies_are_studies() -> None:
+    assert default_study().name == "icd10cm"
+    assert 0 < demo_study().queries <= 50
