@@ -162,8 +162,14 @@ def _mechanism(cls: type[TextMechanism]) -> list[str]:
         *([f"**Notes**: {notes}\n"] if notes else []),
         "**Example**:\n\n"
         f'```sh\nveil protect {cls.name}{flags} "Treatment for skin cancer?"\n```\n\n'
-        f'```python\nveil.mechanism("{shown}")\n```\n',
+        f"```python\n{_call(shown)}\n```\n",
     ]
+
+
+def _call(shown: TextMechanism) -> str:
+    """Return the call that builds a mechanism, laid out as the formatter wants it."""
+    line = f'veil.mechanism("{shown}")'
+    return line if len(line) <= WIDTH else f'veil.mechanism(\n    "{shown}"\n)'
 
 
 def _default(field: FieldInfo) -> str:
