@@ -75,9 +75,11 @@ def _gone(pid: int) -> bool:
 
 def _wait_until_gone(children: list[int]) -> None:
     end = time.monotonic() + 20
-    while not all(map(_gone, children)):
-        assert time.monotonic() < end
+    while (left := [pid for pid in children if not _gone(pid)]) and time.monotonic() < end:
         time.sleep(0.1)
+    for pid in left:  # leave nothing behind, also when this fails
+        os.kill(pid, signal.SIGKILL)
+    assert not left
 
 
 @pytest.fixture
@@ -101,7 +103,9 @@ def test_a_killed_sweep_goes_on_where_it_was(
     _wait_for(folder, after, process)
     children = _children(process.pid)
     process.kill()
-    process.communicate()
+    process.wait(timeout=30)
+    _wait_until_gone(children)  # workers do not outlive their parent
+    process.communicate(timeout=30)
     before = _stored(folder)
     assert after <= len(before) < STEPS
     found = sweep(study, folder / "out", workers=0)
@@ -109,7 +113,6 @@ def test_a_killed_sweep_goes_on_where_it_was(
     assert not before & set(computed)
     assert before | set(computed) == _stored(folder)  # and nothing was lost
     assert found.rows == sweep(study, folder / "whole", workers=0).rows
-    _wait_until_gone(children)  # workers do not outlive their parent
 
 
 def test_ctrl_c_ends_it_promptly(folder: Path) -> None:
