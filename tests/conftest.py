@@ -1,5 +1,6 @@
 """Small spaces made on the spot, a seeded generator, and the real data where it is at hand."""
 
+import signal
 import socket
 from pathlib import Path
 from typing import NoReturn
@@ -29,6 +30,15 @@ def _spell(number: int) -> str:
         number, digit = divmod(number, len(syllables))
         word += syllables[digit]
     return word
+
+
+@pytest.fixture(scope="session", autouse=True)
+def interruptible() -> None:
+    """Let the programs that tests start be interrupted, also where a shell in the background
+    made them deaf to it.
+    """
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True)

@@ -5,11 +5,14 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 import veil
+from veil.core.parallel import cores
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = Path(veil.__file__).parent
@@ -17,25 +20,48 @@ MUTANTS = tomllib.loads((ROOT / "tests" / "mutants.toml").read_text())["mutant"]
 FAILED = 1  # pytest's exit code when tests ran and some failed
 
 
+def _run(mutant: dict[str, str], folder: Path) -> subprocess.CompletedProcess[str]:
+    text = (SOURCE / mutant["file"]).read_text()
+    shutil.copytree(SOURCE, folder / "veil")  # with the compiled kernels and their dates
+    (folder / "veil" / mutant["file"]).write_text(text.replace(mutant["old"], mutant["new"]))
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider"]
+    return subprocess.run(
+        [*command, mutant["tests"]],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(folder)},
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )
+
+
+Outcomes = dict[str, "Future[subprocess.CompletedProcess[str]]"]
+
+
+@pytest.fixture(scope="module")
+def outcomes(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Outcomes]:
+    """Run the mutants that were asked for, one per processor at a time."""
+    wanted = {item.name for item in request.session.items}
+    with ThreadPoolExecutor(cores()) as pool:
+        yield {
+            mutant["what"]: pool.submit(_run, mutant, tmp_path_factory.mktemp("mutant"))
+            for mutant in MUTANTS
+            if f"test_mutant_is_killed[{mutant['what']}]" in wanted
+        }
+        pool.shutdown(cancel_futures=True)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant["what"])
-def test_mutant_is_killed(mutant: dict[str, str], tmp_path: Path) -> None:
+def test_mutant_is_killed(mutant: dict[str, str], outcomes: Outcomes) -> None:
     text = (SOURCE / mutant["file"]).read_text()
     assert text.count(mutant["old"]) == 1, "the place to change is not there exactly once"
     if "_fused" in mutant["file"]:
         pytest.importorskip("numba", reason="the extra 'fast' is not installed")
-    shutil.copytree(SOURCE, tmp_path / "veil")  # with the compiled kernels and their dates
-    (tmp_path / "veil" / mutant["file"]).write_text(text.replace(mutant["old"], mutant["new"]))
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider"]
-    result = subprocess.run(
-        [*command, mutant["tests"]],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
+    result = outcomes[mutant["what"]].result()
     assert result.returncode == FAILED, f"survived or did not run:\n{result.stdout[-2000:]}"
 
 
