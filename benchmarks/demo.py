@@ -34,6 +34,11 @@ STEPS = [
         " encoder is fetched and the catalogue is encoded: half a minute.)",
         'search "treatment for skin cancer"',
     ),
+    (
+        "How often would an engine have guessed? A small audit: three mechanisms, attacked with a"
+        " log of 18,000 queries (a minute or two). The report lies in ./veil-report/report.html.",
+        "audit --demo",
+    ),
 ]
 
 
