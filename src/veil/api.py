@@ -31,7 +31,7 @@ from veil.mechanisms.words._plan import Policy, Unknown
 from veil.mechanisms.words.explain import explain, law, log_ratio
 from veil.retrieval import pipeline
 from veil.retrieval.engines import ENGINES
-from veil.retrieval.pipeline import SearchResult, came_back
+from veil.retrieval.pipeline import SearchResult
 from veil.retrieval.rerank import reranker
 
 __all__ = [
@@ -124,6 +124,24 @@ def ask(
     pipeline.check_query(query)
     chosen = None if encoder is None else reranker(encoder, engine, report)
     return pipeline.ask(query, released, engine, k, chosen)[0]
+
+
+def came_back(
+    query: str,
+    result: SearchResult,
+    engine: Engine,
+    depth: int = 10,
+    *,
+    encoder: Encoder | str | None = "minilm",
+) -> float | None:
+    """Return the share of the plain search's first `depth` results that are among ours.
+
+    Both lists are re-ranked by the encoder. None for an engine on a network, which would have to
+    see the query, and where the query by itself finds nothing.
+    """
+    chosen = None if encoder is None else reranker(encoder, engine)
+    found = pipeline.came_back(query, result, engine, depth, reranker=chosen)
+    return None if found is None else found[0] / found[1]
 
 
 def attack(

@@ -57,7 +57,7 @@ def test_the_screen_of_a_search(veil: Veil, idx: Path, vectors: str) -> None:
         "Results, put in order on this machine by the ranks in the engine's lists",
         "What the engine saw: 6 variants",
         "How much of the plain ranking came back",
-        "of the first ten that your query by itself would find",
+        "results that your query by itself would bring are among the first ten",
         "3 x 6 x epsilon 2 = 36 per unit of euclidean distance",
         "NOT PRIVATE",
     ):
@@ -162,6 +162,8 @@ def test_a_recording_is_replayed(veil: Veil, idx: Path, vectors: str, tmp_path: 
     assert json.loads(first.out)["results"][0]["id"] in again.out
     other = search(veil, idx, vectors, "--engine", f"replay(file={tmp_path / 'r.jsonl'})", CANARY)
     assert "recorded" in other.refused()
+    twice = search(veil, idx, vectors, "--record", tmp_path / "r.jsonl", CANARY)
+    assert "already" in twice.refused()
 
 
 def test_nothing_is_sent_when_the_recording_cannot_be_written(
@@ -196,6 +198,9 @@ def test_engines_are_listed(veil: Veil) -> None:
     assert result.code == 0
     for name in ("bm25", "opensearch", "searxng", "minilm", "wordllama", "k1", "k1 FLOAT"):
         assert name in result.out
+    assert veil("engines", "bm25").out.startswith("ENGINES\nbm25  ")
+    assert "minilm" not in veil("engines", "tfidf").out
+    assert "Did you mean 'bm25'?" in veil("engines", "bm52").refused()
     document = json.loads(veil("engines", "--json").out)
     assert document["engines"]["bm25"]["properties"]["k1"]["maximum"] == 100
     assert set(document["encoders"]) >= {"minilm", "wordllama", "huggingface"}

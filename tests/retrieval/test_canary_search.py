@@ -66,7 +66,7 @@ def test_a_whole_search_over_the_network(
     with RecordingServer(ROWS[name][1]) as server:
         engine = build(name, server.port)
         result = veil.search(TRUE_QUERY, Shift(), space, engine, 6, 3, encoder=encoder)
-        assert veil.came_back(TRUE_QUERY, result, engine) is None
+        assert veil.came_back(TRUE_QUERY, result, engine, encoder=encoder) is None
         assert server.connections == len(set(result.variants[0]))
     assert result.ranking.list(0) == ("7",)
     worded = bool(result.ranking.titles[0] or result.ranking.texts[0])
@@ -105,7 +105,7 @@ def test_a_local_search_writes_nothing_of_the_query(
     home = collection.save(tmp_path / "idx")
     engine = veil.engine("bm25", home)
     result = veil.search(TRUE_QUERY, Shift(), space, engine, 6, 30, encoder=encoder)
-    veil.came_back(TRUE_QUERY, result, engine)
+    veil.came_back(TRUE_QUERY, result, engine, encoder=encoder)
     everything.said.append(repr(result))
     assert (tmp_path / "idx" / "vectors").is_dir()
     assert leaks(everything.local(), TRUE_QUERY) == []

@@ -17,7 +17,13 @@ import veil
 from veil.core.errors import EngineError, ParameterError, TrustError
 from veil.core.types import Ranking, Released, Seeded
 from veil.retrieval.engines import _network
-from veil.retrieval.engines._network import GIVE_UP, LONGEST_PAUSE, NoAnswer, fan_out
+from veil.retrieval.engines._network import (
+    GIVE_UP,
+    GIVE_UP_EARLY,
+    LONGEST_PAUSE,
+    NoAnswer,
+    fan_out,
+)
 from veil.retrieval.engines.engine import Hit
 from veil.retrieval.engines.opensearch import OpenSearch
 
@@ -197,7 +203,7 @@ def test_after_many_failures_in_a_row_the_rest_is_not_sent(pauses: list[float]) 
     asked = Asked(lambda *_: NoAnswer("Down."))
     with pytest.raises(EngineError):
         run(released(*map(str, range(1000))), asked, attempts=1)
-    assert GIVE_UP <= len(asked.order) < 1000
+    assert GIVE_UP_EARLY <= len(asked.order) < GIVE_UP
 
 
 def test_faults_of_the_program_are_not_taken_for_failures_of_the_engine() -> None:

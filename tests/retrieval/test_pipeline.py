@@ -207,16 +207,30 @@ def test_gaps_are_reported_and_the_rest_is_used(words: Embeddings, encoder: BagE
     result = veil.search(words.words[0], veil.CMP(epsilon=3), words, Half(), 4, 5, encoder=encoder)
     assert result.ranking.list(0) == ("page",)
     assert result.gaps == ("it was down.", "", "it was down.", "")
-    assert veil.came_back(words.words[0], result, Half()) is None
+    assert veil.came_back(words.words[0], result, Half(), encoder=encoder) is None
 
 
-def test_came_back_counts_the_plain_list(collection: Collection, words: Embeddings) -> None:
+def test_came_back_counts_the_plain_results(
+    collection: Collection, words: Embeddings, encoder: BagEncoder
+) -> None:
     engine = veil.engine("bm25", collection)
     query = " ".join(words.words[:2])
-    plain = engine.search([veil.declassify(query)], 10).list(0)
-    huge = veil.search(query, veil.TEM(epsilon=1e6), words, engine, 1, 100, encoder=None, rng=0)
-    assert veil.came_back(query, huge, engine) == 1.0  # the variant is the query itself
-    far = veil.search(query, veil.CMP(epsilon=0.1), words, engine, 1, 5, encoder=None, rng=0)
-    found = set(far.answers.list(0))
-    assert veil.came_back(query, far, engine) == sum(item in found for item in plain) / len(plain)
-    assert veil.came_back("nowhere", huge, engine) is None
+    plain = veil.ask(query, [veil.declassify(query)], engine, 100, encoder=encoder).list(0)[:10]
+    huge = veil.search(query, veil.TEM(epsilon=1e6), words, engine, 1, encoder=encoder, rng=0)
+    assert veil.came_back(query, huge, engine, encoder=encoder) == 1.0  # the variant is the query
+    far = veil.search(query, veil.CMP(epsilon=0.1), words, engine, 3, encoder=encoder, rng=0)
+    shown = set(far.ranking.list(0)[:10])
+    wanted = sum(item in shown for item in plain) / len(plain)
+    assert veil.came_back(query, far, engine, encoder=encoder) == wanted < 1
+    assert veil.came_back("nowhere", huge, engine, encoder=encoder) is None
+
+
+def test_a_failed_search_says_that_variants_were_sent(words: Embeddings) -> None:
+    class Down:
+        network = True
+
+        def search(self, queries: Sequence[Released], k: int) -> Ranking:
+            raise veil.EngineError("It was down.")
+
+    with pytest.raises(veil.EngineError, match=r"^It was down. Up to \d+ variants had been sent"):
+        veil.search(words.words[0], veil.CMP(epsilon=1), words, Down(), 4, encoder=None)

@@ -20,7 +20,7 @@ def show_results(
     query: str,
     result: SearchResult,
     mechanism: TextMechanism,
-    back: float | None,
+    back: tuple[int, int] | None,
     show: int,
     *,
     network: bool,
@@ -124,16 +124,19 @@ def _show_gaps(console: Console, gaps: tuple[str, ...]) -> None:
     for reason, times in reasons.most_common(5):
         console.print(
             f"[yellow]{count_of(times, 'variant')} of {len(gaps)} not answered: {escape(reason)}"
-            "[/yellow]",
+            "[/yellow]\n",
             soft_wrap=True,
         )
 
 
-def _show_back(console: Console, back: float | None, *, network: bool) -> None:
+def _show_back(console: Console, back: tuple[int, int] | None, *, network: bool) -> None:
     console.print("[bold]How much of the plain ranking came back[/bold]")
     if network:
         console.print("  Not measured: the engine would have to see your query.\n")
     elif back is None:
         console.print("  Not known: your query by itself brings nothing here.\n")
     else:
-        console.print(f"  {back:.0%} of the first ten that your query by itself would find.\n")
+        console.print(
+            f"  {back[0]} of the first {back[1]} results that your query by itself would bring are"
+            " among the first ten.\n"
+        )

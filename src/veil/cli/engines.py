@@ -10,18 +10,25 @@ from rich.markup import escape
 from veil.cli._family import kind_of
 from veil.core.component import Component
 from veil.core.errors import MissingExtraError
-from veil.core.registry import Registry
+from veil.core.registry import Registry, unknown_name
 from veil.encoders import ENCODERS
 from veil.retrieval.engines import ENGINES
 
 
 @click.command()
+@click.argument("names", nargs=-1)
 @click.option("--json", "as_json", is_flag=True, help="print JSON, with a schema each")
-def engines(as_json: bool) -> None:
-    """List engines, encoders, and their parameters."""
+def engines(names: tuple[str, ...], as_json: bool) -> None:
+    """List engines and encoders with their parameters, or those of NAMES alone."""
+    known = {"engines": ENGINES.names(), "encoders": ENCODERS.names()}
+    every = [*known["engines"], *known["encoders"]]
+    for name in names:
+        if name not in every:
+            raise unknown_name("engine or encoder", name, every)
+    registries: dict[str, Registry[Any]] = {"engines": ENGINES, "encoders": ENCODERS}
     families = {
-        "engines": {name: _load(ENGINES, name) for name in ENGINES.names()},
-        "encoders": {name: _load(ENCODERS, name) for name in ENCODERS.names()},
+        family: {name: _load(registries[family], name) for name in of if name in (names or every)}
+        for family, of in known.items()
     }
     if as_json:
         document = {
@@ -35,6 +42,8 @@ def engines(as_json: bool) -> None:
         return
     console = Console(highlight=False)
     for family, members in families.items():
+        if not members:
+            continue
         console.print(f"[bold]{family.upper()}[/bold]")
         for name, found in members.items():
             _show(console, name, found)

@@ -16,7 +16,8 @@ from veil.data.files import require_folder
 from veil.mechanisms.words._plan import Unknown
 from veil.retrieval.engines import ENGINES
 from veil.retrieval.engines.replay import record as write_recording
-from veil.retrieval.pipeline import MAX_QUERY, SearchResult, check_query
+from veil.retrieval.pipeline import MAX_QUERY, SearchResult, came_back, check_query
+from veil.retrieval.rerank import reranker
 
 _DEFAULT = "cmp(epsilon=6)"
 
@@ -86,6 +87,8 @@ def search(
     text = check_query(_read() if query == "-" else query)
     if record is not None:
         require_folder(record)  # before anything is sent
+        if record.exists():
+            raise InputError(f"There is a file {record} already; delete it, or name another.")
     chosen = api.mechanism(mechanism)
     asked = _open(engine, collection)
     space = open_space(chosen, vectors)
@@ -105,7 +108,8 @@ def search(
             select=selection_of(select),
             rng=seed,
         )
-        back = api.came_back(text, result, asked)
+        model = None if encoder == "none" else reranker(encoder, asked, report)
+        back = came_back(text, result, asked, reranker=model)
     if as_json:
         click.echo(json.dumps(_document(result, engine, back), ensure_ascii=False, indent=1))
     else:
@@ -138,7 +142,9 @@ def _open(spec: str, name: str | None) -> Engine:
         return parsed.open(api.load_collection(name or "icd10cm", report), report)
 
 
-def _document(result: SearchResult, engine: str, back: float | None) -> dict[str, object]:
+def _document(
+    result: SearchResult, engine: str, back: tuple[int, int] | None
+) -> dict[str, object]:
     """Return the whole result; the true query is not in it."""
     ranking, release = result.ranking, result.variants
     return {
@@ -163,7 +169,7 @@ def _document(result: SearchResult, engine: str, back: float | None) -> dict[str
             for number, reason in enumerate(result.gaps, start=1)
             if reason
         ],
-        "plain_top10_came_back": back,
+        "plain_top10_came_back": None if back is None else back[0] / back[1],
         "protected_words": release.protected[0],
         "kept_words": list(release.kept[0]),
         "cost": {

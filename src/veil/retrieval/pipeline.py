@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TypedDict, Unpack
 
-import numpy as np
-
 from veil.core.errors import EngineError, InputError
 from veil.core.guarantee import Guarantee
 from veil.core.protocols import Engine
@@ -138,7 +136,15 @@ def search_all(
 def _ask(released: Sequence[Released], engine: Engine, k: int) -> Ranking:
     """Hand released strings to an engine, checked here, too: an engine may be a plugin."""
     check_call(released, k, network=engine.network)
-    return engine.search(released, k)
+    try:
+        return engine.search(released, k)
+    except EngineError as error:
+        if not engine.network:
+            raise
+        count = len(set(released))
+        raise EngineError(
+            f"{error} Up to {count} variants had been sent, and count as released."
+        ) from None
 
 
 def check_query(query: object) -> str:
@@ -184,17 +190,27 @@ def _rows(ranking: Ranking, rows: slice) -> Ranking:
     return narrowed(part, ranking.index.shape[1])
 
 
-def came_back(query: str, result: SearchResult, engine: Engine, depth: int = 10) -> float | None:
-    """Share of the plain query's first `depth` documents that the variants brought, too.
+def came_back(
+    query: str,
+    result: SearchResult,
+    engine: Engine,
+    depth: int = 10,
+    *,
+    reranker: Reranker | None = None,
+) -> tuple[int, int] | None:
+    """Count how many of the plain search's first `depth` results are among ours, and of how many.
 
-    None for an engine on a network: to find out, the query itself would have to be sent. None,
-    too, where the query by itself finds nothing, or a recording does not hold it.
+    Both are re-ranked alike. None for an engine on a network: to find out, the query itself would
+    have to be sent. None, too, where the query by itself finds nothing, or a recording does not
+    hold it.
     """
     if engine.network:
         return None
+    k = max(depth, result.answers.index.shape[1])
     try:
-        plain = engine.search([Released(query)], depth).list(0)
+        plain, _ = ask(query, [Released(query)], engine, k, reranker)
     except EngineError:
         return None
-    found = {result.answers.items[i] for i in np.unique(result.answers.index) if i >= 0}
-    return sum(item in found for item in plain) / len(plain) if plain else None
+    wanted = plain.list(0)[:depth]
+    shown = set(result.ranking.list(0)[:depth])
+    return (sum(item in shown for item in wanted), len(wanted)) if wanted else None

@@ -19,6 +19,7 @@ Outcome = Sequence[Hit] | str | BaseException  # hits, a reason for none, or a f
 BACK_OFF = 0.5  # seconds before the second attempt; doubles with each further one
 LONGEST_PAUSE = 60.0  # seconds; an engine that asks for more is not asked again
 GIVE_UP = 16  # failures in a row after which the rest is not sent
+GIVE_UP_EARLY = 8  # the same where nothing was answered at all: a wrong address need not see more
 
 _RANDOM = secrets.SystemRandom()
 
@@ -120,7 +121,9 @@ def _collect(
         for thread in threads:
             thread.start()
         arrived = failures = 0
-        while arrived < len(waiting) and failures < GIVE_UP:
+        while arrived < len(waiting) and failures < (
+            GIVE_UP_EARLY if failures == arrived else GIVE_UP
+        ):
             for query, outcome in _arrived(done):
                 found[query] = outcome
                 arrived += 1

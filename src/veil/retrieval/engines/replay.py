@@ -65,7 +65,10 @@ class Recorded:
         gap = f"The query was not recorded in {self.source}."
         gaps = ["" if query in self.answers else gap for query in queries]
         if gaps and all(gaps):
-            raise EngineError(f"None of the queries was recorded in {self.source}.")
+            raise EngineError(
+                f"None of the queries was recorded in {self.source}; variants are drawn anew each"
+                " time, unless the seed and the size are those of the recording."
+            )
         return ranking([self.answers.get(query, ()) for query in queries], int(k), gaps)
 
 
