@@ -93,7 +93,7 @@ def test_unit_direction_is_weighed_by_its_own_density(words: Embeddings) -> None
     made = word_mechanism("mahalanobis(epsilon=3, lam=1.0, unit_direction=true)")
     rng = np.random.default_rng(2)
     noise = made.bind(plane).noise(200_000, rng)  # type: ignore[attr-defined]
-    logs = likelihood(made, plane).of(np.array([7]))
+    logs = likelihood(made, plane, "density").of(np.array([7]))
     gaps = plane.vectors.astype(float) - plane.vectors[7]
     near = [np.count_nonzero(np.linalg.norm(noise + gap, axis=1) < 0.15) for gap in gaps]
     some = np.array([w for w in range(60) if near[w] > 400 and w != 7])

@@ -1,13 +1,15 @@
 """How likely each word is to have given what was seen at its place."""
 
-from typing import Protocol
+from typing import Annotated, Literal, Protocol
 
 import numpy as np
+from pydantic import Field
 
 from veil.attacks._boxes import Boxes
 from veil.attacks._density import Density
 from veil.attacks._exponentials import Exponentials
-from veil.core.errors import LawError
+from veil.attacks._simulated import Simulated
+from veil.core.errors import ParameterError
 from veil.core.protocols import ClosedForm
 from veil.core.types import Floats, Ids
 from veil.data.distances import in_chunks, rows_at_once
@@ -20,6 +22,10 @@ from veil.mechanisms.words.mahalanobis import Mahalanobis
 from veil.mechanisms.words.mechanism import WordMechanism
 from veil.mechanisms.words.vickrey import Vickrey
 
+Surrogate = Annotated[
+    Literal["simulated", "density"],
+    Field(description="what stands in for the law of a mechanism that has no closed form"),
+]
 _SMALL = 4096  # up to so many words the laws of all are made, whatever is asked for
 
 
@@ -44,12 +50,14 @@ class Likelihood(Protocol):
         ...
 
 
-def likelihood(mechanism: WordMechanism, space: Embeddings) -> Likelihood:
-    """Return what there is for a mechanism; it is kept with the space, as are its tables."""
-    key = ("likelihood", str(mechanism))
+def likelihood(
+    mechanism: WordMechanism, space: Embeddings, surrogate: Surrogate = "simulated"
+) -> Likelihood:
+    """Return the exact law of a mechanism, or else a surrogate; it is kept with the space."""
+    key = ("likelihood", str(mechanism), surrogate)
     found = space.memo.get(key, _Kept)
     if found is None:
-        found = _Kept(_make(mechanism, space))
+        found = _Kept(_make(mechanism, space, surrogate))
         space.memo.put(key, found)
     return found.law
 
@@ -62,9 +70,7 @@ class _Kept:
         self.nbytes = law.nbytes
 
 
-def _make(mechanism: WordMechanism, space: Embeddings) -> Likelihood:
-    if isinstance(mechanism, CMP | Mahalanobis | Vickrey):
-        return Density.of_mechanism(mechanism, space)
+def _make(mechanism: WordMechanism, space: Embeddings, surrogate: Surrogate) -> Likelihood:
     kernel = mechanism.bind(space)
     if isinstance(kernel, Exponential):
         return Exponentials(kernel)
@@ -73,9 +79,12 @@ def _make(mechanism: WordMechanism, space: Embeddings) -> Likelihood:
         return boxes
     if isinstance(kernel, ClosedForm):
         return _Plain(kernel, space)
-    raise LawError(
-        f"{mechanism.name} has no law in closed form and no noise of known density, so that"
-        " nothing can be inferred from it word by word; use the inference attacker."
+    if surrogate == "simulated":
+        return Simulated.of_mechanism(mechanism, space)
+    if isinstance(mechanism, CMP | Mahalanobis | Vickrey):
+        return Density.of_mechanism(mechanism, space)
+    raise ParameterError(
+        f"The density of the noise of {mechanism.name} is not known; use surrogate='simulated'."
     )
 
 

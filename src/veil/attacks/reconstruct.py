@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from veil.attacks._likelihood import likelihood
+from veil.attacks._likelihood import Surrogate, likelihood
 from veil.attacks._places import places
 from veil.attacks._shapes import space_of, word_mechanism
 from veil.attacks.attack import AttackSpec, Outcome, Scene
@@ -28,17 +28,19 @@ class Reconstruct(AttackSpec):
 
     Notes
     -----
-    Exact for custext and wbb. For cmp, mahalanobis and vickrey the density of the noise stands in
-    for the law. For santext and tem the 64 likeliest words, and all words of a vocabulary of at
-    most 4,096, have their exact law; farther down the normalisers are estimated from a sample
-    (see `veil.attacks._exponentials`). The prior `frequency` is Zipf's law: words are in order of
-    frequency.
+    Exact for custext and wbb. For cmp, mahalanobis and vickrey a surrogate stands in for the law,
+    as for `bayes`: the model `simulated` draws on all variants, where the sum of densities loses
+    its way at small epsilon. For santext and tem the 64 likeliest words, and all words of a
+    vocabulary of at most 4,096, have their exact law; farther down the normalisers are estimated
+    from a sample (see `veil.attacks._exponentials`). The prior `frequency` is Zipf's law: words
+    are in order of frequency.
     """
 
     name: ClassVar[str] = "reconstruct"
     needs: ClassVar[frozenset[str]] = frozenset({"mechanism", "space"})
 
     prior: Prior = "uniform"
+    surrogate: Surrogate = "simulated"
     select: Selection = ""
 
     def attack(self, scene: Scene, report: Report = silent) -> Outcome:
@@ -48,7 +50,7 @@ class Reconstruct(AttackSpec):
     def with_first(self, scene: Scene, size: int | None, report: Report = silent) -> Outcome:
         """Attack with the first `size` variants of each text only."""
         space = space_of(scene, self.name)
-        law = likelihood(word_mechanism(scene, self.name), space)
+        law = likelihood(word_mechanism(scene, self.name), space, self.surrogate)
         prior = zipf(space.size) if self.prior == "frequency" else np.zeros(space.size)
         found, texts = [], []
         law.prepare(np.empty(0, dtype=np.int64), report)
