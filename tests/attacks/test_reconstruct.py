@@ -134,11 +134,11 @@ def test_the_true_word_is_never_ruled_out(spec: str, words: Embeddings) -> None:
         assert left[0] == left[2]  # words of one group can never be told apart for certain
 
 
-def test_farthest_candidates_are_kept_with_the_vectors(words: Embeddings) -> None:
+def test_nearest_words_are_kept_with_the_vectors(words: Embeddings) -> None:
     space = Embeddings(words.words, words.vectors, "fresh")
     law = likelihood(word_mechanism("wbb(epsilon=4, k=2, n=12)"), space)
     law.of(np.array([3]))
-    assert ("derived", "farthest-cosine-14") in space.memo
+    assert ("derived", "nearest-cosine-14") in space.memo
 
 
 def test_intersect_needs_candidates(words: Embeddings) -> None:

@@ -5,125 +5,133 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from veil.attacks._neighbours import Neighbours
+from veil.core.errors import ParameterError
 from veil.core.types import Floats, Ids
-from veil.data.distances import between, in_chunks, rows_at_once, sweep
+from veil.data.distances import in_chunks, rows_at_once
 from veil.data.fetch import Report, silent
-from veil.data.nearest import Searcher
-from veil.mechanisms.words._groups import _unit, groups
+from veil.mechanisms.words._groups import groups
 from veil.mechanisms.words._kernels import Shortlist, normalise
 from veil.mechanisms.words.custext import CusText
 from veil.mechanisms.words.mechanism import WordMechanism
-from veil.mechanisms.words.wbb import _METRICS, WBB
 
-_ROWS = 64  # words seen, at a time
-_POINTS = 4096  # words whose neighbours are searched at a time
-_SLACK = 1e-5  # relative; a tenth of it absolute: of vectors scaled to length 1 in float32
+_ROWS = 8192  # words whose laws are held at a time
+_SMALL = 4096  # up to so many words the laws of all are made, where none can be ruled out before
+Laws = tuple[Ids, Floats]  # candidates (m, c) of words, and their log-probabilities
 
 
 class Boxes:
     """Sum log P(y | w) over what was seen: -inf for words that cannot give all of it.
 
-    A word can give y only if y is not farther than its farthest candidate, or, where words share
-    candidates, if both are in one group. How far the farthest candidates are is found once and
-    kept with the vectors; the few words left are settled by their own laws. Nothing is
-    approximated.
+    A word can give y only if y is among its nearest words, or, where words share candidates, if
+    both are in one group. The few words left are settled by their own laws. Nothing is
+    approximated, but for a law whose candidates are not the nearest words of any table
+    (`metric='product'` of wbb): in a large vocabulary only the words asked for have theirs, and
+    the others their mean.
     """
 
-    def __init__(
-        self, kernel: Shortlist, *, metric: str = "", depth: int = 0, group: Ids | None = None
-    ) -> None:
+    nbytes = 0  # what is large belongs to the space
+
+    def __init__(self, kernel: Shortlist, group: Ids | None = None) -> None:
         self._kernel, self._space = kernel, kernel.space
-        self._metric, self._depth = metric, depth
         self._group = group  # (V,) of each word, where words share candidates
-        self._laws: dict[int, dict[int, float]] = {}
-        self.nbytes = 8 * self._space.size
+        self._asked: tuple[bytes, Laws] | None = None
 
     @classmethod
-    def of_mechanism(cls, mechanism: WordMechanism, kernel: Shortlist) -> "Boxes | None":
-        """Read off a mechanism where its candidates lie, or None if that is not known."""
+    def of_mechanism(cls, mechanism: WordMechanism, kernel: Shortlist) -> "Boxes":
+        """Read off a mechanism where its candidates lie."""
         if isinstance(mechanism, CusText) and mechanism.mapping == "partition":
-            return cls(kernel, group=groups(kernel.space, mechanism.k, mechanism.metric).of)
-        if isinstance(mechanism, CusText):
-            return cls(kernel, metric=mechanism.metric, depth=mechanism.k)
-        if isinstance(mechanism, WBB) and mechanism.metric != "product":
-            metric = _METRICS[mechanism.metric]
-            return cls(kernel, metric=metric, depth=mechanism.k + mechanism.n)
-        return None
+            return cls(kernel, groups(kernel.space, mechanism.k, mechanism.metric).of)
+        return cls(kernel)
 
     def prepare(self, exact: Ids, report: Report = silent) -> None:
-        """Find the farthest candidates of all words, unless they are known."""
+        """Find the nearest words of all words, unless they are known."""
         del exact  # all words are in question
-        if self._group is None and "_reach" not in self.__dict__:
-            report("finding the farthest candidates of all words", 0, 0)
-            self._reach  # noqa: B018 - computed when it is first asked for
+        near = self._kernel.near
+        if near is not None and "_neighbours" not in self.__dict__:
+            self.__dict__["_neighbours"] = Neighbours.of(
+                self._space, near.metric, near.depth, report
+            )
+
+    @cached_property
+    def _neighbours(self) -> Neighbours | None:
+        near = self._kernel.near
+        return None if near is None else Neighbours.of(self._space, near.metric, near.depth)
 
     def of(self, seen: Ids, exact: Ids | None = None) -> Floats:
         """Return the log-likelihood of every word (V,)."""
-        del exact  # it always is
         if not len(seen):
             return np.zeros(self._space.size)
         words, counts = np.unique(seen, return_counts=True)
-        possible = np.flatnonzero(self._possible(words))
-        self._learn(possible)
-        pairs = list(zip(words.tolist(), counts.tolist(), strict=True))
         out = np.full(self._space.size, -np.inf)
-        for word in possible.tolist():
-            law = self._laws[word]
-            if all(y in law for y, _ in pairs):
-                out[word] = sum(times * law[y] for y, times in pairs)
+        if self._group is None and self._neighbours is None:
+            self._by_laws(out, words, counts, exact)
+            return out
+        possible = self._holding(words)
+        for part in in_chunks(possible, _ROWS):
+            out[possible[part]] = _sums(self._laws(possible[part]), words, counts)
+        if self._neighbours is not None and len(self._neighbours.unsure):
+            out[self._neighbours.unsure] = _sums(self._unsure, words, counts)
         return out
 
-    def _possible(self, words: Ids) -> NDArray[np.bool_]:
-        """Return which words (V,) are near enough to all that was seen."""
-        if self._group is not None:
-            own = self._group[words]
-            one: NDArray[np.bool_] = self._group == own[0]
-            return one if (own == own[0]).all() else np.zeros(len(one), dtype=bool)
-        out = np.ones(self._space.size, dtype=bool)
+    def _holding(self, words: Ids) -> Ids:
+        """Return the words that may give all that was seen."""
+        if self._neighbours is not None:
+            return self._neighbours.holding(words)
+        group = self._group if self._group is not None else np.empty(0, dtype=np.int64)
+        one = group == group[words[0]]
+        return np.flatnonzero(one) if one[words].all() else np.empty(0, dtype=np.int64)
 
-        def take(block: Floats, columns: slice) -> None:
-            out[columns] &= (block <= self._reach[columns]).all(axis=0)
+    def _by_laws(self, out: Floats, words: Ids, counts: Ids, exact: Ids | None) -> None:
+        """Try every word asked for."""
+        if self._space.size <= _SMALL:
+            exact = np.arange(self._space.size)
+        if exact is None:
+            raise ParameterError(
+                "The candidates of all words would take hours to find with this metric; use the"
+                " bayes attacker, which looks at the words of a log only."
+            )
+        key = exact.tobytes()
+        if self._asked is None or self._asked[0] != key:
+            self._asked = key, self._laws(exact)
+        found = _sums(self._asked[1], words, counts)
+        if len(exact) < len(out):
+            out[:] = _log_mean(found)
+        out[exact] = found
 
-        for part in in_chunks(words, _ROWS):
-            sweep(self._space, words[part], self._metric, take)
-        return out
+    def _laws(self, ids: Ids) -> Laws:
+        """Return the laws of words, from the table where there is one."""
+        if self._neighbours is None or self._kernel.near is None:
+            return self._own_laws(ids)
+        candidates, weights = self._kernel.near.weigh(*self._neighbours.nearest(ids))
+        return candidates, normalise(weights)
 
     @cached_property
-    def _reach(self) -> Floats:
-        """How far the farthest candidate of each word can be (V,)."""
-        size = self._space.size
-        last = self._space.derive(f"farthest-{self._metric}-{self._depth}", self._farthest)
-        if last.shape != (size,) or last.min() < 0 or last.max() >= size:  # a torn file
-            last = self._farthest()
-        out = np.empty(size)
-        ids = np.arange(size)
-        for part in in_chunks(ids, _POINTS):
-            others = last[part, None].astype(np.int64)
-            out[part] = between(self._space, ids[part], others, self._metric)[:, 0]
-        return out * (1 + _SLACK) + _SLACK / 10
+    def _unsure(self) -> Laws:
+        """The laws of the words that the table does not settle."""
+        none = np.empty(0, dtype=np.int64)
+        return self._own_laws(none if self._neighbours is None else self._neighbours.unsure)
 
-    def _farthest(self) -> NDArray[np.int32]:
-        """Find the last of the `depth` nearest words of each word (V,)."""
-        space = self._space
-        plain = self._metric == "euclidean"
-        vectors = space.vectors if plain else _unit(space)
-        search = space.searcher if plain else Searcher(vectors)
-        # A vector of length 0 has no direction, and stands where it does not belong.
-        astray = 0 if plain else int(np.count_nonzero(space.squares == 0))
-        depth = min(space.size, self._depth + astray)
-        out = np.empty(space.size, dtype=np.int32)
-        for part in in_chunks(np.arange(space.size), _POINTS):
-            out[part] = search.nearest(vectors[part].astype(np.float64), depth)[0][:, -1]
-        return out
+    def _own_laws(self, ids: Ids) -> Laws:
+        """Let the mechanism itself say what its laws are."""
+        found = []
+        for part in in_chunks(ids, rows_at_once(self._space)):
+            candidates, weights = self._kernel.shortlist(ids[part])
+            found.append((candidates, normalise(weights)))
+        candidates, logs = (np.concatenate(column) for column in zip(*found, strict=True))
+        return candidates, logs
 
-    def _learn(self, ids: Ids) -> None:
-        """Make the laws of words that are not known yet."""
-        wanted = np.array([i for i in ids.tolist() if i not in self._laws], dtype=np.int64)
-        for part in in_chunks(wanted, rows_at_once(self._space)):
-            candidates, weights = self._kernel.shortlist(wanted[part])
-            real = weights > -np.inf  # the rest is padding
-            logs = normalise(weights)
-            for word, own, log, there in zip(
-                wanted[part].tolist(), candidates, logs, real, strict=True
-            ):
-                self._laws[word] = dict(zip(own[there].tolist(), log[there].tolist(), strict=True))
+
+def _sums(laws: Laws, words: Ids, counts: Ids) -> Floats:
+    """Return the log-likelihood (m,) of what was seen under each law."""
+    candidates, logs = laws
+    total = np.zeros(len(candidates))
+    for word, times in zip(words.tolist(), counts.tolist(), strict=True):
+        here: NDArray[np.bool_] = candidates == word  # padding has -inf
+        total += times * np.where(here, logs, -np.inf).max(axis=1)
+    return total
+
+
+def _log_mean(logs: Floats) -> float:
+    top = logs.max(initial=-np.inf)
+    return float(top + np.log(np.exp(logs - top).mean())) if np.isfinite(top) else -np.inf

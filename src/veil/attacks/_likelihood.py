@@ -74,9 +74,8 @@ def _make(mechanism: WordMechanism, space: Embeddings, surrogate: Surrogate) -> 
     kernel = mechanism.bind(space)
     if isinstance(kernel, Exponential):
         return Exponentials(kernel)
-    boxes = Boxes.of_mechanism(mechanism, kernel) if isinstance(kernel, Shortlist) else None
-    if boxes is not None:
-        return boxes
+    if isinstance(kernel, Shortlist):
+        return Boxes.of_mechanism(mechanism, kernel)
     if isinstance(kernel, ClosedForm):
         return _Plain(kernel, space)
     if surrogate == "simulated":

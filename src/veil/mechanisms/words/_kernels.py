@@ -62,12 +62,26 @@ class Perturb:
 
 
 @dataclass(frozen=True)
+class Near:
+    """How the candidates of a word follow from its nearest words, for one who looks those up.
+
+    `weigh` takes the `depth` nearest words of some, each first of its own with distance -1, and
+    their distances, both (m, depth); it returns words and log-weights as `Shortlist.shortlist`.
+    """
+
+    metric: str
+    depth: int
+    weigh: Callable[[Ids, Floats], tuple[Ids, Floats]]
+
+
+@dataclass(frozen=True)
 class Shortlist:
-    """Draw from a law over a few candidates of each word."""
+    """Draw from a law over a few candidates of each word; `near` says so if they are nearest."""
 
     space: Embeddings
     key: str
     shortlist: Candidates
+    near: Near | None = None
 
     def sample(self, ids: Ids, size: int, rng: Generator) -> Ids:
         """Map word ids (n,) to draws (size, n)."""

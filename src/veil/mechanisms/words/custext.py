@@ -11,7 +11,7 @@ from veil.core.types import Floats, Ids
 from veil.data.distances import between, distances, smallest
 from veil.data.embeddings import Embeddings
 from veil.mechanisms.words._groups import groups
-from veil.mechanisms.words._kernels import Candidates, Shortlist
+from veil.mechanisms.words._kernels import Candidates, Near, Shortlist
 from veil.mechanisms.words.mechanism import Epsilon, WordMechanism
 
 
@@ -85,7 +85,8 @@ class CusText(WordMechanism):
             )
         if self.mapping == "partition":
             return Shortlist(space, str(self), self._grouped(space))
-        return Shortlist(space, str(self), self._own(space))
+        near = Near(self.metric, self.k, self._weigh)
+        return Shortlist(space, str(self), self._own(space), near)
 
     def _grouped(self, space: Embeddings) -> Candidates:
         shared = groups(space, self.k, self.metric)
@@ -103,10 +104,13 @@ class CusText(WordMechanism):
             values = distances(space, ids, self.metric)
             values[np.arange(len(ids)), ids] = -1  # the word is its own first candidate
             candidates = smallest(values, self.k)
-            gaps = np.maximum(np.take_along_axis(values, candidates, axis=1), 0)
-            return candidates, 0.5 * self.epsilon * _score(gaps)
+            return self._weigh(candidates, np.take_along_axis(values, candidates, axis=1))
 
         return shortlist
+
+    def _weigh(self, nearest: Ids, gaps: Floats) -> tuple[Ids, Floats]:
+        """Return the nearest words with their log-weights."""
+        return nearest, 0.5 * self.epsilon * _score(np.maximum(gaps, 0))
 
 
 def _score(gaps: Floats) -> Floats:

@@ -10,7 +10,7 @@ from veil.core.guarantee import Guarantee
 from veil.core.types import Floats, Ids
 from veil.data.distances import distances, smallest
 from veil.data.embeddings import Embeddings
-from veil.mechanisms.words._kernels import Shortlist
+from veil.mechanisms.words._kernels import Near, Shortlist
 from veil.mechanisms.words.mechanism import Epsilon, WordMechanism
 
 _METRICS = {"angle": "cosine", "distance": "euclidean", "product": "product"}
@@ -78,16 +78,23 @@ class WBB(WordMechanism):
                 f" number of words of {space.name}. Got {self.k} + {self.n} instead."
             )
 
-        def shortlist(ids: Ids) -> tuple[Ids, Floats]:
-            values = distances(space, ids, _METRICS[self.metric])
-            values[np.arange(len(ids)), ids] = -1  # first in its own safe box, whatever the ties
-            boxes = smallest(values, self.k + self.n)[:, self.k :]
-            scores = self._utility(np.take_along_axis(values, boxes, axis=1))
-            if self.weights == "linear":
-                return boxes, np.log(scores)
-            return boxes, 0.5 * self.epsilon * scores
+        metric, depth = _METRICS[self.metric], self.k + self.n
 
-        return Shortlist(space, str(self), shortlist)
+        def shortlist(ids: Ids) -> tuple[Ids, Floats]:
+            values = distances(space, ids, metric)
+            values[np.arange(len(ids)), ids] = -1  # first in its own safe box, whatever the ties
+            nearest = smallest(values, depth)
+            return self._weigh(nearest, np.take_along_axis(values, nearest, axis=1))
+
+        near = None if metric == "product" else Near(metric, depth, self._weigh)
+        return Shortlist(space, str(self), shortlist, near)
+
+    def _weigh(self, nearest: Ids, values: Floats) -> tuple[Ids, Floats]:
+        """Leave the safe box out, and return the rest with its log-weights."""
+        scores = self._utility(values[:, self.k :])
+        if self.weights == "linear":
+            return nearest[:, self.k :], np.log(scores)
+        return nearest[:, self.k :], 0.5 * self.epsilon * scores
 
     def _utility(self, values: Floats) -> Floats:
         """Return u of equation (4); with no spread among the candidates all are alike."""
