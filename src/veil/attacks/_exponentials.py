@@ -4,10 +4,11 @@ import math
 
 import numpy as np
 
+from veil.attacks._normalisers import Normalisers, compute, prepare
 from veil.attacks._sums import summed
 from veil.core.rng import generator
 from veil.core.types import Floats, Ids, Singles
-from veil.data.distances import COLUMNS, in_chunks, sweep
+from veil.data.distances import in_chunks, sweep
 from veil.data.fetch import Report, silent
 from veil.mechanisms.words._exponential import Exponential
 
@@ -27,18 +28,19 @@ class Exponentials:
     was seen, and for those that stand among the 64 likeliest. Elsewhere it is estimated from 1,024
     words drawn once from the vocabulary, as the median of the means of 16 parts (the word itself,
     which has the largest share, counts exactly), so that a word near one of the sample is not
-    taken for a crowded one. Up to 4,096 words everything is exact. Normalisers are kept.
+    taken for a crowded one. Up to 4,096 words everything is exact. Normalisers are kept, and
+    those of a log beside the vectors, too.
     """
 
     def __init__(self, kernel: Exponential) -> None:
         self._kernel, self._space = kernel, kernel.space
-        self._logs = np.full(self._space.size, np.nan)  # of Z, where it is exact
+        self._known = Normalisers.of(kernel)
         self._guess: Floats | None = None
-        self.nbytes = 2 * self._logs.nbytes
+        self.nbytes = 2 * self._known.logs.nbytes
 
     def prepare(self, exact: Ids, report: Report = silent) -> None:
         """Compute the normalisers of these words, unless they are known."""
-        self._compute(exact, report)
+        prepare([self._known], exact, report)
 
     def of(self, seen: Ids, exact: Ids | None = None) -> Floats:
         """Return the log-likelihood of every word (V,)."""
@@ -83,55 +85,11 @@ class Exponentials:
     def _normalisers(self) -> Floats:
         if self._guess is None:
             self._guess = self._estimate()
-        return np.where(np.isnan(self._logs), self._guess, self._logs)
+        return np.where(np.isnan(self._known.logs), self._guess, self._known.logs)
 
-    def _compute(self, ids: Ids, report: Report = silent) -> bool:
+    def _compute(self, ids: Ids) -> bool:
         """Compute the normalisers of words where they are not known; tell whether any was not."""
-        wanted = np.unique(ids[np.isnan(self._logs[ids])])
-        for part in in_chunks(wanted, _ROWS):
-            report("computing the normalisers of words", part.start, len(wanted))
-            self._logs[wanted[part]] = self._exact(wanted[part])
-        return len(wanted) > 0
-
-    def _exact(self, ids: Ids) -> Floats:
-        """Return log Z of words, from their distances to all words that can be drawn."""
-        space, kernel = self._space, self._kernel
-        blocks = -(-space.size // COLUMNS)
-        sums = np.zeros((len(ids), blocks))
-        nearest = np.where(ids >= kernel.first, 0.0, np.inf)  # of a word that can be drawn
-        offsets = np.zeros(len(ids)) if kernel.first == 0 else self._offsets(ids, nearest)
-
-        def take(block: Floats, columns: slice) -> None:
-            part = self._weights(block, columns, offsets)
-            sums[:, columns.start // COLUMNS] = part.sum(axis=1, dtype=np.float64)
-
-        sweep(space, ids, kernel.metric, take)
-        logs: Floats = np.log(sums.sum(axis=1)) - offsets
-        return logs
-
-    def _offsets(self, ids: Ids, nearest: Floats) -> Floats:
-        """Return what to add to log-weights so that the largest is about 0."""
-        found = np.tile(nearest[:, None], (1, -(-self._space.size // COLUMNS)))
-
-        def take(block: Floats, columns: slice) -> None:
-            allowed = block[:, max(0, self._kernel.first - columns.start) :]
-            lowest = allowed.min(axis=1, initial=np.inf)
-            number = columns.start // COLUMNS
-            found[:, number] = np.minimum(found[:, number], lowest)
-
-        sweep(self._space, ids, self._kernel.metric, take)
-        lowest: Floats = np.minimum(found.min(axis=1), self._kernel.cap)
-        return self._kernel.slope * lowest
-
-    def _weights(self, block: Floats, columns: slice, offsets: Floats) -> Singles:
-        """Turn distances into weights; distances are float64, weights float32."""
-        self._cap(block)
-        block *= -self._kernel.slope
-        block += offsets[:, None]
-        weights = block.astype(np.float32)
-        np.exp(weights, out=weights)
-        weights[:, : max(0, self._kernel.first - columns.start)] = 0
-        return weights
+        return compute([self._known], ids)
 
     def _estimate(self) -> Floats:
         """Return log Z of all words: the word itself, and a sample of the others."""
@@ -139,7 +97,7 @@ class Exponentials:
         words = space.size - kernel.first  # that can be drawn
         if space.size <= _SMALL:
             self._compute(np.arange(space.size))
-            return self._logs
+            return self._known.logs
         sample = kernel.first + generator(_SEED).permutation(words)[:_SAMPLE]
         parts = list(in_chunks(sample, _ROWS))
         means = np.empty((len(parts), space.size), dtype=np.float32)

@@ -1,9 +1,11 @@
 """A log as a word mechanism reads it: queries of one shape together."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
 
+from veil.attacks._cases import Cases, cased, cases_of
 from veil.attacks._likelihood import Likelihood, log_mean
 from veil.attacks._shapes import Reader, Shape, chunks
 from veil.attacks.log import QueryLog
@@ -22,11 +24,15 @@ class _Group:
 
 @dataclass(frozen=True, eq=False)
 class ShapedLog:
-    """The queries of a log by their number of pieces and their shape, read when needed."""
+    """The queries of a log by their shape, read when needed, in the case that variants show.
+
+    Which words a mechanism keeps may depend on capitals, which stay visible: a logged query is
+    read as if it had been typed with those of the variants.
+    """
 
     log: QueryLog
     reader: Reader
-    _groups: dict[int, list[_Group]] = field(default_factory=dict, repr=False)
+    _groups: dict[Cases, list[_Group]] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(cls, log: QueryLog, reader: Reader) -> "ShapedLog":
@@ -44,7 +50,7 @@ class ShapedLog:
         if not variants:
             return np.zeros(len(self.log))
         out = np.full(len(self.log), -np.inf)
-        groups = self._of_length(len(variants[0]), report)
+        groups = self._read(cases_of(variants), report)
         known = _known(groups)
         law.prepare(known, report)
         tables = _Tables(law, known)
@@ -57,17 +63,23 @@ class ShapedLog:
                 out[group.places] = total
         return out
 
-    def _of_length(self, pieces: int, report: Report) -> list[_Group]:
-        if pieces not in self._groups:
-            report("reading the log", 0, 0)
-            self._groups[pieces] = self._read(pieces)
-        return self._groups[pieces]
+    def words(self, texts: Iterable[str], report: Report = silent) -> Ids:
+        """Return the words of all queries that variants of these texts may be weighed against."""
+        shown = dict.fromkeys(cases_of([text.split()]) for text in texts)
+        return _known([group for cases in shown for group in self._read(cases, report)])
 
-    def _read(self, pieces: int) -> list[_Group]:
+    def _read(self, cases: Cases, report: Report) -> list[_Group]:
+        if cases not in self._groups:
+            report("reading the log", 0, 0)
+            self._groups[cases] = self._sorted(cases)
+        return self._groups[cases]
+
+    def _sorted(self, cases: Cases) -> list[_Group]:
         found: dict[Shape, tuple[list[tuple[int, ...]], list[int]]] = {}
         for place, text in enumerate(self.log.texts):
-            if len(text.split()) == pieces:
-                reading = self.reader.read(text)
+            pieces = text.split()
+            if len(pieces) == len(cases):
+                reading = self.reader.read(cased(pieces, cases))
                 ids, places = found.setdefault(reading.shape, ([], []))
                 ids.append(reading.ids)
                 places.append(place)
