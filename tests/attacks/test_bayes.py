@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from tests.conftest import make_space
 from tests.reference.attacking import query_likelihood, sorted_rank
 from tests.retrieval.conftest import BagEncoder
 
@@ -15,6 +16,7 @@ from veil.attacks.log import QueryLog
 from veil.core.errors import ParameterError
 from veil.core.protocols import ClosedForm
 from veil.data.embeddings import Embeddings
+from veil.measures.risk import chance
 from veil.mechanisms.find import mechanism
 from veil.mechanisms.words.mechanism import WordMechanism
 from veil.mechanisms.words.protect import protect
@@ -126,6 +128,38 @@ def test_case_of_kept_words_does_not_matter(words: Embeddings) -> None:
     shape = reading.read(f"the straße {a}").shape
     assert reading.seen(shape, [["THE", "Straße", a]]) is not None
     assert reading.seen(shape, [["a", "Straße", a]]) is None
+
+
+def test_capitals_of_the_variants_are_those_of_the_query() -> None:
+    """The tags of words, and so what is kept, depend on capitals: a log may have others."""
+    names = ("chronic", "pain", "severe", "kidney", "failure", "acute", "renal", "disease")
+    space = Embeddings(names, make_space(8, 4).vectors, "medical")
+    made = word_mechanism("wbb(epsilon=4, k=1, n=6)")
+    queries = [f"{a.title()} {b} OF {c.title()}" for a in names for b in names for c in names]
+    originals = tuple(queries[::40])
+    rows = protect(originals, made, space, 6, rng=3).rows
+    ranks = []
+    for log in (queries, [query.lower() for query in queries], map(str.upper, queries)):
+        scene = Scene(rows, originals, QueryLog.of(log), made, space)
+        ranks.append(Bayes().attack(scene).ranks.tolist())
+    assert ranks[0] == ranks[1] == ranks[2]
+    assert np.mean(np.array(ranks[0]) <= 10) > 0.5
+
+
+def test_missing_queries_join_the_log_as_they_are_spelt() -> None:
+    log, missing = QueryLog.of(["plain"]).with_queries(["HIV  in Africa", "hiv in africa"])
+    assert (list(log.texts), missing) == (["plain", "HIV in Africa"], 1)
+
+
+def test_a_belief_of_its_own_is_what_it_is_compared_with(words: Embeddings) -> None:
+    a, b = words.words[:2]
+    log = QueryLog.of([a, *[b] * 1000])
+    scene = Scene(((b,), (a,)), (b, a), log, word_mechanism("santext(epsilon=0.001)"), words)
+    outcome = Bayes(prior="frequency").attack(scene)
+    assert outcome.prior is not None
+    assert outcome.prior.tolist() == [1, 2]
+    assert chance(outcome.candidates, "lazy", ranks=outcome.ranks, prior=outcome.prior) == 0.5
+    assert Bayes().attack(scene).prior is None
 
 
 def test_without_evidence_the_prior_decides(words: Embeddings) -> None:

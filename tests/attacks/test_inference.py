@@ -1,5 +1,6 @@
 """The Query Inference Attack against whole rankings, sorted."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ from veil.attacks._centroids import centroids
 from veil.attacks.attack import Scene
 from veil.attacks.inference import inference_ranks, missing, ranks, ranks_by_score
 from veil.attacks.log import QueryLog
+from veil.core.protocols import Role
 from veil.core.types import Singles
 from veil.data.records import Columns, read_records
 from veil.data.variants import read_variants
@@ -123,3 +125,19 @@ def test_published_variants_can_be_attacked(shared: Path, encoder: BagEncoder) -
         share[name] = float((outcome.ranks == 1).mean())
     assert share["dl19_SanText_1"] < 0.2
     assert share["dl19_SanText_10"] > 0.9
+
+
+class _Long(BagEncoder):
+    """Gives the first text a hundred times the length of the others, before scaling."""
+
+    def raw(self, texts: Sequence[str], role: Role = "document") -> Singles:
+        lengths = [100.0 if text == "long" else 1.0 for text in texts]
+        scaled: Singles = self.encode(texts, role) * np.array(lengths, dtype=np.float32)[:, None]
+        return scaled
+
+
+def test_the_mean_is_that_of_the_models_own_vectors() -> None:
+    encoder = _Long()
+    found = centroids([["long", "short"]], encoder)[0]
+    long, short = encoder.encode(["long", "short"]).astype(float)
+    np.testing.assert_allclose(found, (100 * long + short) / 2, rtol=1e-6)

@@ -62,3 +62,9 @@ def test_asking_again_tells_more_only_with_fresh_variants(
 def test_times_must_fit(scene: Scene, encoder: BagEncoder, times: tuple[int, ...]) -> None:
     with pytest.raises(InputError):
         repeated(scene, encoder, times)
+
+
+def test_single_variants_leave_nothing_to_link(words: Embeddings, encoder: BagEncoder) -> None:
+    scene = Scene((("a",), ()), ("a", "b"))
+    outcome = Linkage().rank(scene, encoder)
+    assert len(outcome.ranks) == len(outcome.candidates) == len(outcome.texts) == 0

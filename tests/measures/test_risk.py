@@ -79,3 +79,14 @@ def test_bad_parameters_are_told_in_one_sentence() -> None:
         risk([1, 2], "lazy", candidates=[1, 2, 3])
     with pytest.raises(InputError, match="number 2 is not"):
         risk([1, 0], "lazy")
+
+
+def test_what_is_not_there_cannot_be_guessed_blindly() -> None:
+    assert chance(4, "lazy", ranks=[1, 5, 5, 5]) == 0.25 / 4
+    assert chance([4, 2], "active", ranks=[3, 1]) == 1.0
+    assert chance(4, "lazy", ranks=[5, 5]) == 0.0
+
+
+def test_a_belief_is_scored_by_its_own_ranks() -> None:
+    assert chance(10, "lazy", prior=[1, 1, 3, 11]) == 0.5
+    assert chance(10, "motivated", prior=[2, 2, 11, 11]) == 0.25

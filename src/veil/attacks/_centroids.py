@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from veil.core.protocols import Encoder
+from veil.core.protocols import Encoder, RawEncoder
 from veil.core.types import Floats, Ids
 from veil.data.fetch import Report, silent
 
@@ -14,9 +14,10 @@ _STEP = 512  # texts encoded at a time
 def centroids(rows: Sequence[Sequence[str]], encoder: Encoder, report: Report = silent) -> Floats:
     """Return the mean (n, d) of the vectors of each row of texts; zeros for an empty row.
 
-    A text that comes many times is encoded once. Texts are encoded as the log is, so that the
-    same text has the same vector.
+    A text that comes many times is encoded once, and as the texts of a log are. Vectors have the
+    length that the model gives them, where it tells (`RawEncoder`).
     """
+    encode = encoder.raw if isinstance(encoder, RawEncoder) else encoder.encode
     numbers: dict[str, int] = {}
     texts = [numbers.setdefault(text, len(numbers)) for row in rows for text in row]
     owners = np.repeat(np.arange(len(rows)), [len(row) for row in rows])
@@ -25,7 +26,7 @@ def centroids(rows: Sequence[Sequence[str]], encoder: Encoder, report: Report = 
     total = np.zeros((len(rows), encoder.dim))
     for start in range(0, len(distinct), _STEP):
         report("encoding variants", start, len(distinct))
-        block = encoder.encode(distinct[start : start + _STEP], "document").astype(np.float64)
+        block = encode(distinct[start : start + _STEP], "document").astype(np.float64)
         ends = np.searchsorted(pairs[0], [start, start + len(block)])
         some = slice(int(ends[0]), int(ends[1]))
         _add(total, block, pairs[0, some] - start, pairs[1, some], times[some])

@@ -34,13 +34,13 @@ class Exponentials:
 
     def __init__(self, kernel: Exponential) -> None:
         self._kernel, self._space = kernel, kernel.space
-        self._known = Normalisers.of(kernel)
+        self.known = Normalisers.of(kernel)
         self._guess: Floats | None = None
-        self.nbytes = 2 * self._known.logs.nbytes
+        self.nbytes = 2 * self.known.logs.nbytes
 
     def prepare(self, exact: Ids, report: Report = silent) -> None:
         """Compute the normalisers of these words, unless they are known."""
-        prepare([self._known], exact, report)
+        prepare([self.known], exact, report)
 
     def of(self, seen: Ids, exact: Ids | None = None) -> Floats:
         """Return the log-likelihood of every word (V,)."""
@@ -85,11 +85,11 @@ class Exponentials:
     def _normalisers(self) -> Floats:
         if self._guess is None:
             self._guess = self._estimate()
-        return np.where(np.isnan(self._known.logs), self._guess, self._known.logs)
+        return np.where(np.isnan(self.known.logs), self._guess, self.known.logs)
 
     def _compute(self, ids: Ids) -> bool:
         """Compute the normalisers of words where they are not known; tell whether any was not."""
-        return compute([self._known], ids)
+        return compute([self.known], ids)
 
     def _estimate(self) -> Floats:
         """Return log Z of all words: the word itself, and a sample of the others."""
@@ -97,7 +97,7 @@ class Exponentials:
         words = space.size - kernel.first  # that can be drawn
         if space.size <= _SMALL:
             self._compute(np.arange(space.size))
-            return self._known.logs
+            return self.known.logs
         sample = kernel.first + generator(_SEED).permutation(words)[:_SAMPLE]
         parts = list(in_chunks(sample, _ROWS))
         means = np.empty((len(parts), space.size), dtype=np.float32)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from veil.attacks._shapes import chunks, reader, space_of, word_mechanism
 from veil.attacks.attack import Scene
-from veil.core.errors import InputError
+from veil.core.errors import ParameterError
 from veil.core.types import Ids
 
 
@@ -24,7 +24,8 @@ class Place:
 def places(scene: Scene, name: str, select: str, size: int | None = None) -> Iterator[Place]:
     """Give the places of all texts, with what the first `size` variants show at each.
 
-    The shape of a text, which tells the places, is visible in its variants.
+    The places are read off the text itself: many variants show them, as words that change, but one
+    or two may not tell a kept word from a drawn one. The attacker is granted that.
     """
     space = space_of(scene, name)
     reading = reader(word_mechanism(scene, name), space, select)
@@ -32,7 +33,7 @@ def places(scene: Scene, name: str, select: str, size: int | None = None) -> Ite
         read = reading.read(text)
         seen = reading.seen(read.shape, chunks(row[:size]))
         if seen is None:
-            raise InputError(
+            raise ParameterError(
                 f"The variants of text {number + 1} do not have its words at their places, as the"
                 f" {name} attacker needs; give the mechanism and the 'select' they were made with."
             )

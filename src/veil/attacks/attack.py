@@ -61,12 +61,18 @@ class Outcome:
         (m,) which text each belongs to; for the unit "query" it is 0, 1, ..., n - 1.
     unit
         What is guessed: a whole query, a word, or which release belongs to the same query.
+    prior
+        (m,) rank of the truth by what was believed beforehand, where that is not uniform.
+    left
+        (m,) how many candidates were not ruled out for certain, where an attacker can tell.
     """
 
     ranks: Ids
     candidates: Ids
     texts: Ids
     unit: Unit = "query"
+    prior: Ids | None = None
+    left: Ids | None = None
 
 
 class AttackSpec(Component):

@@ -1,5 +1,6 @@
 """Bayes: which query of a log is likeliest to have given the variants."""
 
+from dataclasses import replace
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
@@ -69,4 +70,8 @@ class Bayes(AttackSpec):
                 scores = np.zeros(len(log))
             found[i] = ranks_by_score(scores + prior, int(places[i]))
         report("weighing the log", len(places), len(places))
-        return queries_ranked(found, len(log))
+        outcome = queries_ranked(found, len(log))
+        if self.prior == "uniform":
+            return outcome
+        before = np.array([ranks_by_score(prior, int(place)) for place in places], dtype=np.int64)
+        return replace(outcome, prior=before)

@@ -21,6 +21,7 @@ class Inference(EncoderAttack):
 
     .. math:: s(q) = \cos\Big(\mathrm{enc}(q),\ \frac{1}{N} \sum_j \mathrm{enc}(v_j)\Big)
 
+    The mean is that of the vectors as the model gives them, before any scaling to length 1.
     The rank of the original is 1 + the number of distinct queries with a higher score; of equal
     scores the one that comes first in the log is ahead.
 

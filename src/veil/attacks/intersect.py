@@ -25,12 +25,12 @@ class Intersect(AttackSpec):
 
     For mechanisms that draw a word among a few candidates (custext, wbb): each word seen rules
     out all words that do not have it among their candidates, and what is left is certain to hold
-    the true word. `Outcome.candidates` is the number of words left.
+    the true word. `Outcome.left` is the number of words left.
 
     Notes
     -----
     A word that the vectors do not know, or that was ruled out because the variants were made in
-    another way, has rank V + 1 among all V words.
+    another way, has rank V + 1 among all V words, and V words are left.
     """
 
     name: ClassVar[str] = "intersect"
@@ -50,12 +50,13 @@ class Intersect(AttackSpec):
             report("ruling out words", place.text, len(scene.originals))
             rows.append((*_rank(law.of(place.seen), place), place.text))
         report("ruling out words", len(scene.originals), len(scene.originals))
-        found, among, texts = np.array(rows, dtype=np.int64).reshape(-1, 3).T
-        return Outcome(found, among, texts, "word")
+        found, left, texts = np.array(rows, dtype=np.int64).reshape(-1, 3).T
+        among = np.full(len(found), space.size, dtype=np.int64)
+        return Outcome(found, among, texts, "word", left=left)
 
 
 def _rank(scores: Floats, place: Place) -> tuple[int, int]:
-    """Return the rank of the truth, and among how many words it was chosen."""
+    """Return the rank of the truth, and how many words were not ruled out."""
     if place.truth < 0 or np.isneginf(scores[place.truth]):
         return len(scores) + 1, len(scores)
     return ranks_by_score(scores, place.truth), int(np.count_nonzero(scores > -np.inf))

@@ -28,9 +28,9 @@ class Linkage(EncoderAttack):
     Notes
     -----
     A text with fewer than two variants cannot be linked: it comes after all others, and is no
-    candidate. With sticky variants (the same ones for the same query) two releases are known to
-    be of one query because they are equal, but the second one adds nothing to what the first one
-    tells about the query; `repeated` measures that.
+    candidate; if all are such, nothing is guessed. With sticky variants (the same ones for the
+    same query) two releases are known to be of one query because they are equal, but the second
+    one adds nothing to what the first one tells about the query; `repeated` measures that.
     """
 
     name: ClassVar[str] = "linkage"
@@ -38,6 +38,9 @@ class Linkage(EncoderAttack):
     def rank(self, scene: Scene, encoder: Encoder, report: Report = silent) -> Outcome:
         """Attack with an open encoder."""
         two = [i for i, row in enumerate(scene.variants) if len(row) > 1]
+        if not two:
+            none = np.empty(0, dtype=np.int64)
+            return Outcome(none, none, none, "release")
         halves = [(row[: len(row) // 2], row[len(row) // 2 :]) for row in scene.variants]
         firsts = centroids([halves[i][0] for i in two], encoder, report)
         seconds = centroids([halves[i][1] for i in two], encoder, report)

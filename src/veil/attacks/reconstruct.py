@@ -52,18 +52,20 @@ class Reconstruct(AttackSpec):
         space = space_of(scene, self.name)
         law = likelihood(word_mechanism(scene, self.name), space, self.surrogate)
         prior = zipf(space.size) if self.prior == "frequency" else np.zeros(space.size)
-        found, texts = [], []
+        found, texts, before = [], [], []
         law.prepare(np.empty(0, dtype=np.int64), report)
         for place in places(scene, self.name, self.select, size):
             report("reconstructing words", place.text, len(scene.originals))
             found.append(ranks_by_score(law.of(place.seen) + prior, place.truth))
             texts.append(place.text)
+            before.append(ranks_by_score(prior, place.truth))
         report("reconstructing words", len(scene.originals), len(scene.originals))
         return Outcome(
             np.array(found, dtype=np.int64),
             np.full(len(found), space.size, dtype=np.int64),
             np.array(texts, dtype=np.int64),
             "word",
+            np.array(before, dtype=np.int64) if self.prior == "frequency" else None,
         )
 
 

@@ -41,10 +41,11 @@ class _Found:
     def risks(self) -> dict[str, tuple[Estimate, float]]:
         """Return, per measure of success, the risk and what a blind guess would reach."""
         ranks, candidates = self.outcome.ranks, self.outcome.candidates
+        prior = self.outcome.prior
         return {
             who: (
                 risk(ranks, who, candidates=candidates, groups=self.outcome.texts),
-                chance(candidates, who),
+                chance(candidates, who, ranks=ranks, prior=prior),
             )
             for who in ATTACKERS
         }
@@ -92,9 +93,7 @@ def attack(
     found = []
     for table in tables:
         known, missing = (log, 0) if log is None else log.with_queries(table.originals)
-        informed = (
-            _mechanism(mechanism or table.mechanism) if "mechanism" in chosen.needs else None
-        )
+        informed = _mechanism(mechanism, table.mechanism) if "mechanism" in chosen.needs else None
         with progress_bar() as report:
             report(f"attacking by {chosen.name}", 0, 0)
             outcome = run_attack(
@@ -106,6 +105,11 @@ def attack(
                 mechanism=informed,
                 space=space,
                 report=report,
+            )
+        if not len(outcome.ranks):
+            raise InputError(
+                f"There is nothing for the {chosen.name} attacker to guess in"
+                f" {_label(table)}: no word was replaced, or there are too few variants."
             )
         found.append(_Found(table, outcome, missing))
     if as_json:
@@ -121,9 +125,12 @@ def _queries(path: Path) -> list[str]:
     return [record.text for record in read_records(path, Columns(id=""))]
 
 
-def _mechanism(spec: str) -> TextMechanism:
+def _mechanism(given: str | None, told: str) -> TextMechanism:
+    """Return the mechanism that was named, or else the one that the file names."""
+    if given:
+        return find_mechanism(given)
     try:
-        return find_mechanism(spec)
+        return find_mechanism(told)
     except VeilError:
         raise InputError(
             "The file does not say by which mechanism its variants were made; name it with"

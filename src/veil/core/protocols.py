@@ -64,6 +64,15 @@ class Encoder(Protocol):
         ...
 
 
+@runtime_checkable
+class RawEncoder(Encoder, Protocol):
+    """An encoder whose vectors have a length of their own, before it is taken out."""
+
+    def raw(self, texts: Sequence[str], role: Role = "document") -> Singles:
+        """Map texts to vectors (n, dim) as the model gives them."""
+        ...
+
+
 class Engine(Protocol):
     """The untrusted side: it is handed released strings, and nothing else."""
 

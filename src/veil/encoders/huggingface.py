@@ -37,6 +37,12 @@ class SentenceEncoder:
             report("encoding texts", start + len(block), len(texts))
         return out
 
+    def raw(self, texts: Sequence[str], role: Role = "document") -> Singles:
+        """Map texts to vectors (n, dim) as the model gives them."""
+        check_texts(texts)
+        found = [self._run(block, self.prompts[role]) for _, block in blocks(texts)]
+        return np.concatenate(found) if found else np.zeros((0, self.dim), dtype=np.float32)
+
     def _run(self, texts: list[str], prompt: str) -> Singles:
         found = self._model.encode(
             texts,

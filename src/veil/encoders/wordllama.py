@@ -77,20 +77,28 @@ class StaticEncoder:
         check_texts(texts)
         out = np.zeros((len(texts), self.dim), dtype=np.float32)
         for start, block in blocks(texts):
-            found = self._tokenizer.encode_batch_fast(block, add_special_tokens=False)
-            rows = [encoding.ids or [_UNKNOWN] for encoding in found]
-            lengths = np.array([len(row) for row in rows])
-            ids = np.fromiter(chain.from_iterable(rows), np.int64, int(lengths.sum()))
-            sums = self._sums(ids, lengths)
-            out[start : start + len(block)] = unit(sums)
+            out[start : start + len(block)] = unit(self._means(block))
             report("encoding texts", start + len(block), len(texts))
         return out
 
-    def _sums(self, ids: Ids, lengths: Ids) -> Singles:
-        """Add up the vectors of each run of ids, a bounded number at a time (n, dim).
+    def raw(self, texts: Sequence[str], role: Role = "document") -> Singles:
+        """Map texts to the means of their tokens' vectors (n, dim)."""
+        del role
+        check_texts(texts)
+        found = [self._means(block) for _, block in blocks(texts)]
+        return np.concatenate(found) if found else np.zeros((0, self.dim), dtype=np.float32)
 
-        The sum has the direction of the mean, which is all that is left after normalising.
-        """
+    def _means(self, block: list[str]) -> Singles:
+        found = self._tokenizer.encode_batch_fast(block, add_special_tokens=False)
+        rows = [encoding.ids or [_UNKNOWN] for encoding in found]
+        lengths = np.array([len(row) for row in rows])
+        ids = np.fromiter(chain.from_iterable(rows), np.int64, int(lengths.sum()))
+        means = self._sums(ids, lengths)
+        means /= lengths[:, None]
+        return means
+
+    def _sums(self, ids: Ids, lengths: Ids) -> Singles:
+        """Add up the vectors of each run of ids, a bounded number at a time (n, dim)."""
         out = np.zeros((len(lengths), self.dim), dtype=np.float32)
         owner = np.repeat(np.arange(len(lengths)), lengths)
         for start in range(0, len(ids), _STEP):

@@ -84,18 +84,36 @@ def successes(
     return gains
 
 
-def chance(candidates: ArrayLike, attacker: Attacker, *, k: int = 10, p: float = 0.8) -> float:
+def chance(
+    candidates: ArrayLike,
+    attacker: Attacker,
+    *,
+    k: int = 10,
+    p: float = 0.8,
+    ranks: ArrayLike | None = None,
+    prior: ArrayLike | None = None,
+) -> float:
     r"""Return the exact mean success of an attacker that orders its candidates at random.
 
     .. math:: \frac{1}{N}, \quad \frac{\min(k, N)}{N}, \quad \frac{1}{N}\sum_{i=1}^N \frac{1}{i},
        \quad \frac{1 - p^N}{N}
 
-    `candidates` is N, one number or one per query.
+    `candidates` is N, one number or one per query. With `ranks`, a query whose truth is not among
+    the candidates (rank > N) cannot be guessed blindly either. With `prior`, the ranks of the
+    truth by what was believed beforehand, it is the mean success of guessing in that order.
 
     >>> chance(4, "motivated") == (1 + 1 / 2 + 1 / 3 + 1 / 4) / 4
     True
     """
     _check(attacker, k, p)
+    if prior is not None:
+        return float(successes(prior, attacker, k=k, p=p, candidates=candidates).mean())
+    if ranks is not None:
+        where = _whole(ranks, "A rank")
+        among = np.broadcast_to(_matched(candidates, where), where.shape)
+        there = where <= among
+        share = float(there.mean())
+        return share * chance(among[there], attacker, k=k, p=p) if share else 0.0
     sizes, times = np.unique(_whole(candidates, "A number of candidates"), return_counts=True)
     gained = {
         "lazy": np.ones(len(sizes)),
