@@ -1,6 +1,7 @@
-"""``veil attack``, ``veil audit`` and ``veil choose``, with good and with bad input."""
+"""``veil attack`` and ``veil audit``, with good and with bad input."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,9 +9,10 @@ from tests.cli.conftest import CANARY, Veil
 from tests.retrieval.conftest import BagEncoder
 
 from veil.attacks import attack as attack_module
-from veil.studies.export import read_csv, write_csv
+from veil.cli._scores import show_scores
+from veil.studies.export import read_csv
 from veil.studies.shipped import default_study, demo_study
-from veil.studies.table import Results, Row
+from veil.studies.table import Results, Score
 
 LOG = "cat has flu\nthe dog\nmoney in the bank\nmad doctor\nlondon and paris\n"
 
@@ -72,6 +74,7 @@ def test_originals_that_the_log_lacks_are_said(veil: Veil, variants: Path, tmp_p
         (["--log", "EMPTY"], "holds no"),
         (["--log", "LOG", "--attacker", "inferrence"], "Did you mean 'inference'?"),
         (["--log", "LOG", "--attacker", "bayes"], "name it with --mechanism"),
+        (["--log", "LOG", "--attacker", "bayes", "--mechanism", "cmpp"], "Did you mean 'cmp'?"),
         (["--log", "LOG", "--attacker", "bayes(prior=odd)"], "'prior' parameter of bayes"),
     ],
 )
@@ -90,44 +93,6 @@ def test_a_file_that_is_no_table_of_variants(veil: Veil, log: Path, tmp_path: Pa
     veil("attack", tmp_path / "v.csv", "--log", log).refused()
     (tmp_path / "v.csv").write_text(f"id,text,obfuscatedText\n1,{CANARY},x\n1,other {CANARY},y\n")
     assert "Row 3" in veil("attack", tmp_path / "v.csv", "--log", log).refused()
-
-
-def row(spec: str, value: float, kind: str, measure: str, score: float) -> Row:
-    return Row(
-        collection="c", engine="bm25", mechanism="cmp", spec=spec, parameter="epsilon",
-        value=value, size=5, kind=kind, measure=measure,  # type: ignore[arg-type]
-        attacker="inference" if kind == "risk" else "", score=score, low=score - 0.01,
-        high=score + 0.01, n=9, chance=0.01 if kind == "risk" else None,
-    )  # fmt: skip
-
-
-ROWS = (
-    row("cmp(epsilon=1.0)", 1, "risk", "active", 0.01),
-    row("cmp(epsilon=1.0)", 1, "utility", "nDCG@10", 0.2),
-    row("cmp(epsilon=9.0)", 9, "risk", "active", 0.5),
-    row("cmp(epsilon=9.0)", 9, "utility", "nDCG@10", 0.6),
-)
-
-
-def test_choose_reads_the_last_audit(veil: Veil, tmp_path: Path) -> None:
-    write_csv(Results("c", ROWS), tmp_path / "results.csv")
-    assert read_csv(tmp_path / "results.csv") == ROWS
-    strict = veil("choose", "--max-risk", "0.05", "--results", tmp_path)
-    assert (strict.code, strict.err) == (0, "")
-    assert strict.out.startswith("cmp(epsilon=1.0) with 5 variants (utility 0.200")
-    lax = veil("choose", "--max-risk", "0.9", "--results", tmp_path, "--json")
-    assert json.loads(lax.out)["best"]["spec"] == "cmp(epsilon=9.0)"
-    nothing = veil("choose", "--max-risk", "0", "--results", tmp_path)
-    assert "Nothing fits" in nothing.refused()
-    assert (
-        "run 'veil audit' first"
-        in veil("choose", "--max-risk", "0.5", "--results", tmp_path / "none").refused()
-    )
-    (tmp_path / "results.csv").write_text("odd,table\n1,2\n")
-    assert (
-        "is not a table of an audit"
-        in veil("choose", "--max-risk", "0.5", "--results", tmp_path).refused()
-    )
 
 
 STUDY = """
@@ -166,6 +131,7 @@ def test_audit_writes_a_report_and_goes_on_where_it_was(
     assert "QuIPU on tiny" in first.out
     assert (out / "report.html").is_file()
     assert str(out / "results.csv") in first.err
+    assert str(out / "scores.csv") in first.err
     rows = read_csv(out / "results.csv")
     again = veil("audit", study, "--out", out, "--workers", "0")
     assert again.out == first.out
@@ -175,6 +141,28 @@ def test_audit_writes_a_report_and_goes_on_where_it_was(
     assert "cannot be read" in veil("audit", tmp_path / "none.toml", "--out", out).refused()
     assert "either" in veil("audit", study, "--dask", "x", "--workers", "1").refused()
     assert "--demo" in veil("audit", study, "--demo").refused()
+
+
+def test_scores_fit_the_screen_and_tell_what_is_alike(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    made = Score("dl19-pool", "bm25", "bayes", "lazy", "vickrey(noise=mahalanobis)", "vickrey",
+                 "vickrey", "epsilon", 50, 0.25, 0.2, 0.3, 43, 10, 0, 0.0, 0.0, 0.0)  # fmt: skip
+    alike = replace(made, curve="cmp", score=0.2, behind=0.05, behind_low=-0.1, behind_high=0.1)
+    worse = replace(made, curve="tem", score=-0.1, behind=0.35, behind_low=0.3, behind_high=0.4)
+    scores = [
+        replace(one, measure=measure)
+        for measure in ("lazy", "active", "motivated")
+        for one in (made, alike, worse)
+    ]
+    scores.append(replace(made, attacker="inference(encoder=wordllama)", behind=None))
+    show_scores(Results("study", (), scores=tuple(scores)))
+    out = capsys.readouterr().out
+    assert max(map(len, out.splitlines())) <= 80
+    assert out.count("+0.250 *") == out.count("+0.200 ≈") == 3
+    assert out.count("-0.100   ") == 3
+    assert "Against inference(encoder=wordllama), bm25, dl19-pool" in out
 
 
 def test_the_default_studies_are_studies() -> None:

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from numpy.random import Generator
 
 from veil.core.errors import InputError
-from veil.measures.quipu import NAMED_POINTS, quipu, quipu_interval
+from veil.measures.estimate import resamples
+from veil.measures.quipu import NAMED_POINTS, quipu, quipu_difference, quipu_interval
 
 SHARE = st.floats(0, 1)
 
@@ -66,6 +67,70 @@ def test_the_interval_is_that_of_drawing_by_hand(rng: Generator) -> None:
     assert (found.low, found.high) == pytest.approx((low, high), abs=0.1 * (high - low))
 
 
+def slow_score(risks: list[list[float]], utilities: list[list[float]], drawn: list[int]) -> float:
+    """The sum of the paper for the means over drawn queries, number by number."""
+    r = [sum(row[j] for j in drawn) / len(drawn) for row in risks]
+    u = [sum(row[j] for j in drawn) / len(drawn) for row in utilities]
+    total = 0.0
+    for i in range(len(r) - 1):
+        above = (u[i] - r[i]) + (u[i + 1] - r[i + 1])
+        total += 0.5 * above * ((r[i + 1] + u[i + 1]) - (r[i] + u[i]))
+    return total
+
+
+def test_interval_and_difference_are_those_of_plain_loops(rng: Generator) -> None:
+    one, other = rng.random((2, 4, 7)), rng.random((2, 3, 7))
+    draws = [drawn.tolist() for block in resamples(7) for drawn in block]
+    first = [slow_score(one[0].tolist(), one[1].tolist(), drawn) for drawn in draws]
+    second = [slow_score(other[0].tolist(), other[1].tolist(), drawn) for drawn in draws]
+    found = quipu_interval(*one)
+    assert [found.low, found.high] == pytest.approx(np.quantile(first, [0.025, 0.975]), abs=1e-12)
+    apart = quipu_difference(*one, *other)
+    gaps = [a - b for a, b in zip(first, second, strict=True)]
+    assert [apart.low, apart.high] == pytest.approx(np.quantile(gaps, [0.025, 0.975]), abs=1e-12)
+    assert apart == pytest.approx(found - quipu_interval(*other), abs=1e-12)
+
+
+def test_many_queries_are_drawn_in_blocks_and_not_kept(
+    rng: Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from veil.measures import estimate
+    from veil.measures import quipu as module
+
+    curve = rng.random((2, 3, 30))
+    kept = quipu_interval(*curve)
+    monkeypatch.setattr(estimate, "_AT_ONCE", 30 * 64)
+    monkeypatch.setattr(module, "_KEPT", 0)
+    found = quipu_interval(*curve)
+    assert (found.low, found.high) == pytest.approx((kept.low, kept.high), abs=1e-12)
+
+
+def test_a_curve_does_not_differ_from_itself(rng: Generator) -> None:
+    curve = rng.random((2, 5, 43))
+    found = quipu_difference(*curve, *curve.copy())
+    assert [float(found), found.low, found.high, found.n] == [0, 0, 0, 43]
+
+
+def test_the_difference_has_a_sign_and_turns_with_the_curves(rng: Generator) -> None:
+    hard = rng.random(40)
+    good = [0 * hard, 0 * hard], [0.1 * hard, 0.9 * hard]
+    bad = [0 * hard, 0.9 * hard, hard], [0 * hard, 0.1 * hard, 0.2 * hard]
+    ahead, behind = quipu_difference(*good, *bad), quipu_difference(*bad, *good)
+    assert ahead.low > 0 > behind.high
+    assert (ahead, ahead.low, ahead.high) == pytest.approx((-behind, -behind.high, -behind.low))
+
+
+def test_queries_are_drawn_for_both_curves_together(rng: Generator) -> None:
+    """What makes a query easy for both is no uncertainty of the difference."""
+    hard = rng.random(50)
+    one = np.stack([0 * hard, 0 * hard]), np.stack([0 * hard, hard])
+    other = np.stack([0 * hard, 0 * hard]), np.stack([0 * hard, 0.99 * hard])
+    wide = quipu_interval(*one)
+    found = quipu_difference(*one, *other)
+    assert found.low > 0  # although both intervals are far wider than the difference
+    assert found.high - found.low < 0.1 * (wide.high - wide.low)
+
+
 def test_bad_input_is_told_in_one_sentence() -> None:
     with pytest.raises(InputError, match="the same points"):
         quipu([0.1, 0.2], [0.1])
@@ -81,3 +146,7 @@ def test_bad_input_is_told_in_one_sentence() -> None:
         quipu(["a"], ["b"])
     with pytest.raises(InputError, match="per point"):
         quipu_interval([0.1], [0.1])
+    with pytest.raises(InputError, match="same queries: 2 of one, 3 of the other"):
+        quipu_difference([[0.1, 0.2]], [[0.1, 0.2]], [[0.1, 0.2, 0.3]], [[0.1, 0.2, 0.3]])
+    with pytest.raises(InputError, match="Every utility must lie"):
+        quipu_difference([[0.1]], [[0.1]], [[0.1]], [[np.nan]])

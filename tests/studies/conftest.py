@@ -1,6 +1,7 @@
 """A study so small that it runs in a second, on material made on the spot."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -29,6 +30,8 @@ spec = "custext(k=5)"
 parameter = "epsilon"
 values = [2]
 """
+
+Variant = Callable[[str, str], Study]
 
 
 def write_material(folder: Path) -> None:
@@ -71,3 +74,15 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def study(folder: Path) -> Study:
     return load_study(folder / "tiny.toml")
+
+
+@pytest.fixture
+def variant(folder: Path) -> Variant:
+    """Makes another study of the tiny one by changing a line."""
+
+    def change(old: str, new: str) -> Study:
+        assert old in STUDY
+        (folder / "other.toml").write_text(STUDY.replace(old, new, 1))
+        return load_study(folder / "other.toml")
+
+    return change

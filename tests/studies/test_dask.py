@@ -82,7 +82,7 @@ def test_a_cluster_gives_the_same_though_a_worker_dies(
     killed: list[int] = []
 
     def kill_one(message: str, done: int, total: int) -> None:
-        if total == 13 and done == 3 and not killed:
+        if total == 19 and done == 3 and not killed:
             killed.append(workers[0].pid)
             os.kill(workers[0].pid, signal.SIGKILL)
 

@@ -2,22 +2,28 @@
 
 import csv
 import stat
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
 
 from veil.core.errors import InputError
-from veil.studies.export import export, write_csv
-from veil.studies.table import Results, Row
+from veil.studies.export import export, read_csv, write_csv
+from veil.studies.table import Results, Row, Score
 
 ROWS = (
     Row("med", "", "cmp", "cmp(epsilon=5.0)", "epsilon", 5.0, 20, "risk", "lazy",
         'inference(encoder="a, b")', 0.25, 0.1, 0.4, 30, 0.001),
     Row("med", "bm25", "cmp", "cmp(epsilon=5.0)", "epsilon", 5.0, 20, "utility", "nDCG@10", "",
-        1 / 3, 0.3, 0.4, 30),
+        1 / 3, 0.3, 0.4, 30, None, 0.04),
 )  # fmt: skip
-FOUND = Results("study", ROWS)
+SCORES = (
+    Score("med", "bm25", "bayes", "lazy", "cmp", "cmp", "cmp", "epsilon", 20, 0.25, 0.1, 0.4, 30,
+          5, 1, 1 / 3, -0.1, 0.5),
+    Score("med", "bm25", "bayes", "lazy", "aea", "aea", 'aea(index="a, b")', "", 20, 0.0, 0.0,
+          0.0, 30, 1),
+)  # fmt: skip
+FOUND = Results("study", ROWS, scores=SCORES)
 
 
 def test_the_csv_holds_every_row(tmp_path: Path) -> None:
@@ -27,21 +33,45 @@ def test_the_csv_holds_every_row(tmp_path: Path) -> None:
     assert [row["attacker"] for row in read] == ['inference(encoder="a, b")', ""]
     assert float(read[1]["score"]) == 1 / 3
     assert [row["chance"] for row in read] == ["0.001", ""]
+    assert [row["p_value"] for row in read] == ["", "0.04"]
+    assert read_csv(tmp_path / "results.csv") == ROWS
+
+
+def test_an_older_table_without_p_values_is_read(tmp_path: Path) -> None:
+    write_csv(FOUND, tmp_path / "results.csv")
+    lines = (tmp_path / "results.csv").read_text().splitlines()
+    older = "\n".join(line.rpartition(",")[0] for line in lines)
+    (tmp_path / "results.csv").write_text(older + "\n")
+    assert read_csv(tmp_path / "results.csv") == tuple(replace(row, p_value=None) for row in ROWS)
+    (tmp_path / "results.csv").write_text(older.replace("chance", "odd") + "\n")
+    with pytest.raises(InputError, match="is not a table of an audit"):
+        read_csv(tmp_path / "results.csv")
+
+
+def test_the_scores_are_a_table_of_their_own(tmp_path: Path) -> None:
+    export(FOUND, tmp_path)
+    with (tmp_path / "scores.csv").open(encoding="utf-8", newline="") as file:
+        read = list(csv.DictReader(file))
+    assert [row["spec"] for row in read] == ["cmp", 'aea(index="a, b")']
+    assert [(row["points"], row["missing"]) for row in read] == [("5", "1"), ("1", "0")]
+    assert float(read[0]["behind"]) == 1 / 3
+    assert read[1]["behind"] == read[1]["behind_low"] == ""
 
 
 def test_the_parquet_holds_every_row(tmp_path: Path) -> None:
     parquet = pytest.importorskip("pyarrow.parquet", reason="the extra 'parquet' is missing")
     written = export(FOUND, tmp_path / "new")
-    assert [path.name for path in written] == ["results.csv", "results.parquet"]
-    table = parquet.read_table(written[1])
+    assert [path.name for path in written] == ["results.csv", "scores.csv", "results.parquet"]
+    table = parquet.read_table(written[2])
     assert table.to_pylist() == [asdict(row) for row in ROWS]
     assert str(table.schema.field("chance").type) == "double"
+    assert str(table.schema.field("p_value").type) == "double"
     assert stat.S_IMODE((tmp_path / "new").stat().st_mode) == 0o700
 
 
 def test_without_pyarrow_there_is_the_csv(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
-    assert [path.name for path in export(FOUND, tmp_path)] == ["results.csv"]
+    assert [path.name for path in export(FOUND, tmp_path)] == ["results.csv", "scores.csv"]
 
 
 def test_nothing_is_left_where_nothing_can_be_written(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="there is no SIGKILL here"),
 ]
-STEPS = 13
+STEPS = 19
 RUN = """
 import sys
 from pathlib import Path
@@ -164,4 +164,4 @@ def test_a_step_that_kills_its_workers_is_given_up(
     monkeypatch.undo()
     monkeypatch.setenv("VEIL_CACHE", str(folder / "cache"))
     found = sweep(study, folder / "out", workers=0)
-    assert Counter(row.kind for row in found.rows)["similarity"] == 9
+    assert Counter(row.kind for row in found.rows)["similarity"] == 15

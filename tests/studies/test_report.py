@@ -8,6 +8,7 @@ from html.parser import HTMLParser
 from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
 import pytest
 from tests.conftest import SHARED
 
@@ -15,8 +16,9 @@ from veil.core.errors import InputError
 from veil.measures.quipu import quipu
 from veil.studies import _svg
 from veil.studies._examples import changed
+from veil.studies.planes import scores
 from veil.studies.report import render, write_report
-from veil.studies.table import Card, Example, Results, Row
+from veil.studies.table import Card, Example, Results, Row, Score
 
 VOID = {"meta", "br"}
 NAN = math.nan
@@ -71,6 +73,17 @@ def rows_of(
         row = Row(*head, "utility", "nDCG@10", "", utility, utility - 0.2, utility + 0.2, 43)
         found.append(replace(row, engine="bm25"))
     return found
+
+
+def scored(results: Results) -> Results:
+    """The scores of a study all of whose queries have the mean: intervals have no width."""
+    values = {row: np.full(3, row.score) for row in results.rows}
+    return replace(results, scores=scores(results.rows, values))
+
+
+def cells_of(page: Page) -> list[str]:
+    """The cells of the tables of scores, without their intervals."""
+    return [re.sub(r"\[.*", "", words) for _, words in page.all("td", "score")]
 
 
 def recovery_of(mechanism: str, value: float, shares: dict[int, float]) -> list[Row]:
@@ -194,12 +207,11 @@ def test_error_bars_go_both_ways_and_end_at_the_interval() -> None:
 
 def test_curves_go_by_parameter_not_by_risk_or_row_order() -> None:
     points = [(50.0, 0.2, 0.6), (1.0, 0.5, 0.3), (5.0, 0.1, 0.5)]
-    page = Page(render(replace(full(), rows=tuple(rows_of("cmp", points)))))
+    page = Page(render(scored(replace(full(), rows=tuple(rows_of("cmp", points))))))
     values = [a["data-value"] for a, _ in page.all("g", "point")]
     assert values == ["1", "5", "50"]
-    assert f"{quipu([0.5, 0.1, 0.2], [0.3, 0.5, 0.6]):.3f}".replace("-", "−") in [
-        words for _, words in page.all("td")
-    ]
+    wanted = f"{quipu([0.5, 0.1, 0.2], [0.3, 0.5, 0.6]):.3f}".replace("-", "−")
+    assert cells_of(page) == [wanted]
 
 
 def test_the_plane_names_its_corners_and_levels() -> None:
@@ -238,26 +250,84 @@ def test_three_sentences_sum_it_up() -> None:
     clear = replace(rows[4], kind="similarity", measure="jaccard", attacker="", score=0.95)
     told = [words for _, words in Page(render(Results("x", (*rows, clear)))).all("p")][:3]
     assert "cmp(epsilon=1.0) with 20 variants" in told[0]
+    assert "none is certain" in told[0]
     assert "43 % of plain search" in told[0]
+    many = [replace(row, n=400) for row in rows]
+    sure = next(words for _, words in Page(render(Results("x", tuple(many)))).all("p"))
+    assert "none is certain" not in sure
     assert "nearly in clear with cmp (epsilon 50)" in told[1]
     assert "0.1 % (active)" in told[2]
 
 
-def test_the_summary_says_when_nothing_fits() -> None:
+def test_the_summary_says_when_nothing_is_certain_or_nothing_fits() -> None:
     told = next(words for _, words in Page(render(full())).all("p"))
+    assert "none is certain; by what was measured alone tem(epsilon=1.0)" in told
+    rows = tuple(
+        replace(row, score=0.5) if row.kind in ("risk", "recovery") else row for row in full().rows
+    )
+    told = next(words for _, words in Page(render(Results("x", rows))).all("p"))
     assert "none; no configuration keeps" in told
-    assert "the nearest is tem(epsilon=1.0)" in told
 
 
 def test_the_best_score_is_bold_and_a_single_value_has_none() -> None:
     rows = rows_of("cmp", [(1.0, 0.0, 0.2), (5.0, 0.1, 0.7)])
     rows += rows_of("tem", [(1.0, 0.0, 0.1), (5.0, 0.9, 0.6)]) + rows_of("aea", [(1.0, 0.1, 0.4)])
-    page = Page(render(Results("x", tuple(rows))))
+    page = Page(render(scored(Results("x", tuple(rows)))))
     strong = [words for _, words in page.all("strong") if re.fullmatch(r"−?\d\.\d{3}", words)]
     assert strong == [f"{quipu([0.0, 0.1], [0.2, 0.7]):.3f}"]
-    assert "0.000†" in [words for _, words in page.all("td")]
+    assert "0.000†" in cells_of(page)
     groups = [words for a, words in page.all("th") if a.get("scope") == "rowgroup"]
     assert groups == ["Sampling", "Embedding perturbation", "Heuristics"]
+
+
+def score(curve: str, value: float, behind: tuple[float, float, float] | None) -> Score:
+    made = Score("icd", "bm25", "bayes", "lazy", curve, curve, curve, "epsilon", 20, value,
+                 value - 0.125, value + 0.125, 43, 5)  # fmt: skip
+    if behind is None:
+        return replace(made, points=1)
+    middle, low, high = behind
+    return replace(made, behind=middle, behind_low=low, behind_high=high)
+
+
+def test_scores_have_intervals_and_marks() -> None:
+    found = (
+        score("cmp", 0.5, (0.0, 0.0, 0.0)),
+        score("tem", 0.4, (0.1, -0.05, 0.2)),
+        score("wbb", 0.1, (0.4, 0.3, 0.5)),
+        replace(score("santext", 0.2, (0.3, 0.0, 0.5)), missing=2),
+        score("aea", 0.0, None),
+        replace(score("fea", math.nan, None), n=0, points=3),
+    )
+    page = Page(render(Results("x", (), scores=found)))
+    cells = [words for _, words in page.all("td", "score")]
+    assert cells == [
+        "0.400 ≈[0.275, 0.525]", "0.100[−0.025, 0.225]", "0.200 ≈‡[0.075, 0.325]",
+        "0.500[0.375, 0.625]", "0.000†",
+    ]  # fmt: skip
+    assert [words for _, words in page.all("strong") if words[:1].isdigit()] == ["0.500"]
+    section = page.all("section")[2][1]
+    assert "‡ marks curves of which points are missing" in section
+    assert "persistent" not in section
+    whole = Page(render(Results("x", (), scores=found[:2])))
+    assert "‡" not in whole.all("body")[0][1]
+
+
+def test_it_is_said_why_a_measure_has_no_score() -> None:
+    rows = rows_of("cmp", [(1.0, 0.1, 0.2)]) + rows_of("cmp", [(1.0, 0.1, 0.2)], measure="lazy")
+    odd = rows_of("cmp", [(1.0, 0.1, 0.2)], measure="persistent")
+    for some, said in ((rows, False), ([*rows, odd[0]], True)):
+        body = Page(render(scored(Results("x", tuple(some))))).all("body")[0][1]
+        assert ("The persistent measure has no score" in body) is said
+
+
+def test_utilities_show_their_test_against_plain_search() -> None:
+    rows = rows_of("cmp", [(1.0, 0.2, 0.3), (5.0, 0.3, 0.5)])
+    rows[1] = replace(rows[1], p_value=0.00005)
+    page = Page(render(Results("x", tuple(rows))))
+    cells = [words for _, words in page.all("td")]
+    assert "0.300 [0.10, 0.50], p < 0.001" in cells
+    assert "0.500 [0.30, 0.70]" in cells
+    assert "randomisation test of nDCG@10 against plain search" in page.all("caption")[0][1]
 
 
 def test_recovery_is_drawn_by_number_of_variants() -> None:
@@ -334,7 +404,7 @@ def test_curves_that_differ_in_more_than_the_value_are_told_apart() -> None:
     rows += rows_of("cmp", [(1.0, 0.1, 0.2)])
     page = Page(render(Results("many", tuple(rows))))
     legend = [words for a, words in page.all("li") if "data-curve" in a]
-    assert legend[:2] == ["vickrey(noise='cmp')", "vickrey(noise='mahalanobis')"]
+    assert legend[:2] == ["vickrey(noise=cmp)", "vickrey(noise=mahalanobis)"]
     assert sorted(legend[2:]) == ["cmp, 20 variants", "cmp, 5 variants"]
 
 
@@ -394,12 +464,8 @@ def test_the_published_curves_give_the_published_table() -> None:
         points = [(float(i), *point) for i, point in enumerate(each["points"])]
         for row in rows_of(each["mechanism"], points):
             rows.append(replace(row, collection=each["collection"]))
-    page = Page(render(Results("published", tuple(rows))))
-    shown = [
-        float(words.rstrip("†").replace("−", "-"))
-        for _, words in page.all("td")
-        if re.fullmatch(r"−?\d\.\d{3}†?", words)
-    ]
+    page = Page(render(scored(Results("published", tuple(rows)))))
+    shown = [float(words.rstrip("†").replace("−", "-")) for words in cells_of(page)]
     assert len(exact) > 5
     for each in exact:
         assert min(abs(each["published"] - one) for one in shown) <= 0.0016

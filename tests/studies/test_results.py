@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from tests.studies.conftest import STUDY
 
+from veil.studies._measured import head as head_of
+from veil.studies._measured import measured, utility
 from veil.studies.bench import Bench
 from veil.studies.cells import cells
-from veil.studies.results import _head, _rows, _utility
 from veil.studies.steps import compute
 from veil.studies.store import Result
 from veil.studies.study import Study, load_study
@@ -21,14 +22,14 @@ from veil.studies.table import Row
 def head(study: Study) -> Row:
     bench = Bench(study)
     cell = cells(bench)[0]
-    return _head(bench, cell, cell.steps[-1])
+    return head_of(bench, cell, cell.steps[-1])
 
 
 def _attack(study: Study, head: Row, unit: str, ranks: list[int], among: list[int]) -> list[Row]:
     texts = [0, 0, 1, 1, 1, 4][: len(ranks)]
     arrays = {"ranks": np.array(ranks), "candidates": np.array(among), "texts": np.array(texts)}
     step = cells(Bench(study))[0].steps[-1]
-    return list(_rows(head, step, Result(arrays, {"unit": unit})))
+    return list(measured(head, step, Result(arrays, {"unit": unit})))
 
 
 def test_recovery_counts_words_and_whole_queries(study: Study, head: Row) -> None:
@@ -39,8 +40,8 @@ def test_recovery_counts_words_and_whole_queries(study: Study, head: Row) -> Non
     assert words.score == pytest.approx(4 / 6)
     assert queries.score == pytest.approx(1 / 3)  # the first query alone is whole
     assert words.n == queries.n == 3  # queries are what is drawn again
-    assert words.chance == pytest.approx((1 / 4 + 1 / 5 + 1 / 4 + 1 / 4 + 1 / 2 + 1) / 6)
-    assert queries.chance == pytest.approx((1 / 20 + 1 / 32 + 1) / 3)
+    assert words.chance == pytest.approx((1 / 4 + 1 / 5 + 1 / 4 + 1 / 4 + 1 / 2 + 0) / 6)
+    assert queries.chance == pytest.approx((1 / 20 + 1 / 32 + 0) / 3)
 
 
 def test_risk_counts_ranks_and_not_those_beyond_the_candidates(study: Study, head: Row) -> None:
@@ -48,14 +49,37 @@ def test_risk_counts_ranks_and_not_those_beyond_the_candidates(study: Study, hea
     assert rows["lazy"].score == pytest.approx(1 / 3)
     assert rows["active"].score == pytest.approx(2 / 3)
     assert rows["motivated"].score == pytest.approx((1 + 1 / 4) / 3)
-    assert rows["lazy"].chance == pytest.approx(1 / 10)
+    assert rows["lazy"].chance == pytest.approx(2 / 3 / 10)  # the third cannot be guessed
+    assert (rows["queries"].kind, rows["queries"].score) == ("recovery", rows["lazy"].score)
     assert rows["lazy"].attacker == "bayes"
     assert rows["lazy"].engine == ""
 
 
+def test_some_of_the_variants_are_no_point_of_the_plane(study: Study, head: Row) -> None:
+    step = cells(Bench(study))[0].steps[-1]
+    arrays = {name: np.array([1, 2]) for name in ("ranks", "candidates", "texts")}
+    few = replace(step, count=1, size=5)
+    found = list(measured(head, few, Result(arrays, {"unit": "query"})))
+    assert [(row.kind, row.measure) for row in found] == [("recovery", "queries")]
+
+
+def test_linkage_is_no_risk_of_the_query(study: Study, head: Row) -> None:
+    rows = _attack(study, head, "release", [1, 2, 3], [3, 3, 3])
+    assert {row.kind for row in rows} == {"linkage"}
+
+
+def test_a_belief_is_the_blind_guess(study: Study, head: Row) -> None:
+    step = cells(Bench(study))[0].steps[-1]
+    arrays = {name: np.array([1, 2, 3]) for name in ("ranks", "texts")}
+    arrays |= {"candidates": np.array([9, 9, 9]), "prior": np.array([1, 1, 5])}
+    whole = replace(step, count=step.size)
+    rows = {r.measure: r for r in measured(head, whole, Result(arrays, {"unit": "query"}))}
+    assert rows["lazy"].chance == rows["queries"].chance == pytest.approx(2 / 3)
+
+
 def test_a_query_that_cannot_be_judged_is_left_out(head: Row) -> None:
     found = Result({"nDCG@10": np.array([0.5, math.nan, 1.0]), "other": np.full(3, math.nan)})
-    (row,) = _utility(head, found)
+    (row,) = utility(head, found)
     assert (row.measure, row.score, row.n) == ("nDCG@10", 0.75, 2)
 
 

@@ -7,10 +7,7 @@ import pytest
 from tests.studies.conftest import STUDY
 
 from veil.core.errors import InputError, VeilError
-from veil.studies.shipped import default_study, demo_study
 from veil.studies.study import Study, load_study
-
-ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_a_study_is_read_as_it_is_written(study: Study, folder: Path) -> None:
@@ -25,6 +22,30 @@ def test_a_study_is_read_as_it_is_written(study: Study, folder: Path) -> None:
 
 def test_equal_studies_are_one(study: Study, folder: Path) -> None:
     assert hash(study) == hash(load_study(folder / "tiny.toml"))
+
+
+def test_things_that_are_named_twice_are_one(folder: Path) -> None:
+    file = folder / "tiny.toml"
+    text = STUDY.replace('["bayes"]', '["bayes", "bayes()", "bayes(prior=uniform)"]')
+    text = text.replace("k = 10", 'k = 10\nengine = ["bm25", "bm25()"]')
+    text = text.replace('spec = "cmp"', 'spec = "cmp"\nattackers = ["linkage()", "linkage"]')
+    file.write_text(text)
+    study = load_study(file)
+    assert study.attackers == ("bayes",)
+    assert study.engine == ("bm25",)
+    assert study.mechanism[0].attackers == ("linkage",)
+    assert study.all_attackers == ("linkage", "bayes")
+
+
+@pytest.mark.parametrize("parameter", ["", 'parameter = "window"\nvalues = [8, 12]\n'])
+def test_the_documents_of_a_mechanism_lie_beside_the_file(folder: Path, parameter: str) -> None:
+    file = folder / "tiny.toml"
+    file.write_text(f'{STUDY}\n[[mechanism]]\nspec = "fea(index=tiny, longest=2)"\n{parameter}')
+    for made, _ in load_study(file).mechanism[2].mechanisms():
+        assert f"longest=2, targets=10, index='{folder / 'tiny'}'" in str(made)
+    for name in ("icd10cm", "irds:antique"):
+        file.write_text(f"{STUDY}\n[[mechanism]]\nspec = \"fea(index='{name}')\"\n{parameter}")
+        assert f"index='{name}'" in str(next(load_study(file).mechanism[2].mechanisms())[0])
 
 
 MISTAKES = [
@@ -52,6 +73,31 @@ MISTAKES = [
         '["bayes"]',
         '["bays"]',
         "In tiny.toml, 'attackers': No attacker called 'bays'. Did you mean",
+    ),
+    (
+        '["bayes"]',
+        '["inference(encoder=wordlama)"]',
+        "In tiny.toml, 'attackers': No encoder called 'wordlama'. Did you mean 'wordllama'?",
+    ),
+    (
+        '["bayes"]',
+        '["inference(encoder=distilbert-base-uncased)"]',
+        "whose name has no slash is written as huggingface(model=distilbert-base-uncased).",
+    ),
+    (
+        "k = 10",
+        'k = 10\nengine = "dense(encoder=wordlama)"',
+        "In tiny.toml, 'engine': No encoder called 'wordlama'. Did you mean 'wordllama'?",
+    ),
+    (
+        'spec = "cmp"',
+        'spec = "cmp"\nattackers = "bays"',
+        "In [[mechanism]] 1 of tiny.toml: No attacker called 'bays'. Did you mean 'bayes'?",
+    ),
+    (
+        '"custext(k=5)"\nparameter = "epsilon"\nvalues = [2]',
+        '"fea(index=tyni)"',
+        "The 'index' of [[mechanism]] 2 of tiny.toml is neither a name (icd10cm",
     ),
     ('["bayes"]', "[1]", "The 'attackers' number 1 of tiny.toml must be a text in quotes."),
     ("k = 10", "engine = []", "The 'engine' of tiny.toml must be a list of at least 1."),
@@ -98,18 +144,3 @@ def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
     (tmp_path / "latin.toml").write_bytes(b'name = "\xe9"')
     with pytest.raises(InputError, match=r"latin.toml is not UTF-8; convert it."):
         load_study(tmp_path / "latin.toml")
-
-
-def test_the_studies_that_need_no_file_are_whole() -> None:
-    tried = {grid.spec.partition("(")[0] for grid in default_study().mechanism}
-    assert tried == set("cmp mahalanobis vickrey santext tem custext wbb aea fea".split())
-    assert demo_study().collection == "icd10cm"
-
-
-@pytest.mark.parametrize("file", sorted((ROOT / "studies").glob("*.toml")), ids=lambda f: f.stem)
-def test_a_shipped_study_is_right(file: Path) -> None:
-    text = file.read_text()
-    assert "/work" not in text
-    if "../../shared" in text and not (ROOT.parent / "shared").is_dir():
-        pytest.skip("the shared data is not at hand")
-    load_study(file)

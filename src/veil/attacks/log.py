@@ -35,6 +35,7 @@ class QueryLog:
 
     texts: Sequence[str]
     counts: Ids
+    _known: Ids | None = field(default=None, repr=False)  # hashes, where they are at hand
     _vectors: dict[str, DocumentVectors] = field(default_factory=dict, repr=False)
     memo: dict[object, object] = field(default_factory=dict, repr=False)
 
@@ -44,16 +45,18 @@ class QueryLog:
         counts: dict[str, int] = {}
         spelt = StringsBuilder()
         for text in texts:
-            key = folded(text)
+            spelling = " ".join(text.split())
+            key = spelling.casefold()  # as folded: no letter becomes white space, nor the reverse
             if not key:
                 continue
             if key not in counts:
                 counts[key] = 0
-                spelt.add(" ".join(text.split()))
+                spelt.add(spelling)
             counts[key] += 1
         if not counts:
             raise InputError("The log holds no query; give one query per line.")
-        return cls(spelt.done(), np.fromiter(counts.values(), dtype=np.int64))
+        total = np.fromiter(counts.values(), dtype=np.int64)
+        return cls(spelt.done(), total, _hashes(counts))
 
     def __len__(self) -> int:
         return len(self.texts)
@@ -62,24 +65,46 @@ class QueryLog:
         return QueryLog, (self.texts, self.counts)
 
     @cached_property
-    def _places(self) -> dict[str, int]:
-        return {folded(text): place for place, text in enumerate(self.texts)}
+    def _hashes(self) -> Ids:
+        """Hash (n,) of each query as it is compared; of no meaning outside of this process."""
+        return _hashes(map(folded, self.texts)) if self._known is None else self._known
+
+    @cached_property
+    def _sorted(self) -> tuple[Ids, Ids]:
+        """The hashes in order, and whose they are: less room than a table of texts."""
+        order: Ids = np.argsort(self._hashes, kind="stable")
+        return self._hashes[order], order
 
     def place(self, text: str) -> int:
         """Return the position of a query, or -1 if the log does not hold it."""
-        return self._places.get(folded(text), -1)
+        wanted = folded(text)
+        hashes, order = self._sorted
+        first = np.searchsorted(hashes, hash(wanted))
+        last = np.searchsorted(hashes, hash(wanted), "right")
+        for place in order[first:last].tolist():
+            if folded(self.texts[place]) == wanted:
+                return int(place)
+        return -1
 
     def with_queries(self, texts: Sequence[str]) -> tuple["QueryLog", int]:
-        """Return a log that holds these queries too, and how many were missing."""
-        missing = list(dict.fromkeys(folded(text) for text in texts if self.place(text) < 0))
+        """Return a log that holds these queries too, as they are spelt, and how many it lacked."""
+        missing: dict[str, str] = {}
+        for text in texts:
+            if self.place(text) < 0:
+                missing.setdefault(folded(text), " ".join(text.split()))
         if not missing:
             return self, 0
-        spelt = Strings.of([*self.texts, *missing])
+        spelt = Strings.of([*self.texts, *missing.values()])
         counts = np.concatenate([self.counts, np.ones(len(missing), dtype=np.int64)])
-        return QueryLog(spelt, counts), len(missing)
+        hashes = np.concatenate([self._hashes, _hashes(missing)])
+        return QueryLog(spelt, counts, hashes), len(missing)
 
     def vectors(self, encoder: Encoder, report: Report = silent) -> DocumentVectors:
         """Return the vectors of all queries, computed once per model and kept on disk."""
         if encoder.key not in self._vectors:
             self._vectors[encoder.key] = document_vectors(self.texts, encoder, None, report)
         return self._vectors[encoder.key]
+
+
+def _hashes(keys: Iterable[str]) -> Ids:
+    return np.fromiter(map(hash, keys), dtype=np.int64)

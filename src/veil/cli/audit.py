@@ -4,22 +4,18 @@ from contextlib import nullcontext
 from pathlib import Path
 
 import click
-from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 
+from veil.cli._scores import show_scores
 from veil.cli._screen import progress_bar, stderr
 from veil.core.errors import ParameterError
 from veil.core.parallel import cores
-from veil.measures.risk import ATTACKERS
 from veil.studies.export import export
-from veil.studies.planes import scores
 from veil.studies.pool import dask_executor
 from veil.studies.report import write_report
 from veil.studies.shipped import default_study, demo_study
 from veil.studies.study import load_study
 from veil.studies.sweep import sweep
-from veil.studies.table import Results
 
 
 @click.command()
@@ -60,26 +56,8 @@ def audit(
             report=report,
         )
     files = [write_report(found, out), *export(found, out)]
-    _show(found)
-    for file in files:
-        stderr().print(f"{file}", markup=False)
-
-
-def _show(found: Results) -> None:
-    """Print the QuIPU scores: one row per mechanism, one column per attacker."""
-    console = Console(highlight=False, emoji=False)
-    table = Table(
-        title=f"QuIPU on {escape(found.name)}: 1 is useful and private, 0 no better than the"
-        " diagonal, below it worse",
-        title_justify="left",
-    )
-    table.add_column("mechanism")
-    table.add_column("attack")
-    for who in ATTACKERS:
-        table.add_column(who, justify="right")
-    for (mechanism, attacker), row in scores(found.rows).items():
-        cells = [f"{row[who]:+.3f}" if who in row else "" for who in ATTACKERS]
-        table.add_row(escape(mechanism), escape(attacker), *cells)
-    console.print(table)
+    show_scores(found)
     for note in found.notes:
         stderr().print(f"[yellow]{escape(note)}[/yellow]")
+    for file in files:
+        stderr().print(f"{file}", markup=False)

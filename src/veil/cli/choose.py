@@ -7,8 +7,11 @@ from pathlib import Path
 import click
 
 from veil.measures.risk import ATTACKERS, Attacker
+from veil.studies.choose import UncertifiedError
 from veil.studies.choose import choose as choose_best
 from veil.studies.export import read_csv
+
+UNCERTIFIED = 3  # exit code
 
 
 @click.command()
@@ -29,7 +32,7 @@ from veil.studies.export import read_csv
     show_default=True,
     help="folder of an audit",
 )
-@click.option("--mean", is_flag=True, help="go by the mean, not by the upper end of its interval")
+@click.option("--mean", is_flag=True, help="go by the measured risk, and do without certainty")
 @click.option("--collection", help="which collection, if the audit has several")
 @click.option("--engine", help="which engine, if the audit has several")
 @click.option("--json", "as_json", is_flag=True, help="print JSON")
@@ -45,14 +48,26 @@ def choose(
     """Choose the mechanism and parameters with the best utility under a bound on the risk.
 
     The risk is that of the strongest attack tried in the audit; queries and logs of your own may
-    behave otherwise.
+    behave otherwise. A configuration is certified when its risk keeps the bound with 97.5 %
+    confidence, for each configuration by itself.
+
+    Exit code 0: it is certified, or --mean was given. 3: nothing is certified, and the best by the
+    measured risk is printed, marked as such. 2: nothing fits, or the input cannot be used.
     """
-    choice = choose_best(
-        read_csv(results / "results.csv"),
-        max_risk=max_risk,
-        attacker=attacker,
-        cautious=not mean,
-        collection=collection,
-        engine=engine,
-    )
+    code = 0
+    try:
+        choice = choose_best(
+            read_csv(results / "results.csv"),
+            max_risk=max_risk,
+            attacker=attacker,
+            cautious=not mean,
+            collection=collection,
+            engine=engine,
+        )
+    except UncertifiedError as error:
+        choice, code = error.choice, UNCERTIFIED
+        click.echo(f"veil: {error}", err=True)
+    if choice.best.warning:
+        click.echo(choice.best.warning, err=True)
     click.echo(json.dumps(asdict(choice), indent=1) if as_json else str(choice))
+    click.get_current_context().exit(code)

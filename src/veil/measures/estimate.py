@@ -51,6 +51,12 @@ def bootstrap(values: ArrayLike, groups: ArrayLike | None = None) -> Estimate:
 
     `groups` says which text each value belongs to: whole texts are drawn, because the values of
     one text depend on each other.
+
+    Notes
+    -----
+    The interval shows how the mean varies; its end is no bound. Of few cases, or of equal ones, it
+    is too narrow: 0 of 3 gives [0, 0]. To hold a mean against a limit use
+    `veil.measures.bounds.upper_bound`.
     """
     cases = row(values, "A mean")
     sums, sizes = totals(cases, groups)

@@ -5,13 +5,13 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from veil.studies._names import Key as Key
+from veil.studies._names import short_names
 from veil.studies.table import Row
 
 PLAIN = "plain"
 UTILITY = "ndcg@10"
 MEASURES = ("lazy", "active", "motivated", "persistent")
-
-Key = tuple[str, str, str]  # mechanism, swept parameter, the rest of the spec
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ def key(row: Row) -> Key:
 
 
 def names(rows: Iterable[Row]) -> dict[tuple[Key, int], str]:
-    """Name each curve by its mechanism, and by what else is needed to tell it from the others.
+    """Name each curve by its mechanism, and by what tells it from the others of that mechanism.
 
     Size 0 stands for the curve whatever the number of variants.
     """
@@ -74,16 +74,13 @@ def names(rows: Iterable[Row]) -> dict[tuple[Key, int], str]:
             counted = sizes.setdefault(key(row), set())
             if row.kind == "risk":
                 counted.add(row.size)
+    short = short_names(sizes)
     named: dict[tuple[Key, int], str] = {}
     for one, counted in sizes.items():
-        mechanism, parameter, rest = one
-        alike = [other for other in sizes if other[0] == mechanism]
-        name = mechanism if len(alike) == 1 else rest
-        if sum(other[2] == rest for other in alike) > 1:
-            name = f"{rest} by {parameter or 'nothing'}"
-        named[one, 0] = name
+        named[one, 0] = short[one]
         for size in sorted(counted):
-            named[one, size] = name if len(counted) == 1 else f"{name}, {size} variants"
+            several = len(counted) > 1
+            named[one, size] = f"{short[one]}, {size} variants" if several else short[one]
     return named
 
 

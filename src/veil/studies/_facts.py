@@ -4,15 +4,20 @@ import platform
 import shlex
 import sys
 from collections.abc import Sequence
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from veil.attacks import ATTACKS
 from veil.core.parallel import cores
+from veil.data.wordnet import wordnet_folder
+from veil.studies._inputs import installed
 from veil.studies.bench import Bench
 from veil.studies.cells import Cell
+from veil.studies.table import Score
 
-_PACKAGES = ("numpy", "bm25s", "onnxruntime", "ir_measures")
+_PACKAGES = (
+    "numpy", "nltk", "textblob", "bm25s", "PyStemmer", "onnxruntime", "tokenizers",
+    "sentence-transformers", "ir_measures",
+)  # fmt: skip
 
 
 def facts(material: Bench, spent: float, seconds: float | None) -> tuple[tuple[str, str], ...]:
@@ -24,7 +29,7 @@ def facts(material: Bench, spent: float, seconds: float | None) -> tuple[tuple[s
         ("command", _command()),
         ("veil", __version__),
         ("python", platform.python_version()),
-        *((name, _version(name)) for name in _PACKAGES),
+        *((name, installed(name)) for name in _PACKAGES),
         ("seed", str(study.seed)),
         (
             "collection",
@@ -34,22 +39,36 @@ def facts(material: Bench, spent: float, seconds: float | None) -> tuple[tuple[s
         ("vectors", f"{study.vectors if '/' not in study.vectors else Path(study.vectors).name}"),
         ("engines", ", ".join(study.engine)),
         ("encoder", study.encoder),
+        ("cosine of", "" if study.encoder == "none" else f"vectors of {study.encoder}"),
+        ("METEOR", f"WordNet {wordnet_folder().name}" if material.synonyms else "no synonyms"),
+        ("attackers", ", ".join(study.all_attackers)),
+        ("variants per query", ", ".join(map(str, dict.fromkeys(study.sizes)))),
         ("results per variant", str(study.k)),
         ("cores", str(cores())),
+        ("workers", "" if material.workers is None else str(material.workers)),
         ("time of all steps", f"{spent:,.0f} s"),
     ]
     if _uses_log(material):
-        found.insert(9, ("log", f"{len(material.log):,} distinct queries"))
+        place = [name for name, _ in found].index("vectors")
+        found.insert(place, ("log", f"{len(material.log):,} distinct queries"))
     if seconds is not None:
         found.append(("time of this run", f"{seconds:,.0f} s"))
     return tuple((name, value) for name, value in found if value)
 
 
-def notes(material: Bench, cells: Sequence[Cell], missing: int) -> tuple[str, ...]:
+def notes(
+    material: Bench, cells: Sequence[Cell], missing: int, scores: Sequence[Score] = ()
+) -> tuple[str, ...]:
     """Return sentences that a reader of the figures must know."""
     told = ["The releases are seeded, so that they can be repeated: they are not private."]
     if missing:
         told.append(f"{missing:,} steps are not computed yet: their figures are not here.")
+    unfinished = list(dict.fromkeys(score.curve for score in scores if score.missing))
+    if unfinished:
+        told.append(
+            f"Points are missing on {', '.join(unfinished)}: the QuIPU score is that of the points"
+            " that are there."
+        )
     if material.missing if _uses_log(material) else 0:
         lacking = f"{material.missing} of the queries were not in the log"
         told.append(
@@ -68,10 +87,3 @@ def _uses_log(material: Bench) -> bool:
 
 def _command() -> str:
     return shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]) if sys.argv[0] else ""
-
-
-def _version(name: str) -> str:
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return ""

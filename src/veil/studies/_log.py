@@ -1,11 +1,36 @@
-"""Read the queries of a log: from a text file, or from ir_datasets."""
+"""Read the queries of a log: from a text file, from ir_datasets, or those of a collection."""
 
 import gzip
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
+
+from veil.attacks.log import QueryLog
 from veil.core.errors import AssetError, InputError, MissingExtraError, UnknownNameError
+from veil.data.collection import Collection
+from veil.data.strings import Strings
+
+
+def open_log(name: str, collection: Collection, size: int) -> QueryLog:
+    """Return the log of a study, at most `size` of its queries; ``collection`` has its own."""
+    if name != "collection":
+        return _evenly(QueryLog.of(read_log(name)), size)
+    if not collection.log:
+        raise InputError(
+            f"The collection {collection.name} has no log of its own; name a file of queries, one"
+            " per line, as the 'log' of the study."
+        )
+    return _evenly(QueryLog.of(collection.log), size)
+
+
+def _evenly(log: QueryLog, size: int) -> QueryLog:
+    """Take queries from the whole length of a log."""
+    if not 0 < size < len(log):
+        return log
+    places = np.arange(size) * len(log) // size
+    return QueryLog(Strings.of(log.texts[int(i)] for i in places), log.counts[places])
 
 
 def read_log(name: str) -> Iterator[str]:

@@ -35,10 +35,10 @@ table{border-collapse:collapse;font-size:.88rem;font-variant-numeric:tabular-num
 caption{text-align:left;padding:.2rem 0}
 th,td{padding:.25rem .65rem;border-bottom:1px solid var(--rule);text-align:left;vertical-align:top}
 th{font-weight:500}thead th{font-weight:600;border-bottom:2px solid var(--rule)}
-tbody th{overflow-wrap:anywhere;min-width:13rem;max-width:22rem}
+tbody th{overflow-wrap:anywhere;min-width:14.5rem;max-width:22rem}
 tbody th[scope=rowgroup]{min-width:8rem}
 td{white-space:nowrap}td div,td code{white-space:normal;overflow-wrap:anywhere}
-td strong{font-weight:800}
+td strong{font-weight:800}.score small{display:block}
 mark{background:var(--mark);color:inherit;text-decoration:underline;text-underline-offset:2px}
 code,pre{font:.85rem/1.5 ui-monospace,monospace;white-space:pre-wrap;overflow-wrap:anywhere}
 pre{background:var(--wash);padding:.7rem 1rem}
@@ -66,6 +66,8 @@ stroke-linejoin:round}
 #tip{position:fixed;z-index:1;max-width:22rem;background:var(--ink);color:var(--ground);
 font-size:.8rem;padding:.3rem .6rem;border-radius:.3rem;white-space:pre-line;pointer-events:none;
 overflow-wrap:anywhere}
+@media (max-width:40rem){th,td{padding:.25rem .4rem}tbody th{min-width:7.5rem}
+tbody th[scope=rowgroup]{min-width:0;max-width:6rem;overflow-wrap:normal}}
 @media print{.scroll{overflow:visible}nav,#tip{display:none}body{max-width:none;padding:0}
 .panels{grid-template-columns:1fr 1fr}.cards{columns:1}td{white-space:normal}}
 """

@@ -55,7 +55,7 @@ def number(value: float, digits: int = 3) -> str:
     return text.replace("-", "−")
 
 
-def interval(low: float, high: float) -> str:
+def interval(low: float, high: float, digits: int = 2) -> str:
     """Write an interval, or nothing when it is not known.
 
     >>> interval(0.5, 0.625), interval(float("nan"), 1.0)
@@ -63,7 +63,18 @@ def interval(low: float, high: float) -> str:
     """
     if not (math.isfinite(low) and math.isfinite(high)):
         return ""
-    return f"[{number(low, 2)}, {number(high, 2)}]"
+    return f"[{number(low, digits)}, {number(high, digits)}]"
+
+
+def p_value(value: float | None) -> str:
+    """Write the p-value of a test, or nothing where there was none.
+
+    >>> p_value(0.0421), p_value(0.00005), p_value(None)
+    ('p = 0.042', 'p < 0.001', '')
+    """
+    if value is None or not math.isfinite(value):
+        return ""
+    return "p < 0.001" if value < 0.001 else f"p = {number(value)}"
 
 
 def percent(share: float) -> str:

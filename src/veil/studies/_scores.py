@@ -1,10 +1,11 @@
 """The table of QuIPU scores, laid out as Table 2 of the paper that defines them."""
 
+import math
 from collections.abc import Sequence
 
-from veil.studies._curves import Panel
-from veil.studies._markup import Markup, join, number, tag
+from veil.studies._markup import Markup, interval, join, number, tag
 from veil.studies._tables import table
+from veil.studies.table import Score
 
 STRATEGIES = {
     "custext": "Sampling",
@@ -23,14 +24,13 @@ STRATEGIES = {
 _ORDER = ("Sampling", "Embedding perturbation", "Heuristics", "Other")
 
 _Column = tuple[str, str]  # measure, collection and engine
-_Score = tuple[float, int]  # the score and from how many points
 
 
-def scores(panels: Sequence[Panel]) -> list[Markup]:
+def score_tables(scores: Sequence[Score]) -> list[Markup]:
     """Return a table for each attacker: mechanisms by measures of success and collections."""
     return [
-        _table(attacker, [panel for panel in panels if panel.attacker == attacker])
-        for attacker in dict.fromkeys(panel.attacker for panel in panels if panel.curves)
+        _table(attacker, [score for score in scores if score.attacker == attacker])
+        for attacker in dict.fromkeys(score.attacker for score in scores)
     ]
 
 
@@ -39,48 +39,36 @@ def strategy(mechanism: str) -> str:
     return STRATEGIES.get(mechanism.casefold(), "Other")
 
 
-def _table(attacker: str, panels: Sequence[Panel]) -> Markup:
-    from veil.measures.quipu import quipu
-
-    several = len({panel.engine for panel in panels}) > 1
-    cells: dict[tuple[str, str], dict[_Column, _Score]] = {}
+def _table(attacker: str, scores: Sequence[Score]) -> Markup:
+    several = len({score.engine for score in scores}) > 1
+    cells: dict[tuple[str, str], dict[_Column, Score]] = {}
     columns: dict[_Column, None] = {}
-    for panel in panels:
-        place = f"{panel.collection}, {panel.engine}" if several else panel.collection
-        for curve in panel.curves:
-            risk = [point.risk.score for point in curve.points]
-            utility = [point.utility.score for point in curve.points]
-            row = cells.setdefault((strategy(curve.points[0].risk.mechanism), curve.name), {})
-            row[panel.measure, place] = (quipu(risk, utility), len(risk))
-            columns[panel.measure, place] = None
+    for score in scores:
+        place = f"{score.collection}, {score.engine}" if several else score.collection
+        row = cells.setdefault((strategy(score.mechanism), score.curve), {})
+        row[score.measure, place] = score
+        columns[score.measure, place] = None
     measures = dict.fromkeys(measure for measure, _ in columns)
     ordered = [column for measure in measures for column in columns if column[0] == measure]
-    best = {
-        column: max((row[column][0] for row in cells.values() if _scored(row, column)), default=2)
-        for column in ordered
-    }
     body = []
     for group in _ORDER:
         inside = [(name, row) for (of, name), row in cells.items() if of == group]
         for i, (name, row) in enumerate(inside):
             first = tag("th", group, scope="rowgroup", rowspan=len(inside)) if not i else ""
-            shown = (_cell(row.get(column), best[column]) for column in ordered)
+            shown = (_cell(row.get(column)) for column in ordered)
             body.append(tag("tr", first, tag("th", name, scope="row"), *shown))
     return table(f"QuIPU scores against {attacker}", _heads(ordered), body)
 
 
-def _scored(row: dict[_Column, _Score], column: _Column) -> bool:
-    return column in row and row[column][1] > 1
-
-
-def _cell(score: _Score | None, best: float) -> Markup:
-    if score is None:
+def _cell(score: Score | None) -> Markup:
+    if score is None or not math.isfinite(score.score):
         return tag("td", "–")
-    value, points = score
-    if points == 1:
-        return tag("td", number(value), "†")
-    shown = number(value)
-    return tag("td", tag("strong", shown) if shown == number(best) else join(shown))
+    value = number(score.score)
+    shown = tag("strong", value) if score.best else join(value)
+    marks = (" ≈" if score.alike else "") + ("†" if score.points == 1 else "")
+    marks += "‡" if score.missing else ""
+    small = interval(score.low, score.high, 3) if score.points > 1 else ""
+    return tag("td", shown, marks, tag("small", small) if small else "", class_="score")
 
 
 def _heads(columns: Sequence[_Column]) -> list[Markup]:

@@ -7,7 +7,7 @@ from veil.core.errors import InputError
 from veil.studies._curves import MEASURES, PLAIN, is_utility, key, names
 from veil.studies._markup import Markup, join, number, percent, tag
 from veil.studies._plane import success
-from veil.studies.choose import Attacker, choose
+from veil.studies.choose import Attacker, UncertifiedError, choose
 from veil.studies.table import Row
 
 MAX_RISK = 0.05
@@ -28,7 +28,7 @@ def _best(rows: Sequence[Row]) -> Markup:
         return join("Risk and utility were not both measured, so no configuration can be advised.")
     told = [_choice(rows, attacker, *setting, len(settings) > 1) for setting in settings]
     start = (
-        f"The best utility with a risk below {percent(MAX_RISK)} (upper end of the interval, the"
+        f"The best utility with a risk of at most {percent(MAX_RISK)} with 97.5 % confidence (the"
         f" worst of all attackers; success: {success(attacker)}): "
     )
     return join(start, *told[:1], *(join("; ", one) for one in told[1:]), ".")
@@ -38,10 +38,14 @@ def _choice(
     rows: Sequence[Row], attacker: Attacker, collection: str, engine: str, named: bool
 ) -> Markup:
     where = f" on {collection}" + (f" with {engine}" if engine else "") if named else ""
+    doubt = ""
     try:
         choice = choose(
             rows, max_risk=MAX_RISK, attacker=attacker, collection=collection, engine=engine
         )
+    except UncertifiedError as error:
+        choice = error.choice
+        doubt = "none is certain; by what was measured alone "
     except InputError as error:
         reason = str(error).removeprefix("Nothing fits: ").removesuffix(".")
         return join(tag("strong", "none"), f"{where}; {reason}")
@@ -51,8 +55,9 @@ def _choice(
     if plain:
         of_plain = f", {percent(best.utility.score / plain)} of plain search"
     rivals = len(choice.ties) + len(choice.overlapping)
-    close = f"; {rivals} more cannot be told from it" if rivals else ""
+    close = f"; {rivals} more have intervals that overlap" if rivals else ""
     return join(
+        doubt,
         tag("strong", best.spec),
         f" with {best.size} variants{where} (nDCG@10 {number(best.utility.score)}{of_plain}; risk"
         f" {percent(best.risk.score)}{close})",

@@ -4,10 +4,10 @@ import math
 from collections.abc import Iterable, Sequence
 
 from veil.studies._curves import PLAIN, key, rank
-from veil.studies._markup import Markup, interval, join, number, tag
+from veil.studies._markup import Markup, interval, join, number, p_value, tag
 from veil.studies.table import Row
 
-SIMILARITY = ("jaccard", "cosine", "bleu", "meteor")
+SIMILARITY = ("jaccard", "cosine", "bleu", "meteor", "N_w", "S_w")
 
 
 def scrolling(label: str, table: Markup) -> Markup:
@@ -53,7 +53,8 @@ def figure(row: Row | None) -> Markup:
     """Return the cell of one figure."""
     if row is None or not math.isfinite(row.score):
         return tag("td", "–")
-    return tag("td", number(row.score), " ", tag("small", interval(row.low, row.high)))
+    small = ", ".join(filter(None, (interval(row.low, row.high), p_value(row.p_value))))
+    return tag("td", number(row.score), " ", tag("small", small))
 
 
 def plane_figures(rows: Sequence[Row], collection: str, engine: str, attacker: str) -> Markup:
@@ -75,6 +76,8 @@ def plane_figures(rows: Sequence[Row], collection: str, engine: str, attacker: s
     risks = sorted({row.measure for row in here if row.kind == "risk"}, key=rank)
     why = {measure: f"risk, {measure}" for measure in risks}
     caption = f"Utility and risk on {collection}, attacker {attacker}"
+    if any(row.p_value is not None for row in here):
+        caption += "; p: paired randomisation test of nDCG@10 against plain search"
     return figures(here, caption, [*utilities, *risks], why)
 
 
@@ -92,6 +95,20 @@ def similarities(rows: Sequence[Row]) -> list[Markup]:
             columns,
         )
         for collection in collections
+    ]
+
+
+def linkages(rows: Sequence[Row]) -> list[Markup]:
+    """Tables of how well releases are linked, one for each collection and attacker."""
+    found = [row for row in rows if row.kind == "linkage"]
+    places = dict.fromkeys((row.collection, row.attacker) for row in found)
+    return [
+        figures(
+            [row for row in found if (row.collection, row.attacker) == (collection, attacker)],
+            f"Releases of one query found by {attacker} on {collection}, with 95 % intervals",
+            sorted({row.measure for row in found}, key=rank),
+        )
+        for collection, attacker in places
     ]
 
 

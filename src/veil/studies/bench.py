@@ -1,41 +1,47 @@
 """The material of a study, opened when it is first needed and once per process."""
 
 import hashlib
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import cached_property, lru_cache
 
 import numpy as np
 
 from veil.attacks import ATTACKS
-from veil.attacks._boxes import Boxes
-from veil.attacks._likelihood import likelihood
-from veil.attacks.attack import EncoderAttack
 from veil.attacks.log import QueryLog
-from veil.core.errors import InputError, LawError, ParameterError
+from veil.attacks.prepare import prepare
+from veil.core.errors import InputError, LawError, ParameterError, VeilError
 from veil.core.protocols import Encoder, Engine
 from veil.data.assets import load_embeddings
 from veil.data.collection import Collection
 from veil.data.collections import load_collection
 from veil.data.embeddings import Embeddings
 from veil.data.fetch import Report, silent
-from veil.data.strings import Strings
+from veil.data.wordnet import wordnet, wordnet_folder
 from veil.encoders.find import encoder
 from veil.mechanisms.find import mechanism
 from veil.mechanisms.words.mechanism import WordMechanism
 from veil.retrieval.engines import ENGINES
 from veil.retrieval.pipeline import check_query
 from veil.retrieval.rerank import Reranker, reranker
-from veil.studies._log import read_log
+from veil.studies._log import open_log
 from veil.studies.study import Study
+
+_READERS = ("aea", "fea")  # mechanisms that cannot do without WordNet
 
 
 class Bench:
-    """Collection, queries, log, vectors, engines and encoders of a study."""
+    """Collection, queries, log, vectors, engines and encoders of a study.
+
+    `workers` is the number of processes that compute it, None where that is not known.
+    """
 
     def __init__(self, study: Study, report: Report = silent) -> None:
         self.study = study
+        self.workers: int | None = None
         self._report = report
         self._engines: dict[str, Engine] = {}
+        self._digests: dict[str, str] = {}
 
     @cached_property
     def collection(self) -> Collection:
@@ -71,16 +77,7 @@ class Bench:
 
     @cached_property
     def _log(self) -> tuple[QueryLog, int]:
-        if self.study.log != "collection":
-            found = QueryLog.of(read_log(self.study.log))
-        elif self.collection.log:
-            found = QueryLog.of(self.collection.log)
-        else:
-            raise InputError(
-                f"The collection {self.collection.name} has no log of its own; name a file of"
-                " queries, one per line, as the 'log' of the study."
-            )
-        found = _evenly(found, self.study.log_size)
+        found = open_log(self.study.log, self.collection, self.study.log_size)
         bigger, missing = found.with_queries(self.texts)
         return (bigger if self.study.add_queries_to_log else found), missing
 
@@ -100,6 +97,21 @@ class Bench:
         chosen = self.study.encoder
         return None if chosen == "none" else encoder(chosen, self._report)
 
+    @cached_property
+    def synonyms(self) -> bool:
+        """Whether METEOR knows synonyms: decided once, before anything is computed.
+
+        WordNet is fetched where a mechanism needs it, else used if it is there.
+        """
+        if any(grid.spec.partition("(")[0].strip() in _READERS for grid in self.study.mechanism):
+            with suppress(VeilError):  # it is told when the mechanism is run
+                wordnet(report=self._report)
+        return wordnet_folder().is_dir()
+
+    def encoder_key(self, spec: str) -> str:
+        """Return what names an encoder together with its weights."""
+        return encoder(spec, self._report).key
+
     def engine(self, spec: str) -> Engine:
         """Open an engine over the collection; it must be on this machine."""
         if spec not in self._engines:
@@ -118,17 +130,21 @@ class Bench:
             return None
         return reranker(self.encoder, self.engine(spec), self._report)
 
-    def prepare(self, attacker: str, spec: str) -> None:
-        """Have on disk what an attacker needs: the log's vectors, or tables of the vocabulary."""
+    def prepare(self, attacker: str, specs: Sequence[str]) -> None:
+        """Have on disk what an attacker needs against these mechanisms."""
         chosen = ATTACKS.parse(attacker)
-        if isinstance(chosen, EncoderAttack) and "log" in chosen.needs:
-            self.log.vectors(encoder(chosen.encoder, self._report), self._report)
-        attacked = mechanism(spec)
-        if "mechanism" in chosen.needs and isinstance(attacked, WordMechanism):
-            with suppress(LawError, ParameterError):  # a gap, when the attack is made
-                law = likelihood(attacked, self.space)
-                if isinstance(law, Boxes):
-                    law.prepare(np.empty(0, dtype=np.int64), self._report)
+        knows = "mechanism" in chosen.needs
+        attacked = [mechanism(spec) for spec in specs] if knows else []
+        words = [one for one in attacked if isinstance(one, WordMechanism)]
+        with suppress(LawError, ParameterError):  # a gap, when the attack is made
+            prepare(
+                chosen,
+                words,
+                self.texts,
+                self.log if "log" in chosen.needs else None,
+                self.space if words else None,
+                self._report,
+            )
 
     @cached_property
     def query_digest(self) -> str:
@@ -144,6 +160,14 @@ class Bench:
             for item, grade in sorted(self.collection.judgements[name].items())
         )
         return _digest(self.collection.documents.digest, *judged)
+
+    def index_digest(self, name: str) -> str:
+        """Return the digest of the documents of a collection: that of the study, or another."""
+        if name == self.study.collection:
+            return self.collection.documents.digest
+        if name not in self._digests:
+            self._digests[name] = load_collection(name, self._report).documents.digest
+        return self._digests[name]
 
     @cached_property
     def log_digest(self) -> str:
@@ -170,11 +194,3 @@ def _digest(*parts: str) -> str:
         data = part.encode("utf-8", "surrogatepass")
         made.update(len(data).to_bytes(8, "little") + data)
     return made.hexdigest()
-
-
-def _evenly(log: QueryLog, size: int) -> QueryLog:
-    """Take queries from the whole length of a log."""
-    if not 0 < size < len(log):
-        return log
-    places = np.arange(size) * len(log) // size
-    return QueryLog(Strings.of(log.texts[int(i)] for i in places), log.counts[places])

@@ -8,19 +8,17 @@ kept one by one, so that a new attacker or engine needs nothing but its own step
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from veil.attacks import ATTACKS
 from veil.attacks.attack import EncoderAttack
 from veil.core.errors import ParameterError
-from veil.data.collections import load_collection
 from veil.data.wordnet import wordnet_folder
-from veil.encoders.find import encoder
 from veil.mechanisms.mechanism import TextMechanism
-from veil.mechanisms.words.mechanism import WordMechanism
 from veil.retrieval.engines import ENGINES
+from veil.studies._inputs import inputs
 from veil.studies.bench import Bench
 from veil.studies.study import Grid
 
@@ -29,10 +27,10 @@ VERSIONS: dict[Kind, int] = {  # a change of what a step computes needs a new nu
     "plain": 1,
     "protect": 1,
     "search": 1,
-    "similarity": 1,
-    "attack": 1,
+    "similarity": 2,
+    "attack": 2,
 }
-RECOVERING = ("reconstruct", "intersect")  # attackers that are watched as the variants grow
+APART = ("linkage",)  # attackers that are not watched as the variants grow
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +46,8 @@ class Step:
     of
         Key of the step that made the variants it works on, or "".
     by
-        Spec of the engine or the attacker, or "".
+        Spec of the engine or the attacker; for a similarity ``wordnet``, where METEOR knows
+        synonyms; else "".
     count
         Number of variants that are looked at.
     """
@@ -76,10 +75,10 @@ class Cell:
 
 def plain_steps(bench: Bench) -> list[Step]:
     """Return the searches without any protection, one per engine: what utility is measured by."""
-    return [
+    return _distinct(
         Step("plain", _key("plain", _searched(bench, each)), by=each)
-        for each in dict.fromkeys(bench.study.engine)
-    ]
+        for each in bench.study.engine
+    )
 
 
 def cells(bench: Bench) -> list[Cell]:
@@ -93,52 +92,59 @@ def cells(bench: Bench) -> list[Cell]:
 
 
 def _cell(bench: Bench, mechanism: TextMechanism, grid: Grid, value: float, size: int) -> Cell:
-    made_from: dict[str, object] = {
+    made_from = {
         "queries": bench.query_digest,
-        "mechanism": str(mechanism),
         "size": size,
         "seed": bench.study.seed,
+        **inputs(mechanism, bench),
     }
-    if isinstance(mechanism, WordMechanism):
-        made_from["vectors"] = [bench.space.name, bench.space_digest]
-    index = getattr(mechanism, "index", "")
-    if index:  # a mechanism that works with documents of its own
-        made_from["index"] = load_collection(index).documents.digest
     protect = Step("protect", _key("protect", made_from), str(mechanism), size)
-    steps = tuple(_steps(bench, protect, bench.study.against(grid)))
+    steps = tuple(_distinct(_steps(bench, protect, bench.study.against(grid))))
     return Cell(mechanism, grid.parameter, value, size, protect, steps)
+
+
+def _distinct(steps: Iterable[Step]) -> list[Step]:
+    """Return each step once: what has the same key is the same work, whatever it is called."""
+    found: dict[str, Step] = {}
+    for step in steps:
+        found.setdefault(step.key, step)
+    return list(found.values())
 
 
 def _steps(bench: Bench, protect: Step, attackers: Sequence[str]) -> Iterator[Step]:
     """Yield what is done with the variants of a cell."""
     spec, size, of = protect.spec, protect.size, protect.key
-    for engine in dict.fromkeys(bench.study.engine):
+    for engine in bench.study.engine:
         key = _key("search", {"of": of, **_searched(bench, engine)})
         yield Step("search", key, spec, size, of, engine, size)
-    synonyms = wordnet_folder().is_dir()
+    synonyms = wordnet_folder().name if bench.synonyms else ""
     key = _key("similarity", {"of": of, "encoder": _encoder_key(bench), "synonyms": synonyms})
-    yield Step("similarity", key, spec, size, of, "", size)
-    for each in dict.fromkeys(attackers):
+    yield Step("similarity", key, spec, size, of, "wordnet" if synonyms else "", size)
+    for each in attackers:
         attacker = ATTACKS.parse(each)
         known = {"of": of, "attacker": str(attacker)}
         if "log" in attacker.needs:
             known["log"] = bench.log_digest
         if isinstance(attacker, EncoderAttack):
-            known["encoder"] = encoder(attacker.encoder).key
-        growing = attacker.name in RECOVERING and size == max(bench.study.sizes)
+            known["encoder"] = bench.encoder_key(attacker.encoder)
+        growing = attacker.name not in APART and size == max(bench.study.sizes)
         for count in bench.study.counts if growing else (size,):
             key = _key("attack", {**known, "count": count})
             yield Step("attack", key, spec, size, of, each, count)
 
 
 def _searched(bench: Bench, engine: str) -> dict[str, object]:
-    return {
+    chosen = ENGINES.parse(engine)
+    found: dict[str, object] = {
         "queries": bench.query_digest,
         "collection": bench.collection_digest,
-        "engine": str(ENGINES.parse(engine)),
+        "engine": str(chosen),
         "encoder": _encoder_key(bench),
         "k": bench.study.k,
     }
+    if own := getattr(chosen, "encoder", ""):
+        found["vectors"] = bench.encoder_key(own)
+    return found
 
 
 def _encoder_key(bench: Bench) -> str:

@@ -1,57 +1,19 @@
 """The configuration with the best utility among those whose risk is low enough."""
 
 import math
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from veil.core.errors import InputError
+from veil.measures.bounds import upper_bound
+from veil.measures.risk import Attacker as Attacker
+from veil.measures.risk import successes
+from veil.studies._choice import Candidate as Candidate
+from veil.studies._choice import Choice as Choice
+from veil.studies._choice import UncertifiedError as UncertifiedError
+from veil.studies._choice import nearest, shortfall
 from veil.studies._curves import PLAIN, is_utility
 from veil.studies.table import Row
-
-Attacker = Literal["lazy", "active", "motivated", "persistent"]
-
-
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """A configuration with its utility and its highest risk.
-
-    `risk` is the row of the attack that does best against it, `attacks` all that were tried.
-    """
-
-    spec: str
-    mechanism: str
-    size: int
-    utility: Row
-    risk: Row
-    attacks: tuple[str, ...]
-
-    def __str__(self) -> str:
-        return (
-            f"{self.spec} with {self.size} variants (utility {self.utility.score:.3f}, risk"
-            f" {self.risk.score:.3f}, up to {_upper(self.risk):.3f}, by {self.risk.attacker})"
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """The best configuration, and those that the data cannot tell from it.
-
-    `ties` have the same utility, `overlapping` a lower one whose interval overlaps the best one's;
-    all of them keep the bound. `refused` counts the configurations that do not.
-    """
-
-    best: Candidate
-    ties: tuple[Candidate, ...]
-    overlapping: tuple[Candidate, ...]
-    refused: int
-
-    def __str__(self) -> str:
-        rivals = [*self.ties, *self.overlapping]
-        if not rivals:
-            return f"{self.best}; no other is as good."
-        named = ", ".join(rival.spec for rival in rivals)
-        return f"{self.best}; the data cannot tell it from {named}."
 
 
 def choose(
@@ -66,37 +28,43 @@ def choose(
     """Return the mechanism and parameters with the best nDCG@10 among those of bounded risk.
 
     The risk of a configuration is the highest over all attacks that were tried on it, by one
-    measure of success: its mean or, with `cautious`, the upper end of its interval; it must be at
-    most `max_risk`. A risk that is not a number keeps no bound. Of equal utilities the lower risk
-    wins, then the fewer variants. `collection` and `engine` say which rows to look at when there
-    are several: utilities on different collections do not compare.
+    measure of success. What it is at most with 97.5 % confidence must not exceed `max_risk`;
+    without `cautious`, what was measured. Of equal utilities the lower risk wins, then the fewer
+    variants. `collection` and `engine` say which rows to look at when there are several:
+    utilities on different collections do not compare.
+
+    Raises
+    ------
+    UncertifiedError
+        If some configurations keep the bound by what was measured, but none is certified to.
+
+    Notes
+    -----
+    The confidence is that of `veil.measures.bounds.upper_bound`, for queries like those of the
+    study and for each configuration by itself: of many that are tried, some may owe it to luck.
+    A query that `reconstruct` or `intersect` restores as a whole counts as guessed at once.
+    Linkage does not count: it tells which releases belong together, not what was asked. A risk
+    that is not a number, or out of its range, keeps no bound.
     """
-    if not 0 <= max_risk <= 1:
-        raise InputError(f"The highest risk must be a number from 0 to 1. Got {max_risk} instead.")
-    wanted = _of_one_setting(rows, collection, engine)
-
-    def level(row: Row) -> float:
-        return _upper(row) if cautious else _known(row.score)
-
-    found = _candidates(wanted, attacker, level)
+    top = _highest(attacker)
+    _check_bound(max_risk, attacker, top)
+    found = _candidates(_of_one_setting(tuple(rows), collection, engine), attacker, top)
     if not found:
         raise InputError(
             f"No configuration has both a risk by the measure {attacker!r} and an nDCG@10."
         )
-    fitting = [one for one in found if level(one.risk) <= max_risk]
-    if not fitting:
-        nearest = min(found, key=lambda one: (level(one.risk), -one.utility.score))
-        raise InputError(
-            f"Nothing fits: no configuration keeps the {attacker} attacker's risk at or below"
-            f" {max_risk:g}; the nearest is {nearest}."
-        )
-    fitting.sort(key=lambda one: (-one.utility.score, level(one.risk), one.size, one.spec))
-    best, *others = fitting
-    ties = tuple(one for one in others if one.utility.score == best.utility.score)
-    overlapping = tuple(
-        one for one in others if one not in ties and one.utility.high >= best.utility.low
-    )
-    return Choice(best, ties, overlapping, len(found) - len(fitting))
+    goal = f"the {attacker} attacker's risk at or below {max_risk:g}"
+    known = [one for one in found if math.isfinite(one.upper)]
+    measured = [one for one in known if one.risk.score <= max_risk]
+    certain = [one for one in known if one.upper <= max_risk]
+    if not measured:
+        told = nearest(known, max_risk, top)
+        raise InputError(f"Nothing fits: no configuration keeps {goal}; {told}.")
+    if certain or not cautious:
+        return _choice(certain if cautious else measured, len(found), max_risk)
+    choice = _choice(measured, len(found), max_risk)
+    why = shortfall(choice.best, known, max_risk, top)
+    raise UncertifiedError(f"Nothing is certified to keep {goal}: {why}.", choice)
 
 
 def pareto(points: Sequence[tuple[float, float]]) -> tuple[int, ...]:
@@ -117,7 +85,26 @@ def pareto(points: Sequence[tuple[float, float]]) -> tuple[int, ...]:
     return tuple(kept)
 
 
-def _of_one_setting(rows: Iterable[Row], collection: str | None, engine: str | None) -> list[Row]:
+def _highest(attacker: Attacker) -> float:
+    """Return what a first guess that is right counts, which is the highest risk there is."""
+    return float(successes([1], attacker)[0])
+
+
+def _check_bound(max_risk: float, attacker: Attacker, top: float) -> None:
+    if not 0 <= max_risk <= 1:
+        raise InputError(f"The highest risk must be a number from 0 to 1. Got {max_risk} instead.")
+    if top < 1 and max_risk >= top:
+        raise InputError(
+            f"The {attacker} attacker's risk is never above {top:g}, so that a bound of"
+            f" {max_risk:g} would accept everything; give one below {top:g}."
+        )
+
+
+def _of_one_setting(rows: Sequence[Row], collection: str | None, engine: str | None) -> list[Row]:
+    if not rows:
+        raise InputError("The table of the audit is empty; run 'veil audit' again.")
+    _require("collection", collection, {row.collection for row in rows})
+    _require("engine", engine, {row.engine for row in rows if row.engine})
     wanted = [
         row
         for row in rows
@@ -130,31 +117,74 @@ def _of_one_setting(rows: Iterable[Row], collection: str | None, engine: str | N
     return wanted
 
 
+def _require(what: str, name: str | None, known: set[str]) -> None:
+    if name and name not in known:
+        told = ", ".join(sorted(known)) or "none"
+        raise InputError(f"The table has no such {what}. Known: {told}.")
+
+
 def _require_one(what: str, found: set[str]) -> None:
     if len(found) > 1:
         raise InputError(f"The table has several of {what}: {', '.join(sorted(found))}; name one.")
 
 
-def _candidates(
-    rows: Sequence[Row], attacker: str, level: Callable[[Row], float]
-) -> list[Candidate]:
+def _candidates(rows: Sequence[Row], attacker: Attacker, top: float) -> list[Candidate]:
     risks: dict[tuple[str, int], list[Row]] = {}
     for row in rows:
-        if row.kind == "risk" and row.measure == attacker:
-            risks.setdefault((row.spec, row.size), []).append(row)
+        if attack := _attack(row, attacker, top):
+            risks.setdefault((row.spec, row.size), []).append(attack)
+    everyone = dict.fromkeys(row.attacker for tried in risks.values() for row in tried)
+
+    def bound(row: Row) -> float:
+        return _bound(row, top)
+
+    def level(row: Row) -> tuple[float, float]:
+        return (row.score if bound(row) < math.inf else math.inf, bound(row))
+
     found = []
     for row in filter(is_utility, rows):
-        tried = risks.get((row.spec, row.size))
-        if tried and math.isfinite(row.score):
+        tried = risks.get((row.spec, row.size), [])
+        counted = any(one.kind == "risk" or attacker == "lazy" for one in tried)
+        if counted and math.isfinite(row.score):
             worst = max(tried, key=level)
+            limit = max(tried, key=bound)
             attacks = tuple(dict.fromkeys(one.attacker for one in tried))
-            found.append(Candidate(row.spec, row.mechanism, row.size, row, worst, attacks))
+            unfaced = tuple(one for one in everyone if one not in attacks)
+            found.append(
+                Candidate(row.spec, row.mechanism, row.size, row, worst, bound(limit), limit.n,
+                          attacks, unfaced)
+            )  # fmt: skip
     return found
 
 
-def _known(score: float) -> float:
-    return score if math.isfinite(score) else math.inf
+def _attack(row: Row, attacker: Attacker, top: float) -> Row | None:
+    """Return what a row says about the risk of a query, by the measure asked for, if anything.
+
+    Of an attacker that restores words nothing but its first guess is known: a lower bound.
+    """
+    if row.kind == "risk" and row.measure == attacker:
+        return None if row.attacker.partition("(")[0].strip() == "linkage" else row
+    if row.kind == "recovery" and row.measure == "queries":
+        score, low, high = (top * one for one in (row.score, row.low, row.high))
+        return replace(row, measure=attacker, score=score, low=low, high=high)
+    return None
 
 
-def _upper(row: Row) -> float:
-    return max(_known(row.score), _known(row.high))
+def _bound(row: Row, top: float) -> float:
+    """Return what the risk is at most, with confidence; infinity where it is not known."""
+    if row.n < 1 or not 0 <= row.score <= top * (1 + 1e-9):
+        return math.inf
+    binary = row.kind == "recovery" or row.measure in ("lazy", "active")
+    return upper_bound(row.score, row.n, top=top, binary=binary)
+
+
+def _choice(fitting: list[Candidate], of: int, max_risk: float) -> Choice:
+    best, *others = sorted(
+        fitting,
+        key=lambda one: (-one.utility.score, one.risk.score, one.upper, one.size, one.spec),
+    )
+    ties = tuple(one for one in others if one.utility.score == best.utility.score)
+    overlapping = tuple(
+        one for one in others if one not in ties and one.utility.high >= best.utility.low
+    )
+    return Choice(best, ties, overlapping, of - len(fitting), best.upper <= max_risk)

@@ -1,6 +1,7 @@
-"""The tidy table of a study as a file: CSV or Parquet, whole or not at all."""
+"""The tidy tables of a study as files: CSV or Parquet, whole or not at all."""
 
 import csv
+from collections.abc import Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
@@ -8,23 +9,33 @@ from typing import Any
 from veil.core.errors import InputError, MissingExtraError
 from veil.data.files import whole_file
 from veil.data.parquet import pyarrow, pyarrow_parquet
-from veil.studies.table import Results, Row
+from veil.studies.table import Results, Row, Score
 
 _COLUMNS = tuple(field.name for field in fields(Row))
 _TYPES = {"value": "float64", "size": "int64", "score": "float64", "low": "float64"}
-_TYPES |= {"high": "float64", "n": "int64", "chance": "float64"}
+_TYPES |= {"high": "float64", "n": "int64", "chance": "float64", "p_value": "float64"}
+_LATER = {"p_value"}  # columns that older files do not have
 
 
 def write_csv(found: Results, path: Path) -> None:
-    """Write one line per row; a chance that is not known is an empty field."""
+    """Write one line per row; a chance or p-value that there is none of is an empty field."""
+    _write(path, _COLUMNS, found.rows)
+
+
+def write_scores(found: Results, path: Path) -> None:
+    """Write one line per QuIPU score; a curve that was not compared has empty fields."""
+    _write(path, tuple(field.name for field in fields(Score)), found.scores)
+
+
+def _write(path: Path, columns: Sequence[str], rows: Sequence[Row] | Sequence[Score]) -> None:
     try:
         with (
             whole_file(path) as part,
             part.open("w", encoding="utf-8", newline="") as file,
         ):
-            writer = csv.DictWriter(file, _COLUMNS, lineterminator="\n")
+            writer = csv.DictWriter(file, columns, lineterminator="\n")
             writer.writeheader()
-            writer.writerows(asdict(row) for row in found.rows)
+            writer.writerows(asdict(row) for row in rows)
     except OSError as error:
         raise InputError(f"{path} cannot be written ({error.strerror}).") from None
 
@@ -43,10 +54,11 @@ def write_parquet(found: Results, path: Path) -> None:
 
 
 def export(found: Results, folder: Path, name: str = "results") -> list[Path]:
-    """Write the table into a folder as CSV and, where pyarrow is there, as Parquet."""
+    """Write the tables into a folder as CSV and, where pyarrow is there, the rows as Parquet."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    written = [folder / f"{name}.csv"]
+    written = [folder / f"{name}.csv", folder / "scores.csv"]
     write_csv(found, written[0])
+    write_scores(found, written[1])
     try:
         write_parquet(found, folder / f"{name}.parquet")
     except MissingExtraError:
@@ -66,9 +78,10 @@ def read_csv(path: Path) -> tuple[Row, ...]:
 
 
 def _row(line: dict[str, str]) -> Row:
-    if set(line) != set(_COLUMNS):
+    if not set(_COLUMNS) - _LATER <= set(line) <= set(_COLUMNS):
         raise ValueError
     numbers = {"value": float, "score": float, "low": float, "high": float, "size": int, "n": int}
     values: dict[str, Any] = {key: numbers.get(key, str)(text) for key, text in line.items()}
-    values["chance"] = float(line["chance"]) if line["chance"] else None
+    for key in ("chance", "p_value"):
+        values[key] = float(line[key]) if line.get(key) else None
     return Row(**values)

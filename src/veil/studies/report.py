@@ -5,7 +5,7 @@ from pathlib import Path
 
 from veil.core.errors import InputError
 from veil.data.files import whole_file
-from veil.studies import _svg
+from veil.studies import _hints, _svg
 from veil.studies._cards import cards
 from veil.studies._curves import PLAIN, Panel, key, names, panels
 from veil.studies._examples import examples
@@ -13,32 +13,13 @@ from veil.studies._markup import Markup, join, tag
 from veil.studies._page import Section, page
 from veil.studies._plane import plane
 from veil.studies._recovery import recovery
-from veil.studies._scores import scores
+from veil.studies._scores import score_tables
 from veil.studies._summary import summary
-from veil.studies._tables import facts, listed, plane_figures, similarities
+from veil.studies._tables import facts, linkages, listed, plane_figures, similarities
+from veil.studies.planes import OFF_SCALE
 from veil.studies.table import Results, Row
 
 FILE = "report.html"
-_READ_PLANE = (
-    "Each point is one configuration: to the right the attacker succeeds more often, upwards the"
-    " search results are better. Above the dashed diagonal the user gains more utility than the"
-    " attacker gains success. Bars are 95 % intervals over the queries, small numbers are values"
-    " of the parameter; point at a mark for its figures."
-)
-_READ_SCORES = (
-    "The QuIPU score is twice the signed area between a mechanism's curve and the diagonal,"
-    " measured along the diagonal: 1 is best, 0 means that utility was paid for with as much risk,"
-    " a negative score means that the attacker gained more than the user. The best of each column"
-    " is in bold; † marks mechanisms with one value, whose score is 0 by definition."
-)
-_READ_RECOVERY = (
-    "Many variants of one query average the noise away: the lines show the share that an attacker"
-    " restores from the variants, by their number. The axis is logarithmic."
-)
-_READ_SIMILARITY = (
-    "Mean similarity of a query and its variants: 1 means equal, 0 nothing in common. A low"
-    " similarity does not mean that the query cannot be inferred; the planes show that."
-)
 
 
 def write_report(results: Results, folder: Path) -> Path:
@@ -66,9 +47,10 @@ def render(results: Results) -> str:
     legend = _legend(styles)
     sections = [
         Section("plane", "Risk and utility", _planes(rows, found, styles, legend)),
-        Section("scores", "QuIPU scores", _told(_READ_SCORES, scores(found))),
+        Section("scores", "QuIPU scores", _scored(results)),
         Section("recovery", "Recovery by number of variants", _recovered(rows, styles, legend)),
-        Section("similarity", "Classical measures", _told(_READ_SIMILARITY, similarities(rows))),
+        *_linked(rows),
+        Section("similarity", "Classical measures", _told(_hints.SIMILARITY, similarities(rows))),
         Section("examples", "Example variants", _told(_marks(), examples(results.examples))),
         Section(
             "guarantees", "What is proved", _told(_claims(), _side_by_side(cards(results.cards)))
@@ -110,7 +92,7 @@ def _planes(
 ) -> tuple[Markup, ...]:
     if not found:
         return (_none(),)
-    parts = [tag("p", _READ_PLANE, class_="hint"), legend]
+    parts = [tag("p", _hints.PLANE, class_="hint"), legend]
     groups: dict[tuple[str, str, str], list[Panel]] = {}
     for panel in found:
         groups.setdefault((panel.collection, panel.engine, panel.attacker), []).append(panel)
@@ -131,7 +113,25 @@ def _recovered(rows: Sequence[Row], styles: dict[str, int], legend: Markup) -> t
     drawn = recovery(rows, styles)
     if not drawn:
         return (_none(),)
-    return tag("p", _READ_RECOVERY, class_="hint"), legend, *drawn
+    return tag("p", _hints.RECOVERY, class_="hint"), legend, *drawn
+
+
+def _scored(results: Results) -> tuple[Markup, ...]:
+    drawn = score_tables(results.scores)
+    if not drawn:
+        return (_none(),)
+    marks = _hints.MARKS
+    if any(score.missing for score in results.scores):
+        marks += _hints.UNFINISHED
+    if any(row.kind == "risk" and row.measure in OFF_SCALE for row in results.rows):
+        marks += _hints.NO_PERSISTENT
+    return tag("p", _hints.SCORES, class_="hint"), tag("p", marks, class_="hint"), *drawn
+
+
+def _linked(rows: Sequence[Row]) -> list[Section]:
+    """Return the section on linkage, where a study has that attacker."""
+    found = linkages(rows)
+    return [Section("linkage", "Asked again", _told(_hints.LINKAGE, found))] if found else []
 
 
 def _told(how: str, parts: Sequence[Markup]) -> tuple[Markup, ...]:

@@ -7,15 +7,17 @@ import numpy as np
 
 from veil.attacks import ATTACKS
 from veil.attacks.attack import Scene
-from veil.core.errors import InputError, LawError, ParameterError
+from veil.core.errors import LawError, ParameterError
 from veil.core.rng import stream
 from veil.core.types import Floats, Released, Seeded
+from veil.data.wordnet import wordnet
 from veil.measures.effectiveness import effectiveness, pooled_recall
 from veil.measures.similarity import similarity
 from veil.mechanisms.find import mechanism
 from veil.mechanisms.protect import protect
 from veil.mechanisms.words.mechanism import WordMechanism
 from veil.retrieval.pipeline import MAX_QUERY, ask
+from veil.studies._uncertainty import uncertainty
 from veil.studies.bench import Bench, bench
 from veil.studies.cells import Step
 from veil.studies.store import Result
@@ -31,7 +33,7 @@ def compute(study: Study, step: Step, rows: Rows = ()) -> Result:
     if step.kind == "protect":
         made = _protect(material, step)
     elif step.kind == "similarity":
-        made = _similarity(material, rows)
+        made = _similarity(material, step, rows)
     elif step.kind == "attack":
         made = _attack(material, step, rows)
     else:
@@ -71,16 +73,22 @@ def _search(material: Bench, step: Step, rows: Rows) -> Result:
     return Result(arrays)
 
 
-def _similarity(material: Bench, rows: Rows) -> Result:
-    found = similarity(material.texts, rows, encoder=material.encoder)
+def _similarity(material: Bench, step: Step, rows: Rows) -> Result:
+    """Compare the variants with the queries; whether METEOR knows synonyms is settled before."""
+    known = wordnet() if step.by else None
+    found = similarity(material.texts, rows, encoder=material.encoder, thesaurus=known)
     arrays = {name: getattr(found, name) for name in ("jaccard", "cosine", "bleu", "meteor")}
+    chosen = mechanism(step.spec)
+    if isinstance(chosen, WordMechanism):
+        arrays |= uncertainty(chosen, material.space, material.texts, rows)
     return Result(arrays, {"synonyms": found.synonyms})
 
 
 def _attack(material: Bench, step: Step, rows: Rows) -> Result:
     """Attack the first variants of each query.
 
-    An attacker that cannot work against a mechanism leaves its reason.
+    An attacker that cannot work against a mechanism leaves its reason. Any other error is no
+    result: it may have gone the next time.
     """
     attacker = ATTACKS.parse(step.by)
     knows = bool({"mechanism", "space"} & attacker.needs)
@@ -93,7 +101,9 @@ def _attack(material: Bench, step: Step, rows: Rows) -> Result:
     )
     try:
         outcome = attacker.attack(scene)
-    except (LawError, ParameterError, InputError) as error:
+    except (LawError, ParameterError) as error:
         return Result(data={"gap": str(error)})
-    arrays = {name: getattr(outcome, name) for name in ("ranks", "candidates", "texts")}
+    names = ("ranks", "candidates", "texts", "prior", "left")
+    found = {name: getattr(outcome, name) for name in names}
+    arrays = {name: array for name, array in found.items() if array is not None}
     return Result(arrays, {"unit": outcome.unit})

@@ -7,16 +7,13 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from veil.attacks import ATTACKS
-from veil.core.errors import InputError, ParameterError, VeilError
-from veil.data.assets import VECTORS
-from veil.data.icd10cm import NAMES
-from veil.encoders.find import parse as parse_encoder
+from veil.core.errors import InputError, ParameterError
 from veil.mechanisms.find import mechanism, mechanism_class
 from veil.mechanisms.mechanism import TextMechanism
-from veil.retrieval.engines import ENGINES
 from veil.retrieval.engines.engine import MAX_K
 from veil.studies._sentences import no_such_key, sentence
+from veil.studies._specs import attacker_specs, encoder_spec, engine_specs, written
+from veil.studies._where import absolute, told
 
 COUNTS = (1, 2, 5, 10, 20, 50)  # variants after which recovery is looked at
 MAX_SIZE = 1_000  # variants of a query
@@ -59,8 +56,8 @@ class Grid(BaseModel):
 class Study(BaseModel):
     """What is measured.
 
-    Everything that is a path is absolute, so that workers find it wherever they run. Two studies
-    that are equal measure the same.
+    Everything that is a path is absolute, so that workers find it wherever they run, and every
+    spec is written in one way. Two studies that are equal measure the same.
 
     Attributes
     ----------
@@ -137,64 +134,57 @@ def parse_study(text: str, name: str, folder: Path) -> Study:
         study = Study.model_validate(found)
     except ValidationError as error:
         raise ParameterError(sentence(error.errors()[0], found, name, _keys)) from None
-    study = study.model_copy(update=_absolute(study, name, folder))
-    _check(study, name)
-    return study
+    return _settled(study, name, folder)
 
 
 def _keys(place: tuple[int | str, ...]) -> tuple[str, ...]:
     return tuple((Grid if place else Study).model_fields)
 
 
-def _absolute(study: Study, name: str, folder: Path) -> dict[str, Any]:
-    """Return the keys that name files, made absolute; names stay as they are."""
-    found = {}
-    for key, names in (("collection", NAMES), ("vectors", VECTORS), ("log", ("collection",))):
-        value = getattr(study, key)
-        if value in names or (key != "vectors" and value.startswith("irds:")):
-            continue
-        path = (folder / value).resolve()
-        if not path.exists():
-            known = ", ".join(names) + (", irds:ID" if key != "vectors" else "")
-            raise InputError(
-                f"The '{key}' of {name} is neither a name ({known}) nor a file or folder that is"
-                f" there. Got {value[:80]!r} instead."
-            )
-        found[key] = str(path)
-    return found
+def _settled(study: Study, name: str, folder: Path) -> Study:
+    """Make paths absolute and write specs in one way.
 
-
-def _check(study: Study, name: str) -> None:
-    """Build everything that is named, so that a mistake is found before any work is done."""
-    try:
-        for each in study.engine:
-            key = "engine"
-            ENGINES.parse(each)
-        for each in dict.fromkeys((*study.attackers, *study.all_attackers)):
-            key = "attackers"
-            ATTACKS.parse(each)
-        if study.encoder != "none":
-            key = "encoder"
-            parse_encoder(study.encoder)
-    except VeilError as error:
-        raise type(error)(f"In {name}, '{key}': {error}") from None
+    Everything that is named is built, so that a mistake is found before any work is done.
+    """
+    settled: dict[str, Any] = {
+        key: absolute(getattr(study, key), key, name, folder)
+        for key in ("collection", "vectors", "log")
+    }
+    with told(f"In {name}, 'engine'"):
+        settled["engine"] = engine_specs(study.engine)
+    with told(f"In {name}, 'attackers'"):
+        settled["attackers"] = attacker_specs(study.attackers)
+    if study.encoder != "none":
+        with told(f"In {name}, 'encoder'"):
+            settled["encoder"] = encoder_spec(study.encoder)
     specs: set[str] = set()
-    for number, grid in enumerate(study.mechanism, start=1):
-        _check_grid(grid, f"[[mechanism]] {number} of {name}", specs)
+    settled["mechanism"] = tuple(
+        _settled_grid(grid, f"[[mechanism]] {number} of {name}", folder, specs)
+        for number, grid in enumerate(study.mechanism, start=1)
+    )
+    return study.model_copy(update=settled)
 
 
-def _check_grid(grid: Grid, where: str, specs: set[str]) -> None:
+def _settled_grid(grid: Grid, where: str, folder: Path, specs: set[str]) -> Grid:
     if bool(grid.parameter) != bool(grid.values):
         raise ParameterError(
             f"{where} must have both a 'parameter' and its 'values', or neither of them."
         )
-    try:
+    settled: dict[str, Any] = {}
+    with told(f"In {where}"):
         cls = mechanism_class(grid.spec.partition("(")[0].strip())
         if grid.parameter and grid.parameter not in cls.model_fields:
             raise no_such_key(f"The {cls.name} mechanism", grid.parameter, tuple(cls.model_fields))
+        first, _ = next(grid.mechanisms())
+        if grid.attackers is not None:
+            settled["attackers"] = attacker_specs(grid.attackers)
+    if index := getattr(first, "index", ""):
+        placed = first.model_copy(update={"index": absolute(index, "index", where, folder)})
+        settled["spec"] = written(placed, leave=grid.parameter)
+    grid = grid.model_copy(update=settled)
+    with told(f"In {where}"):
         for each, _ in grid.mechanisms():
             if str(each) in specs:
                 raise ParameterError(f"{each} is there twice; keep one of them.")
             specs.add(str(each))
-    except VeilError as error:
-        raise type(error)(f"In {where}: {error}") from None
+    return grid

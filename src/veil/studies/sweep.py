@@ -61,6 +61,7 @@ def sweep(
         raise ParameterError("The 'workers' argument must be a whole number from 0 to 1024.")
     started = time.perf_counter()
     material = Bench(study, report)
+    material.workers = count
     with Store(out) as store:
         run = _Run(study, material, store, report)
         if run.ready:
@@ -100,8 +101,12 @@ class _Run:
         """Make once, with all processors, what every worker needs: indexes and vectors on disk."""
         for engine in dict.fromkeys(s.by for s in self.missing if s.kind in ("plain", "search")):
             self.material.reranker(engine) or self.material.engine(engine)
-        for pair in dict.fromkeys((s.by, s.spec) for s in self.missing if s.kind == "attack"):
-            self.material.prepare(*pair)
+        attacked: dict[str, dict[str, None]] = {}
+        for step in self.missing:
+            if step.kind == "attack":
+                attacked.setdefault(step.by, {})[step.spec] = None
+        for attacker, specs in attacked.items():
+            self.material.prepare(attacker, list(specs))
 
     def compute(self, executor: Executor | None, workers: int) -> None:
         """Compute everything that is missing; a dead worker costs time, and no result."""

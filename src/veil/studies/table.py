@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Literal
 
-Kind = Literal["risk", "utility", "similarity", "recovery"]
+Kind = Literal["risk", "utility", "similarity", "recovery", "linkage"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,13 +20,16 @@ class Row:
     kind, measure
         What was measured: ``risk`` by an attacker and a measure of success (lazy, active,
         motivated, persistent), ``utility`` (nDCG@10, pooled recall, recall@100), ``similarity``
-        (jaccard, cosine, bleu, meteor) or ``recovery`` (share of words or queries, by `size`).
+        (jaccard, cosine, bleu, meteor, N_w, S_w), ``recovery`` (share of words or queries, by
+        `size`) or ``linkage`` (how well releases of one query are told from others').
     attacker
-        Spec of the attacker for risk and recovery, else "".
+        Spec of the attacker for risk, recovery and linkage, else "".
     score, low, high, n
         The mean over `n` queries and its 95 % bootstrap interval.
     chance
-        What a blind guess would reach, for risk and recovery; else None.
+        What a blind guess would reach, for risk, recovery and linkage; else None.
+    p_value
+        For the nDCG@10 of a configuration: of the paired test against plain search; else None.
     """
 
     collection: str
@@ -44,6 +47,59 @@ class Row:
     high: float
     n: int
     chance: float | None = None
+    p_value: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """The QuIPU score of one curve of the plane.
+
+    Attributes
+    ----------
+    measure
+        By which the attacker's success is counted: lazy, active or motivated.
+    curve, mechanism, spec, parameter
+        Name of the curve in the report, its mechanism, the spec without the swept parameter, and
+        that parameter.
+    score, low, high, n
+        The score of the mean curve and its 95 % bootstrap interval over the `n` queries that are
+        known at every point.
+    points, missing
+        How many points it is computed from, and how many more the study has.
+    behind, behind_low, behind_high
+        The best score of the same plane minus this one, with the 95 % interval of the paired
+        bootstrap; 0 for the best itself, None for a single point, whose score says nothing.
+    """
+
+    collection: str
+    engine: str
+    attacker: str
+    measure: str
+    curve: str
+    mechanism: str
+    spec: str
+    parameter: str
+    size: int
+    score: float
+    low: float
+    high: float
+    n: int
+    points: int
+    missing: int = 0
+    behind: float | None = None
+    behind_low: float | None = None
+    behind_high: float | None = None
+
+    @property
+    def best(self) -> bool:
+        """Whether no other of its plane has a higher score."""
+        return self.behind == 0
+
+    @property
+    def alike(self) -> bool:
+        """Whether it is not the best, but cannot be told from it."""
+        low, high = self.behind_low, self.behind_high
+        return not self.best and low is not None and high is not None and low <= 0 <= high
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,3 +137,4 @@ class Results:
     cards: tuple[Card, ...] = ()
     facts: tuple[tuple[str, str], ...] = ()
     notes: tuple[str, ...] = field(default=())
+    scores: tuple[Score, ...] = ()

@@ -1,0 +1,44 @@
+"""All that a mechanism works with: what its spec tells, and what it reads besides."""
+
+from importlib.metadata import PackageNotFoundError, version
+
+from veil.data.wordnet import wordnet_folder
+from veil.mechanisms.mechanism import TextMechanism
+from veil.mechanisms.words.mechanism import WordMechanism
+from veil.studies.bench import Bench
+
+_TAGGERS = {  # what `veil.data.select` calls them, and the packages that hold program and data
+    "pos": ("textblob",),
+    "nltk": ("nltk",),
+    "spacy": ("spacy", "en_core_web_sm"),
+}
+_OF_QUERIES = ("textblob", "nltk", "PyStemmer")  # tagger, reader of WordNet, terms of an index
+
+
+def inputs(mechanism: TextMechanism, bench: Bench) -> dict[str, object]:
+    """Name all that decides what a mechanism makes of a text, but for the draws.
+
+    Files are named by their content, wherever they lie. A mechanism of whole queries opens by
+    itself what it needs; all that it can open is named.
+    """
+    found: dict[str, object] = {}
+    if index := getattr(mechanism, "index", ""):  # it works with documents of its own
+        mechanism = mechanism.model_copy(update={"index": bench.index_digest(index)})
+    found["mechanism"] = str(mechanism)
+    if isinstance(mechanism, WordMechanism):
+        found["vectors"] = [bench.space.name, bench.space_digest]
+        packages = _TAGGERS.get(mechanism.select.partition(":")[0], ())
+    else:
+        found["wordnet"] = wordnet_folder().name
+        packages = _OF_QUERIES
+    if packages:
+        found["packages"] = [f"{name} {installed(name)}" for name in packages]
+    return found
+
+
+def installed(package: str) -> str:
+    """Return the version of a package, or "" where it is not installed."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return ""

@@ -1,0 +1,35 @@
+"""Where something is that a study names: on the disk, and in the file of the study."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from veil.core.errors import InputError, VeilError
+from veil.data.assets import VECTORS
+from veil.data.icd10cm import NAMES
+
+_NAMED = {"vectors": tuple(VECTORS), "log": ("collection",)}  # what needs no path, by key
+
+
+def absolute(value: str, key: str, where: str, folder: Path) -> str:
+    """Make the path of a file absolute; a name stays as it is."""
+    names = _NAMED.get(key, NAMES)
+    if value in names or (key != "vectors" and value.startswith("irds:")):
+        return value
+    path = (folder / value).resolve()
+    if path.exists():
+        return str(path)
+    known = ", ".join(names) + (", irds:ID" if key != "vectors" else "")
+    raise InputError(
+        f"The '{key}' of {where} is neither a name ({known}) nor a file or folder that is"
+        f" there. Got {value[:80]!r} instead."
+    )
+
+
+@contextmanager
+def told(where: str) -> Iterator[None]:
+    """Say where in the study a mistake is."""
+    try:
+        yield
+    except VeilError as error:
+        raise type(error)(f"{where}: {error}") from None

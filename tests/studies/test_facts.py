@@ -1,0 +1,31 @@
+"""A report says how its figures were made."""
+
+from importlib.metadata import version
+from pathlib import Path
+
+from tests.studies.conftest import Variant
+
+from veil.studies._facts import facts
+from veil.studies.bench import Bench
+from veil.studies.study import Study
+from veil.studies.sweep import sweep
+
+
+def test_the_facts_tell_how_it_was_made(folder: Path, variant: Variant) -> None:
+    found = dict(sweep(variant("[4]", "[4, 2, 4]"), folder / "out", workers=0).facts)
+    assert found["seed"] == "7"
+    assert found["attackers"] == "bayes"
+    assert found["variants per query"] == "4, 2"
+    assert found["METEOR"] == "no synonyms"
+    assert "cosine of" not in found  # there is no encoder
+    for package in ("nltk", "textblob", "tokenizers"):
+        assert found[package] == version(package)
+    assert list(found).index("log") == list(found).index("queries") + 1
+
+
+def test_the_facts_tell_what_the_cosine_is_of(study: Study) -> None:
+    material = Bench(study.model_copy(update={"encoder": "wordllama"}))
+    material.workers = 3
+    found = dict(facts(material, 1.0, None))
+    assert found["cosine of"] == "vectors of wordllama"
+    assert found["workers"] == "3"
