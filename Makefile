@@ -30,6 +30,7 @@ check: $(READY)
 bench: fetch  ## print the figures of the README, beside the peer installed in its own environment
 	$(BIN)/python -m benchmarks.retrieval
 	$(BIN)/python -m benchmarks.scale
+	$(BIN)/python -m benchmarks.measuring
 	$(BIN)/python -m benchmarks.speed
 
 docs: $(READY)  ## write the generated pages, then build the site into ./site

@@ -1,6 +1,7 @@
 """Vectors of documents on disk: made once, found by content, never trusted."""
 
 import errno
+import hashlib
 import json
 import os
 import stat
@@ -13,8 +14,10 @@ import pytest
 from veil.core.errors import InputError
 from veil.core.protocols import Role
 from veil.core.types import Singles
-from veil.data.files import digest
+from veil.data.strings import Strings
+from veil.encoders import _rows
 from veil.encoders import vectors as module
+from veil.encoders._rows import digest_in_blocks
 from veil.encoders.encoder import unit
 from veil.encoders.vectors import DocumentVectors, document_vectors, open_document_vectors
 
@@ -70,6 +73,23 @@ def test_encoded_once_and_mapped(tmp_path: Path) -> None:
         assert each.path.parent == tmp_path
         with pytest.raises(ValueError, match="read-only"):
             each.vectors[0, 0] = 1
+
+
+def test_packed_texts_are_the_same_texts(tmp_path: Path) -> None:
+    texts = ["abba", "", "zebra", "é𝄞"]
+    document_vectors(texts, Letters(), tmp_path)
+    packed = Strings.of(["before", *texts])
+    for same in (Strings.of(texts), Strings(packed.blob, packed.offsets[1:])):
+        found = open_document_vectors(same, Letters(), tmp_path)
+        assert found is not None
+        assert found.lookup(["zebra", "before"]).tolist() == [2, -1]
+
+
+def test_a_list_that_changes_later_does_not_matter(tmp_path: Path) -> None:
+    texts = list(TEXTS)
+    found = document_vectors(texts, Letters(), tmp_path)
+    texts[1] = "secret"
+    assert found.lookup(["cab", "secret"]).tolist() == [1, -1]
 
 
 def test_lookup_is_by_content(tmp_path: Path) -> None:
@@ -146,8 +166,9 @@ def rewrite(folder: Path, array: object) -> None:
     """Put another array there, with a header that vouches for it."""
     np.save(folder / "vectors.npy", array, allow_pickle=True)  # type: ignore[arg-type]
     path = folder / "header.json"
-    sha256 = digest(folder / "vectors.npy", "sha256")
-    path.write_text(json.dumps({**json.loads(path.read_text()), "sha256": sha256}))
+    told = json.loads(path.read_text())
+    told["sha256 of 16 MB blocks"] = digest_in_blocks(folder / "vectors.npy")
+    path.write_text(json.dumps(told))
 
 
 FAULTS = [truncate, flip, no_header, no_json, huge_header, of_another_model]
@@ -164,6 +185,25 @@ def test_what_is_not_whole_is_made_anew(tmp_path: Path, fault: Callable[[Path], 
     assert again.seen == len(TEXTS)
     assert np.array_equal(found.vectors, Letters().encode(TEXTS))
     assert len(files(tmp_path)) == 2
+
+
+@pytest.mark.parametrize("size", [0, 1, 999, 1000, 1001, 4321])
+def test_every_byte_counts_whatever_the_blocks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int
+) -> None:
+    monkeypatch.setattr(_rows, "_BLOCK", 1000)
+    monkeypatch.setattr(_rows, "_PIECE", 300)  # does not divide a block
+    data = np.random.default_rng(size).bytes(size)
+    blocks = [data[start : start + 1000] for start in range(0, size, 1000)]
+    whole = b"".join(hashlib.sha256(block).digest() for block in blocks)
+    file = tmp_path / "file"
+    file.write_bytes(data)
+    assert digest_in_blocks(file) == hashlib.sha256(whole).hexdigest()
+    seen = {digest_in_blocks(file)}
+    for place in range(0, size, 97):
+        file.write_bytes(data[:place] + bytes([data[place] ^ 4]) + data[place + 1 :])
+        seen.add(digest_in_blocks(file))
+    assert len(seen) == 1 + len(range(0, size, 97))
 
 
 def test_file_in_the_way_is_replaced(tmp_path: Path) -> None:

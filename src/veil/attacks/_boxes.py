@@ -58,6 +58,9 @@ class Boxes:
         near = self._kernel.near
         return None if near is None else Neighbours.of(self._space, near.metric, near.depth)
 
+    def within(self, words: Ids) -> None:
+        """All words cost next to nothing."""
+
     def of(self, seen: Ids, exact: Ids | None = None) -> Floats:
         """Return the log-likelihood of every word (V,)."""
         if not len(seen):

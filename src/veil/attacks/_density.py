@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from veil.attacks._sums import summed
+from veil.attacks._sums import subspace, summed
 from veil.core.types import Floats, Ids
 from veil.data.embeddings import Embeddings
 from veil.data.fetch import Report, silent
@@ -51,6 +51,11 @@ class Density:
     def nbytes(self) -> int:
         """Memory held."""
         return 0 if self.straight is None else self.straight.vectors.nbytes
+
+    def within(self, words: Ids) -> "Density":
+        """Return the same over these words."""
+        straight = None if self.straight is None else subspace(self.straight, words)
+        return Density(subspace(self.space, words), self.epsilon, straight, self.log_det)
 
     def prepare(self, exact: Ids, report: Report = silent) -> None:
         """Nothing takes long."""

@@ -1,11 +1,12 @@
 """Laws that fall exponentially in the distance (SanText, TEM), read backwards."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
 from veil.attacks._normalisers import Normalisers, compute, prepare
-from veil.attacks._sums import summed
+from veil.attacks._sums import subspace, summed
 from veil.core.rng import generator
 from veil.core.types import Floats, Ids, Singles
 from veil.data.distances import in_chunks, sweep
@@ -41,6 +42,15 @@ class Exponentials:
     def prepare(self, exact: Ids, report: Report = silent) -> None:
         """Compute the normalisers of these words, unless they are known."""
         prepare([self.known], exact, report)
+
+    def within(self, words: Ids) -> "Exponentials":
+        """Return the same over these words, with normalisers over all words."""
+        first = int(np.searchsorted(words, self._kernel.first))
+        space = subspace(self._space, words)
+        part = Exponentials(replace(self._kernel, space=space, first=first))
+        part.known.logs[:] = self._normalisers()[words]
+        part._guess = part.known.logs
+        return part
 
     def of(self, seen: Ids, exact: Ids | None = None) -> Floats:
         """Return the log-likelihood of every word (V,)."""

@@ -1,5 +1,6 @@
 """How likely each word is to have given what was seen at its place."""
 
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Literal, Protocol
 
 import numpy as np
@@ -49,6 +50,21 @@ class Likelihood(Protocol):
         """
         ...
 
+    def within(self, words: Ids) -> "Likelihood | None":
+        """Return the same over these words (k,) only, in order, or None if that is no cheaper.
+
+        What is seen is then given by its place among them.
+        """
+        ...
+
+
+def each(law: Likelihood, seen: Sequence[Ids]) -> Iterator[Floats]:
+    """Yield the log-likelihoods (V,) for the words seen at one place after another."""
+    if isinstance(law, Simulated):
+        yield from law.each(seen)
+    else:
+        yield from map(law.of, seen)
+
 
 def likelihood(
     mechanism: WordMechanism, space: Embeddings, surrogate: Surrogate = "simulated"
@@ -97,6 +113,9 @@ class _Plain:
 
     def prepare(self, exact: Ids, report: Report = silent) -> None:
         """Nothing is kept."""
+
+    def within(self, words: Ids) -> None:
+        """Every law is over all words."""
 
     def of(self, seen: Ids, exact: Ids | None = None) -> Floats:
         """Add up columns of the laws; in a large space words outside `exact` get their mean."""

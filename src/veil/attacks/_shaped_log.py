@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from veil.attacks._cases import Cases, cased, cases_of
-from veil.attacks._likelihood import Likelihood, log_mean
+from veil.attacks._likelihood import Likelihood
 from veil.attacks._shapes import Reader, Shape, chunks
+from veil.attacks._tables import Tables
 from veil.attacks.log import QueryLog
 from veil.core.types import Floats, Ids
 from veil.data.fetch import Report, silent
@@ -51,15 +52,15 @@ class ShapedLog:
             return np.zeros(len(self.log))
         out = np.full(len(self.log), -np.inf)
         groups = self._read(cases_of(variants), report)
+        seen = [self.reader.seen(group.shape, variants) for group in groups]
         known = _known(groups)
         law.prepare(known, report)
-        tables = _Tables(law, known)
-        for group in groups:
-            seen = self.reader.seen(group.shape, variants)
-            if seen is not None:
+        tables = Tables.of(law, self.reader.space, known, _words(seen))
+        for group, words in zip(groups, seen, strict=True):
+            if words is not None:
                 total = np.zeros(len(group.places))
-                for place in range(seen.shape[1]):
-                    total += tables.of(seen[:, place])[group.ids[:, place]]
+                for place in range(words.shape[1]):
+                    total += tables.at(words[:, place], group.ids[:, place])
                 out[group.places] = total
         return out
 
@@ -101,18 +102,8 @@ def _known(groups: list[_Group]) -> Ids:
     return ids[ids >= 0]
 
 
-class _Tables:
-    """Log-likelihoods of all words, and at the end of an unknown one, for what was seen."""
-
-    def __init__(self, law: Likelihood, exact: Ids) -> None:
-        self._law, self._exact = law, exact
-        self._made: dict[bytes, Floats] = {}
-
-    def of(self, seen: Ids) -> Floats:
-        """Return (V + 1,) for the words seen at a place; those not known say nothing."""
-        known = np.sort(seen[seen >= 0])
-        key = known.tobytes()
-        if key not in self._made:
-            logs = self._law.of(known, self._exact)
-            self._made[key] = np.append(logs, log_mean(logs))
-        return self._made[key]
+def _words(seen: Iterable[Ids | None]) -> Ids:
+    """Return the distinct words in tables of words that were seen."""
+    found = [words.ravel() for words in seen if words is not None]
+    ids = np.unique(np.concatenate(found)) if found else np.empty(0, dtype=np.int64)
+    return ids[ids >= 0]

@@ -12,6 +12,12 @@ Change = Callable[[Floats], None]  # of a block of distances, in place
 _ROWS = 64  # words seen, at a time
 
 
+def subspace(space: Embeddings, words: Ids) -> Embeddings:
+    """Return a space of some words only; `words` are distinct and in order."""
+    named = tuple(space.words[i] for i in words.tolist())
+    return Embeddings(named, space.vectors[words], f"{len(named)} words of {space.name}")
+
+
 def summed(space: Embeddings, seen: Ids, metric: str, change: Change | None = None) -> Floats:
     """Return the sum over `seen` of a function of the distance to each word, (V,).
 

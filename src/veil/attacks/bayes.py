@@ -39,7 +39,8 @@ class Bayes(AttackSpec):
     -----
     At the place of a word that the vectors do not know stands the output for one word drawn
     uniformly from the vocabulary: its likelihood is the mean over the vocabulary, whatever the
-    word. An output that the vectors do not know says nothing. Where nothing was released, or no
+    word (of a large one: over the words of the log, those seen, and a sample of the rest). An
+    output that the vectors do not know says nothing. Where nothing was released, or no
     query of the log fits at all, the prior alone decides. Variants must have been made with
     ``unknown='random'`` or ``'mask'``.
 

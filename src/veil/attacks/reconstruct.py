@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from veil.attacks._likelihood import Surrogate, likelihood
+from veil.attacks._likelihood import Surrogate, each, likelihood
 from veil.attacks._places import places
 from veil.attacks._shapes import space_of, word_mechanism
 from veil.attacks.attack import AttackSpec, Outcome, Scene
@@ -54,9 +54,11 @@ class Reconstruct(AttackSpec):
         prior = zipf(space.size) if self.prior == "frequency" else np.zeros(space.size)
         found, texts, before = [], [], []
         law.prepare(np.empty(0, dtype=np.int64), report)
-        for place in places(scene, self.name, self.select, size):
+        wanted = list(places(scene, self.name, self.select, size))
+        scores = each(law, [place.seen for place in wanted])
+        for place, score in zip(wanted, scores, strict=True):
             report("reconstructing words", place.text, len(scene.originals))
-            found.append(ranks_by_score(law.of(place.seen) + prior, place.truth))
+            found.append(ranks_by_score(score + prior, place.truth))
             texts.append(place.text)
             before.append(ranks_by_score(prior, place.truth))
         report("reconstructing words", len(scene.originals), len(scene.originals))

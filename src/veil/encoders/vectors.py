@@ -1,11 +1,10 @@
 """Vectors of documents on disk: computed once, named by content and model, checked when opened."""
 
 import hashlib
-import json
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -15,12 +14,11 @@ from veil.core.errors import InputError
 from veil.core.protocols import Encoder
 from veil.core.types import Ids, Singles
 from veil.data.fetch import Report, cache_folder, silent
-from veil.data.files import digest, whole_folder
+from veil.data.files import whole_folder
+from veil.data.strings import Strings
+from veil.encoders._rows import FORMAT, UnwrittenError, gather, open_rows, write_rows
 
-FORMAT = 1  # of the folder; a change of layout needs a new number
 _STEP = 512  # texts encoded at a time
-_ARRAY, _HEADER = "vectors.npy", "header.json"
-_MAX_HEADER = 10_000  # bytes
 
 Digests = NDArray[np.bytes_]  # (n,) of 16 bytes each
 
@@ -42,8 +40,7 @@ class DocumentVectors:
     vectors: Singles
     key: str
     path: Path | None
-    _sorted: Digests
-    _order: Ids
+    _texts: Sequence[str]
 
     def __len__(self) -> int:
         return len(self.vectors)
@@ -53,9 +50,17 @@ class DocumentVectors:
         wanted = _digests(texts)
         if not len(self):
             return np.full(len(wanted), -1, dtype=np.int64)
-        found = np.minimum(np.searchsorted(self._sorted, wanted), len(self) - 1)
-        places: Ids = np.where(self._sorted[found] == wanted, self._order[found], -1)
+        known, order = self._index
+        found = np.minimum(np.searchsorted(known, wanted), len(self) - 1)
+        places: Ids = np.where(known[found] == wanted, order[found], -1)
         return places
+
+    @cached_property
+    def _index(self) -> tuple[Digests, Ids]:
+        """The digests of all texts in order, and whose they are; made when first asked for."""
+        digests = _digests(self._texts)
+        order: Ids = np.argsort(digests, kind="stable").astype(np.int64)
+        return digests[order], order
 
 
 def document_vectors(
@@ -71,80 +76,68 @@ def document_vectors(
     header fits and its SHA-256 is right, and is thrown away and made anew otherwise. Where nothing
     can be written (no space, no permission) the vectors stay in memory.
     """
-    digests = _digests(texts)
-    target = _target(digests, encoder, folder)
-    vectors = _opened(target, len(digests), encoder)
+    target = _target(texts, encoder, folder)
+    vectors = open_rows(target, (len(texts), encoder.dim), encoder.key)
     if vectors is None:
         vectors = _built(texts, encoder, target, report)
-    return _with_index(vectors, encoder, target, digests)
+    return _of(texts, vectors, encoder, target)
 
 
 def open_document_vectors(
     texts: Sequence[str], encoder: Encoder, folder: Path | None = None
 ) -> DocumentVectors | None:
     """Return the vectors of `texts` if they are on disk already and whole, else None."""
-    digests = _digests(texts)
-    target = _target(digests, encoder, folder)
-    vectors = _opened(target, len(digests), encoder)
-    return None if vectors is None else _with_index(vectors, encoder, target, digests)
+    target = _target(texts, encoder, folder)
+    vectors = open_rows(target, (len(texts), encoder.dim), encoder.key)
+    return None if vectors is None else _of(texts, vectors, encoder, target)
+
+
+def _of(texts: Sequence[str], vectors: Singles, encoder: Encoder, target: Path) -> DocumentVectors:
+    vectors.flags.writeable = False
+    path = target if isinstance(vectors, np.memmap) else None
+    kept = tuple(texts) if isinstance(texts, list) else texts  # a list may change later
+    return DocumentVectors(vectors, encoder.key, path, kept)
 
 
 def _digests(texts: Sequence[str]) -> Digests:
     """Return 16 bytes per text (n,)."""
-    if isinstance(texts, str | bytes):
-        raise InputError("Documents are a list of texts; put a single text into a list.")
     joined = bytearray()
-    for number, text in enumerate(texts):
-        if not isinstance(text, str):
-            raise InputError(f"Text {number + 1} of {len(texts)} is not a string.")
-        data = text.encode("utf-8", "surrogatepass")
+    for data in _utf8(texts):
         joined += hashlib.blake2b(data, digest_size=16).digest()
     return np.frombuffer(bytes(joined), dtype="S16")
 
 
-def _target(digests: Digests, encoder: Encoder, folder: Path | None) -> Path:
+def _target(texts: Sequence[str], encoder: Encoder, folder: Path | None) -> Path:
     """Name the folder by everything that decides what is in it."""
-    name = hashlib.blake2b(encoder.key.encode(), digest_size=20)
-    name.update(len(digests).to_bytes(8, "little") + digests.tobytes())
+    name = hashlib.blake2b(f"{FORMAT} {encoder.key}".encode(), digest_size=20)
+    name.update(_digest_of_all(texts))
     root = cache_folder() / "document-vectors" if folder is None else folder
     return root / name.hexdigest()
 
 
-def _with_index(
-    vectors: Singles, encoder: Encoder, target: Path, digests: Digests
-) -> DocumentVectors:
-    vectors.flags.writeable = False
-    order: Ids = np.argsort(digests, kind="stable").astype(np.int64)
-    path = target if isinstance(vectors, np.memmap) else None
-    return DocumentVectors(vectors, encoder.key, path, digests[order], order)
+def _digest_of_all(texts: Sequence[str]) -> bytes:
+    """Return one digest of all letters, and of the length of each text."""
+    letters = hashlib.blake2b()
+    if isinstance(texts, Strings):  # they are packed: nothing needs to be decoded
+        lengths = np.diff(texts.offsets)
+        letters.update(np.ascontiguousarray(texts.blob[texts.offsets[0] : texts.offsets[-1]]).data)
+    else:
+        sizes = []
+        for data in _utf8(texts):
+            letters.update(data)
+            sizes.append(len(data))
+        lengths = np.array(sizes, dtype=np.int64)
+    return hashlib.blake2b(lengths.astype("<i8").tobytes() + letters.digest()).digest()
 
 
-def _opened(target: Path, count: int, encoder: Encoder) -> Singles | None:
-    """Map the vectors of a folder if it is whole and ours."""
-    try:
-        header, array = target / _HEADER, target / _ARRAY
-        if header.stat().st_size > _MAX_HEADER:
-            return None
-        found = json.loads(header.read_text())
-        if found != _header(count, encoder, digest(array, "sha256")):
-            return None
-        vectors = np.load(array, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError, EOFError, RecursionError):
-        return None
-    fits = vectors.shape == (count, encoder.dim) and vectors.dtype == np.float32
-    return vectors if fits and vectors.flags.c_contiguous else None
-
-
-def _header(count: int, encoder: Encoder, sha256: str) -> dict[str, object]:
-    sizes = {"count": count, "dim": encoder.dim}
-    return {"format": FORMAT, "encoder": encoder.key, **sizes, "sha256": sha256}
-
-
-class _UnwrittenError(Exception):
-    """The disk failed half-way; carries all rows, in memory."""
-
-    def __init__(self, rows: Singles) -> None:
-        self.rows = rows
+def _utf8(texts: Sequence[str]) -> Iterator[bytes]:
+    """Check and encode texts one by one."""
+    if isinstance(texts, str | bytes):
+        raise InputError("Documents are a list of texts; put a single text into a list.")
+    for number, text in enumerate(texts, start=1):
+        if not isinstance(text, str):
+            raise InputError(f"Text {number} of {len(texts)} is not a string.")
+        yield text.encode("utf-8", "surrogatepass")
 
 
 def _built(texts: Sequence[str], encoder: Encoder, target: Path, report: Report) -> Singles:
@@ -153,18 +146,14 @@ def _built(texts: Sequence[str], encoder: Encoder, target: Path, report: Report)
     try:
         _clear(target)
         with whole_folder(target) as part:
-            _write(part / _ARRAY, _encoded(texts, encoder, report), shape)
-            header = _header(len(texts), encoder, digest(part / _ARRAY, "sha256"))
-            (part / _HEADER).write_text(json.dumps(header, indent=1))
-            for name in (_ARRAY, _HEADER):
-                (part / name).chmod(0o600)
+            write_rows(part, _encoded(texts, encoder, report), shape, encoder.key)
         target.chmod(0o700)
-        found = _opened(target, len(texts), encoder)
-    except _UnwrittenError as error:
+        found = open_rows(target, shape, encoder.key)
+    except UnwrittenError as error:
         return error.rows
     except OSError:
         found = None
-    return _gathered(_encoded(texts, encoder, report), shape) if found is None else found
+    return gather(_encoded(texts, encoder, report), shape) if found is None else found
 
 
 def _clear(target: Path) -> None:
@@ -182,36 +171,3 @@ def _encoded(texts: Sequence[str], encoder: Encoder, report: Report) -> Iterator
         report("encoding documents", start, len(texts))
         yield encoder.encode(list(texts[start : start + _STEP]), "document")
     report("encoding documents", len(texts), len(texts))
-
-
-def _write(path: Path, blocks: Iterator[Singles], shape: tuple[int, int]) -> None:
-    """Write rows as they come.
-
-    Not through a memory map: on a full disk that would end the process with a bus error, where a
-    write gives an error that can be met. Rows encoded so far are then read back, not lost.
-    """
-    with path.open("w+b", buffering=0) as file:
-        layout = {"descr": "<f4", "fortran_order": False, "shape": shape}
-        np.lib.format.write_array_header_1_0(file, layout)
-        start, done = file.tell(), 0
-        for block in blocks:
-            data = memoryview(block.astype("<f4").tobytes())
-            try:
-                while data:
-                    data = data[file.write(data) :]
-            except OSError:
-                file.seek(start)
-                kept = np.fromfile(file, dtype="<f4", count=done * shape[1])
-                rest = chain([kept.reshape(done, shape[1]), block], blocks)
-                raise _UnwrittenError(_gathered(rest, shape)) from None
-            done += len(block)
-
-
-def _gathered(blocks: Iterable[Singles], shape: tuple[int, int]) -> Singles:
-    """Put rows into one array."""
-    rows = np.empty(shape, dtype=np.float32)
-    done = 0
-    for block in blocks:
-        rows[done : done + len(block)] = block
-        done += len(block)
-    return rows

@@ -91,10 +91,11 @@ class WBB(WordMechanism):
 
     def _weigh(self, nearest: Ids, values: Floats) -> tuple[Ids, Floats]:
         """Leave the safe box out, and return the rest with its log-weights."""
-        scores = self._utility(values[:, self.k :])
+        outside = slice(self.k, None)
+        scores = self._utility(values[:, outside])
         if self.weights == "linear":
-            return nearest[:, self.k :], np.log(scores)
-        return nearest[:, self.k :], 0.5 * self.epsilon * scores
+            return nearest[:, outside], np.log(scores)
+        return nearest[:, outside], 0.5 * self.epsilon * scores
 
     def _utility(self, values: Floats) -> Floats:
         """Return u of equation (4); with no spread among the candidates all are alike."""
