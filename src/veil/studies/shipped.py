@@ -10,7 +10,7 @@ from veil.studies.study import Study, parse_study
 _DEFAULT = """
 name = "icd10cm"
 collection = "icd10cm"
-queries = 120
+queries = 80
 sizes = [20]
 attackers = ["inference(encoder=wordllama)", "bayes", "reconstruct"]
 
