@@ -152,15 +152,17 @@ def attack(
     *,
     encoder: str | Encoder | None = None,
     mechanism: str | TextMechanism | None = None,
-    space: Embeddings | None = None,
+    space: Embeddings | str | None = None,
     report: Report = silent,
 ) -> Ids:
     """Return the rank of each original among the guesses of an attacker; 1 is the first guess.
 
     `veil.risk` makes a risk of ranks. An original that the log lacks has rank len(log) + 1: the
     risk is then a lower bound. `veil.attacks.run.attack` has the details, and tells among how many
-    the attacker chose.
+    the attacker chose. `space` may be the name of vectors, or their path.
     """
+    if isinstance(space, str):
+        space = load_embeddings(space, report)
     found = run.attack(
         variants,
         originals,

@@ -73,7 +73,6 @@ def test_originals_that_the_log_lacks_are_said(veil: Veil, variants: Path, tmp_p
         (["--log", "none.txt"], "There is no file none.txt"),
         (["--log", "EMPTY"], "holds no"),
         (["--log", "LOG", "--attacker", "inferrence"], "Did you mean 'inference'?"),
-        (["--log", "LOG", "--attacker", "bayes"], "name it with --mechanism"),
         (["--log", "LOG", "--attacker", "bayes", "--mechanism", "cmpp"], "Did you mean 'cmp'?"),
         (["--log", "LOG", "--attacker", "bayes(prior=odd)"], "'prior' parameter of bayes"),
     ],
@@ -86,6 +85,24 @@ def test_bad_attacks_are_one_sentence(
     given = [{"LOG": str(log), "EMPTY": str(empty)}.get(each, each) for each in more]
     result = veil("attack", variants, "--vectors", vectors, *given)
     assert sentence in result.refused()
+
+
+def test_the_mechanism_is_read_off_the_file(
+    veil: Veil, variants: Path, log: Path, vectors: str, tmp_path: Path
+) -> None:
+    """Authors write the name and the parameter in columns of their own."""
+    found = veil("attack", variants, "--log", log, "--attacker", "bayes", "--vectors", vectors)
+    assert found.code == 0
+    (tmp_path / "v.csv").write_text("id,text,obfuscatedText\n1,the dog,the cat\n")
+    given = ("attack", tmp_path / "v.csv", "--log", log, "--attacker", "bayes")
+    assert "name it with --mechanism" in veil(*given, "--vectors", vectors).refused()
+
+
+def test_a_model_of_texts_is_for_those_who_compare_them(
+    veil: Veil, variants: Path, log: Path
+) -> None:
+    refused = veil("attack", variants, "--log", log, "--attacker", "bayes", "--encoder", "minilm")
+    assert "compares no vectors of texts" in refused.refused()
 
 
 def test_a_file_that_is_no_table_of_variants(veil: Veil, log: Path, tmp_path: Path) -> None:

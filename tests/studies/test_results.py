@@ -9,7 +9,7 @@ import pytest
 from tests.studies.conftest import STUDY
 
 from veil.studies._measured import head as head_of
-from veil.studies._measured import measured, utility
+from veil.studies._measured import in_clear, measured, utility
 from veil.studies.bench import Bench
 from veil.studies.cells import cells
 from veil.studies.steps import compute
@@ -110,3 +110,9 @@ def test_a_row_knows_its_place_on_the_curve(head: Row) -> None:
     assert (head.mechanism, head.spec) == ("cmp", "cmp(epsilon=1.0)")
     assert (head.parameter, head.value, head.size) == ("epsilon", 1.0, 4)
     assert replace(head, score=0.0).collection == "tiny"
+
+
+def test_a_query_among_its_own_variants_is_in_clear(head: Row) -> None:
+    made = Result(data={"variants": [["Skin  cancer", "x"], ["bone", "y"], []]})
+    (row,) = in_clear(head, ["skin cancer", "bones", "nothing sent"], made)
+    assert (row.kind, row.measure, row.score, row.n) == ("similarity", "in clear", 0.5, 2)

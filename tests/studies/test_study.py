@@ -67,7 +67,11 @@ MISTAKES = [
     ("[1, 5]", "[1, 1]", "In [[mechanism]] 1 of tiny.toml: cmp(epsilon=1.0) is there twice"),
     ("values = [1, 5]", "", "[[mechanism]] 1 of tiny.toml must have both a 'parameter' and"),
     ('"cmp"', '"cpm"', "In [[mechanism]] 1 of tiny.toml: No mechanism called 'cpm'. Did you mean"),
-    ('"cmp"', '"cmp(epsilon=2)"', "In [[mechanism]] 1 of tiny.toml: A spec must look like"),
+    (
+        '"cmp"',
+        '"cmp(epsilon=2)"',
+        "tiny.toml: 'epsilon' is given in the spec and",
+    ),
     ('= "epsilon"', '= "epsilom"', "has no 'epsilom'. Did you mean 'epsilon'?"),
     (
         '["bayes"]',

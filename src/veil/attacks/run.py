@@ -67,6 +67,8 @@ def attack(
     known = find_mechanism(mechanism) if isinstance(mechanism, str) else mechanism
     if log is not None and not isinstance(log, QueryLog):
         log = QueryLog.of(_strings(log, "log"))
+    if space is not None and not isinstance(space, Embeddings):
+        raise ParameterError("The 'space' argument must be embeddings: see load_embeddings.")
     scene = Scene(rows, texts, log, known, space)
     for need in sorted(chosen.needs):
         if getattr(scene, need) is None:
@@ -85,6 +87,8 @@ def _run(
         )
     if isinstance(encoder, str):
         return type(chosen).load({**dict(chosen), "encoder": encoder}).attack(scene, report)
+    if not callable(getattr(encoder, "encode", None)):
+        raise ParameterError("The 'encoder' argument must be an encoder or its spec.")
     return chosen.rank(scene, encoder, report)
 
 

@@ -1,6 +1,7 @@
 """``veil attack``: what an engine could infer from variants that anybody made."""
 
 import json
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,11 +11,11 @@ from rich.markup import escape
 from rich.table import Table
 
 from veil.attacks import ATTACKS
-from veil.attacks.attack import Outcome
+from veil.attacks.attack import AttackSpec, EncoderAttack, Outcome
 from veil.attacks.log import QueryLog
 from veil.attacks.run import attack as run_attack
 from veil.cli._screen import VECTORS_OPTION, open_vectors, progress_bar, stderr
-from veil.core.errors import InputError, VeilError
+from veil.core.errors import InputError, ParameterError, VeilError
 from veil.data.records import Columns, read_records
 from veil.data.variants import VariantTable, read_variants
 from veil.measures.estimate import Estimate
@@ -84,16 +85,16 @@ def attack(
     Texts are compared in the order of the log; originals that the log lacks are added to it, which
     is said, unless --as-is.
     """
-    chosen = ATTACKS.parse(attacker)
+    chosen = _with_encoder(ATTACKS.parse(attacker), encoder)
     if "log" in chosen.needs and log_file is None:
         raise InputError(f"The {chosen.name} attacker needs a log of queries; name it with --log.")
     tables = read_variants(variants)
-    log = QueryLog.of(_queries(log_file)) if log_file else None
+    log = QueryLog.of(_queries(log_file)) if log_file and "log" in chosen.needs else None
     space = open_vectors(vectors) if "space" in chosen.needs else None
     found = []
     for table in tables:
         known, missing = (log, 0) if log is None else log.with_queries(table.originals)
-        informed = _mechanism(mechanism, table.mechanism) if "mechanism" in chosen.needs else None
+        informed = _mechanism(mechanism, table) if "mechanism" in chosen.needs else None
         with progress_bar() as report:
             report(f"attacking by {chosen.name}", 0, 0)
             outcome = run_attack(
@@ -101,7 +102,6 @@ def attack(
                 table.originals,
                 log if as_is else known,
                 chosen,
-                encoder=encoder,
                 mechanism=informed,
                 space=space,
                 report=report,
@@ -125,17 +125,32 @@ def _queries(path: Path) -> list[str]:
     return [record.text for record in read_records(path, Columns(id=""))]
 
 
-def _mechanism(given: str | None, told: str) -> TextMechanism:
+def _with_encoder(chosen: AttackSpec, encoder: str | None) -> AttackSpec:
+    """Return the attacker with another model of texts, where one was named."""
+    if encoder is None:
+        return chosen
+    if not isinstance(chosen, EncoderAttack):
+        raise ParameterError(
+            f"The {chosen.name} attacker compares no vectors of texts; leave --encoder out."
+        )
+    return type(chosen).load({**dict(chosen), "encoder": encoder})
+
+
+def _mechanism(given: str | None, table: VariantTable) -> TextMechanism:
     """Return the mechanism that was named, or else the one that the file names."""
     if given:
         return find_mechanism(given)
-    try:
-        return find_mechanism(told)
-    except VeilError:
-        raise InputError(
-            "The file does not say by which mechanism its variants were made; name it with"
-            " --mechanism, as in --mechanism 'cmp(epsilon=10)'."
-        ) from None
+    name = table.mechanism.strip()
+    told = [name]
+    if table.parameter:
+        told.append(f"{name.lower()}({table.parameter}={table.value})")
+    for spec in told:
+        with suppress(VeilError):
+            return find_mechanism(spec)
+    raise InputError(
+        "The file does not say by which mechanism, and with which parameters, its variants were"
+        " made; name it with --mechanism, as in --mechanism 'cmp(epsilon=10)'."
+    )
 
 
 def _label(table: VariantTable) -> str:

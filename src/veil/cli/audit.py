@@ -47,14 +47,20 @@ def audit(
     if dask is not None and workers is not None:
         raise ParameterError("Give either --workers or --dask, not both.")
     chosen = load_study(study) if study else demo_study() if demo else default_study()
-    with progress_bar() as report, dask_executor(dask) if dask else nullcontext() as executor:
-        found = sweep(
-            chosen,
-            out,
-            executor=executor,
-            workers=cores() if workers is None else workers,
-            report=report,
+    try:
+        with progress_bar() as report, dask_executor(dask) if dask else nullcontext() as executor:
+            found = sweep(
+                chosen,
+                out,
+                executor=executor,
+                workers=cores() if workers is None else workers,
+                report=report,
+            )
+    except KeyboardInterrupt:
+        click.echo(
+            f"veil: stopped; what is done is kept in {out}: start again to go on.", err=True
         )
+        raise click.exceptions.Exit(130) from None
     files = [write_report(found, out), *export(found, out)]
     show_scores(found)
     for note in found.notes:

@@ -21,7 +21,7 @@ Lavie, Agarwal. METEOR: An Automatic Metric for MT Evaluation with High Levels o
 Human Judgments. WMT 2007.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -92,6 +92,7 @@ def similarity(
     thesaurus
         For METEOR: one that is open, ``wordnet`` (used if it has been fetched before), or None.
     """
+    originals, variants = _listed(originals, variants)
     _check(originals, variants)
     known = _open(thesaurus)
     pairs = [(text, one) for text, row in zip(originals, variants, strict=True) for one in row]
@@ -153,6 +154,20 @@ def _open(thesaurus: Thesaurus | str | None) -> Thesaurus | None:
     if thesaurus != "wordnet":
         raise InputError("The 'thesaurus' must be wordnet, an open one, or None.")
     return wordnet() if wordnet_folder().is_dir() else None
+
+
+def _listed(
+    originals: Iterable[str], variants: Iterable[Iterable[str]]
+) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
+    """Make lists of columns, arrays and iterators; strings stay what they are, to be refused."""
+    try:
+        texts = originals if isinstance(originals, str) else list(originals)
+        rows = [row if isinstance(row, str) else list(row) for row in variants]
+    except TypeError:
+        raise InputError(
+            "Texts come in a list, and the variants of each text in a list, too."
+        ) from None
+    return texts, rows
 
 
 def _check(originals: Sequence[str], variants: Sequence[Sequence[str]]) -> None:

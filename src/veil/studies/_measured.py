@@ -1,12 +1,13 @@
 """From the result of one step to rows of the tidy table, and to the values behind them."""
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
 
+from veil.attacks.log import folded
 from veil.core.types import Floats
 from veil.measures.estimate import bootstrap
 from veil.measures.risk import ATTACKERS, Attacker, chance, successes
@@ -14,7 +15,7 @@ from veil.studies._curves import PLAIN, is_utility
 from veil.studies.bench import Bench
 from veil.studies.cells import Cell, Step
 from veil.studies.store import Result
-from veil.studies.table import Kind, Row
+from veil.studies.table import IN_CLEAR, Kind, Row
 
 Samples = dict[Row, Floats]  # (n,) what a row is the mean of, by query; nan where there is none
 
@@ -54,6 +55,13 @@ def utility(head: Row, found: Result) -> Iterator[Row]:
     """Yield one row for each measure of a search."""
     for measure, values in found.arrays.items():
         yield from _mean(head, "utility", measure, values)
+
+
+def in_clear(head: Row, texts: Sequence[str], made: Result) -> Iterator[Row]:
+    """Yield the share of queries that are among their own variants."""
+    rows = zip(texts, made.data["variants"], strict=True)
+    sent = [folded(text) in map(folded, row) for text, row in rows if row]
+    yield from _mean(head, "similarity", IN_CLEAR, np.array(sent, dtype=np.float64))
 
 
 def _mean(

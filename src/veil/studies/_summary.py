@@ -8,9 +8,10 @@ from veil.studies._curves import MEASURES, PLAIN, is_utility, key, names
 from veil.studies._markup import Markup, join, number, percent, tag
 from veil.studies._plane import success
 from veil.studies.choose import Attacker, UncertifiedError, choose
-from veil.studies.table import Row
+from veil.studies.table import IN_CLEAR, Row
 
 MAX_RISK = 0.05
+OFTEN = 0.1  # share of queries one of whose variants is the query itself
 CLEAR = 0.9  # from this share of kept words, or of queries found at once, a text is all but clear
 _ABLE: tuple[Attacker, ...] = ("active", "motivated", "lazy", "persistent")
 
@@ -73,6 +74,9 @@ def _plain_utility(rows: Sequence[Row], collection: str, engine: str) -> float |
 
 
 def _clear(rows: Sequence[Row]) -> Markup:
+    kept = [row for row in rows if row.kind == "similarity" and row.measure == IN_CLEAR]
+    if kept:
+        return _sent(rows, kept)
     kept = [row for row in rows if row.kind == "similarity" and row.measure == "jaccard"]
     why = f"at least {percent(CLEAR)} of the words are shared with the query (Jaccard)"
     if not kept:
@@ -89,6 +93,25 @@ def _clear(rows: Sequence[Row]) -> Markup:
         return join(f"No configuration sends queries nearly in clear ({why}).")
     told = ", ".join(_span(name, found) for name, found in values.items())
     return join("Queries leave ", tag("strong", "nearly in clear"), f" with {told}: {why}.")
+
+
+def _sent(rows: Sequence[Row], kept: Sequence[Row]) -> Markup:
+    """Say where the query itself is among its variants."""
+    named = names(rows)
+    values: dict[str, list[Row]] = {}
+    for row in kept:
+        if row.mechanism != PLAIN and row.score >= OFTEN:
+            values.setdefault(named[key(row), 0], []).append(row)
+    if not values:
+        return join(
+            "No configuration sends the query itself among its variants for"
+            f" {percent(OFTEN)} of the queries or more."
+        )
+    told = ", ".join(_span(name, found) for name, found in values.items())
+    return join(
+        "Queries leave ", tag("strong", "in clear"), f" with {told}: for {percent(OFTEN)} of them"
+        " or more one of the variants is the query itself."
+    )  # fmt: skip
 
 
 def _span(name: str, found: Sequence[Row]) -> str:

@@ -7,7 +7,7 @@ from veil.studies._curves import PLAIN, key, rank
 from veil.studies._markup import Markup, interval, join, number, p_value, tag
 from veil.studies.table import Row
 
-SIMILARITY = ("jaccard", "cosine", "bleu", "meteor", "N_w", "S_w")
+SIMILARITY = ("jaccard", "cosine", "bleu", "meteor", "N_w", "S_w", "in clear")
 
 
 def scrolling(label: str, table: Markup) -> Markup:

@@ -95,6 +95,8 @@ def _planes(
     parts = [tag("p", _hints.PLANE, class_="hint"), legend]
     groups: dict[tuple[str, str, str], list[Panel]] = {}
     for panel in found:
+        if panel.measure in OFF_SCALE:  # its figures are in the table below the planes
+            continue
         groups.setdefault((panel.collection, panel.engine, panel.attacker), []).append(panel)
     for i, (place, inside) in enumerate(groups.items()):
         collection, engine, attacker = place
@@ -147,8 +149,10 @@ def _none() -> Markup:
 
 
 def _marks() -> Markup:
-    return join("Words that the query does not have at that place are ", tag("mark", "marked"),
-                ".")  # fmt: skip
+    return join(
+        "Words that the query does not have at that place are ", tag("mark", "marked"),
+        ". Queries are shown in full: keep a report on private ones to yourself.",
+    )  # fmt: skip
 
 
 def _claims() -> str:

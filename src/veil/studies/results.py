@@ -3,6 +3,7 @@
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -10,7 +11,7 @@ from veil.core.guarantee import KINDS
 from veil.studies._compared import compared
 from veil.studies._curves import key
 from veil.studies._facts import facts, notes
-from veil.studies._measured import Samples, head, measured, samples
+from veil.studies._measured import Samples, head, in_clear, measured, samples
 from veil.studies.bench import Bench
 from veil.studies.cells import Cell, Step, cells, plain_steps
 from veil.studies.planes import Planned, scores
@@ -80,6 +81,7 @@ class _Sheet:
         if cell is not None and step.kind == "protect":
             self.cards.append(_card(cell, found))
             self.examples += _examples(cell, found, self.material.texts)
+            self.rows += in_clear(replace(start, size=cell.size), self.material.texts, found)
             return
         rows = list(measured(start, step, found))
         self.rows += rows

@@ -136,16 +136,30 @@ class Store:
             yield
         except OSError as error:
             raise InputError(f"{self.file} cannot be written ({error.strerror}).") from None
-        except sqlite3.OperationalError as error:
-            raise InputError(
-                f"{self.file} cannot be read or written ({error}); what is in it is kept: free"
-                " some space or end other uses of it, and start again."
-            ) from None
-        except sqlite3.DatabaseError:
+        except sqlite3.DatabaseError as error:
+            if _passing(error):
+                raise InputError(
+                    f"{self.file} cannot be read or written ({error}); what is in it is kept: free"
+                    " some space or end other uses of it, and start again."
+                ) from None
             raise InputError(
                 f"{self.file} is damaged or is not the store of a study; move it away, and start"
                 " again."
             ) from None
+
+
+def _passing(error: sqlite3.DatabaseError) -> bool:
+    """Whether something outside of the file is wrong: a full disk, a lock, a missing right."""
+    return getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF in (
+        sqlite3.SQLITE_FULL,
+        sqlite3.SQLITE_BUSY,
+        sqlite3.SQLITE_LOCKED,
+        sqlite3.SQLITE_READONLY,
+        sqlite3.SQLITE_IOERR,
+        sqlite3.SQLITE_CANTOPEN,
+        sqlite3.SQLITE_NOMEM,
+        sqlite3.SQLITE_PERM,
+    )
 
 
 def _packed(arrays: Mapping[str, NDArray[Any]]) -> bytes:

@@ -1,5 +1,6 @@
 """One TOML file is a study: a collection, a log, mechanisms with their parameters, attackers."""
 
+import re
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -45,6 +46,11 @@ class Grid(BaseModel):
         if not self.parameter:
             yield mechanism(self.spec), 0.0
             return
+        if re.search(rf"[(,]\s*{re.escape(self.parameter)}\s*=", self.spec):
+            raise ParameterError(
+                f"'{self.parameter}' is given in the spec and as the parameter whose values are"
+                " tried; leave it out of the spec."
+            )
         head, _, rest = self.spec.strip().partition("(")
         fixed = rest.rstrip().removesuffix(")").strip()
         both = ", ".join(filter(None, (fixed, f"{self.parameter}={self.values[0]!r}")))

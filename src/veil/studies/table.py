@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Literal
 
+IN_CLEAR = "in clear"  # share of queries one of whose variants is the query itself
 Kind = Literal["risk", "utility", "similarity", "recovery", "linkage"]
 
 
@@ -20,8 +21,8 @@ class Row:
     kind, measure
         What was measured: ``risk`` by an attacker and a measure of success (lazy, active,
         motivated, persistent), ``utility`` (nDCG@10, pooled recall, recall@100), ``similarity``
-        (jaccard, cosine, bleu, meteor, N_w, S_w), ``recovery`` (share of words or queries, by
-        `size`) or ``linkage`` (how well releases of one query are told from others').
+        (jaccard, cosine, bleu, meteor, N_w, S_w, in clear), ``recovery`` (share of words or
+        queries, by `size`) or ``linkage`` (how well releases are told from others').
     attacker
         Spec of the attacker for risk, recovery and linkage, else "".
     score, low, high, n
