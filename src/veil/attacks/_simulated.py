@@ -15,8 +15,8 @@ from veil.mechanisms.words.mechanism import WordMechanism
 
 _DRAWS = 20_000  # words that the mechanism is tried on
 _SEED = 20261116  # the same question gives the same answer; nothing to do with a release's own
-_ROWS = 8192  # words of the vocabulary at a time
-_PLACES = 16  # places weighed at a time
+_ROWS = 2048  # words of the vocabulary at a time
+_PLACES = 32  # places weighed at a time
 _RIDGE = 1e-6  # of the mean variance of a coordinate
 
 
@@ -92,18 +92,19 @@ class Simulated:
         for total, ids in zip(sums, seen, strict=True):
             words, counts = np.unique(ids, return_counts=True)
             total += counts @ self.space.points(words)
-        directions = sums @ self.slope.T  # (places, d + 1)
-        times = np.array([len(ids) for ids in seen], dtype=np.float64)
+        times = np.array([[len(ids)] for ids in seen], dtype=np.float64)
+        directions = np.concatenate([sums @ self.slope.T, -times], axis=1)  # (places, d + 2)
         out = np.empty((len(seen), self.space.size))
-        vectors = self.space.vectors
+        dim = self.space.dim
 
         def work(blocks: slice) -> None:
+            points = np.ones((_ROWS, dim + 2))  # vectors, ones, and what each word costs
             for number in range(blocks.start, blocks.stop):
                 rows = slice(number * _ROWS, min((number + 1) * _ROWS, self.space.size))
-                part = directions[:, :-1] @ vectors[rows].astype(np.float64).T
-                part += directions[:, -1:]
-                part -= np.outer(times, self.own[rows])
-                out[:, rows] = part
+                count = rows.stop - rows.start
+                points[:count, :dim] = self.space.vectors[rows]
+                points[:count, -1] = self.own[rows]
+                out[:, rows] = directions @ points[:count].T
 
         with one_blas_thread():
             in_threads(work, -(-self.space.size // _ROWS))
