@@ -196,3 +196,25 @@ def test_mechanisms_of_whole_queries_are_refused(words: Embeddings) -> None:
     scene = Scene((("x",),), ("x",), QueryLog.of(["x"]), mechanism("aea"), words)
     with pytest.raises(ParameterError, match="rewrites whole queries"):
         Bayes().attack(scene)
+
+
+def test_more_variants_never_favour_a_shape_that_explains_less(words: Embeddings) -> None:
+    """ "(x)" also fits a bare place, as a word that nobody knows: it must not pay to know less."""
+    a, b, c, d = words.words[:4]
+    truth = f"{a} ({b}) {c}"
+    log = QueryLog.of([f"{a} {d} {c}", f"{c} {b} {a}", truth])
+    made = word_mechanism("custext(epsilon=1, k=8)")
+    for size in (1, 5, 50):
+        row = protect([truth], made, words, size, rng=size, select="all").rows
+        scene = Scene(row, (truth,), log, made, words)
+        assert Bayes(select="all").attack(scene).ranks.tolist() == [1]
+
+
+def test_words_that_cannot_be_told_apart_are_not_read(words: Embeddings) -> None:
+    reading = Reader(words, "all")
+    a, b = words.words[:2]
+    shape = reading.read(f"{a}-{b}").shape
+    assert shape == ("%s-%s",)
+    seen = reading.seen(shape, [[f"{b}-{a}"], [f"{a}-{b}-{a}"]])
+    assert seen is not None
+    assert seen.tolist() == [[words.id(b), words.id(a)], [-1, -1]]

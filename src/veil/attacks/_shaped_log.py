@@ -56,8 +56,11 @@ class ShapedLog:
         known = _known(groups)
         law.prepare(known, report)
         tables = Tables.of(law, self.reader.space, known, _words(seen))
-        for group, words in zip(groups, seen, strict=True):
-            if words is not None:
+        unread = [np.inf if words is None else np.count_nonzero(words < 0) for words in seen]
+        least = min(unread, default=np.inf)
+        for group, words, odd in zip(groups, seen, unread, strict=True):
+            # "(skin)" is no word, but has the shape of one: another shape explains it.
+            if words is not None and odd == least:
                 total = np.zeros(len(group.places))
                 for place in range(words.shape[1]):
                     total += tables.at(words[:, place], group.ids[:, place])

@@ -46,7 +46,8 @@ class Reader:
     def seen(self, shape: Shape, variants: Sequence[Sequence[str]]) -> Ids | None:
         """Return the words (N, places) of variants, cut by `chunks`, at the places of a shape.
 
-        A word that the vectors do not know is -1. None if a variant does not have that shape.
+        A word that the vectors do not know, or that cannot be told from its neighbour in the same
+        piece, is -1. None if a variant does not have that shape.
         """
         found = []
         for variant in variants:
@@ -103,12 +104,18 @@ def _match(shape: Shape, variant: Sequence[str]) -> list[str] | None:
         if template == "%s":
             words.append(piece)
             continue
-        pattern = _pattern(template)
-        found = pattern.fullmatch(piece) or pattern.fullmatch(piece.casefold())
-        if found is None:
+        first, last = (_found(template, piece, lazy) for lazy in (True, False))
+        if first is None or last is None:
             return None
-        words += found.groups()
+        words += first if first == last else [""] * len(first)  # a-b-c: (a)-(b-c) or (a-b)-(c)?
     return words
+
+
+def _found(template: str, piece: str, lazy: bool) -> tuple[str, ...] | None:
+    """Return the words of a piece, the first ones as short as can be, or as long."""
+    pattern = _pattern(template, lazy)
+    found = pattern.fullmatch(piece) or pattern.fullmatch(piece.casefold())
+    return None if found is None else found.groups()
 
 
 @lru_cache(maxsize=65_536)
@@ -117,7 +124,8 @@ def _places(template: str) -> int:
 
 
 @lru_cache(maxsize=65_536)
-def _pattern(template: str) -> re.Pattern[str]:
+def _pattern(template: str, lazy: bool) -> re.Pattern[str]:
     parts = re.split(r"(%s|%%)", template)
-    pattern = "".join({"%s": "(.+?)", "%%": "%"}.get(part, re.escape(part)) for part in parts)
+    word = "(.+?)" if lazy else "(.+)"
+    pattern = "".join({"%s": word, "%%": "%"}.get(part, re.escape(part)) for part in parts)
     return re.compile(pattern, re.IGNORECASE)

@@ -40,9 +40,10 @@ class Bayes(AttackSpec):
     At the place of a word that the vectors do not know stands the output for one word drawn
     uniformly from the vocabulary: its likelihood is the mean over the vocabulary, whatever the
     word (of a large one: over the words of the log, those seen, and a sample of the rest). An
-    output that the vectors do not know says nothing. Where nothing was released, or no
-    query of the log fits at all, the prior alone decides. Variants must have been made with
-    ``unknown='random'`` or ``'mask'``.
+    output that the vectors do not know says nothing, but a query of a shape under which more of
+    them can be read is always ahead. Where nothing was released, or no query of the log fits at
+    all, the prior alone decides. Variants must have been made with ``unknown='random'`` or
+    ``'mask'``.
 
     The cost is that of the normalisers for santext and tem: one pass over the vocabulary for each
     distinct word of the log, once for a mechanism and a space.
