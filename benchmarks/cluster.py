@@ -105,7 +105,7 @@ def without_searches(study: Study, out: Path) -> None:
     material = Bench(study)
     every = cells(material)
     for attacker in study.attackers:
-        material.prepare(attacker, every[0].protect.spec)
+        material.prepare(attacker, [every[0].protect.spec])
     steps = [step for cell in every for step in cell.steps if step.kind == "search"]
     with Store(out) as store:
         for step in (*plain_steps(material), *steps):

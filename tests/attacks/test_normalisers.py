@@ -69,6 +69,8 @@ def test_what_was_computed_lies_beside_the_vectors(
     prepare([first], np.arange(10))
     other = Normalisers.of(kernel(SPECS[0], open_folder(tmp_path / "space")))
     prepare([other], np.arange(10, 20))
+    (file,) = (tmp_path / "space").glob("normalisers-*.npy")
+    assert file.stat().st_mode & 0o777 == 0o600  # it names words of a log
     monkeypatch.setattr(_normalisers, "_exact", None)  # nothing is computed again
     found = Normalisers.of(kernel(SPECS[0], open_folder(tmp_path / "space")))
     prepare([found], np.arange(20))

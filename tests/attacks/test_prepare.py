@@ -1,5 +1,6 @@
 """What is prepared is all that an attack needs: it computes no normaliser and searches nothing."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -7,11 +8,13 @@ import pytest
 from tests.attacks.test_bayes import word_mechanism
 from tests.conftest import make_space
 
-from veil.attacks import _exponentials, _neighbours
+from veil.attacks import _exponentials, _neighbours, _tables
+from veil.attacks._likelihood import likelihood
 from veil.attacks.attack import Scene
 from veil.attacks.bayes import Bayes
 from veil.attacks.log import QueryLog
 from veil.attacks.prepare import prepare
+from veil.attacks.reconstruct import Reconstruct
 from veil.data.embeddings import Embeddings, open_folder
 from veil.mechanisms.words.protect import protect
 
@@ -55,3 +58,27 @@ def test_the_attack_finds_everything_made(folder: Path, monkeypatch: pytest.Monk
     fresh = open_folder(folder)  # as another process would open it
     for spec, ranks in zip(SPECS, expected, strict=True):
         assert attacker.attack(scene(spec, fresh)).ranks.tolist() == ranks
+
+
+@pytest.mark.parametrize("attacker", [Bayes(select="all"), Reconstruct(select="all")])
+def test_what_others_asked_before_changes_nothing(
+    attacker: Bayes | Reconstruct, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Normalisers that happen to be known must not replace estimates here and there."""
+    monkeypatch.setattr(_exponentials, "_SMALL", 10)
+    monkeypatch.setattr(_exponentials, "_SAMPLE", 64)
+    monkeypatch.setattr(_exponentials, "_TOP", 5)
+    monkeypatch.setattr(_tables, "_OTHERS", 100)
+    fresh, used = make_space(900, 5), make_space(900, 5)
+    spec = "santext(epsilon=2)"
+    law = likelihood(word_mechanism(spec), used)
+    law.prepare(np.arange(0, 900, 3))
+    found = [attacker.attack(_unknown(scene(spec, space))) for space in (fresh, used)]
+    assert found[0].ranks.tolist() == found[1].ranks.tolist()
+
+
+def _unknown(given: Scene) -> Scene:
+    """Put queries with a word that nobody knows into the log."""
+    assert given.log is not None
+    odd = [f"qqqx {text.split()[1]}" for text in given.log.texts]
+    return replace(given, log=QueryLog.of([*given.log.texts, *odd]))

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from veil.attacks._neighbours import Neighbours
+from veil.attacks._sums import log_mean
 from veil.core.errors import ParameterError
 from veil.core.types import Floats, Ids
 from veil.data.distances import in_chunks, rows_at_once
@@ -15,6 +16,7 @@ from veil.mechanisms.words._kernels import Shortlist, normalise
 from veil.mechanisms.words.custext import CusText
 from veil.mechanisms.words.mechanism import WordMechanism
 
+_ENTRIES = 2**25  # of a table of nearest words
 _ROWS = 8192  # words whose laws are held at a time
 _SMALL = 4096  # up to so many words the laws of all are made, where none can be ruled out before
 Laws = tuple[Ids, Floats]  # candidates (m, c) of words, and their log-probabilities
@@ -26,8 +28,8 @@ class Boxes:
     A word can give y only if y is among its nearest words, or, where words share candidates, if
     both are in one group. The few words left are settled by their own laws. Nothing is
     approximated, but for a law whose candidates are not the nearest words of any table
-    (`metric='product'` of wbb): in a large vocabulary only the words asked for have theirs, and
-    the others their mean.
+    (`metric='product'` of wbb, or more candidates than a table can hold): in a large vocabulary
+    only the words asked for have theirs, and the others their mean.
     """
 
     nbytes = 0  # what is large belongs to the space
@@ -47,18 +49,21 @@ class Boxes:
     def prepare(self, exact: Ids, report: Report = silent) -> None:
         """Find the nearest words of all words, unless they are known."""
         del exact  # all words are in question
-        near = self._kernel.near
-        if near is not None and "_neighbours" not in self.__dict__:
-            self.__dict__["_neighbours"] = Neighbours.of(
-                self._space, near.metric, near.depth, report
-            )
+        if "_neighbours" not in self.__dict__:
+            self.__dict__["_neighbours"] = self._table(report)
 
     @cached_property
     def _neighbours(self) -> Neighbours | None:
-        near = self._kernel.near
-        return None if near is None else Neighbours.of(self._space, near.metric, near.depth)
+        return self._table(silent)
 
-    def within(self, words: Ids) -> None:
+    def _table(self, report: Report) -> Neighbours | None:
+        """Return the table of nearest words, if candidates are such, and it is not too large."""
+        near = self._kernel.near
+        if near is None or (near.depth + 1) * self._space.size > _ENTRIES:
+            return None
+        return Neighbours.of(self._space, near.metric, near.depth, report)
+
+    def within(self, words: Ids, exact: Ids) -> None:
         """All words cost next to nothing."""
 
     def of(self, seen: Ids, exact: Ids | None = None) -> Floats:
@@ -91,15 +96,15 @@ class Boxes:
             exact = np.arange(self._space.size)
         if exact is None:
             raise ParameterError(
-                "The candidates of all words would take hours to find with this metric; use the"
-                " bayes attacker, which looks at the words of a log only."
+                "The candidates of all words would take hours to find, or too much memory, with these"
+                " parameters; use the bayes attacker, which looks at the words of a log only."
             )
         key = exact.tobytes()
         if self._asked is None or self._asked[0] != key:
             self._asked = key, self._laws(exact)
         found = _sums(self._asked[1], words, counts)
         if len(exact) < len(out):
-            out[:] = _log_mean(found)
+            out[:] = log_mean(found)
         out[exact] = found
 
     def _laws(self, ids: Ids) -> Laws:
@@ -117,6 +122,8 @@ class Boxes:
 
     def _own_laws(self, ids: Ids) -> Laws:
         """Let the mechanism itself say what its laws are."""
+        if not len(ids):
+            return np.empty((0, 1), dtype=np.int64), np.empty((0, 1))
         found = []
         for part in in_chunks(ids, rows_at_once(self._space)):
             candidates, weights = self._kernel.shortlist(ids[part])
@@ -133,8 +140,3 @@ def _sums(laws: Laws, words: Ids, counts: Ids) -> Floats:
         here: NDArray[np.bool_] = candidates == word  # padding has -inf
         total += times * np.where(here, logs, -np.inf).max(axis=1)
     return total
-
-
-def _log_mean(logs: Floats) -> float:
-    top = logs.max(initial=-np.inf)
-    return float(top + np.log(np.exp(logs - top).mean())) if np.isfinite(top) else -np.inf

@@ -52,8 +52,9 @@ class Density:
         """Memory held."""
         return 0 if self.straight is None else self.straight.vectors.nbytes
 
-    def within(self, words: Ids) -> "Density":
+    def within(self, words: Ids, exact: Ids) -> "Density":
         """Return the same over these words."""
+        del exact  # it is all the same
         straight = None if self.straight is None else subspace(self.straight, words)
         return Density(subspace(self.space, words), self.epsilon, straight, self.log_det)
 

@@ -43,12 +43,15 @@ class Exponentials:
         """Compute the normalisers of these words, unless they are known."""
         prepare([self.known], exact, report)
 
-    def within(self, words: Ids) -> "Exponentials":
+    def within(self, words: Ids, exact: Ids) -> "Exponentials":
         """Return the same over these words, with normalisers over all words."""
         first = int(np.searchsorted(words, self._kernel.first))
         space = subspace(self._space, words)
         part = Exponentials(replace(self._kernel, space=space, first=first))
-        part.known.logs[:] = self._normalisers()[words]
+        self._compute(exact)
+        logs = self._estimated.copy()
+        logs[exact] = self.known.logs[exact]
+        part.known.logs[:] = logs[words]
         part._guess = part.known.logs
         return part
 
@@ -62,9 +65,7 @@ class Exponentials:
         self._only_kept(sums, seen[seen < kernel.first])
         if not len(drawn):
             return sums
-        if exact is not None:
-            self._compute(exact)
-        return self._settle(sums, len(drawn))
+        return self._settle(sums, len(drawn), exact)
 
     def _cap(self, block: Floats) -> None:
         if self._kernel.cap < math.inf:
@@ -80,26 +81,38 @@ class Exponentials:
         if (kept == itself).all() and self._kernel.p < 1:
             sums[itself] = own + len(kept) * math.log(1 - self._kernel.p)
 
-    def _settle(self, sums: Floats, times: int) -> Floats:
-        """Subtract the normalisers, and make those at the head of the ranking exact."""
-        top = min(_TOP, len(sums))
-        nearest = np.argpartition(-sums, top - 1)[:top]
-        self._compute(nearest[sums[nearest] > -np.inf])
-        for _ in range(_ROUNDS):
-            out: Floats = sums - times * self._normalisers()
-            head = np.argpartition(-out, top - 1)[:top]
-            if not self._compute(head[out[head] > -np.inf]):
-                break
-        return sums - times * self._normalisers()
+    def _settle(self, sums: Floats, times: int, exact: Ids | None) -> Floats:
+        """Subtract the normalisers, exact ones at the head of the ranking.
 
-    def _normalisers(self) -> Floats:
+        What others have asked for before is known, too, but is not used: the same question has
+        the same answer whenever it is put.
+        """
+        top = min(_TOP, len(sums))
+        logs = self._estimated.copy()
+        settled = np.zeros(len(sums), dtype=bool)
+        nearest = np.argpartition(-sums, top - 1)[:top]
+        wanted = nearest[sums[nearest] > -np.inf]
+        if exact is not None:
+            wanted = np.union1d(wanted, exact)
+        for _ in range(_ROUNDS):
+            self._compute(wanted)
+            logs[wanted], settled[wanted] = self.known.logs[wanted], True
+            out: Floats = sums - times * logs
+            head = np.argpartition(-out, top - 1)[:top]
+            wanted = head[(out[head] > -np.inf) & ~settled[head]]
+            if not len(wanted):
+                break
+        return out
+
+    @property
+    def _estimated(self) -> Floats:
         if self._guess is None:
             self._guess = self._estimate()
-        return np.where(np.isnan(self.known.logs), self._guess, self.known.logs)
+        return self._guess
 
-    def _compute(self, ids: Ids) -> bool:
-        """Compute the normalisers of words where they are not known; tell whether any was not."""
-        return compute([self.known], ids)
+    def _compute(self, ids: Ids) -> None:
+        """Compute the normalisers of words where they are not known."""
+        compute([self.known], ids)
 
     def _estimate(self) -> Floats:
         """Return log Z of all words: the word itself, and a sample of the others."""

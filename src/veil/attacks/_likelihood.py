@@ -10,6 +10,7 @@ from veil.attacks._boxes import Boxes
 from veil.attacks._density import Density
 from veil.attacks._exponentials import Exponentials
 from veil.attacks._simulated import Simulated
+from veil.attacks._sums import log_mean
 from veil.core.errors import ParameterError
 from veil.core.protocols import ClosedForm
 from veil.core.types import Floats, Ids
@@ -50,10 +51,11 @@ class Likelihood(Protocol):
         """
         ...
 
-    def within(self, words: Ids) -> "Likelihood | None":
+    def within(self, words: Ids, exact: Ids) -> "Likelihood | None":
         """Return the same over these words (k,) only, in order, or None if that is no cheaper.
 
-        What is seen is then given by its place among them.
+        What is seen is then given by its place among them. For `exact`, which are some of them,
+        no approximation will do.
         """
         ...
 
@@ -114,7 +116,7 @@ class _Plain:
     def prepare(self, exact: Ids, report: Report = silent) -> None:
         """Nothing is kept."""
 
-    def within(self, words: Ids) -> None:
+    def within(self, words: Ids, exact: Ids) -> None:
         """Every law is over all words."""
 
     def of(self, seen: Ids, exact: Ids | None = None) -> Floats:
@@ -128,11 +130,3 @@ class _Plain:
         if exact is not None:
             out[np.isnan(out)] = log_mean(out[words])
         return out
-
-
-def log_mean(logs: Floats) -> float:
-    """Return the logarithm of the mean of the exponentials."""
-    top = logs.max(initial=-np.inf)
-    if not np.isfinite(top):
-        return float("-inf")
-    return float(top + np.log(np.exp(logs - top).mean()))

@@ -47,7 +47,7 @@ class Normalisers:
                 self.logs[ids.astype(np.int64)] = logs
 
     def save(self) -> None:
-        """Keep what is known beside the vectors: public, as these are."""
+        """Keep what is known beside the vectors, for the owner alone: it names words of a log."""
         path = self.kernel.space.path
         if path is None:
             return
@@ -55,7 +55,7 @@ class Normalisers:
         ids = np.flatnonzero(~np.isnan(self.logs))
         with (
             suppress(OSError, InputError),
-            whole_file(path / self._file) as part,
+            whole_file(path / self._file, private=True) as part,
             part.open("wb") as out,
         ):
             np.save(out, np.stack([ids.astype(np.float64), self.logs[ids]]), allow_pickle=False)

@@ -17,6 +17,7 @@ _DRAWS = 20_000  # words that the mechanism is tried on
 _SEED = 20261116  # the same question gives the same answer; nothing to do with a release's own
 _ROWS = 2048  # words of the vocabulary at a time
 _PLACES = 32  # places weighed at a time
+_NUMBERS = 2**24  # held at a time
 _RIDGE = 1e-6  # of the mean variance of a coordinate
 
 
@@ -71,8 +72,9 @@ class Simulated:
     def prepare(self, exact: Ids, report: Report = silent) -> None:
         """Nothing takes long any more."""
 
-    def within(self, words: Ids) -> "Simulated":
+    def within(self, words: Ids, exact: Ids) -> "Simulated":
         """Return the same over these words."""
+        del exact  # it is all the same
         return Simulated(subspace(self.space, words), self.slope, self.own[words])
 
     def of(self, seen: Ids, exact: Ids | None = None) -> Floats:
@@ -83,8 +85,9 @@ class Simulated:
 
     def each(self, seen: Sequence[Ids]) -> Iterator[Floats]:
         """Yield the log-likelihoods (V,) for what was seen at many places, some at a time."""
-        for start in range(0, len(seen), _PLACES):
-            yield from self._together(seen[start : start + _PLACES])
+        step = max(1, min(_PLACES, _NUMBERS // self.space.size))
+        for start in range(0, len(seen), step):
+            yield from self._together(seen[start : start + step])
 
     def _together(self, seen: Sequence[Ids]) -> Floats:
         """Return the log-likelihoods (places, V)."""

@@ -35,3 +35,11 @@ def summed(space: Embeddings, seen: Ids, metric: str, change: Change | None = No
 
         sweep(space, words[part], metric, take)
     return out
+
+
+def log_mean(logs: Floats) -> float:
+    """Return the logarithm of the mean of the exponentials; -inf of none at all."""
+    top = logs.max(initial=-np.inf)
+    if not np.isfinite(top):
+        return float("-inf")
+    return float(top + np.log(np.exp(logs - top).mean()))

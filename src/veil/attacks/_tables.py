@@ -42,7 +42,7 @@ class Tables:
         alone = np.union1d(exact, seen)
         rest = np.setdiff1d(_others(space), alone, assume_unique=False)
         words = np.union1d(alone, rest)
-        small = law.within(words) if len(words) < space.size // 2 else None
+        small = law.within(words, exact) if len(words) < space.size // 2 else None
         if small is None:
             words = np.arange(space.size)
             shares = np.full(space.size, -np.log(space.size))

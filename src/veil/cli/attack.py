@@ -190,7 +190,8 @@ def _show(found: list[_Found], attacker: str, *, as_is: bool) -> None:
         ]
         unit = units[each.outcome.unit]
         table.add_row(escape(_label(each.table)), f"{len(each.outcome.ranks):,} {unit}", *cells)
-    blind = [f"{level:.3g}" for _, level in found[0].risks().values()]
+    levels = [[level for _, level in each.risks().values()] for each in found]
+    blind = [f"{max(level):.3g}" for level in zip(*levels, strict=True)]
     table.add_section()
     table.add_row("[dim]a blind guess[/dim]", "", *(f"[dim]{level}[/dim]" for level in blind))
     console.print(table)

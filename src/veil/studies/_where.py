@@ -1,7 +1,7 @@
 """Where something is that a study names: on the disk, and in the file of the study."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from veil.core.errors import InputError, VeilError
@@ -16,9 +16,10 @@ def absolute(value: str, key: str, where: str, folder: Path) -> str:
     names = _NAMED.get(key, NAMES)
     if value in names or (key != "vectors" and value.startswith("irds:")):
         return value
-    path = (folder / value).resolve()
-    if path.exists():
-        return str(path)
+    with suppress(OSError, ValueError):  # no such name can be
+        path = (folder / value).resolve()
+        if path.exists():
+            return str(path)
     known = ", ".join(names) + (", irds:ID" if key != "vectors" else "")
     raise InputError(
         f"The '{key}' of {where} is neither a name ({known}) nor a file or folder that is"

@@ -71,7 +71,8 @@ class _Sheet:
     def add(self, cell: Cell | None, step: Step) -> None:
         """Add the result of a step, or count it as missing."""
         start = head(self.material, cell, step)
-        if step.kind == "attack":
+        some = step.kind == "attack" and step.count != step.size
+        if step.kind == "attack" and not some:
             self.planned[key(start), start.size, start.attacker] += 1
         found = self.store.get(step.key)
         if found is None:
@@ -83,6 +84,8 @@ class _Sheet:
             self.examples += _examples(cell, found, self.material.texts)
             self.rows += in_clear(replace(start, size=cell.size), self.material.texts, found)
             return
+        if some and step.count in self.material.study.sizes:
+            return  # a configuration of its own has that number of variants
         rows = list(measured(start, step, found))
         self.rows += rows
         self.samples |= samples(rows, found, len(self.material.texts))
