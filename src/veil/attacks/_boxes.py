@@ -96,7 +96,7 @@ class Boxes:
             exact = np.arange(self._space.size)
         if exact is None:
             raise ParameterError(
-                "The candidates of all words would take hours to find, or too much memory, with these"
+                "The candidates of all words would take hours to find, or too much memory, with such"
                 " parameters; use the bayes attacker, which looks at the words of a log only."
             )
         key = exact.tobytes()
