@@ -96,8 +96,8 @@ class Boxes:
             exact = np.arange(self._space.size)
         if exact is None:
             raise ParameterError(
-                "The candidates of all words would take hours to find, or too much memory, with such"
-                " parameters; use the bayes attacker, which looks at the words of a log only."
+                "To find the candidates of all words would take hours, or too much memory; use the"
+                " bayes attacker, which looks at the words of a log only."
             )
         key = exact.tobytes()
         if self._asked is None or self._asked[0] != key:
