@@ -259,6 +259,18 @@ def test_three_sentences_sum_it_up() -> None:
     assert "0.1 % (active)" in told[2]
 
 
+def test_the_summary_says_who_was_spared() -> None:
+    rows = full().rows
+    stronger = tuple(
+        replace(row, attacker="bayes", score=1.0)
+        for row in rows
+        if row.kind == "risk" and row.mechanism == "cmp"
+    )
+    told = next(words for _, words in Page(render(Results("x", (*rows, *stronger)))).all("p"))
+    assert "tem(epsilon=1.0)" in told
+    assert "it did not face bayes, as others did" in told
+
+
 def test_the_summary_says_when_nothing_is_certain_or_nothing_fits() -> None:
     told = next(words for _, words in Page(render(full())).all("p"))
     assert "none is certain; by what was measured alone tem(epsilon=1.0)" in told

@@ -57,6 +57,8 @@ def _choice(
         of_plain = f", {percent(best.utility.score / plain)} of plain search"
     rivals = len(choice.ties) + len(choice.overlapping)
     close = f"; {rivals} more have intervals that overlap" if rivals else ""
+    if best.unfaced:
+        close += f"; it did not face {', '.join(best.unfaced)}, as others did"
     return join(
         doubt,
         tag("strong", best.spec),
