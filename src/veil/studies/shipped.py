@@ -70,7 +70,7 @@ attackers = ["inference(encoder=wordllama)"]
 _DEMO = """
 name = "demo"
 collection = "icd10cm"
-queries = 30
+queries = 24
 sizes = [10]
 attackers = ["inference(encoder=wordllama)", "bayes", "reconstruct"]
 
@@ -82,7 +82,7 @@ values = [5, 7.5, 12.5]
 [[mechanism]]
 spec = "santext"
 parameter = "epsilon"
-values = [0.1, 1, 2]
+values = [1, 4]
 attackers = ["inference(encoder=wordllama)", "bayes"]
 
 [[mechanism]]
