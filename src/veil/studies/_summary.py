@@ -86,34 +86,34 @@ def _clear(rows: Sequence[Row]) -> Markup:
         why = f"at least {percent(CLEAR)} of the queries are guessed at once"
     if not kept:
         return join("Whether queries go out nearly in clear was not measured.")
-    named = names(rows)
-    values: dict[str, list[Row]] = {}
-    for row in kept:
-        if row.mechanism != PLAIN and row.score >= CLEAR:
-            values.setdefault(named[key(row), 0], []).append(row)
-    if not values:
+    told = _above(rows, kept, CLEAR)
+    if not told:
         return join(f"No configuration sends queries nearly in clear ({why}).")
-    told = ", ".join(_span(name, found) for name, found in values.items())
     return join("Queries leave ", tag("strong", "nearly in clear"), f" with {told}: {why}.")
 
 
 def _sent(rows: Sequence[Row], kept: Sequence[Row]) -> Markup:
     """Say where the query itself is among its variants."""
-    named = names(rows)
-    values: dict[str, list[Row]] = {}
-    for row in kept:
-        if row.mechanism != PLAIN and row.score >= OFTEN:
-            values.setdefault(named[key(row), 0], []).append(row)
-    if not values:
+    told = _above(rows, kept, OFTEN)
+    if not told:
         return join(
             "No configuration sends the query itself among its variants for"
             f" {percent(OFTEN)} of the queries or more."
         )
-    told = ", ".join(_span(name, found) for name, found in values.items())
     return join(
         "Queries leave ", tag("strong", "in clear"), f" with {told}: for {percent(OFTEN)} of them"
         " or more one of the variants is the query itself."
     )  # fmt: skip
+
+
+def _above(rows: Sequence[Row], kept: Sequence[Row], limit: float) -> str:
+    """Name the mechanisms, and the values of their parameters, with a score of at least `limit`."""
+    named = names(rows)
+    values: dict[str, list[Row]] = {}
+    for row in kept:
+        if row.mechanism != PLAIN and row.score >= limit:
+            values.setdefault(named[key(row), 0], []).append(row)
+    return ", ".join(_span(name, found) for name, found in values.items())
 
 
 def _span(name: str, found: Sequence[Row]) -> str:
