@@ -107,7 +107,7 @@ def _sent(rows: Sequence[Row], kept: Sequence[Row]) -> Markup:
 
 
 def _above(rows: Sequence[Row], kept: Sequence[Row], limit: float) -> str:
-    """Name the mechanisms, and the values of their parameters, with a score of at least `limit`."""
+    """Name the mechanisms, and the values of their parameters, that reach `limit`."""
     named = names(rows)
     values: dict[str, list[Row]] = {}
     for row in kept:
