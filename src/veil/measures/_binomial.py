@@ -1,6 +1,7 @@
 """Bounds on a share from counts, without SciPy."""
 
 import math
+from functools import lru_cache
 
 _TINY = 1e-300
 _TERMS = 10_000
@@ -25,6 +26,7 @@ def lower_share(hits: int, trials: int, error: float) -> float:
             high = middle
 
 
+@lru_cache(maxsize=4096)
 def upper_share(hits: int, trials: int, error: float) -> float:
     """Return the Clopper-Pearson upper bound of a share; it is too low with chance <= `error`."""
     return 1 - lower_share(trials - hits, trials, error)

@@ -1,6 +1,7 @@
 """A mean with its uncertainty."""
 
 from collections.abc import Iterator
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,6 +12,7 @@ from veil.core.types import Floats, Ids
 
 RESAMPLES = 2_000
 _SEED = 20261116  # the same data gives the same interval
+_FEW = 512  # cases up to which the draws are kept: 8 MB
 _AT_ONCE = 2**22  # drawn places held at a time
 
 
@@ -60,7 +62,10 @@ def bootstrap(values: ArrayLike, groups: ArrayLike | None = None) -> Estimate:
     """
     cases = row(values, "A mean")
     sums, sizes = totals(cases, groups)
-    means = [sums[drawn].sum(axis=1) / sizes[drawn].sum(axis=1) for drawn in resamples(len(sums))]
+    means = []
+    for drawn in resamples(len(sums)):
+        total = sums[drawn].sum(axis=1)
+        means.append(total / (sizes[drawn].sum(axis=1) if groups is not None else len(sums)))
     return interval(float(cases.mean()), np.concatenate(means), len(sums))
 
 
@@ -72,10 +77,21 @@ def interval(value: float, resampled: Floats, n: int) -> Estimate:
 
 def resamples(n: int) -> Iterator[Ids]:
     """Give `RESAMPLES` draws of n places out of n, as blocks (b, n); the same ones every time."""
+    if n <= _FEW:
+        yield _drawn(n)
+        return
     rng = generator(_SEED)
     step = max(1, _AT_ONCE // n)
     for start in range(0, RESAMPLES, step):
         yield rng.integers(n, size=(min(step, RESAMPLES - start), n))
+
+
+@lru_cache(maxsize=8)
+def _drawn(n: int) -> Ids:
+    """Return all draws at once, kept for the next mean of as many cases."""
+    drawn: Ids = generator(_SEED).integers(n, size=(RESAMPLES, n))
+    drawn.flags.writeable = False
+    return drawn
 
 
 def row(values: ArrayLike, what: str) -> Floats:

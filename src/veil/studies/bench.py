@@ -103,7 +103,8 @@ class Bench:
 
         WordNet is fetched where a mechanism needs it, else used if it is there.
         """
-        if any(grid.spec.partition("(")[0].strip() in _READERS for grid in self.study.mechanism):
+        names = {grid.spec.partition("(")[0].strip() for grid in self.study.mechanism}
+        if not wordnet_folder().is_dir() and names.intersection(_READERS):
             with suppress(VeilError):  # it is told when the mechanism is run
                 wordnet(report=self._report)
         return wordnet_folder().is_dir()
