@@ -98,6 +98,15 @@ def test_the_mechanism_is_read_off_the_file(
     assert "name it with --mechanism" in veil(*given, "--vectors", vectors).refused()
 
 
+def test_variants_of_another_mechanism_are_no_sign_of_privacy(
+    veil: Veil, vectors: str, tmp_path: Path
+) -> None:
+    (tmp_path / "v.csv").write_text("id,text,obfuscatedText\n1,qqqx,cat\n")
+    given = ("attack", tmp_path / "v.csv", "--attacker", "reconstruct", "--vectors", vectors)
+    found = veil(*given, "--mechanism", "cmp(epsilon=1)")
+    assert "1 of 1 words of variants are out of the attacker's reach" in found.err
+
+
 def test_a_model_of_texts_is_for_those_who_compare_them(
     veil: Veil, variants: Path, log: Path
 ) -> None:

@@ -196,6 +196,13 @@ def _show(found: list[_Found], attacker: str, *, as_is: bool) -> None:
     table.add_row("[dim]a blind guess[/dim]", "", *(f"[dim]{level}[/dim]" for level in blind))
     console.print(table)
     for each in found:
+        out = int((each.outcome.ranks > each.outcome.candidates).sum())
+        if out and each.outcome.unit == "word":
+            stderr().print(
+                f"[yellow]{out} of {len(each.outcome.ranks)} words of {escape(_label(each.table))}"
+                " are out of the attacker's reach: the vectors do not know them, or by this"
+                " mechanism they cannot have given what was seen; is it the right one?[/yellow]"
+            )
         if each.missing:
             end = "the risk is a lower bound." if as_is else "they were added to it."
             stderr().print(
