@@ -80,12 +80,6 @@ parameter = "epsilon"
 values = [5, 7.5, 12.5]
 
 [[mechanism]]
-spec = "santext"
-parameter = "epsilon"
-values = [1, 4]
-attackers = ["inference(encoder=wordllama)", "bayes"]
-
-[[mechanism]]
 spec = "custext"
 parameter = "epsilon"
 values = [1, 5, 20]
