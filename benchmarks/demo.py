@@ -35,7 +35,7 @@ STEPS = [
         'search "treatment for skin cancer"',
     ),
     (
-        "How often would an engine have guessed? A small audit: three mechanisms, attacked with a"
+        "How often would an engine have guessed? A small audit: two mechanisms, attacked with a"
         " log of 18,000 queries (a minute or two). The report lies in ./veil-report/report.html.",
         "audit --demo",
     ),
