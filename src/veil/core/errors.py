@@ -6,10 +6,14 @@
     ├── ParameterError      a parameter out of its range, or of the wrong type
     ├── UnknownNameError    no component of that name
     ├── InputError          a text, a table or a vectors file that cannot be used
+    │   ├── GateError       a rule of the user's own refuses to send a query
+    │   └── RiskError       a local attacker guesses a query from its variants
     ├── LawError            an exact law was asked of a mechanism that has none
     ├── EngineError         an engine did not answer, or not in a way that can be used
     ├── TrustError          a string that was not released was about to leave
     ├── AssetError          something to be fetched could not be had
+    ├── BudgetError         a release would cost more than is left for the day
+    ├── LedgerError         the ledger of releases cannot be used
     └── MissingExtraError   an optional dependency is not installed
 
 No message ever quotes a text that was to be protected: messages end up in logs.
@@ -50,3 +54,19 @@ class AssetError(VeilError):
 
 class MissingExtraError(VeilError, ImportError):
     """An optional dependency is not installed."""
+
+
+class BudgetError(VeilError):
+    """What a release would cost is more than what is left of the budget."""
+
+
+class GateError(InputError):
+    """A rule of the user's own refuses to send the query in any form."""
+
+
+class RiskError(InputError):
+    """A local attacker guesses the query from the variants within the bound that was set."""
+
+
+class LedgerError(VeilError):
+    """The ledger cannot be used: it is damaged, its key is missing, or others can read it."""

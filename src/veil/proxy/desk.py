@@ -1,0 +1,44 @@
+"""One private search from beginning to end: the only door of the page and of its interface."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from veil.proxy.types import Budget, Decision, Found, Release, Setting
+
+
+class Desk(Protocol):
+    """What the page asks of the proxy. Everything blocks; call it from a thread."""
+
+    @property
+    def engine(self) -> str:
+        """Spec of the engine, without anything secret."""
+        ...
+
+    @property
+    def network(self) -> bool:
+        """Whether variants leave the machine."""
+        ...
+
+    def gate(self, query: str) -> Decision:
+        """Say what the rules say of a query; nothing is sent."""
+        ...
+
+    def search(self, query: str, setting: Setting, *, plain: bool = False) -> Found:
+        """Search privately; `plain` sends the query itself, if a rule lets it pass."""
+        ...
+
+    def search_all(self, queries: Sequence[str], setting: Setting) -> list[Found]:
+        """Search privately for many queries, one after the other."""
+        ...
+
+    def budget(self) -> Budget:
+        """Return the state of the day."""
+        ...
+
+    def releases(self, count: int, before: int | None = None) -> tuple[Release, ...]:
+        """Return entries of the ledger, newest first, from `before` on."""
+        ...
+
+    def forget(self, number: int) -> bool:
+        """Forget an entry; False if there is none."""
+        ...

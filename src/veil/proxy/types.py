@@ -1,0 +1,217 @@
+"""What the proxy knows, decides and shows; none of it holds a true query."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+from veil.core.guarantee import Guarantee
+
+Action = Literal["pass", "obfuscate", "refuse"]
+MarkKind = Literal["layout", "changed", "same", "unknown", "kept"]
+
+MARKS: dict[MarkKind, str] = {
+    "layout": "spacing and punctuation, which stay",
+    "changed": "drawn by the mechanism in place of one of your words",
+    "same": "a word of yours: the mechanism drew it again, by chance",
+    "unknown": "in place of a word that the vectors do not know; it does not depend on that word",
+    "kept": "a word of yours that is sent as it is: it was not selected, or a policy keeps it",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A configuration: the spec of a mechanism, and how many variants are sent."""
+
+    mechanism: str
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """What may be spent in a day, and what was: epsilon x words x variants, added up.
+
+    `limit` is None where there is none. `day` is the user's own date, as 2026-11-16.
+    """
+
+    day: str
+    spent: float
+    limit: float | None
+
+    @property
+    def left(self) -> float | None:
+        """What may still be spent, or None where there is no limit."""
+        return None if self.limit is None else max(0.0, self.limit - self.spent)
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """An entry of the ledger: what was released, without the query that it stands for.
+
+    Attributes
+    ----------
+    number
+        Name of the entry.
+    made, last
+        When it was drawn, and when it was last asked with.
+    asked
+        How often it was asked with.
+    mechanism
+        Spec of the mechanism; "plain" for a query sent in clear on request.
+    variants
+        What was sent; empty for a query sent in clear, whose text is not kept.
+    words
+        Words that the mechanism replaced.
+    shared
+        Of these, words whose draws came from an earlier release at no further cost.
+    spent
+        What the release added to the day: epsilon x words x variants newly drawn.
+    chosen
+        Whether a pre-flight check chose among several draws, outside of the formal guarantee.
+    """
+
+    number: int
+    made: datetime
+    last: datetime
+    asked: int
+    mechanism: str
+    variants: tuple[str, ...]
+    words: int
+    shared: int
+    spent: float
+    chosen: bool
+
+    @property
+    def plain(self) -> bool:
+        """Whether a query was sent in clear, on request."""
+        return self.mechanism == "plain"
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What the sensitivity gate says of a query: the action, and why, without quoting it.
+
+    `rules` are the names of the rules that matched. "pass" means that the query may be sent
+    plainly if the user asks for that; without being asked it is obfuscated all the same.
+    """
+
+    action: Action
+    reason: str = ""
+    rules: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Where the true query stands among the guesses of one attacker; 1 is the first guess."""
+
+    attacker: str
+    rank: int
+    candidates: int
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What the local attackers made of the very variants.
+
+    `waiting` names attackers that are still being prepared, `unable` those that cannot be used
+    against the mechanism; `draws` counts the draws that were looked at: with more than one, the
+    choice among them is outside of the formal guarantee.
+    """
+
+    standings: tuple[Standing, ...]
+    waiting: tuple[str, ...] = ()
+    unable: tuple[str, ...] = ()
+    draws: int = 1
+
+    @property
+    def best(self) -> Standing | None:
+        """The attacker that comes nearest, or None if none was run."""
+        return min(self.standings, key=lambda one: one.rank, default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A piece of a variant, and what it is: see `MARKS`."""
+
+    text: str
+    kind: MarkKind
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A variant as the engine saw it, in pieces; `gap` says why it had no answer, or is empty."""
+
+    text: str
+    marks: tuple[Mark, ...]
+    gap: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One result, as the engine gave it: everything in it is to be escaped."""
+
+    rank: int
+    id: str
+    title: str
+    text: str
+    score: float
+
+    @property
+    def link(self) -> str:
+        """The address of the result, or nothing if its name is not one."""
+        return self.id if self.id.startswith(("http://", "https://")) else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Everything that the page shows for one search.
+
+    Attributes
+    ----------
+    results
+        Best first, by the true query.
+    seen
+        What the engine saw; empty where the query went in clear on request (`plain`).
+    setting
+        What made the variants.
+    release
+        Number of the entry in the ledger.
+    words, kept
+        Words that were replaced; words that went unchanged by policy.
+    cost
+        Guarantee of the variants of this query under this setting, all in all.
+    spent
+        What this search added to the day; 0 when everything was released before.
+    earlier
+        What other settings released of the same query before, in epsilon: it adds to the cost.
+    reused
+        Variants that had been released before.
+    shared
+        Words whose draws came from related queries.
+    sent
+        Variants that went to the engine now; fewer than there are when answers were remembered.
+    budget
+        State of the day afterwards.
+    preflight
+        What the local attackers made of it, or None where there is no log.
+    back
+        How many of the plain search's first ten results are among ours, and of how many; None
+        where the engine would have to see the query.
+    """
+
+    results: tuple[Item, ...]
+    seen: tuple[Seen, ...]
+    setting: Setting
+    release: int
+    words: int
+    kept: tuple[str, ...]
+    cost: Guarantee
+    spent: float
+    earlier: float
+    reused: int
+    shared: int
+    sent: int
+    budget: Budget
+    gate: Decision
+    preflight: Checked | None = None
+    back: tuple[int, int] | None = None
+    plain: bool = False

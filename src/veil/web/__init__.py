@@ -1,0 +1,1 @@
+"""The private search page and its HTTP interface, on this machine."""
