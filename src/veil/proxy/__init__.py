@@ -1,1 +1,1 @@
-"""Private search day by day: what is remembered, paid, looked at and held back before it is sent."""
+"""Private search day by day: what is remembered, paid, looked at and held back before sending."""
