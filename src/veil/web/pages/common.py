@@ -1,0 +1,32 @@
+"""What every page shows."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from veil.proxy.types import Budget
+
+if TYPE_CHECKING:
+    from veil.proxy.plane import Plane
+
+
+@dataclass(frozen=True, slots=True)
+class Common:
+    """What every page shows: the engine, the day, and the stops of the slider.
+
+    Attributes
+    ----------
+    engine, network
+        Spec of the engine, and whether variants leave the machine.
+    budget
+        State of the day.
+    plane
+        What the slider moves along.
+    stop
+        Where the slider stands: a place in ``plane.stops``.
+    """
+
+    engine: str
+    network: bool
+    budget: Budget
+    plane: "Plane"
+    stop: int
