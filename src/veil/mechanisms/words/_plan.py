@@ -20,7 +20,8 @@ class Plan:
     """What stays of a text, in pieces, and the words that are to be drawn."""
 
     pieces: list[str] = field(default_factory=list)
-    ids: list[int] = field(default_factory=list)  # of the words to replace; -1: unknown
+    words: list[str] = field(default_factory=list)  # to replace, as they are written
+    ids: list[int] = field(default_factory=list)  # of these words; -1: unknown
     cases: list[Case] = field(default_factory=list)
     kept: list[str] = field(default_factory=list)
 
@@ -32,6 +33,7 @@ class Plan:
     def replace(self, word: str, number: int) -> None:
         """Leave a place for the word's replacement."""
         self.pieces.append("%s")
+        self.words.append(word)
         self.ids.append(number)
         self.cases.append(case_of(word))
 

@@ -136,7 +136,7 @@ def _release(
     columns: list[list[Released]] = [[] for _ in plans]
     for start in range(0, size, step):
         count = min(step, size - start)
-        words = space.spellings[_draw(kernel, ids, count, space.size, rng)]
+        words = space.spellings[draw_ids(kernel, ids, count, space.size, rng)]
         for column, case in cases:
             words[:, column] = [follow(case, word) for word in words[:, column]]
         _spell(plans, words, columns, mark)
@@ -148,7 +148,7 @@ def _cases(plans: list[Plan]) -> Iterator[Case]:
         yield from plan.cases
 
 
-def _draw(kernel: Kernel, ids: Ids, count: int, words: int, rng: Generator) -> Ids:
+def draw_ids(kernel: Kernel, ids: Ids, count: int, words: int, rng: Generator) -> Ids:
     """Draw, and refuse an answer that is not a word for every place."""
     if not len(ids):
         return np.empty((count, 0), dtype=np.int64)

@@ -1,0 +1,95 @@
+"""A text cut into its layout and the words to replace, for whoever keeps draws and reuses them.
+
+`protect` draws and spells in one go. Here the two are apart: draws of a word that were released
+before can be put into another text without drawing anew, which is post-processing and costs
+nothing more.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from veil.core.errors import InputError
+from veil.core.rng import generator
+from veil.core.types import Released
+from veil.data.embeddings import Embeddings
+from veil.data.select import Select
+from veil.data.text import MAX_CHARS, Case, check_text, follow
+from veil.mechanisms.words._decoys import decoys
+from veil.mechanisms.words._plan import Planner, Policy, Unknown
+from veil.mechanisms.words.mechanism import WordMechanism
+from veil.mechanisms.words.protect import draw_ids
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """The words of a text that a mechanism replaces, and what stands around them.
+
+    It holds words of the text, and so stays where the text is.
+
+    Attributes
+    ----------
+    words
+        The words to replace, in order: as the vectors spell them, or else as they are written.
+    known
+        Which of them the vectors know.
+    kept
+        Words that pass unchanged by policy, in order.
+    """
+
+    words: tuple[str, ...]
+    known: tuple[bool, ...]
+    kept: tuple[str, ...]
+    _ids: tuple[int, ...]
+    _cases: tuple[Case, ...]
+    _layout: str
+
+    def spell(self, drawn: Sequence[str]) -> Released:
+        """Put one drawn word into each place."""
+        if len(drawn) != len(self.words):
+            raise InputError("There must be one drawn word for each place of the text.")
+        return Released(self._layout % tuple(map(follow, self._cases, drawn)))
+
+
+def draft(
+    text: str,
+    mechanism: WordMechanism,
+    space: Embeddings,
+    *,
+    unknown: Unknown = "random",
+    policies: Mapping[str, Policy] | None = None,
+    select: Select | None = None,
+    max_chars: int = MAX_CHARS,
+) -> Draft:
+    """Decide, as `protect` does, which words of a text are replaced."""
+    check_text(text, "The text", max_chars)
+    choice = mechanism.select if select is None else select
+    plan = Planner(space, choice, unknown, policies or {}).plan(text)
+    spelt = [
+        space.words[i] if i >= 0 else word for i, word in zip(plan.ids, plan.words, strict=True)
+    ]
+    return Draft(
+        words=tuple(spelt),
+        known=tuple(i >= 0 for i in plan.ids),
+        kept=tuple(plan.kept),
+        _ids=tuple(plan.ids),
+        _cases=tuple(plan.cases),
+        _layout=plan.layout,
+    )
+
+
+def draw(
+    text: Draft, places: Sequence[int], mechanism: WordMechanism, space: Embeddings, size: int
+) -> list[tuple[str, ...]]:
+    """Draw `size` words for each of these places, with fresh randomness.
+
+    Returns one tuple of draws for each place. One decoy stands behind all draws of an unknown
+    word.
+    """
+    random = generator(None)
+    ids = np.array([text._ids[place] for place in places], dtype=np.int64)
+    hidden = int(np.count_nonzero(ids < 0))
+    ids[ids < 0] = decoys(mechanism, space, seeded=False).take([hidden], random)
+    drawn = space.spellings[draw_ids(mechanism.bind(space), ids, size, space.size, random)]
+    return [tuple(column) for column in drawn.T.tolist()]
