@@ -1,12 +1,15 @@
 """The page's style sheet and its few lines of script; both optional to the reader."""
 
-STYLE = """
+COLOURS = """
 :root{color-scheme:light dark;--ground:#fff;--ink:#1b1f24;--soft:#57606a;--rule:#d0d7de;
 --wash:#f6f8fa;--gain:#eef6f1;--mark:#fff1c2;--c0:#00497f;--c1:#b54900;--c2:#007a5a;--c3:#a8447d;
 --c4:#8a6100;--c5:#1a73aa;--c6:#4b4b4b;--c7:#6b3fa0}
 @media (prefers-color-scheme:dark){:root{--ground:#14181d;--ink:#e6e9ed;--soft:#a3adb8;
 --rule:#3a424c;--wash:#1c2229;--gain:#182822;--mark:#4d3f10;--c0:#4a9fe8;--c1:#ff9a5c;--c2:#3fcfa0;
 --c3:#ec94c6;--c4:#e6b93d;--c5:#a8e0ff;--c6:#d0d0d0;--c7:#bda1f5}}
+"""
+
+_PAGE = """\
 *{box-sizing:border-box}
 html{background:var(--ground);color:var(--ink);font:16px/1.5 system-ui,sans-serif}
 body{margin:0 auto;max-width:76rem;padding:1rem 1.25rem 4rem}
@@ -19,6 +22,9 @@ a{color:var(--c0)}
 nav ul{display:flex;flex-wrap:wrap;gap:.2rem 1.1rem;list-style:none;padding:0;margin:.5rem 0}
 small,caption,figcaption,.hint{color:var(--soft);font-size:.85rem}
 .summary{background:var(--wash);border-left:4px solid var(--c0);padding:.4rem 1rem;margin:1rem 0}
+"""
+
+PANELS = """\
 .panels{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(16.5rem,100%),1fr));gap:1rem;
 align-items:end}
 .panel{margin:0;min-width:0;max-width:30rem;break-inside:avoid}
@@ -30,6 +36,9 @@ figcaption{min-height:2.6em;overflow-wrap:anywhere}figcaption strong{color:var(-
 border-radius:1rem;padding:.1rem .6rem;cursor:pointer;text-align:left}
 .legend button[aria-pressed=false]{opacity:.6;text-decoration:line-through}
 .legend svg{flex:none;width:26px;height:14px}
+"""
+
+TABLES = """\
 .scroll{overflow-x:auto;max-width:100%;margin:.6rem 0}
 table{border-collapse:collapse;font-size:.88rem;font-variant-numeric:tabular-nums}
 caption{text-align:left;padding:.2rem 0}
@@ -39,12 +48,18 @@ tbody th{overflow-wrap:anywhere;min-width:14.5rem;max-width:22rem}
 tbody th[scope=rowgroup]{min-width:8rem}
 td{white-space:nowrap}td div,td code{white-space:normal;overflow-wrap:anywhere}
 td strong{font-weight:800}.score small{display:block}
+"""
+
+_TEXTS = """\
 mark{background:var(--mark);color:inherit;text-decoration:underline;text-underline-offset:2px}
 code,pre{font:.85rem/1.5 ui-monospace,monospace;white-space:pre-wrap;overflow-wrap:anywhere}
 pre{background:var(--wash);padding:.7rem 1rem}
 summary{cursor:pointer;padding:.3rem 0;overflow-wrap:anywhere}
 .cards{columns:2 30rem;column-gap:2rem}
 .card{break-inside:avoid;padding-top:1rem}.card h3{margin-top:0}.card td{white-space:normal}
+"""
+
+MARKS = """\
 svg text{font:11px system-ui,sans-serif;fill:var(--soft)}
 svg .axis{font-size:12px}svg .value{font-size:9px}svg .named{font-style:italic}
 svg .level{font-size:10px}
@@ -66,11 +81,16 @@ stroke-linejoin:round}
 #tip{position:fixed;z-index:1;max-width:22rem;background:var(--ink);color:var(--ground);
 font-size:.8rem;padding:.3rem .6rem;border-radius:.3rem;white-space:pre-line;pointer-events:none;
 overflow-wrap:anywhere}
+"""
+
+_PAPER = """\
 @media (max-width:40rem){th,td{padding:.25rem .4rem}tbody th{min-width:7.5rem}
 tbody th[scope=rowgroup]{min-width:0;max-width:6rem;overflow-wrap:normal}}
 @media print{.scroll{overflow:visible}nav,#tip{display:none}body{max-width:none;padding:0}
 .panels{grid-template-columns:1fr 1fr}.cards{columns:1}td{white-space:normal}}
 """
+
+STYLE = COLOURS + _PAGE + PANELS + TABLES + _TEXTS + MARKS + _PAPER
 
 SCRIPT = """
 "use strict";

@@ -1,10 +1,13 @@
 """The risk-utility plane: one drawing for each attacker and measure of success."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from veil.studies import _svg
 from veil.studies._curves import Curve, Panel, Point
 from veil.studies._markup import Markup, interval, join, number, percent, tag
+from veil.studies.table import Row
+
+Stop = Callable[[Row], str | None]
 
 CORNERS = (
     (0.0, 0.0, "no utility"),
@@ -20,8 +23,14 @@ SUCCESS = {
 }
 
 
-def plane(panel: Panel, styles: Mapping[str, int], identity: str) -> Markup:
-    """Draw one panel with its caption."""
+def plane(
+    panel: Panel, styles: Mapping[str, int], identity: str, stop: Stop | None = None
+) -> Markup:
+    """Draw one panel with its caption.
+
+    With `stop` points can be told and chosen by a script: each has its number of variants, and
+    those that `stop` has a name for carry that name and a ring.
+    """
     labels = _svg.Labels()
     for x, y, _ in CORNERS:
         labels.block(_svg.unit_x(x), _svg.unit_y(y))
@@ -34,7 +43,7 @@ def plane(panel: Panel, styles: Mapping[str, int], identity: str) -> Markup:
         _describe(panel),
         _ground(),
         _levels(panel, labels),
-        *(_curve(curve, styles[curve.name], labels) for curve in panel.curves),
+        *(_curve(curve, styles[curve.name], labels, stop) for curve in panel.curves),
     )
     caption = [tag("strong", panel.measure), tag("span", f": {success(panel.measure)}")]
     if panel.chance is not None:
@@ -94,7 +103,7 @@ def _levels(panel: Panel, labels: _svg.Labels) -> Markup:
     return join(*parts)
 
 
-def _curve(curve: Curve, style: int, labels: _svg.Labels) -> Markup:
+def _curve(curve: Curve, style: int, labels: _svg.Labels, stop: Stop | None) -> Markup:
     places = _places(curve)
     line = "L".join(f"{_svg.at(x)} {_svg.at(y)}" for x, y in places)
     parts = [tag("path", class_="line", d=f"M{line}")] if len(places) > 1 else []
@@ -102,18 +111,26 @@ def _curve(curve: Curve, style: int, labels: _svg.Labels) -> Markup:
         ends = _svg.bars(
             *place, _svg.span(point.risk, _svg.unit_x), _svg.span(point.utility, _svg.unit_y)
         )
-        parts.append(
-            _svg.marked(
-                point.risk, style, place, ends, _tip(curve.name, point),
-                data_risk=f"{point.risk.score:.6g}", data_utility=f"{point.utility.score:.6g}",
-            )
-        )  # fmt: skip
+        data = {
+            "data_risk": f"{point.risk.score:.6g}",
+            "data_utility": f"{point.utility.score:.6g}",
+        }
+        if stop:
+            data["data_size"] = str(point.risk.size)
+            if name := stop(point.risk):
+                data["data_stop"] = name
+                ends = join(_ring(*place), ends)
+        parts.append(_svg.marked(point.risk, style, place, ends, _tip(curve.name, point), **data))
     count = len(places)
     for i in sorted(range(count), key=lambda i: min(i, count - 1 - i)):  # the ends first
         if curve.points[i].risk.parameter:
             parts.append(labels.place(*places[i], _svg.short(curve.points[i].risk.value)))
     kind = f"curve {_svg.colour(style)}" + (" dashed" if style >= _svg.COLOURS else "")
     return tag("g", *parts, class_=kind, data_curve=curve.name)
+
+
+def _ring(x: float, y: float) -> Markup:
+    return tag("circle", class_="ring", cx=_svg.at(x), cy=_svg.at(y), r=8)
 
 
 def _places(curve: Curve) -> list[tuple[float, float]]:

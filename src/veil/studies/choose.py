@@ -48,7 +48,7 @@ def choose(
     """
     top = _highest(attacker)
     _check_bound(max_risk, attacker, top)
-    found = _candidates(_of_one_setting(tuple(rows), collection, engine), attacker, top)
+    found = candidates(rows, attacker=attacker, collection=collection, engine=engine)
     if not found:
         raise InputError(
             f"No configuration has both a risk by the measure {attacker!r} and an nDCG@10."
@@ -65,6 +65,21 @@ def choose(
     choice = _choice(measured, len(found), max_risk)
     why = shortfall(choice.best, known, max_risk, top)
     raise UncertifiedError(f"Nothing is certified to keep {goal}: {why}.", choice)
+
+
+def candidates(
+    rows: Iterable[Row],
+    *,
+    attacker: Attacker,
+    collection: str | None = None,
+    engine: str | None = None,
+) -> list[Candidate]:
+    """Return each configuration that has an nDCG@10, with the attack that does best against it.
+
+    See `choose` for how attacks count. A risk that is not known has an infinite `upper`.
+    """
+    chosen = _of_one_setting(tuple(rows), collection, engine)
+    return _candidates(chosen, attacker, _highest(attacker))
 
 
 def pareto(points: Sequence[tuple[float, float]]) -> tuple[int, ...]:

@@ -5,17 +5,17 @@ from pathlib import Path
 
 from veil.core.errors import InputError
 from veil.data.files import whole_file
-from veil.studies import _hints, _svg
+from veil.studies import _hints
 from veil.studies._cards import cards
 from veil.studies._curves import PLAIN, Panel, key, names, panels
 from veil.studies._examples import examples
+from veil.studies._groups import groups, legend, styles_of
 from veil.studies._markup import Markup, join, tag
 from veil.studies._page import Section, page
-from veil.studies._plane import plane
 from veil.studies._recovery import recovery
 from veil.studies._scores import score_tables
 from veil.studies._summary import summary
-from veil.studies._tables import facts, linkages, listed, plane_figures, similarities
+from veil.studies._tables import facts, linkages, listed, similarities
 from veil.studies.planes import OFF_SCALE
 from veil.studies.table import Results, Row
 
@@ -44,11 +44,11 @@ def render(results: Results) -> str:
     rows = results.rows
     found = panels(rows)
     styles = _styles(rows, found)
-    legend = _legend(styles)
+    curves = legend(styles)
     sections = [
-        Section("plane", "Risk and utility", _planes(rows, found, styles, legend)),
+        Section("plane", "Risk and utility", _planes(rows, found, styles, curves)),
         Section("scores", "QuIPU scores", _scored(results)),
-        Section("recovery", "Recovery by number of variants", _recovered(rows, styles, legend)),
+        Section("recovery", "Recovery by number of variants", _recovered(rows, styles, curves)),
         *_linked(rows),
         Section("similarity", "Classical measures", _told(_hints.SIMILARITY, similarities(rows))),
         Section("examples", "Example variants", _told(_marks(), examples(results.examples))),
@@ -61,61 +61,32 @@ def render(results: Results) -> str:
 
 
 def _styles(rows: Sequence[Row], found: Sequence[Panel]) -> dict[str, int]:
-    """Give each curve a number, and so a colour and a mark, alike in all drawings."""
+    """Give all curves a number, those of recovery too: they are alike in all drawings."""
     named = names(rows)
-    drawn = [curve.name for panel in found for curve in panel.curves]
-    drawn += [
+    recovered = [
         named[key(row), 0] for row in rows if row.kind == "recovery" and row.mechanism != PLAIN
     ]
-    return {name: i for i, name in enumerate(dict.fromkeys(drawn))}
-
-
-def _legend(styles: dict[str, int]) -> Markup:
-    return tag("ul", *(_entry(*item) for item in styles.items()), class_="legend")
-
-
-def _entry(name: str, style: int) -> Markup:
-    dashed = " dashed" if style >= _svg.COLOURS else ""
-    sample = tag(
-        "svg",
-        tag("path", class_="line", d="M0 7H26"),
-        tag("g", _svg.shape(style), transform="translate(13 7)"),
-        viewBox="0 0 26 14",
-        class_=f"curve {_svg.colour(style)}{dashed}",
-        aria_hidden="true",
-    )
-    return tag("li", sample, tag("span", name), data_curve=name)
+    return styles_of(found, recovered)
 
 
 def _planes(
-    rows: Sequence[Row], found: Sequence[Panel], styles: dict[str, int], legend: Markup
+    rows: Sequence[Row], found: Sequence[Panel], styles: dict[str, int], curves: Markup
 ) -> tuple[Markup, ...]:
     if not found:
         return (_none(),)
-    parts = [tag("p", _hints.PLANE, class_="hint"), legend]
-    groups: dict[tuple[str, str, str], list[Panel]] = {}
-    for panel in found:
-        if panel.measure in OFF_SCALE:  # its figures are in the table below the planes
-            continue
-        groups.setdefault((panel.collection, panel.engine, panel.attacker), []).append(panel)
-    for i, (place, inside) in enumerate(groups.items()):
-        collection, engine, attacker = place
-        where = f"{collection} with {engine}" if engine else collection
-        drawn = [plane(panel, styles, f"plane-{i}-{j}") for j, panel in enumerate(inside)]
-        parts += [
-            tag("h3", f"Attacker {attacker} on {where}"),
-            tag("div", *drawn, class_="panels"),
-            tag("details", tag("summary", "All figures of these planes"),
-                plane_figures(rows, collection, engine, attacker)),
-        ]  # fmt: skip
-    return tuple(parts)
+    drawn = groups(rows, found, styles)
+    return (
+        tag("p", _hints.PLANE, class_="hint"),
+        curves,
+        *(part for group in drawn for part in group.parts),
+    )
 
 
-def _recovered(rows: Sequence[Row], styles: dict[str, int], legend: Markup) -> tuple[Markup, ...]:
+def _recovered(rows: Sequence[Row], styles: dict[str, int], curves: Markup) -> tuple[Markup, ...]:
     drawn = recovery(rows, styles)
     if not drawn:
         return (_none(),)
-    return tag("p", _hints.RECOVERY, class_="hint"), legend, *drawn
+    return tag("p", _hints.RECOVERY, class_="hint"), curves, *drawn
 
 
 def _scored(results: Results) -> tuple[Markup, ...]:
