@@ -17,6 +17,7 @@ from veil.cli.engines import engines
 from veil.cli.explain import explain
 from veil.cli.fetch import fetch
 from veil.cli.index import index
+from veil.cli.ledger import ledger
 from veil.cli.mechanisms import mechanisms
 from veil.cli.protect import protect
 from veil.cli.search import search
@@ -32,7 +33,7 @@ def veil() -> None:
 
 for command in (
     *(attack, audit, choose, engines, explain, fetch, index),
-    *(mechanisms, protect, search, vectors),
+    *(ledger, mechanisms, protect, search, vectors),
 ):
     veil.add_command(command)
 

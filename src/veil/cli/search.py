@@ -10,12 +10,11 @@ from veil import api
 from veil.cli._choices import SELECT_OPTIONS, policies_of, selection_of
 from veil.cli._results import show_results
 from veil.cli._screen import VECTORS_OPTION, open_space, progress_bar
-from veil.core.errors import InputError, ParameterError
-from veil.core.protocols import Engine
+from veil.core.errors import InputError
 from veil.data.files import require_folder
 from veil.mechanisms.words._plan import Unknown
-from veil.retrieval.engines import ENGINES
 from veil.retrieval.engines.replay import record as write_recording
+from veil.retrieval.opening import open_engine
 from veil.retrieval.pipeline import MAX_QUERY, SearchResult, came_back, check_query
 from veil.retrieval.rerank import reranker
 
@@ -90,7 +89,8 @@ def search(
         if record.exists():
             raise InputError(f"There is a file {record} already; delete it, or name another.")
     chosen = api.mechanism(mechanism)
-    asked = _open(engine, collection)
+    with progress_bar() as report:
+        asked = open_engine(engine, collection, report)
     space = open_space(chosen, vectors)
     with progress_bar() as report:
         report("searching", 0, 0)
@@ -129,17 +129,6 @@ def _read() -> str:
     if "\n" in text.strip():
         raise InputError("Standard input must hold one query, on one line.")
     return text.strip()
-
-
-def _open(spec: str, name: str | None) -> Engine:
-    """Open an engine, with a collection if it needs one."""
-    parsed = ENGINES.parse(spec)
-    if name is not None and not parsed.collects:
-        raise ParameterError(f"{parsed.name} searches its own documents; leave --collection out.")
-    with progress_bar() as report:
-        if not parsed.collects or (dict(parsed).get("index") and name is None):
-            return parsed.open(None, report)
-        return parsed.open(api.load_collection(name or "icd10cm", report), report)
 
 
 def _document(

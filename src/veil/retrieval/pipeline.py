@@ -79,7 +79,7 @@ def search(
     """Search privately for one query, or raise before anything is sent."""
     check_query(query)
     variants = protect([query], mechanism, space, size, max_chars=MAX_QUERY, **choices)
-    _require_protection(variants)
+    require_protection(variants)
     ranking, answers = ask(query, variants[0], engine, k, reranker)
     return SearchResult(ranking, variants, answers)
 
@@ -157,7 +157,7 @@ def check_query(query: object) -> str:
     return text
 
 
-def _require_protection(variants: Variants) -> None:
+def require_protection(variants: Variants) -> None:
     """Refuse to send a query in clear: what passes by policy is not protected."""
     if not variants.protected[0]:
         raise InputError(

@@ -1,0 +1,169 @@
+"""``veil ledger``: what was released when, without the queries; and how to forget it."""
+
+import csv
+import io
+import json
+import math
+import sys
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from veil.cli._screen import stderr
+from veil.cli._summary import count_of
+from veil.core.errors import InputError
+from veil.data.files import whole_file
+from veil.proxy.ledger import Ledger, forget_all
+from veil.proxy.types import Release
+from veil.retrieval.pipeline import MAX_QUERY
+
+_PAGE = 500  # entries read at a time
+_COLUMNS = (
+    "number", "made", "last", "asked", "mechanism", "words", "shared", "spent", "chosen",
+    "variants",
+)  # fmt: skip
+
+
+@click.group()
+def ledger() -> None:
+    """See, export or forget what the search page released; queries themselves are not in it."""
+
+
+@ledger.command()
+@click.option(
+    "--count",
+    type=click.IntRange(1, 10_000),
+    default=20,
+    show_default=True,
+    help="entries to show",
+)
+@click.option("--variants", is_flag=True, help="also show what was sent")
+def show(count: int, variants: bool) -> None:
+    """Show the newest entries, and what was spent today."""
+    console = Console(highlight=False, emoji=False)
+    with Ledger() as book:
+        found = book.releases(count)
+        spent = book.budget(None).spent
+    if not found:
+        console.print("The ledger is empty: nothing was released.")
+    else:
+        _show(console, found, variants=variants)
+    console.print(f"Spent today: {spent:,.0f} (epsilon x words x variants newly drawn).")
+
+
+def _show(console: Console, found: tuple[Release, ...], *, variants: bool) -> None:
+    table = Table(box=None, padding=(0, 1))
+    for name in ("no.", "made", "asked", "variants", "words", "shared", "spent"):
+        table.add_column(name, justify="left" if name == "made" else "right")
+    table.add_column("mechanism", overflow="fold")
+    for one in found:
+        table.add_row(
+            str(one.number),
+            f"{one.made:%Y-%m-%d %H:%M}",
+            str(one.asked),
+            str(len(one.variants)),
+            str(one.words),
+            str(one.shared),
+            f"{one.spent:,.0f}" if math.isfinite(one.spent) else "no bound",
+            escape(one.mechanism + (", chosen among draws" if one.chosen else "")),
+        )
+        if variants:
+            for text in one.variants:
+                table.add_row("", "", "", "", "", "", "", f"[dim]{escape(text)}[/dim]")
+    console.print(table)
+
+
+@ledger.command()
+@click.argument("output", type=click.Path(path_type=Path))
+def export(output: Path) -> None:
+    """Write all entries to OUTPUT (.csv or .jsonl), for its owner alone; - prints JSON lines."""
+    with Ledger() as book:
+        if str(output) == "-":
+            for one in _all(book):
+                sys.stdout.write(_line(one) + "\n")
+            return
+        if output.suffix not in (".csv", ".jsonl"):
+            raise InputError("The file to write must end in .csv or .jsonl.")
+        as_csv = output.suffix == ".csv"
+        lines = (_csv(_values(one)) if as_csv else f"{_line(one)}\n" for one in _all(book))
+        with whole_file(output, private=True) as part, part.open("w", encoding="utf-8") as file:
+            file.write(_csv(_COLUMNS) if as_csv else "")
+            count = sum(bool(file.write(line)) for line in lines)
+    stderr().print(f"{count_of(count, 'release')} written to {output}", markup=False)
+
+
+@ledger.command()
+@click.argument("number", type=click.IntRange(1), required=False)
+@click.option("--query", is_flag=True, help="the entries of a query, read from standard input")
+@click.option(
+    "--before",
+    type=click.DateTime(["%Y-%m-%d"]),
+    help="entries last asked with before a day, as 2026-11-16",
+)
+@click.option("--all", "everything", is_flag=True, help="the whole ledger and its key")
+@click.option("--yes", is_flag=True, help="do not ask")
+def forget(
+    number: int | None, query: bool, before: datetime | None, everything: bool, yes: bool
+) -> None:
+    """Forget the entry NUMBER, or those that an option names.
+
+    What was sent stays sent. A query that is forgotten is drawn anew when it is asked again, which
+    tells the engine more and costs the budget again. What was spent today stays spent, unless
+    --all.
+    """
+    if sum((number is not None, query, before is not None, everything)) != 1:
+        raise InputError("Name one of: an entry's NUMBER, --query, --before or --all.")
+    if not yes and not click.confirm("Forget? What was sent stays sent", err=True):
+        raise click.Abort
+    if everything:
+        told = "The ledger and its key are gone." if forget_all() else "There was no ledger."
+        click.echo(told)
+        return
+    with Ledger() as book:
+        if query:
+            count = book.forget_query(sys.stdin.read(MAX_QUERY + 1).strip())
+        elif before is not None:
+            count = book.forget_before(before.astimezone())
+        else:
+            count = int(book.forget(number or 0))
+    click.echo(f"{count_of(count, 'release')} forgotten.")
+
+
+def _all(book: Ledger) -> Iterator[Release]:
+    before: int | None = None
+    while found := book.releases(_PAGE, before):
+        yield from found
+        before = found[-1].number
+
+
+def _values(one: Release) -> list[object]:
+    return [
+        one.number,
+        one.made.isoformat(timespec="seconds"),
+        one.last.isoformat(timespec="seconds"),
+        one.asked,
+        one.mechanism,
+        one.words,
+        one.shared,
+        one.spent if math.isfinite(one.spent) else "",
+        one.chosen,
+        json.dumps(one.variants, ensure_ascii=False),
+    ]
+
+
+def _csv(values: Sequence[object]) -> str:
+    out = io.StringIO()
+    csv.writer(out, lineterminator="\n").writerow(values)
+    return out.getvalue()
+
+
+def _line(one: Release) -> str:
+    values: dict[str, object] = dict(zip(_COLUMNS, _values(one), strict=True))
+    values["spent"] = one.spent if math.isfinite(one.spent) else None
+    values["variants"] = list(one.variants)
+    return json.dumps(values, ensure_ascii=False)

@@ -1,0 +1,232 @@
+"""What was released when, and what it cost: without the queries, of which it knows hashes only."""
+
+import contextlib
+import math
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+from types import TracebackType
+
+from veil.core.errors import LedgerError
+from veil.proxy._database import FILE, Database
+from veil.proxy._entries import (
+    Draws,
+    Entry,
+    check_budget,
+    count_day,
+    day_of,
+    draws_of,
+    release_of,
+    spent_on,
+    write_entry,
+)
+from veil.proxy.folder import data_folder
+from veil.proxy.key import drop_key
+from veil.proxy.types import Budget, Release
+
+PLAIN = "plain"  # the setting of a query that was sent in clear, on request
+
+
+class StaleError(LedgerError):
+    """Somebody else released variants of the same query at the same time."""
+
+
+class Ledger:
+    """The ledger of one user, in a folder that only the owner can open."""
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self._database = Database(data_folder() if folder is None else folder)
+        self.key = self._database.key
+
+    def __enter__(self) -> "Ledger":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._database.close()
+
+    def known(self, query: bytes, setting: str) -> Entry | None:
+        """Return what was released of a query under a setting, or None."""
+        with self._database.reading() as db:
+            row = db.execute(
+                "SELECT number, words, shared, spent, chosen FROM releases"
+                " WHERE query = ? AND setting = ?",
+                (query, setting),
+            ).fetchone()
+            if row is None:
+                return None
+            number, words, shared, spent, chosen = row
+            texts = db.execute(
+                "SELECT text FROM variants WHERE release = ? ORDER BY place", (number,)
+            )
+            variants = tuple(text for (text,) in texts)
+            return Entry(
+                query, setting, variants, draws_of(db, number), shared, spent, bool(chosen), words,
+                number,
+            )  # fmt: skip
+
+    def related(self, words: Sequence[bytes], setting: str) -> Draws:
+        """Return earlier draws for words of a query, from releases that it refines or repeats.
+
+        Two queries are related when at least half of the words of the longer one are common. The
+        nearest one comes first, of equally near ones the newest.
+        """
+        wanted = dict.fromkeys(words)
+        found: dict[bytes, tuple[str, ...]] = {}
+        with self._database.reading() as db:
+            common: dict[int, int] = {}
+            for word in wanted:
+                rows = db.execute(
+                    "SELECT release FROM draws JOIN releases ON number = release"
+                    " WHERE word = ? AND place = 0 AND setting = ?",
+                    (word, setting),
+                )
+                for (release,) in rows:
+                    common[release] = common.get(release, 0) + 1
+            for release in sorted(common, key=lambda one: (-common[one], -one)):
+                (length,) = db.execute(
+                    "SELECT words FROM releases WHERE number = ?", (release,)
+                ).fetchone()
+                if 2 * common[release] >= max(len(wanted), length):
+                    draws = draws_of(db, release)
+                    found |= {
+                        word: draws[word] for word in wanted if word in draws and word not in found
+                    }
+        return found
+
+    def earlier(self, query: bytes, setting: str) -> float:
+        """Return what other settings released of the same query: epsilon, added up."""
+        with self._database.reading() as db:
+            (spent,) = db.execute(
+                "SELECT TOTAL(spent) FROM releases WHERE query = ? AND setting <> ?",
+                (query, setting),
+            ).fetchone()
+        return float(spent)
+
+    def record(
+        self, entry: Entry, before: int, limit: float | None, now: datetime | None = None
+    ) -> tuple[int, float]:
+        """Write a release down, before anything is sent, if the day's budget allows it.
+
+        Parameters
+        ----------
+        entry
+            The whole release; its `spent` in all.
+        before
+            How many variants of it were there before: it is refused as stale if that is not so.
+        limit
+            What may be spent in a day, or None.
+
+        Returns
+        -------
+        The number of the entry, and what it added to the day.
+
+        Raises
+        ------
+        BudgetError
+            If the budget does not allow it; nothing is written then.
+        """
+        at = _now(now)
+        with self._database.writing() as db:
+            row = db.execute(
+                "SELECT number, spent, (SELECT COUNT(*) FROM variants WHERE release = number)"
+                " FROM releases WHERE query = ? AND setting = ?",
+                (entry.query, entry.setting),
+            ).fetchone()
+            number, paid, count = row or (None, 0.0, 0)
+            if count != before:
+                raise StaleError("The same query was released at the same time; try again.")
+            fresh = entry.spent - paid if math.isfinite(paid) else entry.spent
+            check_budget(spent_on(db, at), fresh, limit)
+            number = write_entry(db, entry, number, at)
+            count_day(db, at, fresh, len(entry.variants) - before, new=row is None)
+        return number, fresh
+
+    def note_plain(self, query: str, now: datetime | None = None) -> int:
+        """Write down, before it is sent, that a query goes in clear; its text is not kept."""
+        at, hashed = _now(now), self.key.query(query)
+        with self._database.writing() as db:
+            row = db.execute(
+                "SELECT number FROM releases WHERE query = ? AND setting = ?", (hashed, PLAIN)
+            ).fetchone()
+            entry = Entry(hashed, PLAIN, spent=math.inf)
+            number = write_entry(db, entry, row[0] if row else None, at)
+            count_day(db, at, math.inf, 0, new=row is None)
+        return number
+
+    def touch(self, number: int, now: datetime | None = None) -> None:
+        """Note that a release is asked with once more."""
+        with self._database.writing() as db:
+            db.execute(
+                "UPDATE releases SET asked = asked + 1, last = ? WHERE number = ?",
+                (_now(now).timestamp(), number),
+            )
+
+    def budget(self, limit: float | None, now: datetime | None = None) -> Budget:
+        """Return the state of the day."""
+        at = _now(now)
+        with self._database.reading() as db:
+            return Budget(day_of(at), spent_on(db, at), limit)
+
+    def releases(self, count: int, before: int | None = None) -> tuple[Release, ...]:
+        """Return entries, newest first; those with a number below `before`."""
+        with self._database.reading() as db:
+            rows = db.execute(
+                "SELECT number, made, last, asked, setting, words, shared, spent, chosen"
+                " FROM releases WHERE ? IS NULL OR number < ? ORDER BY number DESC LIMIT ?",
+                (before, before, count),
+            ).fetchall()
+            return tuple(release_of(db, row) for row in rows)
+
+    def forget(self, number: int) -> bool:
+        """Delete an entry; what it cost the day stays spent. False if there is none."""
+        return self._delete("number = ?", number) > 0
+
+    def forget_query(self, text: str) -> int:
+        """Delete all entries of a query, and return how many there were."""
+        return self._delete("query = ?", self.key.query(text))
+
+    def forget_before(self, moment: datetime) -> int:
+        """Delete all entries that were last asked with before a moment."""
+        return self._delete("last < ?", moment.timestamp())
+
+    def _delete(self, which: str, value: object) -> int:
+        with self._database.writing() as db:
+            count = db.execute(f"DELETE FROM releases WHERE {which}", (value,)).rowcount  # noqa: S608 - one of three fixed texts
+        if count:
+            self._database.shrink()
+        return count
+
+    def choice(self, name: str) -> str | None:
+        """Return something that the user chose on the page, or None."""
+        with self._database.reading() as db:
+            row = db.execute("SELECT value FROM choices WHERE name = ?", (name,)).fetchone()
+        return None if row is None else str(row[0])
+
+    def choose(self, name: str, value: str) -> None:
+        """Keep something that the user chose on the page."""
+        with self._database.writing() as db:
+            db.execute("INSERT OR REPLACE INTO choices VALUES (?, ?)", (name, value))
+
+
+def forget_all(folder: Path | None = None) -> bool:
+    """Delete a ledger and its key, also a damaged one; False if there was none."""
+    where = data_folder() if folder is None else folder
+    there = (where / FILE).is_file()
+    drop_key(where)  # first: without it, what may be left is worth nothing
+    for name in (FILE, f"{FILE}-journal"):
+        with contextlib.suppress(FileNotFoundError):
+            (where / name).unlink()
+    return there
+
+
+def _now(now: datetime | None) -> datetime:
+    return datetime.now().astimezone() if now is None else now

@@ -1,0 +1,110 @@
+"""Put a desk together from what a user names."""
+
+import urllib.parse
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Literal
+
+from veil.api import load_embeddings
+from veil.core.errors import ParameterError
+from veil.core.protocols import Engine
+from veil.data.collection import Collection
+from veil.data.fetch import Report, silent
+from veil.proxy.gate import Gate
+from veil.proxy.ledger import Ledger
+from veil.proxy.mixer import Mixer
+from veil.proxy.preflight import Preflight, open_preflight_log
+from veil.proxy.private import PrivateDesk
+from veil.proxy.sticky import Bound, Sticky
+from veil.retrieval.engines import ENGINES
+from veil.retrieval.opening import open_engine
+from veil.retrieval.rerank import reranker
+
+BUDGET = 10_000.0  # epsilon x words x variants, in a day
+
+
+def open_desk(
+    *,
+    engine: str = "bm25",
+    collection: str | None = None,
+    encoder: str = "minilm",
+    vectors: str = "glove-100d",
+    log: str | None = None,
+    budget: float | None = BUDGET,
+    spread: float = 0.0,
+    bound: int | None = None,
+    on_bound: Literal["again", "more", "refuse"] = "refuse",
+    gate: Path | None = None,
+    k: int = 100,
+    folder: Path | None = None,
+    report: Report = silent,
+) -> PrivateDesk:
+    """Open everything that a private search needs, or say what is missing.
+
+    Parameters
+    ----------
+    engine, collection
+        Who is asked, and the documents of a local engine.
+    encoder
+        Re-ranks by the true query, and serves the local attacker; "none" to fuse by ranks alone.
+    vectors
+        Word vectors of the mechanisms.
+    log
+        Queries for the local attackers: a file, or None for those of the collection, if any.
+    budget
+        What may be spent in a day, or None.
+    spread
+        Seconds over which the variants of a query are sent.
+    bound, on_bound
+        The true query must not stand within the first `bound` guesses of a local attacker, and
+        what to do where it does; see `Bound`.
+    gate
+        File of rules, or None.
+    k
+        Items asked for with each variant.
+    folder
+        Where the ledger lies; the user's data folder by default.
+    """
+    with ExitStack() as opened:
+        ledger = opened.enter_context(Ledger(folder))
+        rules = Gate.load(gate, report) if gate is not None else Gate.empty()
+        asked = open_engine(engine, collection, report)
+        space = load_embeddings(vectors, report)
+        ranked = None if encoder == "none" else reranker(encoder, asked, report)
+        watch = _preflight(asked, log, "minilm" if encoder == "none" else encoder)
+        if bound is not None and watch is None:
+            raise ParameterError(
+                "A bound on the rank needs a log for the local attackers; name one with --log."
+            )
+        limit = None if bound is None else Bound(bound, on_bound)
+        desk = PrivateDesk(
+            engine=shown(engine),
+            untrusted=asked,
+            mixer=opened.enter_context(Mixer(asked, spread=spread)),
+            space=space,
+            ledger=ledger,
+            sticky=Sticky(ledger, budget, limit),
+            rules=rules,
+            preflight=watch,
+            reranker=ranked,
+            k=k,
+        )
+        opened.pop_all()
+        return desk
+
+
+def _preflight(asked: Engine, log: str | None, encoder: str) -> Preflight | None:
+    own = getattr(asked, "collection", None)
+    queries = open_preflight_log(log, own if isinstance(own, Collection) else None)
+    return None if queries is None else Preflight(queries, encoder)
+
+
+def shown(spec: str) -> str:
+    """Name an engine without anything that may be secret: by its kind, and by its host.
+
+    >>> shown("searxng(url=https://me:word@search.example/x?key=1)")
+    'searxng at search.example'
+    """
+    parsed = ENGINES.parse(spec)
+    host = urllib.parse.urlsplit(str(dict(parsed).get("url", ""))).hostname
+    return f"{parsed.name} at {host}" if host else parsed.name

@@ -1,0 +1,231 @@
+"""The desk: gate, variants, pre-flight, sending, and putting in order, one after the other."""
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from veil.core.errors import GateError, ParameterError, VeilError
+from veil.core.guarantee import Guarantee
+from veil.core.protocols import Engine
+from veil.core.types import Ranking, Released
+from veil.data.embeddings import Embeddings
+from veil.mechanisms.find import mechanism as find_mechanism
+from veil.mechanisms.mechanism import TextMechanism
+from veil.mechanisms.words.mechanism import WordMechanism
+from veil.proxy.gate import Gate
+from veil.proxy.ledger import PLAIN, Ledger
+from veil.proxy.marks import marks
+from veil.proxy.mixer import Mixer
+from veil.proxy.preflight import Preflight
+from veil.proxy.sticky import Look, Sticky, Taken
+from veil.proxy.types import Budget, Decision, Found, Item, Release, Seen, Setting
+from veil.retrieval.pipeline import SearchResult, ask, came_back, check_query
+from veil.retrieval.rerank import Reranker
+
+MAX_SIZE = 200  # variants of one search
+_AT_ONCE = 4  # searches of a batch, so that their variants are mixed
+_IN_CLEAR = "The query was sent in clear, on request: the engine knows it."
+
+
+@dataclass(frozen=True, eq=False)
+class PrivateDesk:
+    """All the parts of a private search; `veil.proxy.opening.open_desk` puts them together.
+
+    Attributes
+    ----------
+    engine
+        Name of the engine that is shown, without anything secret.
+    untrusted
+        The engine itself; `mixer` sends to it.
+    space
+        Word vectors.
+    preflight
+        Local attackers, or None where there is no log for them.
+    reranker
+        Orders results by the true query, or None to fuse the engine's lists by ranks alone.
+    k
+        Items asked for with each variant.
+    """
+
+    engine: str
+    untrusted: Engine
+    mixer: Mixer
+    space: Embeddings
+    ledger: Ledger
+    sticky: Sticky
+    rules: Gate
+    preflight: Preflight | None
+    reranker: Reranker | None
+    k: int
+
+    @property
+    def network(self) -> bool:
+        """Whether variants leave the machine."""
+        return self.untrusted.network
+
+    def close(self) -> None:
+        """Stop sending, and close the ledger."""
+        self.mixer.close()
+        self.ledger.close()
+
+    def gate(self, query: str) -> Decision:
+        """Say what the rules say of a query; nothing is sent."""
+        return self.rules.decide(check_query(query))
+
+    def search(self, query: str, setting: Setting, *, plain: bool = False) -> Found:
+        """Search privately; `plain` sends the query itself, if a rule lets it pass."""
+        decision = self.gate(query)
+        if decision.action == "refuse":
+            raise GateError(decision.reason)
+        if plain:
+            return self._in_clear(query, setting, decision)
+        mechanism, space = self._maker(setting)
+        taken = self.sticky.take(
+            query, mechanism, space, setting.size, self._look(query, mechanism, space)
+        )
+        counted = _Counted(self.mixer)
+        ranking, answers = ask(query, taken.variants[0], counted, self.k, self.reranker)
+        result = SearchResult(ranking, taken.variants, answers)
+        return Found(
+            results=_items(ranking),
+            seen=self._seen(query, taken, answers),
+            setting=Setting(str(mechanism), setting.size),
+            release=taken.entry.number,
+            words=taken.variants.protected[0],
+            kept=taken.variants.kept[0],
+            cost=taken.variants.cost,
+            spent=taken.spent,
+            earlier=self.ledger.earlier(taken.entry.query, taken.entry.setting),
+            reused=taken.reused,
+            shared=taken.entry.shared,
+            sent=counted.sent,
+            budget=self.budget(),
+            gate=decision,
+            preflight=taken.checked,
+            back=came_back(query, result, self.untrusted, reranker=self.reranker),
+        )
+
+    def search_all(self, queries: Sequence[str], setting: Setting) -> list[Found]:
+        """Search privately for many queries; the variants of some are mixed on their way.
+
+        The first query that cannot be asked is told by its number. What was sent for others then
+        is in the ledger, so that asking again sends nothing new.
+        """
+        for query in queries:
+            check_query(query)
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            waiting = [pool.submit(self.search, query, setting) for query in queries]
+        found = []
+        for number, one in enumerate(waiting, start=1):
+            try:
+                found.append(one.result())
+            except VeilError as error:
+                raise type(error)(f"Query {number} of {len(queries)}: {error}") from None
+        return found
+
+    def budget(self) -> Budget:
+        """Return the state of the day."""
+        return self.ledger.budget(self.sticky.limit)
+
+    def releases(self, count: int, before: int | None = None) -> tuple[Release, ...]:
+        """Return entries of the ledger, newest first, from `before` on."""
+        return self.ledger.releases(count, before)
+
+    def forget(self, number: int) -> bool:
+        """Forget an entry; False if there is none."""
+        self.mixer.forget()
+        return self.ledger.forget(number)
+
+    def _in_clear(self, query: str, setting: Setting, decision: Decision) -> Found:
+        if decision.action != "pass":
+            raise GateError(
+                "No rule of yours lets this query pass in clear; nothing was sent. Search without"
+                " asking for that, or change the rules."
+            )
+        number = self.ledger.note_plain(query)
+        counted = _Counted(self.mixer)
+        ranking, _ = ask(query, [Released(query)], counted, self.k, self.reranker)
+        return Found(
+            results=_items(ranking),
+            seen=(),
+            setting=Setting(PLAIN, setting.size),
+            release=number,
+            words=0,
+            kept=(),
+            cost=Guarantee("none", unit="query", caveat=_IN_CLEAR),
+            spent=0.0,
+            earlier=0.0,
+            reused=0,
+            shared=0,
+            sent=counted.sent,
+            budget=self.budget(),
+            gate=decision,
+            plain=True,
+        )
+
+    def _maker(self, setting: Setting) -> tuple[TextMechanism, Embeddings | None]:
+        if not 1 <= setting.size <= MAX_SIZE:
+            raise ParameterError(f"The number of variants must be from 1 to {MAX_SIZE}.")
+        mechanism = find_mechanism(setting.mechanism)
+        return mechanism, self.space if isinstance(mechanism, WordMechanism) else None
+
+    def _look(self, query: str, mechanism: TextMechanism, space: Embeddings | None) -> Look | None:
+        """Return what shows variants to the local attackers; a bound waits until they can."""
+        watch, wait = self.preflight, self.sticky.bound is not None
+        if watch is None:
+            return None
+        watch.start(mechanism, space)
+        return lambda variants: watch.check(query, variants, mechanism, space, wait=wait)
+
+    def _seen(self, query: str, taken: Taken, answers: Ranking) -> tuple[Seen, ...]:
+        gaps = answers.gaps or ("",) * len(taken.variants[0])
+        hidden = self._stand_ins(taken)
+        return tuple(
+            Seen(
+                str(variant),
+                marks(variant, query, taken.text, [column[i] for column in hidden]),
+                gaps[i],
+            )
+            for i, variant in enumerate(taken.variants[0])
+        )
+
+    def _stand_ins(self, taken: Taken) -> list[tuple[str, ...]]:
+        """Return the draws that stand in for words that the vectors do not know."""
+        if taken.text is None:
+            return []
+        keys = self.ledger.key.words(taken.text.words)
+        pairs = zip(keys, taken.text.known, strict=True)
+        return [taken.entry.draws[key] for key, known in pairs if not known]
+
+
+class _Counted:
+    """Sends through a mixer, and counts what went out now."""
+
+    def __init__(self, mixer: Mixer) -> None:
+        self._mixer = mixer
+        self.sent = 0
+
+    @property
+    def network(self) -> bool:
+        return self._mixer.network
+
+    def search(self, queries: Sequence[Released], k: int) -> Ranking:
+        answered = self._mixer.ask(queries, k)
+        self.sent += answered.sent
+        return answered.ranking
+
+
+def _items(ranking: Ranking) -> tuple[Item, ...]:
+    return tuple(
+        Item(
+            rank=rank,
+            id=ranking.items[place],
+            title=ranking.titles[place] if ranking.titles else "",
+            text=ranking.texts[place] if ranking.texts else "",
+            score=float(score),
+        )
+        for rank, (place, score) in enumerate(
+            zip(ranking.index[0], ranking.scores[0], strict=True), start=1
+        )
+        if place >= 0
+    )

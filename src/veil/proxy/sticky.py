@@ -1,0 +1,172 @@
+"""Variants that stay: what was released of a query is used again, and only the rest is drawn."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from veil.core.errors import LedgerError, RiskError
+from veil.core.types import Released, Variants
+from veil.data.embeddings import Embeddings
+from veil.mechanisms._checks import kept_caveat
+from veil.mechanisms.mechanism import TextMechanism
+from veil.mechanisms.words.draft import Draft
+from veil.proxy._entries import Entry
+from veil.proxy._sources import Source, source_of
+from veil.proxy.ledger import Ledger, StaleError
+from veil.proxy.types import Checked
+from veil.retrieval.pipeline import require_protection
+
+Look = Callable[[Sequence[str]], Checked]  # what local attackers make of variants
+_CHOSEN = "They were chosen among several draws by a local attack, outside of the guarantee."
+_ATTEMPTS = 10  # when others release the same query at the same time
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """What must hold before variants are sent, and what to do where it does not.
+
+    The true query must not stand within the first `rank` guesses of any local attacker. Else the
+    draw is thrown away and made `again`, `more` variants are added, or the query is refused; in
+    the first two cases, too, after so many `tries`. Nothing of a draw that was thrown away is
+    sent. But choosing among draws is outside of the formal guarantee.
+    """
+
+    rank: int
+    action: Literal["again", "more", "refuse"] = "refuse"
+    tries: int = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """The variants to ask with, their entry in the ledger, and what was spent for them now.
+
+    `reused` counts the variants that were there before, `text` is the query cut into words where
+    the mechanism replaces words.
+    """
+
+    variants: Variants
+    entry: Entry
+    spent: float
+    reused: int
+    checked: Checked | None
+    text: Draft | None
+
+
+class Sticky:
+    """Draws variants of a query once, and writes them down before anybody may send them.
+
+    The same query, in whatever order and case, has the same variants again. A query that is
+    related to an earlier one (see `Ledger.related`) takes the draws of common words from there:
+    to put draws that were released into another text is post-processing and costs nothing. A
+    larger number of variants adds to those that there are.
+    """
+
+    def __init__(
+        self, ledger: Ledger, limit: float | None = None, bound: Bound | None = None
+    ) -> None:
+        self.ledger = ledger
+        self.limit = limit
+        self.bound = bound
+
+    def take(
+        self,
+        query: str,
+        mechanism: TextMechanism,
+        space: Embeddings | None,
+        size: int,
+        look: Look | None = None,
+    ) -> Taken:
+        """Return variants that are in the ledger, made now if need be.
+
+        Raises
+        ------
+        BudgetError
+            If the budget of the day does not allow to draw them.
+        RiskError
+            If a local attacker comes too near; nothing is written down or sent then.
+        """
+        for _ in range(_ATTEMPTS):
+            try:
+                return self._take(query, mechanism, space, size, look)
+            except StaleError:  # use what the other one released
+                continue
+        raise LedgerError("The ledger is too busy with this query; try again.")
+
+    def _take(
+        self,
+        query: str,
+        mechanism: TextMechanism,
+        space: Embeddings | None,
+        size: int,
+        look: Look | None,
+    ) -> Taken:
+        hashed, name = self.ledger.key.query(query), setting_name(mechanism, space)
+        known = self.ledger.known(hashed, name) or Entry(hashed, name)
+        source = source_of(query, mechanism, space, size, self.ledger)
+        before = len(known.variants)
+        if before >= size or (before and source.extend(known, size) is known):
+            checked = look(known.variants[:size]) if look else None
+            self.ledger.touch(known.number)
+            variants = _release(mechanism, known, source, size)
+            return Taken(variants, known, 0.0, len(variants[0]), checked, source.text)
+        made, checked = self._within(known, mechanism, source, size, look)
+        number, spent = self.ledger.record(made, before, self.limit)
+        variants = _release(mechanism, made, source, len(made.variants))
+        return Taken(variants, replace(made, number=number), spent, before, checked, source.text)
+
+    def _within(
+        self, known: Entry, mechanism: TextMechanism, source: Source, size: int, look: Look | None
+    ) -> tuple[Entry, Checked | None]:
+        """Draw, look, and draw again or more as long as an attacker comes too near."""
+        bound, start, wanted = self.bound, known, size
+        tries = bound.tries if bound and bound.action != "refuse" else 1
+        checked = None
+        for count in range(1, tries + 1):
+            made = source.extend(start, wanted)
+            require_protection(_release(mechanism, made, source, wanted))
+            checked = replace(look(made.variants), draws=count) if look else None
+            if bound is None or (checked is not None and not too_near(checked, bound)):
+                return replace(made, chosen=made.chosen or count > 1), checked
+            if bound.action == "more":
+                start, wanted = made, wanted + max(1, size // 2)
+            elif made.spent == start.spent:
+                break  # everything was released before: there is nothing to draw again
+        raise RiskError(_near(checked))
+
+
+def too_near(checked: Checked, bound: Bound) -> bool:
+    """Whether an attacker finds the query within the bound, or none could be asked."""
+    return checked.best is None or checked.best.rank <= bound.rank
+
+
+def _near(checked: Checked | None) -> str:
+    best = checked.best if checked else None
+    if best is None:
+        return (
+            "No local attacker could be tried on the variants, so that the bound cannot be kept;"
+            " nothing was sent. Choose another mechanism, or do without a bound."
+        )
+    return (
+        f"By the variants the local attacker {best.attacker} puts your query in place"
+        f" {best.rank:,} of {best.candidates:,}, which is within your bound; nothing was sent."
+        " Choose a more private setting, or other words."
+    )
+
+
+def setting_name(mechanism: TextMechanism, space: Embeddings | None) -> str:
+    """Name what makes draws: those of another mechanism or of other vectors are not the same."""
+    return str(mechanism) if space is None else f"{mechanism} in {space.name}"
+
+
+def _release(mechanism: TextMechanism, entry: Entry, source: Source, size: int) -> Variants:
+    """Return variants that may be sent, with what all that there is of the query cost."""
+    count, words = len(entry.variants), entry.words
+    cost = mechanism.guarantee.compose(
+        words * count, f"release ({words} words x {count} variants)"
+    )
+    if source.kept:
+        cost = cost.with_caveat(kept_caveat(len(source.kept)))
+    if entry.chosen:
+        cost = cost.with_caveat(_CHOSEN)
+    row = tuple(Released(text) for text in entry.variants[:size])
+    return Variants((row,), str(mechanism), cost, (source.kept,), (words,))

@@ -1,0 +1,135 @@
+"""``veil ledger``: what was released is shown, exported and forgotten; no query is ever in it."""
+
+import csv
+import json
+import math
+from pathlib import Path
+
+import pytest
+
+from veil.cli import run
+from veil.proxy._entries import Entry
+from veil.proxy.ledger import Ledger
+
+
+@pytest.fixture(autouse=True)
+def own_data(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("VEIL_DATA", str(tmp_path / "data"))
+    monkeypatch.setenv("VEIL_KEYRING", "off")
+
+
+@pytest.fixture
+def filled() -> None:
+    with Ledger() as book:
+        for text, spent in (("quokkapox care", 24.0), ("love", math.inf)):
+            words = book.key.words(tuple(text.split()))
+            entry = Entry(
+                book.key.query(text),
+                "cmp(epsilon=2.0)",
+                (f"lantern {len(text)}", "[bold]teapot, 'x'"),
+                dict.fromkeys(words, ("a", "b")),
+                spent=spent,
+                words=len(words),
+            )
+            book.record(entry, 0, None)
+
+
+def test_an_empty_ledger_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["ledger", "show"]) == 0
+    assert "nothing was released" in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("filled")
+def test_what_was_released_is_shown_without_the_query(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["ledger", "show", "--variants"]) == 0
+    out = capsys.readouterr().out
+    assert "cmp(epsilon=2.0)" in out
+    assert "[bold]teapot" in out
+    assert "no bound" in out
+    assert "Spent today: 24" in out
+    assert "quokkapox" not in out
+    assert run(["ledger", "show"]) == 0
+    assert "teapot" not in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("filled")
+def test_an_export_is_whole_and_private(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("out.csv", "out.jsonl"):
+        assert run(["ledger", "export", str(tmp_path / name)]) == 0
+        assert (tmp_path / name).stat().st_mode & 0o777 == 0o600
+        assert "2 releases" in capsys.readouterr().err
+    with (tmp_path / "out.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    lines = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
+    assert [row["spent"] for row in rows] == ["", "24.0"]
+    assert [line["spent"] for line in lines] == [None, 24.0]
+    assert (
+        json.loads(rows[0]["variants"])
+        == lines[0]["variants"]
+        == ["lantern 4", "[bold]teapot, 'x'"]
+    )
+    assert run(["ledger", "export", "-"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 2
+
+
+@pytest.mark.usefixtures("filled")
+def test_an_export_to_another_kind_of_file_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["ledger", "export", str(tmp_path / "out.txt")]) == 2
+    assert ".csv or .jsonl" in capsys.readouterr().err
+    assert not (tmp_path / "out.txt").exists()
+
+
+@pytest.mark.usefixtures("filled")
+def test_forgetting(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    import io
+
+    assert run(["ledger", "forget", "9", "--yes"]) == 0
+    assert "0 releases forgotten" in capsys.readouterr().out
+    assert run(["ledger", "forget", "--before", "2000-01-01", "--yes"]) == 0
+    assert "0 releases" in capsys.readouterr().out
+    monkeypatch.setattr("sys.stdin", io.StringIO("Care QUOKKAPOX\n"))
+    assert run(["ledger", "forget", "--query", "--yes"]) == 0
+    assert "1 release forgotten" in capsys.readouterr().out
+    assert run(["ledger", "forget", "2", "--yes"]) == 0
+    with Ledger() as book:
+        assert book.releases(9) == ()
+        assert book.budget(None).spent == 24
+    assert run(["ledger", "forget", "--all", "--yes"]) == 0
+    with Ledger() as book:
+        assert book.budget(None).spent == 0
+
+
+@pytest.mark.usefixtures("filled")
+@pytest.mark.parametrize("arguments", [[], ["1", "--all"], ["--query", "--before", "2026-01-01"]])
+def test_what_to_forget_must_be_named_once(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["ledger", "forget", *arguments, "--yes"]) == 2
+    assert "Name one of" in capsys.readouterr().err
+    with Ledger() as book:
+        assert len(book.releases(9)) == 2
+
+
+@pytest.mark.usefixtures("filled")
+def test_nothing_is_forgotten_unless_it_is_confirmed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import io
+
+    monkeypatch.setattr("sys.stdin", io.StringIO("n\n"))
+    assert run(["ledger", "forget", "--all"]) == 130
+    with Ledger() as book:
+        assert len(book.releases(9)) == 2
+
+
+def test_a_ledger_that_others_can_read_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "data").mkdir(mode=0o755)
+    (tmp_path / "data").chmod(0o755)
+    assert run(["ledger", "show"]) == 2
+    assert "chmod go-rwx" in capsys.readouterr().err

@@ -1,0 +1,263 @@
+"""Variants that stay: the same thing asked again costs and tells nothing new."""
+
+import math
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import ClassVar
+
+import pytest
+
+from veil.core.errors import BudgetError, InputError, RiskError
+from veil.core.guarantee import Guarantee
+from veil.core.types import Released
+from veil.data.embeddings import Embeddings
+from veil.mechanisms.find import mechanism
+from veil.mechanisms.queries.mechanism import QueryMechanism, Scrambled
+from veil.proxy.ledger import Ledger
+from veil.proxy.marks import marks
+from veil.proxy.sticky import Bound, Sticky, Taken
+from veil.proxy.types import Checked, Standing
+
+CMP = mechanism("cmp(epsilon=2)")
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Ledger:
+    return Ledger(tmp_path / "veil")
+
+
+class Asking:
+    """Takes variants of queries whose words are numbers of the space's words."""
+
+    def __init__(self, ledger: Ledger, space: Embeddings) -> None:
+        self.ledger, self.space = ledger, space
+        self.sticky = Sticky(ledger)
+
+    def __call__(self, *words: int | str, size: int = 4) -> Taken:
+        text = " ".join(self.space.words[w] if isinstance(w, int) else w for w in words)
+        return self.sticky.take(text, CMP, self.space, size)
+
+
+@pytest.fixture
+def ask(ledger: Ledger, space: Embeddings) -> Asking:
+    return Asking(ledger, space)
+
+
+def columns(taken: Taken) -> list[tuple[str, ...]]:
+    return list(zip(*(variant.split() for variant in taken.variants[0]), strict=True))
+
+
+def test_the_same_query_has_the_same_variants_and_costs_nothing(ask: Asking) -> None:
+    first = ask(1, 2, 3)
+    assert (first.spent, first.reused) == (2 * 3 * 4, 0)
+    assert len(first.variants[0]) == 4
+    for again in (
+        ask(1, 2, 3),
+        ask(3, 1, 2),
+        ask(*(ask.space.words[i].upper() for i in (1, 2, 3))),
+    ):
+        assert again.variants[0] == first.variants[0]
+        assert (again.spent, again.reused, again.entry.number) == (0, 4, first.entry.number)
+    assert ask.ledger.budget(None).spent == 24
+    assert ask.ledger.releases(1)[0].asked == 4
+
+
+def test_variants_are_released_strings_and_not_seeded(ask: Asking) -> None:
+    for taken in (ask(1, 2), ask(1, 2)):
+        assert {type(each) for each in taken.variants[0]} == {Released}
+
+
+def test_it_stays_so_after_a_restart(ask: Asking, space: Embeddings, tmp_path: Path) -> None:
+    first = ask(1, 2)
+    ask.ledger.close()
+    again = Asking(Ledger(tmp_path / "veil"), space)(2, 1)
+    assert again.variants[0] == first.variants[0]
+    assert again.spent == 0
+
+
+def test_a_refinement_pays_for_its_new_word_only(ask: Asking) -> None:
+    first, second = ask(1, 2), ask(1, 2, 3)
+    assert second.spent == 2 * 1 * 4
+    assert second.entry.shared == 2
+    assert columns(second)[:2] == columns(first)
+
+
+def test_a_part_of_a_query_costs_nothing(ask: Asking) -> None:
+    whole, part = ask(1, 2, 3), ask(3, 2)
+    assert part.spent == 0
+    assert part.entry.shared == 2
+    assert columns(part) == [columns(whole)[2], columns(whole)[1]]
+
+
+def test_an_unrelated_query_has_draws_of_its_own(ask: Asking) -> None:
+    first, other = ask(1, 2, 3, size=40), ask(1, 4, 5, 6, 7, size=40)
+    assert other.spent == 2 * 5 * 40
+    assert other.entry.shared == 0
+    assert columns(other)[0] != columns(first)[0]
+
+
+def test_more_variants_add_to_those_that_there_are(ask: Asking) -> None:
+    first, more, less = ask(1, 2, size=3), ask(1, 2, size=5), ask(1, 2, size=2)
+    assert more.variants[0][:3] == first.variants[0]
+    assert (len(more.variants[0]), more.spent, more.reused) == (5, 2 * 2 * 2, 3)
+    assert less.variants[0] == first.variants[0][:2]
+    assert less.spent == 0
+    assert less.variants.cost.epsilon == 2 * 2 * 5  # all that is out
+
+
+def test_another_setting_draws_anew(ask: Asking, space: Embeddings) -> None:
+    ask(1, 2)
+    text = f"{space.words[1]} {space.words[2]}"
+    other = ask.sticky.take(text, mechanism("cmp(epsilon=3)"), space, 4)
+    assert other.spent == 3 * 2 * 4
+    assert other.entry.shared == 0
+    assert ask.ledger.earlier(ask.ledger.key.query(text), other.entry.setting) == 2 * 2 * 4
+
+
+def test_a_word_that_comes_twice_is_drawn_twice(ask: Asking) -> None:
+    taken = ask(1, 1, size=60)
+    first, second = columns(taken)
+    assert first != second
+    assert taken.spent == 2 * 2 * 60
+
+
+def test_an_unknown_word_is_sticky_too_and_marked(ask: Asking) -> None:
+    taken = ask("xyzzy", 2)
+    assert columns(ask("XYZZY", 2)) == columns(taken)
+    assert "xyzzy" not in " ".join(taken.variants[0])
+    first = taken.variants[0][0]
+    found = marks(first, "xyzzy word", taken.text, [first.split()[0]])
+    assert [mark.kind for mark in found][:2] == ["unknown", "layout"]
+    assert "".join(mark.text for mark in found) == first
+
+
+def test_a_budget_refuses_before_anything_is_written(ask: Asking) -> None:
+    ask.sticky.limit = 20.0
+    ask(1, 2)
+    with pytest.raises(BudgetError, match="nothing was sent"):
+        ask(3, 4)
+    assert len(ask.ledger.releases(9)) == 1
+    assert ask(2, 1).spent == 0  # what is out can be used
+
+
+def test_nothing_to_protect_is_refused(ask: Asking) -> None:
+    with pytest.raises(InputError, match="Nothing in the query would be protected"):
+        ask("?!")
+    assert ask.ledger.releases(9) == ()
+
+
+def test_two_at_once_release_once(ledger: Ledger, space: Embeddings, tmp_path: Path) -> None:
+    other = Ledger(tmp_path / "veil")
+    taken: list[Taken] = []
+    barrier = threading.Barrier(6)
+
+    def run(one: Ledger) -> None:
+        barrier.wait()
+        taken.append(Asking(one, space)(1, 2, 3))
+
+    threads = [threading.Thread(target=run, args=(one,)) for one in (ledger, other) * 3]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len({one.variants[0] for one in taken}) == 1
+    assert sorted(one.spent for one in taken) == [0, 0, 0, 0, 0, 24]
+    assert ledger.budget(None).spent == 24
+
+
+class Watching:
+    """A local attacker that says what it is told to, and remembers what it was shown."""
+
+    def __init__(self, *ranks: int) -> None:
+        self.ranks, self.shown = list(ranks), list[Sequence[str]]()
+
+    def __call__(self, variants: Sequence[str]) -> Checked:
+        self.shown.append(tuple(variants))
+        rank = self.ranks.pop(0)
+        return Checked((Standing("bayes", rank, 100),) if rank else ())
+
+
+def taking(ask: Asking, bound: Bound, look: Watching) -> Taken:
+    ask.sticky.bound = bound
+    text = f"{ask.space.words[1]} {ask.space.words[2]}"
+    return ask.sticky.take(text, CMP, ask.space, 4, look)
+
+
+def test_a_draw_that_gives_too_much_away_is_refused(ask: Asking) -> None:
+    with pytest.raises(RiskError, match=r"bayes puts your query in place 3 of 100"):
+        taking(ask, Bound(10, "refuse"), Watching(3))
+    assert ask.ledger.releases(9) == ()
+    assert ask.ledger.budget(None).spent == 0
+
+
+def test_it_is_drawn_again_and_said_so(ask: Asking) -> None:
+    look = Watching(3, 10, 11)
+    taken = taking(ask, Bound(10, "again"), look)
+    assert taken.checked is not None
+    assert taken.checked.draws == 3
+    assert taken.variants[0] == look.shown[-1]
+    assert len(set(look.shown)) == 3
+    assert taken.spent == 2 * 2 * 4
+    assert ask.ledger.releases(1)[0].chosen
+    assert "outside of the guarantee" in taken.variants.cost.caveat
+
+
+def test_drawing_again_ends(ask: Asking) -> None:
+    look = Watching(*[1] * 20)
+    with pytest.raises(RiskError):
+        taking(ask, Bound(10, "again", tries=4), look)
+    assert len(look.shown) == 4
+    assert ask.ledger.releases(9) == ()
+
+
+def test_more_variants_are_added_and_paid(ask: Asking) -> None:
+    look = Watching(3, 50)
+    taken = taking(ask, Bound(10, "more"), look)
+    assert [len(shown) for shown in look.shown] == [4, 6]
+    assert look.shown[1][:4] == look.shown[0]
+    assert taken.spent == 2 * 2 * 6
+    assert ask.ledger.releases(1)[0].chosen
+
+
+def test_a_bound_that_nobody_can_check_refuses(ask: Asking) -> None:
+    with pytest.raises(RiskError, match="No local attacker could be tried"):
+        taking(ask, Bound(10), Watching(0))
+
+
+def test_what_is_out_is_shown_but_not_refused(ask: Asking) -> None:
+    ask(1, 2)
+    taken = taking(ask, Bound(10), Watching(1))
+    assert taken.checked is not None
+    assert taken.checked.standings[0].rank == 1
+
+
+class Upside(QueryMechanism):
+    """Rewrites a query as numbered nonsense, three of them at most."""
+
+    name: ClassVar[str] = "upside"
+    paper: ClassVar[str] = ""
+
+    @property
+    def guarantee(self) -> Guarantee:
+        return Guarantee("none", unit="query")
+
+    def bind(self) -> "Upside":
+        return self
+
+    def scramble(self, text: str, size: int) -> Scrambled:
+        found = tuple(f"nonsense {len(text)} {i}" for i in range(min(size, 3)))
+        return Scrambled(found, (), len(text.split()))
+
+
+def test_mechanisms_that_rewrite_whole_queries_stay_too(ledger: Ledger) -> None:
+    sticky = Sticky(ledger)
+    first = sticky.take("a car", Upside(), None, 2)
+    more = sticky.take("CAR a", Upside(), None, 50)
+    assert more.variants[0] == (*first.variants[0], "nonsense 5 2")
+    again = sticky.take("a car", Upside(), None, 50)
+    assert again.variants[0] == more.variants[0]
+    assert (again.spent, again.reused) == (0, 3)
+    assert math.isinf(ledger.releases(1)[0].spent)
+    with pytest.raises(BudgetError, match="no formal guarantee"):
+        Sticky(ledger, 1e9).take("dogs", Upside(), None, 3)
