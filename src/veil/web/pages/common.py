@@ -1,12 +1,9 @@
 """What every page shows."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from veil.proxy.plane import Plane
 from veil.proxy.types import Budget
-
-if TYPE_CHECKING:
-    from veil.proxy.plane import Plane
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,5 +25,5 @@ class Common:
     engine: str
     network: bool
     budget: Budget
-    plane: "Plane"
+    plane: Plane
     stop: int

@@ -1,0 +1,75 @@
+"use strict";
+
+// The planes can be read without this; it shows one at a time, and lets the keyboard go from
+// point to point. It runs before the script of the drawings, which takes the titles away.
+
+(() => {
+  const planes = document.querySelector(".planes");
+  const choice = document.querySelector(".choice");
+  const select = document.getElementById("plot");
+  const panels = [...planes.querySelectorAll(".panel")];
+
+  function show() {
+    const all = select.value === "all";
+    planes.classList.toggle("one", !all);
+    panels.forEach((panel, i) => { panel.hidden = !all && String(i) !== select.value; });
+    for (const group of planes.querySelectorAll(".panels")) {
+      const empty = !group.querySelector(".panel:not([hidden])");
+      for (const part of [group.previousElementSibling, group, group.nextElementSibling]) {
+        part.hidden = empty;
+      }
+    }
+  }
+
+  function point(event, kind) {
+    const box = event.currentTarget.querySelector(".mark").getBoundingClientRect();
+    event.currentTarget.dispatchEvent(
+      new PointerEvent(kind, { clientX: box.right, clientY: box.bottom }));
+  }
+
+  function use(spot) {
+    if (spot.dataset.stop !== undefined) location.assign(`/?stop=${spot.dataset.stop}`);
+  }
+
+  // One point of each plane is in the order of the tab key; arrows go on from there.
+  function move(spots, from, by) {
+    const shown = spots.filter((spot) => !spot.closest(".hidden"));
+    const next = shown[(shown.indexOf(from) + by + shown.length) % shown.length];
+    if (!next) return;
+    from.setAttribute("tabindex", "-1");
+    next.setAttribute("tabindex", "0");
+    next.focus();
+  }
+
+  const BY = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 };
+
+  for (const panel of panels) {
+    const spots = [...panel.querySelectorAll(".point")];
+    panel.querySelector("svg").setAttribute("role", "group");
+    const now = spots.find((spot) => spot.dataset.stop === planes.dataset.now);
+    for (const spot of spots) {
+      const stop = spot.dataset.stop !== undefined;
+      const words = spot.querySelector("title");
+      if (stop) words.textContent += `\nstop ${Number(spot.dataset.stop) + 1} of the slider`;
+      if (stop) words.textContent += spot === now ? ", chosen now" : ": press Enter to use it";
+      spot.classList.toggle("chosen", spot === now);
+      spot.setAttribute("role", stop ? "link" : "img");
+      spot.setAttribute("aria-label", words.textContent);
+      spot.setAttribute("tabindex", spot === (now || spots[0]) ? "0" : "-1");
+      spot.addEventListener("focus", (event) => point(event, "pointerenter"));
+      spot.addEventListener("blur", (event) => point(event, "pointerleave"));
+      spot.addEventListener("click", () => use(spot));
+      spot.addEventListener("keydown", (event) => {
+        if (event.key === "Enter") use(spot);
+        if (event.key === "Escape") spot.blur();
+        if (!(event.key in BY)) return;
+        event.preventDefault();
+        move(spots, spot, BY[event.key]);
+      });
+    }
+  }
+
+  choice.hidden = panels.length < 2;
+  select.addEventListener("change", show);
+  show();
+})();

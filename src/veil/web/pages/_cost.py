@@ -1,0 +1,77 @@
+"""What a search cost, and what of it was new."""
+
+from veil.proxy.types import Found
+from veil.web.pages._words import amount, count
+from veil.web.pages.markup import Markup, isolated, join, tag
+
+
+def cost(found: Found) -> Markup:
+    """Say what was spent now and all in all, and what went to the engine."""
+    pairs: list[tuple[str, tuple[str, ...]]] = [
+        ("Sent now", (_sent(found),)),
+        ("Added to today", (amount(found.spent),)),
+    ]
+    if not found.plain:
+        pairs += [("This query in all", (str(found.cost),)),
+                  ("Words replaced", (_replaced(found),))]  # fmt: skip
+    if found.earlier:
+        pairs.append(("By other settings", (f"{amount(found.earlier)}, on top of this",)))
+    pairs.append(("In the ledger", (_entry(found.release),)))
+    return join(
+        tag("p", told(found), class_="told"),
+        tag("dl", *(tag("div", tag("dt", name), tag("dd", *says)) for name, says in pairs),
+            class_="facts"),
+        tag("p", found.cost.caveat, class_="hint") if found.cost.caveat else "",
+        _kept(found.kept),
+    )  # fmt: skip
+
+
+def told(found: Found) -> str:
+    """Say in a sentence whether the engine learnt anything new."""
+    if found.plain:
+        return "The query itself was sent, at your request: no budget measures that."
+    if not found.sent and found.reused:
+        return (
+            "Nothing new was sent: these variants were released before, and their answers were"
+            " remembered here."
+        )
+    if found.reused and found.reused >= len(found.seen):
+        return "No new variants: the same ones as before were sent again, at no further cost."
+    if found.reused:
+        return f"{count(found.reused, 'variant')} of before, and new ones besides."
+    if found.shared:
+        return "New variants, which share what was drawn for related queries before."
+    return "New variants, drawn for this query."
+
+
+def _sent(found: Found) -> str:
+    if found.plain:
+        return "the query, in clear" if found.sent else "nothing: its answer was remembered"
+    different = len({one.text for one in found.seen})
+    if found.sent >= different:
+        return count(found.sent, "variant")
+    if not found.sent:
+        return f"none of {different:,} variants: the answers were remembered"
+    return f"{found.sent:,} of {different:,} variants: other answers were remembered"
+
+
+def _replaced(found: Found) -> str:
+    if not found.shared:
+        return f"{found.words:,}"
+    return f"{found.words:,}, {found.shared:,} of them drawn for related queries before"
+
+
+def _entry(number: int) -> Markup:
+    return tag("a", f"entry {number}", href=f"/ledger?before={number + 1}#entry-{number}")
+
+
+def _kept(kept: tuple[str, ...]) -> Markup:
+    if not kept:
+        return Markup("")
+    words = join(*(tag("li", isolated(word)) for word in dict.fromkeys(kept)))
+    return tag(
+        "div",
+        tag("p", "Sent as they are, by a policy: the guarantee says nothing of them."),
+        tag("ul", words, class_="words"),
+        class_="warning",
+    )

@@ -1,0 +1,34 @@
+"""The bar of the day: what was spent of what may be spent."""
+
+from veil.proxy.types import Budget
+from veil.web.pages._bar import bar
+from veil.web.pages._words import amount
+from veil.web.pages.markup import Markup, tag
+
+
+def day(budget: Budget) -> Markup:
+    """Show the state of the day, as a bar and in words."""
+    words = tag("span", told(budget), id="day-says")
+    if budget.limit is None:
+        return tag("p", words, class_="day")
+    full = budget.spent / budget.limit if budget.limit > 0 else 1.0
+    shown = bar(full, told(budget), labelled="day-says")
+    return tag("p", words, shown, class_="day spent" if is_spent(budget) else "day")
+
+
+def told(budget: Budget) -> str:
+    """Say what was spent of what.
+
+    >>> told(Budget("2026-11-16", 720.0, 10000.0)), told(Budget("2026-11-16", 720.0, None))
+    ('Today: 720 of 10,000 spent', 'Today: 720 spent, no limit is set')
+    """
+    if budget.limit is None:
+        return f"Today: {amount(budget.spent)} spent, no limit is set"
+    if is_spent(budget):
+        return f"Today: all of {amount(budget.limit)} spent"
+    return f"Today: {amount(budget.spent)} of {amount(budget.limit)} spent"
+
+
+def is_spent(budget: Budget) -> bool:
+    """Whether nothing is left."""
+    return budget.left is not None and budget.left <= 0

@@ -1,0 +1,86 @@
+"""The search box and its slider, and what to press to send a query in clear."""
+
+from veil.proxy.types import Decision
+from veil.web.pages import _stops
+from veil.web.pages.common import Common
+from veil.web.pages.markup import ON, Markup, isolated, join, tag, void
+
+LONGEST = 10_000  # characters of a query
+
+
+def form(common: Common, query: str = "", *, focus: bool = False) -> Markup:
+    """Return the form of a search.
+
+    No help of the browser is wanted in the box: some of it sends what is typed elsewhere.
+    """
+    box = void(
+        "input", type="search", id="q", name_="q", value=query[:LONGEST] or None,
+        maxlength=LONGEST, required=ON, dir="auto", autocomplete="off", autocapitalize="off",
+        autocorrect="off", spellcheck="false", writingsuggestions="false", enterkeyhint="search",
+        autofocus=ON if focus else None,
+    )  # fmt: skip
+    return tag(
+        "form",
+        tag("label", "Search privately", for_="q"),
+        tag("div", box, tag("button", "Search", type="submit"), class_="line"),
+        tag("p", role="status", class_="working"),
+        _slider(common),
+        action="/search",
+        method="post",
+        role="search",
+        class_="search",
+    )
+
+
+def in_clear(common: Common, query: str, gate: Decision | None) -> Markup:
+    """Offer to send a query in clear, where a rule lets it pass; it is never done unasked."""
+    if gate is None or gate.action != "pass":
+        return Markup("")
+    why = gate.reason or "A rule of yours lets this query pass."
+    fields = (("q", query[:LONGEST]), ("stop", common.stop), ("plain", 1))
+    return tag(
+        "form",
+        tag("p", isolated(why), " Then the engine reads it word by word: nothing protects it."),
+        *(void("input", type="hidden", name_=name, value=value) for name, value in fields),
+        tag("button", "Send this query in clear", type="submit", class_="plain"),
+        action="/search",
+        method="post",
+        class_="note",
+    )  # fmt: skip
+
+
+def _slider(common: Common) -> Markup:
+    plane, now = common.plane, common.stop
+    last = len(plane.stops) - 1
+    bar = void(
+        "input", type="range", id="stop", name_="stop", min=0, max=last, step=1, value=now,
+        list="stops", autocomplete="off", aria_valuetext=_stops.spoken(plane, now),
+        aria_describedby="stop-now",
+    )  # fmt: skip
+    ticks = [tag("option", value=i) for i in range(last + 1)]
+    blocks = [
+        tag("div", _stops.shown(plane, stop), class_="stop", data_stop=i,
+            data_size=stop.setting.size, data_spoken=_stops.spoken(plane, i),
+            hidden=None if i == now else ON)
+        for i, stop in enumerate(plane.stops)
+    ]  # fmt: skip
+    return join(
+        tag(
+            "div",
+            tag("label", "From private to useful", for_="stop"),
+            tag("div", tag("span", "private", aria_hidden="true"), bar,
+                tag("span", "useful", aria_hidden="true"), class_="ends"),
+            tag("datalist", *ticks, id="stops"),
+            tag("output", *blocks, id="stop-now", for_="stop", aria_live="off"),
+            tag("noscript", tag("p", "Without scripts the bars stay where the page was loaded;"
+                " the table of stops has them all.", class_="hint")),
+            class_="slider",
+        ),
+        tag(
+            "details",
+            tag("summary", "All stops, and where they were measured"),
+            *_stops.origin(plane),
+            _stops.table(plane, now),
+            class_="stops",
+        ),
+    )  # fmt: skip

@@ -1,0 +1,41 @@
+"""The search box alone, and a search that waits for the user."""
+
+from veil.web.pages._form import form
+from veil.web.pages._shell import document
+from veil.web.pages.common import Common
+from veil.web.pages.markup import isolated, tag
+
+_WHAT = (
+    "The engine sees noisy variants of your query, never the query itself unless you ask for"
+    " that. What it answers is put in order here, on this machine."
+)
+
+
+def home(common: Common) -> str:
+    """Return the page with the search box."""
+    return document(
+        "",
+        tag("h1", "Private search"),
+        tag("p", _WHAT, class_="lead"),
+        form(common, focus=True),
+        common=common,
+        here="/",
+        kind="home",
+    )
+
+
+def held(common: Common, query: str, reason: str) -> str:
+    """Return a search that another site started: it runs when the user presses the button."""
+    return document(
+        "Not searched yet",
+        tag("h1", "Not searched yet"),
+        tag(
+            "div",
+            tag("p", isolated(reason)) if reason else "",
+            tag("p", "If the query below is yours, press Search."),
+            class_="note",
+        ),
+        form(common, query),
+        common=common,
+        kind="home",
+    )

@@ -1,0 +1,192 @@
+"""What a stop of the slider is, in words and as two bars with their intervals."""
+
+import math
+from collections.abc import Sequence
+
+from veil.proxy.plane import Plane, Stop
+from veil.proxy.types import Setting
+from veil.studies.table import Row
+from veil.web.pages._bar import bar
+from veil.web.pages._words import count, figures, share, share_at_most, shares
+from veil.web.pages.markup import Markup, join, tag
+
+_NEAR = 1e-6  # a share of n queries, times n, is a whole number up to rounding
+_SUCCESS = {
+    "lazy": "guessed at once",
+    "active": "among ten guesses",
+    "motivated": "by one divided by the rank",
+    "persistent": "by rank-biased precision",
+}
+
+
+def named(setting: Setting) -> str:
+    """Name a setting.
+
+    >>> named(Setting("cmp(epsilon=5.0)", 20))
+    'cmp(epsilon=5.0), 20 variants'
+    """
+    return f"{setting.mechanism}, {count(setting.size, 'variant')}"
+
+
+def spoken(plane: Plane, place: int) -> str:
+    """Say all of a stop in one sentence, as the value of the slider."""
+    stop = plane.stops[place]
+    return (
+        f"Stop {place + 1} of {len(plane.stops)}: {named(stop.setting)}; risk"
+        f" {share(stop.risk.score)}{_told(shares(stop.risk.low, stop.risk.high))}; utility"
+        f" {stop.utility.score:.2f}{_told(figures(stop.utility.low, stop.utility.high))}"
+    )
+
+
+def shown(plane: Plane, stop: Stop) -> Markup:
+    """Show a stop: its setting, its risk and its utility."""
+    return join(
+        tag("p", tag("code", stop.setting.mechanism), ", ",
+            count(stop.setting.size, "variant"), class_="setting"),
+        tag("div", risk_bar(stop), utility_bar(stop, plane.plain), class_="bars"),
+        _unfaced(stop.warning) if stop.warning else "",
+    )  # fmt: skip
+
+
+def _unfaced(warning: str) -> Markup:
+    return tag(
+        "details", tag("summary", "Some attackers were not tried on it"), tag("p", warning),
+        class_="hint",
+    )  # fmt: skip
+
+
+def risk_bar(stop: Stop) -> Markup:
+    """Draw the measured risk with its interval."""
+    row = stop.risk
+    kind = _SUCCESS.get(row.measure, row.measure)
+    words = join(
+        tag("strong", "Risk "), share(row.score),
+        tag("small", f"{_told(shares(row.low, row.high))} {kind}"),
+    )  # fmt: skip
+    drawn = bar(row.score, f"Risk {share(row.score)}", within=(row.low, row.high))
+    return tag("div", tag("p", words), drawn, class_="bar risk")
+
+
+def utility_bar(stop: Stop, plain: Row | None) -> Markup:
+    """Draw the measured utility with its interval, and say what plain search reached."""
+    row = stop.utility
+    beside = f", plain search {plain.score:.2f}" if plain else ""
+    words = join(
+        tag("strong", "Utility "), f"{row.score:.2f}",
+        tag("small", f"{_told(figures(row.low, row.high))}{beside}"),
+    )  # fmt: skip
+    drawn = bar(
+        row.score, f"Utility {row.score:.2f}", within=(row.low, row.high),
+        level=plain.score if plain else None,
+    )  # fmt: skip
+    return tag("div", tag("p", words), drawn, class_="bar utility")
+
+
+def guessed(stop: Stop) -> str:
+    """Say how often the attacker of the audit succeeded, as a sentence."""
+    row = stop.risk
+    interval = shares(row.low, row.high)
+    told = f"{share(row.score)}{f', 95 % interval {interval}' if interval else ''}"
+    return f"In the audit {_attacker(stop)} {_success(row)} ({told})."
+
+
+def bounded(stop: Stop) -> str:
+    """Say what the risk is at most, and for what that holds."""
+    if not math.isfinite(stop.upper):
+        return "What it is at most is not known."
+    return (
+        f"It is at most {share_at_most(stop.upper)} with 97.5 % confidence, for queries like"
+        " those of the audit and attackers like those tried in it."
+    )
+
+
+def table(plane: Plane, current: int, *, links: bool = False) -> Markup:
+    """List all stops, from private to useful; with `links` each can be chosen."""
+    heads = ("stop", "mechanism", "variants", "risk", "at most", "utility", "attacker")
+    body = [_row(stop, i, i == current, links) for i, stop in enumerate(plane.stops)]
+    top = tag("tr", *(tag("th", name, scope="col") for name in heads))
+    caption = "Stops of the slider, with 95 % intervals; “at most” with 97.5 % confidence"
+    inner = tag(
+        "table", tag("caption", caption), tag("thead", top), tag("tbody", *body), class_="figures"
+    )
+    return tag(
+        "div", inner, class_="scroll", role="region", aria_label="Stops", tabindex="0"
+    )  # fmt: skip
+
+
+def origin(plane: Plane) -> Sequence[Markup]:
+    """Say where the stops were measured, and what that does not tell."""
+    where = f"an audit {plane.origin}" if plane.shipped else f"the audit in {plane.origin}"
+    told = [
+        plane.note,
+        f"From {where}: {_cases(plane)} of the collection {plane.collection} were put to"
+        f" {plane.engine}.{_log(plane)}",
+        "Risk is how often the best attacker’s first guess was the query. Utility is nDCG@10: 1"
+        f" is a perfect order of results{_plain(plane.plain)}.",
+        "Your engine and your queries may differ from those of the audit: ‘veil audit’ measures"
+        " what you name.",
+    ]
+    return [tag("p", one, class_="origin") for one in told if one]
+
+
+def _row(stop: Stop, place: int, current: bool, link: bool) -> Markup:
+    risk, utility = stop.risk, stop.utility
+    at_most = share_at_most(stop.upper)
+    cells = (
+        tag("code", stop.setting.mechanism),
+        str(stop.setting.size),
+        join(share(risk.score), " ", tag("small", shares(risk.low, risk.high))),
+        at_most,
+        join(f"{utility.score:.2f}", " ", tag("small", figures(utility.low, utility.high))),
+        tag("code", risk.attacker),
+    )
+    name = tag("a", f"use {place + 1}", href=f"/?stop={place}") if link else str(place + 1)
+    head = tag("th", name, tag("small", " now") if current else "", scope="row")
+    return tag(
+        "tr", head, *(tag("td", cell) for cell in cells), aria_current="true" if current else None
+    )
+
+
+def _attacker(stop: Stop) -> str:
+    if stop.risk.kind != "risk" or stop.log_size is None:
+        return "an engine"
+    return f"an engine with a log of {count(stop.log_size, 'query', 'queries')}"
+
+
+def _success(row: Row) -> str:
+    hits = row.score * row.n
+    whole = row.n > 0 and math.isfinite(hits) and abs(hits - round(hits)) <= _NEAR * row.n
+    which = f"{round(hits):,} of {count(row.n, 'query', 'queries')}" if whole else "queries"
+    if row.kind == "recovery":
+        return f"restored {which} as a whole"
+    if row.measure == "lazy":
+        return f"guessed {which} at the first guess"
+    if row.measure == "active":
+        return f"had {which} among its first ten guesses"
+    return f"guessed, {_SUCCESS.get(row.measure, row.measure)},"
+
+
+def _cases(plane: Plane) -> str:
+    return f"{_between({stop.risk.n for stop in plane.stops})} queries"
+
+
+def _log(plane: Plane) -> str:
+    sizes = {stop.log_size for stop in plane.stops if stop.log_size is not None}
+    if not sizes:
+        return ""
+    return (
+        f" The attackers chose from a log of {_between(sizes)} queries, the true one among them."
+    )
+
+
+def _plain(row: Row | None) -> str:
+    return f", and plain search reached {row.score:.2f}, the dashed line" if row else ""
+
+
+def _between(values: set[int]) -> str:
+    low, high = min(values), max(values)
+    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
+
+
+def _told(interval: str) -> str:
+    return f" ({interval})" if interval else ""
