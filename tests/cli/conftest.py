@@ -44,6 +44,7 @@ Veil = Callable[..., Result]
 @pytest.fixture(autouse=True)
 def surroundings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VEIL_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("VEIL_DATA", str(tmp_path / "data"))
     monkeypatch.setenv("COLUMNS", "300")
     for name in ("VEIL_DEBUG", "FORCE_COLOR"):
         monkeypatch.delenv(name, raising=False)

@@ -8,8 +8,9 @@ from rich.markup import escape
 
 from veil.cli._scores import show_scores
 from veil.cli._screen import progress_bar, stderr
-from veil.core.errors import ParameterError
+from veil.core.errors import ParameterError, VeilError
 from veil.core.parallel import cores
+from veil.proxy.last_audit import note_audit
 from veil.studies.export import export
 from veil.studies.pool import dask_executor
 from veil.studies.report import write_report
@@ -62,8 +63,17 @@ def audit(
         )
         raise click.exceptions.Exit(130) from None
     files = [write_report(found, out), *export(found, out)]
+    _note(out)
     show_scores(found)
     for note in found.notes:
         stderr().print(f"[yellow]{escape(note)}[/yellow]")
     for file in files:
         stderr().print(f"{file}", markup=False)
+
+
+def _note(out: Path) -> None:
+    """Tell 'veil serve' where the audit lies; the audit itself is done, whatever comes of this."""
+    try:
+        note_audit(out)
+    except VeilError as error:
+        click.echo(f"veil: 'veil serve' will not find this audit by itself: {error}", err=True)

@@ -1,0 +1,60 @@
+"""Make the table of figures that ships with the search page: a development-time script.
+
+    veil audit
+    veil audit studies/slider.toml --out slider
+    python tools/measured.py veil-report slider
+
+reads ``results.csv`` of audits that have collection, queries and log in common, and writes
+``src/veil/proxy/measured.csv``: what the slider and the page "Plane" need until the user has an
+audit of their own. Kept are the nDCG@10, the risks by
+first guess, ten guesses and rank, and the share of queries restored as a whole. Mechanisms whose
+spec names a file are left out: it would be a file of the machine that made the audit.
+"""
+
+import re
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+from veil.studies.export import read_csv, write_csv
+from veil.studies.table import Results, Row
+
+TARGET = Path(__file__).resolve().parents[1] / "src" / "veil" / "proxy" / "measured.csv"
+KEPT = {
+    "utility": ("nDCG@10",),
+    "risk": ("lazy", "active", "motivated"),
+    "recovery": ("queries",),
+}
+_FILE = re.compile(r"[/\\~]")
+
+
+def trimmed(rows: Iterable[Row]) -> tuple[Row, ...]:
+    """Return the rows that ship; recovery only at the sizes that have a utility."""
+    found = [
+        row
+        for row in rows
+        if row.measure in KEPT.get(row.kind, ())
+        and not any(map(_FILE.search, (row.spec, row.engine, row.attacker, row.collection)))
+    ]
+    sized = {(row.spec, row.size) for row in found if row.kind == "utility"}
+    return tuple(row for row in found if (row.spec, row.size) in sized)
+
+
+def joined(tables: Iterable[Iterable[Row]]) -> tuple[Row, ...]:
+    """Return the rows of all tables; of a figure that several have, the first."""
+    found: dict[tuple[object, ...], Row] = {}
+    for rows in tables:
+        for row in rows:
+            figure = (row.collection, row.engine, row.spec, row.size, row.kind, row.measure)
+            found.setdefault((*figure, row.attacker), row)
+    return tuple(found.values())
+
+
+def main(*folders: str) -> None:
+    """Write the table."""
+    rows = joined(read_csv(Path(folder) / "results.csv") for folder in folders)
+    write_csv(Results("measured", trimmed(rows)), TARGET)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
