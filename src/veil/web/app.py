@@ -1,0 +1,65 @@
+"""The whole application: routes behind a guard, and nothing that goes wrong leaves it."""
+
+from collections.abc import Callable, Collection
+
+from veil.data.assets import load_embeddings
+from veil.data.embeddings import Embeddings
+from veil.proxy.desk import Desk
+from veil.proxy.plane import Plane
+from veil.web.faults import Faults
+from veil.web.guard import Guard, sites
+from veil.web.headers import Secured
+from veil.web.limits import Bucket, Turns
+from veil.web.messages import ASGIApp
+from veil.web.routes import Router, table
+from veil.web.service import Once, Service
+
+_LOOKS = 4  # pages and short calls at once
+
+
+def _ignore(message: str) -> None:
+    del message
+
+
+def make_app(
+    desk: Desk,
+    plane: Plane,
+    *,
+    hosts: Collection[str],
+    vectors: Callable[[], Embeddings] = lambda: load_embeddings("glove-100d"),
+    rate: int = 120,
+    at_once: int = 8,
+    waiting: int = 64,
+    patience: float = 10.0,
+    note: Callable[[str], None] = _ignore,
+) -> ASGIApp:
+    """Make the application that serves the page and the interface.
+
+    Parameters
+    ----------
+    desk, plane
+        Who searches, and what the slider moves along.
+    hosts
+        Values of ``Host`` under which it answers, as ``127.0.0.1:8765``; with ``https://`` in
+        front where something else encrypts.
+    vectors
+        Opens the word vectors for ``/api/protect`` and ``/api/explain`` when first needed.
+    rate
+        Searches and calls of the interface in a minute, of all who ask together.
+    at_once, waiting
+        Searches that run at the same time, and that wait; more are refused.
+    patience
+        Seconds for a request to arrive as a whole.
+    note
+        Is told where an unexpected error arose, in words that quote nothing.
+    """
+    service = Service(
+        desk,
+        plane,
+        Once(vectors),
+        Bucket(rate),
+        Turns(at_once, waiting),
+        Turns(_LOOKS, 16 * _LOOKS),
+        patience,
+    )
+    return Secured(Faults(Guard(Router(table(service)), sites(hosts)), note))

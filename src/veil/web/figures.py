@@ -1,0 +1,129 @@
+"""What programs are answered about mechanisms, the plane and the ledger."""
+
+from datetime import datetime
+
+from pydantic import Field, RootModel
+
+from veil.web.answers import Answer, Figure, Text
+
+
+class WordAnswer(Answer):
+    """What a mechanism does to a word."""
+
+    word: Text
+    top: list[tuple[Text, float]]
+    itself: float
+    support: int
+    eta: float
+    entropy: float
+    min_entropy: float
+    samples: int = Field(description="0 where the numbers are exact")
+    interval: tuple[float, float] | None
+
+
+class LogRatioAnswer(Answer):
+    """How well one output tells two words apart; null for what is not known or has no bound."""
+
+    words: tuple[Text, Text]
+    value: Figure
+    output: Text
+    distance: Figure
+    bound: Figure
+
+
+class ExplainAnswer(Answer):
+    """What a mechanism does to words."""
+
+    mechanism: str
+    words: list[WordAnswer]
+    log_ratio: LogRatioAnswer | None = Field(description="of two words, where the law is known")
+
+
+class GuaranteeAnswer(Answer):
+    """What is proved of a mechanism, and what is not."""
+
+    kind: str
+    means: str
+    metric: str
+    caveat: str
+
+
+class MechanismAnswer(Answer):
+    """A mechanism, its paper, and the JSON Schema of its parameters."""
+
+    paper: str
+    summary: str
+    select: str | None
+    example: str
+    guarantee: GuaranteeAnswer
+    schema_: dict[str, object] = Field(serialization_alias="schema")
+
+
+class MechanismsAnswer(RootModel[dict[str, MechanismAnswer]]):
+    """All mechanisms, by name."""
+
+
+class FigureAnswer(Answer):
+    """A measured figure with its 95 % interval."""
+
+    kind: str
+    measure: str
+    attacker: str
+    score: Figure
+    low: Figure
+    high: Figure
+    n: int
+    chance: Figure
+
+
+class SettingAnswer(Answer):
+    """A mechanism, and how many variants are sent."""
+
+    mechanism: str
+    size: int
+
+
+class StopAnswer(Answer):
+    """A stop of the slider, with what was measured there."""
+
+    setting: SettingAnswer
+    risk: FigureAnswer
+    utility: FigureAnswer
+    upper: Figure = Field(description="what the risk is at most, with 97.5 % confidence")
+    warning: str
+    log_size: int | None
+
+
+class PlaneAnswer(Answer):
+    """The measured plane that the slider moves along."""
+
+    origin: str
+    shipped: bool
+    collection: str
+    engine: str
+    default: int = Field(description="place of the stop to start with, from 0")
+    note: str
+    stops: list[StopAnswer]
+
+
+class ReleaseAnswer(Answer):
+    """An entry of the ledger."""
+
+    number: int
+    made: datetime
+    last: datetime
+    asked: int
+    mechanism: str
+    variants: list[Text]
+    words: int
+    shared: int
+    spent: Figure
+    chosen: bool
+    plain: bool
+
+
+class LedgerAnswer(Answer):
+    """Entries of the ledger, newest first."""
+
+    releases: list[ReleaseAnswer]
+    older: int | None = Field(description="value of 'before' for the entries that follow")

@@ -1,0 +1,152 @@
+"""Who may ask: this page itself, a person at the browser, or a program on this machine.
+
+A server on the loopback address can be reached by every page that is open in the browser. It is
+protected by what browsers tell and pages cannot forge:
+
+- ``Host`` must be one of ours; else another site has made its name point to this machine.
+- ``Origin``, where there is one, must be our own.
+- ``Sec-Fetch-Site`` must say that no other site is behind a request, but for opening a page.
+
+A request that says nothing of this comes from a program, which could do as it likes anyway.
+"""
+
+from collections.abc import Iterable, Mapping
+from urllib.parse import urlsplit
+
+from veil.core.errors import ParameterError
+from veil.web.faults import RefusedError
+from veil.web.messages import ASGIApp, Receive, Scope, Send, header_values, is_program
+
+_OURS = ("none", "same-origin")  # the person, or our own page
+_OPEN = ("/opensearch.xml", "/favicon.ico")  # fetched by the browser itself; they tell nothing
+_HOST = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-._:[]")
+_LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+
+
+def sites(hosts: Iterable[str]) -> dict[str, str]:
+    """Return the values of ``Host`` that are ours, and for each the origin of its pages.
+
+    >>> sites(["localhost:8765", "https://veil.example"])
+    {'localhost:8765': 'http://localhost:8765', 'veil.example': 'https://veil.example'}
+    """
+    found = {}
+    for host in hosts:
+        origin = host.lower() if "://" in host else f"http://{host.lower()}"
+        parts = urlsplit(origin)
+        if parts.scheme not in ("http", "https") or origin != f"{parts.scheme}://{parts.netloc}":
+            raise ParameterError(
+                "An allowed host must be a name, name:port or https://name:port, without a path."
+            )
+        if not parts.netloc or not set(parts.netloc) <= _HOST or not parts.hostname:
+            raise ParameterError("An allowed host must be a name or an address, in ASCII.")
+        found[parts.netloc] = origin
+    return found
+
+
+def host_names(names: Iterable[str], port: int) -> list[str]:
+    """Return the loopback names and others as a browser writes them in ``Host``.
+
+    >>> host_names(["veil.example", "https://veil.example"], 8765)[-2:]
+    ['veil.example:8765', 'https://veil.example']
+    """
+    found = []
+    for name in (*_LOOPBACK, *names):
+        bare = name.rpartition("]")[2]
+        if "://" in name or ":" in bare:
+            found.append(name)
+            continue
+        found.append(f"{name}:{port}")
+        if port == 80:  # which browsers leave out
+            found.append(name)
+    return found
+
+
+class Guard:
+    """Refuse requests that another site is behind, before any route sees them."""
+
+    def __init__(self, app: ASGIApp, known: Mapping[str, str]) -> None:
+        self._app, self._known = app, known
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, or refuse it."""
+        if scope["type"] != "http":
+            return
+        scope["veil.origin"] = self._origin(scope)
+        _check_origin(scope)
+        _check_site(scope)
+        if any("prefetch" in value.lower() for value in _purposes(scope)):
+            raise RefusedError(403, "Nothing is loaded ahead of being asked for.")
+        await self._app(scope, receive, send)
+
+    def _origin(self, scope: Scope) -> str:
+        """Return the origin of our pages under the name that was asked."""
+        hosts = header_values(scope, "host")
+        if len(hosts) != 1:
+            raise RefusedError(400, f"A request must name one host. Got {len(hosts)} instead.")
+        if hosts[0].lower() not in self._known:
+            raise RefusedError(
+                421,
+                "This server answers under its own names only; open the address that it printed"
+                " when it started, or tell it the name with --allow-host.",
+            )
+        return self._known[hosts[0].lower()]
+
+
+def is_foreign(scope: Scope) -> bool:
+    """Tell whether another site may have started a request that opens a page.
+
+    Browsers say so wherever a connection is trusted: on loopback, or with TLS. Elsewhere nobody
+    can tell, and the answer is yes.
+    """
+    told = header_values(scope, "sec-fetch-site")
+    return not _is_ours(told) if told else _is_referred(scope) or not _is_trusted(scope)
+
+
+def _is_ours(told: list[str]) -> bool:
+    return len(told) == 1 and told[0] in _OURS
+
+
+def _is_trusted(scope: Scope) -> bool:
+    scheme, _, host = str(scope["veil.origin"]).partition("://")
+    return scheme == "https" or host in _LOOPBACK or host.rpartition(":")[0] in _LOOPBACK
+
+
+def _is_referred(scope: Scope) -> bool:
+    """Tell whether a page of another site is named as the one before."""
+    return any(
+        not f"{address}/".startswith(f"{scope['veil.origin']}/")
+        for address in header_values(scope, "referer")
+    )
+
+
+def _check_origin(scope: Scope) -> None:
+    """Refuse the forms and scripts of other sites."""
+    told = header_values(scope, "origin")
+    # a page that sends no referrer hides its origin, too, but cannot forge where it is from
+    own = header_values(scope, "sec-fetch-site") == ["same-origin"]
+    if told and told != [scope["veil.origin"]] and not (own and told == ["null"]):
+        raise _foreign()
+
+
+def _check_site(scope: Scope) -> None:
+    """Refuse what other sites start, but for opening a page, which they learn nothing from."""
+    told = header_values(scope, "sec-fetch-site")
+    reads = scope["method"] in ("GET", "HEAD")
+    if not told:
+        if not reads and _is_referred(scope):  # older browsers
+            raise _foreign()
+        return
+    if _is_ours(told) or (reads and scope["path"] in _OPEN):
+        return
+    opens = header_values(scope, "sec-fetch-mode") == ["navigate"]
+    if not (reads and opens) or is_program(scope["path"]):
+        raise _foreign()
+
+
+def _foreign() -> RefusedError:
+    return RefusedError(403, "Another site started this request, so that nothing was done.")
+
+
+def _purposes(scope: Scope) -> list[str]:
+    names = ("sec-purpose", "purpose", "x-moz", "x-purpose")
+    return [value for name in names for value in header_values(scope, name)]

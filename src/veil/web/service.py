@@ -1,0 +1,61 @@
+"""What the pages and the interface share: the desk, the plane, and the limits."""
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from veil.data.embeddings import Embeddings
+from veil.proxy.desk import Desk
+from veil.proxy.plane import Plane
+from veil.proxy.types import Setting
+from veil.web.faults import RefusedError
+from veil.web.limits import Bucket, Turns
+
+Vectors = Callable[[], Embeddings]
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """Everything that answers a request, apart from the request.
+
+    Attributes
+    ----------
+    searches, looks
+        Who may run what takes long, and what does not: pages open while searches run.
+    bucket
+        How many searches and calls of the interface pass in a minute.
+    patience
+        Seconds for a request to arrive as a whole.
+    """
+
+    desk: Desk
+    plane: Plane
+    vectors: Vectors
+    bucket: Bucket
+    searches: Turns
+    looks: Turns
+    patience: float = 10.0
+
+    def setting(self, stop: int) -> Setting:
+        """Return the setting of a stop of the slider."""
+        if not 0 <= stop < len(self.plane.stops):
+            raise RefusedError(
+                422, f"The slider has stops from 0 to {len(self.plane.stops) - 1}; choose one."
+            )
+        return self.plane.stops[stop].setting
+
+
+@dataclass(slots=True)
+class Once:
+    """Make something when it is first asked for, once, whoever asks."""
+
+    make: Vectors
+    _made: Embeddings | None = None
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def __call__(self) -> Embeddings:
+        """Return it."""
+        with self._lock:
+            if self._made is None:
+                self._made = self.make()
+            return self._made
