@@ -81,7 +81,9 @@ class SearchAsk(Ask):
     queries: list[str] | None = Field(
         default=None, min_length=1, max_length=MAX_QUERIES, description="several queries"
     )
-    mechanism: Spec | None = None
+    mechanism: Spec | None = Field(
+        default=None, description="spec of a mechanism, instead of a stop"
+    )
     size: int | None = Field(
         default=None,
         ge=1,

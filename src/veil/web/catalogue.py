@@ -1,11 +1,14 @@
 """What each mechanism is: its paper, what is proved of it, and the schema of its parameters."""
 
+from functools import cache
+
 from veil.core.guarantee import KINDS
 from veil.mechanisms import find
 from veil.mechanisms.mechanism import TextMechanism
 from veil.web.figures import GuaranteeAnswer, MechanismAnswer, MechanismsAnswer
 
 
+@cache
 def catalogue() -> MechanismsAnswer:
     """Return all mechanisms, by name."""
     return MechanismsAnswer({name: _entry(find.mechanism_class(name)) for name in find.names()})

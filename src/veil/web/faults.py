@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import Literal
 
 from veil.core.errors import (
+    AssetError,
     BudgetError,
     EngineError,
     GateError,
-    InputError,
-    LawError,
-    ParameterError,
+    LedgerError,
+    MissingExtraError,
     RiskError,
-    UnknownNameError,
+    TrustError,
     VeilError,
 )
 from veil.web import pages
@@ -43,10 +43,11 @@ _JUDGED: tuple[tuple[type[VeilError], int, Kind], ...] = (  # the first that fit
     (GateError, 403, "gate"),
     (RiskError, 403, "risk"),
     (EngineError, 502, "engine"),
-    (InputError, 422, "input"),
-    (ParameterError, 422, "input"),
-    (UnknownNameError, 422, "input"),
-    (LawError, 422, "input"),
+    (AssetError, 500, "server"),
+    (LedgerError, 500, "server"),
+    (MissingExtraError, 500, "server"),
+    (TrustError, 500, "server"),
+    (VeilError, 422, "input"),  # a text or a parameter
 )
 
 
@@ -80,7 +81,7 @@ def judge(error: Exception) -> Verdict:
     for family, status, kind in _JUDGED:
         if isinstance(error, family):
             return Verdict(status, kind, str(error))
-    return Verdict(500, "server", str(error) if isinstance(error, VeilError) else place(error))
+    return Verdict(500, "server", place(error))
 
 
 def place(error: Exception) -> str:

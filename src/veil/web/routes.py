@@ -11,7 +11,7 @@ from veil.retrieval.pipeline import check_query
 from veil.web import pages
 from veil.web.api import OPERATIONS, api_routes
 from veil.web.bodies import FORM_BYTES, fields, read_body, require_type, whole_number
-from veil.web.faults import RefusedError, judge
+from veil.web.faults import GoneError, RefusedError, judge
 from veil.web.files import file_routes
 from veil.web.guard import is_foreign
 from veil.web.messages import (
@@ -134,7 +134,7 @@ class _Pages:
         self, request: Request, query: str, stop: int, error: VeilError
     ) -> Response:
         verdict = judge(error)
-        if verdict.kind == "server":
+        if verdict.kind == "server" or isinstance(error, GoneError):
             raise error
         gate = await self._gate(request, query) if isinstance(error, GateError) else None
         common = replace(await self._common(request), stop=stop)

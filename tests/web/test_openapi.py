@@ -1,0 +1,128 @@
+"""The OpenAPI document says what the interface does."""
+
+from collections.abc import Iterator
+from typing import cast
+
+import pytest
+from tests.web.conftest import Client, FakeDesk, make_plane
+
+from veil.web.api import OPERATIONS, Operation
+from veil.web.limits import Bucket, Turns
+from veil.web.routes import table
+from veil.web.service import Service
+
+Tree = dict[str, object]
+
+
+@pytest.fixture
+def described(client: Client) -> Tree:
+    return client.get("/openapi.json").json()
+
+
+def at(tree: object, *keys: str) -> Tree:
+    for key in keys:
+        assert isinstance(tree, dict)
+        tree = tree[key]
+    return cast(Tree, tree)
+
+
+def nodes(tree: object) -> Iterator[Tree]:
+    if isinstance(tree, dict):
+        yield tree
+    children = tree.values() if isinstance(tree, dict) else tree if isinstance(tree, list) else ()
+    for child in children:
+        yield from nodes(child)
+
+
+def test_every_reference_resolves(described: Tree) -> None:
+    found = [str(node["$ref"]) for node in nodes(described) if isinstance(node.get("$ref"), str)]
+    assert len(found) > 50
+    for ref in found:
+        assert ref.startswith("#/")
+        assert at(described, *ref.removeprefix("#/").split("/"))
+
+
+def test_routes_and_document_agree(described: Tree, desk: FakeDesk) -> None:
+    service = Service(desk, make_plane(), lambda: None, Bucket(1), Turns(1, 1), Turns(1, 1))  # type: ignore[arg-type, return-value]
+    routes = {
+        (method.lower(), path) for method, path in table(service) if path.startswith("/api/")
+    }
+    told = {(method, path) for path, one in at(described, "paths").items() for method in at(one)}
+    assert routes == told
+    assert len(told) == 7
+
+
+def test_it_has_what_the_standard_asks_for(described: Tree) -> None:
+    assert str(described["openapi"]).startswith("3.1.")
+    assert {"title", "version"} <= set(at(described, "info"))
+    names = []
+    for one in OPERATIONS:
+        told = at(described, "paths", one.path, one.method.lower())
+        names.append(told["operationId"])
+        assert ("requestBody" in told) == (one.method == "POST")
+        for status, response in at(told, "responses").items():
+            assert status.isdecimal()
+            assert at(response)["description"]
+            assert at(response, "content", "application/json", "schema")
+    assert len(set(names)) == len(OPERATIONS)
+
+
+@pytest.mark.parametrize("one", OPERATIONS, ids=lambda one: one.path)
+def test_parameters_are_described(described: Tree, one: Operation) -> None:
+    told = at(described, "paths", one.path, one.method.lower())
+    if one.method == "GET":
+        parameters = cast(list[Tree], told["parameters"])
+        assert [each["name"] for each in parameters] == list(one.ask.model_fields)
+        assert all(each["in"] == "query" and each["schema"] for each in parameters)
+        return
+    schema = at(told, "requestBody", "content", "application/json", "schema")
+    body = at(described, *str(schema["$ref"]).removeprefix("#/").split("/"))
+    assert body["additionalProperties"] is False
+    assert set(at(body, "properties")) == set(one.ask.model_fields)
+    assert all("description" in at(each) for each in at(body, "properties").values())
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/api/search", {"query": "cat", "show": 2}),
+        ("/api/protect", {"texts": ["bababa dada"], "mechanism": "cmp(epsilon=1)"}),
+        ("/api/explain", {"words": ["bababa", "dababa"], "mechanism": "santext(epsilon=1)"}),
+        ("/api/mechanisms", None),
+        ("/api/plane", None),
+        ("/api/ledger?count=2", None),
+        ("/api/budget", None),
+    ],
+)
+def test_answers_are_as_described(
+    client: Client, described: Tree, path: str, body: object
+) -> None:
+    reply = client.get(path) if body is None else client.post(path, body)
+    assert reply.status == 200, reply.text
+    method = "get" if body is None else "post"
+    ok = at(described, "paths", path.partition("?")[0], method, "responses", "200")
+    fit(described, at(ok, "content", "application/json", "schema"), reply.json())
+
+
+def fit(described: Tree, schema: Tree, value: object) -> None:
+    """Check a value by the few words of JSON Schema that the document uses."""
+    if "$ref" in schema:
+        schema = at(described, *str(schema["$ref"]).removeprefix("#/").split("/"))
+    if "anyOf" in schema:
+        wanted = [each for each in cast(list[Tree], schema["anyOf"]) if each != {"type": "null"}]
+        return None if value is None else fit(described, wanted[0], value)
+    kinds = {
+        "string": str, "integer": int, "number": (int, float), "boolean": bool, "array": list,
+        "object": dict,
+    }  # fmt: skip
+    if "type" in schema:
+        assert isinstance(value, kinds[str(schema["type"])]), (schema, value)  # type: ignore[arg-type]
+    if isinstance(value, dict) and "properties" in schema:
+        properties = at(schema, "properties")
+        assert set(value) == set(properties)
+        for key, each in value.items():
+            fit(described, at(properties, key), each)
+    if isinstance(value, list) and isinstance(schema.get("items"), dict):
+        for each in value:
+            fit(described, at(schema, "items"), each)
+    return None
