@@ -84,8 +84,8 @@ class Database:
                 key = make_key(self.folder)
                 for statement in _TABLES.split(";"):
                     db.execute(statement)
-                meta = {"format": FORMAT, "key": key.place, "sign": key.sign}
-                db.executemany("INSERT INTO meta VALUES (?, ?)", meta.items())
+                made = {"format": FORMAT, "key": key.place, "sign": key.sign}
+                db.executemany("INSERT INTO meta VALUES (?, ?)", made.items())
                 return key
             damaged = db.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok"
             meta = dict(db.execute("SELECT name, value FROM meta"))

@@ -1,0 +1,270 @@
+"""The desk: what is sent, shown and refused in one search, from beginning to end."""
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import pytest
+from tests.conftest import make_space
+from tests.retrieval.conftest import BagEncoder
+from veil.proxy.preflight import Preflight
+
+from veil.attacks.log import QueryLog
+from veil.core.errors import (
+    BudgetError,
+    EngineError,
+    GateError,
+    InputError,
+    ParameterError,
+    RiskError,
+)
+from veil.core.types import Ranking, Released
+from veil.data.embeddings import Embeddings
+from veil.proxy.desk import Desk
+from veil.proxy.gate import Gate
+from veil.proxy.ledger import Ledger
+from veil.proxy.mixer import Mixer
+from veil.proxy.private import PrivateDesk
+from veil.proxy.sticky import Bound, Sticky
+from veil.proxy.types import Setting
+from veil.retrieval.engines.engine import Hit, ranking
+from veil.retrieval.rerank import Reranker
+
+CMP = Setting("cmp(epsilon=2)", 4)
+
+
+class Web:
+    """An engine on a network that answers each query with itself, and keeps what it was sent."""
+
+    network = True
+
+    def __init__(self) -> None:
+        self.seen: list[str] = []
+        self.fault: Exception | None = None
+
+    def search(self, queries: Sequence[Released], k: int) -> Ranking:
+        self.seen += map(str, queries)
+        if self.fault is not None:
+            raise self.fault
+        hits = [[Hit(f"https://x.example/{q}", 1.0, q, f"all about {q}")] for q in queries]
+        return ranking(hits, k)
+
+
+@pytest.fixture
+def words() -> Embeddings:
+    space = make_space(300, 6)
+    return Embeddings(space.words, 0.2 * space.vectors, "words")
+
+
+@pytest.fixture
+def web() -> Web:
+    return Web()
+
+
+Open = Callable[..., PrivateDesk]
+
+
+@pytest.fixture
+def open_desk(tmp_path: Path, web: Web, words: Embeddings) -> Iterator[Open]:
+    opened: list[PrivateDesk] = []
+
+    def make(
+        rules: str = "",
+        budget: float | None = None,
+        bound: Bound | None = None,
+        log: Sequence[str] = (),
+    ) -> PrivateDesk:
+        gate = Gate.empty()
+        if rules:
+            (tmp_path / "gate.toml").write_text(rules)
+            gate = Gate.load(tmp_path / "gate.toml")
+        ledger = Ledger(tmp_path / "veil")
+        encoder = BagEncoder()
+        made = PrivateDesk(
+            engine="web",
+            untrusted=web,
+            mixer=Mixer(web),
+            space=words,
+            ledger=ledger,
+            sticky=Sticky(ledger, budget, bound),
+            rules=gate,
+            preflight=Preflight(QueryLog.of(log), encoder) if log else None,
+            reranker=Reranker(encoder),
+            k=10,
+        )
+        opened.append(made)
+        return made
+
+    yield make
+    for each in opened:
+        each.close()
+
+
+@pytest.fixture
+def query(words: Embeddings) -> str:
+    return f"{words.words[3]} Quokkapox {words.words[9]}"
+
+
+def test_it_is_a_desk(open_desk: Open) -> None:
+    desk: Desk = open_desk()
+    assert desk.network
+
+
+def test_only_variants_are_sent_and_all_of_them_are_shown(
+    open_desk: Open, web: Web, query: str
+) -> None:
+    found = open_desk().search(query, CMP)
+    assert sorted(web.seen) == sorted({one.text for one in found.seen})
+    assert len(found.seen) == 4
+    assert found.sent == len(web.seen)
+    assert not any("quokkapox" in text.lower() for text in web.seen)
+    assert ["".join(mark.text for mark in one.marks) for one in found.seen] == [
+        one.text for one in found.seen
+    ]
+    kinds = [mark.kind for one in found.seen for mark in one.marks if mark.kind != "layout"]
+    assert kinds.count("unknown") >= 3  # one for each variant, but for a draw of a word of ours
+    assert (found.spent, found.words, found.kept) == (2 * 3 * 4, 3, ())
+    assert found.cost.epsilon == 24
+    assert found.budget.spent == 24
+    assert found.back is None
+    assert found.results[0].link.startswith("https://x.example/")
+    assert [item.rank for item in found.results] == list(range(1, len(found.results) + 1))
+
+
+def test_asking_again_sends_nothing_at_all(open_desk: Open, web: Web, query: str) -> None:
+    desk = open_desk()
+    first = desk.search(query, CMP)
+    sent = len(web.seen)
+    again = desk.search(" ".join(reversed(query.upper().split())), CMP)
+    assert len(web.seen) == sent
+    assert again.sent == 0
+    assert (again.spent, again.reused, again.release) == (0, 4, first.release)
+    assert [one.text for one in again.seen] == [one.text for one in first.seen]
+
+
+def test_after_a_restart_the_same_variants_are_sent(open_desk: Open, web: Web, query: str) -> None:
+    open_desk().search(query, CMP)
+    before = set(web.seen)
+    web.seen.clear()
+    again = open_desk().search(query, CMP)
+    assert set(web.seen) == before
+    assert (again.spent, again.reused) == (0, 4)
+
+
+def test_moving_the_slider_tells_what_was_released_before(open_desk: Open, query: str) -> None:
+    desk = open_desk()
+    desk.search(query, CMP)
+    found = desk.search(query, Setting("cmp(epsilon=3)", 4))
+    assert (found.spent, found.earlier) == (36, 24)
+
+
+def test_a_spent_budget_refuses_and_sends_nothing(open_desk: Open, web: Web, query: str) -> None:
+    desk = open_desk(budget=10.0)
+    with pytest.raises(BudgetError):
+        desk.search(query, CMP)
+    assert web.seen == []
+    assert desk.releases(9) == ()
+
+
+REFUSE = '[[rule]]\nname = "x"\nwords = ["quokkapox"]\naction = "refuse"\n'
+LET = '[[rule]]\nname = "x"\nall = true\naction = "pass"\n'
+
+
+def test_the_gate_refuses(open_desk: Open, web: Web, query: str) -> None:
+    desk = open_desk(REFUSE)
+    for plain in (False, True):
+        with pytest.raises(GateError) as raised:
+            desk.search(query, CMP, plain=plain)
+        assert "quokkapox" not in str(raised.value).lower()
+    assert web.seen == []
+
+
+def test_a_query_passes_in_clear_on_request_only(open_desk: Open, web: Web, query: str) -> None:
+    desk = open_desk(LET)
+    found = desk.search(query, CMP)
+    assert found.gate.action == "pass"
+    assert query not in web.seen
+    clear = desk.search(query, CMP, plain=True)
+    assert web.seen.count(query) == 1
+    assert clear.plain
+    assert clear.seen == ()
+    assert desk.releases(1)[0].plain
+    assert desk.releases(1)[0].variants == ()
+    assert clear.cost.kind == "none"
+
+
+def test_without_a_rule_nothing_passes_in_clear(open_desk: Open, web: Web, query: str) -> None:
+    with pytest.raises(GateError, match="No rule of yours lets this query pass"):
+        open_desk().search(query, CMP, plain=True)
+    assert web.seen == []
+
+
+def test_an_engine_that_fails_leaves_the_release_in_the_ledger(
+    open_desk: Open, web: Web, query: str
+) -> None:
+    desk = open_desk()
+    web.fault = EngineError("The engine at x is down.")
+    with pytest.raises(EngineError, match="count as released"):
+        desk.search(query, CMP)
+    (release,) = desk.releases(9)
+    web.fault = None
+    found = desk.search(query, CMP)
+    assert (found.spent, found.release) == (0, release.number)
+
+
+def test_local_attackers_look_at_the_very_variants(
+    open_desk: Open, words: Embeddings, query: str
+) -> None:
+    log = [f"{words.words[i]} {words.words[i + 1]}" for i in range(40)]
+    desk = open_desk(log=log, bound=Bound(0, "refuse"))
+    found = desk.search(query, CMP)
+    assert found.preflight is not None
+    assert {one.attacker for one in found.preflight.standings} == {"inference", "bayes"}
+    assert all(1 <= one.rank <= one.candidates == 41 for one in found.preflight.standings)
+
+
+def test_a_bound_refuses_before_anything_is_sent(
+    open_desk: Open, web: Web, words: Embeddings, query: str
+) -> None:
+    desk = open_desk(log=[words.words[1]], bound=Bound(100, "again", tries=2))
+    with pytest.raises(RiskError):
+        desk.search(query, CMP)
+    assert web.seen == []
+    assert desk.budget().spent == 0
+
+
+@pytest.mark.parametrize("size", [0, 201])
+def test_the_number_of_variants_is_bounded(open_desk: Open, query: str, size: int) -> None:
+    with pytest.raises(ParameterError, match="from 1 to 200"):
+        open_desk().search(query, Setting("cmp(epsilon=2)", size))
+
+
+@pytest.mark.parametrize("bad", ["", "  ", "?", "x" * 10_001, "\ud800"])
+def test_bad_queries_are_refused(open_desk: Open, web: Web, bad: str) -> None:
+    desk = open_desk()
+    with pytest.raises(InputError):
+        desk.search(bad, CMP)
+    assert web.seen == []
+
+
+def test_many_queries_are_answered_in_order(open_desk: Open, words: Embeddings) -> None:
+    desk = open_desk()
+    queries = [f"{words.words[i]} {words.words[i + 20]}" for i in range(6)]
+    found = desk.search_all(queries, CMP)
+    assert [one.release for one in found] == [desk.search(q, CMP).release for q in queries]
+
+
+def test_the_query_that_cannot_be_asked_is_named_by_its_number(
+    open_desk: Open, words: Embeddings
+) -> None:
+    with pytest.raises(InputError, match=r"^Query 2 of 2: Nothing in the query"):
+        open_desk().search_all([words.words[5], "?!"], CMP)
+
+
+def test_forgetting_makes_the_next_search_draw_anew(open_desk: Open, web: Web, query: str) -> None:
+    desk = open_desk()
+    first = desk.search(query, CMP)
+    assert desk.forget(first.release)
+    second = desk.search(query, CMP)
+    assert second.spent == first.spent
+    assert second.sent > 0
+    assert desk.budget().spent == 2 * first.spent
