@@ -46,6 +46,12 @@ class Boxes:
             return cls(kernel, groups(kernel.space, mechanism.k, mechanism.metric).of)
         return cls(kernel)
 
+    @property
+    def quick(self) -> bool:
+        """Whether few words come into question, or a small vocabulary does."""
+        tabled = self._kernel.near is not None and self._fits(self._kernel.near.depth)
+        return tabled or self._group is not None or self._space.size <= _SMALL
+
     def prepare(self, exact: Ids, report: Report = silent) -> None:
         """Find the nearest words of all words, unless they are known."""
         del exact  # all words are in question
@@ -59,9 +65,12 @@ class Boxes:
     def _table(self, report: Report) -> Neighbours | None:
         """Return the table of nearest words, if candidates are such, and it is not too large."""
         near = self._kernel.near
-        if near is None or (near.depth + 1) * self._space.size > _ENTRIES:
+        if near is None or not self._fits(near.depth):
             return None
         return Neighbours.of(self._space, near.metric, near.depth, report)
+
+    def _fits(self, depth: int) -> bool:
+        return (depth + 1) * self._space.size <= _ENTRIES
 
     def within(self, words: Ids, exact: Ids) -> None:
         """All words cost next to nothing."""
@@ -100,9 +109,10 @@ class Boxes:
                 " bayes attacker, which looks at the words of a log only."
             )
         key = exact.tobytes()
-        if self._asked is None or self._asked[0] != key:
-            self._asked = key, self._laws(exact)
-        found = _sums(self._asked[1], words, counts)
+        asked = self._asked  # another thread may ask for other words
+        if asked is None or asked[0] != key:
+            asked = self._asked = key, self._laws(exact)
+        found = _sums(asked[1], words, counts)
         if len(exact) < len(out):
             out[:] = log_mean(found)
         out[exact] = found

@@ -68,6 +68,11 @@ def each(law: Likelihood, seen: Sequence[Ids]) -> Iterator[Floats]:
         yield from map(law.of, seen)
 
 
+def quick(law: Likelihood) -> bool:
+    """Tell whether a law, once prepared, answers in a moment for all words of a large log."""
+    return law.quick if isinstance(law, Boxes | _Plain) else True
+
+
 def likelihood(
     mechanism: WordMechanism, space: Embeddings, surrogate: Surrogate = "simulated"
 ) -> Likelihood:
@@ -112,6 +117,7 @@ class _Plain:
 
     def __init__(self, kernel: ClosedForm, space: Embeddings) -> None:
         self._kernel, self._space = kernel, space
+        self.quick = space.size <= _SMALL
 
     def prepare(self, exact: Ids, report: Report = silent) -> None:
         """Nothing is kept."""

@@ -6,6 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from veil.core.errors import InputError
 from veil.core.types import Floats, Ids
@@ -28,11 +29,13 @@ class Normalisers:
 
     kernel: Exponential
     logs: Floats  # (V,), filled as words are asked for
+    lasting: NDArray[np.bool_]  # (V,), those that lie on disk, or are to
 
     @classmethod
     def of(cls, kernel: Exponential) -> "Normalisers":
         """Return what is known already, from the folder of the space."""
-        found = cls(kernel, np.full(kernel.space.size, np.nan))
+        size = kernel.space.size
+        found = cls(kernel, np.full(size, np.nan), np.zeros(size, dtype=bool))
         found._load()
         return found
 
@@ -44,15 +47,20 @@ class Normalisers:
         with suppress(OSError, ValueError, EOFError):
             ids, logs = np.load(path / self._file, allow_pickle=False)
             if np.isfinite(logs).all() and ((ids >= 0) & (ids < size)).all():
-                self.logs[ids.astype(np.int64)] = logs
+                known = ids.astype(np.int64)
+                self.logs[known], self.lasting[known] = logs, True
 
-    def save(self) -> None:
-        """Keep what is known beside the vectors, for the owner alone: it names words of a log."""
+    def save(self, words: Ids) -> None:
+        """Keep those of some words beside the vectors, for the owner alone: they are of a log.
+
+        What is known of other words stays in memory: it may be of a query that was checked.
+        """
         path = self.kernel.space.path
-        if path is None:
+        if path is None or self.lasting[words].all():
             return
         self._load()  # another process may know more
-        ids = np.flatnonzero(~np.isnan(self.logs))
+        self.lasting[words] = True
+        ids = np.flatnonzero(self.lasting)
         with (
             suppress(OSError, InputError),
             whole_file(path / self._file, private=True) as part,
@@ -69,9 +77,9 @@ class Normalisers:
 
 def prepare(laws: Sequence[Normalisers], ids: Ids, report: Report = silent) -> None:
     """Compute the normalisers of words for several laws of one space, and keep them on disk."""
-    if compute(laws, ids, report):
-        for law in laws:
-            law.save()
+    compute(laws, ids, report)
+    for law in laws:
+        law.save(ids)
 
 
 def compute(laws: Sequence[Normalisers], ids: Ids, report: Report = silent) -> bool:

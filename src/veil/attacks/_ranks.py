@@ -38,19 +38,29 @@ def ranks(centroids: Floats, vectors: Singles, places: Ids, *, block: int | None
     there = np.flatnonzero(places >= 0)
     for start in range(0, len(there), _COLUMNS):
         part = there[start : start + _COLUMNS]
-        out[part] = 1 + _Count(centroids[part], vectors, places[part]).ahead(block)
+        rows = vectors[places[part]]
+        out[part] = 1 + _Count(centroids[part], vectors, places[part], rows).ahead(block)
     return out
+
+
+def ranks_beside(centroids: Floats, vectors: Singles, rows: Singles) -> Ids:
+    """Return the rank (n,) that row i of `rows` has by its cosine with centroid i.
+
+    As `ranks`, with each row alone at the end of `vectors`: an equal score is ahead of its own.
+    """
+    last = np.full(len(rows), len(vectors), dtype=np.int64)
+    return 1 + _Count(centroids, vectors, last, rows).ahead(None)
 
 
 class _Count:
     """How many rows are ahead of one row of each centroid."""
 
-    def __init__(self, centroids: Floats, vectors: Singles, places: Ids) -> None:
+    def __init__(self, centroids: Floats, vectors: Singles, places: Ids, rows: Singles) -> None:
         lengths = np.linalg.norm(centroids, axis=1, keepdims=True)
         self._units = centroids / np.where(lengths > 0, lengths, 1)
         self._columns = np.ascontiguousarray(self._units.T, dtype=np.float32)
         self._vectors, self._places = vectors, places
-        self._own = self._exact(np.arange(len(places)), places)
+        self._own = _exact(self._units, rows)
         error = (2 * vectors.shape[1] + 64) * _SINGLE  # of the product, with rounded inputs
         self._low = (self._own - error).astype(np.float32)
         self._high = (self._own + error).astype(np.float32)
@@ -84,14 +94,13 @@ class _Count:
         step = max(1, _PAIRS // self._vectors.shape[1])
         for start in range(0, len(row), step):
             r, w = row[start : start + step], which[start : start + step]
-            score, own = self._exact(w, r), self._own[w]
+            score, own = _exact(self._units[w], self._vectors[r]), self._own[w]
             wins = (score > own) | ((score == own) & (r < self._places[w]))
             counts += np.bincount(w[wins], minlength=len(counts))
         return counts
 
-    def _exact(self, which: Ids, rows: Ids) -> Floats:
-        """Return scores of pairs in float64; equal vectors have equal scores."""
-        products = self._units[which]
-        products *= self._vectors[rows]
-        total: Floats = products.sum(axis=1)
-        return total
+
+def _exact(units: Floats, rows: Singles) -> Floats:
+    """Return scores of pairs in float64; equal vectors have equal scores."""
+    total: Floats = (units * rows).sum(axis=1)
+    return total

@@ -1,17 +1,27 @@
 """A log as a word mechanism reads it: queries of one shape together."""
 
-from collections.abc import Iterable
+import threading
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
-from veil.attacks._cases import Cases, cased, cases_of
+from veil.attacks._cases import Cases, Shown, cased, cases_of
 from veil.attacks._likelihood import Likelihood
 from veil.attacks._shapes import Reader, Shape, chunks
 from veil.attacks._tables import Tables
 from veil.attacks.log import QueryLog
 from veil.core.types import Floats, Ids
 from veil.data.fetch import Report, silent
+from veil.data.memo import Memo
+
+_ROOM = 256 * 2**20  # bytes of what was read, at least
+_ROOM_EACH = 256  # and for each query of the log
+_GROUP_BYTES = 600  # of a group, but for its arrays
+_PIECE_BYTES = 80  # of each piece of a shape
+
+_Found = dict[Shape, tuple[list[tuple[int, ...]], list[int]]]  # words and places by shape
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,17 +33,27 @@ class _Group:
     places: Ids
 
 
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """The queries of one length, read in one case, and the words that the vectors know of them."""
+
+    groups: list[_Group]
+    known: Ids
+    nbytes: int
+
+
 @dataclass(frozen=True, eq=False)
 class ShapedLog:
     """The queries of a log by their shape, read when needed, in the case that variants show.
 
     Which words a mechanism keeps may depend on capitals, which stay visible: a logged query is
-    read as if it had been typed with those of the variants.
+    read as if it had been typed with those of the variants. What was read is kept within bounds:
+    there are as many cases as there are ways to type a text.
     """
 
     log: QueryLog
     reader: Reader
-    _groups: dict[Cases, list[_Group]] = field(default_factory=dict, repr=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     @classmethod
     def of(cls, log: QueryLog, reader: Reader) -> "ShapedLog":
@@ -45,16 +65,67 @@ class ShapedLog:
             log.memo[key] = found
         return found
 
+    @cached_property
+    def _kept(self) -> Memo:
+        return Memo(max(_ROOM, _ROOM_EACH * len(self.log)))
+
     def scores(self, row: tuple[str, ...], law: Likelihood, report: Report = silent) -> Floats:
         """Return the log-likelihood of every query (N,) given variants; -inf: impossible."""
         variants = chunks(row)
         if not variants:
             return np.zeros(len(self.log))
-        out = np.full(len(self.log), -np.inf)
-        groups = self._read(cases_of(variants), report)
+        (read,) = self._read([cases_of(variants)], report)
+        law.prepare(read.known, report)
+        return self._weigh(variants, read.groups, read.known, law, len(self.log))
+
+    def scores_beside(self, row: tuple[str, ...], law: Likelihood, more: Sequence[str]) -> Floats:
+        """Return the same (N + m,) for a log with some more queries at its end.
+
+        Nothing is kept on disk that depends on them, or on the variants.
+        """
+        size = len(self.log) + len(more)
+        variants = chunks(row)
+        if not variants:
+            return np.zeros(size)
+        cases = cases_of(variants)
+        (read,) = self._read([cases], silent)
+        groups = self._sorted([cases], enumerate(more, start=len(self.log)))[cases].groups
+        known = np.union1d(read.known, _known(groups))
+        return self._weigh(variants, [*read.groups, *groups], known, law, size)
+
+    def words(self, texts: Iterable[str], report: Report = silent) -> Ids:
+        """Return the words of all queries that variants of these texts may be weighed against."""
+        shown = dict.fromkeys(cases_of([text.split()]) for text in texts)
+        return _union([read.known for read in self._read(shown, report)])
+
+    def vocabulary(self) -> Ids:
+        """Return all words of the log that the vectors know, whatever the capitals."""
+        pieces = {piece for text in self.log.texts for piece in text.split()}
+        read = Reader(self.reader.space, "all").many()
+        found = {
+            number
+            for piece in pieces
+            for case in Shown
+            for number in read(cased([piece], (case,))).ids
+        }
+        return np.array(sorted(found - {-1}), dtype=np.int64)
+
+    def read_usual(self, report: Report = silent) -> None:
+        """Read the log beforehand as most texts are typed: small, or with a capital in front."""
+        lengths = sorted({len(text.split()) for text in self.log.texts})
+        small = [(Shown.LOWER,) * length for length in lengths]
+        self._read([*small, *((Shown.TITLE, *cases[1:]) for cases in small)], report)
+
+    def _weigh(
+        self,
+        variants: list[list[str]],
+        groups: list[_Group],
+        known: Ids,
+        law: Likelihood,
+        size: int,
+    ) -> Floats:
+        out = np.full(size, -np.inf)
         seen = [self.reader.seen(group.shape, variants) for group in groups]
-        known = _known(groups)
-        law.prepare(known, report)
         tables = Tables.of(law, self.reader.space, known, _words(seen))
         unread = [np.inf if words is None else np.count_nonzero(words < 0) for words in seen]
         least = min(unread, default=np.inf)
@@ -67,46 +138,67 @@ class ShapedLog:
                 out[group.places] = total
         return out
 
-    def words(self, texts: Iterable[str], report: Report = silent) -> Ids:
-        """Return the words of all queries that variants of these texts may be weighed against."""
-        shown = dict.fromkeys(cases_of([text.split()]) for text in texts)
-        return _known([group for cases in shown for group in self._read(cases, report)])
+    def _read(self, wanted: Iterable[Cases], report: Report) -> list[_Read]:
+        """Return the log as read in each of these cases, in one pass for all that are new."""
+        found = {cases: self._kept.get(cases, _Read) for cases in wanted}
+        if None in found.values():
+            with self._lock:  # whoever comes second finds it read
+                found = {cases: self._kept.get(cases, _Read) for cases in found}
+                new = [cases for cases, read in found.items() if read is None]
+                report("reading the log", 0, 0)
+                made = self._sorted(new, enumerate(self.log.texts)) if new else {}
+                for cases, read in made.items():
+                    self._kept.put(cases, read)
+            return [read or made[cases] for cases, read in found.items()]
+        return [read for read in found.values() if read is not None]
 
-    def _read(self, cases: Cases, report: Report) -> list[_Group]:
-        if cases not in self._groups:
-            report("reading the log", 0, 0)
-            self._groups[cases] = self._sorted(cases)
-        return self._groups[cases]
-
-    def _sorted(self, cases: Cases) -> list[_Group]:
-        found: dict[Shape, tuple[list[tuple[int, ...]], list[int]]] = {}
-        for place, text in enumerate(self.log.texts):
+    def _sorted(
+        self, wanted: Iterable[Cases], texts: Iterable[tuple[int, str]]
+    ) -> dict[Cases, _Read]:
+        found: dict[Cases, _Found] = {cases: {} for cases in wanted}
+        by_length: dict[int, list[Cases]] = {}
+        for cases in found:
+            by_length.setdefault(len(cases), []).append(cases)
+        read = self.reader.many()
+        for place, text in texts:
             pieces = text.split()
-            if len(pieces) == len(cases):
-                reading = self.reader.read(cased(pieces, cases))
-                ids, places = found.setdefault(reading.shape, ([], []))
+            for cases in by_length.get(len(pieces), ()):
+                reading = read(cased(pieces, cases))
+                ids, places = found[cases].setdefault(reading.shape, ([], []))
                 ids.append(reading.ids)
                 places.append(place)
-        return [
-            _Group(
-                shape,
-                np.array(ids, dtype=np.int64).reshape(len(places), len(ids[0])),
-                np.array(places, dtype=np.int64),
-            )
-            for shape, (ids, places) in found.items()
-        ]
+        return {cases: _packed(cases, shapes) for cases, shapes in found.items()}
+
+
+def _packed(cases: Cases, shapes: _Found) -> _Read:
+    groups = [
+        _Group(
+            shape,
+            np.array(ids, dtype=np.int64).reshape(len(places), len(ids[0])),
+            np.array(places, dtype=np.int64),
+        )
+        for shape, (ids, places) in shapes.items()
+    ]
+    known = _known(groups)
+    arrays = known.nbytes + sum(group.ids.nbytes + group.places.nbytes for group in groups)
+    pieces = (len(groups) + 1) * len(cases)  # of the shapes, and of the key
+    return _Read(groups, known, arrays + len(groups) * _GROUP_BYTES + pieces * _PIECE_BYTES)
 
 
 def _known(groups: list[_Group]) -> Ids:
     """Return the distinct words of groups that the vectors know."""
-    if not groups:
-        return np.empty(0, dtype=np.int64)
-    ids = np.unique(np.concatenate([group.ids.ravel() for group in groups]))
+    ids = _union([group.ids for group in groups])
     return ids[ids >= 0]
 
 
 def _words(seen: Iterable[Ids | None]) -> Ids:
     """Return the distinct words in tables of words that were seen."""
-    found = [words.ravel() for words in seen if words is not None]
-    ids = np.unique(np.concatenate(found)) if found else np.empty(0, dtype=np.int64)
+    ids = _union([words for words in seen if words is not None])
     return ids[ids >= 0]
+
+
+def _union(arrays: Sequence[Ids]) -> Ids:
+    """Return all numbers in some arrays, each once, in order."""
+    if not arrays:
+        return np.empty(0, dtype=np.int64)
+    return np.unique(np.concatenate([array.ravel() for array in arrays]))

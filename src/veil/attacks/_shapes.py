@@ -7,7 +7,7 @@ shape, so that the words seen at one place can be gathered over the variants.
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -21,6 +21,9 @@ from veil.mechanisms.words._plan import Planner
 from veil.mechanisms.words.mechanism import WordMechanism
 
 Shape = tuple[str, ...]
+_ONE_BY_ONE = ("all", "content")  # choices that look at one word only
+_PIECES = 2**18  # held while many texts are read
+_LONG = 256  # letters of a template that is not worth keeping: it comes once
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +45,32 @@ class Reader:
         """Return shape and words of a text; case is folded."""
         plan = self._planner.plan(text)
         return Reading(tuple(plan.layout.casefold().split()), tuple(plan.ids))
+
+    def many(self) -> Callable[[str], Reading]:
+        """Return `read` for many texts: pieces that come again are read once, where that will do.
+
+        It will where words are selected one by one, whatever stands beside them.
+        """
+        if self.select not in _ONE_BY_ONE:
+            return self.read
+        known: dict[str, Reading] = {}
+
+        def of_piece(piece: str) -> Reading:
+            found = known.get(piece)
+            if found is None:
+                found = self.read(piece)
+                if len(known) < _PIECES:
+                    known[piece] = found
+            return found
+
+        def read(text: str) -> Reading:
+            found = [of_piece(piece) for piece in text.split()]
+            return Reading(
+                tuple(template for piece in found for template in piece.shape),
+                tuple(number for piece in found for number in piece.ids),
+            )
+
+        return read
 
     def seen(self, shape: Shape, variants: Sequence[Sequence[str]]) -> Ids | None:
         """Return the words (N, places) of variants, cut by `chunks`, at the places of a shape.
@@ -118,13 +147,20 @@ def _found(template: str, piece: str, lazy: bool) -> tuple[str, ...] | None:
     return None if found is None else found.groups()
 
 
-@lru_cache(maxsize=65_536)
 def _places(template: str) -> int:
     return template.replace("%%", "").count("%s")
 
 
-@lru_cache(maxsize=65_536)
 def _pattern(template: str, lazy: bool) -> re.Pattern[str]:
+    return _kept(template, lazy) if len(template) <= _LONG else _made(template, lazy)
+
+
+@lru_cache(maxsize=65_536)
+def _kept(template: str, lazy: bool) -> re.Pattern[str]:
+    return _made(template, lazy)
+
+
+def _made(template: str, lazy: bool) -> re.Pattern[str]:
     parts = re.split(r"(%s|%%)", template)
     word = "(.+?)" if lazy else "(.+)"
     pattern = "".join({"%s": word, "%%": "%"}.get(part, re.escape(part)) for part in parts)

@@ -11,6 +11,7 @@ from veil.attacks._shaped_log import ShapedLog
 from veil.attacks._shapes import reader, space_of, word_mechanism
 from veil.attacks.attack import AttackSpec, Outcome, Scene
 from veil.attacks.inference import log_of, places_of, queries_ranked, ranks_by_score
+from veil.core.types import Floats, Ids
 from veil.data.fetch import Report, silent
 
 Prior = Annotated[
@@ -56,24 +57,31 @@ class Bayes(AttackSpec):
     surrogate: Surrogate = "simulated"
     select: Selection = ""
 
+    def belief(self, counts: Ids) -> Floats:
+        """Return the logarithm of the prior (N,), up to a constant."""
+        return np.log(counts) if self.prior == "frequency" else np.zeros(len(counts))
+
     def attack(self, scene: Scene, report: Report = silent) -> Outcome:
         """Rank each original in the log by its probability."""
         log, space = log_of(scene, self.name), space_of(scene, self.name)
         mechanism = word_mechanism(scene, self.name)
         law = likelihood(mechanism, space, self.surrogate)
         shaped = ShapedLog.of(log, reader(mechanism, space, self.select))
-        prior = np.log(log.counts) if self.prior == "frequency" else np.zeros(len(log))
+        prior = self.belief(log.counts)
         places = places_of(scene)
         found = np.empty(len(places), dtype=np.int64)
         for i, row in enumerate(scene.variants):
             report("weighing the log", i, len(places))
             scores = shaped.scores(row, law, report)
-            if np.isneginf(scores).all():
-                scores = np.zeros(len(log))
-            found[i] = ranks_by_score(scores + prior, int(places[i]))
+            found[i] = ranks_by_score(believed(scores, prior), int(places[i]))
         report("weighing the log", len(places), len(places))
         outcome = queries_ranked(found, len(log))
         if self.prior == "uniform":
             return outcome
         before = np.array([ranks_by_score(prior, int(place)) for place in places], dtype=np.int64)
         return replace(outcome, prior=before)
+
+
+def believed(scores: Floats, prior: Floats) -> Floats:
+    """Add likelihood and prior (N,); where no query fits at all, the prior alone decides."""
+    return prior if np.isneginf(scores).all() else scores + prior

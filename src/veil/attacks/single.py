@@ -1,0 +1,114 @@
+"""Attack one query after another: the log is prepared once, and no query is kept.
+
+A query that the log lacks stands at its end, in memory only. Ranks are those of an attack on a log
+with that query in it (`QueryLog.with_queries`): 1 + the number of other queries that score higher,
+or as high and come earlier in the log. A query that joins the log is therefore behind its equals.
+"""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from veil.attacks._centroids import centroids
+from veil.attacks._exponentials import Exponentials
+from veil.attacks._likelihood import Likelihood, likelihood, quick
+from veil.attacks._ranks import ranks, ranks_beside
+from veil.attacks._shaped_log import ShapedLog
+from veil.attacks._shapes import reader
+from veil.attacks._tables import Tables
+from veil.attacks.bayes import Bayes, believed
+from veil.attacks.inference import ranks_by_score
+from veil.attacks.log import QueryLog
+from veil.core.protocols import Encoder
+from veil.core.types import Singles
+from veil.data.embeddings import Embeddings
+from veil.data.fetch import Report, silent
+from veil.encoders.find import encoder as open_encoder
+from veil.mechanisms.words.mechanism import WordMechanism
+
+
+class Single(Protocol):
+    """An attacker that is ready; many threads may ask it at once."""
+
+    def rank(self, query: str, variants: tuple[str, ...]) -> int:
+        """Return where a query stands among those of the log, given its variants.
+
+        Nothing that depends on either is written anywhere.
+        """
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class SingleInference:
+    """The `Inference` attacker: cosine to the mean vector of the variants."""
+
+    log: QueryLog
+    encoder: Encoder
+    vectors: Singles  # (N, d), of the log
+
+    @classmethod
+    def ready(
+        cls, log: QueryLog, encoder: str | Encoder, report: Report = silent
+    ) -> "SingleInference":
+        """Encode the log, unless its vectors are on disk."""
+        model = open_encoder(encoder, report) if isinstance(encoder, str) else encoder
+        log.place("")  # makes what is needed to find a query
+        return cls(log, model, log.vectors(model, report).vectors)
+
+    def rank(self, query: str, variants: tuple[str, ...]) -> int:
+        """Return where a query stands."""
+        place = self.log.place(query)
+        if not variants:  # the most frequent queries come first
+            counts = np.append(self.log.counts, 1).astype(np.float64)
+            return ranks_by_score(counts, place if place >= 0 else len(self.log))
+        centre = centroids([variants], self.encoder)
+        if place >= 0:
+            return int(ranks(centre, self.vectors, np.array([place]))[0])
+        own = self.encoder.encode([" ".join(query.split())], "document")
+        return int(ranks_beside(centre, self.vectors, own)[0])
+
+
+@dataclass(frozen=True, eq=False)
+class SingleBayes:
+    """The `Bayes` attacker: probability of a query given the variants."""
+
+    spec: Bayes
+    log: ShapedLog
+    law: Likelihood
+
+    @classmethod
+    def ready(
+        cls,
+        spec: Bayes,
+        log: QueryLog,
+        mechanism: WordMechanism,
+        space: Embeddings,
+        report: Report = silent,
+    ) -> "SingleBayes | None":
+        """Make all that does not depend on a query; None if a query would still take minutes.
+
+        That is a model of the mechanism, or its law: with the normalisers of all words of the log,
+        or the table of nearest words, both of which are kept beside the vectors.
+        """
+        law = likelihood(mechanism, space, spec.surrogate)
+        if not quick(law):
+            return None
+        shaped = ShapedLog.of(log, reader(mechanism, space, spec.select))
+        by_words = isinstance(law, Exponentials)
+        law.prepare(shaped.vocabulary() if by_words else np.empty(0, dtype=np.int64), report)
+        shaped.read_usual(report)
+        first = np.zeros(1, dtype=np.int64)  # a first question: what is made for it stays
+        Tables.of(law, space, first, first).at(first, first)
+        log.place("")
+        return cls(spec, shaped, law)
+
+    def rank(self, query: str, variants: tuple[str, ...]) -> int:
+        """Return where a query stands."""
+        log = self.log.log
+        place = log.place(query)
+        more = [] if place >= 0 else [query]
+        scores = self.log.scores_beside(variants, self.law, more)
+        counts = np.concatenate([log.counts, np.ones(len(more), dtype=np.int64)])
+        prior = self.spec.belief(counts)
+        return ranks_by_score(believed(scores, prior), place if more == [] else len(log))

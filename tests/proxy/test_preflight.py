@@ -1,0 +1,403 @@
+"""The pre-flight check against real attacks on a log that the query has joined."""
+
+import threading
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.conftest import make_space
+from tests.retrieval.conftest import BagEncoder
+
+from veil.attacks import _boxes, _exponentials, _shaped_log, _tables
+from veil.attacks.log import QueryLog
+from veil.attacks.run import attack
+from veil.core.errors import AssetError, InputError, ParameterError, UnknownNameError, VeilError
+from veil.core.protocols import Role
+from veil.core.types import Singles
+from veil.data.collection import Collection
+from veil.data.documents import Document, Documents
+from veil.data.embeddings import Embeddings, open_folder
+from veil.mechanisms.find import mechanism
+from veil.mechanisms.mechanism import TextMechanism
+from veil.mechanisms.words.mechanism import WordMechanism
+from veil.mechanisms.words.protect import protect
+from veil.proxy import preflight as module
+from veil.proxy.preflight import Preflight, open_preflight_log
+from veil.proxy.types import Checked
+
+LOGGED = 40  # words of the space that occur in the log
+SPELT = make_space(60, 4).words
+A, B, C, D = SPELT[:4]
+NEW, OTHER = SPELT[50:52]
+QUERIES = [
+    f"{A} {B}",  # in the log
+    f"  {A.upper()}   {B} ",  # the same
+    f"{B} {A}",
+    f"{A} the {NEW}",  # with a word that the log lacks
+    f"{A.upper()} {NEW.upper()} {OTHER.upper()}",
+    f"{A.title()} {B} {C}",
+    f"{NEW.title()}",
+    f"qqqx {NEW}",  # with a word that the vectors do not know
+    "qqqx",
+    "zzzq",
+    f"{A}-{NEW}, ({B})!",
+    f"{A}-{B} {C}",
+    f"{A} {B} {C} {D} {A} {B} {C} {D}",  # longer than any of the log
+]
+SPECS = [
+    "cmp(epsilon=12)",
+    "santext(epsilon=3)",
+    "santext(epsilon=3, sensitive_share=0.5, p=0.3)",
+    "custext(epsilon=4, k=8)",
+    "wbb(epsilon=4, k=2, n=12)",
+    "wbb(epsilon=4, k=2, n=12, metric=product)",
+]
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("VEIL_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def folder(cache: Path) -> Path:
+    """A space on disk, near words; some are known with a capital, too."""
+    words = (*SPELT, *(word.title() for word in SPELT[20:60]))
+    vectors = 0.4 * make_space(100, 4).vectors
+    (cache / "vectors").mkdir(parents=True)
+    Embeddings(words, vectors, "cased").save(cache / "vectors" / "cased")
+    return cache / "vectors" / "cased"
+
+
+@pytest.fixture(scope="module")
+def queries() -> list[str]:
+    rng = np.random.default_rng(3)
+    made = [f"{A} {B}", "qqqy", f"{B}-{A} {C}", f"{C}-{D}, ({A})!", f"{A} the {B}"]
+    for _ in range(150):
+        chosen = [str(word) for word in rng.choice(SPELT[:LOGGED], size=rng.integers(1, 5))]
+        if rng.random() < 0.2:
+            chosen[rng.integers(len(chosen))] = f"qqq{rng.choice(list('abc'))}"
+        made.append(str(rng.choice([" ", "-", " the ", " "])).join(chosen))
+    return [text.title() if i % 7 == 0 else text for i, text in enumerate(made)]
+
+
+def rows_of(query: str, made: TextMechanism, space: Embeddings) -> list[tuple[str, ...]]:
+    """Some real variants, and odd ones."""
+    assert isinstance(made, WordMechanism)
+    row = tuple(protect([query], made, space, 4, rng=len(query)).rows[0])
+    strange = " ".join(["wwww"] * len(query.split()))
+    return [row, row[:1], (*row, strange, ""), (strange,), ("", " "), ()]
+
+
+@pytest.mark.parametrize("spec", SPECS)
+def test_ranks_are_those_of_an_attack_on_a_log_with_the_query(
+    spec: str, folder: Path, queries: list[str]
+) -> None:
+    made = mechanism(spec)
+    space, fresh = open_folder(folder), open_folder(folder)
+    name = "bayes(prior='frequency')" if "p=0.3" in spec else "bayes"
+    found = Preflight(QueryLog.of(queries), BagEncoder(), (name,))
+    found.prepare(made, space)
+    ranks = []
+    for query in QUERIES:
+        log, _ = QueryLog.of(queries).with_queries([query])
+        rows = rows_of(query, made, space)
+        checked = [found.check(query, row, made, space) for row in rows]
+        assert all((one.waiting, one.unable) == ((), ()) for one in checked)
+        standings = [one.standings[0] for one in checked]
+        originals = [query] * len(rows)
+        truth = attack(rows, originals, log, name, mechanism=made, space=fresh)
+        assert [standing.rank for standing in standings] == truth.ranks.tolist()
+        assert {standing.candidates for standing in standings} == {len(log)}
+        ranks += truth.ranks.tolist()
+    assert len(set(ranks)) > 6  # they do not all agree by being first or last
+
+
+def test_nearest_queries_are_those_of_an_attack_on_a_log_with_the_query(
+    folder: Path, queries: list[str]
+) -> None:
+    made, space, encoder = mechanism("cmp(epsilon=12)"), open_folder(folder), BagEncoder()
+    found = Preflight(QueryLog.of([*queries, *queries[:9]]), encoder, ("inference",))
+    found.prepare(made, None)
+    ranks = []
+    for query in QUERIES:
+        log, _ = QueryLog.of([*queries, *queries[:9]]).with_queries([query])
+        for row in [*rows_of(query, made, space), (query,)]:
+            (standing,) = found.check(query, row, made, None).standings
+            truth = attack([row], [query], log, "inference", encoder=encoder)
+            assert standing.rank == truth.ranks[0]
+            assert standing.candidates == len(log)
+            ranks.append(standing.rank)
+    assert len(set(ranks)) > 10
+
+
+@pytest.mark.parametrize("spec", ["cmp(epsilon=3)", "santext(epsilon=2)"])
+def test_a_part_of_a_large_vocabulary_is_weighed_alike(
+    spec: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Estimates and shares are those of a log that holds the words of the query."""
+    monkeypatch.setattr(_exponentials, "_SMALL", 10)
+    monkeypatch.setattr(_exponentials, "_SAMPLE", 64)
+    monkeypatch.setattr(_tables, "_OTHERS", 100)
+    make_space(900, 5).save(tmp_path / "large")
+    space, fresh = open_folder(tmp_path / "large"), open_folder(tmp_path / "large")
+    rng = np.random.default_rng(2)
+    texts = [" ".join(rng.choice(space.words[:150], size=2)) for _ in range(80)]
+    texts += [f"qqqx {text.split()[1]}" for text in texts]
+    made = mechanism(spec)
+    found = Preflight(QueryLog.of(texts), BagEncoder(), ("bayes",))
+    found.prepare(made, space)
+    for query in [f"{a} {b}" for a in (*space.words[700:708], "qqqz") for b in space.words[:4]]:
+        row = rows_of(query, made, space)[0]
+        log, _ = QueryLog.of(texts).with_queries([query])
+        truth = attack([row], [query], log, "bayes", mechanism=made, space=fresh)
+        assert found.check(query, row, made, space).standings[0].rank == truth.ranks[0]
+
+
+def files_of(root: Path) -> dict[str, tuple[int, bytes]]:
+    return {
+        str(path): (path.stat().st_mtime_ns, path.read_bytes())
+        for path in root.rglob("*")
+        if path.is_file()
+    }
+
+
+@pytest.mark.parametrize(
+    "spec", [*SPECS[:2], SPECS[4], "custext(epsilon=4, k=8, mapping='neighbours')"]
+)
+def test_nothing_is_written_for_a_query(
+    spec: str, folder: Path, cache: Path, queries: list[str]
+) -> None:
+    made, space = mechanism(spec), open_folder(folder)
+    found = Preflight(QueryLog.of(queries), BagEncoder())
+    found.prepare(made, space)
+    before = files_of(cache)
+    assert any("document-vectors" in path for path in before)  # the log's own are kept
+    assert any("normalisers" in path for path in before) == ("santext" in spec)
+    for query in [*QUERIES, *map(str.upper, QUERIES)]:
+        row = rows_of(query, made, space)[2]
+        assert len(found.check(query, row, made, space).standings) == 2
+    assert files_of(cache) == before
+
+
+def test_words_of_a_query_are_not_written_with_those_of_another_log(
+    folder: Path, queries: list[str]
+) -> None:
+    """They are known in memory by then, and the law is shared."""
+    made, space = mechanism("santext(epsilon=3)"), open_folder(folder)
+    assert isinstance(made, WordMechanism)
+    found = Preflight(QueryLog.of([f"{A} {B}"]), BagEncoder(), ("bayes",))
+    found.prepare(made, space)
+    secret = [space.id(NEW), space.id(OTHER)]
+    found.check(f"{NEW} {OTHER}", protect([f"{NEW} {OTHER}"], made, space, 3).rows[0], made, space)
+    Preflight(QueryLog.of([f"{A} {C}"]), BagEncoder(), ("bayes",)).prepare(made, space)
+    (file,) = folder.glob("normalisers-*.npy")
+    assert sorted(np.load(file)[0].tolist()) == [space.id(A), space.id(B), space.id(C)]
+    assert secret[0] not in np.load(file)[0]
+
+
+def test_what_is_remembered_of_many_ways_to_type_is_bounded(
+    folder: Path, queries: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_shaped_log, "_ROOM", 20_000)
+    monkeypatch.setattr(_shaped_log, "_ROOM_EACH", 0)
+    made, space, log = (
+        mechanism("custext(epsilon=4, k=8)"),
+        open_folder(folder),
+        QueryLog.of(queries),
+    )
+    found = Preflight(log, BagEncoder(), ("bayes",))
+    found.prepare(made, space)
+    held = set(log.memo)
+    query = f"{A} {NEW} {C} {D}"
+    ranks = set()
+    for number in range(81):
+        shown = [(str.lower, str.upper, str.title)[number // 3**i % 3] for i in range(4)]
+        typed = " ".join(change(word) for change, word in zip(shown, query.split(), strict=True))
+        ranks.add(found.check(typed, [typed], made, space).standings[0].rank)
+    assert len(ranks) <= 2  # a word with a capital may be another one
+    (shaped,) = log.memo.values()
+    assert isinstance(shaped, _shaped_log.ShapedLog)
+    assert 0 < shaped._kept.nbytes <= 20_000
+    assert set(log.memo) == held
+
+
+class SlowEncoder(BagEncoder):
+    """Waits until it is told to go on."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.go = threading.Event()
+
+    def encode(self, texts: Sequence[str], role: Role = "document") -> Singles:
+        assert self.go.wait(60)
+        return super().encode(texts, role)
+
+
+def test_it_is_prepared_in_the_background(folder: Path, queries: list[str]) -> None:
+    first, second = mechanism("custext(epsilon=4, k=8)"), mechanism("santext(epsilon=3)")
+    space, encoder = open_folder(folder), SlowEncoder()
+    found = Preflight(QueryLog.of(queries), encoder)
+    found.start(first, space)
+    found.start(first, space)
+    found.start(second, space)
+    early = found.check(f"{A} {B}", [f"{B} {A}"], first, space)
+    assert "inference" in early.waiting
+    assert "inference" not in early.unable
+    encoder.go.set()
+    for made in (first, second):
+        late = found.check(f"{A} {B}", [f"{B} {A}"], made, space, wait=True)
+        assert [one.attacker for one in late.standings] == ["inference", "bayes"]
+    names = [text for text in encoder.encoded if text == QueryLog.of(queries).texts[3]]
+    assert len(names) == 1  # the log was encoded once
+
+
+def test_a_check_begins_what_nobody_began(folder: Path, queries: list[str]) -> None:
+    made, space = mechanism("custext(epsilon=4, k=8)"), open_folder(folder)
+    found = Preflight(QueryLog.of(queries), BagEncoder())
+    while (checked := found.check(A, [B], made, space)).waiting:
+        assert len(checked.waiting) + len(checked.standings) == 2
+    assert len(checked.standings) == 2
+
+
+def test_many_threads_at_once(folder: Path, queries: list[str]) -> None:
+    space = open_folder(folder)
+    mechanisms = [mechanism(spec) for spec in SPECS[:4]]
+    jobs = [
+        (query, rows_of(query, made, space)[0], made) for query in QUERIES for made in mechanisms
+    ]
+    alone, shared = (Preflight(QueryLog.of(queries), BagEncoder()) for _ in range(2))
+    other = open_folder(folder)
+
+    def at_once(job: tuple[str, tuple[str, ...], TextMechanism]) -> Checked:
+        query, row, made = job
+        return shared.check(query, row, made, other, wait=True)
+
+    expected = [alone.check(query, row, made, space, wait=True) for query, row, made in jobs]
+    with ThreadPoolExecutor(6) as pool:
+        found = list(pool.map(at_once, jobs))
+    assert found == expected
+
+
+class BrokenEncoder(BagEncoder):
+    """Fails, and says so with a text."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__()
+        self.error: Exception | None = error
+
+    def encode(self, texts: Sequence[str], role: Role = "document") -> Singles:
+        if self.error is not None:
+            raise self.error
+        return super().encode(texts, role)
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (AssetError("The model could not be had."), "The model could not be had."),
+        (ValueError(f"{A} {B}"), "The inference attacker could not be prepared (ValueError)"),
+    ],
+)
+def test_a_failure_in_the_background_is_told(
+    error: Exception, told: str, folder: Path, queries: list[str]
+) -> None:
+    made, space = mechanism("custext(epsilon=4, k=8)"), open_folder(folder)
+    encoder = BrokenEncoder(error)
+    found = Preflight(QueryLog.of(queries), encoder)
+    found.start(made, space)
+    for _ in range(2):
+        with pytest.raises(VeilError) as caught:
+            found.check(f"{A} {B}", [C], made, space, wait=True)
+        assert str(caught.value).startswith(told)
+        assert A not in str(caught.value)
+    found._made(made, space)["bayes"].wait()  # type: ignore[union-attr]
+    checked = found.check(f"{A} {B}", [C], made, space)
+    assert checked.unable == ("inference",)
+    assert [one.attacker for one in checked.standings] == ["bayes"]
+    encoder.error = None
+    found.start(made, space)  # does not try again
+    assert found.check(A, [C], made, space).unable == ("inference",)
+    found.prepare(made, space)  # does
+    assert found.check(A, [C], made, space).unable == ()
+
+
+def test_a_law_that_does_not_fit_the_space_is_told(folder: Path, queries: list[str]) -> None:
+    made, space = mechanism("custext(epsilon=4, k=5000)"), open_folder(folder)
+    found = Preflight(QueryLog.of(queries), BagEncoder())
+    with pytest.raises(VeilError, match="'k' parameter of custext must be <= 100"):
+        found.prepare(made, space)
+    checked = found.check(A, [C], made, space)
+    assert checked.unable == ("bayes",)
+    assert [one.attacker for one in checked.standings] == ["inference"]
+
+
+def test_bayes_is_for_words_and_their_vectors(folder: Path, queries: list[str]) -> None:
+    found = Preflight(QueryLog.of(queries), BagEncoder())
+    for made, space in (
+        (mechanism("aea"), open_folder(folder)),
+        (mechanism("cmp(epsilon=12)"), None),
+    ):
+        checked = found.check(A, [C], made, space, wait=True)
+        assert checked.unable == ("bayes",)
+        assert [one.attacker for one in checked.standings] == ["inference"]
+        assert checked.best is not None
+        assert checked.best.attacker == "inference"
+
+
+def test_what_would_take_minutes_is_not_begun(
+    folder: Path, queries: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_boxes, "_SMALL", 10)
+    space = open_folder(folder)
+    found = Preflight(QueryLog.of(queries), BagEncoder(), ("bayes",))
+    slow, fast = SPECS[5], SPECS[4]
+    assert found.check(A, [C], mechanism(slow), space, wait=True).unable == ("bayes",)
+    assert found.check(A, [C], mechanism(fast), space, wait=True).unable == ()
+
+
+def test_few_mechanisms_are_held_ready(
+    folder: Path, queries: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_MECHANISMS", 2)
+    space = open_folder(folder)
+    found = Preflight(QueryLog.of(queries), BagEncoder(), ("bayes",))
+    for epsilon in (1, 2, 3, 1):
+        made = mechanism(f"custext(epsilon={epsilon}, k=8)")
+        assert found.check(A, [C], made, space, wait=True).standings[0].rank > 0
+        assert len(found._bayes) <= 2
+
+
+def test_only_attackers_of_one_query_can_be_used() -> None:
+    log = QueryLog.of([A])
+    assert Preflight(log).size == 1
+    for odd in ("reconstruct", "inference(encoder=wordllama)"):
+        with pytest.raises(ParameterError, match="must be 'inference'"):
+            Preflight(log, attackers=(odd,))
+    with pytest.raises(UnknownNameError):
+        Preflight(log, attackers=("inferense",))
+
+
+def test_texts_are_checked_and_not_quoted() -> None:
+    found = Preflight(QueryLog.of([A]), BagEncoder())
+    with pytest.raises(InputError) as caught:
+        found.check(f"{A}\ud800", [B], mechanism("cmp(epsilon=1)"), None)
+    assert A not in str(caught.value)
+
+
+def test_a_log_is_a_file_or_that_of_the_collection(tmp_path: Path) -> None:
+    documents = Documents.of([Document("d", "", A)])
+    (tmp_path / "log.txt").write_text(f"{A}\n{B}\n\n{A.upper()}\n")
+    of_file = open_preflight_log(str(tmp_path / "log.txt"), Collection("c", documents, log=(C,)))
+    assert of_file is not None
+    assert (list(of_file.texts), of_file.counts.tolist()) == ([A, B], [2, 1])
+    own = open_preflight_log(None, Collection("c", documents, log=(C, D)))
+    assert own is not None
+    assert list(own.texts) == [C, D]
+    assert open_preflight_log(None, Collection("c", documents)) is None
+    assert open_preflight_log(None, None) is None
+    with pytest.raises(InputError, match="cannot be read"):
+        open_preflight_log(str(tmp_path / "none.txt"), None)
