@@ -5,13 +5,14 @@ import json
 import socket
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from urllib.parse import unquote, urlencode
 
 import anyio.from_thread
 import pytest
-from starlette.types import ASGIApp, Message, Scope
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from veil.core.errors import VeilError
 from veil.core.guarantee import Guarantee
@@ -296,21 +297,30 @@ def client(make_client: MakeClient) -> Client:
     return make_client()
 
 
-@dataclass(frozen=True)
+@dataclass
 class Server:
-    """A real server on a free port."""
+    """A real server on a free port; `app` is what it serves at the moment."""
 
     port: int
+    app: ASGIApp | None = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        assert self.app is not None
+        await self.app(scope, receive, send)
 
     def raw(self, request: bytes, *more: bytes) -> bytes:
         """Send bytes as they are, and return all that comes back until it is closed."""
-        with socket.create_connection(("127.0.0.1", self.port), timeout=10) as sock:
-            for piece in (request, *more):
-                sock.sendall(piece)
-            found = b""
+        found = b""
+        with (
+            socket.create_connection(("127.0.0.1", self.port), timeout=10) as sock,
+            suppress(ConnectionError),  # it was closed before all was sent
+        ):
+            with suppress(ConnectionError):
+                for piece in (request, *more):
+                    sock.sendall(piece)
             while piece := sock.recv(65536):
                 found += piece
-            return found
+        return found
 
     def get(self, target: str, *lines: str, host: str | None = None) -> bytes:
         head = [f"GET {target} HTTP/1.1", f"Host: {host or self.host}", "Connection: close"]
@@ -321,20 +331,25 @@ class Server:
         return f"127.0.0.1:{self.port}"
 
 
-@pytest.fixture
-def server(desk: FakeDesk, space: Embeddings) -> Iterator[Server]:
+@pytest.fixture(scope="session")
+def running() -> Iterator[Server]:
     sock = bind("127.0.0.1", 0)
-    port = sock.getsockname()[1]
-    app = make_app(
-        desk, make_plane(), hosts=[f"127.0.0.1:{port}"], vectors=lambda: space, patience=0.5
-    )
-    made = configured(app)
+    server = Server(sock.getsockname()[1])
+    made = configured(server)
     thread = threading.Thread(target=made.run, kwargs={"sockets": [sock]})
     thread.start()
-    yield Server(port)
+    yield server
     made.should_exit = True
     thread.join(10)
     assert not thread.is_alive()
+
+
+@pytest.fixture
+def server(running: Server, desk: FakeDesk, space: Embeddings) -> Server:
+    running.app = make_app(
+        desk, make_plane(), hosts=[running.host], vectors=lambda: space, patience=0.5
+    )
+    return running
 
 
 def errors() -> list[tuple[type[VeilError], int, str]]:

@@ -150,11 +150,10 @@ def test_an_encrypted_name_has_an_encrypted_origin(make_client: MakeClient) -> N
 
 
 def test_names_of_the_server() -> None:
-    assert host_names(["veil.lan", "veil.lan:99", "https://v.example"], 8765) == [
-        "127.0.0.1:8765", "localhost:8765", "[::1]:8765", "veil.lan:8765", "veil.lan:99",
-        "https://v.example",
-    ]  # fmt: skip
-    assert "localhost" in host_names([], 80)
+    names = ["[::1]", "veil.lan", "veil.lan:99", "[::1]:99", "https://v.example"]
+    told = ["[::1]:8765", "veil.lan:8765", *names[2:]]
+    assert host_names(names, 8765) == told
+    assert host_names(["localhost"], 80) == ["localhost:80", "localhost"]
     for bad in ("a/b", "https://", "ftp://a", "a b", "", "http://a?b", "user@a", "ä.example"):
         with pytest.raises(ParameterError):
             sites([bad])

@@ -21,6 +21,7 @@ from veil.cli.ledger import ledger
 from veil.cli.mechanisms import mechanisms
 from veil.cli.protect import protect
 from veil.cli.search import search
+from veil.cli.serve import serve
 from veil.cli.vectors import vectors
 from veil.core.errors import VeilError
 
@@ -33,7 +34,7 @@ def veil() -> None:
 
 for command in (
     *(attack, audit, choose, engines, explain, fetch, index),
-    *(ledger, mechanisms, protect, search, vectors),
+    *(ledger, mechanisms, protect, search, serve, vectors),
 ):
     veil.add_command(command)
 

@@ -20,7 +20,7 @@ from veil.web.messages import ASGIApp, Receive, Scope, Send, header_values, is_p
 _OURS = ("none", "same-origin")  # the person, or our own page
 _OPEN = ("/opensearch.xml", "/favicon.ico")  # fetched by the browser itself; they tell nothing
 _HOST = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-._:[]")
-_LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
 
 def sites(hosts: Iterable[str]) -> dict[str, str]:
@@ -44,13 +44,13 @@ def sites(hosts: Iterable[str]) -> dict[str, str]:
 
 
 def host_names(names: Iterable[str], port: int) -> list[str]:
-    """Return the loopback names and others as a browser writes them in ``Host``.
+    """Return names as a browser writes them in ``Host``; those with a port of their own stay.
 
-    >>> host_names(["veil.example", "https://veil.example"], 8765)[-2:]
-    ['veil.example:8765', 'https://veil.example']
+    >>> host_names(["localhost", "https://veil.example"], 8765)
+    ['localhost:8765', 'https://veil.example']
     """
     found = []
-    for name in (*_LOOPBACK, *names):
+    for name in names:
         bare = name.rpartition("]")[2]
         if "://" in name or ":" in bare:
             found.append(name)
@@ -108,7 +108,7 @@ def _is_ours(told: list[str]) -> bool:
 
 def _is_trusted(scope: Scope) -> bool:
     scheme, _, host = str(scope["veil.origin"]).partition("://")
-    return scheme == "https" or host in _LOOPBACK or host.rpartition(":")[0] in _LOOPBACK
+    return scheme == "https" or host in LOOPBACK or host.rpartition(":")[0] in LOOPBACK
 
 
 def _is_referred(scope: Scope) -> bool:

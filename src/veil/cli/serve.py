@@ -1,0 +1,251 @@
+"""``veil serve``: the private search page."""
+
+import ipaddress
+import math
+import os
+import sys
+import threading
+import webbrowser
+from contextlib import closing
+from pathlib import Path
+from typing import Literal
+
+import click
+from rich.markup import escape
+
+from veil.cli._screen import VECTORS_OPTION, progress_bar, stderr
+from veil.core.errors import ParameterError
+from veil.proxy.desk import Desk
+from veil.proxy.plane import Plane
+from veil.retrieval.engines import ENGINES
+
+_EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}  # noqa: S104 - and how to get there from here
+
+
+@click.command()
+@click.option("--host", default="127.0.0.1", show_default=True, help="address to listen at")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65_535),
+    default=8765,
+    show_default=True,
+    help="port to listen at; 0: any that is free",
+)
+@click.option(
+    "--allow-host",
+    multiple=True,
+    metavar="NAME",
+    help="further name under which it answers, as NAME, NAME:PORT or https://NAME; needed to"
+    " listen beyond this machine",
+)
+@click.option("--engine", default="bm25", show_default=True, help="who is asked: veil engines")
+@click.option(
+    "--collection",
+    help="documents of a local engine: icd10cm, icd10cm-full, irds:ID, a folder or a file"
+    "  [default: icd10cm, unless the engine has an index]",
+)
+@click.option(
+    "--encoder",
+    default="minilm",
+    show_default=True,
+    help="re-ranks by the true query, here: minilm, wordllama, a Hugging Face name, or none",
+)
+@click.option(
+    "--audit",
+    type=click.Path(path_type=Path),
+    help="folder of the audit that the slider moves along"
+    "  [default: the last one, else the one shipped with Veil]",
+)
+@click.option(
+    "--log", help="queries for the local attackers, a file  [default: those of the collection]"
+)
+@click.option(
+    "--budget",
+    metavar="FLOAT|none",
+    default="10000",
+    show_default=True,
+    help="what may be spent in a day: epsilon x words x variants, added up",
+)
+@click.option(
+    "--spread",
+    type=click.FloatRange(0, 3600),
+    default=0.0,
+    show_default=True,
+    help="seconds over which the variants of a query are sent",
+)
+@click.option(
+    "--bound",
+    type=click.IntRange(1),
+    metavar="RANK",
+    help="the query must stand below this rank among the guesses of a local attacker",
+)
+@click.option(
+    "--on-bound",
+    type=click.Choice(["again", "more", "refuse"]),
+    default="refuse",
+    show_default=True,
+    help="what to do where it does not: draw again, add variants, or refuse",
+)
+@click.option(
+    "--gate",
+    type=click.Path(path_type=Path),
+    help="rules that refuse queries, or let them pass in clear on request (.toml)",
+)
+@click.option(
+    "-k",
+    type=click.IntRange(1, 10_000),
+    default=100,
+    show_default=True,
+    help="results asked for with each variant",
+)
+@click.option(
+    "--rate",
+    type=click.IntRange(1, 1_000_000),
+    default=120,
+    show_default=True,
+    help="searches and calls of the interface in a minute",
+)
+@click.option("--no-browser", is_flag=True, help="do not open the page")
+def serve(
+    host: str,
+    port: int,
+    allow_host: tuple[str, ...],
+    engine: str,
+    collection: str | None,
+    encoder: str,
+    vectors: str,
+    audit: Path | None,
+    log: str | None,
+    budget: str,
+    spread: float,
+    bound: int | None,
+    on_bound: Literal["again", "more", "refuse"],
+    gate: Path | None,
+    k: int,
+    rate: int,
+    no_browser: bool,
+) -> None:
+    """Open a search page on this machine; engines see variants of what is searched for.
+
+    It runs until Ctrl-C, which lets the searches under way come to their end; a second one does
+    not.
+    """
+    from veil.proxy.opening import open_desk  # all this is long to load, and needs an extra
+    from veil.proxy.plane import load_plane
+    from veil.web.app import make_app
+    from veil.web.guard import LOOPBACK, host_names, sites
+    from veil.web.server import bind, run
+
+    limit = _limit(budget)
+    _check_host(host, allow_host)
+    names = (*_own_name(host), *allow_host, *LOOPBACK)
+    sites(host_names(names, port))  # so that a fault is told before anything is opened
+    _warn_of_addresses(engine)
+    plane = load_plane(audit)
+    with closing(bind("127.0.0.1" if host == "localhost" else host, port)) as sock:
+        with progress_bar() as report:
+            desk = open_desk(
+                engine=engine,
+                collection=collection,
+                encoder=encoder,
+                vectors=vectors,
+                log=log,
+                budget=limit,
+                spread=spread,
+                bound=bound,
+                on_bound=on_bound,
+                gate=gate,
+                k=k,
+                report=report,
+            )
+        with closing(desk):
+            hosts = host_names(names, sock.getsockname()[1])
+            app = make_app(
+                desk, plane, hosts=hosts, vectors=lambda: desk.space, rate=rate, note=_note
+            )
+            address = next(iter(sites(hosts).values())) + "/"
+            _tell(address, desk, plane, gate)
+            if not no_browser and sys.stderr.isatty():
+                _open(address)
+            run(app, sock)
+    stderr().print("Stopped.")
+
+
+serve.params.append(VECTORS_OPTION)
+
+
+def _limit(budget: str) -> float | None:
+    if budget.strip().lower() == "none":
+        return None
+    try:
+        limit = float(budget)
+    except ValueError:
+        limit = math.nan
+    if not (math.isfinite(limit) and limit > 0):
+        raise ParameterError("The --budget must be a number > 0, or none.")
+    return limit
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _check_host(host: str, allowed: tuple[str, ...]) -> None:
+    """Let nobody but this machine in by mistake."""
+    if _is_loopback(host):
+        return
+    if not allowed:
+        raise ParameterError(
+            "To listen beyond this machine, say under which name it is reached: --allow-host NAME."
+        )
+    stderr().print(
+        "[yellow]Everybody who reaches this address can search, spend the budget and read the"
+        " ledger; without TLS in front, all on the way can read the queries, too.[/yellow]"
+    )
+
+
+def _warn_of_addresses(engine: str) -> None:
+    """Say when variants go into addresses, which servers on the way write to their logs."""
+    if dict(ENGINES.parse(engine)).get("method") == "GET":
+        stderr().print(
+            "[yellow]The engine is asked by GET: variants become part of addresses, which end up"
+            " in logs. Set method=POST if it can.[/yellow]"
+        )
+
+
+def _own_name(host: str) -> list[str]:
+    """Return how a browser on this machine writes the address, if it can reach it at all."""
+    if host in _EVERYWHERE:
+        return [_EVERYWHERE[host]]
+    if not _is_loopback(host):
+        return []
+    return [f"[{host}]" if ":" in host else host]
+
+
+def _tell(address: str, desk: Desk, plane: Plane, gate: Path | None) -> None:
+    """Say what is going on, a line each."""
+    console = stderr()
+    where = "variants leave this machine" if desk.network else "on this machine"
+    state = desk.budget()
+    limit = "no limit is set" if state.limit is None else f"{state.limit:,g} may be spent in a day"
+    console.print(f"[bold]Private search at {escape(address)}[/bold]  (Ctrl-C ends it)")
+    console.print(f"Engine: {escape(desk.engine)}, {where}.")
+    console.print(f"Budget: {limit}; {state.spent:,g} spent today.")
+    console.print(f"Slider: {len(plane.stops)} stops of the audit ({escape(plane.origin)}).")
+    if plane.note:
+        console.print(f"[yellow]{escape(plane.note)}[/yellow]")
+    console.print(f"Gate: {escape(str(gate))}." if gate else "Gate: no rules.")
+
+
+def _note(message: str) -> None:
+    stderr().print(f"veil: {escape(message)}")
+
+
+def _open(address: str) -> None:
+    """Show the page, unless the only browser would take over the terminal."""
+    graphical = os.name == "nt" or sys.platform == "darwin"
+    if graphical or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"):
+        threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
