@@ -48,6 +48,8 @@ def _told(found: Found) -> tuple[str, ...]:
         return (f"{count(len(found.results), 'result')}.",)
     if found.back is None:
         back = " How many of them plain search has is not known: the engine would have to see it."
+    elif not found.back[1]:
+        back = " Plain search finds nothing."
     else:
         back = f" {found.back[0]} of the first {found.back[1]} of plain search are among them."
     return (shown, back, *jump)

@@ -8,8 +8,8 @@ _PLACES = (("/", "Search"), ("/plane", "Plane"), ("/ledger", "Ledger"))
 _KEYS = (
     ("/", "to the search box"),
     ("Esc", "out of the search box"),
-    ("j", "to the next result"),
-    ("k", "to the result before"),
+    ("↓", "to the first result, and on"),
+    ("↑", "back"),
 )
 
 

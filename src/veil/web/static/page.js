@@ -37,7 +37,7 @@ for (const form of document.querySelectorAll("form[action='/search']")) {
     if (working) {
       working.textContent = plain || !now
         ? "Searching …"
-        : `Searching: ${now.dataset.size} variants are drawn, checked and sent …`;
+        : `Searching with ${now.dataset.size} variants …`;
     }
   });
   addEventListener("pageshow", () => {
@@ -46,26 +46,30 @@ for (const form of document.querySelectorAll("form[action='/search']")) {
   });
 }
 
-function step(by) {
-  const results = [...document.querySelectorAll(".results li")];
-  const at = results.findIndex((one) => one.contains(document.activeElement));
-  const next = results[Math.min(results.length - 1, Math.max(0, at + by))];
-  if (!next) return;
-  const target = next.querySelector("a") || next;
-  if (target === next) next.tabIndex = -1;
+const box = document.getElementById("q");
+const results = [...document.querySelectorAll(".results li")].map((one) => {
+  const link = one.querySelector("a");
+  if (!link) one.tabIndex = -1;
+  return link || one;
+});
+const BY = { ArrowDown: 1, ArrowUp: -1 };
+
+// The arrows go from the box to the results and on among them; elsewhere they scroll.
+function step(event) {
+  const at = results.indexOf(document.activeElement);
+  const target = at + BY[event.key] < 0 ? box : results[at + BY[event.key]];
+  if ((at < 0 && event.target !== box) || !target) return;
+  event.preventDefault();
   target.focus();
 }
 
-const KEYS = {
-  "/": () => document.getElementById("q")?.select(),
-  j: () => step(1),
-  k: () => step(-1),
-};
-
 document.addEventListener("keydown", (event) => {
-  const typing = event.target.closest("input, select, textarea");
-  if (event.key === "Escape" && event.target.id === "q") event.target.blur();
-  if (typing || event.ctrlKey || event.metaKey || event.altKey || !KEYS[event.key]) return;
-  event.preventDefault();
-  KEYS[event.key]();
+  if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
+  if (event.key === "Escape" && event.target === box) box.blur();
+  if (event.key in BY && !event.shiftKey) step(event);
+  if (event.key === "/" && box && !event.target.closest("input, select, textarea")) {
+    event.preventDefault();
+    box.focus();
+    box.select();
+  }
 });

@@ -1,0 +1,126 @@
+"""What the page of results tells: variants, risk, cost."""
+
+import math
+from dataclasses import replace
+
+import pytest
+from tests.web.reading import Page
+from tests.web.sample_pages import ALL, QUERY, SPECS, common, found, plane, seen
+
+from veil.proxy.types import MARKS, Checked, Decision, MarkKind, Setting
+from veil.web import pages
+
+
+def test_variants_are_marked_by_kind_counted_and_explained() -> None:
+    page = Page(ALL["results"])
+    first, second, third = page.one("ol", class_="variants").text, *page.all("mark", class_="same")
+    assert first == "renal treatment? ×2zkv annalungNo answer: it took too long"
+    assert second.text == "treatment"
+    assert third.text == "drawn again"
+    kinds: tuple[MarkKind, ...] = ("changed", "same", "unknown", "kept")
+    for kind in kinds:
+        assert page.all("mark", class_=kind)[0].attributes["title"] == MARKS[kind]
+        assert MARKS[kind] in page.one("dl", class_="marks").text
+    assert not page.all("mark", class_="layout")
+    assert [one.text for one in page.all("dd", class_="times")] == ["3 ×", "2 ×", "1 ×", "1 ×"]
+
+
+def test_many_variants_are_all_there() -> None:
+    many = tuple(seen((f"word{i}", "changed")) for i in range(50))
+    page = Page(pages.results(common(), QUERY, found(seen=many)))
+    lists = page.all("ol", class_="variants")
+    assert [one.attributes.get("start") for one in lists] == [None, "9"]
+    assert all(f"word{i}" in lists[0].text + lists[1].text for i in range(50))
+
+
+def test_the_risk_is_told_with_its_interval_its_bound_and_its_attacker() -> None:
+    text = Page(ALL["results"]).text
+    assert (
+        "In the audit an engine with a log of 1,000 queries guessed 12 of 80 queries at the first"
+        " guess (15 %, 95 % interval 10–20 %). It is at most 24 % with 97.5 % confidence" in text
+    )
+    assert "The attacker was bayes" in text
+    assert "inference puts your query 3rd of 1,001 candidates." in text
+    assert "bayes puts your query first of 1,001 candidates: it guesses it at once." in text
+    assert "outside of the formal guarantee" not in text
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"measure": "active"}, "had 12 of 80 queries among its first ten guesses (15 %"),
+        ({"kind": "recovery"}, "In the audit an engine restored 12 of 80 queries as a whole"),
+        ({"score": 0.151}, "an engine with a log of 1,000 queries guessed queries at the first"),
+        ({"low": math.nan}, "at the first guess (15 %)."),
+    ],
+)
+def test_a_risk_is_told_by_what_was_measured(change: dict[str, object], words: str) -> None:
+    stop = plane().stops[0]
+    other = replace(stop, risk=replace(stop.risk, **change))  # type: ignore[arg-type]
+    moved = replace(plane(), stops=(other, *plane().stops[1:]))
+    assert words in Page(pages.results(common(plane=moved), QUERY, found())).text
+
+
+def test_a_setting_that_is_no_stop_has_no_risk() -> None:
+    page = Page(pages.results(common(), QUERY, found(setting=Setting(SPECS[0], 7))))
+    assert "This setting is no stop of the audit: its risk is not known." in page.text
+    assert "In the audit an engine" not in page.text
+
+
+def test_what_the_check_before_sending_leaves_open_is_told() -> None:
+    checked = Checked((), ("bayes",), ("reconstruct", "intersect"), 3)
+    text = Page(pages.results(common(), QUERY, found(preflight=checked))).text
+    assert "bayes is still being prepared, and not run." in text
+    assert "Cannot be used against this mechanism: reconstruct and intersect." in text
+    assert "choosing among draws is outside of the formal guarantee" in text
+    assert "there is no log of queries on this machine" in Page(ALL["empty"]).text
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"sent": 0, "reused": 4, "spent": 0.0}, "Nothing new was sent: these variants were"),
+        ({"reused": 4, "spent": 0.0}, "No new variants: the same ones as before were sent again"),
+        ({"reused": 2}, "2 variants of before, and new ones besides."),
+        ({"shared": 2}, "3, 2 of them drawn for related queries before"),
+        ({"sent": 1}, "1 of 3 variants: other answers were remembered"),
+        ({"earlier": 360.5}, "360.5, on top of this"),
+        ({}, "New variants, drawn for this query."),
+        ({}, "Added to today300"),
+        ({}, "metric-dp: 300 * euclidean, per text"),
+        ({}, "What is kept is not covered."),
+        ({}, "Sent as they are, by a policy: the guarantee says nothing of them.anna"),
+        ({}, "8 of the first 10 of plain search are among them."),
+        ({"back": (0, 0)}, "Plain search finds nothing."),
+        ({"back": None}, "is not known: the engine would have to see it."),
+        ({"gate": Decision("obfuscate", "By your rule 'x'.", ("x",))}, "By your rule 'x'."),
+    ],
+)
+def test_what_a_search_cost_is_told(changes: dict[str, object], words: str) -> None:
+    assert words in Page(pages.results(common(), QUERY, found(**changes))).text
+
+
+def test_the_ledger_entry_of_a_search_is_linked() -> None:
+    page = Page(ALL["results"])
+    assert page.one("a", href="/ledger?before=13#entry-12").text == "entry 12"
+
+
+def test_a_query_in_clear_is_called_that() -> None:
+    page = Page(ALL["in clear"])
+    assert "Sent in clear, at your request: the engine read the query itself." in page.text
+    assert "New variants" not in page.text
+    assert not page.all("*", name="plain")
+
+
+def test_sending_in_clear_is_offered_where_a_rule_lets_pass_and_nowhere_else() -> None:
+    gate = Decision("pass", "Which your rule 'weather' would let pass.", ("weather",))
+    offered = (ALL["passed"], pages.refused(common(), QUERY, "engine", "Why.", gate))
+    for text in offered:
+        page = Page(text)
+        names = [one.attributes.get("name") for one in page.all("input", type="hidden")]
+        assert names == ["q", "stop", "plain"]
+        assert "Send this query in clear" in [one.text for one in page.all("button")]
+    for name, text in ALL.items():
+        assert name == "passed" or "Send this query in clear" not in text
+    refused = Decision("refuse", "No.", ("names",))
+    assert "in clear" not in pages.refused(common(), QUERY, "gate", "Why.", refused)
