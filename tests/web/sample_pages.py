@@ -41,21 +41,15 @@ SPECS = ("cmp(epsilon=5.0)", "cmp(epsilon=10.0)", "tem(epsilon=2.0)")
 
 
 @cache
-def plane(attacker: str = "bayes", words: str = "") -> Plane:
-    plain = Row(
-        "icd", "bm25", "plain", "plain", "", 0, 1, "utility", "nDCG@10", "", 0.7, 0.6, 0.8, 80
-    )
-    rows, stops = [plain], []
+def plane() -> Plane:
+    start = ("icd", "bm25", "plain", "plain", "", 0.0, 1)
+    rows = [Row(*start, "utility", "nDCG@10", "", 0.7, 0.6, 0.8, 80)]
+    stops = []
     for spec, risk, utility in zip(SPECS, (0.15, 0.5, 0.75), (0.3, 0.5, 0.6), strict=True):
-        one = [
-            replace(row, spec=words or row.spec) for row in rows_of(spec, risk, utility, attacker)
-        ]
-        rows += one
-        stops.append(Stop(Setting(one[0].spec, 20), one[0], one[2], risk + 0.081, words))
-    name = words or "shipped with Veil"
-    return Plane(
-        name, not words, words or "icd", words or "bm25", tuple(stops), tuple(rows), 1, words
-    )
+        lazy, active, useful = rows_of(spec, risk, utility)
+        rows += [lazy, active, useful]
+        stops.append(Stop(Setting(spec, 20), lazy, useful, risk + 0.081, ""))
+    return Plane("shipped with Veil", True, "icd", "bm25", tuple(stops), tuple(rows), 1)
 
 
 def common(**changes: object) -> pages.Common:
@@ -132,27 +126,22 @@ def evil(name: str) -> str:
 
 
 FIELDS = frozenset(
-    "attacker caveat chosen-by engine entry gap gate-reason id kept kept-reason link message metric"
-    " note origin query reason scheme snippet spec stop-warning title unable unit variant waiting"
-    " where-asked where-found".split()
+    "attacker caveat chosen-by engine entry gap gate-reason id kept kept-reason link message"
+    " metric note origin query reason scheme snippet spec stop-warning title unable unit variant"
+    " waiting where-asked where-found".split()
 )
 
 
 @cache
 def hostile_pages() -> dict[str, str]:
     """Every page, with such words in every place that somebody else may fill."""
-    spec = evil("spec")
-    rows = [
-        replace(row, spec=spec, attacker=evil("attacker")) for row in rows_of(SPECS[0], 0.1, 0.2)
-    ]
-    rows = [
-        replace(row, collection=evil("where-found"), engine=evil("where-asked")) for row in rows
-    ]
+    spec, asked, where = evil("spec"), evil("where-asked"), evil("where-found")
+    rows = tuple(
+        replace(row, spec=spec, attacker=evil("attacker"), collection=where, engine=asked)
+        for row in rows_of(SPECS[0], 0.1, 0.2)
+    )
     stop = Stop(Setting(spec, 20), rows[0], rows[2], 0.2, evil("stop-warning"))
-    measured = Plane(
-        evil("origin"), False, evil("where-found"), evil("where-asked"), (stop,), tuple(rows), 0,
-        evil("note"),
-    )  # fmt: skip
+    measured = Plane(evil("origin"), False, where, asked, (stop,), rows, 0, evil("note"))
     bad = common(engine=evil("engine"), plane=measured, stop=0)
     names = ("https://h.example/" + evil("link"), "javascript:" + evil("scheme"), evil("id"))
     everything = found(

@@ -113,11 +113,8 @@ def test_the_plane_can_be_chosen_from_and_read_without_a_script() -> None:
         assert measure.split(":")[0] == panel.text.split(":")[0]
     links = [one.attributes["href"] for one in page.all("a")]
     assert [f"/?stop={i}" for i in range(3)] == [one for one in links if "?stop=" in one]
-    assert {one.attributes["data-stop"] for one in page.all("g", class_="point")} == {
-        "0",
-        "1",
-        "2",
-    }
+    points = [one.attributes["data-stop"] for one in page.all("g", class_="point")]
+    assert set(points) == {"0", "1", "2"}
     assert page.one("div", class_="planes").attributes["data-now"] == "1"
     assert [one.attributes["src"] for one in page.all("script")] == [
         "/static/page.js", "/static/plane.js", "/static/drawing.js",

@@ -1,11 +1,10 @@
 """The search box and its slider, and what to press to send a query in clear."""
 
 from veil.proxy.types import Decision
+from veil.retrieval.pipeline import MAX_QUERY
 from veil.web.pages import _stops
 from veil.web.pages.common import Common
 from veil.web.pages.markup import ON, Markup, isolated, join, tag, void
-
-LONGEST = 10_000  # characters of a query
 
 
 def form(common: Common, query: str = "", *, focus: bool = False) -> Markup:
@@ -14,8 +13,8 @@ def form(common: Common, query: str = "", *, focus: bool = False) -> Markup:
     No help of the browser is wanted in the box: some of it sends what is typed elsewhere.
     """
     box = void(
-        "input", type="search", id="q", name_="q", value=query[:LONGEST] or None,
-        maxlength=LONGEST, required=ON, dir="auto", autocomplete="off", autocapitalize="off",
+        "input", type="search", id="q", name_="q", value=query[:MAX_QUERY] or None,
+        maxlength=MAX_QUERY, required=ON, dir="auto", autocomplete="off", autocapitalize="off",
         autocorrect="off", spellcheck="false", writingsuggestions="false", enterkeyhint="search",
         autofocus=ON if focus else None,
     )  # fmt: skip
@@ -37,7 +36,7 @@ def in_clear(common: Common, query: str, gate: Decision | None) -> Markup:
     if gate is None or gate.action != "pass":
         return Markup("")
     why = gate.reason or "A rule of yours lets this query pass."
-    fields = (("q", query[:LONGEST]), ("stop", common.stop), ("plain", 1))
+    fields = (("q", query[:MAX_QUERY]), ("stop", common.stop), ("plain", 1))
     return tag(
         "form",
         tag("p", isolated(why), " Then the engine reads it word by word: nothing protects it."),
