@@ -7,7 +7,7 @@ import pytest
 from tests.web.reading import Page
 from tests.web.sample_pages import ALL, QUERY, SPECS, common, found, plane, seen
 
-from veil.proxy.types import MARKS, Checked, Decision, MarkKind, Setting
+from veil.proxy.types import MARKS, Checked, Decision, Item, MarkKind, Setting
 from veil.web import pages
 
 
@@ -124,3 +124,17 @@ def test_sending_in_clear_is_offered_where_a_rule_lets_pass_and_nowhere_else() -
         assert name == "passed" or "Send this query in clear" not in text
     refused = Decision("refuse", "No.", ("names",))
     assert "in clear" not in pages.refused(common(), QUERY, "gate", "Why.", refused)
+
+
+def test_many_results_are_all_there_and_numbered() -> None:
+    many = tuple(Item(i, f"N{i}", f"Title {i}", "", 1.0) for i in range(1, 31))
+    page = Page(pages.results(common(), QUERY, found(results=many)))
+    ranks = [
+        one.attributes["data-rank"] for one in page.all("li") if "data-rank" in one.attributes
+    ]
+    assert ranks == [str(i) for i in range(1, 31)]
+    assert [one.attributes.get("start") for one in page.all("ol", class_="results")] == [
+        None,
+        "11",
+    ]
+    assert "20 more results" in [one.text for one in page.all("summary")]

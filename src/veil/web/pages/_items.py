@@ -3,8 +3,10 @@
 from urllib.parse import urlsplit
 
 from veil.proxy.types import Item
-from veil.web.pages.markup import Markup, isolated, tag
+from veil.web.pages._words import count
+from veil.web.pages.markup import Markup, isolated, join, tag
 
+_FIRST = 10  # results that are shown at once
 _SNIPPET = 300  # characters
 _TITLE = 200
 _ADDRESS = 90
@@ -13,13 +15,12 @@ _ADDRESS = 90
 def items(found: tuple[Item, ...]) -> Markup:
     """List the results, best first."""
     if not found:
-        return tag(
-            "p",
-            "No results. The engine found nothing for the variants; a stop nearer to useful, or"
-            " other words, may help.",
-            class_="empty",
-        )
-    return tag("ol", *(_item(one) for one in found), class_="results")
+        words = "No results. Other words, or a stop nearer to useful, may help."
+        return tag("p", words, class_="empty")
+    first, more = ([_item(one) for one in part] for part in (found[:_FIRST], found[_FIRST:]))
+    rest = tag("details", tag("summary", count(len(more), "more result")),
+               tag("ol", *more, class_="results", start=_FIRST + 1)) if more else ""  # fmt: skip
+    return join(tag("ol", *first, class_="results"), rest)
 
 
 def cut(text: str, length: int) -> str:
@@ -44,6 +45,7 @@ def _item(one: Item) -> Markup:
         tag("h2", head),
         tag("p", isolated(_address(one)), class_="id"),
         tag("p", cut(text, _SNIPPET), class_="text", dir="auto") if text else "",
+        data_rank=one.rank,
     )
 
 

@@ -19,6 +19,8 @@ function show() {
 }
 
 if (slider) {
+  const asked = new URLSearchParams(location.search).get("stop"); // as a link of the plane does
+  if (location.pathname === "/" && asked) slider.value = asked;
   slider.addEventListener("input", show);
   addEventListener("pageshow", show); // a browser may bring back an older place of the slider
 }
@@ -56,8 +58,9 @@ const BY = { ArrowDown: 1, ArrowUp: -1 };
 
 // The arrows go from the box to the results and on among them; elsewhere they scroll.
 function step(event) {
-  const at = results.indexOf(document.activeElement);
-  const target = at + BY[event.key] < 0 ? box : results[at + BY[event.key]];
+  const shown = results.filter((one) => one.getClientRects().length);
+  const at = shown.indexOf(document.activeElement);
+  const target = at + BY[event.key] < 0 ? box : shown[at + BY[event.key]];
   if ((at < 0 && event.target !== box) || !target) return;
   event.preventDefault();
   target.focus();
