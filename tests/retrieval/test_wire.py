@@ -258,6 +258,32 @@ def test_a_trusted_certificate_is_for_its_host_only(
         exchange("GET", f"https://127.0.0.1:{secure.port}/", timeout=5)
 
 
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+def test_no_session_of_tls_links_two_connections(
+    version: ssl.TLSVersion, certificate: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    server.load_cert_chain(certificate)
+    server.minimum_version = server.maximum_version = version
+    client = ssl.create_default_context(cafile=str(certificate))
+    monkeypatch.setattr(_wire, "_context", lambda: client)
+    reused: list[bool | None] = []
+    hellos: list[bytes] = []
+
+    def serve(wire: Wire) -> None:
+        hellos.append(wire.sock.recv(65536, socket.MSG_PEEK))
+        with server.wrap_socket(wire.sock, server_side=True) as inner:
+            reused.append(inner.session_reused)
+            inner.recv(65536)
+            inner.sendall(reply({}))  # and, with it, tickets for later
+
+    with RecordingServer(serve) as recording:
+        for _ in range(3):
+            exchange("GET", f"https://localhost:{recording.port}/", timeout=5)
+    assert reused == [False] * 3
+    assert len({hello[44:76] for hello in hellos}) == 3  # the name of a session is made up anew
+
+
 def test_tls_to_a_server_that_has_none_ends_in_time() -> None:
     with (
         RecordingServer(lambda wire: wire.send(b"HTTP/1.1 400 No\r\n\r\n")) as server,

@@ -1,0 +1,41 @@
+"""Answers to one query each, put together as if the engine had been asked with all of them."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from veil.core.errors import EngineError
+from veil.core.types import Ranking
+from veil.proxy._mixing import Answer
+from veil.retrieval.engines.engine import Hit, ranking
+
+NOT_SENT = "The query was not sent: "
+
+
+def joined(found: Sequence[Answer | str], k: int) -> Ranking:
+    """Put answers into one ranking, in their order.
+
+    Raises
+    ------
+    EngineError
+        If there is no answer at all; the message is the commonest reason, where there is one of
+        those that were sent.
+    """
+    gaps = [each if isinstance(each, str) else "" for each in found]
+    if gaps and all(gaps):
+        told = [gap for gap in gaps if not gap.startswith(NOT_SENT)]
+        raise EngineError(Counter(told or gaps).most_common(1)[0][0])
+    return ranking([each if isinstance(each, tuple) else () for each in found], k, gaps)
+
+
+def outcome(answer: Ranking) -> Answer | str:
+    """Return the only list of a ranking, without what pads it; or why it has no answer."""
+    if answer.gaps and answer.gaps[0]:
+        return answer.gaps[0]
+    texts = answer.texts or ("",) * len(answer.items)
+    titles = answer.titles or ("",) * len(answer.items)
+    (places,), (scores,) = answer.index.tolist(), answer.scores.tolist()
+    return tuple(
+        Hit(answer.items[place], score, titles[place], texts[place])
+        for place, score in zip(places, scores, strict=True)
+        if place >= 0
+    )
