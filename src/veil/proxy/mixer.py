@@ -1,8 +1,8 @@
 """One door for all searches: their variants are mixed, sent once, and answered again from memory.
 
 The variants of all searches under way wait in one pool, from which they are taken in random order.
-Each goes to the engine in a call of its own. What remains for an engine to link them by: the
-address, the time, and the texts themselves.
+Each goes to the engine in a call of its own. This hides neither the address, nor when a search is
+made, nor what its variants have in common.
 """
 
 import math
