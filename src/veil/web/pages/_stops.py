@@ -148,7 +148,7 @@ def _row(stop: Stop, place: int, current: bool, link: bool) -> Markup:
 
 
 def _attacker(stop: Stop) -> str:
-    if stop.risk.kind != "risk" or stop.log_size is None:
+    if stop.log_size is None:
         return "an engine"
     return f"an engine with a log of {count(stop.log_size, 'query', 'queries')}"
 
