@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from veil.mechanisms.words._plan import Policy, Unknown
+from veil.proxy.private import MAX_SIZE
 from veil.proxy.types import Setting
 from veil.web.faults import RefusedError
 
@@ -87,7 +88,7 @@ class SearchAsk(Ask):
     size: int | None = Field(
         default=None,
         ge=1,
-        le=1_000,
+        le=MAX_SIZE,
         description=f"variants to send, with a mechanism  [default: {DEFAULT_SIZE}]",
     )
     stop: int | None = Field(
