@@ -190,6 +190,8 @@ def test_holding_back_takes_in_what_is_derived() -> None:
         "①②③",
         "½",
         "5\u200b5",
+        "call\u200b555",
+        "example.o\u200brg",
         "call 5",
         "ada@example.org",
         "ada＠example．org",

@@ -134,7 +134,10 @@ def test_what_presidio_skips_is_an_error(presidio: str, monkeypatch: pytest.Monk
     detector = Detector()
     text = "slow"
     if presidio == "real":
-        monkeypatch.setattr("presidio_analyzer.pattern_recognizer.REGEX_TIMEOUT_SECONDS", 1e-9)
+        patterns = import_module("presidio_analyzer.pattern_recognizer")
+        if not hasattr(patterns, "REGEX_TIMEOUT_SECONDS"):
+            pytest.skip("this Presidio skips nothing: it has no time-out")
+        monkeypatch.setattr(patterns, "REGEX_TIMEOUT_SECONDS", 1e-9)
         text = "a1b2" * 2_000
     with pytest.raises(VeilError, match="could not look for everything"):
         detector.scores(text, sorted(detector.entities))
@@ -156,6 +159,7 @@ def test_the_gate_asks_it(presidio: str, model: str, tmp_path: Path) -> None:
     assert gate.decide("Ada").rules == ("people",)
     assert gate.decide("A\u200bda").action == "refuse"
     assert gate.decide("２１２-５５５-５５５５").rules == ("calls",)
+    assert gate.decide("212-55\u200b5-5555").rules == ("calls",)
     assert gate.decide("212-555-5555").action == "obfuscate"
     assert gate.decide("pizza").action == "pass"
 

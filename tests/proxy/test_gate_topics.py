@@ -85,7 +85,7 @@ def test_only_the_commonest_sense_may_pass(monkeypatch: pytest.MonkeyPatch) -> N
 
     class Spy:
         def synonyms(self, word: str, tag: str, senses: int) -> frozenset[str]:
-            return frozenset({"will", "x", "22", "deed"})
+            return frozenset({"will", "x", "22", "deed", "wound"})
 
         def hyponyms(self, word: str, tag: str, level: int, count: int) -> frozenset[str]:
             senses.append(count)
@@ -97,6 +97,7 @@ def test_only_the_commonest_sense_may_pass(monkeypatch: pytest.MonkeyPatch) -> N
     assert senses == [1, 0]
     assert made.decide("deeds").action == "refuse"
     assert made.decide("will x 22").action == "pass"  # spelt like a synonym, and too common
+    assert made.decide("wind").action == "pass"  # a wound in a dictionary is no form of it
     assert gate('"will"').decide("a will").action == "refuse"  # asked for by name
 
 

@@ -90,7 +90,6 @@ class Engine:
 
 @dataclass
 class Registry:
-    supported_languages: list[str]
     recognizers: list[Recognizer] = field(default_factory=list)
 
     def load_predefined_recognizers(self, languages: list[str], nlp_engine: Engine) -> None:

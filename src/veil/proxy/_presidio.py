@@ -116,7 +116,7 @@ def _engine(presidio: Any, pipeline: Any) -> tuple[Any, frozenset[str]]:  # noqa
         ner_model_configuration=nlp.NerModelConfiguration(labels_to_ignore=others)
     )
     spacy.nlp = {_LANGUAGE: _blank() if pipeline is None else pipeline}  # so that it loads none
-    registry = presidio.RecognizerRegistry(supported_languages=[_LANGUAGE])
+    registry = presidio.RecognizerRegistry()  # for English, unless told otherwise
     registry.load_predefined_recognizers(languages=[_LANGUAGE], nlp_engine=spacy)
     registry.recognizers = [each for each in registry.recognizers if _local(presidio, each)]
     for each in registry.recognizers:
