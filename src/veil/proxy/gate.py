@@ -24,8 +24,9 @@ before ``obfuscate`` before ``pass``. A query that no rule matches is obfuscated
 Rules that hold back read a query in several ways, see `veil.proxy._reading`, and take a word for
 any that it is derived from. They go by spelling: what is spelt out ("john at example dot org",
 "five five five"), misspelt, run together, in another language or in letters that only look alike
-is not found. A topic goes by WordNet, whatever a word means where it stands. A detector of
-personal data overlooks much. What no rule finds is obfuscated as everything else is.
+is not found; a word with digits in it is an ``identifier``, not a ``number``. A topic goes by
+WordNet, whatever a word means where it stands. A detector of personal data overlooks much. What
+is not found is obfuscated like everything else, unless ``all = true`` lets it pass on request.
 """
 
 from collections.abc import Iterator, Sequence
