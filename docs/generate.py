@@ -26,6 +26,8 @@ from veil.mechanisms.mechanism import TextMechanism
 from veil.mechanisms.queries import QUERY_MECHANISMS
 from veil.mechanisms.words import MECHANISMS
 from veil.retrieval.engines import ENGINES
+from veil.web.api import OPERATIONS
+from veil.web.reference import reference
 
 DOCS = Path(__file__).resolve().parent
 ROOT = DOCS.parent
@@ -68,9 +70,32 @@ def pages() -> dict[str, str]:
         "mechanisms.md": NOTE + mechanisms_page(),
         "engines.md": NOTE + engines_page(),
         "cli.md": NOTE + cli_page(),
+        "http-api.md": NOTE + http_page(),
         "extending.md": NOTE + _part(ROOT / "CONTRIBUTING.md", "## Add a mechanism"),
         "threat-model.md": NOTE + _part(ROOT / "SECURITY.md", "## Threat model"),
     }
+
+
+def http_page() -> str:
+    """Describe the interface of the search page."""
+    return (
+        "# HTTP interface\n\n`veil serve` has the verbs of the command line for programs on the"
+        " same machine, under its own address\n(`http://127.0.0.1:8765` unless told otherwise)."
+        " `GET /openapi.json` describes all of it for machines.\n\nBodies are JSON, with"
+        " `Content-Type: application/json`, of at most 1 MB. Errors are JSON, too:"
+        " `error` is one\nsentence that quotes no text, `kind` its sort. The status is 422 where"
+        " something given cannot be used, 403 where\nthe budget, the gate or the risk forbids a"
+        " search, 502 where the engine failed, 429 and 503 where there is too\nmuch to do"
+        " (`Retry-After` says when to come back). A number that JSON cannot write is null.\n\n"
+        "```sh\ncurl -s http://127.0.0.1:8765/api/search -H 'Content-Type: application/json' \\\n"
+        '  -d \'{"query": "treatment for skin cancer"}\'\n'
+        "curl -s http://127.0.0.1:8765/api/protect -H 'Content-Type: application/json' \\\n"
+        '  -d \'{"texts": ["skin cancer"], "mechanism": "cmp(epsilon=6)", "size": 3}\'\n'
+        "```\n\n"
+        "Searches go through the gate, the ledger and the budget, as those of the page do."
+        " `protect` hands variants to the\ncaller and sends nothing: they are not in the"
+        " ledger.\n\n"
+    ) + reference(OPERATIONS)
 
 
 def stale() -> list[str]:

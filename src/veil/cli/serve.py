@@ -68,7 +68,7 @@ _EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}  # noqa: S104 - and how to
 )
 @click.option(
     "--spread",
-    type=click.FloatRange(0, 3600),
+    type=click.FloatRange(0, 600),
     default=0.0,
     show_default=True,
     help="seconds over which the variants of a query are sent",
