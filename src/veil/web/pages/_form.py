@@ -39,7 +39,7 @@ def in_clear(common: Common, query: str, gate: Decision | None) -> Markup:
     fields = (("q", query[:MAX_QUERY]), ("stop", common.stop), ("plain", 1))
     return tag(
         "form",
-        tag("p", isolated(why), " Then the engine reads it word by word: nothing protects it."),
+        tag("p", isolated(why), " In clear the engine reads it word by word, unprotected."),
         *(void("input", type="hidden", name_=name, value=value) for name, value in fields),
         tag("button", "Send this query in clear", type="submit", class_="plain"),
         action="/search",
