@@ -3,6 +3,7 @@
 from typing import Literal
 
 from veil.proxy.types import Decision
+from veil.web.pages._day import is_spent
 from veil.web.pages._form import form, in_clear
 from veil.web.pages._shell import document
 from veil.web.pages.common import Common
@@ -44,7 +45,7 @@ def refused(
     common: Common, query: str, kind: Kind, message: str, gate: Decision | None = None
 ) -> str:
     """Return why a search was not done, or not to its end; the query can be changed."""
-    spent = kind == "budget" and (common.budget.left or 0.0) <= 0
+    spent = kind == "budget" and is_spent(common.budget)
     head = "Today’s budget is spent" if spent else _HEADS[kind]
     return document(
         head,
