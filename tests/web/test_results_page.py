@@ -136,3 +136,12 @@ def test_many_results_are_all_there_and_numbered() -> None:
     ranks = [one.attributes.get("data-rank") for one in page.all("li")]
     assert [rank for rank in ranks if rank] == [str(i) for i in range(1, 31)]
     assert "20 more results" in [one.text for one in page.all("summary")]
+
+
+def test_variants_that_hold_nothing_but_the_query_are_told() -> None:
+    clear = seen(("skin", "same"), (" ", "layout"), ("cancer", "kept"))
+    other = seen(("skin", "same"), (" ", "layout"), ("tumor", "changed"))
+    text = Page(pages.results(common(), QUERY, found(seen=(clear, other, clear)))).text
+    assert "2 of them hold your words and no others" in text
+    text = Page(pages.results(common(), QUERY, found(seen=(other,)))).text
+    assert "your words and no others" not in text

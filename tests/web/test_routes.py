@@ -31,6 +31,14 @@ def test_a_search_uses_the_stop_of_the_slider(client: Client, desk: FakeDesk) ->
     assert desk.searched == [("cat dog", Setting("cmp(epsilon=3.0)", 5), False)]
 
 
+def test_a_link_of_the_plane_moves_the_slider(client: Client, desk: FakeDesk) -> None:
+    assert 'value="0"' in client.get("/?stop=0").text
+    assert 'value="2"' in client.get("/?stop=2").text
+    for bad in ("9", "-1", "x", ""):
+        assert client.get(f"/?stop={bad}").status == 422
+    assert desk.searched == []
+
+
 def test_the_stop_is_remembered_for_the_address_bar(client: Client, desk: FakeDesk) -> None:
     client.get("/search?q=a")
     client.form("/search", {"q": "b", "stop": 0})

@@ -88,7 +88,12 @@ class _Pages:
         self._stop = service.plane.default
 
     async def home(self, request: Request) -> Response:
-        return page(pages.home(await self._common(request)))
+        common = await self._common(request)
+        given = fields(request.scope["query_string"])
+        if "stop" in given:  # a link of the plane
+            last = len(self._service.plane.stops) - 1
+            common = replace(common, stop=whole_number(given["stop"], "stop", 0, last))
+        return page(pages.home(common))
 
     async def plane(self, request: Request) -> Response:
         return page(pages.plane(await self._common(request)))

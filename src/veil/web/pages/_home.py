@@ -6,8 +6,8 @@ from veil.web.pages.common import Common
 from veil.web.pages.markup import isolated, tag
 
 _WHAT = (
-    "The engine sees noisy variants of your query, never the query itself unless you ask for"
-    " that. What it answers is put in order here, on this machine."
+    "The engine sees random variants of your query. What it answers is put in order by your"
+    " query here, on this machine."
 )
 
 

@@ -7,6 +7,7 @@ from veil.web.pages._words import count
 from veil.web.pages.markup import Markup, join, tag
 
 _FIRST = 8  # variants that are shown at once
+_OWN: tuple[MarkKind, ...] = ("same", "kept", "layout")
 _SAMPLES: dict[MarkKind, str] = {
     "changed": "changed",
     "same": "drawn again",
@@ -31,10 +32,25 @@ def seen(found: Found) -> Markup:
     return join(
         tag("p", count(len(found.seen), "variant"), " of your query by ",
             tag("code", found.setting.mechanism), "; ", _kinds(len(lines), len(found.seen))),
+        _in_clear(found.seen),
         tag("ol", *first, class_="variants"),
         rest,
         _legend(found.seen),
     )  # fmt: skip
+
+
+def _in_clear(variants: tuple[Seen, ...]) -> Markup | str:
+    """Warn of variants that hold words of the query and no others: they give it away."""
+    clear = sum(all(mark.kind in _OWN for mark in one.marks) for one in variants)
+    if not clear:
+        return ""
+    hold = "holds" if clear == 1 else "hold"
+    return tag(
+        "p",
+        f"{clear:,} of them {hold} your words and no others: by chance the mechanism drew them"
+        " all again. A more private stop makes that rarer.",
+        class_="warning",
+    )
 
 
 def _kinds(different: int, of: int) -> str:
