@@ -162,3 +162,10 @@ def test_two_mechanisms_do_not_share_laws(space: Embeddings, rng: Generator) -> 
     strong = veil.SanText(epsilon=50).bind(space).sample(ids, 4000, rng)
     assert len(np.unique(weak)) > 50
     assert (strong == 3).all()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_brief_spec_means_the_same(name: str) -> None:
+    made = example(veil.MECHANISMS.get(name))
+    assert len(made.brief) <= len(str(made))
+    assert str(veil.mechanism(made.brief)) == str(made)

@@ -50,6 +50,13 @@ class Component(BaseModel):
         shown = ", ".join(f"{key}={value!r}" for key, value in self)
         return f"{self.name}({shown})"
 
+    @property
+    def brief(self) -> str:
+        """The spec without the parameters that have their default; it parses to the same."""
+        fields = type(self).model_fields
+        told = [f"{key}={value!r}" for key, value in self if value != fields[key].default]
+        return f"{self.name}({', '.join(told)})" if told else self.name
+
 
 def _sentence(cls: type[Component], details: list[ErrorDetails]) -> str:
     """Render the most telling pydantic error in one sentence: a misspelt name comes first."""

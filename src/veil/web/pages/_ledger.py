@@ -6,7 +6,7 @@ from datetime import datetime
 from veil.proxy.types import Release
 from veil.web.pages._day import told
 from veil.web.pages._shell import document
-from veil.web.pages._words import amount, count, moment
+from veil.web.pages._words import amount, brief, count, moment
 from veil.web.pages.common import Common
 from veil.web.pages.markup import Markup, hidden, isolated, join, tag, void
 
@@ -83,7 +83,7 @@ def _how(one: Release) -> Markup:
     chosen = tag("p", "Chosen among several draws, outside of the formal guarantee.",
                  class_="hint") if one.chosen else ""  # fmt: skip
     return join(
-        tag("code", one.mechanism),
+        tag("code", brief(one.mechanism)),
         chosen,
         tag("details", tag("summary", count(len(lines), "variant")),
             tag("ol", *lines, class_="variants")),

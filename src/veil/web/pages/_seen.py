@@ -3,7 +3,7 @@
 from collections import Counter
 
 from veil.proxy.types import MARKS, Found, Mark, MarkKind, Seen
-from veil.web.pages._words import count
+from veil.web.pages._words import brief, count
 from veil.web.pages.markup import Markup, join, tag
 
 _FIRST = 8  # variants that are shown at once
@@ -31,7 +31,8 @@ def seen(found: Found) -> Markup:
     )  # fmt: skip
     return join(
         tag("p", count(len(found.seen), "variant"), " of your query by ",
-            tag("code", found.setting.mechanism), "; ", _kinds(len(lines), len(found.seen))),
+            tag("code", brief(found.setting.mechanism)), "; ",
+            _kinds(len(lines), len(found.seen))),
         _in_clear(found.seen),
         tag("ol", *first, class_="variants"),
         rest,

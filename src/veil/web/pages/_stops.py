@@ -7,7 +7,7 @@ from veil.proxy.plane import Plane, Stop
 from veil.proxy.types import Setting
 from veil.studies.table import Row
 from veil.web.pages._bar import bar
-from veil.web.pages._words import count, figures, share, share_at_most, shares
+from veil.web.pages._words import brief, count, figures, share, share_at_most, shares
 from veil.web.pages.markup import Markup, join, tag
 
 _NEAR = 1e-6  # a share of n queries, times n, is a whole number up to rounding
@@ -25,7 +25,7 @@ def named(setting: Setting) -> str:
     >>> named(Setting("cmp(epsilon=5.0)", 20))
     'cmp(epsilon=5.0), 20 variants'
     """
-    return f"{setting.mechanism}, {count(setting.size, 'variant')}"
+    return f"{brief(setting.mechanism)}, {count(setting.size, 'variant')}"
 
 
 def spoken(plane: Plane, place: int) -> str:
@@ -41,7 +41,7 @@ def spoken(plane: Plane, place: int) -> str:
 def shown(plane: Plane, stop: Stop) -> Markup:
     """Show a stop: its setting, its risk and its utility."""
     return join(
-        tag("p", tag("code", stop.setting.mechanism), ", ",
+        tag("p", tag("code", brief(stop.setting.mechanism)), ", ",
             count(stop.setting.size, "variant"), class_="setting"),
         tag("div", risk_bar(stop), utility_bar(stop, plane.plain), class_="bars"),
         _unfaced(stop.warning) if stop.warning else "",
@@ -133,7 +133,7 @@ def _row(stop: Stop, place: int, current: bool, link: bool) -> Markup:
     risk, utility = stop.risk, stop.utility
     at_most = share_at_most(stop.upper)
     cells = (
-        tag("code", stop.setting.mechanism),
+        tag("code", brief(stop.setting.mechanism)),
         str(stop.setting.size),
         join(share(risk.score), " ", tag("small", shares(risk.low, risk.high))),
         at_most,

@@ -3,6 +3,8 @@
 import math
 from datetime import datetime
 
+from veil.core.errors import VeilError
+from veil.mechanisms.find import mechanism
 from veil.studies._markup import number, percent
 
 _SPACE = "\N{NO-BREAK SPACE}"
@@ -28,6 +30,19 @@ def count(value: int, one: str, many: str = "") -> str:
     """
     noun = one if value == 1 else many or f"{one}s"
     return f"{value:,} {noun}" if value else f"no {noun}"
+
+
+def brief(spec: str) -> str:
+    """Write the spec of a mechanism without the parameters that have their default.
+
+    >>> brief("tem(epsilon=2.0, beta=0.001, metric='euclidean') in glove-100d"), brief("gone(x=1)")
+    ('tem(epsilon=2.0) in glove-100d', 'gone(x=1)')
+    """
+    head, vectors, name = spec.partition(" in ")
+    try:
+        return f"{mechanism(head).brief}{vectors}{name}"
+    except VeilError:  # a plugin that is gone
+        return spec
 
 
 def ordinal(value: int) -> str:
