@@ -8,6 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from tools.measured import joined, trimmed
 
 from veil.core.errors import InputError, LedgerError
 from veil.mechanisms.words import MECHANISMS
@@ -99,7 +100,7 @@ def test_the_place_of_a_setting(tmp_path: Path) -> None:
 def test_the_start_is_private_rather_than_useful(tmp_path: Path) -> None:
     plane = load_plane(write(tmp_path / "audit", FRONT))
     assert plane.default == 1
-    assert plane.stops[1].upper <= BOUND < plane.stops[2].upper
+    assert plane.stops[1].upper < BOUND < plane.stops[2].upper
     risky = load_plane(write(tmp_path / "audit", point("cmp(epsilon=9)", 0.5, 0.5)))
     assert risky.default == 0
 
@@ -160,6 +161,12 @@ def test_a_query_that_is_restored_needs_no_log(tmp_path: Path) -> None:
     assert (stop.risk.attacker, stop.risk.score) == ("reconstruct", 0.5)
     assert stop.log_size is None
     assert "out of" not in str(stop)
+
+
+def test_a_query_that_is_named_from_a_log_has_its_size(tmp_path: Path) -> None:
+    again = replace(FRONT[6], kind="recovery", measure="queries", score=0.15)
+    stop = load_plane(write(tmp_path / "audit", [*FRONT, again])).stops[1]
+    assert (stop.risk.score, stop.log_size) == (0.15, 500)
 
 
 def test_of_equal_points_one_is_a_stop(tmp_path: Path) -> None:
@@ -294,10 +301,25 @@ def test_the_shipped_plane_serves() -> None:
         assert stop.log_size
     assert 0 <= plane.default < len(plane.stops)
     assert plane.plain is not None
-    assert plane.stops[plane.default].upper <= BOUND
+    assert plane.stops[plane.default].upper < BOUND
 
 
 def test_the_shipped_table_names_no_file() -> None:
     text = SHIPPED.read_text(encoding="utf-8")
     assert not any(sign in text for sign in ("/", "\\", "~"))
     assert {row.kind for row in read_csv(SHIPPED)} <= {"utility", "risk", "recovery"}
+
+
+def test_of_two_looks_at_a_risk_the_worse_one_ships() -> None:
+    seen = replace(FRONT[0], kind="recovery", measure="queries", score=0.4)
+    again = replace(seen, score=0.6)
+    for looks in ([[seen], [again]], [[again], [seen]], [[seen, again]]):
+        assert joined(looks) == (again,)
+
+
+def test_what_ships_is_what_the_page_needs_and_names_no_file() -> None:
+    words = replace(FRONT[0], kind="recovery", measure="words")
+    other = replace(FRONT[2], measure="recall@100")
+    local = [replace(row, spec="fea(index='/home/me/index')") for row in FRONT[:3]]
+    fewer = replace(FRONT[0], kind="recovery", measure="queries", size=2)
+    assert trimmed([*FRONT, words, other, *local, fewer]) == tuple(FRONT)

@@ -3,7 +3,7 @@
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from veil.core.errors import VeilError
 from veil.measures.bounds import CONFIDENCE
@@ -13,10 +13,11 @@ from veil.studies.choose import Candidate, candidates, pareto
 from veil.studies.study import MAX_SIZE
 from veil.studies.table import Row
 
-BOUND = 0.25  # what the risk of the first stop is at most
+BOUND = 0.5  # below it the attacker is wrong more often than right
 RULE = (
-    "The slider starts at the most useful stop whose risk is at most one in four with 97.5 %"
-    " confidence, and at the most private one if there is none."
+    "The slider starts at the most useful stop at which the strongest attacker of the audit is"
+    " wrong more often than right, with 97.5 % confidence for each stop by itself; if there is"
+    " none, at the most private."
 )
 _WHOLE = 1e-6  # how far from a whole number the size of a log may come out
 
@@ -34,7 +35,9 @@ class Stop:
     utility
         The nDCG@10 of its results.
     upper
-        What the risk is at most, with 97.5 % confidence, under all attacks of the audit.
+        What the risk is at most, with 97.5 % confidence, under all attacks of the audit. That
+        holds for each configuration by itself: of the many that were tried, those that look best
+        are stops, and some may owe it to luck.
     warning
         The attackers that others faced and this one did not, or nothing.
     """
@@ -80,15 +83,22 @@ def stops_of(rows: Sequence[Row], collection: str, engine: str) -> tuple[Stop, .
     points = [(one.risk.score, one.utility.score) for one in usable]
     first = dict.fromkeys(points[i] for i in pareto(points))
     chosen = [usable[points.index(point)] for point in first]
+    guessing = {row.attacker for row in rows if row.kind == "risk"}  # they have a log
     return tuple(
-        Stop(Setting(one.spec, one.size), one.risk, one.utility, one.upper, one.warning)
+        Stop(
+            Setting(one.spec, one.size),
+            replace(one.risk, kind="risk") if one.risk.attacker in guessing else one.risk,
+            one.utility,
+            one.upper,
+            one.warning,
+        )
         for one in chosen
     )
 
 
 def start(stops: Sequence[Stop]) -> int:
     """Return the place of the stop to start with: see `RULE`."""
-    return max((i for i, stop in enumerate(stops) if stop.upper <= BOUND), default=0)
+    return max((i for i, stop in enumerate(stops) if stop.upper < BOUND), default=0)
 
 
 def _comparable(found: Sequence[Candidate]) -> list[Candidate]:
