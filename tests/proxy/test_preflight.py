@@ -44,6 +44,7 @@ QUERIES = [
     "zzzq",
     f"{A}-{NEW}, ({B})!",
     f"{A}-{B} {C}",
+    f"{A} ({NEW}) {C}",  # of a shape of its own, which explains more than those of the log
     f"{A} {B} {C} {D} {A} {B} {C} {D}",  # longer than any of the log
 ]
 SPECS = [
@@ -357,6 +358,19 @@ def test_what_would_take_minutes_is_not_begun(
     slow, fast = SPECS[5], SPECS[4]
     assert found.check(A, [C], mechanism(slow), space, wait=True).unable == ("bayes",)
     assert found.check(A, [C], mechanism(fast), space, wait=True).unable == ()
+
+
+def test_bayes_is_not_for_endless_queries(folder: Path, queries: list[str]) -> None:
+    """In a-b-c-... it would try for hours which words stand where."""
+    made, space = mechanism("custext(epsilon=4, k=8)"), open_folder(folder)
+    found = Preflight(QueryLog.of(queries), BagEncoder())
+    found.prepare(made, space)
+    for query in (f"{A} {B} " * 40, "-".join([A] * 30) + "!", "a" * 1000):
+        checked = found.check(query, [f"{query}-{B}-{C}"], made, space)
+        assert checked.unable == ("bayes",)
+        assert [one.attacker for one in checked.standings] == ["inference"]
+    longest = " ".join(["-".join([A] * 8)] * 64)
+    assert found.check(longest, [longest], made, space).unable == ()
 
 
 def test_few_mechanisms_are_held_ready(

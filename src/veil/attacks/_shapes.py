@@ -84,8 +84,8 @@ class Reader:
             if words is None:
                 return None
             found.append([self.space.id(word) for word in words])
-        places = sum(map(_places, shape))
-        return np.array(found, dtype=np.int64).reshape(len(variants), places)
+        width = sum(map(places, shape))
+        return np.array(found, dtype=np.int64).reshape(len(variants), width)
 
 
 def reader(mechanism: WordMechanism, space: Embeddings, select: str) -> Reader:
@@ -147,7 +147,8 @@ def _found(template: str, piece: str, lazy: bool) -> tuple[str, ...] | None:
     return None if found is None else found.groups()
 
 
-def _places(template: str) -> int:
+def places(template: str) -> int:
+    """Return how many words stand in a piece of a shape."""
     return template.replace("%%", "").count("%s")
 
 

@@ -15,26 +15,32 @@ from veil.attacks._exponentials import Exponentials
 from veil.attacks._likelihood import Likelihood, likelihood, quick
 from veil.attacks._ranks import ranks, ranks_beside
 from veil.attacks._shaped_log import ShapedLog
-from veil.attacks._shapes import reader
+from veil.attacks._shapes import places, reader
 from veil.attacks._tables import Tables
 from veil.attacks.bayes import Bayes, believed
 from veil.attacks.inference import ranks_by_score
 from veil.attacks.log import QueryLog
 from veil.core.protocols import Encoder
 from veil.core.types import Singles
+from veil.data.distances import in_chunks
 from veil.data.embeddings import Embeddings
 from veil.data.fetch import Report, silent
 from veil.encoders.find import encoder as open_encoder
 from veil.mechanisms.words.mechanism import WordMechanism
 
+_WORDS = 4096  # whose normalisers are computed before they are kept
+_PIECES = 64  # of a query, between white space
+_LETTERS = 256  # of a piece
+_JOINED = 8  # words in a piece
+
 
 class Single(Protocol):
     """An attacker that is ready; many threads may ask it at once."""
 
-    def rank(self, query: str, variants: tuple[str, ...]) -> int:
+    def rank(self, query: str, variants: tuple[str, ...]) -> int | None:
         """Return where a query stands among those of the log, given its variants.
 
-        Nothing that depends on either is written anywhere.
+        None if the query is too long. Nothing that depends on either is written anywhere.
         """
         ...
 
@@ -71,7 +77,11 @@ class SingleInference:
 
 @dataclass(frozen=True, eq=False)
 class SingleBayes:
-    """The `Bayes` attacker: probability of a query given the variants."""
+    """The `Bayes` attacker: probability of a query given the variants.
+
+    It is not for queries of more than 64 pieces, or with a piece of more than 8 words or 256
+    letters: each place takes a pass over the vocabulary, and in a-b-c-... words cannot be told.
+    """
 
     spec: Bayes
     log: ShapedLog
@@ -95,20 +105,40 @@ class SingleBayes:
         if not quick(law):
             return None
         shaped = ShapedLog.of(log, reader(mechanism, space, spec.select))
-        by_words = isinstance(law, Exponentials)
-        law.prepare(shaped.vocabulary() if by_words else np.empty(0, dtype=np.int64), report)
+        _prepare(law, shaped, report)
         shaped.read_usual(report)
         first = np.zeros(1, dtype=np.int64)  # a first question: what is made for it stays
         Tables.of(law, space, first, first).at(first, first)
         log.place("")
         return cls(spec, shaped, law)
 
-    def rank(self, query: str, variants: tuple[str, ...]) -> int:
+    def rank(self, query: str, variants: tuple[str, ...]) -> int | None:
         """Return where a query stands."""
+        if not self._is_short(query):
+            return None
         log = self.log.log
         place = log.place(query)
         more = [] if place >= 0 else [query]
         scores = self.log.scores_beside(variants, self.law, more)
         counts = np.concatenate([log.counts, np.ones(len(more), dtype=np.int64)])
         prior = self.spec.belief(counts)
-        return ranks_by_score(believed(scores, prior), place if more == [] else len(log))
+        return ranks_by_score(believed(scores, prior), len(log) if more else place)
+
+    def _is_short(self, query: str) -> bool:
+        pieces = query.split()
+        if len(pieces) > _PIECES or max(map(len, pieces), default=0) > _LETTERS:
+            return False
+        return max(map(places, self.log.reader.read(query).shape), default=0) <= _JOINED
+
+
+def _prepare(law: Likelihood, log: ShapedLog, report: Report) -> None:
+    """Prepare a law for all words of a log, some at a time: what is done survives an end."""
+    words = log.vocabulary() if isinstance(law, Exponentials) else np.empty(0, dtype=np.int64)
+    law.prepare(words[:0], report)
+    for part in in_chunks(words, _WORDS):
+
+        def onward(message: str, done: int, total: int, first: int = part.start) -> None:
+            del total  # of this part
+            report(message, first + done, len(words))
+
+        law.prepare(words[part], onward)

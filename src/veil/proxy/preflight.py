@@ -111,22 +111,23 @@ class Preflight:
 
         Attackers that are not ready are started and named in `waiting`, unless `wait`. Those that
         cannot be used are named in `unable`: bayes against a mechanism that rewrites whole
-        queries, or without word vectors, or where it would take minutes for each query; and an
-        attacker whose preparation failed, unless `wait`, which tells why.
+        queries, or without word vectors, or where a query would take it minutes, as one of more
+        than 64 words does; and one whose preparation failed, unless `wait`, which tells why.
         """
         text = check_text(query, "The query")
         row = tuple(check_text(variant, "A variant") for variant in variants)
         candidates = self.size + (self._log.place(text) < 0)
-        standings, waiting, unable = [], [], []
+        standings: list[Standing] = []
+        waiting: list[str] = []
+        unable: list[str] = []
         for name, made in self._made(mechanism, space).items():
             done = made is None or _begun(made, wait=wait)
-            ready = None if made is None else made.made
-            if not done:
-                waiting.append(name)
-            elif ready is None:
-                unable.append(name)
+            ready = None if made is None or not done else made.made
+            rank = None if ready is None else ready.rank(text, row)
+            if rank is not None:
+                standings.append(Standing(name, rank, candidates))
             else:
-                standings.append(Standing(name, ready.rank(text, row), candidates))
+                (unable if done else waiting).append(name)
         return Checked(tuple(standings), tuple(waiting), tuple(unable))
 
     def _made(
