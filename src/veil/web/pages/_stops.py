@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 
-from veil.proxy.plane import Plane, Stop
+from veil.proxy.plane import RULE, Plane, Stop
 from veil.proxy.types import Setting
 from veil.studies.table import Row
 from veil.web.pages._bar import bar
@@ -123,6 +123,9 @@ def origin(plane: Plane) -> Sequence[Markup]:
         f" {plane.engine}.{_log(plane)}",
         "Risk is how often the best attacker’s first guess was the query. Utility is nDCG@10: 1"
         f" is a perfect order of results{_plain(plane.plain)}.",
+        "Stops are the best of all that were tried, so that some owe their place to luck; the"
+        " confidence holds for each by itself.",
+        RULE,
         "Your engine and your queries may differ from those of the audit: ‘veil audit’ measures"
         " what you name.",
     ]
