@@ -260,6 +260,14 @@ def test_the_query_that_cannot_be_asked_is_named_by_its_number(
         open_desk().search_all([words.words[5], "?!"], CMP)
 
 
+def test_the_setting_is_kept(open_desk: Open) -> None:
+    desk = open_desk()
+    assert desk.chosen() is None
+    desk.choose(Setting("vickrey(epsilon=2.5, t=0.75, noise='cmp')", 3))
+    desk.choose(CMP)
+    assert open_desk().chosen() == CMP
+
+
 def test_forgetting_makes_the_next_search_draw_anew(open_desk: Open, web: Web, query: str) -> None:
     desk = open_desk()
     first = desk.search(query, CMP)

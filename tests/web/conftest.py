@@ -86,6 +86,7 @@ class FakeDesk:
     results: tuple[Item, ...] = ()
     searched: list[tuple[str, Setting, bool]] = field(default_factory=list)
     hold: threading.Event = field(default_factory=threading.Event)
+    kept: Setting | None = None
 
     def __post_init__(self) -> None:
         self.hold.set()
@@ -116,6 +117,13 @@ class FakeDesk:
         self._check()
         wanted = [number for number in self.entries if before is None or number < before]
         return tuple(make_release(number) for number in wanted[:count])
+
+    def choose(self, setting: Setting) -> None:
+        self._check()
+        self.kept = setting
+
+    def chosen(self) -> Setting | None:
+        return self.kept
 
     def forget(self, number: int) -> bool:
         self._check()

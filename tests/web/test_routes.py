@@ -31,6 +31,14 @@ def test_a_search_uses_the_stop_of_the_slider(client: Client, desk: FakeDesk) ->
     assert desk.searched == [("cat dog", Setting("cmp(epsilon=3.0)", 5), False)]
 
 
+def test_the_stop_is_remembered_after_a_restart(make_client: MakeClient, desk: FakeDesk) -> None:
+    make_client().form("/search", {"q": "b", "stop": 0})
+    make_client().get("/search?q=c")
+    desk.kept = Setting("gone(x=1)", 3)
+    make_client().get("/search?q=d")
+    assert [setting.mechanism[12] for _, setting, _ in desk.searched] == ["1", "1", "2"]
+
+
 def test_a_link_of_the_plane_moves_the_slider(client: Client, desk: FakeDesk) -> None:
     assert 'value="0"' in client.get("/?stop=0").text
     assert 'value="2"' in client.get("/?stop=2").text

@@ -39,6 +39,14 @@ class Desk(Protocol):
         """Return entries of the ledger, newest first, from `before` on."""
         ...
 
+    def choose(self, setting: Setting) -> None:
+        """Keep the setting that the user chose on the page."""
+        ...
+
+    def chosen(self) -> Setting | None:
+        """Return the setting that the user chose last, or None."""
+        ...
+
     def forget(self, number: int) -> bool:
         """Forget an entry; False if there is none."""
         ...

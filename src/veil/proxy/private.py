@@ -131,6 +131,15 @@ class PrivateDesk:
         """Return entries of the ledger, newest first, from `before` on."""
         return self.ledger.releases(count, before)
 
+    def choose(self, setting: Setting) -> None:
+        """Keep the setting that the user chose on the page."""
+        self.ledger.choose("setting", f"{setting.size} {setting.mechanism}")
+
+    def chosen(self) -> Setting | None:
+        """Return the setting that the user chose last, or None."""
+        size, _, mechanism = (self.ledger.choice("setting") or "").partition(" ")
+        return Setting(mechanism, int(size)) if size.isdecimal() else None
+
     def forget(self, number: int) -> bool:
         """Forget an entry; False if there is none."""
         self.mixer.forget()

@@ -81,16 +81,18 @@ def _allowed(method: str) -> tuple[str, ...]:
 
 
 class _Pages:
-    """The pages, and the one thing that is remembered between them: the stop last used."""
+    """The pages, and the one thing that they remember: the stop that the user chose last."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
-        self._stop = service.plane.default
+        chosen = service.desk.chosen()
+        place = service.plane.place(chosen) if chosen else None
+        self._stop = service.plane.default if place is None else place
 
     async def home(self, request: Request) -> Response:
         common = await self._common(request)
         given = fields(request.scope["query_string"])
-        if "stop" in given:  # a link of the plane
+        if "stop" in given and not is_foreign(request.scope):  # a link of the plane
             last = len(self._service.plane.stops) - 1
             common = replace(common, stop=whole_number(given["stop"], "stop", 0, last))
         return page(pages.home(common))
@@ -114,7 +116,10 @@ class _Pages:
         given = fields(await read_body(request, FORM_BYTES, self._service.patience))
         last = len(self._service.plane.stops) - 1
         stop = whole_number(given["stop"], "stop", 0, last) if "stop" in given else self._stop
-        self._stop = stop
+        if stop != self._stop:
+            self._stop = stop
+            keep = partial(self._service.desk.choose, self._service.plane.stops[stop].setting)
+            await self._service.looks.run(request, keep)
         plain = given.get("plain") == "1"
         return await self._searched(request, given.get("q", ""), stop, plain=plain)
 
