@@ -2,6 +2,7 @@
 
 import math
 from datetime import datetime
+from functools import lru_cache
 
 from veil.core.errors import VeilError
 from veil.mechanisms.find import mechanism
@@ -32,6 +33,7 @@ def count(value: int, one: str, many: str = "") -> str:
     return f"{value:,} {noun}" if value else f"no {noun}"
 
 
+@lru_cache(1_000)  # a mechanism is looked for among all packages that are installed
 def brief(spec: str) -> str:
     """Write the spec of a mechanism without the parameters that have their default.
 

@@ -19,8 +19,6 @@ function show() {
 }
 
 if (slider) {
-  const asked = new URLSearchParams(location.search).get("stop"); // as a link of the plane does
-  if (location.pathname === "/" && asked) slider.value = asked;
   slider.addEventListener("input", show);
   addEventListener("pageshow", show); // a browser may bring back an older place of the slider
 }
