@@ -3,13 +3,14 @@
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import lru_cache
 
 from veil.core.errors import GateError, ParameterError, VeilError
 from veil.core.guarantee import Guarantee
 from veil.core.protocols import Engine
 from veil.core.types import Ranking, Released
 from veil.data.embeddings import Embeddings
-from veil.mechanisms.find import mechanism as find_mechanism
+from veil.mechanisms import find
 from veil.mechanisms.mechanism import TextMechanism
 from veil.mechanisms.words.mechanism import WordMechanism
 from veil.proxy.gate import Gate
@@ -175,7 +176,7 @@ class PrivateDesk:
     def _maker(self, setting: Setting) -> tuple[TextMechanism, Embeddings | None]:
         if not 1 <= setting.size <= MAX_SIZE:
             raise ParameterError(f"The number of variants must be from 1 to {MAX_SIZE}.")
-        mechanism = find_mechanism(setting.mechanism)
+        mechanism = _mechanism(setting.mechanism)
         return mechanism, self.space if isinstance(mechanism, WordMechanism) else None
 
     def _look(self, query: str, mechanism: TextMechanism, space: Embeddings | None) -> Look | None:
@@ -205,6 +206,11 @@ class PrivateDesk:
         keys = self.ledger.key.words(taken.text.words)
         pairs = zip(keys, taken.text.known, strict=True)
         return [taken.entry.draws[key] for key, known in pairs if not known]
+
+
+@lru_cache(100)  # a mechanism is looked for among all packages that are installed
+def _mechanism(spec: str) -> TextMechanism:
+    return find.mechanism(spec)
 
 
 class _Counted:
