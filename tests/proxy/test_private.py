@@ -1,12 +1,13 @@
 """The desk: what is sent, shown and refused in one search, from beginning to end."""
 
+import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from tests.conftest import make_space
 from tests.retrieval.conftest import BagEncoder
-from veil.proxy.preflight import Preflight
 
 from veil.attacks.log import QueryLog
 from veil.core.errors import (
@@ -19,10 +20,13 @@ from veil.core.errors import (
 )
 from veil.core.types import Ranking, Released
 from veil.data.embeddings import Embeddings
+from veil.mechanisms.words._kernels import Perturb
+from veil.mechanisms.words.cmp import CMP as MECHANISM
 from veil.proxy.desk import Desk
 from veil.proxy.gate import Gate
 from veil.proxy.ledger import Ledger
 from veil.proxy.mixer import Mixer
+from veil.proxy.preflight import Preflight
 from veil.proxy.private import PrivateDesk
 from veil.proxy.sticky import Bound, Sticky
 from veil.proxy.types import Setting
@@ -276,3 +280,23 @@ def test_forgetting_makes_the_next_search_draw_anew(open_desk: Open, web: Web, q
     assert second.spent == first.spent
     assert second.sent > 0
     assert desk.budget().spent == 2 * first.spent
+
+
+def test_a_mechanism_is_prepared_once_however_many_search(
+    open_desk: Open, words: Embeddings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk, bind = open_desk(), MECHANISM.bind
+    computed: list[float] = []
+    kept: list[bool] = []
+
+    def slow(self: MECHANISM, space: Embeddings) -> Perturb:
+        if not kept:
+            computed.append(self.epsilon)
+            time.sleep(0.1)
+            kept.append(True)
+        return bind(self, space)
+
+    monkeypatch.setattr(MECHANISM, "bind", slow)
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda i: desk.search(words.words[i], CMP), range(8)))
+    assert computed == [2.0]

@@ -1,8 +1,9 @@
 """The desk: gate, variants, pre-flight, sending, and putting in order, one after the other."""
 
+import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 from veil.core.errors import GateError, ParameterError, VeilError
@@ -25,6 +26,7 @@ from veil.retrieval.rerank import Reranker
 
 MAX_SIZE = 200  # variants of one search
 _AT_ONCE = 4  # searches of a batch, so that their variants are mixed
+_MOST_BOUND = 1_000  # mechanisms of which it is remembered that they were used before
 _IN_CLEAR = "The query was sent in clear, on request: the engine knows it."
 
 
@@ -58,6 +60,8 @@ class PrivateDesk:
     preflight: Preflight | None
     reranker: Reranker | None
     k: int
+    _bound: set[str] = field(default_factory=set, repr=False)
+    _binding: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     @property
     def network(self) -> bool:
@@ -177,7 +181,14 @@ class PrivateDesk:
         if not 1 <= setting.size <= MAX_SIZE:
             raise ParameterError(f"The number of variants must be from 1 to {MAX_SIZE}.")
         mechanism = _mechanism(setting.mechanism)
-        return mechanism, self.space if isinstance(mechanism, WordMechanism) else None
+        if not isinstance(mechanism, WordMechanism):
+            return mechanism, None
+        if setting.mechanism not in self._bound:
+            with self._binding:  # what takes long is then done once, not by all who wait for it
+                mechanism.bind(self.space)
+                if len(self._bound) < _MOST_BOUND:
+                    self._bound.add(setting.mechanism)
+        return mechanism, self.space
 
     def _look(self, query: str, mechanism: TextMechanism, space: Embeddings | None) -> Look | None:
         """Return what shows variants to the local attackers; a bound waits until they can."""
