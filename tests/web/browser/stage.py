@@ -46,7 +46,7 @@ QUERY = "knee pain Quokkapox"  # the last word is in no vocabulary
 RIGHT = "Quokkapox of the knee"  # the title of the result that fits
 
 
-REFUSE = '[[rule]]\nname = "illness"\nwords = ["quokkapox"]\naction = "refuse"\n'
+REFUSE = '[[rule]]\nname = "numbers"\nkinds = ["number"]\naction = "refuse"\n'
 LET = '[[rule]]\nname = "pain"\nwords = ["knee", "pain", "quokkapox"]\naction = "pass"\n'
 
 

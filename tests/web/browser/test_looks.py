@@ -26,7 +26,7 @@ def results(page: Page, stage: Stage, other: Elsewhere) -> None:
 def useful(page: Page, stage: Stage, other: Elsewhere) -> None:
     """At the other end of the slider, with much to read."""
     long = " ".join(["supercalifragilisticexpialidocious" * 3, *["knee pain and fever"] * 40])
-    more = [Hit(f"https://x.example/{'a' * 300}/{i}", 1.0, long, long) for i in range(12)]
+    more = [Hit(f"https://x.example/{'a' * 300}/{i}", 1.0, long, long) for i in range(8)]
     stage.web.hits = (*HITS, *more)
     page.open(f"/?stop={stage.useful}")
     page.search(QUERY)
@@ -99,19 +99,6 @@ SHOWS: tuple[Show, ...] = (
 PAGES = pytest.mark.parametrize("show", SHOWS, ids=lambda show: show.__name__)
 
 
-@PAGES
-def test_it_is_narrow_enough(page: Page, stage: Stage, other: Elsewhere, show: Show) -> None:
-    """Pictures are kept to be looked at; what is wider than a telephone is found here."""
-    show(page, stage, other)
-    name = show.__name__.replace("_", "-")
-    for width in (1280, 360):
-        for scheme in ("light", "dark"):
-            page.look(width, scheme)
-            page.shoot(f"{name}-{width}-{scheme}")
-        wide = page.js("return [document.documentElement.scrollWidth, innerWidth]")
-        assert wide[0] <= wide[1] == width
-
-
 # Roles whose elements are worth nothing without a name.
 NAMED = {
     "button", "combobox", "complementary", "DisclosureTriangle", "image", "img", "link",
@@ -120,10 +107,15 @@ NAMED = {
 
 
 @PAGES
-def test_it_can_be_heard_and_walked_through(
-    page: Page, stage: Stage, other: Elsewhere, show: Show
-) -> None:
+def test_a_page(page: Page, stage: Stage, other: Elsewhere, show: Show) -> None:
     show(page, stage, other)
+    check_structure(page)
+    check_names(page)
+    picture(page, show.__name__.replace("_", "-"))
+    walk(page)
+
+
+def check_structure(page: Page) -> None:
     assert page.value("html", "lang") == "en"
     assert page.texts("title")[0].endswith("Veil")
     for landmark in ("h1", "header", "nav", "main", "footer"):
@@ -131,6 +123,10 @@ def test_it_can_be_heard_and_walked_through(
     heads = page.js("return [...document.querySelectorAll('h1,h2,h3,h4')].map((h) => h.tagName)")
     levels = [int(name[1]) for name in heads]
     assert all(after <= before + 1 for before, after in pairwise(levels))
+
+
+def check_names(page: Page) -> None:
+    """Look at the page as a screen reader does."""
     nodes = page.cdp("Accessibility.getFullAXTree")["nodes"]
     roles = [
         (node["role"]["value"], node.get("name", {}).get("value", ""))
@@ -139,7 +135,6 @@ def test_it_can_be_heard_and_walked_through(
     ]
     assert {"link", "main", "contentinfo", "banner"} <= {role for role, _ in roles}
     assert [role for role, name in roles if role in NAMED and not name.strip()] == []
-    walk(page)
 
 
 def walk(page: Page) -> None:
@@ -182,6 +177,17 @@ def walk(page: Page) -> None:
         )
         assert (at["follows"], at["marked"], at["inside"]) == (True, True, True), (number, at)
     assert wanted >= 5
+
+
+def picture(page: Page, name: str) -> None:
+    """Keep pictures to be looked at; what is wider than a telephone is found here."""
+    for width in (1280, 360):
+        for scheme in ("light", "dark"):
+            page.look(width, scheme)
+            page.shoot(f"{name}-{width}-{scheme}")
+        wide = page.js("return [document.documentElement.scrollWidth, innerWidth]")
+        assert wide[0] <= wide[1] == width
+    page.look(1280, "light")
 
 
 def test_the_content_can_be_skipped_to(page: Page, stage: Stage) -> None:
