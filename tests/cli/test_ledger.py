@@ -22,7 +22,7 @@ def own_data(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 def filled() -> None:
     with Ledger() as book:
         for text, spent in (("quokkapox care", 24.0), ("love", math.inf)):
-            words = book.key.words(tuple(text.split()))
+            words = book.key.words(tuple(text.split()), "cmp")
             entry = Entry(
                 book.key.query(text),
                 "cmp(epsilon=2.0)",

@@ -31,7 +31,7 @@ def test_a_draft_replaces_the_words_that_protect_replaces(space: Embeddings) -> 
 def test_draws_have_the_law_of_the_mechanism(space: Embeddings) -> None:
     word = space.words[5]
     made = draft(f"xyzzy {word}", SANTEXT, space)
-    drawn = draw(made, [1], SANTEXT, space, 4000)[0]
+    drawn = draw(made, [1], SANTEXT, space, 4000, [0])[0]
     law = veil.law(SANTEXT, space, [word])[0]
     counts = Counter(drawn)
     found = [counts[each] for each in space.words]
@@ -40,9 +40,9 @@ def test_draws_have_the_law_of_the_mechanism(space: Embeddings) -> None:
 
 def test_each_place_has_draws_of_its_own_and_none_is_seeded(space: Embeddings) -> None:
     made = draft(f"{space.words[5]} {space.words[5]}", SANTEXT, space)
-    first, second = draw(made, [0, 1], SANTEXT, space, 200)
+    first, second = draw(made, [0, 1], SANTEXT, space, 200, [0, 0])
     assert first != second
-    assert draw(made, [0], SANTEXT, space, 200) != draw(made, [0], SANTEXT, space, 200)
+    assert draw(made, [0], SANTEXT, space, 99, [0]) != draw(made, [0], SANTEXT, space, 99, [0])
     assert not isinstance(made.spell(["a", "b"]), Seeded)
 
 
@@ -56,3 +56,10 @@ def test_words_that_are_not_selected_are_kept_and_told(space: Embeddings) -> Non
     made = draft(f"the {space.words[5]}", SANTEXT, space, select="content")
     assert made.kept == ("the",)
     assert made.spell(["x"]) == "the x"
+
+
+def test_an_unknown_word_has_the_law_of_its_decoy(space: Embeddings) -> None:
+    made = draft("xyzzy", SANTEXT, space)
+    drawn = Counter(draw(made, [0], SANTEXT, space, 4000, [7])[0])
+    law = veil.law(SANTEXT, space, [space.words[7]])[0]
+    assert stats.chisquare([drawn[each] for each in space.words], law * 4000).pvalue > 1e-6

@@ -54,7 +54,7 @@ def test_other_queries_have_other_hashes(other: str) -> None:
 def test_hashes_depend_on_the_key_and_on_what_is_hashed() -> None:
     other = Key("file", bytes(32))
     assert other.query("skin") != KEY.query("skin")
-    assert KEY.words(("skin",))[0] != KEY.query("skin")
+    assert KEY.words(("skin",), "cmp")[0] != KEY.query("skin")
     assert not KEY.fits(other.sign)
     assert KEY.fits(KEY.sign)
     assert bytes(range(32)).hex() not in repr(KEY)
@@ -62,9 +62,10 @@ def test_hashes_depend_on_the_key_and_on_what_is_hashed() -> None:
 
 
 def test_a_word_that_comes_twice_has_two_hashes() -> None:
-    first, second, third = KEY.words(("new", "york", "NEW"))
+    first, second, third = KEY.words(("new", "york", "NEW"), "cmp")
     assert len({first, second, third}) == 3
-    assert KEY.words(("NEW",)) == (first,)
+    assert KEY.words(("NEW",), "cmp") == (first,)
+    assert KEY.words(("NEW",), "tem") != (first,)
 
 
 def test_punctuation_alone_is_hashed_as_it_is() -> None:
@@ -121,3 +122,12 @@ def test_a_user_can_do_without_the_keyring(
     assert make_key(tmp_path).place == "file"
     assert not ring.kept
     assert os.environ["VEIL_KEYRING"] == "off"
+
+
+def test_decoys_are_even_and_stay(tmp_path: Path) -> None:
+    words = KEY.words(tuple(f"word{i}" for i in range(3000)), "cmp")
+    drawn = [KEY.decoy(word, 10) for word in words]
+    assert drawn == [KEY.decoy(word, 10) for word in words]
+    assert all(240 < drawn.count(i) < 360 for i in range(10))
+    other = make_key(tmp_path)
+    assert drawn != [other.decoy(word, 10) for word in words]

@@ -27,11 +27,12 @@ def ledger(tmp_path: Path) -> Ledger:
 
 
 def entry(ledger: Ledger, text: str, spent: float = 10.0, setting: str = "cmp") -> Entry:
-    words = ledger.key.words(tuple(text.split()))
+    words = ledger.key.words(tuple(text.split()), setting)
     draws = dict.fromkeys(words, ("one", "two"))
     return Entry(
-        ledger.key.query(text), setting, ("a b", "c d"), draws, spent=spent, words=len(words)
-    )
+        ledger.key.query(text), setting, ("a b", "c d"), draws, spent=spent, cost=spent,
+        words=len(words),
+    )  # fmt: skip
 
 
 def test_what_is_recorded_is_found_again(ledger: Ledger, tmp_path: Path) -> None:
@@ -99,10 +100,11 @@ def test_more_variants_cost_only_what_is_new(ledger: Ledger) -> None:
 
 def test_what_has_no_guarantee_needs_a_day_without_a_limit(ledger: Ledger) -> None:
     made = entry(ledger, "one", math.inf)
-    with pytest.raises(BudgetError, match="no formal guarantee"):
+    with pytest.raises(BudgetError, match="no bound that a budget could count"):
         ledger.record(made, 0, 1e9, NOON)
     ledger.record(made, 0, None, NOON)
     assert ledger.budget(None, NOON).spent == 0
+    assert ledger.budget(None, NOON).unproved == 1
     assert ledger.releases(1)[0].spent == math.inf
 
 
@@ -137,20 +139,27 @@ def test_related_queries_share_the_draws_of_common_words(ledger: Ledger) -> None
     ledger.record(entry(ledger, "skin cancer"), 0, None)
     ledger.record(entry(ledger, "skin cancer", setting="tem"), 0, None)
     key = ledger.key
-    words = key.words(("skin", "cancer", "treatment"))
-    assert set(ledger.related(words, "cmp")) == set(words[:2])
-    assert set(ledger.related(key.words(("skin",)), "cmp")) == {words[0]}
-    far = key.words(("skin", "of", "an", "apple"))
-    assert ledger.related(far, "cmp") == {}
-    assert ledger.related(words, "wbb") == {}
+    words = key.words(("skin", "cancer", "treatment"), "cmp")
+    assert set(ledger.related(words, "cmp")[0]) == set(words[:2])
+    assert set(ledger.related(words[:1], "cmp")[0]) == {words[0]}
+    far = key.words(("skin", "of", "an", "apple"), "cmp")
+    assert ledger.related(far, "cmp") == ({}, False)
+    assert ledger.related(words, "wbb") == ({}, False)
+
+
+def test_draws_that_were_chosen_are_told_to_who_shares_them(ledger: Ledger) -> None:
+    ledger.record(replace(entry(ledger, "skin cancer"), chosen=True), 0, None)
+    words = ledger.key.words(("skin", "cancer", "treatment"), "cmp")
+    assert ledger.related(words, "cmp")[1]
+    assert not ledger.related(words[2:], "cmp")[1]
 
 
 def test_the_nearest_related_query_comes_first(ledger: Ledger) -> None:
     near = entry(ledger, "skin cancer treatment")
     ledger.record(replace(near, draws=dict.fromkeys(near.draws, ("near", "near"))), 0, None)
     ledger.record(entry(ledger, "skin pain"), 0, None)
-    words = ledger.key.words(("skin", "cancer"))
-    assert set(ledger.related(words, "cmp").values()) == {("near", "near")}
+    words = ledger.key.words(("skin", "cancer"), "cmp")
+    assert set(ledger.related(words, "cmp")[0].values()) == {("near", "near")}
 
 
 def test_forgetting_leaves_nothing_but_what_was_spent(ledger: Ledger, tmp_path: Path) -> None:
@@ -230,6 +239,26 @@ def test_forgetting_all_removes_the_key_too(ledger: Ledger, tmp_path: Path) -> N
     assert not forget_all(tmp_path / "veil")
 
 
+def test_small_amounts_are_told(ledger: Ledger) -> None:
+    with pytest.raises(BudgetError, match=r"would cost 0.25, and 0.10 of today's 0.10 are left"):
+        ledger.check(0.25, 0.1)
+
+
+def test_what_other_settings_released_adds_up(ledger: Ledger) -> None:
+    ledger.record(entry(ledger, "skin", 5, "cmp"), 0, None)
+    ledger.record(replace(entry(ledger, "skin", 0, "tem"), cost=7.0), 0, None)
+    assert ledger.earlier(ledger.key.query("skin"), "wbb") == 12
+    assert ledger.earlier(ledger.key.query("skin"), "cmp") == 7
+    ledger.note_plain("SKIN")
+    assert ledger.earlier(ledger.key.query("skin"), "cmp") == math.inf
+
+
+def test_a_fault_of_the_program_is_not_called_damage(ledger: Ledger) -> None:
+    with pytest.raises(sqlite3.IntegrityError):
+        ledger.record(entry(ledger, "skin", math.nan), 0, None)
+    assert ledger.releases(9) == ()
+
+
 def test_choices_are_kept(ledger: Ledger) -> None:
     assert ledger.choice("setting") is None
     ledger.choose("setting", "a")
@@ -244,7 +273,7 @@ from veil.proxy._entries import Entry
 from veil.proxy.ledger import Ledger
 ledger = Ledger(Path(sys.argv[1]))
 for number in itertools.count():
-    words = ledger.key.words((f"word{number}", "skin"))
+    words = ledger.key.words((f"word{number}", "skin"), "cmp")
     draws = {word: tuple("abcdefgh") for word in words}
     query = ledger.key.query(f"q {number}")
     entry = Entry(query, "cmp", tuple("abcdefgh"), draws, spent=8.0, words=2)

@@ -219,7 +219,7 @@ def test_local_attackers_look_at_the_very_variants(
     open_desk: Open, words: Embeddings, query: str
 ) -> None:
     log = [f"{words.words[i]} {words.words[i + 1]}" for i in range(40)]
-    desk = open_desk(log=log, bound=Bound(0, "refuse"))
+    desk = open_desk(log=log, bound=Bound(0, "refuse"))  # a bound waits for the attackers
     found = desk.search(query, CMP)
     assert found.preflight is not None
     assert {one.attacker for one in found.preflight.standings} == {"inference", "bayes"}

@@ -4,7 +4,7 @@ import math
 import threading
 from collections.abc import Sequence
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import pytest
 
@@ -101,9 +101,9 @@ def test_more_variants_add_to_those_that_there_are(ask: Asking) -> None:
     first, more, less = ask(1, 2, size=3), ask(1, 2, size=5), ask(1, 2, size=2)
     assert more.variants[0][:3] == first.variants[0]
     assert (len(more.variants[0]), more.spent, more.reused) == (5, 2 * 2 * 2, 3)
-    assert less.variants[0] == first.variants[0][:2]
-    assert less.spent == 0
-    assert less.variants.cost.epsilon == 2 * 2 * 5  # all that is out
+    assert less.variants[0] == more.variants[0]  # all that is out
+    assert (less.spent, less.reused) == (0, 5)
+    assert less.variants.cost.epsilon == 2 * 2 * 5
 
 
 def test_another_setting_draws_anew(ask: Asking, space: Embeddings) -> None:
@@ -201,6 +201,22 @@ def test_it_is_drawn_again_and_said_so(ask: Asking) -> None:
     assert taken.spent == 2 * 2 * 4
     assert ask.ledger.releases(1)[0].chosen
     assert "outside of the guarantee" in taken.variants.cost.caveat
+    again = taking(ask, Bound(10, "again"), Watching(11))
+    assert "outside of the guarantee" in again.variants.cost.caveat
+
+
+@pytest.mark.parametrize("action", ["again", "more", "refuse"])
+def test_whatever_passed_a_bound_was_chosen(
+    ask: Asking, action: Literal["again", "more", "refuse"]
+) -> None:
+    taken = taking(ask, Bound(10, action), Watching(11))
+    assert taken.entry.chosen
+    assert "outside of the guarantee" in taken.variants.cost.caveat
+    ask.sticky.bound = None
+    part = ask(2)
+    assert part.entry.shared == 1
+    assert part.entry.chosen
+    assert not ask(7, 8).entry.chosen
 
 
 def test_drawing_again_ends(ask: Asking) -> None:
@@ -218,6 +234,19 @@ def test_more_variants_are_added_and_paid(ask: Asking) -> None:
     assert look.shown[1][:4] == look.shown[0]
     assert taken.spent == 2 * 2 * 6
     assert ask.ledger.releases(1)[0].chosen
+    look = Watching(50)
+    again = taking(ask, Bound(10, "more"), look)
+    assert (
+        again.variants[0] == taken.variants[0] == look.shown[0]
+    )  # not the four that were too few
+
+
+def test_more_variants_have_an_end(ask: Asking) -> None:
+    look = Watching(*[1] * 50)
+    ask.sticky.bound = Bound(10, "more", tries=50)
+    with pytest.raises(RiskError):
+        ask.sticky.take(ask.space.words[1], CMP, ask.space, 120, look)
+    assert max(map(len, look.shown)) == 200
 
 
 def test_a_bound_that_nobody_can_check_refuses(ask: Asking) -> None:
@@ -225,11 +254,77 @@ def test_a_bound_that_nobody_can_check_refuses(ask: Asking) -> None:
         taking(ask, Bound(10), Watching(0))
 
 
-def test_what_is_out_is_shown_but_not_refused(ask: Asking) -> None:
+def test_a_bound_holds_for_what_was_released_without_it(ask: Asking) -> None:
     ask(1, 2)
-    taken = taking(ask, Bound(10), Watching(1))
-    assert taken.checked is not None
-    assert taken.checked.standings[0].rank == 1
+    with pytest.raises(RiskError):
+        taking(ask, Bound(10), Watching(1))
+    assert taking(ask, Bound(10), Watching(11)).spent == 0
+
+
+def test_attackers_see_all_that_is_out(ask: Asking) -> None:
+    ask(1, 2, size=9)
+    look = Watching(50)
+    text = f"{ask.space.words[1]} {ask.space.words[2]}"
+    taken = ask.sticky.take(text, CMP, ask.space, 1, look)
+    assert len(look.shown[0]) == len(taken.variants[0]) == 9
+
+
+def test_letters_that_look_alike_are_one_query(ask: Asking) -> None:
+    word = ask.space.words[1]
+    wide = "".join(chr(ord(letter) + 0xFEE0) for letter in word)
+    first = ask(wide, 2)
+    assert first.text is not None
+    assert first.text.known == (True, True)
+    assert ask(1, 2).variants[0] == first.variants[0]
+
+
+def test_letters_that_fold_alike_end_in_no_error(ask: Asking) -> None:
+    first = ask("stra\u00dfe", 2, size=3)
+    assert ask("strasse", 2, size=3).variants[0] == first.variants[0]
+    more = ask("STRASSE", 2, size=5)
+    assert more.variants[0][:3] == first.variants[0]
+    assert len(more.variants[0]) == 5
+
+
+def test_an_unknown_word_keeps_its_decoy(ask: Asking) -> None:
+    sure = mechanism("cmp(epsilon=10000)")  # the draw is the decoy itself
+    few = ask.sticky.take("xyzzy", sure, ask.space, 3)
+    many = ask.sticky.take("xyzzy", sure, ask.space, 9)
+    assert len(set(many.variants[0])) == 1
+    assert many.variants[0][:3] == few.variants[0]
+
+
+def test_other_vectors_of_the_same_name_have_other_draws(ask: Asking) -> None:
+    other = Embeddings(ask.space.words, 2 * ask.space.vectors, ask.space.name)
+    ask(1, 2)
+    text = f"{ask.space.words[1]} {ask.space.words[2]}"
+    assert ask.sticky.take(text, CMP, other, 4).spent > 0
+
+
+def test_what_has_no_bound_shares_without_an_error(ask: Asking) -> None:
+    loose = mechanism("custext(epsilon=5, k=5, mapping='neighbours')")
+    words = ask.space.words
+    first = ask.sticky.take(f"{words[1]} {words[2]}", loose, ask.space, 3)
+    assert math.isinf(first.spent)
+    part = ask.sticky.take(words[2], loose, ask.space, 3)
+    assert part.spent == 0
+    assert math.isinf(part.entry.cost)
+
+
+def test_a_bound_with_an_additive_part_is_not_counted_by_a_budget(ask: Asking) -> None:
+    plus = mechanism("santext(epsilon=2, sensitive_share=0.5)")
+    ask.sticky.limit = 1e6
+    with pytest.raises(BudgetError, match="no bound that a budget could count"):
+        ask.sticky.take(ask.space.words[1], plus, ask.space, 2)
+
+
+def test_a_budget_refuses_before_anything_is_drawn(
+    ask: Asking, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("veil.proxy._sources.draw", None)
+    ask.sticky.limit = 1.0
+    with pytest.raises(BudgetError):
+        ask(1, 2)
 
 
 class Upside(QueryMechanism):
@@ -255,9 +350,10 @@ def test_mechanisms_that_rewrite_whole_queries_stay_too(ledger: Ledger) -> None:
     first = sticky.take("a car", Upside(), None, 2)
     more = sticky.take("CAR a", Upside(), None, 50)
     assert more.variants[0] == (*first.variants[0], "nonsense 5 2")
+    assert more.entry.cost == math.inf
     again = sticky.take("a car", Upside(), None, 50)
     assert again.variants[0] == more.variants[0]
     assert (again.spent, again.reused) == (0, 3)
     assert math.isinf(ledger.releases(1)[0].spent)
-    with pytest.raises(BudgetError, match="no formal guarantee"):
+    with pytest.raises(BudgetError, match="no bound that a budget could count"):
         Sticky(ledger, 1e9).take("dogs", Upside(), None, 3)

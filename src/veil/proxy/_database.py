@@ -19,7 +19,7 @@ CREATE TABLE meta (name TEXT PRIMARY KEY, value BLOB NOT NULL);
 CREATE TABLE releases (
   number INTEGER PRIMARY KEY AUTOINCREMENT, query BLOB NOT NULL, setting TEXT NOT NULL,
   made REAL NOT NULL, last REAL NOT NULL, asked INTEGER NOT NULL, words INTEGER NOT NULL,
-  shared INTEGER NOT NULL, spent REAL NOT NULL, chosen INTEGER NOT NULL,
+  shared INTEGER NOT NULL, spent REAL NOT NULL, cost REAL NOT NULL, chosen INTEGER NOT NULL,
   UNIQUE (query, setting)
 );
 CREATE TABLE variants (
@@ -32,10 +32,7 @@ CREATE TABLE draws (
   PRIMARY KEY (release, word, place)
 ) WITHOUT ROWID;
 CREATE INDEX draws_of_a_word ON draws (word, release) WHERE place = 0;
-CREATE TABLE days (
-  day TEXT PRIMARY KEY, spent REAL NOT NULL, releases INTEGER NOT NULL, variants INTEGER NOT NULL,
-  unproved INTEGER NOT NULL
-);
+CREATE TABLE days (day TEXT PRIMARY KEY, spent REAL NOT NULL, unproved INTEGER NOT NULL);
 CREATE TABLE choices (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 """
 
@@ -45,7 +42,7 @@ class Database:
 
     Every change is one transaction with a rollback journal and ``synchronous=FULL``: what was
     recorded is on the disk before anything is sent, and a process that is killed in the middle
-    leaves nothing half written. What is deleted is overwritten.
+    leaves nothing half written. What is deleted is overwritten in the file.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -146,7 +143,9 @@ class Database:
                 else "it cannot be read or written, or it is full"
             )
             raise LedgerError(f"The ledger {self.file} cannot be used: {reason}.") from None
-        except sqlite3.Error:
+        except sqlite3.DatabaseError as error:
+            if type(error) is not sqlite3.DatabaseError:
+                raise  # a fault of the program, not of the file
             raise LedgerError(
                 f"The ledger {self.file} is damaged, so that what was released cannot be told; put"
                 " a copy of it back, or start anew with: veil ledger forget --all."

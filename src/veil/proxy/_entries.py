@@ -17,7 +17,8 @@ class Entry:
     """One release as the ledger keeps it.
 
     `query` and the keys of `draws` are keyed hashes, `draws[word][j]` what was drawn for variant
-    j, `spent` what the entry cost in all.
+    j. `spent` is what was paid for the entry in all, `cost` what its variants add up to, also
+    where draws were shared and paid before.
     """
 
     query: bytes
@@ -26,6 +27,7 @@ class Entry:
     draws: Draws = field(default_factory=dict)
     shared: int = 0
     spent: float = 0.0
+    cost: float = 0.0
     chosen: bool = False
     words: int = 0
     number: int = 0
@@ -46,15 +48,19 @@ def check_budget(spent: float, fresh: float, limit: float | None) -> None:
         return
     if not math.isfinite(fresh):
         raise BudgetError(
-            "The mechanism has no formal guarantee, so that no budget can hold what it releases;"
-            " nothing was sent. Choose another mechanism, or do without a budget."
+            "What the mechanism releases has no bound that a budget could count; nothing was sent."
+            " Choose another mechanism, or do without a budget."
         )
     if spent + fresh > limit * (1 + 1e-12):
         raise BudgetError(
-            f"The query would cost {fresh:,.0f}, and {max(0.0, limit - spent):,.0f} of today's"
-            f" {limit:,.0f} are left; nothing was sent. Ask something that was asked before,"
-            " choose a more private setting, or wait for tomorrow."
+            f"The query would cost {_amount(fresh)}, and {_amount(max(0.0, limit - spent))} of"
+            f" today's {_amount(limit)} are left; nothing was sent. Ask something that was asked"
+            " before, choose a more private setting, or wait for tomorrow."
         )
+
+
+def _amount(value: float) -> str:
+    return f"{value:,.2f}".removesuffix(".00")
 
 
 def write_entry(db: sqlite3.Connection, entry: Entry, number: int | None, at: datetime) -> int:
@@ -62,17 +68,17 @@ def write_entry(db: sqlite3.Connection, entry: Entry, number: int | None, at: da
     if number is None:
         made = db.execute(
             "INSERT INTO releases"
-            " (query, setting, made, last, asked, words, shared, spent, chosen)"
-            " VALUES (?, ?, ?, ?, 1, ?, ?, ?, ?)",
+            " (query, setting, made, last, asked, words, shared, spent, cost, chosen)"
+            " VALUES (?, ?, ?, ?, 1, ?, ?, ?, ?, ?)",
             (entry.query, entry.setting, moment, moment, entry.words, entry.shared, entry.spent,
-             entry.chosen),
+             entry.cost, entry.chosen),
         )  # fmt: skip
         number = int(made.lastrowid or 0)
     else:
         db.execute(
-            "UPDATE releases SET last = ?, asked = asked + 1, shared = ?, spent = ?,"
-            " chosen = MAX(chosen, ?) WHERE number = ?",
-            (moment, entry.shared, entry.spent, entry.chosen, number),
+            "UPDATE releases SET last = ?, asked = asked + 1, words = ?, shared = ?, spent = ?,"
+            " cost = ?, chosen = MAX(chosen, ?) WHERE number = ?",
+            (moment, entry.words, entry.shared, entry.spent, entry.cost, entry.chosen, number),
         )
     db.executemany(
         "INSERT OR IGNORE INTO variants VALUES (?, ?, ?)",
@@ -89,21 +95,19 @@ def write_entry(db: sqlite3.Connection, entry: Entry, number: int | None, at: da
     return number
 
 
-def count_day(
-    db: sqlite3.Connection, at: datetime, spent: float, variants: int, *, new: bool
-) -> None:
+def count_day(db: sqlite3.Connection, at: datetime, spent: float) -> None:
     proved = math.isfinite(spent)
     db.execute(
-        "INSERT INTO days VALUES (?, ?, ?, ?, ?) ON CONFLICT (day) DO UPDATE SET"
-        " spent = spent + excluded.spent, releases = releases + excluded.releases,"
-        " variants = variants + excluded.variants, unproved = unproved + excluded.unproved",
-        (day_of(at), spent if proved else 0.0, int(new), variants, int(not proved)),
+        "INSERT INTO days VALUES (?, ?, ?) ON CONFLICT (day) DO UPDATE SET"
+        " spent = spent + excluded.spent, unproved = unproved + excluded.unproved",
+        (day_of(at), spent if proved else 0.0, int(not proved)),
     )
 
 
-def spent_on(db: sqlite3.Connection, at: datetime) -> float:
-    row = db.execute("SELECT spent FROM days WHERE day = ?", (day_of(at),)).fetchone()
-    return float(row[0]) if row else 0.0
+def spent_on(db: sqlite3.Connection, at: datetime) -> tuple[float, int]:
+    """Return what was spent on a day, and how many releases no sum covers."""
+    row = db.execute("SELECT spent, unproved FROM days WHERE day = ?", (day_of(at),)).fetchone()
+    return (float(row[0]), int(row[1])) if row else (0.0, 0)
 
 
 def release_of(

@@ -1,16 +1,22 @@
 """Where the variants of a query come from: draws of its words, or rewritings of the whole."""
 
+import hashlib
+import math
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Protocol
 
+import numpy as np
+
 from veil.core.errors import ParameterError
+from veil.core.guarantee import Guarantee
 from veil.core.types import Variants
 from veil.data.embeddings import Embeddings
 from veil.mechanisms.mechanism import TextMechanism
 from veil.mechanisms.protect import protect
 from veil.mechanisms.words.draft import Draft, draft, draw
 from veil.mechanisms.words.mechanism import WordMechanism
-from veil.proxy._entries import Draws, Entry
+from veil.proxy._entries import Entry
 from veil.proxy.ledger import Ledger
 from veil.retrieval.pipeline import MAX_QUERY
 
@@ -28,8 +34,12 @@ class Source(Protocol):
         """Words that pass unchanged by policy."""
         ...
 
+    def price(self, entry: Entry, size: int) -> float | None:
+        """Return what it costs to have so many variants; None if no more can be had."""
+        ...
+
     def extend(self, entry: Entry, size: int) -> Entry:
-        """Return an entry with so many variants; the same one if no more can be had."""
+        """Return an entry with so many variants."""
         ...
 
 
@@ -38,10 +48,42 @@ def source_of(
 ) -> Source:
     """Return what makes variants of a query; draws of related queries are looked up now."""
     if not isinstance(mechanism, WordMechanism):
-        return _Queries(protect([query], mechanism, None, size, max_chars=MAX_QUERY))
+        return _Queries(protect([query], mechanism, None, size, max_chars=MAX_QUERY), mechanism)
     if space is None:
         raise ParameterError(f"{mechanism.name} replaces words and needs word vectors.")
     return _Words(query, mechanism, space, ledger)
+
+
+def setting_name(mechanism: TextMechanism, space: Embeddings | None) -> str:
+    """Name what makes draws: those of another mechanism or of other vectors are not the same."""
+    return str(mechanism) if space is None else f"{mechanism} in {space.name}#{_digest(space)}"
+
+
+class _Named:
+    """The digest of a space, kept with it."""
+
+    nbytes = 100
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+
+def _digest(space: Embeddings) -> str:
+    """Return what tells vectors from others that have the same name."""
+    known = space.memo.get("digest", _Named)
+    if known is None:
+        made = hashlib.blake2b("\n".join(space.words).encode(), digest_size=4)
+        made.update(np.ascontiguousarray(space.vectors).data)
+        known = _Named(made.hexdigest())
+        space.memo.put("digest", known)
+    return known.text
+
+
+def _sum(guarantee: Guarantee, draws: int) -> float:
+    """Return what draws add to an account: infinite where a sum of epsilons says too little."""
+    if not draws:
+        return 0.0
+    return math.inf if guarantee.additive else guarantee.epsilon * draws
 
 
 class _Words:
@@ -53,31 +95,46 @@ class _Words:
         self._mechanism, self._space = mechanism, space
         self.text = draft(query, mechanism, space, max_chars=MAX_QUERY)
         self.kept = self.text.kept
-        self._keys = ledger.key.words(self.text.words)
-        name = f"{mechanism} in {space.name}"
-        self._related: Draws = ledger.related(self._keys, name)
+        name = setting_name(mechanism, space)
+        self._keys = ledger.key.words(self.text.words, name)
+        self._decoys = [ledger.key.decoy(key, space.size) for key in self._keys]
+        self._related, self._chosen = ledger.related(self._keys, name)
+
+    def price(self, entry: Entry, size: int) -> float:
+        """Return what the missing draws cost."""
+        return _sum(self._mechanism.guarantee, sum(self._missing(entry, size)))
 
     def extend(self, entry: Entry, size: int) -> Entry:
         """Draw for each word what is missing, and spell the variants that are not there yet."""
-        have = {**self._related, **entry.draws}
-        columns = [have.get(key, ())[:size] for key in self._keys]
-        missing = [size - len(column) for column in columns]
+        columns = self._columns(entry, size)
+        missing = self._missing(entry, size)
         for count in sorted({each for each in missing if each}):
             places = [i for i, each in enumerate(missing) if each == count]
-            drawn = draw(self.text, places, self._mechanism, self._space, count)
+            decoys = [self._decoys[place] for place in places]
+            drawn = draw(self.text, places, self._mechanism, self._space, count, decoys)
             for place, words in zip(places, drawn, strict=True):
                 columns[place] += words
         start = len(entry.variants)
         rows = zip(*(column[start:] for column in columns), strict=True)
-        shared = sum(key in self._related and key not in entry.draws for key in self._keys)
+        shared = [key in self._related and key not in entry.draws for key in self._keys]
+        guarantee = self._mechanism.guarantee
         return replace(
             entry,
             variants=(*entry.variants, *map(self.text.spell, rows)),
             draws=dict(zip(self._keys, columns, strict=True)),
-            shared=max(shared, entry.shared),
-            spent=entry.spent + self._mechanism.guarantee.epsilon * sum(missing),
+            shared=max(sum(shared), entry.shared),
+            chosen=entry.chosen or (any(shared) and self._chosen),
+            spent=entry.spent + self.price(entry, size),
+            cost=_sum(guarantee, len(self._keys) * size),
             words=len(self._keys),
         )
+
+    def _columns(self, entry: Entry, size: int) -> list[tuple[str, ...]]:
+        have = {**self._related, **entry.draws}
+        return [have.get(key, ())[:size] for key in self._keys]
+
+    def _missing(self, entry: Entry, size: int) -> list[int]:
+        return [size - len(column) for column in self._columns(entry, size)]
 
 
 class _Queries:
@@ -85,19 +142,27 @@ class _Queries:
 
     text = None
 
-    def __init__(self, found: Variants) -> None:
+    def __init__(self, found: Variants, mechanism: TextMechanism) -> None:
         self._found = found
+        self._guarantee = mechanism.guarantee
         self.kept = found.kept[0]
+
+    def price(self, entry: Entry, size: int) -> float | None:
+        """Return what the rewritings cost that are not there yet."""
+        new = self._new(entry, size)
+        return _sum(self._guarantee, len(new)) if new or not entry.variants else None
 
     def extend(self, entry: Entry, size: int) -> Entry:
         """Add the rewritings that are not there yet."""
-        known = set(entry.variants)
-        new = [text for text in self._found[0] if text not in known][: size - len(known)]
-        if entry.variants and not new:
-            return entry
+        variants = (*entry.variants, *self._new(entry, size))
         return replace(
             entry,
-            variants=(*entry.variants, *new),
-            spent=self._found.cost.epsilon,
+            variants=variants,
+            spent=entry.spent + (self.price(entry, size) or 0.0),
+            cost=_sum(self._guarantee, len(variants)),
             words=self._found.protected[0],
         )
+
+    def _new(self, entry: Entry, size: int) -> Sequence[str]:
+        known = set(entry.variants)
+        return [text for text in self._found[0] if text not in known][: size - len(known)]

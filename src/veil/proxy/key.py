@@ -39,14 +39,23 @@ class Key:
         words = sorted(folded(text[token.start : token.end]) for token in tokens(text))
         return self._hash(b"query", "\n".join(words or [folded(text)]))
 
-    def words(self, words: tuple[str, ...]) -> tuple[bytes, ...]:
-        """Return a hash for each word of a text; a word that comes again has another one."""
+    def words(self, words: tuple[str, ...], setting: str) -> tuple[bytes, ...]:
+        """Return a hash for each word of a text; a word that comes again has another one.
+
+        Under another setting the hashes are others, so that draws of one word that are
+        independent cannot be put together without the key.
+        """
         counts: dict[str, int] = {}
         hashes = []
         for word in map(folded, words):
             counts[word] = counts.get(word, 0) + 1
-            hashes.append(self._hash(b"word", f"{counts[word]}\n{word}"))
+            hashes.append(self._hash(b"word", f"{setting}\n{counts[word]}\n{word}"))
         return tuple(hashes)
+
+    def decoy(self, word: bytes, count: int) -> int:
+        """Return one of `count` numbers for the hash of a word, as if drawn for it once."""
+        long = hashlib.blake2b(word, key=self._secret, digest_size=32, person=b"decoy").digest()
+        return int.from_bytes(long) % count
 
     @property
     def sign(self) -> bytes:

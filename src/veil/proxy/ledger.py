@@ -57,30 +57,32 @@ class Ledger:
         """Return what was released of a query under a setting, or None."""
         with self._database.reading() as db:
             row = db.execute(
-                "SELECT number, words, shared, spent, chosen FROM releases"
+                "SELECT number, words, shared, spent, cost, chosen FROM releases"
                 " WHERE query = ? AND setting = ?",
                 (query, setting),
             ).fetchone()
             if row is None:
                 return None
-            number, words, shared, spent, chosen = row
+            number, words, shared, spent, cost, chosen = row
             texts = db.execute(
                 "SELECT text FROM variants WHERE release = ? ORDER BY place", (number,)
             )
             variants = tuple(text for (text,) in texts)
             return Entry(
-                query, setting, variants, draws_of(db, number), shared, spent, bool(chosen), words,
-                number,
+                query, setting, variants, draws_of(db, number), shared, spent, cost, bool(chosen),
+                words, number,
             )  # fmt: skip
 
-    def related(self, words: Sequence[bytes], setting: str) -> Draws:
+    def related(self, words: Sequence[bytes], setting: str) -> tuple[Draws, bool]:
         """Return earlier draws for words of a query, from releases that it refines or repeats.
 
         Two queries are related when at least half of the words of the longer one are common. The
-        nearest one comes first, of equally near ones the newest.
+        nearest one comes first, of equally near ones the newest. Also tells whether one of these
+        releases was chosen by a pre-flight check.
         """
         wanted = dict.fromkeys(words)
         found: dict[bytes, tuple[str, ...]] = {}
+        chosen = False
         with self._database.reading() as db:
             common: dict[int, int] = {}
             for word in wanted:
@@ -92,24 +94,29 @@ class Ledger:
                 for (release,) in rows:
                     common[release] = common.get(release, 0) + 1
             for release in sorted(common, key=lambda one: (-common[one], -one)):
-                (length,) = db.execute(
-                    "SELECT words FROM releases WHERE number = ?", (release,)
+                length, passed = db.execute(
+                    "SELECT words, chosen FROM releases WHERE number = ?", (release,)
                 ).fetchone()
                 if 2 * common[release] >= max(len(wanted), length):
                     draws = draws_of(db, release)
-                    found |= {
-                        word: draws[word] for word in wanted if word in draws and word not in found
-                    }
-        return found
+                    new = [word for word in wanted if word in draws and word not in found]
+                    found |= {word: draws[word] for word in new}
+                    chosen = chosen or (bool(new) and bool(passed))
+        return found, chosen
 
     def earlier(self, query: bytes, setting: str) -> float:
         """Return what other settings released of the same query: epsilon, added up."""
         with self._database.reading() as db:
-            (spent,) = db.execute(
-                "SELECT TOTAL(spent) FROM releases WHERE query = ? AND setting <> ?",
+            (cost,) = db.execute(
+                "SELECT TOTAL(cost) FROM releases WHERE query = ? AND setting <> ?",
                 (query, setting),
             ).fetchone()
-        return float(spent)
+        return float(cost)
+
+    def check(self, price: float, limit: float | None, now: datetime | None = None) -> None:
+        """Refuse what the day's budget does not allow, before it is drawn; `record` decides."""
+        with self._database.reading() as db:
+            check_budget(spent_on(db, _now(now))[0], price, limit)
 
     def record(
         self, entry: Entry, before: int, limit: float | None, now: datetime | None = None
@@ -145,9 +152,9 @@ class Ledger:
             if count != before:
                 raise StaleError("The same query was released at the same time; try again.")
             fresh = entry.spent - paid if math.isfinite(paid) else entry.spent
-            check_budget(spent_on(db, at), fresh, limit)
+            check_budget(spent_on(db, at)[0], fresh, limit)
             number = write_entry(db, entry, number, at)
-            count_day(db, at, fresh, len(entry.variants) - before, new=row is None)
+            count_day(db, at, fresh)
         return number, fresh
 
     def note_plain(self, query: str, now: datetime | None = None) -> int:
@@ -157,9 +164,9 @@ class Ledger:
             row = db.execute(
                 "SELECT number FROM releases WHERE query = ? AND setting = ?", (hashed, PLAIN)
             ).fetchone()
-            entry = Entry(hashed, PLAIN, spent=math.inf)
+            entry = Entry(hashed, PLAIN, spent=math.inf, cost=math.inf)
             number = write_entry(db, entry, row[0] if row else None, at)
-            count_day(db, at, math.inf, 0, new=row is None)
+            count_day(db, at, math.inf)
         return number
 
     def touch(self, number: int, now: datetime | None = None) -> None:
@@ -174,7 +181,8 @@ class Ledger:
         """Return the state of the day."""
         at = _now(now)
         with self._database.reading() as db:
-            return Budget(day_of(at), spent_on(db, at), limit)
+            spent, unproved = spent_on(db, at)
+            return Budget(day_of(at), spent, limit, unproved)
 
     def releases(self, count: int, before: int | None = None) -> tuple[Release, ...]:
         """Return entries, newest first; those with a number below `before`."""

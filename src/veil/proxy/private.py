@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from veil.core.errors import GateError, ParameterError, VeilError
+from veil.core.errors import GateError, ParameterError, RiskError, VeilError
 from veil.core.guarantee import Guarantee
 from veil.core.protocols import Engine
 from veil.core.types import Ranking, Released
@@ -20,11 +20,20 @@ from veil.proxy.marks import marks
 from veil.proxy.mixer import Mixer
 from veil.proxy.preflight import Preflight
 from veil.proxy.sticky import Look, Sticky, Taken
-from veil.proxy.types import Budget, Decision, Found, Item, Release, Seen, Setting
+from veil.proxy.types import (
+    MAX_SIZE,
+    Budget,
+    Checked,
+    Decision,
+    Found,
+    Item,
+    Release,
+    Seen,
+    Setting,
+)
 from veil.retrieval.pipeline import SearchResult, ask, came_back, check_query
 from veil.retrieval.rerank import Reranker
 
-MAX_SIZE = 200  # variants of one search
 _AT_ONCE = 4  # searches of a batch, so that their variants are mixed
 _MOST_BOUND = 1_000  # mechanisms of which it is remembered that they were used before
 _IN_CLEAR = "The query was sent in clear, on request: the engine knows it."
@@ -107,7 +116,7 @@ class PrivateDesk:
             budget=self.budget(),
             gate=decision,
             preflight=taken.checked,
-            back=came_back(query, result, self.untrusted, reranker=self.reranker),
+            back=came_back(query, result, self.mixer, reranker=self.reranker),
         )
 
     def search_all(self, queries: Sequence[str], setting: Setting) -> list[Found]:
@@ -196,27 +205,34 @@ class PrivateDesk:
         if watch is None:
             return None
         watch.start(mechanism, space)
-        return lambda variants: watch.check(query, variants, mechanism, space, wait=wait)
+
+        def look(variants: Sequence[str]) -> Checked:
+            try:
+                return watch.check(query, variants, mechanism, space, wait=wait)
+            except VeilError as error:
+                raise RiskError(
+                    f"The bound cannot be kept, and nothing was sent: {error}"
+                ) from None
+
+        return look
 
     def _seen(self, query: str, taken: Taken, answers: Ranking) -> tuple[Seen, ...]:
         gaps = answers.gaps or ("",) * len(taken.variants[0])
         hidden = self._stand_ins(taken)
-        return tuple(
-            Seen(
-                str(variant),
-                marks(variant, query, taken.text, [column[i] for column in hidden]),
-                gaps[i],
-            )
-            for i, variant in enumerate(taken.variants[0])
-        )
+        found = []
+        for i, variant in enumerate(taken.variants[0]):
+            drawn = [column[i] for column in hidden if i < len(column)]
+            found.append(Seen(str(variant), marks(variant, query, taken.text, drawn), gaps[i]))
+        return tuple(found)
 
     def _stand_ins(self, taken: Taken) -> list[tuple[str, ...]]:
         """Return the draws that stand in for words that the vectors do not know."""
         if taken.text is None:
             return []
-        keys = self.ledger.key.words(taken.text.words)
+        draws = taken.entry.draws
+        keys = self.ledger.key.words(taken.text.words, taken.entry.setting)
         pairs = zip(keys, taken.text.known, strict=True)
-        return [taken.entry.draws[key] for key, known in pairs if not known]
+        return [draws[key] for key, known in pairs if not known and key in draws]
 
 
 @lru_cache(100)  # a mechanism is looked for among all packages that are installed

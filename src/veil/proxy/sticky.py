@@ -1,5 +1,6 @@
 """Variants that stay: what was released of a query is used again, and only the rest is drawn."""
 
+import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -11,13 +12,16 @@ from veil.mechanisms._checks import kept_caveat
 from veil.mechanisms.mechanism import TextMechanism
 from veil.mechanisms.words.draft import Draft
 from veil.proxy._entries import Entry
-from veil.proxy._sources import Source, source_of
+from veil.proxy._sources import Source, setting_name, source_of
 from veil.proxy.ledger import Ledger, StaleError
-from veil.proxy.types import Checked
+from veil.proxy.types import MAX_SIZE, Checked
 from veil.retrieval.pipeline import require_protection
 
 Look = Callable[[Sequence[str]], Checked]  # what local attackers make of variants
-_CHOSEN = "They were chosen among several draws by a local attack, outside of the guarantee."
+_CHOSEN = (
+    "The draws were released because they, or ones that they share, passed a local attack: that"
+    " choice is outside of the guarantee."
+)
 _ATTEMPTS = 10  # when others release the same query at the same time
 
 
@@ -28,7 +32,8 @@ class Bound:
     The true query must not stand within the first `rank` guesses of any local attacker. Else the
     draw is thrown away and made `again`, `more` variants are added, or the query is refused; in
     the first two cases, too, after so many `tries`. Nothing of a draw that was thrown away is
-    sent. But choosing among draws is outside of the formal guarantee.
+    sent. But what is sent was chosen, which is outside of the formal guarantee: who knows the
+    bound and the log can rule out what would not have passed.
     """
 
     rank: int
@@ -56,9 +61,15 @@ class Sticky:
     """Draws variants of a query once, and writes them down before anybody may send them.
 
     The same query, in whatever order and case, has the same variants again. A query that is
-    related to an earlier one (see `Ledger.related`) takes the draws of common words from there:
-    to put draws that were released into another text is post-processing and costs nothing. A
-    larger number of variants adds to those that there are.
+    related to an earlier one (see `Ledger.related`) takes the draws of common words from there.
+    A larger number of variants adds to those that there are; where there are more than asked for,
+    all of them are used, as all of them are out.
+
+    Notes
+    -----
+    Draws that come again tell nothing more about which word is behind them. They do tell that it
+    is the same word as before, which no guarantee covers: who knows one query of a user recognises
+    its words in related ones. The alternative, fresh draws each time, can be averaged.
     """
 
     def __init__(
@@ -85,9 +96,10 @@ class Sticky:
         RiskError
             If a local attacker comes too near; nothing is written down or sent then.
         """
+        spelt = unicodedata.normalize("NFKC", query)  # as hashes are made
         for _ in range(_ATTEMPTS):
             try:
-                return self._take(query, mechanism, space, size, look)
+                return self._take(spelt, mechanism, space, size, look)
             except StaleError:  # use what the other one released
                 continue
         raise LedgerError("The ledger is too busy with this query; try again.")
@@ -104,14 +116,19 @@ class Sticky:
         known = self.ledger.known(hashed, name) or Entry(hashed, name)
         source = source_of(query, mechanism, space, size, self.ledger)
         before = len(known.variants)
-        if before >= size or (before and source.extend(known, size) is known):
-            checked = look(known.variants[:size]) if look else None
+        price = None if before >= size else source.price(known, size)
+        if price is None:
+            checked = look(known.variants) if look else None
+            if self.bound is not None and too_near(checked, self.bound):
+                raise RiskError(_near(checked))
             self.ledger.touch(known.number)
-            variants = _release(mechanism, known, source, size)
-            return Taken(variants, known, 0.0, len(variants[0]), checked, source.text)
+            return Taken(
+                _release(mechanism, known, source), known, 0.0, before, checked, source.text
+            )
+        self.ledger.check(price, self.limit)
         made, checked = self._within(known, mechanism, source, size, look)
         number, spent = self.ledger.record(made, before, self.limit)
-        variants = _release(mechanism, made, source, len(made.variants))
+        variants = _release(mechanism, made, source)
         return Taken(variants, replace(made, number=number), spent, before, checked, source.text)
 
     def _within(
@@ -123,20 +140,23 @@ class Sticky:
         checked = None
         for count in range(1, tries + 1):
             made = source.extend(start, wanted)
-            require_protection(_release(mechanism, made, source, wanted))
+            require_protection(_release(mechanism, made, source))
             checked = replace(look(made.variants), draws=count) if look else None
-            if bound is None or (checked is not None and not too_near(checked, bound)):
-                return replace(made, chosen=made.chosen or count > 1), checked
-            if bound.action == "more":
-                start, wanted = made, wanted + max(1, size // 2)
+            if bound is None:
+                return made, checked
+            if not too_near(checked, bound):
+                return replace(made, chosen=True), checked
+            if bound.action == "more" and wanted < MAX_SIZE:
+                start, wanted = made, min(MAX_SIZE, wanted + max(1, size // 2))
             elif made.spent == start.spent:
                 break  # everything was released before: there is nothing to draw again
         raise RiskError(_near(checked))
 
 
-def too_near(checked: Checked, bound: Bound) -> bool:
+def too_near(checked: Checked | None, bound: Bound) -> bool:
     """Whether an attacker finds the query within the bound, or none could be asked."""
-    return checked.best is None or checked.best.rank <= bound.rank
+    best = None if checked is None else checked.best
+    return best is None or best.rank <= bound.rank
 
 
 def _near(checked: Checked | None) -> str:
@@ -153,12 +173,7 @@ def _near(checked: Checked | None) -> str:
     )
 
 
-def setting_name(mechanism: TextMechanism, space: Embeddings | None) -> str:
-    """Name what makes draws: those of another mechanism or of other vectors are not the same."""
-    return str(mechanism) if space is None else f"{mechanism} in {space.name}"
-
-
-def _release(mechanism: TextMechanism, entry: Entry, source: Source, size: int) -> Variants:
+def _release(mechanism: TextMechanism, entry: Entry, source: Source) -> Variants:
     """Return variants that may be sent, with what all that there is of the query cost."""
     count, words = len(entry.variants), entry.words
     cost = mechanism.guarantee.compose(
@@ -168,5 +183,5 @@ def _release(mechanism: TextMechanism, entry: Entry, source: Source, size: int) 
         cost = cost.with_caveat(kept_caveat(len(source.kept)))
     if entry.chosen:
         cost = cost.with_caveat(_CHOSEN)
-    row = tuple(Released(text) for text in entry.variants[:size])
+    row = tuple(Released(text) for text in entry.variants)
     return Variants((row,), str(mechanism), cost, (source.kept,), (words,))

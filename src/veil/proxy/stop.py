@@ -8,16 +8,15 @@ from dataclasses import dataclass, replace
 from veil.core.errors import VeilError
 from veil.measures.bounds import CONFIDENCE
 from veil.mechanisms.words import MECHANISMS
-from veil.proxy.types import Setting
+from veil.proxy.types import MAX_SIZE, Setting
 from veil.studies.choose import Candidate, candidates, pareto
-from veil.studies.study import MAX_SIZE
 from veil.studies.table import Row
 
 BOUND = 0.5  # below it the attacker is wrong more often than right
 RULE = (
-    "The slider starts at the most useful stop at which the strongest attacker of the audit is"
-    " wrong more often than right, with 97.5 % confidence for each stop by itself; if there is"
-    " none, at the most private."
+    "Until it is moved, the slider stands at the most useful stop at which the strongest attacker"
+    " of the audit is wrong more often than right, with 97.5 % confidence for each stop by"
+    " itself; if there is none, at the most private."
 )
 _WHOLE = 1e-6  # how far from a whole number the size of a log may come out
 

@@ -6,6 +6,8 @@ from typing import Literal
 
 from veil.core.guarantee import Guarantee
 
+MAX_SIZE = 200  # variants of one search
+
 Action = Literal["pass", "obfuscate", "refuse"]
 MarkKind = Literal["layout", "changed", "same", "unknown", "kept"]
 
@@ -13,7 +15,7 @@ MARKS: dict[MarkKind, str] = {
     "layout": "spacing and punctuation, which stay",
     "changed": "drawn by the mechanism in place of one of your words",
     "same": "a word of yours: the mechanism drew it again, by chance",
-    "unknown": "in place of a word that the vectors do not know; it does not depend on that word",
+    "unknown": "in place of a word unknown to the vectors; at most tells that it comes again",
     "kept": "a word of yours that is sent as it is: it was not selected, or a policy keeps it",
 }
 
@@ -30,12 +32,14 @@ class Setting:
 class Budget:
     """What may be spent in a day, and what was: epsilon x words x variants, added up.
 
-    `limit` is None where there is none. `day` is the user's own date, as 2026-11-16.
+    `limit` is None where there is none. `day` is the user's own date, as 2026-11-16. `unproved`
+    counts the releases of the day that no sum covers: in clear, or without a formal guarantee.
     """
 
     day: str
     spent: float
     limit: float | None
+    unproved: int = 0
 
     @property
     def left(self) -> float | None:
@@ -66,7 +70,8 @@ class Release:
     spent
         What the release added to the day: epsilon x words x variants newly drawn.
     chosen
-        Whether a pre-flight check chose among several draws, outside of the formal guarantee.
+        Whether it was released because it passed a pre-flight check, or has draws of one that
+        was: that is outside of the formal guarantee.
     """
 
     number: int
@@ -113,8 +118,7 @@ class Checked:
     """What the local attackers made of the very variants.
 
     `waiting` names attackers that are still being prepared, `unable` those that cannot be used
-    against the mechanism; `draws` counts the draws that were looked at: with more than one, the
-    choice among them is outside of the formal guarantee.
+    against the mechanism; `draws` counts the draws that were looked at.
     """
 
     standings: tuple[Standing, ...]
@@ -170,7 +174,8 @@ class Found:
     results
         Best first, by the true query.
     seen
-        What the engine saw; empty where the query went in clear on request (`plain`).
+        All that was released of the query under this setting, also before and then in larger
+        number; empty where the query went in clear on request (`plain`).
     setting
         What made the variants.
     release
@@ -182,7 +187,8 @@ class Found:
     spent
         What this search added to the day; 0 when everything was released before.
     earlier
-        What other settings released of the same query before, in epsilon: it adds to the cost.
+        What other settings released of the same query before, in epsilon: it adds to the cost;
+        infinite where no sum covers it.
     reused
         Variants that had been released before.
     shared

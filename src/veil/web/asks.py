@@ -9,8 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from veil.mechanisms.words._plan import Policy, Unknown
-from veil.proxy.private import MAX_SIZE
-from veil.proxy.types import Setting
+from veil.proxy.types import MAX_SIZE, Setting
 from veil.web.faults import RefusedError
 
 MAX_QUERIES = 100

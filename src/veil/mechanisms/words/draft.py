@@ -1,8 +1,8 @@
 """A text cut into its layout and the words to replace, for whoever keeps draws and reuses them.
 
 `protect` draws and spells in one go. Here the two are apart: draws of a word that were released
-before can be put into another text without drawing anew, which is post-processing and costs
-nothing more.
+before can be put into another text without drawing anew. They tell nothing more about the word
+itself; but that the same draws come again tells that the same word does.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,6 @@ from veil.core.types import Released
 from veil.data.embeddings import Embeddings
 from veil.data.select import Select
 from veil.data.text import MAX_CHARS, Case, check_text, follow
-from veil.mechanisms.words._decoys import decoys
 from veil.mechanisms.words._plan import Planner, Policy, Unknown
 from veil.mechanisms.words.mechanism import WordMechanism
 from veil.mechanisms.words.protect import draw_ids
@@ -80,16 +79,21 @@ def draft(
 
 
 def draw(
-    text: Draft, places: Sequence[int], mechanism: WordMechanism, space: Embeddings, size: int
+    text: Draft,
+    places: Sequence[int],
+    mechanism: WordMechanism,
+    space: Embeddings,
+    size: int,
+    decoys: Sequence[int],
 ) -> list[tuple[str, ...]]:
     """Draw `size` words for each of these places, with fresh randomness.
 
-    Returns one tuple of draws for each place. One decoy stands behind all draws of an unknown
-    word.
+    `decoys` are numbers of words of the space, one for each of the places: it stands behind all
+    draws of a word that the vectors do not know, and must not depend on that word for anybody
+    else. Returns one tuple of draws for each place.
     """
     random = generator(None)
     ids = np.array([text._ids[place] for place in places], dtype=np.int64)
-    hidden = int(np.count_nonzero(ids < 0))
-    ids[ids < 0] = decoys(mechanism, space, seeded=False).take([hidden], random)
+    ids[ids < 0] = np.asarray(decoys, dtype=np.int64)[ids < 0]
     drawn = space.spellings[draw_ids(mechanism.bind(space), ids, size, space.size, random)]
     return [tuple(column) for column in drawn.T.tolist()]
