@@ -136,7 +136,7 @@ def test_the_ledger_tells_what_was_released() -> None:
     page = Page(pages.ledger(common(), [shown, PLAIN, unproved], 2))
     first, second, third = (page.one("tr", id=f"entry-{i}").text for i in (4, 3, 2))
     for words in ("2026-11-16 09:05", SPECS[0], "2 variants", "renal care", "2, 1 shared", "200",
-                  "3 times, last 2026-11-16 10:07", "Chosen among several draws"):  # fmt: skip
+                  "3 times, last 2026-11-16 10:07", "passed a local attack"):  # fmt: skip
         assert words in first
     assert "Sent in clear" in second
     assert "variants" not in second

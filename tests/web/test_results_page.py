@@ -80,7 +80,10 @@ def test_what_the_check_before_sending_leaves_open_is_told() -> None:
     ("changes", "words"),
     [
         ({"sent": 0, "reused": 4, "spent": 0.0}, "Nothing new was sent: these variants were"),
-        ({"reused": 4, "spent": 0.0}, "No new variants: the same ones as before were sent again"),
+        (
+            {"reused": 4, "spent": 0.0},
+            "No new variants: those that were released before were sent",
+        ),
         ({"reused": 2}, "2 variants of before, and new ones besides."),
         ({"shared": 2}, "3, 2 of them drawn for related queries before"),
         ({"sent": 0}, "New variants, drawn for this query."),
@@ -145,3 +148,19 @@ def test_variants_that_hold_nothing_but_the_query_are_told() -> None:
     assert "2 of them hold your words and no others" in text
     text = Page(pages.results(common(), QUERY, found(seen=(other,)))).text
     assert "your words and no others" not in text
+
+
+def test_where_more_is_out_than_the_audit_had_it_is_told() -> None:
+    told = "guesses better than in the audit"
+    setting = replace(plane().stops[1].setting, size=1)
+    stops = tuple(replace(stop, setting=setting) for stop in plane().stops)
+    on = replace(common(), plane=replace(plane(), stops=stops))
+    one = seen(("lung", "changed"))
+    changes: list[tuple[dict[str, object], bool]] = [
+        ({"seen": (one,), "earlier": 0.0}, False),
+        ({"seen": (one, one), "earlier": 0.0}, True),
+        ({"seen": (one,), "earlier": 5.0}, True),
+    ]
+    for change, more in changes:
+        text = Page(pages.results(on, QUERY, found(setting=setting, **change))).text
+        assert (told in text) == more

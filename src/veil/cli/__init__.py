@@ -16,6 +16,7 @@ from veil.cli.choose import choose
 from veil.cli.engines import engines
 from veil.cli.explain import explain
 from veil.cli.fetch import fetch
+from veil.cli.gate import gate
 from veil.cli.index import index
 from veil.cli.ledger import ledger
 from veil.cli.mechanisms import mechanisms
@@ -33,7 +34,7 @@ def veil() -> None:
 
 
 for command in (
-    *(attack, audit, choose, engines, explain, fetch, index),
+    *(attack, audit, choose, engines, explain, fetch, gate, index),
     *(ledger, mechanisms, protect, search, serve, vectors),
 ):
     veil.add_command(command)

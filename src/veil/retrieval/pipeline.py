@@ -142,9 +142,8 @@ def _ask(released: Sequence[Released], engine: Engine, k: int) -> Ranking:
         if not engine.network:
             raise
         count = len(set(released))
-        raise EngineError(
-            f"{error} Up to {count} variants had been sent, and count as released."
-        ) from None
+        told = f"Up to {count} variants" if count > 1 else "One variant"
+        raise EngineError(f"{error} {told} had been sent, and count as released.") from None
 
 
 def check_query(query: object) -> str:

@@ -80,7 +80,9 @@ def names(rows: Iterable[Row]) -> dict[tuple[Key, int], str]:
         named[one, 0] = short[one]
         for size in sorted(counted):
             several = len(counted) > 1
-            named[one, size] = f"{short[one]}, {size} variants" if several else short[one]
+            named[one, size] = (
+                f"{short[one]}, {size} variant{'s' if size > 1 else ''}" if several else short[one]
+            )
     return named
 
 

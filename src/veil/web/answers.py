@@ -85,6 +85,7 @@ class BudgetAnswer(Answer):
     spent: Figure
     limit: Figure = Field(description="null where there is no limit")
     left: Figure
+    unproved: int = Field(description="releases of the day that no sum covers")
 
 
 class ItemAnswer(Answer):

@@ -102,6 +102,11 @@ def is_foreign(scope: Scope) -> bool:
     return not _is_ours(told) if told else _is_referred(scope) or not _is_trusted(scope)
 
 
+def is_led(scope: Scope) -> bool:
+    """Tell whether a page led here, even our own: a result that an engine gave may be a link."""
+    return is_foreign(scope) or header_values(scope, "sec-fetch-site") == ["same-origin"]
+
+
 def _is_ours(told: list[str]) -> bool:
     return len(told) == 1 and told[0] in _OURS
 

@@ -13,7 +13,8 @@ from veil.web.api import OPERATIONS, api_routes
 from veil.web.bodies import FORM_BYTES, fields, read_body, require_type, whole_number
 from veil.web.faults import GoneError, RefusedError, judge
 from veil.web.files import file_routes
-from veil.web.guard import is_foreign
+from veil.web.guard import is_foreign, is_led
+from veil.web.kept import Kept
 from veil.web.messages import (
     Handler,
     Receive,
@@ -22,6 +23,7 @@ from veil.web.messages import (
     Scope,
     Send,
     document,
+    header_values,
     page,
 )
 from veil.web.openapi import openapi
@@ -43,6 +45,7 @@ def table(service: Service) -> Table:
         ("GET", "/"): pages_.home,
         ("GET", "/search"): pages_.search_asked,
         ("POST", "/search"): pages_.search_posted,
+        ("GET", "/results"): pages_.results,
         ("GET", "/plane"): pages_.plane,
         ("GET", "/ledger"): pages_.ledger,
         ("POST", "/ledger/forget"): pages_.forget,
@@ -81,10 +84,11 @@ def _allowed(method: str) -> tuple[str, ...]:
 
 
 class _Pages:
-    """The pages, and the one thing that they remember: the stop that the user chose last."""
+    """The pages, and what they remember: the stop chosen last, and the last answers."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
+        self._kept = Kept()
         chosen = service.desk.chosen()
         place = service.plane.place(chosen) if chosen else None
         self._stop = service.plane.default if place is None else place
@@ -106,9 +110,9 @@ class _Pages:
         query = given.get("q", "")
         if not query.strip():
             return await self.home(request)
-        if request.method == "HEAD" or is_foreign(request.scope):
+        if request.method == "HEAD" or is_led(request.scope):
             return page(pages.held(await self._common(request), query, _HELD))
-        return await self._searched(request, query, self._stop)
+        return self._led(request, await self._searched(request, query, self._stop))
 
     async def search_posted(self, request: Request) -> Response:
         """Search for what the form of our own page asks."""
@@ -121,7 +125,21 @@ class _Pages:
             keep = partial(self._service.desk.choose, self._service.plane.stops[stop].setting)
             await self._service.looks.run(request, keep)
         plain = given.get("plain") == "1"
-        return await self._searched(request, given.get("q", ""), stop, plain=plain)
+        answer = await self._searched(request, given.get("q", ""), stop, plain=plain)
+        return self._led(request, answer)
+
+    async def results(self, request: Request) -> Response:
+        """Show once more what came of a search; nothing is asked for that."""
+        found = self._kept.find(fields(request.scope["query_string"]).get("page", ""))
+        if found is None:
+            raise RefusedError(410, "These results are not kept any more; search again.")
+        return found
+
+    def _led(self, request: Request, answer: Response) -> Response:
+        """Lead a browser to an address that it can go back to; programs are answered at once."""
+        if header_values(request.scope, "sec-fetch-mode") != ["navigate"]:
+            return answer
+        return Response(None, 303, {"location": f"/results?page={self._kept.put(answer)}"})
 
     async def _searched(
         self, request: Request, query: str, stop: int, *, plain: bool = False
@@ -174,6 +192,7 @@ class _Pages:
         desk = self._service.desk
         if not await self._service.looks.run(request, partial(desk.forget, number)):
             raise RefusedError(404, "The ledger has no entry with this number.")
+        self._kept.clear()
         return Response(None, 303, {"location": "/ledger"})
 
     async def _common(self, request: Request) -> Common:

@@ -174,7 +174,6 @@ def test_a_query_of_a_hundred_thousand_characters(page: Page, stage: Stage) -> N
     assert page.head == "Results"
 
 
-@pytest.mark.xfail(reason="a browser cannot go back to the answer to a form")
 def test_back_to_results(page: Page, stage: Stage, other: Elsewhere) -> None:
     page.abroad = {other.address("/")}
     stage.web.hits = (Hit(other.address("/landing"), 1.0, "Landing", "knee"),)

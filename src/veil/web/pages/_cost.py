@@ -36,7 +36,7 @@ def told(found: Found) -> str:
             " remembered here."
         )
     if found.reused and found.reused >= len(found.seen):
-        return "No new variants: the same ones as before were sent again, at no further cost."
+        return "No new variants: those that were released before were sent, at no further cost."
     if found.reused:
         return f"{count(found.reused, 'variant')} of before, and new ones besides."
     if found.shared:

@@ -2,7 +2,7 @@
 
 from veil.proxy.types import Budget
 from veil.web.pages._bar import bar
-from veil.web.pages._words import amount
+from veil.web.pages._words import amount, count
 from veil.web.pages.markup import Markup, tag
 
 
@@ -21,12 +21,17 @@ def told(budget: Budget) -> str:
 
     >>> told(Budget("2026-11-16", 720.0, 10000.0)), told(Budget("2026-11-16", 720.0, None))
     ('Today: 720 of 10,000 spent', 'Today: 720 spent, no limit is set')
+    >>> told(Budget("2026-11-16", 0.0, 10000.0, 2))
+    'Today: 0 of 10,000 spent, and 2 releases without a bound'
     """
+    besides = (
+        f", and {count(budget.unproved, 'release')} without a bound" if budget.unproved else ""
+    )
     if budget.limit is None:
-        return f"Today: {amount(budget.spent)} spent, no limit is set"
+        return f"Today: {amount(budget.spent)} spent{besides}, no limit is set"
     if is_spent(budget):
-        return f"Today: all of {amount(budget.limit)} spent"
-    return f"Today: {amount(budget.spent)} of {amount(budget.limit)} spent"
+        return f"Today: all of {amount(budget.limit)} spent{besides}"
+    return f"Today: {amount(budget.spent)} of {amount(budget.limit)} spent{besides}"
 
 
 def is_spent(budget: Budget) -> bool:

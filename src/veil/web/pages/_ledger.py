@@ -80,7 +80,7 @@ def _how(one: Release) -> Markup:
     if one.plain:
         return join(tag("strong", "Sent in clear"), " at your request; its text is not kept.")
     lines = [tag("li", isolated(text)) for text in one.variants]
-    chosen = tag("p", "Chosen among several draws, outside of the formal guarantee.",
+    chosen = tag("p", "Released because it passed a local attack: outside of the guarantee.",
                  class_="hint") if one.chosen else ""  # fmt: skip
     return join(
         tag("code", brief(one.mechanism)),

@@ -21,12 +21,27 @@ def risk(plane: Plane, found: Found) -> Markup:
             tag("p", _stops.guessed(stop), " ", _stops.bounded(stop)),
             tag("p", "The attacker was ", tag("code", stop.risk.attacker),
                 ", which did best of those tried.", class_="hint"),
+            _more(found),
             tag("p", stop.warning, class_="warning") if stop.warning else "",
         )  # fmt: skip
     return join(
         tag("h3", "Queries like this, by the audit"), measured,
         tag("h3", "This query, by the attackers here"), _checked(found.preflight),
     )  # fmt: skip
+
+
+def _more(found: Found) -> Markup | str:
+    """Say where more is out than the audit had: its risk is then too low."""
+    more = len(found.seen) > found.setting.size
+    if not more and not found.earlier:
+        return ""
+    why = "more variants" if more else "variants by other settings, too"
+    return tag(
+        "p",
+        f"Of this query {why} were released before: an engine that puts them together guesses"
+        " better than in the audit.",
+        class_="warning",
+    )
 
 
 def _checked(checked: Checked | None) -> Markup:

@@ -55,7 +55,9 @@ def _in_clear(variants: tuple[Seen, ...]) -> Markup | str:
 
 
 def _kinds(different: int, of: int) -> str:
-    return "all different." if different == of else f"{different:,} different."
+    if different == of:
+        return "all different." if of > 1 else "no other."
+    return f"{different:,} different." if different > 1 else "all alike."
 
 
 def _variant(one: Seen, times: int) -> Markup:

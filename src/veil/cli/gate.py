@@ -1,0 +1,34 @@
+"""``veil gate``: rules that decide what may become of a query."""
+
+import sys
+from pathlib import Path
+
+import click
+
+from veil.cli._screen import progress_bar
+from veil.proxy.gate import Gate, example_gate
+from veil.retrieval.pipeline import MAX_QUERY, check_query
+
+
+@click.group()
+def gate() -> None:
+    """Write rules for the search page (veil serve --gate), and try them out."""
+
+
+@gate.command()
+def example() -> None:
+    """Print a file of rules to start from."""
+    click.echo(example_gate(), nl=False)
+
+
+@gate.command("try")
+@click.argument("rules", type=click.Path(path_type=Path))
+@click.argument("query")
+def try_(rules: Path, query: str) -> None:
+    """Say what RULES make of QUERY (- reads it from standard input); nothing is sent."""
+    text = sys.stdin.read(MAX_QUERY + 2).strip() if query == "-" else query
+    check_query(text)
+    with progress_bar() as report:
+        report("reading the rules", 0, 0)
+        decision = Gate.load(rules, report).decide(text)
+    click.echo(f"{decision.action}{f': {decision.reason}' if decision.reason else ''}")
