@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
+from http.client import HTTPException
 from pathlib import Path
 
 import pytest
@@ -60,9 +61,8 @@ def released(house: House) -> dict[int, tuple[str, ...]]:
     with closing(sqlite3.connect(house.data / "ledger.sqlite")) as db:
         assert db.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
         assert db.execute("PRAGMA foreign_key_check").fetchall() == []
-        (counted,) = db.execute("SELECT SUM(variants) FROM days").fetchone() or (0,)
         (paid,) = db.execute("SELECT TOTAL(spent) FROM releases").fetchone()
-    assert (counted or 0, spent) == (sum(map(len, found.values())), paid)
+    assert spent == paid
     for file in house.data.iterdir():
         assert file.stat().st_mode & 0o077 == 0
     return found
@@ -70,7 +70,7 @@ def released(house: House) -> dict[int, tuple[str, ...]]:
 
 def lose(server: Running, query: str) -> None:
     """Search, and take it that the server is gone before it has answered."""
-    with pytest.raises((ConnectionError, OSError)):
+    with pytest.raises((OSError, HTTPException)):
         search(server, query)
 
 
@@ -160,7 +160,7 @@ def hasty(server: Running, start: int) -> list[str]:
         )  # each is refined twice
         try:
             search(server, query)
-        except (ConnectionError, OSError):
+        except (OSError, HTTPException):
             return done
         done.append(query)
     return done

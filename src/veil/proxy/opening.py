@@ -102,7 +102,7 @@ def _preflight(asked: Engine, log: str | None, encoder: str) -> Preflight | None
 def shown(spec: str) -> str:
     """Name an engine without anything that may be secret: by its kind, and by its host.
 
-    >>> shown("searxng(url=https://me:word@search.example/x?key=1)")
+    >>> shown("searxng(url=https://search.example/secret/path)")
     'searxng at search.example'
     """
     parsed = ENGINES.parse(spec)
