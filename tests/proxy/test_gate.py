@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from veil.proxy import gate as module
-from veil.proxy._reading import units
-from veil.proxy._rules import parse_rules
-from veil.proxy.gate import Gate
+from veil.proxy.rules import gate as module
+from veil.proxy.rules._reading import units
+from veil.proxy.rules._rules import parse_rules
+from veil.proxy.rules.gate import Gate
 from veil.retrieval.pipeline import MAX_QUERY
 
 

@@ -17,8 +17,8 @@ import pytest
 from tests.reference import fake_presidio
 
 from veil.core.errors import AssetError, MissingExtraError, ParameterError, VeilError
-from veil.proxy._presidio import Detector
-from veil.proxy.gate import Gate
+from veil.proxy.rules._presidio import Detector
+from veil.proxy.rules.gate import Gate
 
 REAL = pytest.param(
     "real",

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from veil.core.errors import InputError, ParameterError, VeilError
-from veil.proxy._rules import parse_rules, read_rules
-from veil.proxy.gate import Gate
+from veil.proxy.rules._rules import parse_rules, read_rules
+from veil.proxy.rules.gate import Gate
 
 GOOD = '[[rule]]\nname = "first"\nwords = ["canary"]\naction = "refuse"\n'
 

@@ -8,9 +8,9 @@ from tests.reference import tiny_wordnet
 from veil.core.errors import AssetError, InputError, ParameterError
 from veil.data.fetch import Report, silent
 from veil.data.wordnet import Thesaurus, wordnet, wordnet_folder
-from veil.proxy import _topics
-from veil.proxy._rules import parse_rules
-from veil.proxy.gate import Gate, example_gate
+from veil.proxy.rules import _topics
+from veil.proxy.rules._rules import parse_rules
+from veil.proxy.rules.gate import Gate, example_gate
 
 ALL = '[[rule]]\nname = "all"\nall = true\naction = "pass"\n'
 

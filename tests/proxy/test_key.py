@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from veil.core.errors import LedgerError
-from veil.proxy.key import FILE, Key, drop_key, find_key, make_key
+from veil.proxy.book.key import FILE, Key, drop_key, find_key, make_key
 
 KEY = Key("file", bytes(range(32)))
 

@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 from veil.core.errors import BudgetError, LedgerError
-from veil.proxy._database import FILE
-from veil.proxy._entries import Entry
-from veil.proxy.key import FILE as KEY_FILE
-from veil.proxy.ledger import Ledger, StaleError, forget_all
+from veil.proxy.book._database import FILE
+from veil.proxy.book._entries import Entry
+from veil.proxy.book.key import FILE as KEY_FILE
+from veil.proxy.book.ledger import Ledger, StaleError, forget_all
 
 NOON = datetime(2026, 11, 16, 12).astimezone()
 
@@ -269,8 +269,8 @@ def test_choices_are_kept(ledger: Ledger) -> None:
 _KILLED = """
 import os, sys, itertools
 from pathlib import Path
-from veil.proxy._entries import Entry
-from veil.proxy.ledger import Ledger
+from veil.proxy.book._entries import Entry
+from veil.proxy.book.ledger import Ledger
 ledger = Ledger(Path(sys.argv[1]))
 for number in itertools.count():
     words = ledger.key.words((f"word{number}", "skin"), "cmp")

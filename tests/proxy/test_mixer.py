@@ -20,8 +20,8 @@ from tests.retrieval.recording import RecordingServer, Request, http, reply
 import veil
 from veil.core.errors import EngineError, ParameterError, TrustError
 from veil.core.types import Ranking, Released, Seeded
-from veil.proxy import mixer as mixer_module
-from veil.proxy.mixer import WORKERS, Answered, Mixer
+from veil.proxy.sending import mixer as mixer_module
+from veil.proxy.sending.mixer import WORKERS, Answered, Mixer
 from veil.retrieval.engines._network import GIVE_UP, GIVE_UP_EARLY, NoAnswer, fan_out
 from veil.retrieval.engines.engine import Hit, check_call, ranking
 from veil.retrieval.engines.opensearch import OpenSearch

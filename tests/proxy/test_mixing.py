@@ -5,10 +5,10 @@ from collections import Counter
 import pytest
 
 import veil
-from veil.proxy import _answers
-from veil.proxy._answers import Answers
-from veil.proxy._mixing import Job
-from veil.proxy._pool import Pool
+from veil.proxy.sending import _answers
+from veil.proxy.sending._answers import Answers
+from veil.proxy.sending._mixing import Job
+from veil.proxy.sending._pool import Pool
 from veil.retrieval.engines.engine import Hit
 
 

@@ -22,12 +22,12 @@ from veil.core.types import Ranking, Released
 from veil.data.embeddings import Embeddings
 from veil.mechanisms.words._kernels import Perturb
 from veil.mechanisms.words.cmp import CMP as MECHANISM
+from veil.proxy.book.ledger import Ledger
 from veil.proxy.desk import Desk
-from veil.proxy.gate import Gate
-from veil.proxy.ledger import Ledger
-from veil.proxy.mixer import Mixer
 from veil.proxy.preflight import Preflight
 from veil.proxy.private import PrivateDesk
+from veil.proxy.rules.gate import Gate
+from veil.proxy.sending.mixer import Mixer
 from veil.proxy.sticky import Bound, Sticky
 from veil.proxy.types import Setting
 from veil.retrieval.engines.engine import Hit, ranking

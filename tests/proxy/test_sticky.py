@@ -14,7 +14,7 @@ from veil.core.types import Released
 from veil.data.embeddings import Embeddings
 from veil.mechanisms.find import mechanism
 from veil.mechanisms.queries.mechanism import QueryMechanism, Scrambled
-from veil.proxy.ledger import Ledger
+from veil.proxy.book.ledger import Ledger
 from veil.proxy.marks import marks
 from veil.proxy.sticky import Bound, Sticky, Taken
 from veil.proxy.types import Checked, Standing

@@ -25,7 +25,7 @@ from tests.web.serving import WORDS, House, RecordingEngine, Running, engine_spe
 import veil.web.catalogue as mechanisms
 from veil.cli import run
 from veil.mechanisms.words import MECHANISMS
-from veil.proxy.ledger import Ledger
+from veil.proxy.book.ledger import Ledger
 
 STEM = "quokkapox"
 CLEAR = "marmaladefox"  # the only word that a rule lets pass

@@ -17,7 +17,7 @@ import pytest
 from tests.retrieval.recording import RecordingServer
 from tests.web.serving import WORDS, House, RecordingEngine, Running, engine_spec, serving
 
-from veil.proxy.ledger import Ledger
+from veil.proxy.book.ledger import Ledger
 
 SIZE = 8
 QUERY = f"quokkapox {WORDS[3]} {WORDS[9]}"

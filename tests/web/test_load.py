@@ -11,7 +11,7 @@ import pytest
 from tests.retrieval.recording import RecordingServer
 from tests.web.serving import WORDS, House, RecordingEngine, Running, engine_spec, serving
 
-from veil.proxy.ledger import Ledger
+from veil.proxy.book.ledger import Ledger
 
 CLIENTS = 50
 SECONDS = 3.0

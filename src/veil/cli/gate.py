@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from veil.cli._screen import progress_bar
-from veil.proxy.gate import Gate, example_gate
+from veil.proxy.rules.gate import Gate, example_gate
 from veil.retrieval.pipeline import MAX_QUERY, check_query
 
 

@@ -18,7 +18,7 @@ from veil.cli._screen import stderr
 from veil.cli._summary import count_of
 from veil.core.errors import InputError
 from veil.data.files import whole_file
-from veil.proxy.ledger import Ledger, forget_all
+from veil.proxy.book.ledger import Ledger, forget_all
 from veil.proxy.types import Release
 from veil.retrieval.pipeline import MAX_QUERY
 

@@ -16,8 +16,8 @@ from veil.mechanisms.mechanism import TextMechanism
 from veil.mechanisms.protect import protect
 from veil.mechanisms.words.draft import Draft, draft, draw
 from veil.mechanisms.words.mechanism import WordMechanism
-from veil.proxy._entries import Entry
-from veil.proxy.ledger import Ledger
+from veil.proxy.book._entries import Entry
+from veil.proxy.book.ledger import Ledger
 from veil.retrieval.pipeline import MAX_QUERY
 
 

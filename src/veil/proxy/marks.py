@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from veil.data.text import tokens
 from veil.mechanisms.words.draft import Draft
-from veil.proxy.key import folded
+from veil.proxy.book.key import folded
 from veil.proxy.types import Mark, MarkKind
 
 

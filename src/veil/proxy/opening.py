@@ -10,11 +10,11 @@ from veil.core.errors import ParameterError
 from veil.core.protocols import Engine
 from veil.data.collection import Collection
 from veil.data.fetch import Report, silent
-from veil.proxy.gate import Gate
-from veil.proxy.ledger import Ledger
-from veil.proxy.mixer import Mixer
+from veil.proxy.book.ledger import Ledger
 from veil.proxy.preflight import Preflight, open_preflight_log
 from veil.proxy.private import PrivateDesk
+from veil.proxy.rules.gate import Gate
+from veil.proxy.sending.mixer import Mixer
 from veil.proxy.sticky import Bound, Sticky
 from veil.retrieval.engines import ENGINES
 from veil.retrieval.opening import open_engine

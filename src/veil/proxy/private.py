@@ -14,11 +14,11 @@ from veil.data.embeddings import Embeddings
 from veil.mechanisms import find
 from veil.mechanisms.mechanism import TextMechanism
 from veil.mechanisms.words.mechanism import WordMechanism
-from veil.proxy.gate import Gate
-from veil.proxy.ledger import PLAIN, Ledger
+from veil.proxy.book.ledger import PLAIN, Ledger
 from veil.proxy.marks import marks
-from veil.proxy.mixer import Mixer
 from veil.proxy.preflight import Preflight
+from veil.proxy.rules.gate import Gate
+from veil.proxy.sending.mixer import Mixer
 from veil.proxy.sticky import Look, Sticky, Taken
 from veil.proxy.types import (
     MAX_SIZE,

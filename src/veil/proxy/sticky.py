@@ -11,9 +11,9 @@ from veil.data.embeddings import Embeddings
 from veil.mechanisms._checks import kept_caveat
 from veil.mechanisms.mechanism import TextMechanism
 from veil.mechanisms.words.draft import Draft
-from veil.proxy._entries import Entry
 from veil.proxy._sources import Source, setting_name, source_of
-from veil.proxy.ledger import Ledger, StaleError
+from veil.proxy.book._entries import Entry
+from veil.proxy.book.ledger import Ledger, StaleError
 from veil.proxy.types import MAX_SIZE, Checked
 from veil.retrieval.pipeline import require_protection
 

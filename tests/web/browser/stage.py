@@ -20,12 +20,12 @@ from veil.core.errors import EngineError
 from veil.core.types import Ranking, Released
 from veil.data.embeddings import Embeddings
 from veil.mechanisms.words import MECHANISMS
-from veil.proxy.gate import Gate
-from veil.proxy.ledger import Ledger
-from veil.proxy.mixer import Mixer
+from veil.proxy.book.ledger import Ledger
 from veil.proxy.plane import Plane, load_plane
 from veil.proxy.preflight import Preflight
 from veil.proxy.private import PrivateDesk
+from veil.proxy.rules.gate import Gate
+from veil.proxy.sending.mixer import Mixer
 from veil.proxy.sticky import Bound, Sticky
 from veil.retrieval.engines.engine import Hit, ranking
 from veil.retrieval.rerank import Reranker

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from veil.core.errors import EngineError
 from veil.core.types import Ranking
-from veil.proxy._mixing import Answer
+from veil.proxy.sending._mixing import Answer
 from veil.retrieval.engines.engine import Hit, ranking
 
 NOT_SENT = "The query was not sent: "

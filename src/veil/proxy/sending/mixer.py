@@ -16,10 +16,10 @@ from typing import Any, Self, cast
 from veil.core.errors import EngineError, ParameterError
 from veil.core.protocols import Engine
 from veil.core.types import Ranking, Released
-from veil.proxy._answers import Answers
-from veil.proxy._join import NOT_SENT, joined, outcome
-from veil.proxy._mixing import Job, Key, Outcome, Search
-from veil.proxy._pool import Pool
+from veil.proxy.sending._answers import Answers
+from veil.proxy.sending._join import NOT_SENT, joined, outcome
+from veil.proxy.sending._mixing import Job, Key, Outcome, Search
+from veil.proxy.sending._pool import Pool
 from veil.retrieval.engines._network import _unsendable
 from veil.retrieval.engines.engine import check_call
 

@@ -21,7 +21,7 @@ before ``obfuscate`` before ``pass``. A query that no rule matches is obfuscated
     tomorrow" is obfuscated unless *tomorrow* is covered, too. What passes is sent as it was typed,
     and nothing protects it; ``all = true`` lets everything pass that no other rule holds back.
 
-Rules that hold back read a query in several ways, see `veil.proxy._reading`, and take a word for
+Rules that hold back read a query in several ways (`veil.proxy.rules._reading`), and take a word for
 any that it is derived from. They go by spelling: what is spelt out ("john at example dot org",
 "five five five"), misspelt, run together, in another language or in letters that only look alike
 is not found; a word with digits in it is an ``identifier``, not a ``number``. A topic goes by
@@ -37,13 +37,13 @@ from typing import Self
 
 from veil.core.errors import ParameterError
 from veil.data.fetch import Report, silent
-from veil.proxy import _reasons
-from veil.proxy._inflection import narrow, wide
-from veil.proxy._phrases import Phrases
-from veil.proxy._presidio import Detector
-from veil.proxy._reading import Readings, Unit, readings, units
-from veil.proxy._rules import Rule, Rules, numbered, read_rules
-from veil.proxy._topics import terms
+from veil.proxy.rules import _reasons
+from veil.proxy.rules._inflection import narrow, wide
+from veil.proxy.rules._phrases import Phrases
+from veil.proxy.rules._presidio import Detector
+from veil.proxy.rules._reading import Readings, Unit, readings, units
+from veil.proxy.rules._rules import Rule, Rules, numbered, read_rules
+from veil.proxy.rules._topics import terms
 from veil.proxy.types import Decision
 from veil.retrieval.pipeline import MAX_QUERY
 
@@ -167,4 +167,4 @@ class Gate:
 
 def example_gate() -> str:
     """Return a file of rules with comments, to start from."""
-    return resources.files("veil.proxy").joinpath("example-gate.toml").read_text("utf-8")
+    return resources.files("veil.proxy.rules").joinpath("example-gate.toml").read_text("utf-8")

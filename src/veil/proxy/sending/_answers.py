@@ -3,7 +3,7 @@
 from collections import OrderedDict
 from typing import NamedTuple
 
-from veil.proxy._mixing import Answer, Key
+from veil.proxy.sending._mixing import Answer, Key
 
 MOST_ANSWERS = 5_000
 MOST_CHARACTERS = 50_000_000  # of all answers together

@@ -5,7 +5,7 @@ import itertools
 import secrets
 from collections.abc import Set as AbstractSet
 
-from veil.proxy._mixing import Job
+from veil.proxy.sending._mixing import Job
 
 _RANDOM = secrets.SystemRandom()
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from veil.core.errors import ParameterError
 from veil.data.fetch import Report, silent
 from veil.data.wordnet import Thesaurus, wordnet
-from veil.proxy._reading import Unit, units, whole
+from veil.proxy.rules._reading import Unit, units, whole
 
 _LEVELS = 40  # twice as deep as WordNet is
 _MAX_TERMS = 30_000  # of one rule

@@ -8,8 +8,8 @@ from pathlib import Path
 from types import TracebackType
 
 from veil.core.errors import LedgerError
-from veil.proxy._database import FILE, Database
-from veil.proxy._entries import (
+from veil.proxy.book._database import FILE, Database
+from veil.proxy.book._entries import (
     Draws,
     Entry,
     check_budget,
@@ -20,8 +20,8 @@ from veil.proxy._entries import (
     spent_on,
     write_entry,
 )
+from veil.proxy.book.key import drop_key
 from veil.proxy.folder import data_folder
-from veil.proxy.key import drop_key
 from veil.proxy.types import Budget, Release
 
 PLAIN = "plain"  # the setting of a query that was sent in clear, on request

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from veil.proxy._rules import Rule
+from veil.proxy.rules._rules import Rule
 
 _SHOWN = 5  # names in one sentence
 

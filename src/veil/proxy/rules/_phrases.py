@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
-from veil.proxy._inflection import Akin, Forms
-from veil.proxy._reading import Unit
+from veil.proxy.rules._inflection import Akin, Forms
+from veil.proxy.rules._reading import Unit
 
 _Phrase = tuple[frozenset[str], ...]  # the forms of each of its words
 

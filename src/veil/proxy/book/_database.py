@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from veil.core.errors import LedgerError
+from veil.proxy.book.key import Key, Place, find_key, make_key
 from veil.proxy.folder import private_folder, require_private
-from veil.proxy.key import Key, Place, find_key, make_key
 
 FILE = "ledger.sqlite"
 FORMAT = 1  # of the tables; a change of layout needs a new number

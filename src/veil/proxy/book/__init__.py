@@ -1,0 +1,1 @@
+"""The ledger: what was released when, under which hashes, with which key."""

@@ -1,0 +1,1 @@
+"""How variants leave: mixed, in random order, spread over time, and each once."""
