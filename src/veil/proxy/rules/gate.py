@@ -21,7 +21,7 @@ before ``obfuscate`` before ``pass``. A query that no rule matches is obfuscated
     tomorrow" is obfuscated unless *tomorrow* is covered, too. What passes is sent as it was typed,
     and nothing protects it; ``all = true`` lets everything pass that no other rule holds back.
 
-Rules that hold back read a query in several ways (`veil.proxy.rules._reading`), and take a word for
+Rules that hold back read a query in several ways (see `rules._reading`), and take a word for
 any that it is derived from. They go by spelling: what is spelt out ("john at example dot org",
 "five five five"), misspelt, run together, in another language or in letters that only look alike
 is not found; a word with digits in it is an ``identifier``, not a ``number``. A topic goes by
