@@ -170,7 +170,7 @@ class Stage:
     @property
     def last(self) -> str:
         """The mechanism of the last release."""
-        return self.desk.releases(1)[0].mechanism.removesuffix(f" in {self.words.name}")
+        return self.desk.releases(1)[0].mechanism.partition(" in ")[0]
 
     def open(
         self, *, budget: float | None = 10_000, rules: str = "", bound: Bound | None = None
