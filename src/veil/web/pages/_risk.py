@@ -22,7 +22,7 @@ def risk(plane: Plane, found: Found) -> Markup:
             tag("p", "The attacker was ", tag("code", stop.risk.attacker),
                 ", which did best of those tried.", class_="hint"),
             _more(found),
-            tag("p", stop.warning, class_="warning") if stop.warning else "",
+            tag("p", _stops.warning(stop), class_="warning") if stop.warning else "",
         )  # fmt: skip
     return join(
         tag("h3", "Queries like this, by the audit"), measured,

@@ -31,8 +31,7 @@ def seen(found: Found) -> Markup:
     )  # fmt: skip
     return join(
         tag("p", count(len(found.seen), "variant"), " of your query by ",
-            tag("code", brief(found.setting.mechanism)), "; ",
-            _kinds(len(lines), len(found.seen))),
+            tag("code", brief(found.setting.mechanism)), _kinds(len(lines), len(found.seen))),
         _in_clear(found.seen),
         tag("ol", *first, class_="variants"),
         rest,
@@ -55,9 +54,11 @@ def _in_clear(variants: tuple[Seen, ...]) -> Markup | str:
 
 
 def _kinds(different: int, of: int) -> str:
+    if of == 1:
+        return "."
     if different == of:
-        return "all different." if of > 1 else "no other."
-    return f"{different:,} different." if different > 1 else "all alike."
+        return "; all different."
+    return f"; {different:,} different." if different > 1 else "; all alike."
 
 
 def _variant(one: Seen, times: int) -> Markup:

@@ -44,7 +44,7 @@ def shown(plane: Plane, stop: Stop) -> Markup:
         tag("p", tag("code", brief(stop.setting.mechanism)), ", ",
             count(stop.setting.size, "variant"), class_="setting"),
         tag("div", risk_bar(stop), utility_bar(stop, plane.plain), class_="bars"),
-        _unfaced(stop.warning) if stop.warning else "",
+        _unfaced(warning(stop)) if stop.warning else "",
     )  # fmt: skip
 
 
@@ -53,6 +53,12 @@ def _unfaced(warning: str) -> Markup:
         "details", tag("summary", "Some attackers were not tried on it"), tag("p", warning),
         class_="hint",
     )  # fmt: skip
+
+
+def warning(stop: Stop) -> str:
+    """Say which attackers it was spared, by its short name."""
+    spec = stop.setting.mechanism
+    return stop.warning.replace(spec, brief(spec))
 
 
 def risk_bar(stop: Stop) -> Markup:
