@@ -25,12 +25,13 @@ check: $(READY)
 	$(BIN)/ruff check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python -m pytest -q
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile
 
 bench: fetch  ## print the figures of the README, beside the peer installed in its own environment
 	$(BIN)/python -m benchmarks.retrieval
 	$(BIN)/python -m benchmarks.scale
 	$(BIN)/python -m benchmarks.measuring
+	$(BIN)/python -m benchmarks.serving
 	$(BIN)/python -m benchmarks.speed
 
 docs: $(READY)  ## write the generated pages, then build the site into ./site
