@@ -242,14 +242,16 @@ def main() -> None:
         load = Load(server.port, queries, arguments.stop)
         load.run(arguments.clients, arguments.warm_up)
         warm, counted = server.state(), len(load.seconds)
+        start = time.monotonic()
         rows = watched(load, server, arguments.clients, arguments.seconds)
+        elapsed = time.monotonic() - start  # searches that were begun come to their end
         time.sleep(1)
         end = server.state()
         said = server.err.read_text().partition("Gate: ")[2].splitlines()[1:]
     ours.send(None)
     asked, distinct = ours.recv()
     process.join(10)
-    _print(report, load, counted, arguments.seconds, rows)
+    _print(report, load, counted, elapsed, rows)
     report.add("requests to the engine, distinct among them", f"{asked:,}, {distinct:,}", "equal")
     for name, unit, place in (("memory", " MB", 0), ("threads", "", 1), ("open files", "", 2)):
         report.add(

@@ -3,9 +3,7 @@
 import os
 import signal
 import sys
-import traceback
 from contextlib import suppress
-from pathlib import Path
 
 import click
 from click.exceptions import NoArgsIsHelpError
@@ -24,7 +22,7 @@ from veil.cli.protect import protect
 from veil.cli.search import search
 from veil.cli.serve import serve
 from veil.cli.vectors import vectors
-from veil.core.errors import VeilError
+from veil.core.errors import VeilError, place
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -79,7 +77,8 @@ def run(arguments: list[str]) -> int:
     except Exception as error:
         if os.environ.get("VEIL_DEBUG"):
             raise
-        click.echo(f"veil: {_place(error)}", err=True)
+        told = f"{place(error)}; no file was written. Set VEIL_DEBUG=1 to see more."
+        click.echo(f"veil: {told}", err=True)
         return 1
 
 
@@ -123,12 +122,3 @@ def _wanted(kind: object) -> str:
         noun = "a whole number" if isinstance(kind, click.IntRange) else "a number"
         return f"{noun}{low}{high}"
     return "of another kind"
-
-
-def _place(error: Exception) -> str:
-    """Say where an unexpected error arose; its own message could quote a text."""
-    frame = traceback.extract_tb(error.__traceback__)[-1]
-    return (
-        f"internal error ({type(error).__name__} at {Path(frame.filename).name}:{frame.lineno});"
-        " no file was written. Set VEIL_DEBUG=1 to see more."
-    )

@@ -8,6 +8,7 @@ import click
 
 from veil import api
 from veil.cli._choices import SELECT_OPTIONS, policies_of, selection_of
+from veil.cli._engine import engine_options
 from veil.cli._results import show_results
 from veil.cli._screen import VECTORS_OPTION, open_space, progress_bar
 from veil.core.errors import InputError
@@ -23,12 +24,7 @@ _DEFAULT = "cmp(epsilon=6)"
 
 @click.command()
 @click.argument("query")
-@click.option("--engine", default="bm25", show_default=True, help="who is asked: veil engines")
-@click.option(
-    "--collection",
-    help="documents of a local engine: icd10cm, icd10cm-full, irds:ID, a folder or a file"
-    "  [default: icd10cm, unless the engine has an index]",
-)
+@engine_options
 @click.option(
     "--mechanism",
     default=_DEFAULT,
@@ -43,20 +39,7 @@ _DEFAULT = "cmp(epsilon=6)"
     help="variants to send; each adds to the cost",
 )
 @click.option(
-    "-k",
-    type=click.IntRange(1, 10_000),
-    default=100,
-    show_default=True,
-    help="results asked for with each variant",
-)
-@click.option(
     "--show", type=click.IntRange(1, 1000), default=10, show_default=True, help="results to print"
-)
-@click.option(
-    "--encoder",
-    default="minilm",
-    show_default=True,
-    help="re-ranks by the true query, here: minilm, wordllama, a Hugging Face name, or none",
 )
 @click.option("--json", "as_json", is_flag=True, help="print JSON")
 @click.option(

@@ -13,6 +13,7 @@ from typing import Literal
 import click
 from rich.markup import escape
 
+from veil.cli._engine import engine_options
 from veil.cli._screen import VECTORS_OPTION, progress_bar, stderr
 from veil.core.errors import ParameterError
 from veil.proxy.desk import Desk
@@ -38,18 +39,7 @@ _EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}  # noqa: S104 - and how to
     help="further name under which it answers, as NAME, NAME:PORT or https://NAME; needed to"
     " listen beyond this machine",
 )
-@click.option("--engine", default="bm25", show_default=True, help="who is asked: veil engines")
-@click.option(
-    "--collection",
-    help="documents of a local engine: icd10cm, icd10cm-full, irds:ID, a folder or a file"
-    "  [default: icd10cm, unless the engine has an index]",
-)
-@click.option(
-    "--encoder",
-    default="minilm",
-    show_default=True,
-    help="re-ranks by the true query, here: minilm, wordllama, a Hugging Face name, or none",
-)
+@engine_options
 @click.option(
     "--audit",
     type=click.Path(path_type=Path),
@@ -90,13 +80,6 @@ _EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}  # noqa: S104 - and how to
     "--gate",
     type=click.Path(path_type=Path),
     help="rules that refuse queries, or let them pass in clear on request (.toml)",
-)
-@click.option(
-    "-k",
-    type=click.IntRange(1, 10_000),
-    default=100,
-    show_default=True,
-    help="results asked for with each variant",
 )
 @click.option(
     "--rate",

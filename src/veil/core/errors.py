@@ -19,6 +19,16 @@
 No message ever quotes a text that was to be protected: messages end up in logs.
 """
 
+import traceback
+from pathlib import Path
+
+
+def place(error: BaseException) -> str:
+    """Say where an unexpected error arose; its own message could quote a text."""
+    frames = traceback.extract_tb(error.__traceback__)
+    where = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
+    return f"internal error ({type(error).__name__}{where})"
+
 
 class VeilError(Exception):
     """The family of all errors raised on purpose."""

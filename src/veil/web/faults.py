@@ -5,11 +5,9 @@ its message and its traceback to a log, and a message can quote a text.
 """
 
 import json
-import traceback
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Literal
 
 from veil.core.errors import (
@@ -22,6 +20,7 @@ from veil.core.errors import (
     RiskError,
     TrustError,
     VeilError,
+    place,
 )
 from veil.web import pages
 from veil.web.messages import (
@@ -81,14 +80,7 @@ def judge(error: Exception) -> Verdict:
     for family, status, kind in _JUDGED:
         if isinstance(error, family):
             return Verdict(status, kind, str(error))
-    return Verdict(500, "server", place(error))
-
-
-def place(error: Exception) -> str:
-    """Say where an unexpected error arose; its own message could quote a text."""
-    frames = traceback.extract_tb(error.__traceback__)
-    where = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
-    return f"internal error ({type(error).__name__}{where})."
+    return Verdict(500, "server", f"{place(error)}.")
 
 
 def rendered(verdict: Verdict, path: str) -> Response:
