@@ -153,8 +153,12 @@ def test_the_detector_finds_a_leak(watched: Watched) -> None:
                 watched.check()
     finally:
         spot.unlink()
-    with pytest.raises(AssertionError):
-        watched.get(f"/search?q={secret(1)}&{secret(2)}={secret(3)}").json()
+    for reply in (
+        Reply(200, [("x", STEM)], b""),
+        Reply(200, [], b"<p>" + STEM.encode() + b"</p>"),
+    ):
+        with pytest.raises(AssertionError):
+            watched._seen(reply)
     watched.check()
 
 
@@ -176,6 +180,24 @@ def test_searches_of_the_page(watched: Watched) -> None:
     for place in ("/", "/plane", "/ledger", "/opensearch.xml", "/openapi.json", "/robots.txt"):
         assert watched.get(place).status == 200
     assert len(watched.engine.texts) == before
+    watched.check()
+
+
+def test_a_browser_is_led_to_an_address_without_the_query(watched: Watched) -> None:
+    opened = {"Sec-Fetch-Site": "none", "Sec-Fetch-Mode": "navigate"}
+    sent = {"Sec-Fetch-Site": "same-origin", "Sec-Fetch-Mode": "navigate"}
+    replies = {
+        secret(20): watched.get(f"/search?q={quote(secret(20))}", **opened),
+        secret(21): watched.form("/search", {"q": secret(21), "stop": 1}, **sent),
+        f"{STEM}@{STEM}.example": watched.form(  # a refusal
+            "/search", {"q": f"{STEM}@{STEM}.example"}, **sent
+        ),
+    }
+    for query, reply in replies.items():
+        assert (reply.status, reply.body) == (303, b"")
+        again = watched.get(reply.headers["location"], **sent)
+        watched.page(again, query, 403 if "@" in query else 200)
+        assert again.headers["cache-control"] == "no-store"
     watched.check()
 
 
@@ -270,6 +292,7 @@ def test_malformed_forms_and_addresses(watched: Watched) -> None:
             watched.ask("POST", "/search", [("Content-Type", form)], f"q={STEM}%ff".encode()),
             watched.ask("POST", "/search", [("Content-Type", form)], f"q={STEM}&q=b".encode()),
             watched.get(f"/ledger?before={STEM}"),
+            watched.get(f"/?stop={STEM}"),
             watched.get(f"/api/ledger?before={STEM}"),
             watched.get(f"/api/ledger?{STEM}=1"),
             watched.get(f"/api/budget?{STEM}={STEM}"),
@@ -286,6 +309,7 @@ def test_malformed_forms_and_addresses(watched: Watched) -> None:
             watched.ask("POST", "/ledger", [("Content-Type", form)], STEM.encode()),
             watched.ask(STEM.upper(), "/search", []),
         ],
+        410: [watched.get(f"/results?page={STEM}"), watched.get(f"/results?{STEM}")],
         413: [watched.form("/search", {"q": long})],
         415: [
             watched.ask("POST", "/search", [("Content-Type", STEM)], f"q={STEM}".encode()),
@@ -551,6 +575,7 @@ def _released(house: House) -> set[str]:
 def test_nobody_else_is_reached_and_nothing_else_is_written(
     watched: Watched, recorded: tuple[RecordingEngine, RecordingServer]
 ) -> None:
+    watched.found(secret(95), **SMALL)
     own, port = str(watched.house.own), str(recorded[1].port)
     kinds = set()
     for event, *told in watched.house.audit():
