@@ -1,5 +1,6 @@
 """The desk: what is sent, shown and refused in one search, from beginning to end."""
 
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -262,6 +263,17 @@ def test_the_query_that_cannot_be_asked_is_named_by_its_number(
 ) -> None:
     with pytest.raises(InputError, match=r"^Query 2 of 2: Nothing in the query"):
         open_desk().search_all([words.words[5], "?!"], CMP)
+
+
+def test_a_setting_is_made_ready_in_the_background(
+    open_desk: Open, monkeypatch: pytest.MonkeyPatch, words: Embeddings
+) -> None:
+    bound = threading.Event()
+    monkeypatch.setattr(MECHANISM, "bind", lambda *_: bound.set())
+    desk = open_desk()
+    desk.prepare(Setting("no such(x=1)", 4))  # is told by the search
+    desk.prepare(CMP)
+    assert bound.wait(10)
 
 
 def test_the_setting_is_kept(open_desk: Open) -> None:

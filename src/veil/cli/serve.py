@@ -139,6 +139,7 @@ def serve(
                 on_bound=on_bound,
                 gate=gate,
                 k=k,
+                setting=plane.stops[plane.default].setting,
                 report=report,
             )
         with closing(desk):

@@ -16,6 +16,7 @@ from veil.proxy.private import PrivateDesk
 from veil.proxy.rules.gate import Gate
 from veil.proxy.sending.mixer import Mixer
 from veil.proxy.sticky import Bound, Sticky
+from veil.proxy.types import Setting
 from veil.retrieval.engines import ENGINES
 from veil.retrieval.opening import open_engine
 from veil.retrieval.rerank import reranker
@@ -36,6 +37,7 @@ def open_desk(
     on_bound: Literal["again", "more", "refuse"] = "refuse",
     gate: Path | None = None,
     k: int = 100,
+    setting: Setting | None = None,
     folder: Path | None = None,
     report: Report = silent,
 ) -> PrivateDesk:
@@ -62,6 +64,8 @@ def open_desk(
         File of rules, or None.
     k
         Items asked for with each variant.
+    setting
+        What is made ready in the background, unless the user chose another one last.
     folder
         Where the ledger lies; the user's data folder by default.
     """
@@ -90,7 +94,10 @@ def open_desk(
             k=k,
         )
         opened.pop_all()
-        return desk
+    first = desk.chosen() or setting
+    if first is not None:
+        desk.prepare(first)
+    return desk
 
 
 def _preflight(asked: Engine, log: str | None, encoder: str) -> Preflight | None:

@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -76,6 +77,20 @@ class PrivateDesk:
     def network(self) -> bool:
         """Whether variants leave the machine."""
         return self.untrusted.network
+
+    def prepare(self, setting: Setting) -> None:
+        """Do, in the background, what the first search with a setting would wait for.
+
+        What goes wrong there is told by that search.
+        """
+
+        def work() -> None:
+            with suppress(VeilError):
+                mechanism, space = self._maker(setting)
+                if self.preflight is not None:
+                    self.preflight.start(mechanism, space)
+
+        threading.Thread(target=work, daemon=True, name="preparing").start()
 
     def close(self) -> None:
         """Stop sending, and close the ledger."""
