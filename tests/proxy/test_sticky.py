@@ -171,8 +171,10 @@ class Watching:
 
     def __init__(self, *ranks: int) -> None:
         self.ranks, self.shown = list(ranks), list[Sequence[str]]()
+        self.asked: list[str] = []
 
-    def __call__(self, variants: Sequence[str]) -> Checked:
+    def __call__(self, asked: str, variants: Sequence[str]) -> Checked:
+        self.asked.append(asked)
         self.shown.append(tuple(variants))
         rank = self.ranks.pop(0)
         return Checked((Standing("bayes", rank, 100),) if rank else ())
@@ -267,6 +269,20 @@ def test_attackers_see_all_that_is_out(ask: Asking) -> None:
     text = f"{ask.space.words[1]} {ask.space.words[2]}"
     taken = ask.sticky.take(text, CMP, ask.space, 1, look)
     assert len(look.shown[0]) == len(taken.variants[0]) == 9
+
+
+def test_attackers_guess_the_query_as_it_was_released(ask: Asking) -> None:
+    one, two = ask.space.words[1], ask.space.words[2]
+    first = f"{one.title()}, {two}"
+    look = Watching(*[50] * 4)
+    for text in (first, f"{two} {one}?", f"{two.upper()} {one}"):
+        taken = ask.sticky.take(text, CMP, ask.space, 3, look)
+        assert ", " in taken.variants[0][0]
+    assert look.asked == [first] * 3
+    more = ask.sticky.take(f"{two} {one}!", CMP, ask.space, 5, look)
+    assert all(", " in text and text[0].isupper() for text in more.variants[0])
+    assert look.asked[-1] == first
+    assert type(look.asked[-1]) is str  # not one that may be sent
 
 
 def test_letters_that_look_alike_are_one_query(ask: Asking) -> None:

@@ -34,6 +34,11 @@ class Source(Protocol):
         """Words that pass unchanged by policy."""
         ...
 
+    @property
+    def asked(self) -> str:
+        """The query as its variants are laid out: what an attacker has to guess."""
+        ...
+
     def price(self, entry: Entry, size: int) -> float | None:
         """Return what it costs to have so many variants; None if no more can be had."""
         ...
@@ -44,14 +49,24 @@ class Source(Protocol):
 
 
 def source_of(
-    query: str, mechanism: TextMechanism, space: Embeddings | None, size: int, ledger: Ledger
+    query: str,
+    mechanism: TextMechanism,
+    space: Embeddings | None,
+    size: int,
+    ledger: Ledger,
+    known: Entry,
 ) -> Source:
-    """Return what makes variants of a query; draws of related queries are looked up now."""
+    """Return what makes variants of a query; draws of related queries are looked up now.
+
+    `known` is what was released of the query, maybe in another order and form: further variants
+    have that, too.
+    """
     if not isinstance(mechanism, WordMechanism):
-        return _Queries(protect([query], mechanism, None, size, max_chars=MAX_QUERY), mechanism)
+        found = protect([query], mechanism, None, size, max_chars=MAX_QUERY)
+        return _Queries(query, found, mechanism)
     if space is None:
         raise ParameterError(f"{mechanism.name} replaces words and needs word vectors.")
-    return _Words(query, mechanism, space, ledger)
+    return _Words(query, mechanism, space, ledger, known)
 
 
 def setting_name(mechanism: TextMechanism, space: Embeddings | None) -> str:
@@ -90,13 +105,22 @@ class _Words:
     """Word by word, each with draws of its own."""
 
     def __init__(
-        self, query: str, mechanism: WordMechanism, space: Embeddings, ledger: Ledger
+        self,
+        query: str,
+        mechanism: WordMechanism,
+        space: Embeddings,
+        ledger: Ledger,
+        known: Entry,
     ) -> None:
         self._mechanism, self._space = mechanism, space
         self.text = draft(query, mechanism, space, max_chars=MAX_QUERY)
-        self.kept = self.text.kept
         name = setting_name(mechanism, space)
         self._keys = ledger.key.words(self.text.words, name)
+        if known.form and set(known.draws) == set(self._keys):
+            order = [self._keys.index(key) for key in known.draws]
+            self.text = self.text.in_form(known.form, order)
+            self._keys = tuple(known.draws)
+        self.kept, self.asked = self.text.kept, self.text.original
         self._decoys = [ledger.key.decoy(key, space.size) for key in self._keys]
         self._related, self._chosen = ledger.related(self._keys, name)
 
@@ -127,6 +151,7 @@ class _Words:
             spent=entry.spent + self.price(entry, size),
             cost=_sum(guarantee, len(self._keys) * size),
             words=len(self._keys),
+            form=entry.form or self.text.form,
         )
 
     def _columns(self, entry: Entry, size: int) -> list[tuple[str, ...]]:
@@ -142,8 +167,8 @@ class _Queries:
 
     text = None
 
-    def __init__(self, found: Variants, mechanism: TextMechanism) -> None:
-        self._found = found
+    def __init__(self, query: str, found: Variants, mechanism: TextMechanism) -> None:
+        self._found, self.asked = found, query
         self._guarantee = mechanism.guarantee
         self.kept = found.kept[0]
 

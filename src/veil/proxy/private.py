@@ -110,7 +110,7 @@ class PrivateDesk:
             return self._in_clear(query, setting, decision)
         mechanism, space = self._maker(setting)
         taken = self.sticky.take(
-            query, mechanism, space, setting.size, self._look(query, mechanism, space)
+            query, mechanism, space, setting.size, self._look(mechanism, space)
         )
         counted = _Counted(self.mixer)
         ranking, answers = ask(query, taken.variants[0], counted, self.k, self.reranker)
@@ -131,7 +131,7 @@ class PrivateDesk:
             budget=self.budget(),
             gate=decision,
             preflight=taken.checked,
-            back=came_back(query, result, self.mixer, reranker=self.reranker),
+            back=self._back(query, result),
         )
 
     def search_all(self, queries: Sequence[str], setting: Setting) -> list[Found]:
@@ -174,6 +174,12 @@ class PrivateDesk:
         self.mixer.forget()
         return self.ledger.forget(number)
 
+    def _back(self, query: str, result: SearchResult) -> tuple[int, int] | None:
+        """Compare with the plain search; None where the engine would have to see the query."""
+        if self.network:
+            return None
+        return came_back(query, result, self.mixer, reranker=self.reranker) or (0, 0)
+
     def _in_clear(self, query: str, setting: Setting, decision: Decision) -> Found:
         if decision.action != "pass":
             raise GateError(
@@ -214,16 +220,16 @@ class PrivateDesk:
                     self._bound.add(setting.mechanism)
         return mechanism, self.space
 
-    def _look(self, query: str, mechanism: TextMechanism, space: Embeddings | None) -> Look | None:
+    def _look(self, mechanism: TextMechanism, space: Embeddings | None) -> Look | None:
         """Return what shows variants to the local attackers; a bound waits until they can."""
         watch, wait = self.preflight, self.sticky.bound is not None
         if watch is None:
             return None
         watch.start(mechanism, space)
 
-        def look(variants: Sequence[str]) -> Checked:
+        def look(asked: str, variants: Sequence[str]) -> Checked:
             try:
-                return watch.check(query, variants, mechanism, space, wait=wait)
+                return watch.check(asked, variants, mechanism, space, wait=wait)
             except VeilError as error:
                 raise RiskError(
                     f"The bound cannot be kept, and nothing was sent: {error}"

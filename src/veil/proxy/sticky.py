@@ -17,7 +17,7 @@ from veil.proxy.book.ledger import Ledger, StaleError
 from veil.proxy.types import MAX_SIZE, Checked
 from veil.retrieval.pipeline import require_protection
 
-Look = Callable[[Sequence[str]], Checked]  # what local attackers make of variants
+Look = Callable[[str, Sequence[str]], Checked]  # what local attackers make of variants of a text
 _CHOSEN = (
     "The draws were released because they, or ones that they share, passed a local attack: that"
     " choice is outside of the guarantee."
@@ -114,11 +114,11 @@ class Sticky:
     ) -> Taken:
         hashed, name = self.ledger.key.query(query), setting_name(mechanism, space)
         known = self.ledger.known(hashed, name) or Entry(hashed, name)
-        source = source_of(query, mechanism, space, size, self.ledger)
+        source = source_of(query, mechanism, space, size, self.ledger, known)
         before = len(known.variants)
         price = None if before >= size else source.price(known, size)
         if price is None:
-            checked = look(known.variants) if look else None
+            checked = look(source.asked, known.variants) if look else None
             if self.bound is not None and too_near(checked, self.bound):
                 raise RiskError(_near(checked))
             self.ledger.touch(known.number)
@@ -141,7 +141,7 @@ class Sticky:
         for count in range(1, tries + 1):
             made = source.extend(start, wanted)
             require_protection(_release(mechanism, made, source))
-            checked = replace(look(made.variants), draws=count) if look else None
+            checked = replace(look(source.asked, made.variants), draws=count) if look else None
             if bound is None:
                 return made, checked
             if not too_near(checked, bound):

@@ -5,8 +5,9 @@ before can be put into another text without drawing anew. They tell nothing more
 itself; but that the same draws come again tells that the same word does.
 """
 
+import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -49,6 +50,28 @@ class Draft:
         if len(drawn) != len(self.words):
             raise InputError("There must be one drawn word for each place of the text.")
         return Released(self._layout % tuple(map(follow, self._cases, drawn)))
+
+    @property
+    def original(self) -> str:
+        """The text itself, as its variants are laid out."""
+        return self._layout % tuple(map(follow, self._cases, self.words))
+
+    @property
+    def form(self) -> str:
+        """Layout and capitals, which every variant shows; none of the words to replace."""
+        return json.dumps([self._layout, [case.value for case in self._cases]])
+
+    def in_form(self, form: str, order: Sequence[int]) -> "Draft":
+        """Return the same words in another order and form, as an earlier text had them."""
+        layout, cases = json.loads(form)
+        return replace(
+            self,
+            words=tuple(self.words[i] for i in order),
+            known=tuple(self.known[i] for i in order),
+            _ids=tuple(self._ids[i] for i in order),
+            _cases=tuple(map(Case, cases)),
+            _layout=layout,
+        )
 
 
 def draft(

@@ -20,6 +20,7 @@ CREATE TABLE releases (
   number INTEGER PRIMARY KEY AUTOINCREMENT, query BLOB NOT NULL, setting TEXT NOT NULL,
   made REAL NOT NULL, last REAL NOT NULL, asked INTEGER NOT NULL, words INTEGER NOT NULL,
   shared INTEGER NOT NULL, spent REAL NOT NULL, cost REAL NOT NULL, chosen INTEGER NOT NULL,
+  form TEXT NOT NULL,
   UNIQUE (query, setting)
 );
 CREATE TABLE variants (
@@ -28,7 +29,7 @@ CREATE TABLE variants (
 ) WITHOUT ROWID;
 CREATE TABLE draws (
   release INTEGER NOT NULL REFERENCES releases (number) ON DELETE CASCADE,
-  word BLOB NOT NULL, place INTEGER NOT NULL, drawn TEXT NOT NULL,
+  word BLOB NOT NULL, place INTEGER NOT NULL, spot INTEGER NOT NULL, drawn TEXT NOT NULL,
   PRIMARY KEY (release, word, place)
 ) WITHOUT ROWID;
 CREATE INDEX draws_of_a_word ON draws (word, release) WHERE place = 0;

@@ -17,7 +17,8 @@ class Entry:
     """One release as the ledger keeps it.
 
     `query` and the keys of `draws` are keyed hashes, `draws[word][j]` what was drawn for variant
-    j. `spent` is what was paid for the entry in all, `cost` what its variants add up to, also
+    j; the words are in the order that they have in the variants, and `form` is the layout there.
+    `spent` is what was paid for the entry in all, `cost` what its variants add up to, also
     where draws were shared and paid before.
     """
 
@@ -30,13 +31,14 @@ class Entry:
     cost: float = 0.0
     chosen: bool = False
     words: int = 0
+    form: str = ""
     number: int = 0
 
 
 def draws_of(db: sqlite3.Connection, number: int) -> Draws:
     found: dict[bytes, list[str]] = {}
     rows = db.execute(
-        "SELECT word, drawn FROM draws WHERE release = ? ORDER BY word, place", (number,)
+        "SELECT word, drawn FROM draws WHERE release = ? ORDER BY spot, place", (number,)
     )
     for word, drawn in rows:
         found.setdefault(bytes(word), []).append(drawn)
@@ -68,10 +70,10 @@ def write_entry(db: sqlite3.Connection, entry: Entry, number: int | None, at: da
     if number is None:
         made = db.execute(
             "INSERT INTO releases"
-            " (query, setting, made, last, asked, words, shared, spent, cost, chosen)"
-            " VALUES (?, ?, ?, ?, 1, ?, ?, ?, ?, ?)",
+            " (query, setting, made, last, asked, words, shared, spent, cost, chosen, form)"
+            " VALUES (?, ?, ?, ?, 1, ?, ?, ?, ?, ?, ?)",
             (entry.query, entry.setting, moment, moment, entry.words, entry.shared, entry.spent,
-             entry.cost, entry.chosen),
+             entry.cost, entry.chosen, entry.form),
         )  # fmt: skip
         number = int(made.lastrowid or 0)
     else:
@@ -85,10 +87,10 @@ def write_entry(db: sqlite3.Connection, entry: Entry, number: int | None, at: da
         ((number, place, str(text)) for place, text in enumerate(entry.variants)),
     )
     db.executemany(
-        "INSERT OR IGNORE INTO draws VALUES (?, ?, ?, ?)",
+        "INSERT OR IGNORE INTO draws VALUES (?, ?, ?, ?, ?)",
         (
-            (number, word, place, drawn)
-            for word, column in entry.draws.items()
+            (number, word, place, spot, drawn)
+            for spot, (word, column) in enumerate(entry.draws.items())
             for place, drawn in enumerate(column)
         ),
     )

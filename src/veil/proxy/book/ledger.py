@@ -57,20 +57,20 @@ class Ledger:
         """Return what was released of a query under a setting, or None."""
         with self._database.reading() as db:
             row = db.execute(
-                "SELECT number, words, shared, spent, cost, chosen FROM releases"
+                "SELECT number, words, shared, spent, cost, chosen, form FROM releases"
                 " WHERE query = ? AND setting = ?",
                 (query, setting),
             ).fetchone()
             if row is None:
                 return None
-            number, words, shared, spent, cost, chosen = row
+            number, words, shared, spent, cost, chosen, form = row
             texts = db.execute(
                 "SELECT text FROM variants WHERE release = ? ORDER BY place", (number,)
             )
             variants = tuple(text for (text,) in texts)
             return Entry(
                 query, setting, variants, draws_of(db, number), shared, spent, cost, bool(chosen),
-                words, number,
+                words, form, number,
             )  # fmt: skip
 
     def related(self, words: Sequence[bytes], setting: str) -> tuple[Draws, bool]:
