@@ -6,8 +6,9 @@
 
 reads ``results.csv`` of audits that have collection, queries and log in common, and writes
 ``src/veil/proxy/measured.csv``: what the slider and the page "Plane" need until the user has an
-audit of their own. Kept are the nDCG@10, the risks by first guess, ten guesses and rank, and the
-share of queries that a first guess names or restores as a whole, by attacker. Mechanisms whose
+audit of their own. Kept are the nDCG@10, the risks by first guess, ten guesses and rank, the
+share of queries that a first guess names or restores as a whole, by attacker, and the share of
+queries one of whose variants is the query itself. Mechanisms whose
 spec names a file are left out: it would be a file of the machine that made the audit.
 """
 
@@ -17,13 +18,14 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from veil.studies.export import read_csv, write_csv
-from veil.studies.table import Results, Row
+from veil.studies.table import IN_CLEAR, Results, Row
 
 TARGET = Path(__file__).resolve().parents[1] / "src" / "veil" / "proxy" / "measured.csv"
 KEPT = {
     "utility": ("nDCG@10",),
     "risk": ("lazy", "active", "motivated"),
     "recovery": ("queries",),
+    "similarity": (IN_CLEAR,),
 }
 _FILE = re.compile(r"[/\\~]")
 

@@ -115,6 +115,16 @@ def test_what_to_forget_must_be_named_once(
 
 
 @pytest.mark.usefixtures("filled")
+def test_a_query_on_standard_input_cannot_be_confirmed_there(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run(["ledger", "forget", "--query"]) == 2
+    assert "add --yes" in capsys.readouterr().err
+    with Ledger() as book:
+        assert len(book.releases(9)) == 2
+
+
+@pytest.mark.usefixtures("filled")
 def test_nothing_is_forgotten_unless_it_is_confirmed(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

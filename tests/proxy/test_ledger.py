@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from veil.core.errors import BudgetError, LedgerError
-from veil.proxy.book._database import FILE
+from veil.proxy.book._database import FILE, LOCK
 from veil.proxy.book._entries import Entry
 from veil.proxy.book.key import FILE as KEY_FILE
 from veil.proxy.book.ledger import Ledger, StaleError, forget_all
@@ -53,6 +53,7 @@ def test_files_and_folder_are_for_the_owner_alone(ledger: Ledger, tmp_path: Path
     assert {one.name: one.stat().st_mode & 0o777 for one in folder.iterdir()} == {
         FILE: 0o600,
         KEY_FILE: 0o600,
+        LOCK: 0o600,
     }
 
 
@@ -257,6 +258,14 @@ def test_a_fault_of_the_program_is_not_called_damage(ledger: Ledger) -> None:
     with pytest.raises(sqlite3.IntegrityError):
         ledger.record(entry(ledger, "skin", math.nan), 0, None)
     assert ledger.releases(9) == ()
+
+
+def test_a_ledger_in_use_is_not_forgotten(ledger: Ledger, tmp_path: Path) -> None:
+    with pytest.raises(LedgerError, match="end 'veil serve' first"):
+        forget_all(tmp_path / "veil")
+    ledger.record(entry(ledger, "skin"), 0, None)
+    ledger.close()
+    assert forget_all(tmp_path / "veil")
 
 
 def test_choices_are_kept(ledger: Ledger) -> None:

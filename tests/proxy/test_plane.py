@@ -307,7 +307,7 @@ def test_the_shipped_plane_serves() -> None:
 def test_the_shipped_table_names_no_file() -> None:
     text = SHIPPED.read_text(encoding="utf-8")
     assert not any(sign in text for sign in ("/", "\\", "~"))
-    assert {row.kind for row in read_csv(SHIPPED)} <= {"utility", "risk", "recovery"}
+    assert {row.kind for row in read_csv(SHIPPED)} <= {"utility", "risk", "recovery", "similarity"}
 
 
 def test_of_two_looks_at_a_risk_the_worse_one_ships() -> None:
@@ -323,3 +323,23 @@ def test_what_ships_is_what_the_page_needs_and_names_no_file() -> None:
     local = [replace(row, spec="fea(index='/home/me/index')") for row in FRONT[:3]]
     fewer = replace(FRONT[0], kind="recovery", measure="queries", size=2)
     assert trimmed([*FRONT, words, other, *local, fewer]) == tuple(FRONT)
+
+
+def test_the_shipped_stops_can_be_asked_for_and_tell_of_queries_in_clear() -> None:
+    plane = load_plane(SHIPPED)
+    assert plane.shipped
+    assert all(stop.clear is not None for stop in plane.stops)
+    clear = [stop.clear.score for stop in plane.stops if stop.clear]
+    assert clear[0] < clear[-1]
+
+
+def test_a_last_audit_that_is_gone_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "report"
+    folder.mkdir()
+    note_audit(folder)
+    plane = load_plane()
+    assert plane.shipped
+    assert "is gone" in plane.note

@@ -180,3 +180,20 @@ def test_the_engine_and_where_variants_go_is_told() -> None:
     assert "Engine bm25(index='x'), on this machine" in Page(ALL["home"]).one("footer").text
     abroad = Page(pages.home(common(network=True))).one("footer").text
     assert abroad.startswith("Engine bm25(index='x'): variants leave this machine.")
+
+
+def test_a_stop_tells_how_often_the_query_goes_out_as_it_is() -> None:
+    first, *others = plane().stops
+    often = replace(first.utility, kind="similarity", measure="in clear", score=0.4)
+    for score, told in ((0.4, "For 40 % of the queries"), (0.0, "")):
+        row = replace(often, score=score)
+        stops = (replace(first, clear=row), *others)
+        text = Page(pages.home(replace(common(), plane=replace(plane(), stops=stops)))).text
+        assert ("word for word" in text) == bool(told)
+        assert told in text.replace("\N{NO-BREAK SPACE}", " ")
+
+
+def test_the_catalogue_for_demonstration_is_named() -> None:
+    text = Page(pages.home(replace(common(), engine="bm25 over icd10cm"))).text
+    assert "a catalogue of diagnoses" in text
+    assert "catalogue" not in Page(pages.home(replace(common(), engine="searxng at x"))).text

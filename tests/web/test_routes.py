@@ -7,7 +7,7 @@ from urllib.parse import quote
 import pytest
 from tests.web.conftest import CANARY, Client, FakeDesk, MakeClient, errors
 
-from veil.core.errors import LedgerError, VeilError
+from veil.core.errors import BudgetError, LedgerError, VeilError
 from veil.proxy.types import Decision, Setting
 from veil.retrieval.pipeline import MAX_QUERY
 from veil.web import pages
@@ -37,6 +37,15 @@ def test_the_stop_is_remembered_after_a_restart(make_client: MakeClient, desk: F
     desk.kept = Setting("gone(x=1)", 3)
     make_client().get("/search?q=d")
     assert [setting.mechanism[12] for _, setting, _ in desk.searched] == ["1", "1", "2"]
+
+
+def test_a_stop_that_was_refused_is_not_remembered(client: Client, desk: FakeDesk) -> None:
+    desk.fails = BudgetError("Spent.")
+    client.form("/search", {"q": "b", "stop": 2})
+    desk.fails = None
+    client.get("/search?q=c")
+    assert desk.kept is None
+    assert [setting.mechanism[12] for _, setting, _ in desk.searched] == ["3", "2"]
 
 
 def test_a_link_of_the_plane_moves_the_slider(client: Client, desk: FakeDesk) -> None:

@@ -63,7 +63,8 @@ def audit(
         )
         raise click.exceptions.Exit(130) from None
     files = [write_report(found, out), *export(found, out)]
-    _note(out)
+    if not demo:  # a first look is too small to steer by
+        _note(out)
     show_scores(found)
     for note in found.notes:
         stderr().print(f"[yellow]{escape(note)}[/yellow]")

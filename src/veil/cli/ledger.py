@@ -118,6 +118,8 @@ def forget(
     """
     if sum((number is not None, query, before is not None, everything)) != 1:
         raise InputError("Name one of: an entry's NUMBER, --query, --before or --all.")
+    if query and not yes:
+        raise InputError("Standard input holds the query, and cannot confirm; add --yes.")
     if not yes and not click.confirm("Forget? What was sent stays sent", err=True):
         raise click.Abort
     if everything:

@@ -43,7 +43,7 @@ _EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}  # noqa: S104 - and how to
 @click.option(
     "--audit",
     type=click.Path(path_type=Path),
-    help="folder of the audit that the slider moves along"
+    help="folder of the audit that the slider moves along, or 'shipped' for Veil's own"
     "  [default: the last one, else the one shipped with Veil]",
 )
 @click.option(
@@ -114,7 +114,7 @@ def serve(
     not.
     """
     from veil.proxy.opening import open_desk  # all this is long to load, and needs an extra
-    from veil.proxy.plane import load_plane
+    from veil.proxy.plane import SHIPPED, load_plane
     from veil.web.app import make_app
     from veil.web.guard import LOOPBACK, host_names, sites
     from veil.web.server import bind, run
@@ -124,7 +124,7 @@ def serve(
     names = (*_own_name(host), *allow_host, *LOOPBACK)
     sites(host_names(names, port))  # so that a fault is told before anything is opened
     _warn_of_addresses(engine)
-    plane = load_plane(audit)
+    plane = load_plane(SHIPPED if str(audit) == "shipped" else audit)
     with closing(bind("127.0.0.1" if host == "localhost" else host, port)) as sock:
         with progress_bar() as report:
             desk = open_desk(

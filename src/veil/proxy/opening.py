@@ -82,7 +82,7 @@ def open_desk(
             )
         limit = None if bound is None else Bound(bound, on_bound)
         desk = PrivateDesk(
-            engine=shown(engine),
+            engine=shown(engine, asked),
             untrusted=asked,
             mixer=opened.enter_context(Mixer(asked, spread=spread)),
             space=space,
@@ -106,12 +106,15 @@ def _preflight(asked: Engine, log: str | None, encoder: str) -> Preflight | None
     return None if queries is None else Preflight(queries, encoder)
 
 
-def shown(spec: str) -> str:
-    """Name an engine without anything that may be secret: by its kind, and by its host.
+def shown(spec: str, engine: Engine | None = None) -> str:
+    """Name an engine without anything that may be secret: its kind, host, or collection.
 
     >>> shown("searxng(url=https://search.example/secret/path)")
     'searxng at search.example'
     """
     parsed = ENGINES.parse(spec)
+    collection = getattr(engine, "collection", None)
+    if isinstance(collection, Collection):
+        return f"{parsed.name} over {collection.name}"
     host = urllib.parse.urlsplit(str(dict(parsed).get("url", ""))).hostname
     return f"{parsed.name} at {host}" if host else parsed.name

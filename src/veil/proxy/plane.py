@@ -14,6 +14,7 @@ from veil.proxy.types import Setting
 from veil.studies.export import read_csv
 from veil.studies.table import Row
 
+_HERE = "veil-report"  # where 'veil audit' writes unless told otherwise
 SHIPPED = Path(__file__).with_name("measured.csv")
 _TABLE = "results.csv"
 _LARGEST = 64 * 2**20  # bytes of a table
@@ -79,22 +80,31 @@ def load_plane(folder: Path | None = None) -> Plane:
     InputError
         If the folder has no table of an audit, or none of its configurations can be a stop.
     """
+    if folder == SHIPPED:
+        return _shipped("")
     if folder is not None:
         return _plane(_read(folder), str(folder))
     notes: list[str] = []
     for place in _implicit(notes):
         try:
-            if _is_there(place):
+            if not _is_there(place):
+                if place.name != _HERE:
+                    notes.append(f"The last audit, {place}, is gone.")
+            else:
                 _require_own(place)
                 return _plane(_read(place), str(place), note=" ".join(notes))
         except InputError as error:
             notes.append(str(error))
-    return _plane(read_csv(SHIPPED), "shipped with Veil", shipped=True, note=" ".join(notes))
+    return _shipped(" ".join(notes))
+
+
+def _shipped(note: str) -> Plane:
+    return _plane(read_csv(SHIPPED), "shipped with Veil", shipped=True, note=note)
 
 
 def _implicit(notes: list[str]) -> list[Path]:
     """Return the folders to look at when none is named."""
-    here = Path("veil-report").absolute()
+    here = Path(_HERE).absolute()
     try:
         last = noted_audit()
     except VeilError as error:

@@ -10,7 +10,7 @@ from veil.measures.bounds import CONFIDENCE
 from veil.mechanisms.words import MECHANISMS
 from veil.proxy.types import MAX_SIZE, Setting
 from veil.studies.choose import Candidate, candidates, pareto
-from veil.studies.table import Row
+from veil.studies.table import IN_CLEAR, Row
 
 BOUND = 0.5  # below it the attacker is wrong more often than right
 RULE = (
@@ -39,6 +39,9 @@ class Stop:
         are stops, and some may owe it to luck.
     warning
         The attackers that others faced and this one did not, or nothing.
+    clear
+        For what share of the queries one of the variants was the query itself; None if the audit
+        does not tell.
     """
 
     setting: Setting
@@ -46,6 +49,7 @@ class Stop:
     utility: Row
     upper: float
     warning: str
+    clear: Row | None = None
 
     @property
     def log_size(self) -> int | None:
@@ -82,6 +86,11 @@ def stops_of(rows: Sequence[Row], collection: str, engine: str) -> tuple[Stop, .
     points = [(one.risk.score, one.utility.score) for one in usable]
     first = dict.fromkeys(points[i] for i in pareto(points))
     chosen = [usable[points.index(point)] for point in first]
+    clear = {
+        (row.spec, row.size): row
+        for row in rows
+        if row.measure == IN_CLEAR and row.collection == collection
+    }
     guessing = {row.attacker for row in rows if row.kind == "risk"}  # they have a log
     return tuple(
         Stop(
@@ -90,6 +99,7 @@ def stops_of(rows: Sequence[Row], collection: str, engine: str) -> tuple[Stop, .
             one.utility,
             one.upper,
             one.warning,
+            clear.get((one.spec, one.size)),
         )
         for one in chosen
     )

@@ -120,10 +120,6 @@ class _Pages:
         given = fields(await read_body(request, FORM_BYTES, self._service.patience))
         last = len(self._service.plane.stops) - 1
         stop = whole_number(given["stop"], "stop", 0, last) if "stop" in given else self._stop
-        if stop != self._stop:
-            self._stop = stop
-            keep = partial(self._service.desk.choose, self._service.plane.stops[stop].setting)
-            await self._service.looks.run(request, keep)
         plain = given.get("plain") == "1"
         answer = await self._searched(request, given.get("q", ""), stop, plain=plain)
         return self._led(request, answer)
@@ -155,6 +151,11 @@ class _Pages:
         except VeilError as error:
             return await self._refused(request, query, stop, error)
         desk = service.desk
+        if stop != self._stop:  # one that was searched with
+            self._stop = stop
+            await service.looks.run(
+                request, partial(desk.choose, service.plane.stops[stop].setting)
+            )
         common = Common(desk.engine, desk.network, found.budget, service.plane, stop)
         return page(pages.results(common, query, found))
 

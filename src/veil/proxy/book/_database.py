@@ -11,7 +11,13 @@ from veil.core.errors import LedgerError
 from veil.proxy.book.key import Key, Place, find_key, make_key
 from veil.proxy.folder import private_folder, require_private
 
+try:
+    import fcntl
+except ImportError:  # there are no such locks on this system
+    fcntl = None  # type: ignore[assignment]
+
 FILE = "ledger.sqlite"
+LOCK = "ledger.lock"
 FORMAT = 1  # of the tables; a change of layout needs a new number
 _WAIT = 30.0  # seconds for another process to finish its writing
 _TABLES = """
@@ -52,6 +58,7 @@ class Database:
         self._lock = threading.RLock()
         with self._explained():
             _make_private(self.file)
+            self._used = in_use(self.folder)
             self._db = sqlite3.connect(
                 self.file, timeout=_WAIT, isolation_level=None, check_same_thread=False
             )
@@ -68,12 +75,14 @@ class Database:
                 self.key = self._open()
             except BaseException:
                 self._db.close()
+                os.close(self._used)
                 raise
 
     def close(self) -> None:
         """Close the file."""
         with self._lock:
             self._db.close()
+            os.close(self._used)
 
     def _open(self) -> Key:
         """Make the tables and the key, or see that they are ones that can be used."""
@@ -155,6 +164,23 @@ class Database:
             raise LedgerError(
                 f"The ledger {self.file} cannot be used ({error.strerror})."
             ) from None
+
+
+def in_use(folder: Path, *, alone: bool = False) -> int:
+    """Return a handle that says, as long as it is open, that somebody uses the ledger.
+
+    `alone` is refused while others do.
+    """
+    handle = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        if fcntl is not None:
+            fcntl.flock(handle, (fcntl.LOCK_EX if alone else fcntl.LOCK_SH) | fcntl.LOCK_NB)
+    except OSError:
+        os.close(handle)
+        raise LedgerError(
+            "Another program uses the ledger; end 'veil serve' first, then try again."
+        ) from None
+    return handle
 
 
 def _make_private(file: Path) -> None:

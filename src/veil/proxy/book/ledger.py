@@ -2,13 +2,14 @@
 
 import contextlib
 import math
+import os
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 
 from veil.core.errors import LedgerError
-from veil.proxy.book._database import FILE, Database
+from veil.proxy.book._database import FILE, LOCK, Database, in_use
 from veil.proxy.book._entries import (
     Draws,
     Entry,
@@ -228,12 +229,18 @@ class Ledger:
 def forget_all(folder: Path | None = None) -> bool:
     """Delete a ledger and its key, also a damaged one; False if there was none."""
     where = data_folder() if folder is None else folder
-    there = (where / FILE).is_file()
-    drop_key(where)  # first: without it, what may be left is worth nothing
-    for name in (FILE, f"{FILE}-journal"):
-        with contextlib.suppress(FileNotFoundError):
-            (where / name).unlink()
-    return there
+    if not (where / FILE).is_file():
+        drop_key(where)
+        return False
+    handle = in_use(where, alone=True)
+    try:
+        drop_key(where)  # first: without it, what may be left is worth nothing
+        for name in (FILE, f"{FILE}-journal", LOCK):
+            with contextlib.suppress(FileNotFoundError):
+                (where / name).unlink()
+    finally:
+        os.close(handle)
+    return True
 
 
 def _now(now: datetime | None) -> datetime:

@@ -1,5 +1,6 @@
 """The search box alone, and a search that waits for the user."""
 
+from veil.retrieval.opening import DEFAULT
 from veil.web.pages._form import form
 from veil.web.pages._shell import document
 from veil.web.pages.common import Common
@@ -9,6 +10,10 @@ _WHAT = (
     "The engine sees random variants of your query. What it answers is put in order by your"
     " query here, on this machine."
 )
+_DEMO = (
+    "You are searching a catalogue of diagnoses, icd10cm, on this machine, for demonstration."
+    " For the web: veil serve --engine 'searxng(url=…)'; for your own documents: --collection."
+)
 
 
 def home(common: Common) -> str:
@@ -17,6 +22,7 @@ def home(common: Common) -> str:
         "",
         tag("h1", "Private search"),
         tag("p", _WHAT, class_="lead"),
+        tag("p", _DEMO, class_="hint") if common.engine.endswith(f" over {DEFAULT}") else "",
         form(common, focus=True),
         common=common,
         here="/",

@@ -13,8 +13,8 @@ from veil.web.pages.markup import Markup, hidden, isolated, join, tag, void
 _HEADS = ("Entry", "Released", "How", "Words", "Spent", "Asked", "")
 _WHAT = (
     "Each entry is a release: the variants that were drawn for one query under one setting. The"
-    " queries themselves are not stored; an entry is found again by a keyed hash, so that asking"
-    " the same again sends nothing new."
+    " queries themselves are not stored, unless a variant came out equal to one; an entry is found"
+    " again by a keyed hash, so that asking the same again sends nothing new."
 )
 _FORGET = (
     "Forgetting deletes an entry here. What the engine saw it has seen, and what was spent stays"

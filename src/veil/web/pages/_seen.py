@@ -58,7 +58,8 @@ def _kinds(different: int, of: int) -> str:
         return "."
     if different == of:
         return "; all different."
-    return f"; {different:,} different." if different > 1 else "; all alike."
+    alike = f"{different:,} different" if different > 1 else "all alike"
+    return f"; {alike}. Equal ones are sent once."
 
 
 def _variant(one: Seen, times: int) -> Markup:

@@ -10,6 +10,7 @@ from veil.web.pages._bar import bar
 from veil.web.pages._words import brief, count, figures, share, share_at_most, shares
 from veil.web.pages.markup import Markup, join, tag
 
+_OFTEN = 0.1  # of the queries: above it, going out in clear is a warning
 _NEAR = 1e-6  # a share of n queries, times n, is a whole number up to rounding
 _SUCCESS = {
     "lazy": "guessed at once",
@@ -44,8 +45,21 @@ def shown(plane: Plane, stop: Stop) -> Markup:
         tag("p", tag("code", brief(stop.setting.mechanism)), ", ",
             count(stop.setting.size, "variant"), class_="setting"),
         tag("div", risk_bar(stop), utility_bar(stop, plane.plain), class_="bars"),
+        _clear(stop),
         _unfaced(warning(stop)) if stop.warning else "",
     )  # fmt: skip
+
+
+def _clear(stop: Stop) -> Markup | str:
+    """Say, before anything is sent, how often a query goes out as it is."""
+    if stop.clear is None or not stop.clear.score:
+        return ""
+    told = (
+        f"For {share(stop.clear.score)} of the queries of the audit one of the variants was the"
+        " query itself, word for word."
+    )
+    often = stop.clear.score >= _OFTEN
+    return tag("p", told, class_="warning" if often else "hint")
 
 
 def _unfaced(warning: str) -> Markup:

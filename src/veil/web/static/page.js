@@ -23,6 +23,12 @@ if (slider) {
   addEventListener("pageshow", show); // a browser may bring back an older place of the slider
 }
 
+// Going back brings the words that were typed later; the results are those of the words before.
+addEventListener("pageshow", () => {
+  const box = document.querySelector("main.answer input[type='search']");
+  if (box) box.value = box.defaultValue;
+});
+
 for (const form of document.querySelectorAll("form[action='/search']")) {
   const button = form.querySelector("button");
   const working = document.querySelector(".working");
