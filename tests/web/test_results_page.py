@@ -97,6 +97,7 @@ def test_what_the_check_before_sending_leaves_open_is_told() -> None:
         ({}, "Sent as they are, by a policy: the guarantee says nothing of them.anna"),
         ({}, "8 of the first 10 of plain search are among them."),
         ({"back": (0, 0)}, "Plain search finds nothing."),
+        ({"back": (0, 10)}, "Nearer to useful it finds more, and gives more away."),
         ({"back": None}, "is not known: the engine would have to see it."),
         ({"gate": Decision("obfuscate", "By your rule 'x'.", ("x",))}, "By your rule 'x'."),
     ],

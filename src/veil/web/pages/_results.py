@@ -52,6 +52,8 @@ def _told(found: Found) -> tuple[str, ...]:
         back = " Plain search finds nothing."
     else:
         back = f" {found.back[0]} of the first {found.back[1]} of plain search are among them."
+        if not found.back[0]:
+            back += " Nearer to useful it finds more, and gives more away."
     return (shown, back, *jump)
 
 

@@ -25,7 +25,7 @@ def risk(plane: Plane, found: Found) -> Markup:
             tag("p", _stops.warning(stop), class_="warning") if stop.warning else "",
         )  # fmt: skip
     return join(
-        tag("h3", "Queries like this, by the audit"), measured,
+        tag("h3", "The queries of the audit, at this setting"), measured,
         tag("h3", "This query, by the attackers here"), _checked(found.preflight),
     )  # fmt: skip
 
