@@ -15,7 +15,7 @@ MARKS: dict[MarkKind, str] = {
     "layout": "spacing and punctuation, which stay",
     "changed": "drawn by the mechanism in place of one of your words",
     "same": "a word of yours: the mechanism drew it again, by chance",
-    "unknown": "in place of a word unknown to the vectors (a typo?); tells at most that it comes again",
+    "unknown": "in place of a word unknown to the vectors (a typo?); at most it can be recognised",
     "kept": "a word of yours that is sent as it is: it was not selected, or a policy keeps it",
 }
 
