@@ -87,8 +87,8 @@ def test_an_export_to_another_kind_of_file_is_refused(
 def test_forgetting(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     import io
 
-    assert run(["ledger", "forget", "9", "--yes"]) == 0
-    assert "0 releases forgotten" in capsys.readouterr().out
+    assert run(["ledger", "forget", "9", "--yes"]) == 2
+    assert "no such entry" in capsys.readouterr().err
     assert run(["ledger", "forget", "--before", "2000-01-01", "--yes"]) == 0
     assert "0 releases" in capsys.readouterr().out
     monkeypatch.setattr("sys.stdin", io.StringIO("Care QUOKKAPOX\n"))

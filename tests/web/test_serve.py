@@ -17,6 +17,7 @@ import veil.proxy.opening as opening
 import veil.proxy.plane as planes
 import veil.web.server as serving
 from veil.core.errors import BudgetError, InputError
+from veil.proxy.folder import data_folder
 from veil.web.headers import HEADERS
 
 EVERYWHERE = "0.0.0.0"  # noqa: S104
@@ -169,6 +170,7 @@ def test_the_command_says_what_is_going_on(veil: Veil, started: list[dict[str, o
         "Engine: fake, variants leave this machine.",
         "Budget: 100 may be spent in a day; 20 spent today.",
         "Slider: 3 stops of the audit (shipped with Veil).",
+        f"Ledger: {data_folder()}",
         "Gate: no rules.",
         "Stopped.",
     ]

@@ -19,6 +19,7 @@ from veil.cli._summary import count_of
 from veil.core.errors import InputError
 from veil.data.files import whole_file
 from veil.proxy.book.ledger import Ledger, forget_all
+from veil.proxy.brief import brief
 from veil.proxy.types import Release
 from veil.retrieval.pipeline import MAX_QUERY
 
@@ -70,7 +71,7 @@ def _show(console: Console, found: tuple[Release, ...], *, variants: bool) -> No
             str(one.words),
             str(one.shared),
             f"{one.spent:,.0f}" if math.isfinite(one.spent) else "no bound",
-            escape(one.mechanism + (", chosen among draws" if one.chosen else "")),
+            escape(brief(one.mechanism) + (", passed a bound" if one.chosen else "")),
         )
         if variants:
             for text in one.variants:
@@ -133,6 +134,8 @@ def forget(
             count = book.forget_before(before.astimezone())
         else:
             count = int(book.forget(number or 0))
+    if not count and before is None:
+        raise InputError("The ledger has no such entry; nothing was forgotten.")
     click.echo(f"{count_of(count, 'release')} forgotten.")
 
 

@@ -17,6 +17,7 @@ from veil.cli._engine import engine_options
 from veil.cli._screen import VECTORS_OPTION, progress_bar, stderr
 from veil.core.errors import ParameterError
 from veil.proxy.desk import Desk
+from veil.proxy.folder import data_folder
 from veil.proxy.plane import Plane
 from veil.retrieval.engines import ENGINES
 
@@ -221,6 +222,7 @@ def _tell(address: str, desk: Desk, plane: Plane, gate: Path | None) -> None:
     console.print(f"Slider: {len(plane.stops)} stops of the audit ({escape(plane.origin)}).")
     if plane.note:
         console.print(f"[yellow]{escape(plane.note)}[/yellow]")
+    console.print(f"Ledger: {escape(str(data_folder()))}")
     console.print(f"Gate: {escape(str(gate))}." if gate else "Gate: no rules.")
 
 

@@ -5,10 +5,11 @@ from selenium.webdriver.common.keys import Keys
 from tests.web.browser.driver import Page
 from tests.web.browser.stage import HITS, QUERY, RIGHT, Elsewhere, Stage
 
+from veil.proxy.brief import brief
 from veil.proxy.types import MARKS
 from veil.retrieval.engines.engine import Hit
 from veil.web.pages._stops import named
-from veil.web.pages._words import amount, brief
+from veil.web.pages._words import amount
 
 
 def test_a_search_by_keyboard_alone(page: Page, stage: Stage) -> None:

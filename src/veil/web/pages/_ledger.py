@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 from datetime import datetime
 
+from veil.proxy.brief import brief
 from veil.proxy.types import Release
 from veil.web.pages._day import told
 from veil.web.pages._shell import document
-from veil.web.pages._words import amount, brief, count, moment
+from veil.web.pages._words import amount, count, moment
 from veil.web.pages.common import Common
 from veil.web.pages.markup import Markup, hidden, isolated, join, tag, void
 

@@ -2,8 +2,9 @@
 
 from collections import Counter
 
+from veil.proxy.brief import brief
 from veil.proxy.types import MARKS, Found, Mark, MarkKind, Seen
-from veil.web.pages._words import brief, count
+from veil.web.pages._words import count
 from veil.web.pages.markup import Markup, join, tag
 
 _FIRST = 8  # variants that are shown at once

@@ -3,11 +3,12 @@
 import math
 from collections.abc import Sequence
 
+from veil.proxy.brief import brief
 from veil.proxy.plane import RULE, Plane, Stop
 from veil.proxy.types import Setting
 from veil.studies.table import Row
 from veil.web.pages._bar import bar
-from veil.web.pages._words import brief, count, figures, share, share_at_most, shares
+from veil.web.pages._words import count, figures, share, share_at_most, shares
 from veil.web.pages.markup import Markup, join, tag
 
 _OFTEN = 0.1  # of the queries: above it, going out in clear is a warning
