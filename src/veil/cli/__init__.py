@@ -23,6 +23,7 @@ from veil.cli.search import search
 from veil.cli.serve import serve
 from veil.cli.vectors import vectors
 from veil.core.errors import VeilError, place
+from veil.core.parallel import leave
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -43,7 +44,7 @@ def main() -> None:
     for name in ("SIGTERM", "SIGHUP"):  # so that unfinished files are removed then, too
         if hasattr(signal, name):
             signal.signal(getattr(signal, name), _stop)
-    sys.exit(run(sys.argv[1:]))
+    leave(run(sys.argv[1:]))
 
 
 def _stop(number: int, frame: object) -> None:

@@ -1,12 +1,14 @@
 """Threads for array work: NumPy lets go of the interpreter lock, so that threads are enough."""
 
 import os
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from itertools import pairwise
+from typing import NoReturn
 
 import numpy as np
 from threadpoolctl import ThreadpoolController
@@ -51,3 +53,19 @@ def one_blas_thread() -> Iterator[None]:
 @cache
 def _controller() -> ThreadpoolController:
     return ThreadpoolController()
+
+
+BACKGROUND = "veil-background"  # name of threads that nobody waits for
+
+
+def leave(code: int) -> NoReturn:
+    """End the program; at once where something is still made in the background.
+
+    Such a thread would be torn out of compiled code, which ends the program with a crash.
+    """
+    if any(thread.name == BACKGROUND for thread in threading.enumerate()):
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(OSError, ValueError):
+                stream.flush()
+        os._exit(code)
+    sys.exit(code)

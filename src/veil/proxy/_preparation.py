@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Generic, TypeVar
 
 from veil.core.errors import VeilError
+from veil.core.parallel import BACKGROUND
 from veil.data.fetch import Report, silent
 
 T = TypeVar("T")
@@ -37,7 +38,7 @@ class Preparation(Generic[T]):
     def start(self) -> None:
         """Begin in the background, unless it was begun; the program may end meanwhile."""
         if self._claimed.acquire(blocking=False):
-            threading.Thread(target=self._run, name="veil-preparation", daemon=True).start()
+            threading.Thread(target=self._run, name=BACKGROUND, daemon=True).start()
 
     def wait(self, report: Report = silent) -> None:
         """Make it here and now, or wait for whoever does."""

@@ -9,6 +9,7 @@ from functools import lru_cache
 
 from veil.core.errors import GateError, ParameterError, RiskError, VeilError
 from veil.core.guarantee import Guarantee
+from veil.core.parallel import BACKGROUND
 from veil.core.protocols import Engine
 from veil.core.types import Ranking, Released
 from veil.data.embeddings import Embeddings
@@ -90,7 +91,7 @@ class PrivateDesk:
                 if self.preflight is not None:
                     self.preflight.start(mechanism, space)
 
-        threading.Thread(target=work, daemon=True, name="preparing").start()
+        threading.Thread(target=work, daemon=True, name=BACKGROUND).start()
 
     def close(self) -> None:
         """Stop sending, and close the ledger."""
