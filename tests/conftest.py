@@ -7,11 +7,14 @@ from typing import NoReturn
 
 import numpy as np
 import pytest
+from hypothesis import settings
 from numpy.random import Generator
 
 from veil.data.assets import vectors_folder
 from veil.data.embeddings import Embeddings, open_folder
 
+settings.register_profile("veil", deadline=None)  # a loaded machine is no fault of the code
+settings.load_profile("veil")
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 

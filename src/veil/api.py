@@ -11,8 +11,9 @@ from veil.attacks.attack import AttackSpec
 from veil.attacks.log import QueryLog
 from veil.core.errors import InputError, ParameterError
 from veil.core.protocols import Encoder, Engine
+from veil.core.ranks import Ranks
 from veil.core.rng import stream
-from veil.core.types import Ids, Ranking, Released, Variants
+from veil.core.types import Ranking, Released, Variants
 from veil.data.assets import load_embeddings
 from veil.data.collection import Collection
 from veil.data.collections import load_collection
@@ -154,12 +155,13 @@ def attack(
     mechanism: str | TextMechanism | None = None,
     space: Embeddings | str | None = None,
     report: Report = silent,
-) -> Ids:
+) -> Ranks:
     """Return the rank of each original among the guesses of an attacker; 1 is the first guess.
 
-    `veil.risk` makes a risk of ranks. An original that the log lacks has rank len(log) + 1: the
-    risk is then a lower bound. `veil.attacks.run.attack` has the details, and tells among how many
-    the attacker chose. `space` may be the name of vectors, or their path.
+    `veil.risk` makes a risk of ranks, and counts guesses that stand as high as the truth, which
+    are in the attribute `ties`, as tried in any order. An original that the log lacks has rank
+    len(log) + 1: the risk is then a lower bound. `veil.attacks.run.attack` has the details, and
+    tells among how many the attacker chose. `space` may be the name of vectors, or their path.
     """
     if isinstance(space, str):
         space = load_embeddings(space, report)
@@ -173,7 +175,7 @@ def attack(
         space=space,
         report=report,
     )
-    return found.ranks
+    return Ranks(found.ranks, found.ties)
 
 
 class Choices(TypedDict, total=False):

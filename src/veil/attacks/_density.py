@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from veil.attacks._sums import subspace, summed
+from veil.attacks._sums import ROUNDING, subspace, summed
 from veil.core.types import Floats, Ids
 from veil.data.embeddings import Embeddings
 from veil.data.fetch import Report, silent
@@ -46,6 +46,11 @@ class Density:
         straight = Embeddings(space.words, vectors.astype(np.float32), f"{space.name}, straight")
         log_det = float(np.linalg.slogdet(root)[1]) if parent.unit_direction else None
         return cls(space, parent.epsilon, straight, log_det)
+
+    @property
+    def rounding(self) -> float:
+        """How much two sums that are equal may differ, as a share of themselves."""
+        return ROUNDING
 
     @property
     def nbytes(self) -> int:

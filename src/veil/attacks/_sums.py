@@ -9,6 +9,7 @@ from veil.data.distances import in_chunks, sweep
 from veil.data.embeddings import Embeddings
 
 Change = Callable[[Floats], None]  # of a block of distances, in place
+ROUNDING = 1e-9  # of sums in float64, as a share of themselves
 _ROWS = 64  # words seen, at a time
 
 

@@ -22,6 +22,7 @@ _CHOSEN = (
     "The draws were released because they, or ones that they share, passed a local attack: that"
     " choice is outside of the guarantee."
 )
+_LUCK = 0.05  # of an attacker that tries equal guesses in any order
 _ATTEMPTS = 10  # when others release the same query at the same time
 
 
@@ -120,7 +121,7 @@ class Sticky:
         if price is None:
             checked = look(source.asked, known.variants) if look else None
             if self.bound is not None and too_near(checked, self.bound):
-                raise RiskError(_near(checked))
+                raise RiskError(_near(checked, self.bound))
             self.ledger.touch(known.number)
             return Taken(
                 _release(mechanism, known, source), known, 0.0, before, checked, source.text
@@ -150,25 +151,33 @@ class Sticky:
                 start, wanted = made, min(MAX_SIZE, wanted + max(1, size // 2))
             elif made.spent == start.spent:
                 break  # everything was released before: there is nothing to draw again
-        raise RiskError(_near(checked))
+        raise RiskError(_near(checked, bound))
 
 
 def too_near(checked: Checked | None, bound: Bound) -> bool:
-    """Whether an attacker finds the query within the bound, or none could be asked."""
-    best = None if checked is None else checked.best
-    return best is None or best.rank <= bound.rank
+    """Whether an attacker may find the query within the bound, or none could be asked.
+
+    Where many guesses stand as high as the query it may come out within the bound by luck: that
+    is accepted up to a chance of one in twenty.
+    """
+    if checked is None or not checked.standings:
+        return True
+    return any(one.within(bound.rank) > _LUCK for one in checked.standings)
 
 
-def _near(checked: Checked | None) -> str:
-    best = checked.best if checked else None
-    if best is None:
+def _near(checked: Checked | None, bound: Bound | None) -> str:
+    if checked is None or not checked.standings:
         return (
             "No local attacker could be tried on the variants, so that the bound cannot be kept;"
             " nothing was sent. Choose another mechanism, or do without a bound."
         )
+    guesses = bound.rank if bound else 1
+    best = max(checked.standings, key=lambda one: one.within(guesses))
+    level = f", level with {best.ties - 1:,} others" if best.ties > 1 else ""
     return (
         f"By the variants the local attacker {best.attacker} puts your query in place"
-        f" {best.rank:,} of {best.candidates:,}, which is within your bound; nothing was sent."
+        f" {best.rank:,} of {best.candidates:,}{level}, which is within your bound; nothing was"
+        " sent."
         " Choose a more private setting, or other words."
     )
 

@@ -106,11 +106,19 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Where the true query stands among the guesses of one attacker; 1 is the first guess."""
+    """Where the true query stands among the guesses of one attacker; 1 is the first guess.
+
+    `ties` guesses, the query among them, stand as high: they may be tried in any order.
+    """
 
     attacker: str
     rank: int
     candidates: int
+    ties: int = 1
+
+    def within(self, guesses: int) -> float:
+        """Return how likely it is that the query is among the first guesses."""
+        return min(self.ties, max(0, guesses - self.rank + 1)) / self.ties
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +137,7 @@ class Checked:
     @property
     def best(self) -> Standing | None:
         """The attacker that comes nearest, or None if none was run."""
-        return min(self.standings, key=lambda one: one.rank, default=None)
+        return min(self.standings, key=lambda one: 2 * one.rank + one.ties, default=None)
 
 
 @dataclass(frozen=True, slots=True)

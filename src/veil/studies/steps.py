@@ -103,7 +103,7 @@ def _attack(material: Bench, step: Step, rows: Rows) -> Result:
         outcome = attacker.attack(scene)
     except (LawError, ParameterError) as error:
         return Result(data={"gap": str(error)})
-    names = ("ranks", "candidates", "texts", "prior", "left")
+    names = ("ranks", "candidates", "texts", "prior", "left", "ties", "prior_ties")
     found = {name: getattr(outcome, name) for name in names}
     arrays = {name: array for name, array in found.items() if array is not None}
     return Result(arrays, {"unit": outcome.unit})

@@ -120,6 +120,7 @@ class StandingAnswer(Answer):
     attacker: str
     rank: int
     candidates: int
+    ties: int = Field(description="guesses that stand as high, itself included")
 
 
 class CheckedAnswer(Answer):
