@@ -9,7 +9,7 @@ from typing import TypedDict, Unpack
 from veil.attacks import run
 from veil.attacks.attack import AttackSpec
 from veil.attacks.log import QueryLog
-from veil.core.errors import InputError, ParameterError
+from veil.core.errors import InputError, ParameterError, UnprotectedError
 from veil.core.protocols import Encoder, Engine
 from veil.core.ranks import Ranks
 from veil.core.rng import stream
@@ -185,6 +185,7 @@ class Choices(TypedDict, total=False):
     policies: dict[str, Policy]
     select: Select | None
     max_chars: int
+    in_clear: bool
 
 
 def protect_stream(
@@ -213,7 +214,7 @@ def protect_stream(
     waiting: deque[Future[Variants]] = deque()
     number = 0
     while chunk := list(islice(source, batch)):
-        job = (number, chunk, mechanism, space, size, seed, choices)
+        job = (number, batch, chunk, mechanism, space, size, seed, choices)
         number += 1
         if executor is None:
             yield _protect_batch(*job)
@@ -233,6 +234,7 @@ def _numbered(texts: Iterable[str], max_chars: int) -> Iterator[str]:
 
 def _protect_batch(
     number: int,
+    batch: int,
     texts: Sequence[str],
     mechanism: TextMechanism,
     space: Embeddings | None,
@@ -241,4 +243,7 @@ def _protect_batch(
     choices: Choices,
 ) -> Variants:
     rng = None if seed is None else stream(seed, number)
-    return protect(texts, mechanism, space, size, rng=rng, **choices)
+    try:
+        return protect(texts, mechanism, space, size, rng=rng, **choices)
+    except UnprotectedError as error:  # tell the place in the whole stream
+        raise UnprotectedError(number * batch + error.number) from None

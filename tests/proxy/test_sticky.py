@@ -16,7 +16,7 @@ from veil.mechanisms.find import mechanism
 from veil.mechanisms.queries.mechanism import QueryMechanism, Scrambled
 from veil.proxy.book.ledger import Ledger
 from veil.proxy.marks import marks
-from veil.proxy.sticky import Bound, Sticky, Taken
+from veil.proxy.sticky import Bound, Sticky, Taken, too_near
 from veil.proxy.types import Checked, Standing
 
 CMP = mechanism("cmp(epsilon=2)")
@@ -191,6 +191,18 @@ def test_a_draw_that_gives_too_much_away_is_refused(ask: Asking) -> None:
         taking(ask, Bound(10, "refuse"), Watching(3))
     assert ask.ledger.releases(9) == ()
     assert ask.ledger.budget(None).spent == 0
+
+
+@pytest.mark.parametrize(
+    ("rank", "ties", "near"), [(1, 1, True), (10, 20, False), (10, 19, True), (11, 1, False)]
+)
+def test_equal_guesses_may_be_tried_in_any_order(rank: int, ties: int, near: bool) -> None:
+    checked = Checked((Standing("bayes", 90, 100), Standing("inference", rank, 100, ties)))
+    assert too_near(checked, Bound(10)) is near
+
+
+def test_a_sticky_release_says_that_draws_come_again(ask: Asking) -> None:
+    assert "tells that a word is the same" in ask(1, 2).variants.cost.caveat
 
 
 def test_it_is_drawn_again_and_said_so(ask: Asking) -> None:

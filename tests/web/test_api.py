@@ -39,6 +39,7 @@ def test_a_search_answers_with_everything(client: Client, desk: FakeDesk) -> Non
         "metric": "euclidean",
         "unit": "release",
         "caveat": "Only so far.",
+        "passed": 0,
     }
     assert one["budget"] == {
         "day": "2026-11-16",
@@ -50,7 +51,7 @@ def test_a_search_answers_with_everything(client: Client, desk: FakeDesk) -> Non
     assert one["earlier"] is None  # without bound
     assert one["plain_top10_came_back"] == 0.4
     assert cast(Tree, one["preflight"])["standings"] == [
-        {"attacker": "inference", "rank": 3, "candidates": 500}
+        {"attacker": "inference", "rank": 3, "candidates": 500, "ties": 1}
     ]
     assert desk.searched == [("cat", Setting("cmp(epsilon=2.0)", 5), False)]
 

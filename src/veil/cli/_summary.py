@@ -36,8 +36,10 @@ def count_of(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-def cost_of(guarantee: Guarantee, words: int, size: int) -> str:
+def cost_of(guarantee: Guarantee, words: int, size: int, passed: int = 0) -> str:
     """Say in words what the release costs."""
+    if passed and not words:
+        return "Cost: unbounded, as nothing is protected."
     if guarantee.kind == "none":
         return f"Cost: unbounded. {guarantee.caveat}"
     total = guarantee.compose(words * size, "release")
@@ -65,7 +67,7 @@ def show_summary(
     notes.print(
         f"[dim]{count_of(tally.texts, 'text')}, {count_of(tally.words, 'protected word')} x"
         f" {count_of(size, 'variant')}{where}."
-        f" {cost_of(mechanism.guarantee, tally.words, size)}[/dim]"
+        f" {cost_of(mechanism.guarantee, tally.words, size, tally.kept)}[/dim]"
     )
     warnings = []
     if tally.clear and notes.is_terminal:  # a secret: for the person alone, not for a log
@@ -78,7 +80,8 @@ def show_summary(
         warnings.append(f"{count_of(tally.empty, 'text')} without any variant that may be sent.")
     if tally.kept:
         warnings.append(
-            f"{count_of(tally.kept, 'word')} not selected, or kept by policy, passed unchanged."
+            f"{count_of(tally.kept, 'word')} not selected, or kept by policy, passed unchanged:"
+            " no cost covers them."
         )
     if tally.seeded:
         warnings.append("Seeded: whoever has the seed can repeat these draws. NOT PRIVATE.")

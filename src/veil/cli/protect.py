@@ -42,6 +42,7 @@ def _run(
     with_originals: bool,
     as_json: bool,
     max_chars: int,
+    in_clear: bool,
     workers: int,
     seed: int | None,
 ) -> None:
@@ -50,6 +51,7 @@ def _run(
         "policies": policies_of(policy),
         "select": selection_of(select),
         "max_chars": max_chars,
+        "in_clear": in_clear,
     }
     path = _file_of(texts)
     if path and output and path.exists() and output.exists() and path.samefile(output):
@@ -199,6 +201,11 @@ protect = Family(
             default=MAX_CHARS,
             show_default=True,
             help="longest text accepted",
+        ),
+        click.Option(
+            ["--in-clear"],
+            is_flag=True,
+            help="release a text as it is where none of its words is protected",
         ),
         click.Option(
             ["--workers"],

@@ -1,6 +1,6 @@
 """Where the truth stands among guesses, and how many guesses stand as high."""
 
-from typing import SupportsIndex, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -38,11 +38,11 @@ class Ranks(np.ndarray[tuple[int], np.dtype[np.int64]]):
         del context
         return array[()] if return_scalar else np.asarray(array)
 
-    def __getitem__(self, key: object) -> object:  # type: ignore[override]
-        part = np.asarray(self)[cast(SupportsIndex, key)]
+    def __getitem__(self, key: Any) -> Any:  # noqa: ANN401 - as numpy has it
+        part = np.asarray(self)[key]
         if not isinstance(part, np.ndarray) or self.ties is None:
             return part
-        return Ranks(part, self.ties[cast(slice, key)])
+        return Ranks(part, self.ties[key])
 
 
 def standing(scores: Floats, place: int, rounding: float = 0.0) -> tuple[int, int]:

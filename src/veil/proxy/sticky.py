@@ -8,9 +8,10 @@ from typing import Literal
 from veil.core.errors import LedgerError, RiskError
 from veil.core.types import Released, Variants
 from veil.data.embeddings import Embeddings
-from veil.mechanisms._checks import kept_caveat
+from veil.mechanisms.cost import premises, release_cost
 from veil.mechanisms.mechanism import TextMechanism
 from veil.mechanisms.words.draft import Draft
+from veil.mechanisms.words.mechanism import WordMechanism
 from veil.proxy._sources import Source, setting_name, source_of
 from veil.proxy.book._entries import Entry
 from veil.proxy.book.ledger import Ledger, StaleError
@@ -21,6 +22,10 @@ Look = Callable[[str, Sequence[str]], Checked]  # what local attackers make of v
 _CHOSEN = (
     "The draws were released because they, or ones that they share, passed a local attack: that"
     " choice is outside of the guarantee."
+)
+_SHARED = (
+    "Related queries share the draws of common words, which tells that a word is the same: no"
+    " bound covers that."
 )
 _LUCK = 0.05  # of an attacker that tries equal guesses in any order
 _ATTEMPTS = 10  # when others release the same query at the same time
@@ -182,14 +187,17 @@ def _near(checked: Checked | None, bound: Bound | None) -> str:
     )
 
 
+def _premises(mechanism: TextMechanism) -> tuple[str, ...]:
+    if not isinstance(mechanism, WordMechanism):
+        return ()
+    return (*premises(mechanism.select), _SHARED)
+
+
 def _release(mechanism: TextMechanism, entry: Entry, source: Source) -> Variants:
     """Return variants that may be sent, with what all that there is of the query cost."""
     count, words = len(entry.variants), entry.words
-    cost = mechanism.guarantee.compose(
-        words * count, f"release ({words} words x {count} variants)"
-    )
-    if source.kept:
-        cost = cost.with_caveat(kept_caveat(len(source.kept)))
+    told = _premises(mechanism)
+    cost = release_cost(mechanism.guarantee, words, count, len(source.kept), told)
     if entry.chosen:
         cost = cost.with_caveat(_CHOSEN)
     row = tuple(Released(text) for text in entry.variants)

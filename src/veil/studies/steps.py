@@ -49,7 +49,9 @@ def _protect(material: Bench, step: Step) -> Result:
     chosen = mechanism(step.spec)
     space = material.space if isinstance(chosen, WordMechanism) else None
     rng = stream(material.study.seed, int(step.key[:16], 16))
-    made = protect(material.texts, chosen, space, step.size, max_chars=MAX_QUERY, rng=rng)
+    made = protect(
+        material.texts, chosen, space, step.size, max_chars=MAX_QUERY, in_clear=True, rng=rng
+    )
     rows = [
         [str(one) for one in row] if words else []
         for row, words in zip(made, made.protected, strict=True)

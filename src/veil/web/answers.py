@@ -46,6 +46,7 @@ class CostAnswer(Answer):
     metric: str
     unit: str
     caveat: str
+    passed: int = Field(description="words that left as they are: nothing is bounded for them")
 
     @classmethod
     def of(cls, cost: Guarantee) -> "CostAnswer":
@@ -57,6 +58,7 @@ class CostAnswer(Answer):
             metric=cost.metric,
             unit=cost.unit,
             caveat=cost.caveat,
+            passed=cost.passed,
         )
 
 
