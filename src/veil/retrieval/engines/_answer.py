@@ -5,6 +5,7 @@ import json
 import math
 import re
 
+from veil.core.printable import marked, printable
 from veil.retrieval.engines._http import Answer, accept
 from veil.retrieval.engines._network import NoAnswer
 
@@ -13,7 +14,7 @@ MAX_TITLE = 500
 MAX_TEXT = 20_000
 
 _TAG = re.compile(r"</?[A-Za-z!][^<>]*>")
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+_NO_CHARACTER = re.compile(r"&#[0-9]{9,};?|&#[xX][0-9A-Fa-f]{9,};?")  # too long to be read
 
 
 def read_json(answer: Answer, *, code: str = "", hints: dict[int, str] | None = None) -> object:
@@ -64,7 +65,7 @@ def label(value: object) -> str:
     """Return the name of an item as a string, or nothing for what is no name."""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return ""
-    text = _CONTROL.sub("", str(value)).encode("utf-8", "replace").decode().strip()
+    text = marked(str(value).strip())
     return text if len(text) <= MAX_ID else ""
 
 
@@ -85,6 +86,5 @@ def plain(value: object, longest: int) -> str:
         value = " ".join(each for each in value if isinstance(each, str))
     if not isinstance(value, str):
         return label(value)[:longest]
-    text = html.unescape(_TAG.sub(" ", value[: 4 * longest]))
-    text = _CONTROL.sub(" ", text).encode("utf-8", "replace").decode()
-    return " ".join(text.split())[:longest]
+    text = html.unescape(_NO_CHARACTER.sub("", _TAG.sub(" ", value[: 4 * longest])))
+    return " ".join(printable(text).split())[:longest]
