@@ -52,7 +52,7 @@ SENTENCES = {
     "denial": "answered 403: it denies access",
     "junk": "something that is not JSON",
     "other shape": "JSON of another shape: no list at 'items'",
-    "deep": "something that is not JSON",
+    "deep": "more values than are read, or with too deeply nested ones",
     "not http": "something that is not HTTP",
     "silence": "gave no answer within 0.3 s",
     "drip of a head": "gave no answer within 0.3 s",
@@ -63,7 +63,7 @@ SENTENCES = {
     "half a chunk": "broke its answer off",
     "redirect": r"redirects to another address \(302\), which is not followed",
     "gzip": "compressed its answer",
-    "huge": "more than 16 MB",
+    "huge": "more than 1.04 MB",
 }
 
 
