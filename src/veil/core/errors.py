@@ -66,7 +66,14 @@ class LawError(VeilError):
 
 
 class EngineError(VeilError):
-    """An engine did not answer, or not in a way that can be used."""
+    """An engine did not answer, or not in a way that can be used.
+
+    `sent` is how many queries left this machine all the same; None if that is not known.
+    """
+
+    def __init__(self, *words: object, sent: int | None = None) -> None:
+        super().__init__(*words)
+        self.sent = sent
 
 
 class TrustError(VeilError, TypeError):

@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Literal
 
 from veil.core.guarantee import Guarantee
+from veil.proxy.links import link_of
 
 MAX_SIZE = 200  # variants of one search
 
@@ -169,8 +170,9 @@ class Item:
 
     @property
     def link(self) -> str:
-        """The address of the result, or nothing if its name is not one."""
-        return self.id if self.id.startswith(("http://", "https://")) else ""
+        """The address of the result, or nothing if its name is none that may be followed."""
+        found = link_of(self.id)
+        return found.href if found else ""
 
 
 @dataclass(frozen=True, slots=True)

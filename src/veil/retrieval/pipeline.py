@@ -149,9 +149,19 @@ def _ask(released: Sequence[Released], engine: Engine, k: int) -> Ranking:
     except EngineError as error:
         if not engine.network:
             raise
-        count = len(set(released))
-        told = f"Up to {count} variants" if count > 1 else "One variant"
-        raise EngineError(f"{error} {told} had been sent, and count as released.") from None
+        told = _told(error.sent, len(set(released)))
+        raise EngineError(f"{error} {told}", sent=error.sent) from None
+
+
+def _told(sent: int | None, asked: int) -> str:
+    """Say what left this machine though no answer came: at most all, if that is not known."""
+    if sent == 0:
+        return "Nothing was sent."
+    count = asked if sent is None else sent
+    if count == 1:
+        return "One variant had been sent, and counts as released."
+    most = "Up to " if sent is None else ""
+    return f"{most}{count} variants had been sent, and count as released."
 
 
 def check_query(query: object) -> str:
