@@ -94,6 +94,10 @@ def http_page() -> str:
         "curl -s http://127.0.0.1:8765/api/protect -H 'Content-Type: application/json' \\\n"
         '  -d \'{"texts": ["skin cancer"], "mechanism": "cmp(epsilon=6)", "size": 3}\'\n'
         "```\n\n"
+        "A mechanism is told numbers and choices alone: a parameter that names a file, an address"
+        " or anything else to open\n(as `index` of `fea`) keeps its default, in plugins, too, and"
+        " is refused before anything is looked for. `GET\n/api/mechanisms` lists what may be set."
+        " Nothing is fetched for a request: `aea` and `fea` need `veil fetch wordnet`.\n\n"
         "Searches go through the gate, the ledger and the budget, as those of the page do."
         " `protect` hands variants to the\ncaller and sends nothing: they are not in the"
         " ledger.\n\n"
