@@ -1,7 +1,7 @@
 """No request makes the server open or fetch what it names."""
 
 from collections.abc import Iterator
-from importlib.metadata import EntryPoint
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
@@ -39,16 +39,15 @@ class Opener(CMP):
 
     def __init__(self, **parameters: object) -> None:
         assert not {"source", "place", "many"} & set(parameters), "built before it was refused"
-        super().__init__(**parameters)
+        super().__init__(**parameters)  # type: ignore[arg-type]
 
 
 @pytest.fixture
 def plugin(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     found = [EntryPoint("opener", f"{__name__}:Opener", "veil.mechanisms.words")]
-    known = registry.entry_points
     monkeypatch.setattr(
         registry, "entry_points",
-        lambda group: found if group == MECHANISMS.group else known(group=group),
+        lambda group: found if group == MECHANISMS.group else entry_points(group=group),
     )  # fmt: skip
     monkeypatch.setitem(MECHANISMS._loaded, "opener", Opener)
     catalogue.cache_clear()
