@@ -112,8 +112,13 @@ def _is_ours(told: list[str]) -> bool:
 
 
 def _is_trusted(scope: Scope) -> bool:
-    scheme, _, host = str(scope["veil.origin"]).partition("://")
-    return scheme == "https" or host in LOOPBACK or host.rpartition(":")[0] in LOOPBACK
+    return str(scope["veil.origin"]).startswith("https:") or is_named_local(scope)
+
+
+def is_named_local(scope: Scope) -> bool:
+    """Tell whether we were asked under a name of this machine, not of something in front of us."""
+    host = str(scope["veil.origin"]).partition("://")[2]
+    return host in LOOPBACK or host.rpartition(":")[0] in LOOPBACK
 
 
 def _is_referred(scope: Scope) -> bool:
