@@ -27,6 +27,7 @@ from veil.mechanisms.queries import QUERY_MECHANISMS
 from veil.mechanisms.words import MECHANISMS
 from veil.retrieval.engines import ENGINES
 from veil.web.api import OPERATIONS
+from veil.web.guard import HEAD_BYTES
 from veil.web.reference import reference
 
 DOCS = Path(__file__).resolve().parent
@@ -82,9 +83,11 @@ def http_page() -> str:
         "# HTTP interface\n\n`veil serve` has the verbs of the command line for programs on the"
         " same machine, under its own address\n(`http://127.0.0.1:8765` unless told otherwise)."
         " `GET /openapi.json` describes all of it for machines.\n\nBodies are JSON, with"
-        " `Content-Type: application/json`, of at most 1 MB. Errors are JSON, too:"
+        " `Content-Type: application/json`, of at most 1 MB; a head (address and headers) has at"
+        f" most {HEAD_BYTES:,} bytes, and\n10 seconds to arrive. Errors are JSON, too:"
         " `error` is one\nsentence that quotes no text, `kind` its sort. The status is 404 and 405"
-        " for a wrong address or method, 413 and 415\nfor a body that is too long or not JSON, 401"
+        " for a wrong address or method, 413 and 415\nfor a body that is too long or not JSON, 431"
+        " for a head that is too long, 400 for one that can be read in two ways (a length and chunks), 401"
         " without the token, 421 for another host, 403 for another site or user behind the"
         " request; 422 where"
         " something given cannot be used, 403 where\nthe budget, the gate or the risk forbids a"

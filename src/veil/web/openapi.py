@@ -10,7 +10,7 @@ from veil.web.answers import ErrorAnswer
 from veil.web.api import Operation
 
 _MEANING = {
-    400: "The request names no host, or several.",
+    400: "The request names no host, or several, or tells its length in two ways.",
     401: "The token of the page is missing.",
     403: "Another site or another user is behind the request; or the budget, the gate or the risk"
     " forbids it.",
@@ -20,11 +20,12 @@ _MEANING = {
     421: "The server does not answer under this name.",
     422: "A parameter or a text cannot be used.",
     429: "Too many requests in a minute; Retry-After says when to come back.",
+    431: "The head of the request is too long.",
     500: "The server failed.",
     502: "The engine failed.",
     503: "Too much is under way; Retry-After says when to come back.",
 }
-_ALWAYS = (400, 401, 403, 421, 422, 429, 500, 503)
+_ALWAYS = (400, 401, 403, 421, 422, 429, 431, 500, 503)
 _WITH_BODY = (408, 413, 415)
 
 
