@@ -341,7 +341,10 @@ def test_mechanisms_are_listed_as_by_the_command_line(
     client: Client, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["mechanisms", "--json"]) == 0
-    assert client.get("/api/mechanisms").json() == json.loads(capsys.readouterr().out)
+    told = json.loads(capsys.readouterr().out)
+    del told["fea"]["schema"]["properties"]["index"]  # names something to open
+    told["fea"]["example"] = told["fea"]["example"].replace("index='icd10cm', ", "")
+    assert client.get("/api/mechanisms").json() == told
 
 
 def test_the_plane_is_told(client: Client) -> None:

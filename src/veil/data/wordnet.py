@@ -144,6 +144,11 @@ def wordnet_folder() -> Path:
     return cache_folder() / "wordnet" / "3.1"
 
 
+def wordnet_at_hand() -> bool:
+    """Tell whether WordNet is whole in the cache, so that opening it fetches nothing."""
+    return _whole(wordnet_folder())
+
+
 @cache
 def _open(folder: Path) -> Thesaurus:
     for name in _NEEDED:

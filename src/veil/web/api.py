@@ -245,4 +245,5 @@ async def _answer(service: Service, operation: Operation, request: Request) -> R
 
 
 def _written(service: Service, operation: Operation, ask: Ask) -> bytes:
+    ask.check()
     return operation.run(service, ask).model_dump_json(by_alias=True).encode()
