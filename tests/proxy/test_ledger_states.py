@@ -142,6 +142,19 @@ def test_a_copy_put_back_is_used(folder: Path) -> None:
         assert ledger.budget(60).spent == 60
 
 
+@pytest.mark.parametrize("spoil", [emptied, gone, another_database])
+def test_what_goes_while_it_is_used_makes_nothing_free(
+    folder: Path, spoil: Callable[[Path], None]
+) -> None:
+    with Ledger(folder) as ledger:
+        spoil(folder)
+        entry = Entry(ledger.key.query("q"), "cmp", ("a",), spent=1.0, cost=1.0, words=1)
+        with pytest.raises(LedgerError):
+            ledger.record(entry, 0, 100)
+        with suppress(LedgerError):
+            assert ledger.budget(100).spent == 60
+
+
 def test_a_key_in_the_keyring_tells_that_there_was_a_ledger(
     tmp_path: Path, ring: FakeRing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
