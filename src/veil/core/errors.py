@@ -13,7 +13,7 @@
     ├── EngineError         an engine did not answer, or not in a way that can be used
     ├── TrustError          a string that was not released was about to leave
     ├── AssetError          something to be fetched could not be had
-    ├── BudgetError         a release would cost more than is left for the day
+    ├── BudgetError         a release would cost more than is left of the budget
     ├── LedgerError         the ledger of releases cannot be used
     └── MissingExtraError   an optional dependency is not installed
 

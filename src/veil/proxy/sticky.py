@@ -67,7 +67,8 @@ class Sticky:
     """Draws variants of a query once, and writes them down before anybody may send them.
 
     The same query, in whatever order and case, has the same variants again. A query that is
-    related to an earlier one (see `Ledger.related`) takes the draws of common words from there.
+    related to an earlier one (see `Ledger.related`) takes the draws of common words from there,
+    but for words that the vectors do not know: each query has its own decoys and draws of these.
     A larger number of variants adds to those that there are; where there are more than asked for,
     all of them are used, as all of them are out.
 
@@ -98,7 +99,7 @@ class Sticky:
         Raises
         ------
         BudgetError
-            If the budget of the day does not allow to draw them.
+            If the budget does not allow to draw them.
         RiskError
             If a local attacker comes too near; nothing is written down or sent then.
         """

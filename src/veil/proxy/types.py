@@ -31,16 +31,18 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """What may be spent in a day, and what was: epsilon x words x variants, added up.
+    """What may be spent in 24 hours, and what was: epsilon x words x variants, added up.
 
-    `limit` is None where there is none. `day` is the user's own date, as 2026-11-16. `unproved`
-    counts the releases of the day that no sum covers: in clear, or without a formal guarantee.
+    `limit` is None where there is none. `day` is the date on which the 24 hours end, in UTC, as
+    2026-11-16. `unproved` counts the releases in them that no sum covers: in clear, or without a
+    formal guarantee. `free` is when the oldest of the sums no longer counts, or None.
     """
 
     day: str
     spent: float
     limit: float | None
     unproved: int = 0
+    free: datetime | None = None
 
     @property
     def left(self) -> float | None:
@@ -69,7 +71,7 @@ class Release:
     shared
         Of these, words whose draws came from an earlier release at no further cost.
     spent
-        What the release added to the day: epsilon x words x variants newly drawn.
+        What the release added to what was spent: epsilon x words x variants newly drawn.
     chosen
         Whether it was released because it passed a pre-flight check, or has draws of one that
         was: that is outside of the formal guarantee.
@@ -195,7 +197,7 @@ class Found:
     cost
         Guarantee of the variants of this query under this setting, all in all.
     spent
-        What this search added to the day; 0 when everything was released before.
+        What this search added to what was spent; 0 when everything was released before.
     earlier
         What other settings released of the same query before, in epsilon: it adds to the cost;
         infinite where no sum covers it.
@@ -206,7 +208,7 @@ class Found:
     sent
         Variants that went to the engine now; fewer than there are when answers were remembered.
     budget
-        State of the day afterwards.
+        What was spent in the last 24 hours, this search included.
     preflight
         What the local attackers made of it, or None where there is no log.
     back

@@ -15,7 +15,7 @@ from veil.data.select import Select
 from veil.data.text import MAX_CHARS, Case, check_text, follow
 from veil.mechanisms._checks import check_request
 from veil.mechanisms.cost import premises, release_cost
-from veil.mechanisms.words._decoys import Decoys, decoys
+from veil.mechanisms.words._decoys import Decoys
 from veil.mechanisms.words._plan import Plan, Planner, Policy, Unknown
 from veil.mechanisms.words.mechanism import WordMechanism
 
@@ -76,7 +76,7 @@ def protect(
     random = generator(rng)
     mark = Released if rng is None else Seeded
     kernel = mechanism.bind(space)
-    stand_ins = decoys(mechanism, space, seeded=rng is not None)
+    stand_ins = Decoys(space.size)
     rows: list[tuple[Released, ...]] = []
     kept: list[tuple[str, ...]] = []
     protected: list[int] = []
