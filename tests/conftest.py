@@ -1,5 +1,6 @@
 """Small spaces made on the spot, a seeded generator, and the real data where it is at hand."""
 
+import os
 import signal
 import socket
 from pathlib import Path
@@ -11,7 +12,10 @@ from numpy.random import Generator
 
 from veil.data.assets import vectors_folder
 from veil.data.embeddings import Embeddings, open_folder
+from veil.data.fetch import cache_folder
 
+# Tests have caches of their own; compiling takes ten seconds, so they share what is compiled.
+os.environ.setdefault("VEIL_KERNELS", str(cache_folder() / "kernels"))
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 
