@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from numpy.random import Generator
 
-from veil.data.assets import vectors_folder
-from veil.data.embeddings import Embeddings, open_folder
+from veil.data.assets import at_hand, load_embeddings
+from veil.data.embeddings import Embeddings
 from veil.data.fetch import cache_folder
 
 # Tests have caches of their own; compiling takes ten seconds, so they share what is compiled.
@@ -76,10 +76,9 @@ def space() -> Embeddings:
 
 @pytest.fixture(scope="session")
 def glove() -> Embeddings:
-    folder = vectors_folder("glove-100d")
-    if not folder.is_dir():
+    if not at_hand("glove-100d"):
         pytest.skip("glove-100d is not in the cache: veil vectors glove-100d fetches it")
-    return open_folder(folder)
+    return load_embeddings("glove-100d")
 
 
 @pytest.fixture(scope="session")
