@@ -43,7 +43,8 @@ class Density:
             return cls(space, parent.epsilon)
         root = _root(space, parent.lam)
         vectors = np.linalg.solve(root, space.vectors.T.astype(np.float64)).T
-        straight = Embeddings(space.words, vectors.astype(np.float32), f"{space.name}, straight")
+        name = f"{space.name}, straight"
+        straight = Embeddings(space.words, vectors.astype(np.float32), name, trusted=True)
         log_det = float(np.linalg.slogdet(root)[1]) if parent.unit_direction else None
         return cls(space, parent.epsilon, straight, log_det)
 

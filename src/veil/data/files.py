@@ -59,6 +59,24 @@ def whole_folder(target: Path, *, private: bool = False) -> Iterator[Path]:
         shutil.rmtree(part, ignore_errors=True)
 
 
+@contextmanager
+def set_aside(folder: Path) -> Iterator[None]:
+    """Have a folder out of the way; it comes back on failure, and is gone on success."""
+    if not folder.exists():
+        yield
+        return
+    aside = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".old", dir=folder.parent))
+    folder.rename(aside / folder.name)
+    try:
+        yield
+    except BaseException:
+        if not folder.exists():
+            (aside / folder.name).rename(folder)
+        raise
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
+
+
 def digest(path: Path, algorithm: str) -> str:
     """Return the hexadecimal digest of a file."""
     with path.open("rb") as file:
