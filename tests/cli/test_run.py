@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import NoReturn
 
@@ -162,6 +163,43 @@ def test_nothing_that_was_typed_is_quoted(
     assert printed.err.count("\n") == 1
 
 
+def wait_until_written(process: int, folder: Path) -> None:
+    """Wait until a process has written something to a file of a folder, with a name or without."""
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        for link in Path(f"/proc/{process}/fd").iterdir():
+            with suppress(OSError):
+                if str(link.readlink()).startswith(str(folder)) and link.stat().st_size:
+                    return
+        time.sleep(0.05)
+    pytest.fail("nothing was written")
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="there is no /proc here")
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_killed_release_leaves_no_original(tmp_path: Path, workers: str) -> None:
+    """Nothing can be caught, and still no file holds a text: in the folder or for scratch."""
+    (tmp_path / "v.txt").write_text("cat 0 1\ndog 1 0\n")
+    (tmp_path / "out").mkdir()
+    command = [sys.executable, "-c", "from veil.cli import main; main()", "protect", "cmp"]
+    command += ["--epsilon", "1", "--vectors", "v.txt", "--workers", workers, "--with-originals"]
+    with subprocess.Popen(
+        [*command, "-", "-o", "out/o.csv"],
+        cwd=tmp_path,
+        stdin=subprocess.PIPE,
+        env=dict(os.environ, TMPDIR=str(tmp_path / "out")),
+        stderr=subprocess.PIPE,
+    ) as process:
+        assert process.stdin is not None
+        process.stdin.write(f"cat {CANARY}\n".encode() * 20_000)
+        process.stdin.flush()
+        wait_until_written(process.pid, tmp_path / "out")
+        process.kill()
+        process.wait()
+        process.stdin.close()
+    assert list((tmp_path / "out").iterdir()) == []
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("workers", ["1", "2"])
 @pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM])
@@ -172,17 +210,14 @@ def test_a_signal_leaves_no_file_behind(
     (tmp_path / "in.txt").write_text("w1 w2 w3 w4 w5 w6 w7 w8\n" * 300_000)
     (tmp_path / "out").mkdir()
     command = [sys.executable, "-c", "from veil.cli import main; main()", "protect", "cmp"]
-    command += ["--epsilon", "1", "--size", "50", "--vectors", "v.txt", "--workers", workers]
+    command += ["--epsilon", "1", "--size", "5", "--vectors", "v.txt", "--workers", workers]
     process = subprocess.Popen(
         [*command, "in.txt", "-o", "out/o.csv"],
         cwd=tmp_path,
         stderr=subprocess.PIPE,
         start_new_session=True,
     )
-    deadline = time.monotonic() + 60
-    while not list((tmp_path / "out").iterdir()) and time.monotonic() < deadline:
-        time.sleep(0.1)
-    time.sleep(1)
+    wait_until_written(process.pid, tmp_path / "out")
     process.send_signal(sign)
     _, err = process.communicate(timeout=300)
     assert process.returncode == 130, err

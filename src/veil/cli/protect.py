@@ -5,7 +5,6 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack, contextmanager
-from multiprocessing import active_children, get_context
 from pathlib import Path
 
 import click
@@ -23,6 +22,7 @@ from veil.data.text import MAX_CHARS
 from veil.mechanisms import find
 from veil.mechanisms.mechanism import TextMechanism
 from veil.mechanisms.words._plan import Unknown
+from veil.studies.pool import end, processes
 
 RELEASED = "obfuscatedText"
 _HEAD = ("id", "text")
@@ -152,13 +152,11 @@ def _executor(workers: int) -> Iterator[ProcessPoolExecutor | None]:
     if workers == 1:
         yield None
         return
-    pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"))
+    pool = processes(workers)
     try:
         yield pool
     except BaseException:
-        for child in active_children():
-            child.terminate()
-        pool.shutdown(wait=False, cancel_futures=True)
+        end(pool)
         raise
     pool.shutdown()
 
