@@ -16,6 +16,8 @@ from tests.cli.conftest import CANARY, Veil
 from veil import __version__, api
 from veil.cli import run
 
+MINE = f"my {CANARY}"
+
 
 def arguments(vectors: str, *texts: str) -> list[str]:
     return ["protect", "cmp", "--epsilon", "1", "--vectors", vectors, *texts]
@@ -44,7 +46,7 @@ def test_internal_error_tells_no_secret(
     veil: Veil, vectors: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(api, "protect_stream", raiser(RuntimeError(f"bad text: {CANARY}")))
-    result = veil(*arguments(vectors, CANARY, "-o", str(tmp_path / "out.csv")))
+    result = veil(*arguments(vectors, MINE, "-o", str(tmp_path / "out.csv")))
     assert (result.code, result.out) == (1, "")
     assert result.err.startswith("veil: internal error (RuntimeError at test_run.py:")
     assert result.err.count("\n") == 1
@@ -56,14 +58,14 @@ def test_debug_shows_the_error(veil: Veil, vectors: str, monkeypatch: pytest.Mon
     monkeypatch.setattr(api, "protect_stream", raiser(RuntimeError(CANARY)))
     monkeypatch.setenv("VEIL_DEBUG", "1")
     with pytest.raises(RuntimeError, match=CANARY):
-        veil(*arguments(vectors, CANARY))
+        veil(*arguments(vectors, MINE))
 
 
 def test_interrupt_leaves_no_file(
     veil: Veil, vectors: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(api, "protect_stream", raiser(KeyboardInterrupt()))
-    result = veil(*arguments(vectors, CANARY, "-o", str(tmp_path / "out.csv")))
+    result = veil(*arguments(vectors, MINE, "-o", str(tmp_path / "out.csv")))
     assert (result.code, result.out) == (130, "")
     assert result.err.strip() == "veil: stopped; no file was written."
     assert not list(tmp_path.glob("*out*"))
@@ -74,7 +76,7 @@ def test_error_of_the_system_is_one_sentence(
 ) -> None:
     error = OSError(28, "No space left on device", f"/tmp/{CANARY}")  # noqa: S108
     monkeypatch.setattr(api, "protect_stream", raiser(error))
-    message = veil(*arguments(vectors, CANARY)).refused()
+    message = veil(*arguments(vectors, MINE)).refused()
     assert "No space left on device" in message
 
 
@@ -121,7 +123,7 @@ def test_refusal_from_the_shell(vectors: str) -> None:
     done = shell(*arguments(vectors, "-"), stdin=CANARY.encode() + b"\xff\n")
     assert (done.returncode, done.stdout) == (2, b"")
     assert done.stderr == (
-        b"veil: standard input is not UTF-8 text after row 0; convert it, or check its format.\n"
+        b"veil: standard input is not UTF-8 text after row 0; name its encoding, or convert it.\n"
     )
 
 
@@ -231,7 +233,7 @@ def test_a_full_standard_output_is_one_sentence(tmp_path: Path) -> None:
         pytest.skip("there is no /dev/full here")
     (tmp_path / "v.txt").write_text("cat 0 1\ndog 1 0\n")
     command = [sys.executable, "-c", "from veil.cli import main; main()", "protect", "cmp"]
-    command += ["--epsilon", "1", "--vectors", "v.txt", "cat"]
+    command += ["--epsilon", "1", "--vectors", "v.txt", "a cat"]
     with full.open("w") as out:
         done = subprocess.run(
             command, cwd=tmp_path, stdout=out, stderr=subprocess.PIPE, text=True, check=False
