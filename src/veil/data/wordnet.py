@@ -150,7 +150,7 @@ def wordnet_folder() -> Path:
 
 def wordnet_at_hand() -> bool:
     """Tell whether WordNet is whole in the cache, so that opening it fetches nothing."""
-    return _whole(wordnet_folder())
+    return whole_wordnet(wordnet_folder())
 
 
 @cache
