@@ -7,12 +7,23 @@ from typing import NoReturn
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, settings
 from numpy.random import Generator
+from tests.naming import name_failures
 
 from veil.data.assets import vectors_folder
 from veil.data.embeddings import Embeddings, open_folder
 
+# A machine may be busy: no example is too slow, and none takes too long to make.
+settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("patient")
+
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Name each failure when it happens."""
+    name_failures(config)
 
 
 def make_space(words: int, dim: int, seed: int = 0) -> Embeddings:

@@ -64,7 +64,7 @@ def test_a_full_disk_leaves_no_half_index(
     encoder: tuple[str, ...],
     error: OSError,
 ) -> None:
-    """Let each write in turn, and all after it, find no room; numpy gives no reason for its own."""
+    """Let each write in turn, and all after it, find no room; numpy gives no reason for that."""
     save, write, writes = np.save, Path.open, 0
     monkeypatch.setattr("veil.api.encoder", lambda *_: BagEncoder())
 
@@ -74,14 +74,14 @@ def test_a_full_disk_leaves_no_half_index(
         if writes < 0:
             raise error
 
-    def saves(*arguments: Any, **options: Any) -> None:
+    def saves(*arguments: Any, **options: Any) -> None:  # noqa: ANN401 - numpy's
         full()
         save(*arguments, **options)
 
-    def opens(self: Path, mode: str = "r", *more: Any, **options: Any) -> Any:
+    def opens(self: Path, mode: str = "r", **options: Any) -> Any:  # noqa: ANN401 - pathlib's
         if "w" in mode:
             full()
-        return write(self, mode, *more, **options)
+        return write(self, mode, **options)
 
     monkeypatch.setattr(np, "save", saves)
     monkeypatch.setattr(Path, "open", opens)
