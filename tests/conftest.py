@@ -8,8 +8,9 @@ from typing import NoReturn
 
 import numpy as np
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 from numpy.random import Generator
+from tests.naming import name_failures
 
 from veil.data.assets import at_hand, load_embeddings
 from veil.data.embeddings import Embeddings
@@ -17,9 +18,16 @@ from veil.data.fetch import cache_folder
 
 # Tests have caches of their own; compiling takes ten seconds, so they share what is compiled.
 os.environ.setdefault("VEIL_KERNELS", str(cache_folder() / "kernels"))
-settings.register_profile("veil", deadline=None)  # a loaded machine is no fault of the code
-settings.load_profile("veil")
+# A machine may be busy: no example is too slow, and none takes too long to make.
+settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("patient")
+
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Name each failure when it happens."""
+    name_failures(config)
 
 
 def make_space(words: int, dim: int, seed: int = 0) -> Embeddings:

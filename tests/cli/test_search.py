@@ -1,14 +1,18 @@
 """``veil index``, ``veil search`` and ``veil engines``, with good and with bad input."""
 
+import errno
 import io
 import json
 import re
 import socket
 import sys
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 from tests.cli.conftest import CANARY, Veil
+from tests.retrieval.conftest import BagEncoder
 
 from veil import api
 from veil.data import collection
@@ -48,6 +52,54 @@ def test_index_says_what_it_wrote(veil: Veil, docs: Path, tmp_path: Path) -> Non
     assert "already" in veil("index", docs, "--out", tmp_path / "idx").refused()
     veil("index", tmp_path / "none.jsonl", "--out", tmp_path / "b").refused()
     assert not (tmp_path / "b").exists()
+
+
+@pytest.mark.parametrize("encoder", [(), ("--encoder", "bag")])
+@pytest.mark.parametrize("error", [OSError(errno.ENOSPC, "No space left on device"), OSError("1")])
+def test_a_full_disk_leaves_no_half_index(
+    veil: Veil,
+    docs: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    encoder: tuple[str, ...],
+    error: OSError,
+) -> None:
+    """Let each write in turn, and all after it, find no room; numpy gives no reason for that."""
+    save, write, writes = np.save, Path.open, 0
+    monkeypatch.setattr("veil.api.encoder", lambda *_: BagEncoder())
+
+    def full() -> None:
+        nonlocal writes
+        writes -= 1
+        if writes < 0:
+            raise error
+
+    def saves(*arguments: Any, **options: Any) -> None:  # noqa: ANN401 - numpy's
+        full()
+        save(*arguments, **options)
+
+    def opens(self: Path, mode: str = "r", **options: Any) -> Any:  # noqa: ANN401 - pathlib's
+        if "w" in mode:
+            full()
+        return write(self, mode, **options)
+
+    monkeypatch.setattr(np, "save", saves)
+    monkeypatch.setattr(Path, "open", opens)
+    for room in range(100):
+        writes, folder = room, tmp_path / f"new{room}"
+        folder.mkdir()
+        told = veil("index", docs, "--out", folder / "idx", *encoder)
+        if told.code == 0:
+            break
+        reason = error.strerror or "there may be no room left"
+        assert told.err == (
+            f"veil: {folder / 'idx'} cannot be written ({reason}); nothing was left there.\n"
+        ) or (told.err.endswith("(there may be no room left); nothing was left there.\n"))
+        assert list(folder.iterdir()) == []
+    assert room > 10
+    assert writes >= 0  # nothing was done without
+    assert (folder / "idx" / "lexical").is_dir()
+    assert (folder / "idx" / "vectors").is_dir() == bool(encoder)
 
 
 def test_the_screen_of_a_search(veil: Veil, idx: Path, vectors: str) -> None:

@@ -274,7 +274,7 @@ def test_a_setting_is_made_ready_in_the_background(
     desk = open_desk()
     desk.prepare(Setting("no such(x=1)", 4))  # is told by the search
     desk.prepare(CMP)
-    assert bound.wait(10)
+    assert bound.wait(120)
 
 
 def test_the_setting_is_kept(open_desk: Open) -> None:

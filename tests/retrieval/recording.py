@@ -44,7 +44,7 @@ class Wire:
     def send(self, data: bytes) -> None:
         self.sock.sendall(data)
 
-    def drip(self, data: bytes, pause: float = 0.05, most: float = 20.0) -> None:
+    def drip(self, data: bytes, pause: float = 0.05, most: float = 120.0) -> None:
         """Send byte by byte, for ever as far as a client is concerned."""
         end = time.monotonic() + most
         for byte in data * 1000:
@@ -53,7 +53,7 @@ class Wire:
             self.send(bytes([byte]))
             time.sleep(pause)
 
-    def wait(self, most: float = 20.0) -> None:
+    def wait(self, most: float = 120.0) -> None:
         """Say nothing until the client leaves."""
         self.sock.settimeout(most)
         with suppress(OSError):

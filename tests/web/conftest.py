@@ -103,7 +103,7 @@ class FakeDesk:
 
     def search(self, query: str, setting: Setting, *, plain: bool = False) -> Found:
         self.searched.append((query, setting, plain))
-        self.hold.wait(10)
+        self.hold.wait(120)
         if self.fails is not None:
             raise self.fails
         return self._found(setting, plain=plain)
@@ -334,7 +334,7 @@ class Server:
         """Send bytes as they are, and return all that comes back until it is closed."""
         found = b""
         with (
-            socket.create_connection(("127.0.0.1", self.port), timeout=10) as sock,
+            socket.create_connection(("127.0.0.1", self.port), timeout=120) as sock,
             suppress(ConnectionError),  # it was closed before all was sent
         ):
             with suppress(ConnectionError):
@@ -362,7 +362,7 @@ def running() -> Iterator[Server]:
     thread.start()
     yield server
     made.should_exit = True
-    thread.join(10)
+    thread.join(120)
     assert not thread.is_alive()
 
 

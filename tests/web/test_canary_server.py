@@ -423,7 +423,7 @@ def test_bytes_that_are_no_request(watched: Watched) -> None:
         "\x16\x03\x01" + STEM,
     ]
     for piece in pieces:
-        with socket.create_connection(("127.0.0.1", watched.server.port), timeout=20) as sock:
+        with socket.create_connection(("127.0.0.1", watched.server.port), timeout=120) as sock:
             answer = b""
             with suppress(OSError):  # it may be closed before all of it is written or read
                 sock.sendall(piece.encode("latin-1"))
@@ -483,7 +483,7 @@ def test_a_bad_engine_a_spent_budget_and_no_ledger(
             told = watched.post(
                 "/api/search", {"query": query, "mechanism": "santext(epsilon=1)", "size": 2}
             ).refused(502, "engine")
-            assert "count as released" in told
+            assert re.search("counts? as released|Nothing was sent", told)
         watched.page(watched.form("/search", {"q": secret(160), "stop": 1}), secret(160), 502)
         watched.engine.fault = None
         before = len(watched.wire.blob)

@@ -32,7 +32,7 @@ class Load:
         end = time.monotonic() + seconds
         with ThreadPoolExecutor(CLIENTS) as pool:
             for one in [pool.submit(self._client, number, end) for number in range(CLIENTS)]:
-                one.result(120)
+                one.result(600)
 
     def _client(self, number: int, end: float) -> None:
         turn = 0

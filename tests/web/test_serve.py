@@ -289,7 +289,7 @@ def test_it_serves_until_it_is_interrupted(tmp_path: Path) -> None:
             assert status(server.get(f"/search?q={CANARY}", let_in)) == 200
             process.send_signal(signal.SIGINT)
             rest = process.stderr.read().decode()
-            assert process.wait(10) == 0
+            assert process.wait(120) == 0
         finally:
             process.kill()
     assert rest.splitlines()[-1] == "Stopped."

@@ -2,6 +2,8 @@
 
 import re
 import shlex
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import click
@@ -33,12 +35,15 @@ def index(source: str, out: Path, model: str | None) -> None:
         raise InputError(f"There is a {out} already; delete it, or name a new folder.")
     with progress_bar() as report:
         encoder = api.encoder(model, report) if model else None
-        with whole_folder(out, private=True) as part:
-            collection = api.load_collection(source, report).save(part / "made")
+        documents = api.load_collection(source, report)
+        with _written(out), whole_folder(out, private=True) as part:
+            collection = documents.save(part / "made")
             lexical = collection.lexical(report)
             if encoder is not None:
                 passages, folder = collection.documents.passages, collection.vectors_folder
-                document_vectors(passages, encoder, folder, report)
+                kept = document_vectors(passages, encoder, folder, report).path
+            if not (part / "made" / "lexical").is_dir() or (encoder and kept is None):
+                raise OSError  # to search, they would do without; here they are what is asked for
             for made in (part / "made").iterdir():
                 made.rename(part / made.name)
             (part / "made").rmdir()
@@ -48,6 +53,16 @@ def index(source: str, out: Path, model: str | None) -> None:
         f" --engine {_engine(out)} ...",
         markup=False,
     )
+
+
+@contextmanager
+def _written(out: Path) -> Iterator[None]:
+    """Say that an index could not be written, and where."""
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror or "there may be no room left"
+        raise InputError(f"{out} cannot be written ({reason}); nothing was left there.") from None
 
 
 def _engine(out: Path) -> str:

@@ -20,7 +20,7 @@ from selenium.webdriver.support.wait import WebDriverWait
 
 T = TypeVar("T")
 
-_PATIENCE = 30.0  # seconds
+_PATIENCE = 120.0  # seconds
 _CHOICES = (
     "headless=new",
     "no-sandbox",

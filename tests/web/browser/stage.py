@@ -226,7 +226,7 @@ def serving(switch: Switch) -> Iterator[int]:
         yield port
     finally:
         server.should_exit = True
-        thread.join(20)
+        thread.join(120)
         assert not thread.is_alive()
 
 
