@@ -6,8 +6,10 @@ import signal
 import socket
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from urllib.parse import quote
+from types import SimpleNamespace
+from urllib.parse import quote, urlsplit
 
 import pytest
 from tests.cli.conftest import Veil, surroundings, veil  # noqa: F401 - fixtures
@@ -199,6 +201,38 @@ def test_the_address_can_be_opened(
     assert result.code == 0
     assert f"Private search at {address}" in result.err
     assert ("is asked for the token" in result.err) == (EVERYWHERE in arguments)
+
+
+def test_the_browser_is_not_started_with_the_token(
+    veil: Veil,  # noqa: F811
+    started: list[dict[str, object]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Other users see what programs are started with."""
+    opened: list[str] = []
+    running: list[str] = []
+
+    def open_page(address: str) -> bool:
+        opened.append(address)
+        return True
+
+    def begin(target: Callable[[str], bool], args: tuple[str], **_: object) -> object:
+        running.append(Path(urlsplit(args[0]).path).read_text())
+        target(*args)
+        return SimpleNamespace(start=lambda: None)
+
+    monkeypatch.setattr("webbrowser.open", open_page)
+    command = sys.modules["veil.cli.serve"]
+    monkeypatch.setattr(command, "threading", SimpleNamespace(Thread=begin))
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    monkeypatch.setenv("DISPLAY", ":0")
+    assert veil("serve", "--port", 0).code == 0
+    assert [urlsplit(address).scheme for address in opened] == ["file"]
+    assert own_token() not in opened[0]
+    assert f"/enter?token={own_token()}" in running[0]
+    assert not Path(urlsplit(opened[0]).path).exists()
+    assert veil("serve", "--port", 0, "--no-browser").code == 0
+    assert len(opened) == 1
 
 
 def test_no_budget_and_a_talkative_engine(veil: Veil, started: list[dict[str, object]]) -> None:  # noqa: F811

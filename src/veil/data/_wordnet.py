@@ -1,6 +1,7 @@
 """NLTK's WordNet reader, made to read one folder and nothing else."""
 
 import io
+from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from nltk.corpus.reader.wordnet import WordNetCorpusReader, WordNetError
 from nltk.data import PathPointer
 from nltk.stem.snowball import SnowballStemmer
 
+from veil.core.apart import own
 from veil.core.errors import InputError
 from veil.data.irregular import ADJECTIVES, NOUNS, VERBS, exceptions
 
@@ -20,6 +22,8 @@ _MISSING = {  # asked for by the reader, and not in the archive
     "adv.exc": "",
 }
 
+
+Synsets = defaultdict[str, dict[int, Any]]
 
 _UNREADABLE = (WordNetError, ValueError, AssertionError, LookupError, StopIteration, OSError)
 
@@ -53,6 +57,16 @@ class Folder(PathPointer):  # type: ignore[misc]
 
 class Reader(WordNetCorpusReader):  # type: ignore[misc]
     """NLTK's reader, for a folder that holds English only."""
+
+    @property
+    def _synset_offset_cache(self) -> Synsets:
+        """What was read from the files; work that runs apart reads for itself."""
+        found = own(("synsets", id(self)), lambda: Synsets(dict))
+        return self._shared if found is None else found
+
+    @_synset_offset_cache.setter
+    def _synset_offset_cache(self, cache: Synsets) -> None:
+        self._shared = cache
 
     def open(self, file: str) -> io.TextIOBase:
         """Open a file of the folder, or what stands in for it."""

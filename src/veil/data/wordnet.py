@@ -11,6 +11,7 @@ from pathlib import Path
 from threading import RLock
 from typing import Any, Literal
 
+from veil.core.apart import own
 from veil.core.errors import AssetError, InputError
 from veil.data.checked import forget, have_sums
 from veil.data.fetch import Package, Report, cache_folder, from_npm, kept, silent
@@ -59,8 +60,7 @@ class Thesaurus:
 
         with _LOCK:
             self._reader, self._stem = read(folder)
-        self._senses = lru_cache(maxsize=4096)(self._look_up)
-        self.forms = lru_cache(maxsize=65536)(self._forms)
+        self._shared = _Kept(self)
 
     def synonyms(self, word: str, tag: str = "", senses: int = 0) -> frozenset[str]:
         """Return the other words of its synsets."""
@@ -104,8 +104,15 @@ class Thesaurus:
                             found[name] = value
         return found
 
-    def _forms(self, word: str) -> frozenset[str]:
+    def forms(self, word: str) -> frozenset[str]:
         """Return the word, its stem and its base forms: two words that share one are akin."""
+        return self._kept.forms(word)
+
+    @property
+    def _kept(self) -> "_Kept":
+        return own(("wordnet", id(self)), lambda: _Kept(self)) or self._shared
+
+    def _forms(self, word: str) -> frozenset[str]:
         word = word.lower()
         with _LOCK:
             bases = {base for pos in "nvar" for base in self._reader._morphy(word, pos)}
@@ -122,12 +129,20 @@ class Thesaurus:
             return frozenset(name for each in found for name in _spelt(each)) - {word.lower()}
 
     def _limited(self, word: str, tag: str, senses: int) -> list[Any]:
-        found = self._senses(word.lower().replace(" ", "_"), _POS.get(tag[:2], ""))
+        found = self._kept.senses(word.lower().replace(" ", "_"), _POS.get(tag[:2], ""))
         return found[:senses] if senses else found
 
     def _look_up(self, word: str, pos: str) -> list[Any]:
         """Return the synsets of a word as that part of speech, else as any."""
         return (self._reader.synsets(word, pos) if pos else []) or list(self._reader.synsets(word))
+
+
+class _Kept:
+    """What was looked up."""
+
+    def __init__(self, thesaurus: Thesaurus) -> None:
+        self.senses = lru_cache(maxsize=4096)(thesaurus._look_up)
+        self.forms = lru_cache(maxsize=65536)(thesaurus._forms)
 
 
 def wordnet(folder: Path | str | None = None, report: Report = silent) -> Thesaurus:

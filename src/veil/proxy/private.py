@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 
+from veil.core.apart import apart
 from veil.core.errors import GateError, ParameterError, RiskError, VeilError
 from veil.core.guarantee import Guarantee
 from veil.core.parallel import BACKGROUND
@@ -102,8 +103,12 @@ class PrivateDesk:
         """Say what the rules say of a query; nothing is sent."""
         return self.rules.decide(check_query(query))
 
+    @apart()
     def search(self, query: str, setting: Setting, *, plain: bool = False) -> Found:
-        """Search privately; `plain` sends the query itself, if a rule lets it pass."""
+        """Search privately; `plain` sends the query itself, if a rule lets it pass.
+
+        The time that it takes to draw does not tell which words were asked for before.
+        """
         decision = self.gate(query)
         if decision.action == "refuse":
             raise GateError(decision.reason)

@@ -12,6 +12,7 @@ from typing import Any, Literal
 from pydantic import BaseModel
 
 from veil import api
+from veil.core.apart import apart
 from veil.core.errors import LawError
 from veil.data.embeddings import Embeddings
 from veil.data.text import check_text
@@ -244,6 +245,8 @@ async def _answer(service: Service, operation: Operation, request: Request) -> R
     return document(answer)
 
 
+@apart()
 def _written(service: Service, operation: Operation, ask: Ask) -> bytes:
+    """Do the work; no law that was made for others is used, or left to them."""
     ask.check()
     return operation.run(service, ask).model_dump_json(by_alias=True).encode()

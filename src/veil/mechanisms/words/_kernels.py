@@ -7,16 +7,19 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.random import Generator
 
+from veil.core.apart import own
 from veil.core.errors import ParameterError
 from veil.core.types import Floats, Ids
 from veil.data.distances import in_chunks, rows_at_once
 from veil.data.embeddings import Embeddings
+from veil.data.memo import Memo
 from veil.mechanisms.words._law import VANISHED, Row, draw, make_rows
 
 Noise = Callable[[int, Generator], Floats]  # count, generator -> (count, d)
 Pick = Callable[[Ids, Floats, Generator], Ids]  # nearest ids, distances (m, k) -> ids (m,)
 Candidates = Callable[[Ids], tuple[Ids, Floats]]  # (m,) -> words (m, c), log-weights (m, c)
 _FAR = 1e8  # times the length of the longest vector
+_OWN_BYTES = 32 * 2**20  # of laws that are not shared
 _POINTS = 4096  # perturbed vectors searched at a time
 
 
@@ -133,7 +136,8 @@ def sample_rows(
 ) -> Ids:
     """Draw for each position from its word's row; rows are made once, at most `most` at a time.
 
-    Rows are kept in the space's bounded cache under `key`, which names the law.
+    Rows are kept in the space's bounded cache under `key`, which names the law; in work that runs
+    `apart`, in one of its own.
     """
     distinct, inverse, counts = np.unique(ids, return_inverse=True, return_counts=True)
     order = np.argsort(inverse, kind="stable")  # positions, grouped by word
@@ -153,9 +157,10 @@ def _cached(
     space: Embeddings, key: str, make: Callable[[Ids], list[Row]], distinct: Ids
 ) -> Sequence[Row]:
     """Return the rows of distinct words, from the cache where they are there."""
-    rows = {int(i): space.memo.get((key, int(i)), Row) for i in distinct}
+    memo = own(("laws", id(space)), lambda: Memo(_OWN_BYTES)) or space.memo
+    rows = {int(i): memo.get((key, int(i)), Row) for i in distinct}
     missing = np.array([i for i, row in rows.items() if row is None], dtype=np.int64)
     for i, row in zip(missing.tolist(), make(missing) if len(missing) else (), strict=True):
-        space.memo.put((key, i), row)
+        memo.put((key, i), row)
         rows[i] = row
     return [row for row in rows.values() if row is not None]
