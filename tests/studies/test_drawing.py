@@ -163,3 +163,86 @@ def test_the_style_leaves_the_page_around_it_alone() -> None:
 def test_the_script_has_no_names_in_common_with_others() -> None:
     assert SCRIPT.startswith("(() => {")
     assert SCRIPT.rstrip().endswith("})();")
+
+
+def many(count: int) -> list[Row]:
+    """Return curves of which the later ones are the better ones."""
+    found = []
+    for i in range(count):
+        for row in rows_of(f"m{i:02}", "lazy"):
+            gain = i / 100 if row.kind == "utility" else -i / 1000
+            found.append(replace(row, score=row.score + gain))
+    return found
+
+
+def curves(html: str) -> dict[str, bool]:
+    """Return the names of the curves, and whether they are drawn at first."""
+    found = [one for tag, one in Piece(html).elements if tag == "g" and "data-curve" in one]
+    return {one["data-curve"]: "rest" not in one["class"].split() for one in found}
+
+
+def test_few_curves_are_all_drawn() -> None:
+    drawn = draw(many(7))
+    assert all(curves(drawn.html).values())
+    assert "are drawn at first" not in drawn.hint
+    assert "details" not in drawn.legend
+
+
+def test_of_many_curves_the_best_are_drawn_at_first() -> None:
+    drawn = draw(many(17))
+    found = curves(drawn.html)
+    assert len(found) == 17
+    assert sum(found.values()) == 5
+    assert found["m16"]  # it beats all others
+    assert "Of 17 curves 5 are drawn at first" in drawn.hint
+    piece = Piece(drawn.legend)
+    named = [one for tag, one in piece.elements if tag == "li"]
+    assert {one["data-curve"] for one in named if one.get("class") != "rest"} == {
+        name for name, shown in found.items() if shown
+    }
+    assert "12 further curves" in piece.text
+    colours = [one["class"] for tag, one in piece.elements if tag == "svg"][:5]
+    assert len(set(colours)) == 5
+
+
+def test_curves_with_stops_come_first_and_no_stop_is_hidden() -> None:
+    stops = [(f"m{i:02}(epsilon={value})", 20) for i in range(3) for value in (1.0, 5.0)]
+    stops += [(f"m{i:02}(epsilon=5.0)", 20) for i in range(3, 9)]
+    drawn = draw(many(17), stops)
+    found = curves(drawn.html)
+    assert all(found[f"m{i:02}"] for i in range(3))
+    assert sum(found.values()) == 5
+    assert "those with the most stops of the slider" in drawn.hint
+    assert ".curve.rest :is(.line,.bars,.value,.point:not([data-stop])){display:none}" in STYLE
+
+
+def boxes(html: str) -> list[tuple[float, float, float, float]]:
+    """Return where words and the marks of curves that are drawn at first lie."""
+    drawn = re.sub(r'<g class="curve[^"]* rest".*?(?=<g class="curve|</svg>)', "", html)
+    found = []
+    for kind, x, y, words in re.findall(
+        r'<text class="(named|value|level)" x="([\d.]+)" y="([\d.]+)"[^>]*>([^<]*)<', drawn
+    ):
+        width = 4.8 * len(words)
+        left = float(x) - (width if kind == "named" and float(x) > 200 else 0)
+        found.append((left, float(y) - 7, left + width, float(y)))
+    return found
+
+
+def test_words_near_the_origin_do_not_collide() -> None:
+    rows = []
+    for i in range(9):
+        for row in rows_of(f"m{i}", "lazy"):
+            near = 0.01 * i if row.value == 1.0 else row.score + 0.02 * i
+            rows.append(replace(row, score=near, low=max(0.0, near - 0.02), high=near + 0.02))
+    (plot,) = draw(rows).plots
+    found = boxes(plot.html)
+    assert len(found) > 6
+    for i, one in enumerate(found):
+        for two in found[:i]:
+            apart = one[0] >= two[2] or two[0] >= one[2]
+            assert apart or one[1] >= two[3] or two[1] >= one[3]
+    for place in re.findall(r'<g transform="translate\(([\d. ]+)\)" class="spot"', plot.html):
+        x, y = map(float, place.split())
+        for box in found[:4]:  # the names of the corners
+            assert not (box[0] < x < box[2] and box[1] < y < box[3])

@@ -1,6 +1,6 @@
 """The planes of each attacker side by side, with one legend for all."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 
 from veil.studies import _svg
@@ -45,9 +45,10 @@ def groups(
     rows: Sequence[Row],
     found: Sequence[Panel],
     styles: Mapping[str, int],
+    shown: Container[str],
     stop: Stop | None = None,
 ) -> list[Group]:
-    """Draw the panels by attacker; see `plane` for `stop`."""
+    """Draw the panels by attacker; see `plane` for `shown` and `stop`."""
     placed: dict[tuple[str, str, str], list[Panel]] = {}
     for panel in found:
         if panel.measure not in OFF_SCALE:  # its figures are in the table below the planes
@@ -56,7 +57,7 @@ def groups(
         Group(
             *place,
             tuple(
-                (panel.measure, plane(panel, styles, f"plane-{i}-{j}", stop))
+                (panel.measure, plane(panel, styles, shown, f"plane-{i}-{j}", stop))
                 for j, panel in enumerate(inside)
             ),
             plane_figures(rows, *place),
@@ -65,18 +66,30 @@ def groups(
     ]
 
 
-def styles_of(found: Sequence[Panel], others: Sequence[str] = ()) -> dict[str, int]:
-    """Give each curve of the panels, and others by name, a number: its colour and its mark."""
+def styles_of(
+    found: Sequence[Panel], shown: Sequence[str], others: Sequence[str] = ()
+) -> dict[str, int]:
+    """Give each curve of the panels, and others by name, a number: its colour and its mark.
+
+    Those that are shown at first have the first ones, which are the easiest to tell apart.
+    """
     drawn = [curve.name for panel in found for curve in panel.curves]
-    return {name: i for i, name in enumerate(dict.fromkeys([*drawn, *others]))}
+    return {name: i for i, name in enumerate(dict.fromkeys([*shown, *drawn, *others]))}
 
 
-def legend(styles: Mapping[str, int]) -> Markup:
-    """Return the names of the curves, each beside its line and mark."""
-    return tag("ul", *(_entry(*item) for item in styles.items()), class_="legend")
+def legend(styles: Mapping[str, int], drawn: Sequence[str], shown: Container[str]) -> Markup:
+    """Return the names of curves, each beside its line and mark; the rest opens on request."""
+    first = [_entry(name, styles[name]) for name in drawn if name in shown]
+    rest = [_entry(name, styles[name], "rest") for name in drawn if name not in shown]
+    parts = [tag("ul", *first)]
+    if rest:
+        parts.append(
+            tag("details", tag("summary", f"{len(rest)} further curves"), tag("ul", *rest))
+        )
+    return tag("div", *parts, class_="legend")
 
 
-def _entry(name: str, style: int) -> Markup:
+def _entry(name: str, style: int, kind: str | None = None) -> Markup:
     dashed = " dashed" if style >= _svg.COLOURS else ""
     sample = tag(
         "svg",
@@ -86,4 +99,4 @@ def _entry(name: str, style: int) -> Markup:
         class_=f"curve {_svg.colour(style)}{dashed}",
         aria_hidden="true",
     )
-    return tag("li", sample, tag("span", name), data_curve=name)
+    return tag("li", sample, tag("span", name), data_curve=name, class_=kind)

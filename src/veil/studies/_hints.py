@@ -37,3 +37,15 @@ SIMILARITY = (
     "Mean similarity of a query and its variants: 1 means equal, 0 nothing in common. A low"
     " similarity does not mean that the query cannot be inferred; the planes show that."
 )
+
+
+def few(shown: int, curves: int, *, stops: bool = False) -> str:
+    """Say which curves are drawn at first, where it is not all of them.
+
+    >>> few(5, 5), few(5, 18)
+    ('', ' Of 18 curves 5 are drawn at first: those with the most points that no other one beats.')
+    """
+    if shown == curves:
+        return ""
+    most = "stops of the slider" if stops else "points that no other one beats"
+    return f" Of {curves} curves {shown} are drawn at first: those with the most {most}."

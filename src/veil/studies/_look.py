@@ -30,11 +30,13 @@ align-items:end}
 .panel{margin:0;min-width:0;max-width:30rem;break-inside:avoid}
 .panel svg{display:block;width:100%;height:auto}
 figcaption{min-height:2.6em;overflow-wrap:anywhere}figcaption strong{color:var(--ink)}
-.legend{display:flex;flex-wrap:wrap;gap:.2rem .5rem;list-style:none;padding:0;margin:.5rem 0}
+.legend ul{display:flex;flex-wrap:wrap;gap:.2rem .5rem;list-style:none;padding:0;margin:.5rem 0}
 .legend li,.legend button{display:flex;align-items:center;gap:.35rem;overflow-wrap:anywhere}
 .legend button{font:inherit;color:inherit;background:none;border:1px solid var(--rule);
 border-radius:1rem;padding:.1rem .6rem;cursor:pointer;text-align:left}
 .legend button[aria-pressed=false]{opacity:.6;text-decoration:line-through}
+.legend .rest button[aria-pressed=false]{opacity:.8;text-decoration:none}
+.legend details{font-size:.9rem}.legend summary{cursor:pointer}
 .legend svg{flex:none;width:26px;height:14px}
 """
 
@@ -76,6 +78,7 @@ stroke-linejoin:round}
 .curve .bars{stroke:currentColor;stroke-width:1;opacity:.45;fill:none}
 .curve .value{fill:currentColor}
 .point:hover .bars{opacity:1;stroke-width:2}.hidden{display:none}
+.curve.rest :is(.line,.bars,.value,.point:not([data-stop])){display:none}
 .c0{color:var(--c0)}.c1{color:var(--c1)}.c2{color:var(--c2)}.c3{color:var(--c3)}.c4{color:var(--c4)}
 .c5{color:var(--c5)}.c6{color:var(--c6)}.c7{color:var(--c7)}
 #tip{position:fixed;z-index:1;max-width:22rem;background:var(--ink);color:var(--ground);
@@ -110,18 +113,38 @@ for (const point of document.querySelectorAll(".point")) {
   });
   point.addEventListener("pointerleave", () => { tip.hidden = true; });
 }
-for (const item of document.querySelectorAll(".legend li")) {
+function added(place) {
   const button = document.createElement("button");
   button.type = "button";
-  button.setAttribute("aria-pressed", "true");
-  button.append(...item.childNodes);
-  item.append(button);
+  place.append(button);
+  return button;
+}
+function press(item, button, shown) {
+  button.setAttribute("aria-pressed", String(shown));
+  const whole = item.closest("section,.planes") || document;
+  for (const curve of whole.querySelectorAll("svg .curve")) {
+    if (curve.dataset.curve !== item.dataset.curve || curve.closest(".legend")) continue;
+    curve.classList.toggle("hidden", !shown);
+    curve.classList.remove("rest");
+  }
+}
+for (const item of document.querySelectorAll(".legend li")) {
+  const content = [...item.childNodes];
+  const button = added(item);
+  button.append(...content);
+  button.setAttribute("aria-pressed", String(!item.classList.contains("rest")));
   button.addEventListener("click", () => {
-    const shown = button.getAttribute("aria-pressed") !== "true";
-    button.setAttribute("aria-pressed", String(shown));
-    for (const curve of document.querySelectorAll("svg .curve")) {
-      if (curve.dataset.curve === item.dataset.curve) curve.classList.toggle("hidden", !shown);
-    }
+    press(item, button, button.getAttribute("aria-pressed") !== "true");
+  });
+}
+for (const more of document.querySelectorAll(".legend details")) {
+  const all = added(more);
+  const items = [...more.querySelectorAll("li")];
+  all.textContent = "Draw all of them";
+  all.addEventListener("click", () => {
+    const shown = items.some((item) => item.querySelector("[aria-pressed=false]"));
+    for (const item of items) press(item, item.firstChild, shown);
+    all.textContent = shown ? "Hide all of them" : "Draw all of them";
   });
 }
 """

@@ -1,6 +1,6 @@
 """The risk-utility plane: one drawing for each attacker and measure of success."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 
 from veil.studies import _svg
 from veil.studies._curves import Curve, Panel, Point
@@ -24,26 +24,41 @@ SUCCESS = {
 
 
 def plane(
-    panel: Panel, styles: Mapping[str, int], identity: str, stop: Stop | None = None
+    panel: Panel,
+    styles: Mapping[str, int],
+    shown: Container[str],
+    identity: str,
+    stop: Stop | None = None,
 ) -> Markup:
     """Draw one panel with its caption.
 
-    With `stop` points can be told and chosen by a script: each has its number of variants, and
-    those that `stop` has a name for carry that name and a ring.
+    Of curves that are not `shown` only the stops are seen, until a script shows the rest. With
+    `stop` points can be told and chosen by a script: each has its number of variants, and those
+    that `stop` has a name for carry that name and a ring.
     """
+    first = [curve for curve in panel.curves if curve.name in shown]
+    rest = [curve for curve in panel.curves if curve.name not in shown]
     labels = _svg.Labels()
     for x, y, _ in CORNERS:
         labels.block(_svg.unit_x(x), _svg.unit_y(y))
         _block_corner(labels, x, y)
-    for curve in panel.curves:
+    for curve in first:
         labels.avoid(_places(curve))
+    for curve in panel.curves:
+        _block_points(labels, curve, stop, bars=curve in first)
+    levels = _levels(panel, labels)
+    front = [_curve(curve, styles[curve.name], labels, stop) for curve in first]
+    for curve in rest:  # their labels keep off the others, too
+        labels.avoid(_places(curve))
+    behind = [_curve(curve, styles[curve.name], labels, stop, " rest") for curve in rest]
     drawn = _svg.drawing(
         identity,
         f"Risk and utility against {panel.attacker}, {panel.measure}",
         _describe(panel),
         _ground(),
-        _levels(panel, labels),
-        *(_curve(curve, styles[curve.name], labels, stop) for curve in panel.curves),
+        levels,
+        *behind,
+        *front,
     )
     caption = [tag("strong", panel.measure), tag("span", f": {success(panel.measure)}")]
     if panel.chance is not None:
@@ -72,17 +87,30 @@ def _ground() -> Markup:
         at_x, at_y = _svg.unit_x(x), _svg.unit_y(y)
         side = -1 if x else 1
         parts.append(tag("circle", class_="corner", cx=_svg.at(at_x), cy=_svg.at(at_y), r=3))
+        beside, below = (9 * side, 0) if y else (4 * side, 19)  # points crowd at no utility
         parts.append(
-            _svg.text(at_x + 9 * side, at_y + (0 if y else 7), words, "named",
-                      "end" if x else "start")
-        )  # fmt: skip
+            _svg.text(at_x + beside, at_y + below, words, "named", "end" if x else "start")
+        )
     return join(*parts)
 
 
 def _block_corner(labels: _svg.Labels, x: float, y: float) -> None:
     at_x, at_y = _svg.unit_x(x), _svg.unit_y(y)
-    left = at_x - 65 if x else at_x + 5
-    labels.taken.append((left, at_y - 10, left + 60, at_y + 10))
+    left = at_x - 65 if x else at_x - 5
+    top = at_y - 10 if y else at_y + 9
+    labels.taken.append((left, top, left + 70, top + 12))
+
+
+def _block_points(labels: _svg.Labels, curve: Curve, stop: Stop | None, *, bars: bool) -> None:
+    """Keep labels off rings, and off the bars of curves that are seen."""
+    for point, (x, y) in zip(curve.points, _places(curve), strict=True):
+        if stop and stop(point.risk):
+            labels.block(x, y, 8.0)
+        across, along = _spans(point)
+        if bars and across:
+            labels.faint.append((across[0], y - 1, across[1], y + 1))
+        if bars and along:
+            labels.faint.append((x - 1, along[1], x + 1, along[0]))
 
 
 def _levels(panel: Panel, labels: _svg.Labels) -> Markup:
@@ -92,25 +120,32 @@ def _levels(panel: Panel, labels: _svg.Labels) -> Markup:
     if panel.chance is not None:
         x = _svg.unit_x(panel.chance)
         parts.append(
-            tag("path", class_="chance", d=f"M{_svg.at(x)} {top}V{top + _svg.SIDE}")
+            tag("path", class_="chance", d=f"M{_svg.at(x)} {top}V{top + _svg.HEIGHT}")
         )  # fmt: skip
     if panel.plain is not None:
         y = _svg.unit_y(panel.plain.score)
         parts.append(tag("path", class_="plain", d=f"M{_svg.LEFT} {_svg.at(y)}H{right}"))
         words = f"plain search {number(panel.plain.score)}"
-        parts.append(_svg.text(right - 5, y - 4, words, "level", "end"))
-        labels.taken.append((right - 105, y - 13, right, y))
+        places = [
+            (left, y + down)
+            for down in (-4, -16, 12)
+            for left in (right - 100, _svg.LEFT + 20, _svg.LEFT + 110)
+        ]
+        boxes = [(left, low - 9, left + 95, low + 3) for left, low in places]
+        i = next((i for i, box in enumerate(boxes) if labels.free(box)), 0)
+        labels.taken.append(boxes[i])
+        parts.append(_svg.text(*places[i], words, "level", "start"))
     return join(*parts)
 
 
-def _curve(curve: Curve, style: int, labels: _svg.Labels, stop: Stop | None) -> Markup:
+def _curve(
+    curve: Curve, style: int, labels: _svg.Labels, stop: Stop | None, rest: str = ""
+) -> Markup:
     places = _places(curve)
     line = "L".join(f"{_svg.at(x)} {_svg.at(y)}" for x, y in places)
     parts = [tag("path", class_="line", d=f"M{line}")] if len(places) > 1 else []
     for point, place in zip(curve.points, places, strict=True):
-        ends = _svg.bars(
-            *place, _svg.span(point.risk, _svg.unit_x), _svg.span(point.utility, _svg.unit_y)
-        )
+        ends = _svg.bars(*place, *_spans(point))
         data = {
             "data_risk": f"{point.risk.score:.6g}",
             "data_utility": f"{point.utility.score:.6g}",
@@ -126,7 +161,7 @@ def _curve(curve: Curve, style: int, labels: _svg.Labels, stop: Stop | None) -> 
         if curve.points[i].risk.parameter:
             parts.append(labels.place(*places[i], _svg.short(curve.points[i].risk.value)))
     kind = f"curve {_svg.colour(style)}" + (" dashed" if style >= _svg.COLOURS else "")
-    return tag("g", *parts, class_=kind, data_curve=curve.name)
+    return tag("g", *parts, class_=kind + rest, data_curve=curve.name)
 
 
 def _ring(x: float, y: float) -> Markup:
@@ -137,6 +172,10 @@ def _places(curve: Curve) -> list[tuple[float, float]]:
     return [
         (_svg.unit_x(point.risk.score), _svg.unit_y(point.utility.score)) for point in curve.points
     ]
+
+
+def _spans(point: Point) -> tuple[_svg.Span, _svg.Span]:
+    return _svg.span(point.risk, _svg.unit_x), _svg.span(point.utility, _svg.unit_y)
 
 
 def _tip(name: str, point: Point) -> str:

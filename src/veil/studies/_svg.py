@@ -3,15 +3,18 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import pairwise, product
 
 from veil.studies._markup import Markup, join, number, tag
 from veil.studies.table import Row
 
-SIDE = 300  # the plot's width and height
+SIDE = 300  # the plot's width
+HEIGHT = SIDE + 12  # below 0 words have room
 LEFT, TOP, RIGHT, BOTTOM = 46, 10, 14, 42
 PAD = 0.05  # of the unit on each side, so that marks at 0 and 1 are whole
 COLOURS = 8
+Span = tuple[float, float] | None
+Box = tuple[float, float, float, float]  # left, top, right, bottom
 
 _SHAPES = (
     "M-4 0A4 4 0 1 1 4 0A4 4 0 1 1 -4 0Z",
@@ -53,9 +56,7 @@ def colour(style: int) -> str:
     return f"c{style % COLOURS}"
 
 
-def bars(
-    x: float, y: float, across: tuple[float, float] | None, along: tuple[float, float] | None
-) -> Markup:
+def bars(x: float, y: float, across: Span, along: Span) -> Markup:
     """Draw error bars around a point; all in places of the drawing."""
     d = ""
     if across and all(map(math.isfinite, across)):
@@ -72,8 +73,8 @@ def text(x: float, y: float, words: str, class_: str, anchor: str = "middle") ->
 
 def frame(across: Sequence[tuple[float, str]], under: str, beside: str, top: str = "1") -> Markup:
     """Draw the grid, ticks and names of the axes; the vertical one goes from 0 to 1."""
-    ends = TOP + SIDE, LEFT + SIDE
-    parts = [tag("rect", class_="frame", x=LEFT, y=TOP, width=SIDE, height=SIDE)]
+    ends = TOP + HEIGHT, LEFT + SIDE
+    parts = [tag("rect", class_="frame", x=LEFT, y=TOP, width=SIDE, height=HEIGHT)]
     for x, label in across:
         parts.append(tag("path", class_="grid", d=f"M{at(x)} {TOP}V{ends[0]}"))
         parts.append(text(x, ends[0] + 15, label, "tick"))
@@ -82,14 +83,14 @@ def frame(across: Sequence[tuple[float, str]], under: str, beside: str, top: str
         parts.append(tag("path", class_="grid", d=f"M{LEFT} {at(y)}H{ends[1]}"))
         parts.append(text(LEFT - 6, y + 3.5, label, "tick", "end"))
     parts.append(text(LEFT + SIDE / 2, ends[0] + 34, under, "axis"))
-    turned = tag("g", text(0, 0, beside, "axis"), transform=f"translate(11 {TOP + SIDE / 2}) "
+    turned = tag("g", text(0, 0, beside, "axis"), transform=f"translate(11 {TOP + HEIGHT / 2}) "
                  "rotate(-90)")  # fmt: skip
     return join(*parts, turned)
 
 
 def drawing(identity: str, title: str, description: str, *parts: Markup) -> Markup:
     """Return the whole drawing, with its title and description for those who cannot see it."""
-    width, height = LEFT + SIDE + RIGHT, TOP + SIDE + BOTTOM
+    width, height = LEFT + SIDE + RIGHT, TOP + HEIGHT + BOTTOM
     return tag(
         "svg",
         tag("title", title, id=f"{identity}-title"),
@@ -117,7 +118,8 @@ def marked(
 class Labels:
     """Small labels beside points, each where it covers nothing, else not at all."""
 
-    taken: list[tuple[float, float, float, float]] = field(default_factory=list)
+    taken: list[Box] = field(default_factory=list)
+    faint: list[Box] = field(default_factory=list)  # may be covered where there is no other place
 
     def block(self, x: float, y: float, reach: float = 4.0) -> None:
         """Keep labels off a mark."""
@@ -133,14 +135,20 @@ class Labels:
                 share = i / steps
                 self.block(x0 + share * (x1 - x0), y0 + share * (y1 - y0), 1.0)
 
+    def free(self, box: Box, *, whole: bool = True) -> bool:
+        """Whether a box is inside of the frame and covers nothing, or faint things only."""
+        inside = box[0] > LEFT and box[2] < LEFT + SIDE and box[1] > TOP and box[3] < TOP + HEIGHT
+        taken = [*self.taken, *self.faint] if whole else self.taken
+        return inside and not any(_meet(box, one) for one in taken)
+
     def place(self, x: float, y: float, words: str) -> Markup:
         """Return the label at the first free place around the point, or nothing."""
         width = 5.2 * len(words)
-        for dx, dy in ((7, 3), (-7 - width, 3), (-width / 2, -7), (-width / 2, 13), (6, -6),
-                       (6, 12), (-6 - width, -6), (-6 - width, 12)):  # fmt: skip
-            box = (x + dx, y + dy - 8, x + dx + width, y + dy + 1)
-            inside = box[0] > LEFT and box[2] < LEFT + SIDE and box[1] > TOP
-            if inside and box[3] < TOP + SIDE and not any(_meet(box, one) for one in self.taken):
+        around = ((7, 3), (-7 - width, 3), (-width / 2, -7), (-width / 2, 13), (6, -6),
+                  (6, 12), (-6 - width, -6), (-6 - width, 12))  # fmt: skip
+        for whole, (dx, dy) in product((True, False), around):
+            box = (x + dx - 1, y + dy - 8, x + dx + width + 2, y + dy + 1)
+            if self.free(box, whole=whole):
                 self.taken.append(box)
                 return text(x + dx, y + dy, words, "value", "start")
         return Markup("")
@@ -151,14 +159,14 @@ def short(value: float) -> str:
     return f"{value:g}" if math.isfinite(value) else number(value)
 
 
-def span(row: Row, place: Callable[[float], float]) -> tuple[float, float] | None:
+def span(row: Row, place: Callable[[float], float]) -> Span:
     """Return the ends of a row's interval in places of the drawing."""
     if not (math.isfinite(row.low) and math.isfinite(row.high)):
         return None
     return place(row.low), place(row.high)
 
 
-def _meet(one: tuple[float, ...], other: tuple[float, ...]) -> bool:
+def _meet(one: Box, other: Box) -> bool:
     return (
         one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
     )  # fmt: skip

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from veil.studies import _hints
+from veil.studies._best import best
 from veil.studies._curves import panels
 from veil.studies._groups import Group, groups, legend, styles_of
 from veil.studies._look import COLOURS, MARKS, PANELS, TABLES
@@ -44,7 +45,8 @@ class Drawing:
     hint
         How to read a plane, as text.
     legend
-        The names of the curves; the script makes each a button that hides its curve.
+        The names of the curves; the script makes each a button that hides or shows its curve. Of
+        many, a few are shown at first.
     plots
         One for each attacker and measure.
     html
@@ -76,10 +78,16 @@ def draw(rows: Sequence[Row], stops: Sequence[tuple[str, int]] = ()) -> Drawing:
     """
     places = {one: str(i) for i, one in enumerate(stops)}
     found = panels(rows)
-    styles = styles_of(found)
-    drawn = groups(rows, found, styles, lambda row: places.get((row.spec, row.size)))
-    names = legend(styles)
+
+    def stop(row: Row) -> str | None:
+        return places.get((row.spec, row.size))
+
+    shown = best(found, stop if stops else None)
+    styles = styles_of(found, shown)
+    drawn = groups(rows, found, styles, shown, stop)
+    names = legend(styles, list(styles), shown)
     hint = f"{_hints.PLANE} Points with a ring are stops of the slider." if stops else _hints.PLANE
+    hint += _hints.few(len(shown), len(styles), stops=bool(stops))
     whole = join(
         tag("p", hint, class_="hint"), names, *(part for one in drawn for part in one.parts)
     )

@@ -6,6 +6,7 @@ from pathlib import Path
 from veil.core.errors import InputError
 from veil.data.files import whole_file
 from veil.studies import _hints
+from veil.studies._best import best
 from veil.studies._cards import cards
 from veil.studies._curves import PLAIN, Panel, key, names, panels
 from veil.studies._examples import examples
@@ -43,12 +44,12 @@ def render(results: Results) -> str:
     """Return the report as HTML."""
     rows = results.rows
     found = panels(rows)
-    styles = _styles(rows, found)
-    curves = legend(styles)
+    shown, recovered = best(found), _recovered_names(rows)
+    styles = styles_of(found, shown, recovered)
     sections = [
-        Section("plane", "Risk and utility", _planes(rows, found, styles, curves)),
+        Section("plane", "Risk and utility", _planes(rows, found, styles, shown)),
         Section("scores", "QuIPU scores", _scored(results)),
-        Section("recovery", "Recovery by number of variants", _recovered(rows, styles, curves)),
+        Section("recovery", "Recovery by number of variants", _recovered(rows, styles, recovered)),
         *_linked(rows),
         Section("similarity", "Classical measures", _told(_hints.SIMILARITY, similarities(rows))),
         Section("examples", "Example variants", _told(_marks(), examples(results.examples))),
@@ -60,33 +61,35 @@ def render(results: Results) -> str:
     return page(f"{results.name}: risk and utility of private search", summary(rows), sections)
 
 
-def _styles(rows: Sequence[Row], found: Sequence[Panel]) -> dict[str, int]:
-    """Give all curves a number, those of recovery too: they are alike in all drawings."""
+def _recovered_names(rows: Sequence[Row]) -> list[str]:
+    """Name the curves of recovery; where they are in the planes, too, they are alike."""
     named = names(rows)
-    recovered = [
-        named[key(row), 0] for row in rows if row.kind == "recovery" and row.mechanism != PLAIN
-    ]
-    return styles_of(found, recovered)
+    found = [row for row in rows if row.kind == "recovery" and row.mechanism != PLAIN]
+    return list(dict.fromkeys(named[key(row), 0] for row in found))
 
 
 def _planes(
-    rows: Sequence[Row], found: Sequence[Panel], styles: dict[str, int], curves: Markup
+    rows: Sequence[Row], found: Sequence[Panel], styles: dict[str, int], shown: Sequence[str]
 ) -> tuple[Markup, ...]:
     if not found:
         return (_none(),)
-    drawn = groups(rows, found, styles)
+    drawn = groups(rows, found, styles, shown)
+    names_of = {curve.name for panel in found for curve in panel.curves}
+    curves = [name for name in styles if name in names_of]
     return (
-        tag("p", _hints.PLANE, class_="hint"),
-        curves,
+        tag("p", _hints.PLANE + _hints.few(len(shown), len(curves)), class_="hint"),
+        legend(styles, curves, shown),
         *(part for group in drawn for part in group.parts),
     )
 
 
-def _recovered(rows: Sequence[Row], styles: dict[str, int], curves: Markup) -> tuple[Markup, ...]:
+def _recovered(
+    rows: Sequence[Row], styles: dict[str, int], curves: Sequence[str]
+) -> tuple[Markup, ...]:
     drawn = recovery(rows, styles)
     if not drawn:
         return (_none(),)
-    return tag("p", _hints.RECOVERY, class_="hint"), curves, *drawn
+    return tag("p", _hints.RECOVERY, class_="hint"), legend(styles, curves, curves), *drawn
 
 
 def _scored(results: Results) -> tuple[Markup, ...]:

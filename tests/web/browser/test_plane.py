@@ -26,7 +26,7 @@ def test_it_can_be_walked_along(page: Page, stage: Stage) -> None:
 
 def test_the_pointer_shows_figures(page: Page, stage: Stage) -> None:
     page.open("/plane")
-    page.hover(f"{PANEL} .point .mark")
+    page.hover(f"{PANEL} .curve:not(.rest) .point .mark")
     assert "utility" in page.shown("#tip")
 
 
@@ -41,6 +41,28 @@ def test_the_legend_hides_a_curve(page: Page, stage: Stage) -> None:
     assert not page.find(curve).is_displayed()
     page.press(Keys.SPACE)
     assert page.find(curve).is_displayed()
+
+
+def test_further_curves_are_drawn_on_request(page: Page, stage: Stage) -> None:
+    page.open("/plane")
+    hidden = page.count(f"{PANEL} .curve.rest")
+    assert hidden > 3
+    assert page.count(f"{PANEL} .curve:not(.rest)") <= 5
+    page.click(".legend summary")
+    name = page.value(".legend .rest", "data-curve")
+    curve = f'{PANEL} .curve[data-curve="{name}"]'
+    assert not page.find(f"{curve} .line").is_displayed()
+    page.js("document.querySelector('.legend .rest button').focus()")
+    page.press(Keys.SPACE)
+    assert page.find(f"{curve} .line").is_displayed()
+    assert page.count(f"{PANEL} .curve.rest") == hidden - 1
+    page.js("document.querySelector('.legend details > button').focus()")
+    page.press(Keys.SPACE)
+    assert page.count(f"{PANEL} .curve.rest") == 0
+    assert page.find(f"{curve} .line").is_displayed()
+    assert page.count(".legend button[aria-pressed=false]") == 0
+    page.press(Keys.SPACE)
+    assert not page.find(curve).is_displayed()
 
 
 def test_another_plane_can_be_chosen(page: Page, stage: Stage) -> None:

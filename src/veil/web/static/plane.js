@@ -31,9 +31,13 @@
     if (spot.dataset.stop !== undefined) location.assign(`/?stop=${spot.dataset.stop}`);
   }
 
+  function seen(spot) {
+    return !spot.closest(".hidden") && (spot.dataset.stop !== undefined || !spot.closest(".rest"));
+  }
+
   // One point of each plane is in the order of the tab key; arrows go on from there.
   function move(spots, from, by) {
-    const shown = spots.filter((spot) => !spot.closest(".hidden"));
+    const shown = spots.filter(seen);
     const next = shown[(shown.indexOf(from) + by + shown.length) % shown.length];
     if (!next) return;
     from.setAttribute("tabindex", "-1");
@@ -55,7 +59,7 @@
       spot.classList.toggle("chosen", spot === now);
       spot.setAttribute("role", stop ? "link" : "img");
       spot.setAttribute("aria-label", words.textContent);
-      spot.setAttribute("tabindex", spot === (now || spots[0]) ? "0" : "-1");
+      spot.setAttribute("tabindex", spot === (now || spots.find(seen)) ? "0" : "-1");
       spot.addEventListener("focus", (event) => point(event, "pointerenter"));
       spot.addEventListener("blur", (event) => point(event, "pointerleave"));
       spot.addEventListener("click", () => use(spot));
