@@ -11,7 +11,7 @@ from veil.cli import run
 
 CANARY = "xanthippe"
 WORDS = (
-    "the a has and cat dog flu cancer hiv paris london bank money doctor mad [/b] [red]".split()
+    "the a has and cat dog flu cancer hiv paris london bank money doctor mad b[/b] r[red]".split()
 )
 
 

@@ -76,14 +76,14 @@ def test_json_has_no_infinite_numbers(veil: Veil, vectors: str) -> None:
 
 def test_words_may_look_like_markup(veil: Veil, vectors: str) -> None:
     result = veil(
-        "explain", "santext", "--epsilon", 1, "--vectors", vectors, "--top", 100, "[/b]", "[red]"
+        "explain", "santext", "--epsilon", 1, "--vectors", vectors, "--top", 100, "b[/b]", "r[red]"
     )
     assert result.code == 0
-    assert "[/b] (exact law)" in result.out
-    assert result.out.count("│ [red]") == 2
+    assert "b[/b] (exact law)" in result.out
+    assert result.out.count("│ r[red]") == 2
     for word in WORDS:
         assert f"│ {word} " in result.out
-    assert "telling [/b] from [red]" in result.out
+    assert "telling b[/b] from r[red]" in result.out
 
 
 def test_unknown_word_is_named_by_its_place(veil: Veil, vectors: str) -> None:

@@ -1,5 +1,6 @@
 """``veil mechanisms`` and ``veil vectors``."""
 
+import importlib
 import json
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import pytest
 from tests.cli.conftest import Veil
 
 from veil import MECHANISMS, api
+from veil.core.errors import AssetError
 from veil.data.assets import VECTORS
 from veil.mechanisms import find
 
@@ -83,3 +85,31 @@ def test_fetching_ahead_of_time(veil: Veil, monkeypatch: pytest.MonkeyPatch) -> 
     assert fetched == ["minilm", "icd10cm", "glove-50d"]
     assert "Did you mean 'wordnet'?" in veil("fetch", "minilm", "wordnat").refused()
     assert len(fetched) == 3  # nothing is fetched when a name is wrong
+
+
+@pytest.mark.parametrize("name", ["minilm", "wordllama", "icd10cm", "wordnet"])
+def test_fetching_again_puts_the_old_copy_aside(
+    veil: Veil, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    fetch = importlib.import_module("veil.cli.fetch")  # its command has the same name
+    folder: Path = fetch._folder(name)
+    seen: list[bool] = []
+
+    def take(*_: object, **named: object) -> None:
+        seen.append(folder.exists())
+        if len(seen) > 1:
+            raise AssetError("No connection.")
+        folder.mkdir(parents=True)
+
+    for place in ("encoder", "load_collection"):
+        monkeypatch.setattr(api, place, take)
+    monkeypatch.setattr(fetch, "wordnet", take)
+    folder.mkdir(parents=True)
+    (folder / "old").write_text("x")
+    assert veil("fetch", "--again", name).code == 0
+    assert seen == [False]
+    assert list(folder.iterdir()) == []  # the new one
+    (folder / "kept").write_text("x")
+    assert "No connection" in veil("fetch", "--again", name).refused()
+    assert [path.name for path in folder.iterdir()] == ["kept"]  # nothing is lost by failing
+    assert [path.name for path in folder.parent.iterdir()] == [folder.name]

@@ -197,8 +197,10 @@ def test_odd_lengths_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     folder = tmp_path / "v"
     for factor, told in ((1, False), (1000, True), (0.001, True)):
         Embeddings(SPACE.words, SPACE.vectors * np.float32(factor), "mine").save(folder)
-        assert run(["vectors", str(folder)]) == 0
-        assert ("Epsilon counts per unit of distance" in capsys.readouterr().err) == told
+        for command in (["vectors", str(folder)], ["explain", "cmp", "--epsilon", "5"]):
+            named = [] if command[0] == "vectors" else ["--vectors", str(folder), SPACE.words[0]]
+            assert run([*command, *named]) == 0
+            assert ("Epsilon counts per unit of distance" in capsys.readouterr().err) == told
         shutil.rmtree(folder)
 
 

@@ -8,6 +8,8 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from veil.api import load_embeddings
+from veil.cli._scale import scale_note
+from veil.data.assets import VECTORS
 from veil.data.embeddings import Embeddings
 from veil.data.fetch import Report
 from veil.mechanisms.mechanism import TextMechanism
@@ -62,6 +64,12 @@ def prepare(mechanism: TextMechanism, space: Embeddings | None) -> None:
 
 
 def open_vectors(name: str) -> Embeddings:
-    """Open vectors; a first fetch or conversion shows its progress."""
+    """Open vectors; a first fetch or conversion shows its progress.
+
+    Of vectors of the user's own it is said when a usual epsilon means something else with them.
+    """
     with progress_bar() as report:
-        return load_embeddings(name, report)
+        space = load_embeddings(name, report)
+    if name not in VECTORS and (note := scale_note(space)):
+        stderr().print(note)
+    return space

@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 from functools import partial
+from importlib import import_module
+from pathlib import Path
 
 import click
 
@@ -14,10 +16,8 @@ from veil.data.fetch import Report
 from veil.data.files import set_aside
 from veil.data.icd10cm import NAMES, icd10cm_folder
 from veil.data.wordnet import wordnet, wordnet_folder
-from veil.encoders.minilm import minilm_folder
-from veil.encoders.wordllama import wordllama_folder
 
-_ENCODERS = {"minilm": minilm_folder, "wordllama": wordllama_folder}
+_ENCODERS = ("minilm", "wordllama")
 Take = Callable[[Report], object]
 
 
@@ -35,13 +35,20 @@ def _again(name: str, take: Take, report: Report) -> None:
     if name in VECTORS:
         fetch_again(name, report)
         return
-    if name in NAMES:
-        folder = icd10cm_folder(name)
-    else:
-        folder = wordnet_folder() if name == "wordnet" else _ENCODERS[name]()
+    folder = _folder(name)
     forget(folder)
     with set_aside(folder):
         take(report)
+
+
+def _folder(name: str) -> Path:
+    if name in NAMES:
+        return icd10cm_folder(name)
+    if name in _ENCODERS:
+        module = import_module(f"veil.encoders.{name}")  # it may need an extra
+        folder: Path = getattr(module, f"{name}_folder")()
+        return folder
+    return wordnet_folder()
 
 
 @click.command()

@@ -1,17 +1,13 @@
 """``veil vectors``: which word vectors there are, fetching them ahead of time, checking them."""
 
 import click
-import numpy as np
 
 from veil.cli._screen import open_vectors, stderr
 from veil.core.errors import AssetError, VeilError
 from veil.core.registry import unknown_name
 from veil.data.assets import VECTORS, at_hand, check_in_full
-from veil.data.embeddings import Embeddings
 from veil.data.fetch import damaged
 from veil.data.wordnet import whole_wordnet, wordnet_folder
-
-_USUAL = (0.05, 100.0)  # median lengths of vectors at which budgets mean what they do in papers
 
 
 @click.command()
@@ -28,7 +24,6 @@ def vectors(names: tuple[str, ...]) -> None:
     for name in names:
         space = open_vectors(name)
         stderr().print(f"{name}: {space.size:,} words x {space.dim} dimensions, ready")
-        _note_scale(space)
     if not names:
         for name, entry in VECTORS.items():
             state = "ready" if at_hand(name) else "not fetched"
@@ -67,13 +62,3 @@ def _whole(name: str) -> str:
         return "whole"
     space = check_in_full(name)
     return f"whole, {space.size:,} words x {space.dim} dimensions"
-
-
-def _note_scale(space: Embeddings) -> None:
-    """Say so where a usual epsilon means something else than usual."""
-    length = float(np.median(np.sqrt(space.squares)))
-    if not _USUAL[0] <= length <= _USUAL[1]:
-        stderr().print(
-            f"The median length of these vectors is {length:.3g}. Epsilon counts per unit of"
-            " distance: with such vectors the usual budgets hide nearly nothing or nearly all."
-        )
