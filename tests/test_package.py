@@ -76,7 +76,16 @@ def test_wheel_works_in_a_clean_environment_without_extras(tmp_path: Path) -> No
     assert run(script, "engines").returncode == 0
     assert (next(env.rglob("minilm.onnx"))).stat().st_size > 10_000
     refused = run(
-        script, "protect", "cmp", "--epsilon", "1", "--vectors", "v.txt", "a cat", "-o", "x.parquet"
+        script,
+        "protect",
+        "cmp",
+        "--epsilon",
+        "1",
+        "--vectors",
+        "v.txt",
+        "a cat",
+        "-o",
+        "x.parquet",
     )
     assert refused.returncode == 2
     assert "pip install 'veil[parquet]'" in refused.stderr
