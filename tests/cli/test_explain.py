@@ -94,7 +94,7 @@ def test_unknown_word_is_named_by_its_place(veil: Veil, vectors: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["cpm", "cat"], "did you mean 'cmp'?"),
+        (["cpm", "cat"], "Did you mean cmp?"),
         (["cmp", "cat"], "'epsilon' parameter of cmp is required"),
         (["cmp", "--epsilon", "1"], "Missing WORDS"),
         (["cmp", "--epsilon", "1", "--eta", "1", "cat"], "The value of --eta"),

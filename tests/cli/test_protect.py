@@ -14,6 +14,7 @@ import pytest
 from tests.cli.conftest import CANARY, WORDS, Result, Veil
 from tests.reference import tiny_wordnet
 
+from veil.data import files
 from veil.data.variants import read_variants
 from veil.data.wordnet import wordnet
 from veil.mechanisms.queries import aea
@@ -416,13 +417,47 @@ def test_texts_of_both_kinds(cmp: Cmp) -> None:
     assert cmp("a dog", "--text", "cat", "--text", "flu").lines == ["a dog", "cat", "flu"]
 
 
+# ---- a spec in place of a name
+
+
+def test_a_spec_gives_the_parameters(veil: Veil, vectors: str) -> None:
+    for spec in ("cmp(epsilon=1e6)", "cmp (epsilon = 1e6)"):
+        result = veil("protect", spec, "--vectors", vectors, "a cat", "--size", 2, "--json")
+        assert [json.loads(line)["mechanism"] for line in result.lines] == [
+            "cmp(epsilon=1000000.0)"
+        ] * 2
+    shown = veil("explain", "tem(epsilon=2, beta=0.1)", "--vectors", vectors, "cat")
+    assert "tem(epsilon=2.0, beta=0.1" in shown.out
+
+
+@pytest.mark.parametrize(
+    ("spec", "extra", "message"),
+    [
+        ("cmp(epsilon=5)", ["--epsilon", "3"], "leave --epsilon out, or the brackets"),
+        ("vickrey(epsilon=5)", ["--unit-direction"], "leave --unit-direction out"),
+        ("cpm(epsilon=5)", [], "Did you mean cmp?"),
+        ("cmp(eps=5)", [], "Did you mean 'epsilon'?"),
+        ("cmp(", [], "A spec must look like"),
+        ("cmp()", [], "'epsilon' parameter of cmp is required"),
+        (f"I (maybe) {CANARY}", [], "Name a mechanism first"),
+        ("cmp(epsilon=5)", ["--siez", "3"], "Did you mean --size?"),
+        ("CMP", [], "Did you mean cmp?"),
+    ],
+)
+def test_a_spec_that_cannot_be(
+    veil: Veil, vectors: str, spec: str, extra: list[str], message: str
+) -> None:
+    arguments = [*extra, MINE] if "maybe" in spec else [*extra, "--vectors", vectors, MINE]
+    assert message in veil("protect", spec, *arguments).refused()
+
+
 # ---- what is refused: one sentence, nothing released, no file
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["cpm", "--epsilon", "1", MINE], "Name a mechanism first (did you mean 'cmp'?)"),
+        (["cpm", "--epsilon", "1", MINE], "Did you mean cmp?"),
         ([f"my {CANARY} text"], "Name a mechanism first"),
         (["cmp", MINE], "The 'epsilon' parameter of cmp is required"),
         (["cmp", "--epsilon", "0", MINE], "must be a number > 0. Got '0' instead"),
@@ -521,11 +556,29 @@ def test_failure_in_a_later_batch_leaves_no_file(cmp: Cmp, tmp_path: Path) -> No
         ("out", "must end in one of .csv"),
         ("none/out.csv", "There is no folder"),
         ("folder.csv", "is a folder; name a file"),
+        (".", "is a folder; name a file"),
+        ("folder.csv/../..", "is a folder; name a file"),
+        ("none/none/out.csv", "There is no folder"),
+        ("old.csv/out.csv", "There is no folder"),
     ],
 )
 def test_output_that_cannot_be(cmp: Cmp, tmp_path: Path, name: str, message: str) -> None:
     (tmp_path / "folder.csv").mkdir()
+    (tmp_path / "old.csv").write_text("old")
     assert message in cmp(MINE, "-o", tmp_path / name).refused()
+
+
+def test_a_folder_in_which_nothing_can_be_written(
+    cmp: Cmp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def denied(*_: object, **__: object) -> int:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(files, "open_part", denied)
+    assert (
+        "out.csv cannot be written (Permission denied)"
+        in cmp(MINE, "-o", tmp_path / "out.csv").refused()
+    )
 
 
 def test_folder_as_input(cmp: Cmp, tmp_path: Path) -> None:

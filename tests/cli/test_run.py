@@ -113,6 +113,32 @@ def test_version_and_unknown_command(veil: Veil) -> None:
     assert "The command is not understood" in veil("protct").refused()
 
 
+@pytest.mark.parametrize(
+    ("typed", "near"),
+    [
+        (["protct"], "protect"),
+        (["Protect"], "protect"),
+        (["prot"], "protect"),
+        (["ledger", "exprot"], "export"),
+        (["gate", "tyr"], "try"),
+        (["--versoin"], "--version"),
+        (["protect", "cmp", "--eps", "5", "a cat"], "--epsilon"),
+        (["protect", "cmp", "--eps=5", "a cat"], "--epsilon"),
+        (["protect", "cmp", "-epsilon", "5", "a cat"], "--epsilon"),
+        (["protect", "cmp", "--with_originals", "a cat"], "--with-originals"),
+        (["search", "--engin", "bm25", "a cat"], "--engine"),
+        (["audit", "--demoo"], "--demo"),
+    ],
+)
+def test_near_misses_are_suggested(veil: Veil, typed: list[str], near: str) -> None:
+    assert veil(*typed).refused().endswith(f" Did you mean {near}?\n")
+
+
+def test_what_is_nowhere_near_is_not_suggested(veil: Veil) -> None:
+    for typed in (["xanthippe"], ["ledger", "xanthippe"], ["audit", "--xanthippe"]):
+        assert "Did you mean" not in veil(*typed).refused()
+
+
 def test_program_from_the_shell(vectors: str) -> None:
     done = shell(*arguments(vectors, "--epsilon", "1e6", "-"), stdin=b"The cat\n")
     assert (done.returncode, done.stdout) == (0, b"The cat\n")

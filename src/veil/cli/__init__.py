@@ -8,6 +8,7 @@ from contextlib import suppress
 import click
 from click.exceptions import NoArgsIsHelpError
 
+from veil.cli._near import Commands, meant_option
 from veil.cli.attack import attack
 from veil.cli.audit import audit
 from veil.cli.choose import choose
@@ -27,7 +28,7 @@ from veil.core.errors import VeilError, place
 from veil.core.parallel import leave
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="veil")
 def veil() -> None:
     """Private information access: send variants of a text, not the text."""
@@ -65,7 +66,7 @@ def run(arguments: list[str]) -> int:
         click.echo(f"veil: {error}", err=True)
         return 2
     except click.ClickException as error:
-        _show(error)
+        _show(error, arguments)
         return 2
     except (click.Abort, KeyboardInterrupt):
         click.echo("veil: stopped; no file was written.", err=True)
@@ -84,7 +85,7 @@ def run(arguments: list[str]) -> int:
         return 1
 
 
-def _show(error: click.ClickException) -> None:
+def _show(error: click.ClickException, arguments: list[str]) -> None:
     """Print one sentence that quotes nothing: what was typed may be a text.
 
     A command without arguments prints its help instead.
@@ -92,22 +93,32 @@ def _show(error: click.ClickException) -> None:
     if isinstance(error, NoArgsIsHelpError):
         error.show()
         return
-    click.echo(f"veil: {_sentence(error)}", err=True)
+    click.echo(f"veil: {_sentence(error, arguments)}", err=True)
 
 
-def _sentence(error: click.ClickException) -> str:
+def _sentence(error: click.ClickException, arguments: list[str]) -> str:
     parameter = getattr(error, "param", None)
     if isinstance(error, click.MissingParameter) and parameter is not None:
         return f"Missing {_hint(parameter)}; see --help."
     if isinstance(error, click.BadParameter) and parameter is not None:
         return f"The value of {_hint(parameter)} must be {_wanted(parameter.type)}."
     if isinstance(error, click.NoSuchOption):
-        near = f" Did you mean {error.possibilities[0]}?" if error.possibilities else ""
+        near = meant_option(arguments, _options(error.ctx))
         return f"No such option; write -- before texts that begin with a dash.{near}"
     if isinstance(error, click.BadOptionUsage):
         return f"The option {error.option_name} is not used as it must be; see --help."
     known = ", ".join(sorted(veil.commands))
     return f"The command is not understood. Known: {known}; see veil --help."
+
+
+def _options(context: click.Context | None) -> list[str]:
+    """Return the flags of a command and of those around it."""
+    found: list[str] = []
+    while context is not None:
+        for parameter in context.command.get_params(context):
+            found += [*parameter.opts, *parameter.secondary_opts]
+        context = context.parent
+    return found
 
 
 def _hint(parameter: click.Parameter) -> str:

@@ -1,6 +1,5 @@
 """Turn declared parameters into flags: one command per mechanism, made when it is asked for."""
 
-import difflib
 from collections.abc import Callable, Sequence
 from typing import Literal, get_args, get_origin
 
@@ -8,7 +7,9 @@ import click
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
-from veil.core.errors import InputError
+from veil.cli._near import meant
+from veil.core.errors import InputError, ParameterError
+from veil.mechanisms import find
 from veil.mechanisms.mechanism import TextMechanism
 from veil.mechanisms.words.mechanism import WordMechanism
 
@@ -29,7 +30,10 @@ class Family(click.Group):
         run: Run,
         extra: Sequence[click.Parameter],
     ) -> None:
-        super().__init__(name, help=summary, subcommand_metavar="MECHANISM [OPTIONS] ...")
+        spec = "MECHANISM is a name, with parameters as flags, or a spec as 'cmp(epsilon=10)'."
+        super().__init__(
+            name, help=f"{summary} {spec}", subcommand_metavar="MECHANISM [OPTIONS] ..."
+        )
         self._names, self._get = known
         self._run, self._extra = run, list(extra)
 
@@ -41,15 +45,18 @@ class Family(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command:
         """Build the command of one mechanism; what is no name may be a text, and is not quoted."""
         del ctx
+        name, bracket, _ = cmd_name.partition("(")
         names = self._names()
-        if cmd_name not in names:
-            near = difflib.get_close_matches(cmd_name, names, n=1)
-            hint = f" (did you mean '{near[0]}'?)" if near else ""
+        if name.strip() not in names:
+            hint = meant(name.strip(), names)
             raise InputError(
-                f"Name a mechanism first{hint}, as in 'veil {self.name} cmp --epsilon 10 ...'."
-                f" Known: {', '.join(names)}."
+                f"Name a mechanism first, as in 'veil {self.name} cmp --epsilon 10 ...'."
+                f" Known: {', '.join(names)}.{hint}"
             )
-        cls = self._get(cmd_name)
+        return self._command(cmd_name, self._get(name.strip()), spec=bool(bracket))
+
+    def _command(self, name: str, cls: type[TextMechanism], *, spec: bool) -> click.Command:
+        """Build the command of a mechanism, whose parameters come by flags or with its spec."""
         fields = cls.model_fields
         words = issubclass(cls, WordMechanism)
         extra = [each for each in self._extra if words or each.name not in FOR_WORDS]
@@ -60,10 +67,17 @@ class Family(click.Group):
         def callback(**values: object) -> None:
             given = {key: values.pop(key) for key in fields}
             known = {key: value for key, value in given.items() if value is not None}
-            self._run(cls.load(known), **{**left_out, **values})
+            if spec and known:
+                flag = "--" + min(known).replace("_", "-")
+                raise ParameterError(
+                    f"The brackets give the parameters of {cls.name}; leave {flag} out, or the"
+                    " brackets."
+                )
+            chosen = find.mechanism(name) if spec else cls.load(known)
+            self._run(chosen, **{**left_out, **values})
 
         return click.Command(
-            cmd_name,
+            name,
             callback=callback,
             params=[option(key, field) for key, field in fields.items()] + extra,
             help=describe(cls),

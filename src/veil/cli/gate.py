@@ -5,12 +5,13 @@ from pathlib import Path
 
 import click
 
+from veil.cli._near import Commands
 from veil.cli._screen import progress_bar
 from veil.proxy.rules.gate import Gate, example_gate
 from veil.retrieval.pipeline import MAX_QUERY, check_query
 
 
-@click.group()
+@click.group(cls=Commands)
 def gate() -> None:
     """Write rules for the search page (veil serve --gate), and try them out."""
 

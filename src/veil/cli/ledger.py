@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from veil.cli._near import Commands
 from veil.cli._screen import stderr
 from veil.cli._summary import count_of
 from veil.core.errors import InputError
@@ -36,7 +37,7 @@ _GONE = (
 )
 
 
-@click.group()
+@click.group(cls=Commands)
 def ledger() -> None:
     """See, export or forget what the search page released; queries themselves are not in it."""
 

@@ -4,6 +4,7 @@ A component is a frozen pydantic model. Its fields are its parameters: their typ
 and description are read by the constructor, the command line, the documentation and the tests.
 """
 
+import difflib
 from typing import Any, ClassVar, Self
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -66,7 +67,9 @@ def _sentence(cls: type[Component], details: list[ErrorDetails]) -> str:
     if detail["type"] == "missing":
         return f"The '{field}' parameter of {cls.name} is required; its parameters are: {known}."
     if detail["type"] == "extra_forbidden":
-        return f"{cls.name} has no parameter '{field}'; its parameters are: {known}."
+        near = difflib.get_close_matches(field.lower(), cls.model_fields, n=1)
+        hint = f" Did you mean '{near[0]}'?" if near else ""
+        return f"{cls.name} has no parameter '{field}'; its parameters are: {known}.{hint}"
     info = cls.model_fields.get(field)
     kind = "a whole number" if info is not None and info.annotation is int else "a number"
     wanted = _WANTED.get(detail["type"])

@@ -75,7 +75,7 @@ class Registry(Generic[C]):
 
 def unknown_name(noun: str, name: str, names: Sequence[str]) -> UnknownNameError:
     """Say that there is no such name, which is the nearest, and which there are."""
-    near = difflib.get_close_matches(name, names, n=1)
+    near = difflib.get_close_matches(name.lower(), names, n=1)
     hint = f" Did you mean '{near[0]}'?" if near else ""
     shown = name if len(name) <= 40 else name[:37] + "..."
     return UnknownNameError(f"No {noun} called '{shown}'.{hint} Known: {', '.join(names)}.")
