@@ -32,11 +32,11 @@ from urllib.parse import urlencode
 from benchmarks.report import Report
 
 import veil
-from veil.data.assets import vectors_folder
+from veil.data.assets import at_hand
 
 RESULTS = 10
 STARTS = 300.0  # seconds: the log may have to be encoded first
-ADDRESS = re.compile(r"(?s)at (http://127\.0\.0\.1:(\d+))/.*\nGate: ")
+ADDRESS = re.compile(r"(?s)at http://127\.0\.0\.1:(\d+)/enter\?token=(\S+)  .*\nGate: ")
 WORDS = "about history guide review price clinic study report county update".split()
 
 
@@ -100,7 +100,7 @@ def started(arguments: argparse.Namespace, port: int, log: list[str]) -> Iterato
         with (folder / "err").open("wb") as err:
             process = subprocess.Popen(command, stderr=err, env={**os.environ, **own})
         try:
-            yield Server(process, _listens(process, folder / "err"), folder / "err")
+            yield Server(process, *_listens(process, folder / "err"), folder / "err")
             process.send_signal(signal.SIGINT)
             process.wait(60)
         finally:
@@ -108,11 +108,12 @@ def started(arguments: argparse.Namespace, port: int, log: list[str]) -> Iterato
             process.wait()
 
 
-def _listens(process: subprocess.Popen[bytes], err: Path) -> int:
+def _listens(process: subprocess.Popen[bytes], err: Path) -> tuple[int, str]:
+    """Wait until the server says where it is, and return its port and its token."""
     end = time.monotonic() + STARTS
     while time.monotonic() < end and process.poll() is None:
         if found := ADDRESS.search(err.read_text()):
-            return int(found[2])
+            return int(found[1]), found[2]
         time.sleep(0.05)
     raise SystemExit(f"The server did not start: {err.read_text()}")
 
@@ -123,6 +124,7 @@ class Server:
 
     process: subprocess.Popen[bytes]
     port: int
+    token: str
     err: Path
 
     def state(self) -> tuple[float, int, int]:
@@ -142,6 +144,7 @@ class Load:
     """Clients with a connection each that search until the time is over."""
 
     port: int
+    token: str
     queries: list[str]
     stop: int | None
     seconds: list[float] = field(default_factory=list)
@@ -188,13 +191,15 @@ class Load:
         self, connection: http.client.HTTPConnection, query: str, *, page: bool
     ) -> tuple[int, bytes]:
         chosen = {} if self.stop is None else {"stop": self.stop}
+        own = {"Authorization": f"Bearer {self.token}"}
         if page:
             form = "application/x-www-form-urlencoded"
             body = urlencode({"q": query, **chosen})
-            connection.request("POST", "/search", body, {"Content-Type": form})
+            connection.request("POST", "/search", body, own | {"Content-Type": form})
         else:
             body = json.dumps({"query": query, **chosen})
-            connection.request("POST", "/api/search", body, {"Content-Type": "application/json"})
+            own["Content-Type"] = "application/json"
+            connection.request("POST", "/api/search", body, own)
         response = connection.getresponse()
         return response.status, response.read()
 
@@ -229,7 +234,7 @@ def main() -> None:
     parser.add_argument("--stop", type=int, help="stop of the slider; the first one by default")
     parser.add_argument("--no-log", action="store_true", help="without local attackers")
     arguments = parser.parse_args()
-    if not vectors_folder("glove-100d").is_dir():
+    if not at_hand("glove-100d"):
         raise SystemExit("glove-100d is not in the cache: run 'veil fetch glove-100d' first.")
     log = list(veil.load_collection("icd10cm").log)
     queries = random.Random(5).sample(log, len(log))  # noqa: S311
@@ -239,7 +244,7 @@ def main() -> None:
     process.start()
     report = Report()
     with started(arguments, int(ours.recv()), log) as server:
-        load = Load(server.port, queries, arguments.stop)
+        load = Load(server.port, server.token, queries, arguments.stop)
         load.run(arguments.clients, arguments.warm_up)
         warm, counted = server.state(), len(load.seconds)
         start = time.monotonic()

@@ -27,6 +27,7 @@ from veil.mechanisms.queries import QUERY_MECHANISMS
 from veil.mechanisms.words import MECHANISMS
 from veil.retrieval.engines import ENGINES
 from veil.web.api import OPERATIONS
+from veil.web.guard import HEAD_BYTES
 from veil.web.reference import reference
 
 DOCS = Path(__file__).resolve().parent
@@ -82,18 +83,30 @@ def http_page() -> str:
         "# HTTP interface\n\n`veil serve` has the verbs of the command line for programs on the"
         " same machine, under its own address\n(`http://127.0.0.1:8765` unless told otherwise)."
         " `GET /openapi.json` describes all of it for machines.\n\nBodies are JSON, with"
-        " `Content-Type: application/json`, of at most 1 MB. Errors are JSON, too:"
+        " `Content-Type: application/json`, of at most 1 MB; a head (address and headers) has at"
+        f" most {HEAD_BYTES:,} bytes, and\n10 seconds to arrive. Errors are JSON, too:"
         " `error` is one\nsentence that quotes no text, `kind` its sort. The status is 404 and 405"
-        " for a wrong address or method, 413 and 415\nfor a body that is too long or not JSON, 421"
-        " for another host, 403 for another site behind the request; 422 where"
+        " for a wrong address or method, 413 and 415\nfor a body that is too long or not JSON, 431"
+        " for a head that is too long, 400 for one that can be read in two ways"
+        " (a length and chunks), 401 without the token, 421 for another host, 403 for another site or user behind the"
+        " request; 422 where"
         " something given cannot be used, 403 where\nthe budget, the gate or the risk forbids a"
         " search, 502 where the engine failed, 429 and 503 where there is too\nmuch to do"
         " (`Retry-After` says when to come back). A number that JSON cannot write is null.\n\n"
-        "```sh\ncurl -s http://127.0.0.1:8765/api/search -H 'Content-Type: application/json' \\\n"
+        "Every request needs the token of the page, as `Authorization: Bearer TOKEN`. `veil token"
+        " --header` prints that line; handed on\nby a pipe, the token is in no argument, which"
+        " other users of the machine could see.\n\n"
+        "```sh\nveil token --header | curl -s -H @- http://127.0.0.1:8765/api/search \\\n"
+        "  -H 'Content-Type: application/json' \\\n"
         '  -d \'{"query": "treatment for skin cancer"}\'\n'
-        "curl -s http://127.0.0.1:8765/api/protect -H 'Content-Type: application/json' \\\n"
+        "veil token --header | curl -s -H @- http://127.0.0.1:8765/api/protect \\\n"
+        "  -H 'Content-Type: application/json' \\\n"
         '  -d \'{"texts": ["skin cancer"], "mechanism": "cmp(epsilon=6)", "size": 3}\'\n'
         "```\n\n"
+        "A mechanism is told numbers and choices alone: a parameter that names a file, an address"
+        " or anything else to open\n(as `index` of `fea`) keeps its default, in plugins, too, and"
+        " is refused before anything is looked for. `GET\n/api/mechanisms` lists what may be set."
+        " Nothing is fetched for a request: `aea` and `fea` need `veil fetch wordnet`.\n\n"
         "Searches go through the gate, the ledger and the budget, as those of the page do."
         " `protect` hands variants to the\ncaller and sends nothing: they are not in the"
         " ledger.\n\n"

@@ -1,5 +1,6 @@
 """Small spaces made on the spot, a seeded generator, and the real data where it is at hand."""
 
+import os
 import signal
 import socket
 from pathlib import Path
@@ -11,13 +12,15 @@ from hypothesis import HealthCheck, settings
 from numpy.random import Generator
 from tests.naming import name_failures
 
-from veil.data.assets import vectors_folder
-from veil.data.embeddings import Embeddings, open_folder
+from veil.data.assets import at_hand, load_embeddings
+from veil.data.embeddings import Embeddings
+from veil.data.fetch import cache_folder
 
-# A machine may be busy: no example is too slow, and none takes too long to make.
-settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("patient")
-
+# Tests have caches of their own; compiling takes ten seconds, so they share what is compiled.
+os.environ.setdefault("VEIL_KERNELS", str(cache_folder() / "kernels"))
+# A loaded machine is no fault of the code: no example is too slow, or takes too long to make.
+settings.register_profile("veil", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("veil")
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 
@@ -83,10 +86,9 @@ def space() -> Embeddings:
 
 @pytest.fixture(scope="session")
 def glove() -> Embeddings:
-    folder = vectors_folder("glove-100d")
-    if not folder.is_dir():
+    if not at_hand("glove-100d"):
         pytest.skip("glove-100d is not in the cache: veil vectors glove-100d fetches it")
-    return open_folder(folder)
+    return load_embeddings("glove-100d")
 
 
 @pytest.fixture(scope="session")

@@ -35,6 +35,8 @@ from veil.web.app import make_app
 from veil.web.server import bind, configured
 
 CANARY = "xanthippe"
+TOKEN = "a-token_" + "0123456789" * 3 + "abcde"  # of the form of real ones
+LET_IN = f"Bearer {TOKEN}"
 HOST = "127.0.0.1:8765"
 ORIGIN = f"http://{HOST}"
 
@@ -216,10 +218,15 @@ class Client:
         host: str | None = HOST,
         ends: bool = True,
         gone: bool = False,
+        token: bool = True,
     ) -> Reply:
-        """Send one request; a body that does not end (`ends`) never comes to a close."""
+        """Send one request; a body that does not end (`ends`) never comes to a close.
+
+        It has the token unless told otherwise.
+        """
         given = list(headers.items() if isinstance(headers, Mapping) else headers)
         given += [] if host is None else [("host", host)]
+        given += [("authorization", LET_IN)] if token else []
         path, _, query = target.partition("?")
         scope: Scope = {
             "type": "http",
@@ -294,6 +301,7 @@ def make_client(
 ) -> MakeClient:
     def make(**choices: object) -> Client:
         known: dict[str, object] = {"hosts": [HOST], "vectors": lambda: space, "rate": 100_000}
+        known["token"] = TOKEN
         app = make_app(desk, make_plane(), **(known | choices))  # type: ignore[arg-type]
         return Client(app, portal)
 
@@ -307,13 +315,19 @@ def client(make_client: MakeClient) -> Client:
 
 @dataclass
 class Server:
-    """A real server on a free port; `app` is what it serves at the moment."""
+    """A real server on a free port; `app` is what it serves at the moment.
+
+    Requests are given the token where `lets_in` is set, for tests that are not about it.
+    """
 
     port: int
     app: ASGIApp | None = None
+    lets_in: bool = True
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         assert self.app is not None
+        if self.lets_in:
+            scope["headers"] = [*scope["headers"], (b"authorization", LET_IN.encode())]
         await self.app(scope, receive, send)
 
     def raw(self, request: bytes, *more: bytes) -> bytes:
@@ -355,8 +369,14 @@ def running() -> Iterator[Server]:
 @pytest.fixture
 def server(running: Server, desk: FakeDesk, space: Embeddings) -> Server:
     running.app = make_app(
-        desk, make_plane(), hosts=[running.host], vectors=lambda: space, patience=0.5
+        desk,
+        make_plane(),
+        token=TOKEN,
+        hosts=[running.host],
+        vectors=lambda: space,
+        patience=0.5,
     )
+    running.lets_in = True
     return running
 
 

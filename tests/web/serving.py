@@ -25,7 +25,10 @@ from tests.conftest import make_space
 from tests.retrieval.recording import RecordingServer, Serve, Wire, read_request, reply
 from tests.web.conftest import Reply
 
+import veil
+
 ROOT = Path(__file__).resolve().parents[2]
+SOURCE = Path(veil.__file__).parents[1]  # the very package that is tested
 START = "from veil.cli import main; main()"
 WORDS = tuple(make_space(300, 6).words)
 LOG = tuple(" ".join(WORDS[i : i + 3]) for i in range(0, 240, 3))
@@ -144,7 +147,11 @@ class House:
 
     @property
     def environment(self) -> dict[str, str]:
-        kept = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
+        kept = {
+            name: os.environ[name]
+            for name in ("PATH", "LANG", "VEIL_KERNELS")
+            if name in os.environ
+        }
         own = {"HOME": "home", "VEIL_CACHE": "cache", "VEIL_DATA": "data", "TMPDIR": "tmp"}
         own |= {f"XDG_{name}_HOME": f"home/{name}" for name in ("CONFIG", "CACHE", "DATA")}
         return {
@@ -152,7 +159,7 @@ class House:
             **{name: str(self.own / place) for name, place in own.items()},
             "VEIL_KEYRING": "off",
             "AUDIT": str(self.own / "audit.jsonl"),
-            "PYTHONPATH": os.pathsep.join([str(self.given), str(ROOT)]),
+            "PYTHONPATH": os.pathsep.join([str(self.given), str(SOURCE), str(ROOT)]),
             "PYTHONDONTWRITEBYTECODE": "1",
             "PYTHONWARNINGS": "default",
             "OMP_NUM_THREADS": "1",
@@ -180,6 +187,7 @@ class Running:
     port: int
     out: Path
     err: Path
+    token: str = ""  # sent with every request
 
     @property
     def host(self) -> str:
@@ -201,6 +209,8 @@ class Running:
         made = http.client.HTTPConnection("127.0.0.1", self.port, timeout=_PATIENCE)
         given = list(headers.items() if isinstance(headers, Mapping) else headers)
         names = {name.lower() for name, _ in given}
+        if self.token and "authorization" not in names:
+            given.append(("Authorization", f"Bearer {self.token}"))
         try:
             made.putrequest(method, target, skip_host="host" in names, skip_accept_encoding=True)
             for name, value in given:
@@ -254,7 +264,8 @@ def serving(house: House, engine: str, *options: object) -> Iterator[Running]:
             env=house.environment,
         )
     try:
-        yield Running(process, _port(process, err), out, err)
+        port, token = _address(process, err)
+        yield Running(process, port, out, err, token)
         if process.poll() is None:
             process.send_signal(signal.SIGINT)
             assert process.wait(_PATIENCE) == 0, err.read_text()
@@ -264,11 +275,14 @@ def serving(house: House, engine: str, *options: object) -> Iterator[Running]:
         process.wait(_PATIENCE)
 
 
-def _port(process: subprocess.Popen[bytes], err: Path) -> int:
+_ADDRESS = re.compile(r"(?s)at http://127\.0\.0\.1:(\d+)/enter\?token=(\S+)  .*\nGate: .*\n")
+
+
+def _address(process: subprocess.Popen[bytes], err: Path) -> tuple[int, str]:
     end = time.monotonic() + _PATIENCE
     while time.monotonic() < end and process.poll() is None:
         # the last of the lines at the start: it is after the address
-        if found := re.search(r"(?s)at http://127\.0\.0\.1:(\d+)/.*\nGate: .*\n", err.read_text()):
-            return int(found[1])
+        if found := _ADDRESS.search(err.read_text()):
+            return int(found[1]), found[2]
         time.sleep(0.02)
     pytest.fail(f"the server did not start: {err.read_text()}")

@@ -21,6 +21,7 @@ from veil.cli.mechanisms import mechanisms
 from veil.cli.protect import protect
 from veil.cli.search import search
 from veil.cli.serve import serve
+from veil.cli.token import token
 from veil.cli.vectors import vectors
 from veil.core.errors import VeilError, place
 from veil.core.parallel import leave
@@ -34,7 +35,7 @@ def veil() -> None:
 
 for command in (
     *(attack, audit, choose, engines, explain, fetch, gate, index),
-    *(ledger, mechanisms, protect, search, serve, vectors),
+    *(ledger, mechanisms, protect, search, serve, token, vectors),
 ):
     veil.add_command(command)
 

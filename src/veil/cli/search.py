@@ -152,6 +152,7 @@ def _document(
             "metric": release.cost.metric,
             "unit": release.cost.unit,
             "caveat": release.cost.caveat,
+            "passed": release.cost.passed,
         },
         "seeded": release.seeded,
     }

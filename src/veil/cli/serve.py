@@ -6,7 +6,7 @@ import os
 import sys
 import threading
 import webbrowser
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Literal
 
@@ -55,7 +55,7 @@ _EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}  # noqa: S104 - and how to
     metavar="FLOAT|none",
     default="10000",
     show_default=True,
-    help="what may be spent in a day: epsilon x words x variants, added up",
+    help="what may be spent in 24 hours: epsilon x words x variants, added up",
 )
 @click.option(
     "--spread",
@@ -119,12 +119,14 @@ def serve(
     from veil.web.app import make_app
     from veil.web.guard import LOOPBACK, host_names, sites
     from veil.web.server import bind, run
+    from veil.web.token import leading, own_token
 
     limit = _limit(budget)
     _check_host(host, allow_host)
     names = (*_own_name(host), *allow_host, *LOOPBACK)
     sites(host_names(names, port))  # so that a fault is told before anything is opened
     _warn_of_addresses(engine)
+    token = own_token()
     plane = load_plane(SHIPPED if str(audit) == "shipped" else audit)
     with closing(bind("127.0.0.1" if host == "localhost" else host, port)) as sock:
         with progress_bar() as report:
@@ -146,13 +148,20 @@ def serve(
         with closing(desk):
             hosts = host_names(names, sock.getsockname()[1])
             app = make_app(
-                desk, plane, hosts=hosts, vectors=lambda: desk.space, rate=rate, note=_note
+                desk,
+                plane,
+                token=token,
+                hosts=hosts,
+                vectors=lambda: desk.space,
+                rate=rate,
+                note=_note,
             )
-            address = next(iter(sites(hosts).values())) + "/"
+            address = f"{next(iter(sites(hosts).values()))}/enter?token={token}"
             _tell(address, desk, plane, gate)
-            if not no_browser and sys.stderr.isatty():
-                _open(address)
-            run(app, sock)
+            with ExitStack() as shown:
+                if not no_browser and sys.stderr.isatty():
+                    _open(shown.enter_context(leading(address)))
+                run(app, sock)
     stderr().print("Stopped.")
 
 
@@ -187,8 +196,8 @@ def _check_host(host: str, allowed: tuple[str, ...]) -> None:
             "To listen beyond this machine, say under which name it is reached: --allow-host NAME."
         )
     stderr().print(
-        "[yellow]Everybody who reaches this address can search, spend the budget and read the"
-        " ledger; without TLS in front, all on the way can read the queries, too.[/yellow]"
+        "[yellow]Everybody who reaches this address is asked for the token. Without TLS in front,"
+        " all on the way can read the queries and the token, which lets them in, too.[/yellow]"
     )
 
 
@@ -215,10 +224,15 @@ def _tell(address: str, desk: Desk, plane: Plane, gate: Path | None) -> None:
     console = stderr()
     where = "variants leave this machine" if desk.network else "on this machine"
     state = desk.budget()
-    limit = "no limit is set" if state.limit is None else f"{state.limit:,g} may be spent in a day"
-    console.print(f"[bold]Private search at {escape(address)}[/bold]  (Ctrl-C ends it)")
+    limited = f"{state.limit:,g} may be spent in 24 hours" if state.limit is not None else ""
+    # in one line however long, so that it can be clicked
+    told = f"[bold]Private search at {escape(address)}[/bold]  (Ctrl-C ends it)"
+    console.print(told, soft_wrap=True)
+    console.print("Who opens that address is let in: keep it. 'veil token' prints the token.")
     console.print(f"Engine: {escape(desk.engine)}, {where}.")
-    console.print(f"Budget: {limit}; {state.spent:,g} spent today.")
+    console.print(
+        f"Budget: {limited or 'no limit is set'}; {state.spent:,g} spent in the last 24 hours."
+    )
     console.print(f"Slider: {len(plane.stops)} stops of the audit ({escape(plane.origin)}).")
     if plane.note:
         console.print(f"[yellow]{escape(plane.note)}[/yellow]")
@@ -230,8 +244,11 @@ def _note(message: str) -> None:
     stderr().print(f"veil: {escape(message)}")
 
 
-def _open(address: str) -> None:
-    """Show the page, unless the only browser would take over the terminal."""
+def _open(file: Path) -> None:
+    """Show the page, unless the only browser would take over the terminal.
+
+    A file leads to the address: others see what a program is started with, and so the token.
+    """
     graphical = os.name == "nt" or sys.platform == "darwin"
     if graphical or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"):
-        threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
+        threading.Thread(target=webbrowser.open, args=(file.as_uri(),), daemon=True).start()

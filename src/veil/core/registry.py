@@ -48,8 +48,13 @@ class Registry(Generic[C]):
 
         Values are numbers, true/false, or texts with or without quotes.
         """
+        found, parameters = self.read(spec)
+        return found.load(parameters)
+
+    def read(self, spec: str) -> tuple[type[C], dict[str, object]]:
+        """Return what a spec names, the class and the parameters; nothing is built."""
         name, parameters = _read_spec(spec)
-        return self.get(name).load(parameters)
+        return self.get(name), parameters
 
     def _plugins(self) -> dict[str, str]:
         found: dict[str, str] = {}

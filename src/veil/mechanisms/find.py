@@ -24,10 +24,16 @@ def mechanism(spec: str) -> TextMechanism:
     >>> str(mechanism("cmp(epsilon=10)"))
     'cmp(epsilon=10.0)'
     """
+    found, parameters = read(spec)
+    return found.load(parameters)
+
+
+def read(spec: str) -> tuple[type[TextMechanism], dict[str, object]]:
+    """Return the class and the parameters that a spec names; nothing is built or opened."""
     name = spec.partition("(")[0].strip() if isinstance(spec, str) else ""
     if not name.isidentifier():
-        return MECHANISMS.parse(spec)  # which says how a spec must look
-    return _registry(name).parse(spec)
+        return MECHANISMS.read(spec)  # which says how a spec must look
+    return _registry(name).read(spec)
 
 
 def _registry(name: str) -> Registry[WordMechanism] | Registry[QueryMechanism]:

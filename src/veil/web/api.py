@@ -175,7 +175,7 @@ OPERATIONS = (
     Operation(
         "POST",
         "/api/search",
-        "Search privately for one query or several, and spend of the day's budget.",
+        "Search privately for one query or several, and spend of the budget.",
         _search,
         SearchAsk,
         SearchAnswer,
@@ -216,7 +216,7 @@ OPERATIONS = (
     Operation(
         "GET",
         "/api/budget",
-        "Return what was spent today, and what is left.",
+        "Return what was spent in the last 24 hours, and what is left.",
         _budget,
         Nothing,
         BudgetAnswer,
@@ -245,4 +245,5 @@ async def _answer(service: Service, operation: Operation, request: Request) -> R
 
 
 def _written(service: Service, operation: Operation, ask: Ask) -> bytes:
+    ask.check()
     return operation.run(service, ask).model_dump_json(by_alias=True).encode()

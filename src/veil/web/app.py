@@ -6,6 +6,7 @@ from veil.data.assets import load_embeddings
 from veil.data.embeddings import Embeddings
 from veil.proxy.desk import Desk
 from veil.proxy.plane import Plane
+from veil.web.entrance import Entrance
 from veil.web.faults import Faults
 from veil.web.guard import Guard, sites
 from veil.web.headers import Secured
@@ -25,6 +26,7 @@ def make_app(
     desk: Desk,
     plane: Plane,
     *,
+    token: str,
     hosts: Collection[str],
     vectors: Callable[[], Embeddings] = lambda: load_embeddings("glove-100d"),
     rate: int = 120,
@@ -39,6 +41,9 @@ def make_app(
     ----------
     desk, plane
         Who searches, and what the slider moves along.
+    token
+        Who has it may come in, and nobody else; `veil.web.token.own_token` is that of this
+        installation.
     hosts
         Values of ``Host`` under which it answers, as ``127.0.0.1:8765``; with ``https://`` in
         front where something else encrypts.
@@ -62,4 +67,5 @@ def make_app(
         Turns(_LOOKS, 16 * _LOOKS),
         patience,
     )
-    return Secured(Faults(Guard(Router(table(service)), sites(hosts)), note))
+    inside = Entrance(Router(table(service)), token, patience)
+    return Secured(Faults(Guard(inside, sites(hosts)), note))

@@ -11,11 +11,13 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 from veil.mechanisms.words._plan import Policy, Unknown
 from veil.proxy.types import MAX_SIZE, Setting
 from veil.web.faults import RefusedError
+from veil.web.specs import check_spec
 
 MAX_QUERIES = 100
 MAX_TEXTS = 1_000
 MAX_WORDS = 100
 DEFAULT_SIZE = 20
+_SELECT = ("all", "content")  # or pos:, whose tagger is part of Veil; others open models
 
 Spec = Annotated[
     str,
@@ -47,6 +49,12 @@ class Ask(BaseModel):
         """How many requests it counts for."""
         return 1
 
+    def check(self) -> None:
+        """Refuse a mechanism that may not be asked for over the web; this may take a moment."""
+        spec = getattr(self, "mechanism", None)
+        if spec is not None:
+            check_spec(spec)
+
 
 class ProtectAsk(Ask):
     """Texts to make variants of. The draws are fresh: a seed is not accepted."""
@@ -70,6 +78,16 @@ class ProtectAsk(Ask):
         default=None,
         description="words to protect: all, content, 'pos:NN JJ', or a list of terms",
     )
+
+    @model_validator(mode="after")
+    def _opens_nothing(self) -> Self:
+        chosen = self.select
+        if isinstance(chosen, str) and chosen not in _SELECT and not chosen.startswith("pos:"):
+            raise _unfit(
+                "The 'select' parameter of protect must be all, content, 'pos:' with tags (as"
+                " 'pos:NN JJ'), or a list of terms."
+            )
+        return self
 
 
 class SearchAsk(Ask):

@@ -1,17 +1,20 @@
-"""What each mechanism is: its paper, what is proved of it, and the schema of its parameters."""
+"""What each mechanism is: its paper, what is proved of it, and what a request may set."""
 
 from functools import cache
+from typing import Any
 
 from veil.core.guarantee import KINDS
 from veil.mechanisms import find
 from veil.mechanisms.mechanism import TextMechanism
 from veil.web.figures import GuaranteeAnswer, MechanismAnswer, MechanismsAnswer
+from veil.web.specs import settable, usable
 
 
 @cache
 def catalogue() -> MechanismsAnswer:
-    """Return all mechanisms, by name."""
-    return MechanismsAnswer({name: _entry(find.mechanism_class(name)) for name in find.names()})
+    """Return the mechanisms that a request can name, by name."""
+    classes = {name: find.mechanism_class(name) for name in find.names()}
+    return MechanismsAnswer({name: _entry(cls) for name, cls in classes.items() if usable(cls)})
 
 
 def _entry(cls: type[TextMechanism]) -> MechanismAnswer:
@@ -22,16 +25,26 @@ def _entry(cls: type[TextMechanism]) -> MechanismAnswer:
     }
     example = cls.load(dict(required))
     guarantee = example.guarantee
+    shown = ", ".join(f"{key}={getattr(example, key)!r}" for key in settable(cls))
     return MechanismAnswer(
         paper=cls.paper,
         summary=(cls.__doc__ or "").strip().splitlines()[0],
         select=getattr(cls, "select", None),
-        example=str(example),
+        example=f"{cls.name}({shown})",
         guarantee=GuaranteeAnswer(
             kind=guarantee.kind,
             means=KINDS[guarantee.kind],
             metric=guarantee.metric,
             caveat=guarantee.caveat,
         ),
-        schema_=cls.model_json_schema(),
+        schema_=_schema(cls),
     )
+
+
+def _schema(cls: type[TextMechanism]) -> dict[str, Any]:
+    """Return the schema of the parameters that may be set."""
+    schema = cls.model_json_schema()
+    allowed = settable(cls)
+    properties = schema.get("properties", {})
+    schema["properties"] = {name: properties[name] for name in properties if name in allowed}
+    return schema

@@ -17,6 +17,8 @@ from veil.core.errors import ParameterError
 from veil.web.faults import RefusedError
 from veil.web.messages import ASGIApp, Receive, Scope, Send, header_values, is_program
 
+HEAD_BYTES = 256 * 1024  # an address may hold the longest query, its characters written as bytes
+_AHEAD = ("prefetch", "prerender", "preview")
 _OURS = ("none", "same-origin")  # the person, or our own page
 _OPEN = ("/opensearch.xml", "/favicon.ico")  # fetched by the browser itself; they tell nothing
 _HOST = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-._:[]")
@@ -71,10 +73,11 @@ class Guard:
         """Pass a request on, or refuse it."""
         if scope["type"] != "http":
             return
+        _check_head(scope)
         scope["veil.origin"] = self._origin(scope)
         _check_origin(scope)
         _check_site(scope)
-        if any("prefetch" in value.lower() for value in _purposes(scope)):
+        if any(word in value.lower() for value in _purposes(scope) for word in _AHEAD):
             raise RefusedError(403, "Nothing is loaded ahead of being asked for.")
         await self._app(scope, receive, send)
 
@@ -90,6 +93,25 @@ class Guard:
                 " when it started, or tell it the name with --allow-host.",
             )
         return self._known[hosts[0].lower()]
+
+
+def _check_head(scope: Scope) -> None:
+    """Refuse a head that is too long, or that others may read in another way than we do."""
+    lines = [len(name) + len(value) + 4 for name, value in scope["headers"]]  # ": ", line break
+    target = len(scope.get("raw_path", b"")) + len(scope["query_string"])
+    target += bool(scope["query_string"])  # the question mark
+    if len(f"{scope['method']}  HTTP/1.1\r\n\r\n") + target + sum(lines) > HEAD_BYTES:
+        raise RefusedError(
+            431,
+            f"The head of a request may have at most {HEAD_BYTES:,} bytes; send less.",
+            connection="close",
+        )
+    coded = header_values(scope, "transfer-encoding")
+    if coded and (header_values(scope, "content-length") or scope.get("http_version") == "1.0"):
+        raise RefusedError(
+            400, "The request tells its length in two ways, so that it is not read.",
+            connection="close",
+        )  # fmt: skip
 
 
 def is_foreign(scope: Scope) -> bool:
@@ -112,8 +134,13 @@ def _is_ours(told: list[str]) -> bool:
 
 
 def _is_trusted(scope: Scope) -> bool:
-    scheme, _, host = str(scope["veil.origin"]).partition("://")
-    return scheme == "https" or host in LOOPBACK or host.rpartition(":")[0] in LOOPBACK
+    return str(scope["veil.origin"]).startswith("https:") or is_named_local(scope)
+
+
+def is_named_local(scope: Scope) -> bool:
+    """Tell whether we were asked under a name of this machine, not of something in front of us."""
+    host = str(scope["veil.origin"]).partition("://")[2]
+    return host in LOOPBACK or host.rpartition(":")[0] in LOOPBACK
 
 
 def _is_referred(scope: Scope) -> bool:
@@ -153,5 +180,5 @@ def _foreign() -> RefusedError:
 
 
 def _purposes(scope: Scope) -> list[str]:
-    names = ("sec-purpose", "purpose", "x-moz", "x-purpose")
+    names = ("sec-purpose", "purpose", "x-moz", "x-purpose", "moz-purpose")
     return [value for name in names for value in header_values(scope, name)]

@@ -33,7 +33,7 @@ _CACHE = (b"cache-control", b"no-store")
 
 
 class Secured:
-    """Add the headers to whatever the application answers; what it set for caching stays."""
+    """Add the headers to whatever the application answers; what it set itself stays."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -44,8 +44,9 @@ class Secured:
         async def secured(message: Message) -> None:
             if message["type"] == "http.response.start":
                 own = list(message.get("headers", ()))
-                cached = any(name.lower() == b"cache-control" for name, _ in own)
-                message = {**message, "headers": own + _ENCODED + ([] if cached else [_CACHE])}
+                names = {name.lower() for name, _ in own}
+                more = [pair for pair in (*_ENCODED, _CACHE) if pair[0] not in names]
+                message = {**message, "headers": own + more}
             await send(message)
 
         await self._app(scope, receive, secured)

@@ -10,19 +10,22 @@ from veil.web.answers import ErrorAnswer
 from veil.web.api import Operation
 
 _MEANING = {
-    400: "The request names no host, or several.",
-    403: "Another site is behind the request; or the budget, the gate or the risk forbids it.",
+    400: "The request names no host, or several, or tells its length in two ways.",
+    401: "The token of the page is missing.",
+    403: "Another site or another user is behind the request; or the budget, the gate or the risk"
+    " forbids it.",
     408: "The request did not arrive in time.",
     413: "The request is too long.",
     415: "The body is not application/json.",
     421: "The server does not answer under this name.",
     422: "A parameter or a text cannot be used.",
     429: "Too many requests in a minute; Retry-After says when to come back.",
+    431: "The head of the request is too long.",
     500: "The server failed.",
     502: "The engine failed.",
     503: "Too much is under way; Retry-After says when to come back.",
 }
-_ALWAYS = (400, 403, 421, 422, 429, 500, 503)
+_ALWAYS = (400, 401, 403, 421, 422, 429, 431, 500, 503)
 _WITH_BODY = (408, 413, 415)
 
 
@@ -38,11 +41,15 @@ def openapi(operations: Sequence[Operation]) -> dict[str, object]:
             "title": "Veil",
             "version": __version__,
             "summary": "Private search: the engine sees variants of a query, not the query.",
-            "description": "Only for programs on this machine: other sites are refused. Errors"
-            " are one sentence, which quotes no text.",
+            "description": "For programs that have the token of the page ('veil token' prints"
+            " it); other sites are refused. Errors are one sentence, which quotes no text.",
         },
         "paths": paths,
-        "components": {"schemas": schemas},
+        "security": [{"token": []}],
+        "components": {
+            "schemas": schemas,
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+        },
     }
 
 

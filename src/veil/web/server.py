@@ -7,18 +7,23 @@ import asyncio
 import errno
 import os
 import socket
+from functools import partial
 from types import FrameType
 
 from veil.core.errors import InputError, MissingExtraError
+from veil.web.guard import HEAD_BYTES
 from veil.web.messages import ASGIApp
 
 try:
     import uvicorn
+
+    from veil.web.protocol import Patient, Room
 except ImportError as error:
     raise MissingExtraError("The search page needs uvicorn: pip install 'veil[web]'.") from error
 
-_HEAD_BYTES = 256 * 1024  # an address may hold the longest query, its characters written as bytes
-_CONNECTIONS = 512
+_AT_ONCE = 512  # requests
+_WAITING = 256  # connections without a request: with the others they fit into 1,024 open files
+_SECONDS = 10.0  # for a head
 
 
 def bind(host: str, port: int) -> socket.socket:
@@ -62,12 +67,28 @@ def run(app: ASGIApp, sock: socket.socket) -> None:
         sock.close()
 
 
-def configured(app: ASGIApp) -> uvicorn.Server:
-    """Return a server that logs nothing and tells nothing of itself."""
+def configured(
+    app: ASGIApp,
+    *,
+    head_seconds: float = _SECONDS,
+    at_once: int = _AT_ONCE,
+    waiting: int = _WAITING,
+) -> uvicorn.Server:
+    """Return a server that logs nothing and tells nothing of itself.
+
+    Parameters
+    ----------
+    head_seconds
+        Time for the head of a request to arrive, from its first byte or the connection on.
+    at_once, waiting
+        Requests at once, beyond which others are refused; and connections without a request,
+        beyond which the oldest are closed.
+    """
+    room = Room(waiting, at_once, head_seconds)
     return _Server(
         uvicorn.Config(
             app,
-            http="h11",
+            http=partial(Patient, room=room),  # type: ignore[arg-type]  # called like the class
             ws="none",
             lifespan="off",
             interface="asgi3",
@@ -76,8 +97,7 @@ def configured(app: ASGIApp) -> uvicorn.Server:
             access_log=False,
             proxy_headers=False,
             server_header=False,
-            limit_concurrency=_CONNECTIONS,
-            h11_max_incomplete_event_size=_HEAD_BYTES,
+            h11_max_incomplete_event_size=HEAD_BYTES,
             timeout_keep_alive=15,
             timeout_graceful_shutdown=10,
         )

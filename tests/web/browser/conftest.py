@@ -15,6 +15,7 @@ from tests.web.browser.stage import (
     serving,
     shipped_plane,
 )
+from tests.web.conftest import TOKEN
 
 from veil.data.embeddings import Embeddings
 from veil.proxy.plane import Plane
@@ -74,9 +75,11 @@ def stage(
 def page(chrome: Chrome, stage: Stage, other: Elsewhere) -> Iterator[Page]:
     """A tab; at the end nothing was complained of, and nothing asked of anybody else."""
     made = Page(chrome, stage.origin)
+    made.open(f"/enter?token={TOKEN}")
     other.asked.clear()
     yield made
-    cookies = chrome.get_cookies()
+    cookies = chrome.execute_cdp_cmd("Storage.getCookies", {})["cookies"]
     made.leave()
-    found = cookies, made.complaints(), made.requests()
-    assert found == ([], [], [])
+    chrome.execute_cdp_cmd("Storage.clearCookies", {})
+    found = [one["name"] for one in cookies], made.complaints(), made.requests()
+    assert found == ([f"veil-{stage.port}"], [], [])

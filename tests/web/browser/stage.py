@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from starlette.types import ASGIApp, Receive, Scope, Send
 from tests.retrieval.conftest import BagEncoder
+from tests.web.conftest import TOKEN
 
 from veil.attacks.log import QueryLog
 from veil.core.errors import EngineError
@@ -201,6 +202,7 @@ class Stage:
         self.switch.app = make_app(
             desk,
             self.plane,
+            token=TOKEN,
             hosts=[f"127.0.0.1:{self.port}"],
             vectors=lambda: self.words,
             rate=100_000,

@@ -67,6 +67,9 @@ def held(page: Page, stage: Stage, other: Elsewhere) -> None:
     page.open(other.address("/held"))
     with page.loading():
         page.click("a")
+    page.expected = {401}
+    with page.loading():
+        page.click("main a")
 
 
 def missing(page: Page, stage: Stage, other: Elsewhere) -> None:

@@ -50,6 +50,7 @@ class AEA(QueryMechanism):
 
     name: ClassVar[str] = "aea"
     paper: ClassVar[str] = "Arampatzis et al., 2013"
+    needs: ClassVar[tuple[str, ...]] = ("wordnet",)
 
     level: Annotated[
         int, Field(ge=1, le=20, description="steps up the hierarchy of hypernyms", examples=[3])

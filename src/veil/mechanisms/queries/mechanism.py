@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from veil.mechanisms.mechanism import TextMechanism
 
@@ -16,9 +16,10 @@ class Scrambled:
     queries
         The best first, without duplicates; none at all when nothing can be sent.
     kept
-        Words of the text that are in the queries by policy, in order.
+        Words of the text that are in the queries by policy, in order. `scramble` reads them off
+        the queries that are sent, whatever is said here.
     protected
-        Number of words of the text that were replaced or left out.
+        Number of words of the text that were replaced or left out in at least one of the queries.
     """
 
     queries: tuple[str, ...]
@@ -35,7 +36,12 @@ class Scrambler(Protocol):
 
 
 class QueryMechanism(TextMechanism):
-    """A map from a whole query to other queries, which need not have its words or its length."""
+    """A map from a whole query to other queries, which need not have its words or its length.
+
+    `needs` are names of what `bind` opens and would fetch, as ``veil fetch`` knows them.
+    """
+
+    needs: ClassVar[tuple[str, ...]] = ()
 
     @abstractmethod
     def bind(self) -> Scrambler:

@@ -1,5 +1,6 @@
 """The pages, as HTML that needs no script: everything in them is escaped."""
 
+from veil.web.pages._entrance import Back, entered, entrance
 from veil.web.pages._error import error
 from veil.web.pages._home import held, home
 from veil.web.pages._ledger import ledger
@@ -8,4 +9,17 @@ from veil.web.pages._refused import Kind, refused
 from veil.web.pages._results import results
 from veil.web.pages.common import Common
 
-__all__ = ["Common", "Kind", "error", "held", "home", "ledger", "plane", "refused", "results"]
+__all__ = [
+    "Back",
+    "Common",
+    "Kind",
+    "entered",
+    "entrance",
+    "error",
+    "held",
+    "home",
+    "ledger",
+    "plane",
+    "refused",
+    "results",
+]

@@ -1,0 +1,172 @@
+"""No request makes the server open or fetch what it names."""
+
+from collections.abc import Iterator
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from typing import Annotated, ClassVar, Literal
+
+import pytest
+from pydantic import Field
+from tests.web.conftest import CANARY, Client, FakeDesk
+
+import veil.core.registry as registry
+import veil.web.specs as specs
+from veil.data.embeddings import Embeddings
+from veil.data.wordnet import wordnet_at_hand
+from veil.mechanisms.find import mechanism
+from veil.mechanisms.words import MECHANISMS
+from veil.mechanisms.words.cmp import CMP
+from veil.web.api import OPERATIONS
+from veil.web.catalogue import catalogue
+
+TAKES_SPECS = [one for one in OPERATIONS if "mechanism" in one.ask.model_fields]
+BODIES: dict[str, dict[str, object]] = {
+    "/api/protect": {"texts": ["bababa"], "size": 2},
+    "/api/search": {"query": "bababa"},
+    "/api/explain": {"words": ["bababa"]},
+}
+
+
+class Opener(CMP):
+    """Opens what it is told to."""
+
+    name: ClassVar[str] = "opener"
+
+    source: Annotated[str, Field(description="a file")] = "some.txt"
+    place: Annotated[Path | None, Field(description="another")] = None
+    many: Annotated[tuple[str, ...], Field(description="more")] = ()
+    way: Annotated[Literal["a", "b"] | None, Field(description="a choice")] = None
+
+    def __init__(self, **parameters: object) -> None:
+        assert not {"source", "place", "many"} & set(parameters), "built before it was refused"
+        super().__init__(**parameters)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def plugin(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    found = [EntryPoint("opener", f"{__name__}:Opener", "veil.mechanisms.words")]
+    monkeypatch.setattr(
+        registry, "entry_points",
+        lambda group: found if group == MECHANISMS.group else entry_points(group=group),
+    )  # fmt: skip
+    monkeypatch.setitem(MECHANISMS._loaded, "opener", Opener)
+    catalogue.cache_clear()
+    yield
+    catalogue.cache_clear()
+
+
+def test_every_address_that_takes_a_spec_is_tried() -> None:
+    assert {one.path for one in TAKES_SPECS} == set(BODIES)
+
+
+@pytest.mark.parametrize("path", BODIES)
+@pytest.mark.parametrize(
+    "index",
+    ["{folder}/docs.tsv", "{folder}/none.tsv", "{folder}", "irds:vaswani", "irds:no-such-thing",
+     "icd10cm-full", "http://127.0.0.1:1/x", "/proc/self/environ", "/dev/stdin", ".", "", "5"],
+)  # fmt: skip
+def test_nothing_that_a_request_names_is_opened(
+    client: Client,
+    desk: FakeDesk,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    path: str,
+    index: str,
+) -> None:
+    (tmp_path / "docs.tsv").write_text(f"1\tdiabetes payment {CANARY}\n")
+    monkeypatch.setattr("veil.mechanisms.queries.fea.load_collection", _no)
+    monkeypatch.setattr("veil.mechanisms.queries.fea.wordnet", _no)
+    monkeypatch.setattr("veil.web.specs.wordnet_at_hand", _no)
+    named = index.format(folder=tmp_path)
+    spec = f"fea(index='{named}', longest=1, candidates=200)"
+    sentence = client.post(path, BODIES[path] | {"mechanism": spec}).refused(422)
+    assert sentence == (
+        "The 'index' parameter of fea may not be set over the web, as it names something to open;"
+        " what may be set: window, longest, targets, score, candidates."
+    )  # the same, whatever there is
+    assert desk.searched == []
+
+
+def _no(*names: object, **more: object) -> object:
+    raise AssertionError("something was looked for")
+
+
+@pytest.mark.parametrize("path", BODIES)
+def test_parameters_of_plugins_that_could_be_names_are_refused(
+    client: Client, plugin: None, path: str
+) -> None:
+    for given in ("source=/etc/passwd", "place=/etc/passwd", "many=x", "source=''"):
+        spec = f"opener(epsilon=1, {given})"
+        sentence = client.post(path, BODIES[path] | {"mechanism": spec}).refused(422)
+        assert sentence.endswith("what may be set: epsilon, way.")
+    reply = client.post(path, BODIES[path] | {"mechanism": "opener(epsilon=1, way=b)"})
+    assert reply.status == 200
+
+
+def test_the_catalogue_shows_what_may_be_set(client: Client, plugin: None) -> None:
+    found = client.get("/api/mechanisms").json()
+    shown = found["opener"]
+    assert isinstance(shown, dict)
+    assert set(shown["schema"]["properties"]) == {"epsilon", "way"}
+    fea = found["fea"]
+    assert isinstance(fea, dict)
+    assert "index" not in fea["schema"]["properties"]
+    assert fea["example"] == (
+        "fea(window=12, longest=3, targets=10, score='ndcg', candidates=3000)"
+    )
+    for entry in found.values():
+        assert isinstance(entry, dict)
+        specs.check_spec(entry["example"])
+
+
+def test_a_mechanism_that_must_be_told_a_name_is_not_offered(
+    client: Client, monkeypatch: pytest.MonkeyPatch, plugin: None
+) -> None:
+    class Needy(Opener):
+        source: str
+
+    monkeypatch.setitem(MECHANISMS._loaded, "opener", Needy)
+    assert "opener" not in client.get("/api/mechanisms").json()
+
+
+def test_what_is_not_in_the_cache_is_not_fetched(
+    client: Client, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("VEIL_CACHE", str(tmp_path))
+    monkeypatch.setattr("subprocess.run", _no)
+    for name in ("aea", "fea", "aea(level=2)"):
+        for path, body in BODIES.items():
+            sentence = client.post(path, body | {"mechanism": name}).refused(422)
+            assert sentence.endswith("run: veil fetch wordnet.")
+    folder = tmp_path / "wordnet" / "3.1"
+    folder.mkdir(parents=True)
+    (folder / "data.noun").write_text("torn")
+    client.post("/api/protect", BODIES["/api/protect"] | {"mechanism": "aea"}).refused(422)
+    assert sorted(folder.iterdir()) == [folder / "data.noun"]
+
+
+@pytest.mark.parametrize(
+    "select", ["nltk:NN", "spacy:NN", "spacy:", "/etc/passwd", "", "all ", "content:NN", "Pos:NN"]
+)
+def test_selection_opens_no_model(
+    client: Client, monkeypatch: pytest.MonkeyPatch, select: str
+) -> None:
+    monkeypatch.setattr("veil.data.select.tagger", _no)
+    body = BODIES["/api/protect"] | {"mechanism": "cmp(epsilon=1)", "select": select}
+    assert "The 'select' parameter" in client.post("/api/protect", body).refused(422)
+
+
+@pytest.mark.parametrize("select", ["all", "content", "pos:NN JJ", ["bababa"]])
+def test_selection_by_words_or_tags_stays(client: Client, select: object) -> None:
+    body = BODIES["/api/protect"] | {"mechanism": "cmp(epsilon=1)", "select": select}
+    assert client.post("/api/protect", body).status == 200
+
+
+def test_specs_that_answers_give_can_be_sent_again(client: Client, space: Embeddings) -> None:
+    for name in ("cmp(epsilon=1)", "custext(epsilon=1, k=5)", "wbb(epsilon=2, k=2, n=3)"):
+        body = BODIES["/api/protect"] | {"mechanism": name}
+        told = client.post("/api/protect", body).json()["mechanism"]
+        assert client.post("/api/protect", body | {"mechanism": told}).status == 200
+    specs.check_spec("cmp(epsilon=1)")
+    if wordnet_at_hand():
+        specs.check_spec(str(mechanism("fea")))  # its index is the default
