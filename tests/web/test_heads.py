@@ -3,7 +3,7 @@
 import socket
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from typing import Any, cast
 
 import pytest
@@ -86,7 +86,7 @@ def answered(sock: socket.socket) -> bytes:
     size = int(told.lower().partition(b"content-length: ")[2].split()[0])
     while len(body) < size:
         body += sock.recv(65536)
-    return found
+    return told + b"\r\n\r\n" + body
 
 
 def asks(server: Server, *lines: str) -> bytes:
@@ -175,6 +175,19 @@ def test_too_many_requests_at_once_are_refused(start: Start, desk: FakeDesk) -> 
         desk.hold.set()
         assert status(sock.recv(65536)) == 200
     assert status(server.get("/plane")) == 200
+
+
+def test_forms_of_those_outside_do_not_keep_others_out(start: Start, desk: FakeDesk) -> None:
+    server, _ = start(at_once=20)
+    server.lets_in = False
+    own = (f"Host: {server.host}", "Content-Length: 100", FORM)
+    request = head("POST", "/enter", *own) + b"token="
+    with ExitStack() as sockets:
+        for _ in range(16):
+            sockets.enter_context(opened(server, request))
+        for _ in range(10):
+            assert b"try again" in answered(sockets.enter_context(opened(server, request)))
+        assert status(server.get("/plane", f"Authorization: Bearer {TOKEN}")) == 200
 
 
 @pytest.mark.parametrize("whole", [True, False])

@@ -9,7 +9,7 @@ import hmac
 from urllib.parse import urlsplit
 
 from veil.web import pages
-from veil.web.bodies import FORM_BYTES, fields, read_body, require_type
+from veil.web.bodies import fields, read_body, require_type
 from veil.web.faults import RefusedError
 from veil.web.guard import is_foreign, is_named_local
 from veil.web.messages import (
@@ -31,6 +31,8 @@ _OPEN = frozenset(  # they are the same for everybody, and tell nothing
     ("/favicon.ico", "/opensearch.xml", "/robots.txt", "/static/icon.svg", "/static/page.css")
 )
 _DAYS = 90
+_FORMS = 16  # that are read at once
+_FORM_BYTES = 4_096
 _SAY = {"www-authenticate": "Bearer"}
 
 
@@ -40,6 +42,7 @@ class Entrance:
     def __init__(self, app: ASGIApp, token: str, patience: float) -> None:
         self._app, self._patience = app, patience
         self._token = check_token(token)
+        self._reading = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -60,8 +63,7 @@ class Entrance:
     async def _enter(self, request: Request) -> Response:
         scope = request.scope
         if request.method == "POST":
-            require_type(request, "application/x-www-form-urlencoded")
-            given = fields(await read_body(request, FORM_BYTES, self._patience))
+            given = await self._form(request)
         elif request.method in ("GET", "HEAD"):
             given = fields(scope["query_string"])
         else:
@@ -74,6 +76,19 @@ class Entrance:
         if is_foreign(scope):  # led on from there the browser would not send the cookie yet
             return page(pages.entered(), 200, headers)
         return Response(None, 303, {"location": "/", **headers})
+
+    async def _form(self, request: Request) -> dict[str, str]:
+        """Read the form; few may keep us waiting for it, since anybody can."""
+        require_type(request, "application/x-www-form-urlencoded")
+        if self._reading >= _FORMS:
+            raise RefusedError(
+                503, "Too many want to come in at once; try again.", "busy", retry_after="10"
+            )
+        self._reading += 1
+        try:
+            return fields(await read_body(request, _FORM_BYTES, self._patience))
+        finally:
+            self._reading -= 1
 
     def _has_token(self, scope: Scope) -> bool:
         for told in header_values(scope, "authorization"):
