@@ -31,8 +31,11 @@ bench: fetch  ## print the figures of the README, beside the peer installed in i
 	$(BIN)/python -m benchmarks.retrieval
 	$(BIN)/python -m benchmarks.scale
 	$(BIN)/python -m benchmarks.measuring
+	$(BIN)/python -m benchmarks.selection
+	$(BIN)/python -m benchmarks.linkage
 	$(BIN)/python -m benchmarks.serving
 	$(BIN)/python -m benchmarks.timing
+	$(BIN)/python -m benchmarks.hostile
 	$(BIN)/python -m benchmarks.speed
 
 docs: $(READY)  ## write the generated pages, then build the site into ./site

@@ -140,7 +140,7 @@ def counted(rows: Rows, originals: list[str], log: QueryLog, encoder: Bag) -> di
     units = centres / np.linalg.norm(centres, axis=1, keepdims=True)
     plain = [plain_rank(units[i], vectors, int(places[i])) for i in range(_CHECKED)]
     return {
-        "ranks": best(lambda: ranks(centres, vectors, places), 3),
+        "ranks": best(lambda: ranks(centres, vectors, places)[0], 3),
         "checked": len(plain),
         "right": sum(a == b for a, b in zip(plain, found.tolist(), strict=False)),
         "guessed": float((found == 1).mean()),

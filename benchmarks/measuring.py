@@ -24,6 +24,7 @@ from tests.reference import broken
 
 import veil
 from veil.data.assets import vectors_folder
+from veil.data.embeddings import FORMAT
 from veil.data.fetch import cache_folder
 from veil.measures.claims import ClaimAudit, audit_claim
 from veil.measures.quipu import quipu as score
@@ -33,9 +34,7 @@ WORK = ROOT / ".benchmarks"
 SHARED = ROOT.parent / "shared" / "data"
 GRID = ROOT / "studies" / "quipu-dl19-pool.toml"
 FETCHED = (
-    "vectors/glove-100d/meta.json",
-    "vectors/glove-100d/vectors.npy",
-    "vectors/glove-100d/words.txt",
+    *(f"vectors/glove-100d-{FORMAT}/{each}" for each in ("meta.json", "vectors.npy", "words.txt")),
     "encoders/minilm-l6-v2",
     "encoders/wordllama-l2-supercat-256",
     "wordnet/3.1",

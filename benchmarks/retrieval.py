@@ -17,8 +17,8 @@ from ir_measures import R, nDCG
 import veil
 from veil.core.protocols import Engine
 from veil.core.types import Ranking
-from veil.data.assets import vectors_folder
-from veil.data.embeddings import Embeddings, open_folder
+from veil.data import assets
+from veil.data.embeddings import Embeddings
 from veil.retrieval.pipeline import search_all
 from veil.retrieval.rerank import Reranker, reranker
 
@@ -124,10 +124,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", help="collections  [default: all that are at hand]")
     options = parser.parse_args()
-    folder = vectors_folder("glove-100d")
-    if not folder.is_dir():
+    if not assets.at_hand("glove-100d"):
         sys.exit("glove-100d is not at hand: run 'veil vectors glove-100d' first.")
-    space = open_folder(folder)
+    space = assets.load_embeddings("glove-100d")
     WORK.mkdir(exist_ok=True)
     report = Report()
     print(f"nDCG@10 / recall@100; with privacy {SIZE} variants, {DEPTH} documents each.")

@@ -32,7 +32,7 @@ from urllib.parse import urlencode
 from benchmarks.report import Report
 
 import veil
-from veil.data.assets import vectors_folder
+from veil.data.assets import at_hand
 
 RESULTS = 10
 STARTS = 300.0  # seconds: the log may have to be encoded first
@@ -234,7 +234,7 @@ def main() -> None:
     parser.add_argument("--stop", type=int, help="stop of the slider; the first one by default")
     parser.add_argument("--no-log", action="store_true", help="without local attackers")
     arguments = parser.parse_args()
-    if not vectors_folder("glove-100d").is_dir():
+    if not at_hand("glove-100d"):
         raise SystemExit("glove-100d is not in the cache: run 'veil fetch glove-100d' first.")
     log = list(veil.load_collection("icd10cm").log)
     queries = random.Random(5).sample(log, len(log))  # noqa: S311

@@ -19,8 +19,8 @@ from benchmarks.report import Report, best
 
 import veil
 from veil.core.types import Ids, Singles
-from veil.data.assets import vectors_folder
-from veil.data.embeddings import Embeddings, open_folder
+from veil.data.assets import at_hand, load_embeddings, vectors_folder
+from veil.data.embeddings import Embeddings
 from veil.data.nearest import Searcher, fused_at_hand
 from veil.mechanisms.words.mechanism import WordMechanism
 
@@ -202,10 +202,9 @@ def main() -> None:
     parser.add_argument("--no-peer", action="store_true", help="leave out the peer")
     options = parser.parse_args()
     WORK.mkdir(exist_ok=True)
-    folder = vectors_folder("glove-100d")
-    if not folder.is_dir():
+    if not at_hand("glove-100d"):
         sys.exit("glove-100d is not at hand: run 'veil vectors glove-100d' first.")
-    space = open_folder(folder)
+    space = load_embeddings("glove-100d")
     texts = queries()
     report = Report()
     print(f"{os.cpu_count()} cores, {space.size:,} words, {len(texts)} queries")
@@ -213,7 +212,7 @@ def main() -> None:
     closed_form(report, space, texts)
     memory(report)
     if not options.no_peer and QUERIES.is_file():
-        peer(report, rates, folder)
+        peer(report, rates, vectors_folder("glove-100d"))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     report.add("peak memory of this benchmark itself", f"{peak:,.0f} MB")
     table = report.table()

@@ -1,5 +1,6 @@
 """Small spaces made on the spot, a seeded generator, and the real data where it is at hand."""
 
+import os
 import signal
 import socket
 from pathlib import Path
@@ -7,11 +8,17 @@ from typing import NoReturn
 
 import numpy as np
 import pytest
+from hypothesis import settings
 from numpy.random import Generator
 
-from veil.data.assets import vectors_folder
-from veil.data.embeddings import Embeddings, open_folder
+from veil.data.assets import at_hand, load_embeddings
+from veil.data.embeddings import Embeddings
+from veil.data.fetch import cache_folder
 
+# Tests have caches of their own; compiling takes ten seconds, so they share what is compiled.
+os.environ.setdefault("VEIL_KERNELS", str(cache_folder() / "kernels"))
+settings.register_profile("veil", deadline=None)  # a loaded machine is no fault of the code
+settings.load_profile("veil")
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 
@@ -72,10 +79,9 @@ def space() -> Embeddings:
 
 @pytest.fixture(scope="session")
 def glove() -> Embeddings:
-    folder = vectors_folder("glove-100d")
-    if not folder.is_dir():
+    if not at_hand("glove-100d"):
         pytest.skip("glove-100d is not in the cache: veil vectors glove-100d fetches it")
-    return open_folder(folder)
+    return load_embeddings("glove-100d")
 
 
 @pytest.fixture(scope="session")

@@ -22,7 +22,7 @@ FAILED = 1  # pytest's exit code when tests ran and some failed
 
 def _run(mutant: dict[str, str], folder: Path) -> subprocess.CompletedProcess[str]:
     text = (SOURCE / mutant["file"]).read_text()
-    shutil.copytree(SOURCE, folder / "veil")  # with the compiled kernels and their dates
+    shutil.copytree(SOURCE, folder / "veil")
     (folder / "veil" / mutant["file"]).write_text(text.replace(mutant["old"], mutant["new"]))
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider"]
     return subprocess.run(

@@ -67,16 +67,25 @@ def test_wheel_works_in_a_clean_environment_without_extras(tmp_path: Path) -> No
     assert done.returncode == 0, done.stderr
     assert str(env) in done.stdout
     script = str(env / "bin" / "veil")
-    shown = run(script, "protect", "tem", "--epsilon", "3", "--vectors", "v.txt", "cat")
+    shown = run(script, "protect", "tem", "--epsilon", "3", "--vectors", "v.txt", "--text", "cat")
     assert shown.returncode == 0, shown.stderr
     assert shown.stdout.strip() in {"cat", "dog", "cow", "hen"}
-    searched = run(script, "search", "--vectors", "v.txt", "cat")
+    searched = run(script, "search", "--vectors", "v.txt", "a cat")
     assert searched.returncode == 2
     assert "pip install 'veil[search]'" in searched.stderr
     assert run(script, "engines").returncode == 0
     assert (next(env.rglob("minilm.onnx"))).stat().st_size > 10_000
     refused = run(
-        script, "protect", "cmp", "--epsilon", "1", "--vectors", "v.txt", "cat", "-o", "x.parquet"
+        script,
+        "protect",
+        "cmp",
+        "--epsilon",
+        "1",
+        "--vectors",
+        "v.txt",
+        "a cat",
+        "-o",
+        "x.parquet",
     )
     assert refused.returncode == 2
     assert "pip install 'veil[parquet]'" in refused.stderr

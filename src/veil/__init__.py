@@ -35,6 +35,7 @@ from veil.core.errors import (
     ParameterError,
     TrustError,
     UnknownNameError,
+    UnprotectedError,
     VeilError,
 )
 from veil.core.guarantee import Guarantee
@@ -87,6 +88,7 @@ __all__ = [
     "SearchResult",
     "TrustError",
     "UnknownNameError",
+    "UnprotectedError",
     "Variants",
     "VeilError",
     "Vickrey",

@@ -9,10 +9,11 @@ from typing import TypedDict, Unpack
 from veil.attacks import run
 from veil.attacks.attack import AttackSpec
 from veil.attacks.log import QueryLog
-from veil.core.errors import InputError, ParameterError
+from veil.core.errors import InputError, ParameterError, UnprotectedError
 from veil.core.protocols import Encoder, Engine
+from veil.core.ranks import Ranks
 from veil.core.rng import stream
-from veil.core.types import Ids, Ranking, Released, Variants
+from veil.core.types import Ranking, Released, Variants
 from veil.data.assets import load_embeddings
 from veil.data.collection import Collection
 from veil.data.collections import load_collection
@@ -154,12 +155,13 @@ def attack(
     mechanism: str | TextMechanism | None = None,
     space: Embeddings | str | None = None,
     report: Report = silent,
-) -> Ids:
+) -> Ranks:
     """Return the rank of each original among the guesses of an attacker; 1 is the first guess.
 
-    `veil.risk` makes a risk of ranks. An original that the log lacks has rank len(log) + 1: the
-    risk is then a lower bound. `veil.attacks.run.attack` has the details, and tells among how many
-    the attacker chose. `space` may be the name of vectors, or their path.
+    `veil.risk` makes a risk of ranks, and counts guesses that stand as high as the truth, which
+    are in the attribute `ties`, as tried in any order. An original that the log lacks has rank
+    len(log) + 1: the risk is then a lower bound. `veil.attacks.run.attack` has the details, and
+    tells among how many the attacker chose. `space` may be the name of vectors, or their path.
     """
     if isinstance(space, str):
         space = load_embeddings(space, report)
@@ -173,7 +175,7 @@ def attack(
         space=space,
         report=report,
     )
-    return found.ranks
+    return Ranks(found.ranks, found.ties)
 
 
 class Choices(TypedDict, total=False):
@@ -183,6 +185,7 @@ class Choices(TypedDict, total=False):
     policies: dict[str, Policy]
     select: Select | None
     max_chars: int
+    in_clear: bool
 
 
 def protect_stream(
@@ -211,7 +214,7 @@ def protect_stream(
     waiting: deque[Future[Variants]] = deque()
     number = 0
     while chunk := list(islice(source, batch)):
-        job = (number, chunk, mechanism, space, size, seed, choices)
+        job = (number, batch, chunk, mechanism, space, size, seed, choices)
         number += 1
         if executor is None:
             yield _protect_batch(*job)
@@ -231,6 +234,7 @@ def _numbered(texts: Iterable[str], max_chars: int) -> Iterator[str]:
 
 def _protect_batch(
     number: int,
+    batch: int,
     texts: Sequence[str],
     mechanism: TextMechanism,
     space: Embeddings | None,
@@ -239,4 +243,7 @@ def _protect_batch(
     choices: Choices,
 ) -> Variants:
     rng = None if seed is None else stream(seed, number)
-    return protect(texts, mechanism, space, size, rng=rng, **choices)
+    try:
+        return protect(texts, mechanism, space, size, rng=rng, **choices)
+    except UnprotectedError as error:  # tell the place in the whole stream
+        raise UnprotectedError(number * batch + error.number) from None

@@ -11,9 +11,10 @@ from tests.retrieval.conftest import BagEncoder
 
 from veil.attacks._centroids import centroids
 from veil.attacks.attack import Scene
-from veil.attacks.inference import inference_ranks, missing, ranks, ranks_by_score
+from veil.attacks.inference import inference_ranks, missing, ranks
 from veil.attacks.log import QueryLog
 from veil.core.protocols import Role
+from veil.core.ranks import standing
 from veil.core.types import Singles
 from veil.data.records import Columns, read_records
 from veil.data.variants import read_variants
@@ -31,26 +32,31 @@ def test_ranks_are_those_of_the_sorted_list(rng: Generator, block: int | None) -
     places = np.concatenate([[-1], rng.choice(300, 20), np.arange(195, 225), [105, 110]])
     centres = vectors[places] + rng.normal(size=(len(places), 16)) * 0.3
     centres[5] = 0
-    found = ranks(centres, vectors, places, block=block)
+    found, ties = ranks(centres, vectors, places, block=block)
     scores = (vectors[None].astype(float) * centres[:, None]).sum(axis=2)
-    assert found.tolist() == [
+    assert ties[6:].max() == 2
+    assert list(zip(found.tolist(), ties.tolist(), strict=True)) == [
         sorted_rank(row.tolist(), int(place)) for row, place in zip(scores, places, strict=True)
     ]
 
 
-def test_equal_vectors_are_ranked_in_log_order_whatever_the_blocks() -> None:
+def test_equal_vectors_are_level_whatever_the_blocks() -> None:
     row = unit(np.random.default_rng(3).normal(size=(1, 48)))
     vectors = np.repeat(row, 1000, axis=0)
     places = np.array([0, 1, 500, 997, 999])
     centres = np.repeat(row.astype(float), 5, axis=0)
     for block in (None, 1, 3, 333, 1000):
-        assert ranks(centres, vectors, places, block=block).tolist() == [1, 2, 501, 998, 1000]
+        found, ties = ranks(centres, vectors, places, block=block)
+        assert found.tolist() == [1] * 5
+        assert ties.tolist() == [1000] * 5
 
 
 def test_many_centroids_at_once(rng: Generator) -> None:
     vectors = unit(rng.normal(size=(500, 8)))
     places = np.arange(500)
-    assert (ranks(vectors.astype(float), vectors, places) == 1).all()
+    found, ties = ranks(vectors.astype(float), vectors, places)
+    assert (found == 1).all()
+    assert (ties == 1).all()
 
 
 def test_centroid_is_the_mean_of_all_variants(encoder: BagEncoder) -> None:
@@ -70,7 +76,8 @@ def test_attack_is_the_plain_loop(encoder: BagEncoder, queries: list[str], rng: 
     )
     outcome = inference_ranks(Scene(variants, tuple(originals), log), encoder)
     vectors = encoder.encode(list(log.texts)).astype(float)
-    assert outcome.ranks.tolist() == [
+    assert outcome.ties is not None
+    assert list(zip(outcome.ranks.tolist(), outcome.ties.tolist(), strict=True)) == [
         inference([encoder.encode([v])[0].astype(float) for v in row], vectors, log.place(text))
         for row, text in zip(variants, originals, strict=True)
     ]
@@ -90,20 +97,17 @@ def test_missing_originals_come_last_and_are_named(encoder: BagEncoder) -> None:
 
 def test_nothing_released_is_ranked_by_how_often_queries_come(encoder: BagEncoder) -> None:
     log = QueryLog.of(["a", "b", "c", "c", "d", "d"])
-    originals = ("c", "d", "a", "b")
-    assert inference_ranks(Scene(((),) * 4, originals, log), encoder).ranks.tolist() == [
-        1,
-        2,
-        3,
-        4,
-    ]
+    found = inference_ranks(Scene(((),) * 4, ("c", "d", "a", "b"), log), encoder)
+    assert found.ranks.tolist() == [1, 1, 3, 3]
+    assert found.ties is not None
+    assert found.ties.tolist() == [2] * 4
 
 
 def test_scores_are_ranked_like_the_sorted_list(rng: Generator) -> None:
     scores = rng.integers(4, size=40).astype(float)
     scores[:6] = -np.inf
     for place in range(-1, 40):
-        assert ranks_by_score(scores, place) == sorted_rank(scores.tolist(), place)
+        assert standing(scores, place) == sorted_rank(scores.tolist(), place)
 
 
 def test_others_originals_change_nothing(encoder: BagEncoder, queries: list[str]) -> None:

@@ -30,7 +30,8 @@ def test_halves_are_ranked_by_their_centres(scene: Scene, encoder: BagEncoder) -
         for row in scene.variants
     ]
     seconds = np.array([second.mean(axis=0) for _, second in halves])
-    assert outcome.ranks.tolist() == [
+    assert outcome.ties is not None
+    assert list(zip(outcome.ranks.tolist(), outcome.ties.tolist(), strict=True)) == [
         inference(list(first), seconds, i) for i, (first, _) in enumerate(halves)
     ]
     assert outcome.unit == "release"
@@ -44,6 +45,8 @@ def test_texts_that_read_the_same_are_one(encoder: BagEncoder) -> None:
     outcome = Linkage().rank(Scene(rows, originals), encoder)
     assert outcome.ranks[:2].tolist() == [1, 1]
     assert outcome.ranks[3:].tolist() == [4, 4]
+    assert outcome.ties is not None
+    assert outcome.ties[:2].tolist() == [1, 1]
     assert (outcome.candidates == 3).all()
 
 

@@ -11,10 +11,10 @@ from tests.conftest import make_space
 from veil.attacks._likelihood import likelihood
 from veil.attacks._simulated import Simulated
 from veil.attacks.attack import Scene
-from veil.attacks.inference import ranks_by_score
 from veil.attacks.reconstruct import Reconstruct
 from veil.core.errors import ParameterError
 from veil.core.guarantee import Guarantee
+from veil.core.ranks import standing
 from veil.core.types import Floats, Ids
 from veil.data.embeddings import Embeddings
 from veil.mechanisms.words.mechanism import WordMechanism
@@ -58,7 +58,7 @@ def test_many_variants_tell_more_than_the_sum_of_densities(spec: str) -> None:
     for surrogate in ("simulated", "density"):
         law = likelihood(made, space, surrogate)
         found = [
-            ranks_by_score(law.of(drawn[:, i]), int(word)) for i, word in enumerate(truth.tolist())
+            standing(law.of(drawn[:, i]), int(word))[0] for i, word in enumerate(truth.tolist())
         ]
         ranks[surrogate] = float(np.mean(1 / np.array(found)))
     assert ranks["simulated"] > 3 * ranks["density"]
@@ -70,7 +70,7 @@ def test_what_hardly_changes_is_found(spec: str, words: Embeddings) -> None:
     made = word_mechanism(sharp)
     law = likelihood(made, words)
     drawn = made.bind(words).sample(np.arange(60), 20, np.random.default_rng(1))
-    found = [ranks_by_score(law.of(drawn[:, i]), i) for i in range(60)]
+    found = [standing(law.of(drawn[:, i]), i)[0] for i in range(60)]
     assert np.mean(np.array(found) <= (2 if "vickrey" in spec else 1)) > 0.9
 
 

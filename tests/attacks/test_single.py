@@ -29,16 +29,20 @@ SPACE = make_space(60, 4)
 def test_a_row_beside_stands_as_it_would_at_the_end(rng: Generator) -> None:
     vectors = unit(rng.normal(size=(300, 16)))
     rows = unit(rng.normal(size=(12, 16)))
-    rows[:4] = vectors[[0, 7, 150, 299]]  # equal ones are ahead
+    rows[:4] = vectors[[0, 7, 150, 299]]  # equal ones are level
     centres = rows + rng.normal(size=rows.shape) * 0.2
     centres[5] = 0
     expected = [
-        ranks(centres[[i]], np.concatenate([vectors, rows[[i]]]), np.array([300]))[0]
+        ranks(centres[[i]], np.concatenate([vectors, rows[[i]]]), np.array([300]))
         for i in range(12)
     ]
-    assert ranks_beside(centres, vectors, rows).tolist() == expected
-    assert expected[5] == 301
-    assert ranks_beside(vectors[:1].astype(float), vectors, vectors[:1]).tolist() == [2]
+    found = np.stack(ranks_beside(centres, vectors, rows))
+    assert found.tolist() == np.concatenate(expected, axis=1).tolist()
+    assert found[:, 5].tolist() == [1, 301]
+    assert np.ravel(ranks_beside(vectors[:1].astype(float), vectors, vectors[:1])).tolist() == [
+        1,
+        2,
+    ]
 
 
 @pytest.mark.parametrize("select", ["all", "content"])

@@ -46,7 +46,7 @@ def test_what_was_released_is_shown_without_the_query(capsys: pytest.CaptureFixt
     assert "cmp(epsilon=2.0)" in out
     assert "[bold]teapot" in out
     assert "no bound" in out
-    assert "Spent today: 24" in out
+    assert "Spent in the last 24 hours: 24" in out
     assert "quokkapox" not in out
     assert run(["ledger", "show"]) == 0
     assert "teapot" not in capsys.readouterr().out

@@ -118,7 +118,7 @@ def test_a_file_that_is_no_table_of_variants(veil: Veil, log: Path, tmp_path: Pa
     (tmp_path / "v.csv").write_text(f"id,name\n1,{CANARY}\n")
     veil("attack", tmp_path / "v.csv", "--log", log).refused()
     (tmp_path / "v.csv").write_text(f"id,text,obfuscatedText\n1,{CANARY},x\n1,other {CANARY},y\n")
-    assert "Row 3" in veil("attack", tmp_path / "v.csv", "--log", log).refused()
+    assert "Row 2 (line 3)" in veil("attack", tmp_path / "v.csv", "--log", log).refused()
 
 
 STUDY = """

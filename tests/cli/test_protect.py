@@ -14,10 +14,12 @@ import pytest
 from tests.cli.conftest import CANARY, WORDS, Result, Veil
 from tests.reference import tiny_wordnet
 
+from veil.data.variants import read_variants
 from veil.data.wordnet import wordnet
 from veil.mechanisms.queries import aea
 
 COLUMNS = ["id", "variant", "obfuscatedText", "mechanism", "seeded"]
+MINE = f"my {CANARY}"
 Cmp = Callable[..., Result]
 
 
@@ -71,7 +73,7 @@ def test_unknown_word_never_passes(cmp: Cmp) -> None:
 
 
 def test_json_lines(cmp: Cmp) -> None:
-    result = cmp("cat", "dog", "--size", 2, "--json")
+    result = cmp("--text", "cat", "--text", "dog", "--size", 2, "--json")
     found = [json.loads(line) for line in result.lines]
     assert [list(each) for each in found] == [COLUMNS] * 4
     assert [(each["id"], each["variant"]) for each in found] == [
@@ -107,7 +109,7 @@ def test_file_to_file(cmp: Cmp, tmp_path: Path, suffix: str) -> None:
     assert f"3 texts, 12 protected words x 2 variants in {out}." in result.err
     head, rows = read_back(out)
     assert head == COLUMNS
-    wanted = [[f"q{i}", str(j), "The cat has flu"] for i in range(3) for j in (1, 2)]
+    wanted = [[str(i + 1), str(j), "The cat has flu"] for i in range(3) for j in (1, 2)]
     assert [[*row[:2], row[2].strip()] for row in rows] == wanted
 
 
@@ -135,9 +137,11 @@ def test_every_format_is_read(cmp: Cmp, tmp_path: Path, name: str) -> None:
 def test_columns_are_named(cmp: Cmp, tmp_path: Path) -> None:
     path = tmp_path / "in.csv"
     path.write_text("key,note,text\nk,dog,cat\n")
-    result = cmp(path, "--column", "note", "--id-column", "key", "--json")
-    found = json.loads(result.out)
-    assert (found["id"], found["obfuscatedText"]) == ("k", "dog")
+    for flag in ("--id", "--id-column"):
+        result = cmp(path, "--column", "note", flag, "key", "--json")
+        found = json.loads(result.out)
+        assert (found["id"], found["obfuscatedText"]) == ("k", "dog")
+        assert "The column 'key' left as it is: not protected." in result.err
 
 
 def test_standard_input(cmp: Cmp, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -169,7 +173,7 @@ def test_originals_only_on_request_and_for_the_owner(cmp: Cmp, tmp_path: Path) -
     assert [row[1] for row in rows] == [f"The cat has flu {i}" for i in range(3)]
     assert out.stat().st_mode & 0o777 == 0o600
     assert "holds the original texts: do not pass it on" in result.err
-    shown = cmp("cat", "--with-originals")
+    shown = cmp("a cat", "--with-originals")
     assert shown.lines[0].split("\t") == ["id", "text", *COLUMNS[1:]]
 
 
@@ -210,7 +214,7 @@ def test_policies(cmp: Cmp) -> None:
 
 
 def test_mechanism_without_proof_says_so(veil: Veil, vectors: str) -> None:
-    result = veil("protect", "wbb", "--epsilon", 10, "--n", 3, "--select", "all", "--vectors", vectors, "cat")  # fmt: skip  # noqa: E501
+    result = veil("protect", "wbb", "--epsilon", 10, "--n", 3, "--select", "all", "--vectors", vectors, "--text", "cat")  # fmt: skip  # noqa: E501
     assert result.code == 0
     assert "Cost: unbounded" in result.err
     assert "rule a word out" in result.err
@@ -219,7 +223,7 @@ def test_mechanism_without_proof_says_so(veil: Veil, vectors: str) -> None:
 def test_flags_take_dashes_and_choices(veil: Veil, vectors: str) -> None:
     result = veil(
         "protect", "mahalanobis", "--epsilon", 1e6, "--lam", 0.5, "--unit-direction", "--json",
-        "--vectors", vectors, "cat",
+        "--vectors", vectors, "--text", "cat",
     )  # fmt: skip
     assert json.loads(result.out)["mechanism"] == (
         "mahalanobis(epsilon=1000000.0, lam=0.5, unit_direction=True)"
@@ -228,7 +232,7 @@ def test_flags_take_dashes_and_choices(veil: Veil, vectors: str) -> None:
 
 def test_output_name_may_look_like_markup(cmp: Cmp, tmp_path: Path) -> None:
     out = tmp_path / "[bold]x[red].csv"
-    result = cmp("cat", "-o", out)
+    result = cmp("a cat", "-o", out)
     assert result.code == 0
     assert str(out) in result.err
 
@@ -239,7 +243,177 @@ def test_long_text_is_not_taken_for_a_file(cmp: Cmp) -> None:
 
 
 def test_text_that_begins_with_a_dash(cmp: Cmp) -> None:
-    assert cmp("--", "-cat").lines == ["-cat"]
+    assert cmp("--", "-a cat").lines == ["-a cat"]
+    assert cmp("--text", "-cat").lines == ["-cat"]
+
+
+# ---- what leaves beside the variants
+
+
+PEOPLE = ["id", "text", "mail", "ward"]
+
+
+def people(tmp_path: Path, suffix: str) -> Path:
+    """Write a file of which every column but one would give somebody away."""
+    path = tmp_path / f"in{suffix}"
+    rows = [[f"{CANARY}{i}@a.org", "The cat has flu", f"{CANARY}-{i}", f"w{i}"] for i in (1, 2)]
+    if suffix == ".parquet":
+        table = pa.table(dict(zip(PEOPLE, map(list, zip(*rows, strict=True)), strict=True)))
+        pq.write_table(table.replace_schema_metadata({"pandas": CANARY, CANARY: "x"}), path)
+    elif suffix == ".jsonl":
+        path.write_text(
+            "".join(json.dumps(dict(zip(PEOPLE, row, strict=True))) + "\n" for row in rows)
+        )
+    else:
+        mark = "," if suffix == ".csv" else "\t"
+        path.write_text("".join(mark.join(row) + "\n" for row in [PEOPLE, *rows]))
+    return path
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl", ".parquet"])
+@pytest.mark.parametrize("extra", [(), ("--with-originals",)])
+def test_rows_are_numbered_and_nothing_else_leaves(
+    cmp: Cmp, tmp_path: Path, suffix: str, extra: tuple[str, ...]
+) -> None:
+    path, out = people(tmp_path, suffix), tmp_path / f"out{suffix}"
+    result = cmp(path, "-o", out, *extra)
+    assert CANARY.encode() not in out.read_bytes()
+    assert "left as" not in result.err
+    head, rows = read_back(out)
+    assert head == ["id", *(["text"] if extra else []), *COLUMNS[1:]]
+    assert [row[0] for row in rows] == ["1", "2"]
+    if extra:
+        (table,) = read_variants(out)
+        assert (table.ids, table.rows[0]) == (("1", "2"), ("The cat has flu",))
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl", ".parquet"])
+@pytest.mark.parametrize("target", [".csv", ".tsv", ".jsonl", ".parquet"])
+def test_columns_leave_when_they_are_named(
+    cmp: Cmp, tmp_path: Path, suffix: str, target: str
+) -> None:
+    path, out = people(tmp_path, suffix), tmp_path / f"out{target}"
+    result = cmp(path, "-o", out, "--keep", "ward", "--size", 2)
+    assert CANARY.encode() not in out.read_bytes()
+    assert "The column 'ward' left as it is: not protected." in result.err
+    head, rows = read_back(out)
+    assert head == [*COLUMNS, "ward"]
+    assert [(row[0], row[-1]) for row in rows] == [
+        ("1", "w1"),
+        ("1", "w1"),
+        ("2", "w2"),
+        ("2", "w2"),
+    ]
+    result = cmp(path, "-o", out, "--id", "ID", "--keep", "ward", "--keep", "mail")
+    assert "The columns 'ID', 'ward', 'mail' left as they are: not protected." in result.err
+    assert [(row[0], *row[-2:]) for row in read_back(out)[1]] == [
+        (f"{CANARY}{i}@a.org", f"w{i}", f"{CANARY}-{i}") for i in (1, 2)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("extra", "message"),
+    [
+        (["--keep", "text"], "has a column 'text' of its own"),
+        (["--column", "mail", "--keep", "mail"], "'mail' holds the texts"),
+        (["--id", "text"], "'text' holds the texts"),
+        (["--keep", "Variant"], "has a column 'variant' of its own"),
+        (["--keep", "id"], "has a column 'id' of its own"),
+        (["--keep", "nobody"], "no column 'nobody' among its 4"),
+        (["--id", "nobody"], "no column 'nobody' among its 4"),
+    ],
+)
+def test_columns_that_cannot_leave(
+    cmp: Cmp, tmp_path: Path, extra: list[str], message: str
+) -> None:
+    path, out = people(tmp_path, ".csv"), tmp_path / "out.csv"
+    assert message in cmp(path, "-o", out, *extra).refused()
+    assert not out.exists()
+
+
+def test_plain_text_keeps_no_column(cmp: Cmp, tmp_path: Path) -> None:
+    path = people(tmp_path, ".csv")
+    assert "no columns to keep" in cmp(path, "--keep", "ward").refused()
+    assert "left as" not in cmp(path, "--id", "ward").err
+    assert "are for files" in cmp("a cat", "--keep", "ward", "--json").refused()
+
+
+# ---- files as people have them
+
+
+def test_delimiter_and_encoding(cmp: Cmp, tmp_path: Path) -> None:
+    path = tmp_path / "in.csv"
+    for content in ("ID;Text\n1;the cat, a dog\n", "Text~n\nthe cat, a dog~1\n"):
+        extra = ("--delimiter", "~") if "~" in content else ()
+        path.write_text(content)
+        assert cmp(path, *extra).lines == ["the cat, a dog"]
+        path.write_bytes(content.encode("utf-16"))
+        assert cmp(path, *extra).lines == ["the cat, a dog"]
+        path.write_bytes(content.encode("cp500"))
+        assert cmp(path, *extra, "--encoding", "cp500").lines == ["the cat, a dog"]
+    assert "one character, or tab" in cmp(path, "--delimiter", "ab").refused()
+    assert "no encoding of that name" in cmp(path, "--encoding", "x").refused()
+
+
+def test_cost_of_each_text(cmp: Cmp, tmp_path: Path) -> None:
+    path = tmp_path / "in.txt"
+    path.write_text("cat\nthe cat\na cat has flu\nthe dog and the cat\n")
+    result = cmp(path, "--size", 2, epsilon=10)
+    assert "Per text: smallest 20, median 60, largest 100." in result.err
+    assert "Per text" not in cmp("the cat").err
+
+
+# ---- a mistyped file name is not a text
+
+
+@pytest.mark.parametrize(
+    "argument",
+    [
+        "notes.docx", "nofile.csv", "nofile.csv.gz", "data.xlsx", "my notes.docx", "./my file.csv",
+        "my file.txt", "/no/such file", "~/notes of mine", "../a b", "sub/my notes", "cancer",
+        "notes", "sub/notes", "C:\\my notes", "日本", "", "-cat",
+    ],
+)  # fmt: skip
+def test_a_mistyped_file_name_is_refused(
+    cmp: Cmp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, argument: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "sub").mkdir()
+    assert "pass a text with --text" in cmp("--", argument).refused()
+    assert cmp("--text", argument).code == 0
+    told = cmp("--", argument if " " in argument else f"{argument} ").err
+    assert argument not in told or not argument.strip()
+
+
+def test_a_folder_is_no_text(cmp: Cmp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "my folder").mkdir()
+    for name in ("sub", "my folder", ".", "sub/"):
+        assert "is a folder; name a file of texts, or pass a text" in cmp(name).refused()
+
+
+@pytest.mark.parametrize(
+    "text", ["HIV/AIDS and flu", "What is and/or?", "He said: no.", "cat\ndog", "is a.b it"]
+)
+def test_texts_that_are_no_file_names(cmp: Cmp, text: str) -> None:
+    assert cmp(text).code == 0
+
+
+def test_a_file_whose_name_has_a_space(
+    cmp: Cmp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "my cat.csv").write_text("text\nthe dog\n")
+    (tmp_path / "a flu").write_text("the dog\n")
+    for name in ("my cat.csv", "a flu"):
+        assert cmp(name).lines == ["the dog"]
+        assert "either texts or one file" in cmp(name, "a cat").refused()
+        assert "either texts or one file" in cmp(name, "--text", "cat").refused()
+
+
+def test_texts_of_both_kinds(cmp: Cmp) -> None:
+    assert cmp("a dog", "--text", "cat", "--text", "flu").lines == ["a dog", "cat", "flu"]
 
 
 # ---- what is refused: one sentence, nothing released, no file
@@ -248,40 +422,43 @@ def test_text_that_begins_with_a_dash(cmp: Cmp) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["cpm", "--epsilon", "1", CANARY], "Name a mechanism first (did you mean 'cmp'?)"),
+        (["cpm", "--epsilon", "1", MINE], "Name a mechanism first (did you mean 'cmp'?)"),
         ([f"my {CANARY} text"], "Name a mechanism first"),
-        (["cmp", CANARY], "The 'epsilon' parameter of cmp is required"),
-        (["cmp", "--epsilon", "0", CANARY], "must be a number > 0. Got '0' instead"),
-        (["cmp", "--epsilon", "-1", CANARY], "must be a number > 0"),
-        (["cmp", "--epsilon", "nan", CANARY], "must be a"),
-        (["cmp", "--epsilon", "inf", CANARY], "must be a finite number"),
-        (["cmp", "--epsilon", "ten", CANARY], "must be a number"),
-        (["cmp", "--epsilon", "1", "--sise", "2", CANARY], "Did you mean --size?"),
-        (["cmp", "--epsilon", "1", "--lam", "2", CANARY], "No such option"),
+        (["cmp", MINE], "The 'epsilon' parameter of cmp is required"),
+        (["cmp", "--epsilon", "0", MINE], "must be a number > 0. Got '0' instead"),
+        (["cmp", "--epsilon", "-1", MINE], "must be a number > 0"),
+        (["cmp", "--epsilon", "nan", MINE], "must be a"),
+        (["cmp", "--epsilon", "inf", MINE], "must be a finite number"),
+        (["cmp", "--epsilon", "ten", MINE], "must be a number"),
+        (["cmp", "--epsilon", "1", "--sise", "2", MINE], "Did you mean --size?"),
+        (["cmp", "--epsilon", "1", "--lam", "2", MINE], "No such option"),
         (["cmp", "--epsilon", "1", f"--my {CANARY}"], "write -- before texts"),
         (["cmp", "--epsilon", "1"], "Missing TEXTS"),
         (["cmp", "--epsilon"], "The option --epsilon is not used as it must be"),
         (
-            ["cmp", "--epsilon", "1", "--size", "0", CANARY],
+            ["cmp", "--epsilon", "1", "--size", "0", MINE],
             "--size must be a whole number",
         ),
-        (["cmp", "--epsilon", "1", "--seed", "-1", CANARY], "The value of --seed"),
-        (["cmp", "--epsilon", "1", "--seed", str(2**70), CANARY], "The value of --seed"),
-        (["cmp", "--epsilon", "1", "--unknown", "pass", CANARY], "must be one of random"),
-        (["cmp", "--epsilon", "1", "--policy", "number", CANARY], "must look like kind=what"),
-        (["cmp", "--epsilon", "1", "--policy", "name=mask", CANARY], "A policy must give one of"),
-        (["cmp", "--epsilon", "1", "--policy", "url=pass", CANARY], "A policy must give one of"),
-        (["cmp", "--epsilon", "1", "--select", "most", CANARY], "'select' argument must be"),
-        (["cmp", "--epsilon", "1", "--select", "pos:nn", CANARY], "names the tag 'nn'"),
-        (["cmp", "--epsilon", "1", "--select", "@none.txt", CANARY], "There is no file none.txt"),
-        (["cmp", "--epsilon", "1", "--vectors", "glove", CANARY], "no vectors called 'glove'"),
-        (["cmp", "--epsilon", "1", "--vectors", "no.txt", CANARY], "no file of vectors no.txt"),
-        (["vickrey", "--epsilon", "1", "--noise", "loud", CANARY], "'noise' parameter of vickrey"),
-        (["vickrey", "--epsilon", "1", "--k", "2.5", CANARY], "must be a whole number"),
-        (["cmp", "--epsilon", "1", "a.csv", CANARY], "either texts or one file"),
-        (["cmp", "--epsilon", "1", "none.csv"], "There is no file none.csv; check the path"),
+        (["cmp", "--epsilon", "1", "--seed", "-1", MINE], "The value of --seed"),
+        (["cmp", "--epsilon", "1", "--seed", str(2**70), MINE], "The value of --seed"),
+        (["cmp", "--epsilon", "1", "--unknown", "pass", MINE], "must be one of random"),
+        (["cmp", "--epsilon", "1", "--policy", "number", MINE], "must look like kind=what"),
+        (["cmp", "--epsilon", "1", "--policy", "name=mask", MINE], "A policy must give one of"),
+        (["cmp", "--epsilon", "1", "--policy", "url=pass", MINE], "A policy must give one of"),
+        (["cmp", "--epsilon", "1", "--select", "most", MINE], "'select' argument must be"),
+        (["cmp", "--epsilon", "1", "--select", "pos:nn", MINE], "names the tag 'nn'"),
+        (["cmp", "--epsilon", "1", "--select", "@none.txt", MINE], "There is no file none.txt"),
+        (["cmp", "--epsilon", "1", "--vectors", "glove", MINE], "no vectors called 'glove'"),
+        (["cmp", "--epsilon", "1", "--vectors", "no.txt", MINE], "no file of vectors no.txt"),
+        (["vickrey", "--epsilon", "1", "--noise", "loud", MINE], "'noise' parameter of vickrey"),
+        (["vickrey", "--epsilon", "1", "--k", "2.5", MINE], "must be a whole number"),
+        (["cmp", "--epsilon", "1", "-", MINE], "either texts or one file"),
+        (
+            ["cmp", "--epsilon", "1", "none.csv"],
+            "There is no file none.csv; check the path, or pass",
+        ),
         (["cmp", "--epsilon", "1", f"{CANARY} \udc80"], "Text 1 has a lone surrogate"),
-        (["cmp", "--epsilon", "1", "--max-chars", "5", CANARY], "Text 1 has 9 characters, more"),
+        (["cmp", "--epsilon", "1", "--max-chars", "5", MINE], "Text 1 has 12 characters, more"),
     ],
 )
 def test_refused(
@@ -296,15 +473,18 @@ def test_refused(
 BROKEN = {
     "missing column": ("q.csv", f"name,note\n1,{CANARY}\n".encode(), "no column"),
     "no header": ("q.csv", f"{CANARY} has flu\n".encode(), "no column 'text' or 'query'"),
-    "ragged": ("q.csv", f"text\n{CANARY},{CANARY}\n".encode(), "Row 2 of q.csv has 2 columns"),
+    "ragged": (
+        "q.csv",
+        f"text\n{CANARY},{CANARY}\n".encode(),
+        "Row 1 (line 2) of q.csv has 2 columns",
+    ),
     "empty": ("q.csv", b"", "q.csv holds no texts"),
     "empty text": ("q.txt", b"", "q.txt holds no texts"),
-    "junk": ("q.csv", b"\x00\x01\xff" + CANARY.encode(), "is not a line of text (binary data?)"),
+    "junk": ("q.csv", b"\x00\x01\xff" + CANARY.encode(), "is not a line of text (binary data"),
     "latin": ("q.txt", CANARY.encode() + b"\xe9\n", "q.txt is not UTF-8 text"),
-    "json": ("q.jsonl", f'{{"text": "{CANARY}"'.encode(), "Line 1 of q.jsonl is not JSON"),
+    "json": ("q.jsonl", f'{{"text": "{CANARY}"'.encode(), "Row 1 (line 1) of q.jsonl is not JSON"),
     "null": ("q.jsonl", f'{{"text": null, "x": "{CANARY}"}}'.encode(), "has no text"),
     "surrogate": ("q.jsonl", f'"{CANARY} \\ud800"'.encode(), "has a lone surrogate"),
-    "id": ("q.jsonl", f'{{"id": "{CANARY} \\ud800", "text": ""}}'.encode(), "lone surrogate"),
     "parquet": ("q.parquet", CANARY.encode(), "is not a Parquet file"),
     "long": ("q.txt", b"cat\n" + CANARY.encode() * 10, "more than the limit of 50"),
 }
@@ -330,7 +510,7 @@ def test_failure_in_a_later_batch_leaves_no_file(cmp: Cmp, tmp_path: Path) -> No
     with path.open("a") as file:
         file.write(f"torn {CANARY}\n")
     result = cmp(path, "-o", tmp_path / "out.csv")
-    assert "Row 5,002 of q.csv" in result.refused()
+    assert "Row 5,001 (line 5,002) of q.csv" in result.refused()
     assert not list(tmp_path.glob("*out*"))
 
 
@@ -345,7 +525,7 @@ def test_failure_in_a_later_batch_leaves_no_file(cmp: Cmp, tmp_path: Path) -> No
 )
 def test_output_that_cannot_be(cmp: Cmp, tmp_path: Path, name: str, message: str) -> None:
     (tmp_path / "folder.csv").mkdir()
-    assert message in cmp(CANARY, "-o", tmp_path / name).refused()
+    assert message in cmp(MINE, "-o", tmp_path / name).refused()
 
 
 def test_folder_as_input(cmp: Cmp, tmp_path: Path) -> None:
@@ -355,7 +535,7 @@ def test_folder_as_input(cmp: Cmp, tmp_path: Path) -> None:
 
 def test_broken_vectors(veil: Veil, tmp_path: Path) -> None:
     (tmp_path / "bad.txt").write_text("cat 1 2\ndog 1\n")
-    result = veil("protect", "cmp", "--epsilon", 1, "--vectors", tmp_path / "bad.txt", CANARY)
+    result = veil("protect", "cmp", "--epsilon", 1, "--vectors", tmp_path / "bad.txt", MINE)
     assert "Line 2 of bad.txt" in result.refused()
 
 
@@ -369,4 +549,4 @@ def test_query_mechanisms_have_flags_of_their_own(
     assert "1 text without any variant that may be sent." in result.err
     assert "Cost: unbounded" in result.err
     for flag in ("--vectors", "--select", "--policy", "--seed"):
-        assert "No such option" in veil("protect", "aea", flag, "x", CANARY).refused()
+        assert "No such option" in veil("protect", "aea", flag, "x", MINE).refused()

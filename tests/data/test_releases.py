@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from veil.core.errors import InputError
-from veil.data.records import Columns, read_records
+from veil.data.records import Columns, Record, read_records
 from veil.data.releases import WRITABLE, open_writer
 
 COLUMNS = ("id", "text", "variant", "released", "mechanism", "seeded")
@@ -60,9 +60,9 @@ def test_release_can_be_read_by_our_own_reader(tmp_path: Path, suffix: str) -> N
     """TSV has no quotes: a tab or a line break inside a field becomes a space."""
     path = tmp_path / f"a{suffix}"
     release(path, [rows(None)])
-    found = list(read_records(path, Columns("released")))
+    found = list(read_records(path, Columns("released", "id")))
     texts = [re.sub(r"[\t\r\n]+", " ", text) if suffix == ".tsv" else text for text in NASTY]
-    assert found == [(f"q{i}", text) for i, text in enumerate(texts)]
+    assert found == [Record(f"q{i}", text) for i, text in enumerate(texts)]
 
 
 def test_plain_cells_stay_unquoted(tmp_path: Path) -> None:

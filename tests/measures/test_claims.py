@@ -188,6 +188,6 @@ def test_bad_input_is_told_in_one_sentence(space: Embeddings) -> None:
         audit_claim(mechanism, space, pairs=0)
     with pytest.raises(ParameterError, match="'error'"):
         audit_claim(mechanism, space, error=0.0)
-    single = Embeddings(("one",), np.ones((1, 2), dtype=np.float32), "single")
+    single = Embeddings(("one",), np.ones((1, 2), dtype=np.float32), trusted=True)
     with pytest.raises(InputError, match="at least 2 words"):
         audit_claim(mechanism, single)

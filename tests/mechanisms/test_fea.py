@@ -265,3 +265,11 @@ def test_a_piece_of_a_word_tells_of_it(tiny: Thesaurus) -> None:
     for word in ("neuropathy", "blood", "stream", "neuropathies bloodstreams"):
         assert secret.tells(word)
     assert not secret.tells("poly path")
+
+
+def test_rules_of_a_document_are_not_sent(tiny: Thesaurus) -> None:
+    texts = [f"___ {text} __ -- _{number}" for number, text in enumerate(TEXTS)]
+    found = bind(collection(texts), tiny, candidates=5000).scramble("lung cancer", 5000)
+    sent = {word for query in found.queries for word in query.split()}
+    assert len(sent) > 3
+    assert all(word[0].isalnum() for word in sent)

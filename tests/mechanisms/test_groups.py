@@ -1,5 +1,6 @@
 """Groups of CusText: kept beside the vectors, and never trusted blindly."""
 
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +9,8 @@ from tests.conftest import make_space
 
 import veil
 from veil.core.types import Floats
-from veil.data import embeddings
+from veil.data import derived
+from veil.data.derived import write_table
 from veil.data.embeddings import Embeddings, open_folder
 from veil.mechanisms.words import _groups
 
@@ -46,12 +48,33 @@ def test_groups_are_computed_once_for_a_space_on_disk(
 def test_a_broken_file_of_groups_is_not_trusted(stored: Embeddings, fault: object) -> None:
     wanted = _law(stored)
     assert stored.path is not None
-    file = stored.path / "groups-euclidean-7.npy"
+    file = stored.path / "groups-euclidean-7.table"
     assert file.is_file()
     if isinstance(fault, bytes):
         file.write_bytes(fault)
     else:
-        np.save(file, fault)  # type: ignore[arg-type]
+        write_table(file, stored.content, np.asarray(fault))
+    np.testing.assert_array_equal(_law(open_folder(stored.path)), wanted)
+
+
+def test_one_bit_of_the_groups_is_noticed(stored: Embeddings) -> None:
+    wanted = _law(stored)
+    assert stored.path is not None
+    file = stored.path / "groups-euclidean-7.table"
+    data = bytearray(file.read_bytes())
+    data[128:132], data[156:160] = data[156:160], data[128:132]  # still a partition: another one
+    file.write_bytes(data)
+    np.testing.assert_array_equal(_law(open_folder(stored.path)), wanted)
+
+
+def test_groups_of_other_vectors_are_not_taken(stored: Embeddings, tmp_path: Path) -> None:
+    other = make_space(60, 4, seed=1)
+    other.save(tmp_path / "other")
+    wanted = _law(other)
+    _law(stored)
+    assert stored.path is not None
+    for name in ("vectors.npy", "meta.json"):
+        shutil.copy(tmp_path / "other" / name, stored.path / name)
     np.testing.assert_array_equal(_law(open_folder(stored.path)), wanted)
 
 
@@ -61,5 +84,5 @@ def test_a_folder_that_cannot_be_written_is_no_obstacle(
     def full(*_: object) -> object:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(embeddings, "whole_file", full)
+    monkeypatch.setattr(derived, "whole_file", full)
     assert _law(stored).sum() == pytest.approx(60)

@@ -159,7 +159,7 @@ def test_what_the_space_cannot_give_is_refused(spec: str, message: str, space: E
 
 
 def test_one_word_is_not_enough_for_tem() -> None:
-    lonely = Embeddings(("alone",), np.ones((1, 2), dtype=np.float32))
+    lonely = Embeddings(("alone",), np.ones((1, 2), dtype=np.float32), trusted=True)
     with pytest.raises(veil.ParameterError, match="at least 2 words"):
         veil.protect(["alone"], veil.TEM(epsilon=1), lonely)
 

@@ -1,5 +1,6 @@
 """Protect: the layout stays, nothing else of the original does unless a policy says so."""
 
+import pickle
 import string
 import unicodedata
 
@@ -12,6 +13,8 @@ from tests.conftest import make_space
 import veil
 from veil.core.types import Ids
 from veil.data.embeddings import Embeddings
+from veil.data.select import Select
+from veil.mechanisms.cost import CONTEXT, LAYOUT, LISTED, POLICIES, UNKNOWN
 from veil.mechanisms.words import protect as module
 from veil.mechanisms.words.mechanism import WordMechanism
 
@@ -64,6 +67,7 @@ def test_policies_for_unknown_words(unknown: str, shape: str) -> None:
         WBB_ALL,
         SPACE,
         select=lambda words: [False] * len(words),
+        in_clear=True,
         unknown=unknown,  # type: ignore[arg-type]
     )
     assert out.rows == ((shape,),)
@@ -111,6 +115,70 @@ def test_selection_lets_known_words_through_but_never_unknown_ones_or_numbers() 
         assert found[2] != "2019"
         assert found[4] != B
     assert "2 words passed unchanged" in out.cost.caveat
+
+
+def test_words_that_pass_have_no_cost() -> None:
+    out = veil.protect([f"{A} {B} {C}"], veil.CMP(epsilon=2), SPACE, 3, select=[B])
+    assert (out.cost.kind, out.cost.epsilon, out.cost.passed) == ("metric-dp", 6.0, 2)
+    assert str(out.cost).endswith("; none for 2 words that passed as they are")
+    assert "passed" not in str(veil.protect([A], veil.CMP(epsilon=2), SPACE).cost)
+
+
+def test_a_text_in_clear_must_be_asked_for() -> None:
+    texts = [f"{A} {C}", f"{A} {B}"]
+    with pytest.raises(veil.UnprotectedError, match="Text 2 has no word that would be protected"):
+        veil.protect(texts, veil.CMP(epsilon=2), SPACE, select=[C])
+    with pytest.raises(veil.UnprotectedError):
+        veil.protect(["zzz 7"], WBB_ALL, SPACE, unknown="keep")
+    out = veil.protect(texts[1:], veil.CMP(epsilon=2), SPACE, 2, select=[C], in_clear=True)
+    assert out[0] == (texts[1], texts[1])
+    assert (out.cost.kind, out.cost.epsilon, out.cost.passed) == ("none", np.inf, 2)
+    assert out.cost.bound(0.1) == np.inf
+    assert "Nothing is protected" in out.cost.caveat
+
+
+@pytest.mark.parametrize("text", ["", "?!", "zzz"])
+def test_a_text_without_words_tells_nothing(text: str) -> None:
+    out = veil.protect([text], veil.CMP(epsilon=2), SPACE, select=[C], unknown="drop")
+    assert (out.cost.kind, out.cost.epsilon, out.cost.passed) == ("metric-dp", 0.0, 0)
+
+
+def test_a_stream_tells_which_text_is_in_clear() -> None:
+    texts = [C] * 7 + [A]
+    with pytest.raises(veil.UnprotectedError, match="Text 8 ") as caught:
+        list(veil.protect_stream(texts, veil.CMP(epsilon=2), SPACE, batch=3, select=[C]))
+    again = pickle.loads(pickle.dumps(caught.value))  # noqa: S301 - as workers send it
+    assert str(again) == str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("select", "sentence"),
+    [
+        ("all", ""),
+        ("content", LISTED),
+        ([A, B], LISTED),
+        ([A, f"{B} {C}"], CONTEXT),
+        ("pos:NN", CONTEXT),
+        (lambda words: [True] * len(words), CONTEXT),
+    ],
+)
+def test_a_bound_says_what_it_takes_for_granted(select: Select, sentence: str) -> None:
+    caveat = veil.protect([f"{A} {A}"], veil.CMP(epsilon=2), SPACE, select=select).cost.caveat
+    assert LAYOUT in caveat
+    assert UNKNOWN in caveat
+    assert [each for each in (LISTED, CONTEXT) if each in caveat] == [sentence] * bool(sentence)
+    assert POLICIES not in caveat
+
+
+def test_caveats_do_not_depend_on_the_text() -> None:
+    costs = [
+        veil.protect([text], veil.CMP(epsilon=2), SPACE, policies={"number": "mask"}).cost
+        for text in (A, "zzz", f"{A}-{B}", "Zzz")
+    ]
+    assert len({cost.caveat for cost in costs}) == 1
+    assert POLICIES in costs[0].caveat
+    none = veil.protect([A], WBB_ALL, SPACE, select="all").cost
+    assert LAYOUT not in none.caveat  # there is no bound to explain
 
 
 def test_wbb_protects_nouns_and_adjectives_by_default() -> None:

@@ -8,6 +8,7 @@ from tests.reference import tiny_wordnet
 from veil.core.errors import InputError, ParameterError
 from veil.core.guarantee import Guarantee
 from veil.core.types import Released, Seeded
+from veil.data.text import bare_parts, tokens
 from veil.data.wordnet import Thesaurus, wordnet
 from veil.mechanisms.queries import QUERY_MECHANISMS, aea
 from veil.mechanisms.queries.aea import AEA
@@ -85,6 +86,26 @@ def test_the_text_itself_never_leaves() -> None:
     release = scramble(["Dog, cancer", "ok"], Echo(), 5)
     assert release.rows == (("ok", "no"), ("no",))
     assert scramble(["Dog, cancer"], Echo(), 1).rows == (("ok",),)
+
+
+@pytest.mark.parametrize("size", [1, 3, 20])
+@pytest.mark.parametrize("unknown", ["drop", "keep"])
+@pytest.mark.parametrize(
+    "text", ["Dog, cancer!", "the dog's cancer of LUNG", "dog-cancer qwerty", "puppy pets dog"]
+)
+def test_every_word_that_is_sent_is_listed(text: str, unknown: str, size: int) -> None:
+    mechanism = AEA.load({"originals": "allow", "unknown": unknown})
+    release = scramble([text], mechanism, size)
+    sent = {word for query in release[0] for word in query.split()}
+    listed = {part for word in release.kept[0] for part in bare_parts(word)}
+    own = {part for token in tokens(text) for part in bare_parts(text[token.start : token.end])}
+    assert sent & own
+    assert sent & own == listed
+    assert f"{len(release.kept[0])} words passed" in release.cost.caveat
+
+
+def test_a_mechanism_that_does_not_tell_what_it_passes() -> None:
+    assert scramble(["OK dog"], Echo(), 5).kept == (("OK",),)
 
 
 @pytest.mark.parametrize("texts", ["text", b"text", 7, None, {"text"}])

@@ -126,8 +126,13 @@ def test_a_user_can_do_without_the_keyring(
 
 def test_decoys_are_even_and_stay(tmp_path: Path) -> None:
     words = KEY.words(tuple(f"word{i}" for i in range(3000)), "cmp")
-    drawn = [KEY.decoy(word, 10) for word in words]
-    assert drawn == [KEY.decoy(word, 10) for word in words]
+    query, unrelated = KEY.query("one"), KEY.query("two")
+    drawn = [KEY.decoy(word, query, 10) for word in words]
+    assert drawn == [KEY.decoy(word, query, 10) for word in words]
     assert all(240 < drawn.count(i) < 360 for i in range(10))
     other = make_key(tmp_path)
-    assert drawn != [other.decoy(word, 10) for word in words]
+    assert drawn != [other.decoy(word, query, 10) for word in words]
+    same = sum(
+        KEY.decoy(word, unrelated, 10) == one for word, one in zip(words, drawn, strict=True)
+    )
+    assert 240 < same < 360  # by chance

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -18,7 +18,7 @@ from veil.proxy.book._entries import Entry
 from veil.proxy.book.key import FILE as KEY_FILE
 from veil.proxy.book.ledger import Ledger, StaleError, forget_all
 
-NOON = datetime(2026, 11, 16, 12).astimezone()
+NOON = datetime(2100, 11, 16, 12, tzinfo=UTC)  # later than when the ledger is made
 
 
 @pytest.fixture
@@ -77,7 +77,9 @@ def test_no_word_of_a_query_is_in_any_file(ledger: Ledger, tmp_path: Path) -> No
 
 def test_the_budget_of_a_day_is_kept_and_begins_anew(ledger: Ledger) -> None:
     ledger.record(entry(ledger, "one", 60), 0, 100, NOON)
-    with pytest.raises(BudgetError, match=r"would cost 60, and 40 of today's 100 are left"):
+    with pytest.raises(
+        BudgetError, match=r"would cost 60, and 40 of the 100 for 24 hours are left"
+    ):
         ledger.record(entry(ledger, "two", 60), 0, 100, NOON)
     assert ledger.budget(100, NOON).spent == 60
     assert ledger.budget(100, NOON).left == 40
@@ -241,7 +243,9 @@ def test_forgetting_all_removes_the_key_too(ledger: Ledger, tmp_path: Path) -> N
 
 
 def test_small_amounts_are_told(ledger: Ledger) -> None:
-    with pytest.raises(BudgetError, match=r"would cost 0.25, and 0.10 of today's 0.10 are left"):
+    with pytest.raises(
+        BudgetError, match=r"would cost 0.25, and 0.10 of the 0.10 for 24 hours are left"
+    ):
         ledger.check(0.25, 0.1)
 
 

@@ -102,7 +102,7 @@ def test_ranks_are_those_of_an_attack_on_a_log_with_the_query(
     name = "bayes(prior='frequency')" if "p=0.3" in spec else "bayes"
     found = Preflight(QueryLog.of(queries), BagEncoder(), (name,))
     found.prepare(made, space)
-    ranks = []
+    ranks: list[tuple[int, int]] = []
     for query in QUERIES:
         log, _ = QueryLog.of(queries).with_queries([query])
         rows = rows_of(query, made, space)
@@ -111,9 +111,11 @@ def test_ranks_are_those_of_an_attack_on_a_log_with_the_query(
         standings = [one.standings[0] for one in checked]
         originals = [query] * len(rows)
         truth = attack(rows, originals, log, name, mechanism=made, space=fresh)
-        assert [standing.rank for standing in standings] == truth.ranks.tolist()
+        assert truth.ties is not None
+        expected = list(zip(truth.ranks.tolist(), truth.ties.tolist(), strict=True))
+        assert [(standing.rank, standing.ties) for standing in standings] == expected
         assert {standing.candidates for standing in standings} == {len(log)}
-        ranks += truth.ranks.tolist()
+        ranks += expected
     assert len(set(ranks)) > 6  # they do not all agree by being first or last
 
 
@@ -129,7 +131,8 @@ def test_nearest_queries_are_those_of_an_attack_on_a_log_with_the_query(
         for row in [*rows_of(query, made, space), (query,)]:
             (standing,) = found.check(query, row, made, None).standings
             truth = attack([row], [query], log, "inference", encoder=encoder)
-            assert standing.rank == truth.ranks[0]
+            assert truth.ties is not None
+            assert (standing.rank, standing.ties) == (truth.ranks[0], truth.ties[0])
             assert standing.candidates == len(log)
             ranks.append(standing.rank)
     assert len(set(ranks)) > 10

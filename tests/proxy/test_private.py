@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 from tests.conftest import make_space
@@ -50,7 +51,7 @@ class Web:
         self.seen += map(str, queries)
         if self.fault is not None:
             raise self.fault
-        hits = [[Hit(f"https://x.example/{q}", 1.0, q, f"all about {q}")] for q in queries]
+        hits = [[Hit(f"https://x.example/{quote(q)}", 1.0, q, f"all about {q}")] for q in queries]
         return ranking(hits, k)
 
 

@@ -14,9 +14,11 @@ from veil.core.types import Released
 from veil.data.embeddings import Embeddings
 from veil.mechanisms.find import mechanism
 from veil.mechanisms.queries.mechanism import QueryMechanism, Scrambled
+from veil.proxy._sources import setting_name
+from veil.proxy.book._entries import Entry
 from veil.proxy.book.ledger import Ledger
 from veil.proxy.marks import marks
-from veil.proxy.sticky import Bound, Sticky, Taken
+from veil.proxy.sticky import Bound, Sticky, Taken, too_near
 from veil.proxy.types import Checked, Standing
 
 CMP = mechanism("cmp(epsilon=2)")
@@ -193,6 +195,18 @@ def test_a_draw_that_gives_too_much_away_is_refused(ask: Asking) -> None:
     assert ask.ledger.budget(None).spent == 0
 
 
+@pytest.mark.parametrize(
+    ("rank", "ties", "near"), [(1, 1, True), (10, 20, False), (10, 19, True), (11, 1, False)]
+)
+def test_equal_guesses_may_be_tried_in_any_order(rank: int, ties: int, near: bool) -> None:
+    checked = Checked((Standing("bayes", 90, 100), Standing("inference", rank, 100, ties)))
+    assert too_near(checked, Bound(10)) is near
+
+
+def test_a_sticky_release_says_that_draws_come_again(ask: Asking) -> None:
+    assert "tells that a word is the same" in ask(1, 2).variants.cost.caveat
+
+
 def test_it_is_drawn_again_and_said_so(ask: Asking) -> None:
     look = Watching(3, 10, 11)
     taken = taking(ask, Bound(10, "again"), look)
@@ -302,12 +316,55 @@ def test_letters_that_fold_alike_end_in_no_error(ask: Asking) -> None:
     assert len(more.variants[0]) == 5
 
 
-def test_an_unknown_word_keeps_its_decoy(ask: Asking) -> None:
-    sure = mechanism("cmp(epsilon=10000)")  # the draw is the decoy itself
-    few = ask.sticky.take("xyzzy", sure, ask.space, 3)
-    many = ask.sticky.take("xyzzy", sure, ask.space, 9)
+SURE = mechanism("cmp(epsilon=10000)")  # the draw is the word itself, or the decoy of it
+
+
+def test_an_unknown_word_keeps_its_decoy_in_its_query(ask: Asking) -> None:
+    few = ask.sticky.take("xyzzy skin", SURE, ask.space, 3)
+    many = ask.sticky.take("Skin, XYZZY", SURE, ask.space, 9)
     assert len(set(many.variants[0])) == 1
     assert many.variants[0][:3] == few.variants[0]
+    ask.ledger.forget(few.entry.number)
+    (anew,) = ask.sticky.take("skin xyzzy", SURE, ask.space, 1).variants[0]
+    assert anew.split() == few.variants[0][0].split()[::-1]
+
+
+def test_an_unknown_word_has_another_decoy_in_every_other_query(ask: Asking) -> None:
+    words = ask.space.words
+    seen = []
+    for i in range(100):  # each query has a word of its own, so that none is related to another
+        text = f"xyzzy {words[i % 60]} unheard{i}"
+        (variant,) = ask.sticky.take(text, SURE, ask.space, 1).variants[0]
+        seen.append(variant.split()[0])
+    pairs = [one == two for i, one in enumerate(seen) for two in seen[:i]]
+    assert sum(pairs) / len(pairs) < 3 / len(words)  # by chance it is 1 / len(words)
+
+
+def test_related_queries_share_no_draws_of_an_unknown_word(ask: Asking) -> None:
+    first = ask("xyzzy", 2, 3, size=40)
+    second = ask("xyzzy", 2, 3, 4, size=40)
+    assert second.entry.shared == 2
+    assert second.spent == 2 * 2 * 40  # for the new word, and for the unknown one
+    assert columns(second)[1:3] == columns(first)[1:]
+    assert columns(second)[0] != columns(first)[0]
+
+
+def test_an_unknown_word_makes_no_queries_related(ask: Asking) -> None:
+    """Else, that the others share their draws would tell that it is common, too."""
+    ask("xyzzy", 2, size=40)
+    other = ask("xyzzy", 2, 3, 4, size=40)
+    assert other.entry.shared == 0
+    assert ask("xyzzy", size=40).entry.shared == 0
+
+
+def test_more_variants_of_an_older_release_have_its_decoy(ask: Asking) -> None:
+    key, name = ask.ledger.key, setting_name(SURE, ask.space)
+    (word,) = key.words(("xyzzy",), name)
+    decoy = ask.space.words[key.decoy(word, b"", ask.space.size)]  # of the word alone
+    older = Entry(key.query("xyzzy"), name, (decoy,), {word: (decoy,)}, words=1, tied=False)
+    ask.ledger.record(older, 0, None)
+    for size in (3, 6):
+        assert ask.sticky.take("xyzzy", SURE, ask.space, size).variants[0] == (decoy,) * size
 
 
 def test_other_vectors_of_the_same_name_have_other_draws(ask: Asking) -> None:

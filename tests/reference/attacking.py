@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 
-def sorted_rank(scores: Sequence[float], place: int) -> int:
-    """Sort the whole list, best first, the earlier of equal ones first, and look the place up."""
+def sorted_rank(scores: Sequence[float], place: int) -> tuple[int, int]:
+    """Sort the whole list, best first, and look up where the score is, and how often."""
     if place < 0:
-        return len(scores) + 1
-    order = sorted(range(len(scores)), key=lambda i: (-scores[i], i))
-    return order.index(place) + 1
+        return len(scores) + 1, 1
+    order = sorted(scores, reverse=True)
+    return order.index(scores[place]) + 1, order.count(scores[place])
 
 
 def cosine(a: Floats, b: Floats) -> float:
@@ -23,7 +23,7 @@ def cosine(a: Floats, b: Floats) -> float:
     return inner / (lengths[0] * lengths[1]) if all(lengths) else 0.0
 
 
-def inference(rows: list[Floats], log: Floats, place: int) -> int:
+def inference(rows: list[Floats], log: Floats, place: int) -> tuple[int, int]:
     """Rank one query: mean of the vectors of its variants, cosine with all of the log."""
     centre = np.mean(np.array(rows, dtype=np.float64), axis=0)
     return sorted_rank([cosine(centre, vector) for vector in log], place)

@@ -35,9 +35,18 @@ def owner() -> pwd.struct_passwd:
     return entry
 
 
+def _write(path: Path, text: str, user: pwd.struct_passwd) -> None:
+    path.touch(0o600)
+    path.write_text(text)
+    os.chown(path, user.pw_uid, user.pw_gid)
+
+
 @contextmanager
-def running() -> Iterator[str]:
-    """Run a server in a folder of its own, on a socket and a port, and give its address."""
+def running(certificate: str = "", key: str = "") -> Iterator[str]:
+    """Run a server in a folder of its own, on a socket and a port, and give its address.
+
+    With a certificate and its key, both in PEM, it offers TLS.
+    """
     found = programs()
     if found is None:
         pytest.skip("PostgreSQL is not installed")
@@ -65,6 +74,10 @@ def running() -> Iterator[str]:
     try:
         os.chown(folder, user.pw_uid, user.pw_gid)
         run("initdb", "-U", "tester", "-A", "trust", "-E", "UTF8", "-N", "--locale=C")
+        if certificate:
+            _write(folder / "data" / "server.crt", certificate, user)
+            _write(folder / "data" / "server.key", key, user)
+            options += " -c ssl=on"
         run("pg_ctl", "-w", "-l", f"{folder}/log", "-o", options, "start")
         try:
             yield f"host=127.0.0.1 port={port} user=tester dbname=postgres sslmode=disable"

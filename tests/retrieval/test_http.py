@@ -52,7 +52,7 @@ SENTENCES = {
     "denial": "answered 403: it denies access",
     "junk": "something that is not JSON",
     "other shape": "JSON of another shape: no list at 'items'",
-    "deep": "something that is not JSON",
+    "deep": "more values than are read, or with too deeply nested ones",
     "not http": "something that is not HTTP",
     "silence": "gave no answer within 0.3 s",
     "drip of a head": "gave no answer within 0.3 s",
@@ -63,7 +63,7 @@ SENTENCES = {
     "half a chunk": "broke its answer off",
     "redirect": r"redirects to another address \(302\), which is not followed",
     "gzip": "compressed its answer",
-    "huge": "more than 16 MB",
+    "huge": "more than 1.04 MB",
 }
 
 
@@ -147,11 +147,29 @@ def test_items_are_found_by_paths() -> None:
             score="s",
         )
         answers = engine.search(released("a"), 10)
-    assert answers.items == ("7", "x?", "far")
+    assert answers.items == ("7", "x\ufffd", "far")
     assert answers.titles == ("One & only", "", "")
     assert answers.texts == ("a [31m b", "", "3")
     assert answers.scores[0, :2].tolist() == [2.0, 1.5]
     assert answers.index.shape == (1, 10)
+
+
+def test_names_with_control_characters_are_marked_and_texts_cleaned() -> None:
+    hits = [
+        {
+            "id": "https://a.example/\x1b[31m\t\u202eb",
+            "t": "\u202emoc\x9b31m",
+            "x": "a\u2066\n&#0;b",
+        },
+        {"id": "b", "t": "&#" + "9" * 1_900 + ";c", "x": "&#" + "9" * 70_000 + "; d &#x41;"},
+        {"id": "c", "t": "&#x" + "f" * 1_900 + ";c", "x": "&#27;[31m&#155;e"},
+    ]
+    with RecordingServer(http(lambda _: reply(hits))) as server:
+        engine = Http(url=f"{server.url}/{{query}}", title="t", text="x")
+        answers = engine.search(released("a"), 10)
+    assert answers.items == ("https://a.example/\ufffd[31m\ufffd\ufffdb", "b", "c")
+    assert answers.titles == ("moc 31m", "c", "c")
+    assert answers.texts == ("a \ufffdb", "d A", "[31m\u203ae")
 
 
 def test_items_without_names_are_told_from_no_items() -> None:

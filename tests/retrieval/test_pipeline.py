@@ -234,3 +234,24 @@ def test_a_failed_search_says_that_variants_were_sent(words: Embeddings) -> None
 
     with pytest.raises(veil.EngineError, match=r"^It was down. Up to \d+ variants had been sent"):
         veil.search(words.words[0], veil.CMP(epsilon=1), words, Down(), 4, encoder=None)
+
+
+@pytest.mark.parametrize(
+    ("sent", "told"),
+    [
+        (0, "Nothing was sent."),
+        (1, "One variant had been sent, and counts as released."),
+        (3, "3 variants had been sent, and count as released."),
+    ],
+)
+def test_a_failed_search_says_how_many_variants_were_sent(
+    words: Embeddings, sent: int, told: str
+) -> None:
+    class Down:
+        network = True
+
+        def search(self, queries: Sequence[Released], k: int) -> Ranking:
+            raise veil.EngineError("It was down.", sent=sent)
+
+    with pytest.raises(veil.EngineError, match=rf"^It was down[.] {told}$"):
+        veil.search(words.words[0], veil.CMP(epsilon=1), words, Down(), 4, encoder=None)

@@ -95,7 +95,15 @@ def test_the_last_answer_to_a_query_counts(tmp_path: Path) -> None:
         (b'{"query": "secret", "items": [{}]}', "Line 2 of a.jsonl has an item without an 'id'"),
         (b'{"query": "secret", "items": ["x"]}', "Line 2 of a.jsonl has an item without an 'id'"),
         (b"\xff\xfe", "Line 2 of a.jsonl must be a JSON object"),
-        (b"[" * 100_000, "Line 2 of a.jsonl must be a JSON object"),
+        (b"[" * 100_000, "Line 2 of a.jsonl holds more JSON, or deeper, than an answer does"),
+        (
+            b'{"query": "secret", "items": [' + b"{}," * 300_000 + b"{}]}",
+            "Line 2 of a.jsonl holds more JSON, or deeper, than an answer does",
+        ),
+        (
+            b'{"query": "secret", "items": [' + b"3," * 10_000 + b"3]}",
+            "Line 2 of a.jsonl has more than 10,000 items",
+        ),
         (b" " * (16 * 2**20 + 1), "a.jsonl has a line of more than 16,777,216 bytes"),
     ],
 )

@@ -71,7 +71,7 @@ def found(**changes: object) -> Found:
     )
     made = Found(
         results=(
-            Item(1, "https://user@host.example/a/b", "Kidneys", "All about them.", 2.0),
+            Item(1, "https://host.example/a/b?c#d", "Kidneys", "All about them.", 2.0),
             Item(2, "N18.9", "", "Chronic " * 100, 1.0),
         ),
         seen=variants,
@@ -143,7 +143,8 @@ def hostile_pages() -> dict[str, str]:
     stop = Stop(Setting(spec, 20), rows[0], rows[2], 0.2, evil("stop-warning"))
     measured = Plane(evil("origin"), False, where, asked, (stop,), rows, 0, evil("note"))
     bad = common(engine=evil("engine"), plane=measured, stop=0)
-    names = ("https://h.example/" + evil("link"), "javascript:" + evil("scheme"), evil("id"))
+    address = "https://h.example/" + evil("link").replace(" ", "/").replace("\0", "")
+    names = (address, "javascript:" + evil("scheme"), evil("id"))
     everything = found(
         results=tuple(
             Item(i, name, evil("title") if i else "", evil("snippet"), 1.0)

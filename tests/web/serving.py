@@ -147,7 +147,11 @@ class House:
 
     @property
     def environment(self) -> dict[str, str]:
-        kept = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
+        kept = {
+            name: os.environ[name]
+            for name in ("PATH", "LANG", "VEIL_KERNELS")
+            if name in os.environ
+        }
         own = {"HOME": "home", "VEIL_CACHE": "cache", "VEIL_DATA": "data", "TMPDIR": "tmp"}
         own |= {f"XDG_{name}_HOME": f"home/{name}" for name in ("CONFIG", "CACHE", "DATA")}
         return {

@@ -39,6 +39,7 @@ def test_a_search_answers_with_everything(client: Client, desk: FakeDesk) -> Non
         "metric": "euclidean",
         "unit": "release",
         "caveat": "Only so far.",
+        "passed": 0,
     }
     assert one["budget"] == {
         "day": "2026-11-16",
@@ -46,11 +47,12 @@ def test_a_search_answers_with_everything(client: Client, desk: FakeDesk) -> Non
         "limit": 100.0,
         "left": 60.0,
         "unproved": 0,
+        "free": None,
     }
     assert one["earlier"] is None  # without bound
     assert one["plain_top10_came_back"] == 0.4
     assert cast(Tree, one["preflight"])["standings"] == [
-        {"attacker": "inference", "rank": 3, "candidates": 500}
+        {"attacker": "inference", "rank": 3, "candidates": 500, "ties": 1}
     ]
     assert desk.searched == [("cat", Setting("cmp(epsilon=2.0)", 5), False)]
 
@@ -374,6 +376,7 @@ def test_the_ledger_is_told(client: Client) -> None:
 def test_the_budget_is_told(client: Client) -> None:
     assert client.get("/api/budget").json() == {
         "day": "2026-11-16", "spent": 20.0, "limit": 100.0, "left": 80.0, "unproved": 0,
+        "free": None,
     }  # fmt: skip
 
 

@@ -27,18 +27,18 @@ def test_a_refusal_says_what_was_sent_and_keeps_the_query(kind: pages.Kind) -> N
 def test_a_spent_budget_is_called_spent() -> None:
     spent = common(budget=Budget("2026-11-16", 10000.0, 10000.0))
     page = Page(pages.refused(spent, QUERY, "budget", "Why."))
-    assert page.one("h1").text == "Today’s budget is spent"
-    assert page.one("span", id="day-says").text == "Today: all of 10,000 spent"
-    assert page.one("p", class_="spent").text.startswith("Today: all")
+    assert page.one("h1").text == "The budget is spent"
+    assert page.one("span", id="day-says").text == "Last 24 hours: all of 10,000 spent"
+    assert page.one("p", class_="spent").text.startswith("Last 24 hours: all")
 
 
 @pytest.mark.parametrize(
     ("budget", "words", "value"),
     [
-        (Budget("d", 720.0, 10000.0), "Today: 720 of 10,000 spent", "0.072"),
-        (Budget("d", 720.0, None), "Today: 720 spent, no limit is set", None),
-        (Budget("d", 0.0, 0.0), "Today: all of 0 spent", "1"),
-        (Budget("d", 9999.6, 10000.0), "Today: 9,999.6 of 10,000 spent", "1"),
+        (Budget("d", 720.0, 10000.0), "Last 24 hours: 720 of 10,000 spent", "0.072"),
+        (Budget("d", 720.0, None), "Last 24 hours: 720 spent, no limit is set", None),
+        (Budget("d", 0.0, 0.0), "Last 24 hours: all of 0 spent", "1"),
+        (Budget("d", 9999.6, 10000.0), "Last 24 hours: 9,999.6 of 10,000 spent", "1"),
     ],
 )
 def test_the_day_is_told_as_a_bar_and_in_words(
@@ -144,7 +144,7 @@ def test_the_ledger_tells_what_was_released() -> None:
     assert "without bound" in third
     assert page.one("a", rel="next").attributes["href"] == "/ledger?before=2"
     assert "The queries themselves are not stored" in page.text
-    assert "Today: 720 of 10,000 spent (2026-11-16)." in page.text
+    assert "Last 24 hours: 720 of 10,000 spent." in page.text
 
 
 def test_an_entry_is_forgotten_by_a_form_in_two_steps() -> None:

@@ -91,7 +91,7 @@ def test_what_the_check_before_sending_leaves_open_is_told() -> None:
         ({"sent": 1}, "1 of 3 variants: other answers were remembered"),
         ({"earlier": 360.5}, "360.5, on top of this"),
         ({}, "New variants, drawn for this query."),
-        ({}, "Added to today300"),
+        ({}, "Newly spent300"),
         ({}, "metric-dp: 300 * euclidean, per text"),
         ({}, "What is kept is not covered."),
         ({}, "Sent as they are, by a policy: the guarantee says nothing of them.anna"),

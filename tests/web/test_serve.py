@@ -173,7 +173,7 @@ def test_the_command_says_what_is_going_on(veil: Veil, started: list[dict[str, o
     assert lines[1:] == [
         "Who opens that address is let in: keep it. 'veil token' prints the token.",
         "Engine: fake, variants leave this machine.",
-        "Budget: 100 may be spent in a day; 20 spent today.",
+        "Budget: 100 may be spent in 24 hours; 20 spent in the last 24 hours.",
         "Slider: 3 stops of the audit (shipped with Veil).",
         f"Ledger: {data_folder()}",
         "Gate: no rules.",

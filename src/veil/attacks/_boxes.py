@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from veil.attacks._neighbours import Neighbours
-from veil.attacks._sums import log_mean
+from veil.attacks._sums import ROUNDING, log_mean
 from veil.core.errors import ParameterError
 from veil.core.types import Floats, Ids
 from veil.data.distances import in_chunks, rows_at_once
@@ -33,6 +33,7 @@ class Boxes:
     """
 
     nbytes = 0  # what is large belongs to the space
+    rounding = ROUNDING
 
     def __init__(self, kernel: Shortlist, group: Ids | None = None) -> None:
         self._kernel, self._space = kernel, kernel.space

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from veil.attacks._sums import subspace, summed
+from veil.attacks._sums import ROUNDING, subspace, summed
 from veil.core.types import Floats, Ids
 from veil.data.embeddings import Embeddings
 from veil.data.fetch import Report, silent
@@ -43,9 +43,15 @@ class Density:
             return cls(space, parent.epsilon)
         root = _root(space, parent.lam)
         vectors = np.linalg.solve(root, space.vectors.T.astype(np.float64)).T
-        straight = Embeddings(space.words, vectors.astype(np.float32), f"{space.name}, straight")
+        name = f"{space.name}, straight"
+        straight = Embeddings(space.words, vectors.astype(np.float32), name, trusted=True)
         log_det = float(np.linalg.slogdet(root)[1]) if parent.unit_direction else None
         return cls(space, parent.epsilon, straight, log_det)
+
+    @property
+    def rounding(self) -> float:
+        """How much two sums that are equal may differ, as a share of themselves."""
+        return ROUNDING
 
     @property
     def nbytes(self) -> int:

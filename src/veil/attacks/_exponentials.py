@@ -33,6 +33,8 @@ class Exponentials:
     those of a log beside the vectors, too.
     """
 
+    rounding = 5e-7  # normalisers are sums of float32, as if epsilon were off by 3e-7 of itself
+
     def __init__(self, kernel: Exponential) -> None:
         self._kernel, self._space = kernel, kernel.space
         self.known = Normalisers.of(kernel)

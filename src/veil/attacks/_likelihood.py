@@ -10,7 +10,7 @@ from veil.attacks._boxes import Boxes
 from veil.attacks._density import Density
 from veil.attacks._exponentials import Exponentials
 from veil.attacks._simulated import Simulated
-from veil.attacks._sums import log_mean
+from veil.attacks._sums import ROUNDING, log_mean
 from veil.core.errors import ParameterError
 from veil.core.protocols import ClosedForm
 from veil.core.types import Floats, Ids
@@ -37,6 +37,11 @@ class Likelihood(Protocol):
     @property
     def nbytes(self) -> int:
         """Memory held."""
+        ...
+
+    @property
+    def rounding(self) -> float:
+        """How much two sums that are equal may differ, as a share of themselves."""
         ...
 
     def prepare(self, exact: Ids, report: Report = silent) -> None:
@@ -114,6 +119,7 @@ class _Plain:
     """Any closed form, by its whole law: slow, for it makes the law of every word."""
 
     nbytes = 0
+    rounding = ROUNDING
 
     def __init__(self, kernel: ClosedForm, space: Embeddings) -> None:
         self._kernel, self._space = kernel, space

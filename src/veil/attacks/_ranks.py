@@ -11,11 +11,14 @@ _PAIRS = 2**20  # numbers gathered at a time, to compute scores again
 _SINGLE = 2.0**-24  # relative rounding of float32
 
 
-def ranks(centroids: Floats, vectors: Singles, places: Ids, *, block: int | None = None) -> Ids:
-    """Return the rank (n,) of row ``places[i]`` of `vectors` by its cosine with centroid i.
+def ranks(
+    centroids: Floats, vectors: Singles, places: Ids, *, block: int | None = None
+) -> tuple[Ids, Ids]:
+    """Return where row ``places[i]`` of `vectors` stands by its cosine with centroid i.
 
-    The rank is 1 + the number of rows with a higher score, or with an equal one and an earlier
-    place. A place of -1 stands for a row that is not there: it comes after all others.
+    That is its rank (n,), 1 + the number of rows with a higher score, and how many rows (n,) have
+    its score, itself included. A place of -1 stands for a row that is not there: it comes after
+    all others, alone.
 
     Parameters
     ----------
@@ -35,44 +38,43 @@ def ranks(centroids: Floats, vectors: Singles, places: Ids, *, block: int | None
     that depends on the two vectors alone, so that ties are ties whatever the blocks.
     """
     out = np.full(len(places), len(vectors) + 1, dtype=np.int64)
+    ties = np.ones(len(places), dtype=np.int64)
     there = np.flatnonzero(places >= 0)
     for start in range(0, len(there), _COLUMNS):
         part = there[start : start + _COLUMNS]
-        rows = vectors[places[part]]
-        out[part] = 1 + _Count(centroids[part], vectors, places[part], rows).ahead(block)
-    return out
+        ahead, level = _Count(centroids[part], vectors, vectors[places[part]]).all(block)
+        out[part], ties[part] = 1 + ahead, level
+    return out, ties
 
 
-def ranks_beside(centroids: Floats, vectors: Singles, rows: Singles) -> Ids:
-    """Return the rank (n,) that row i of `rows` has by its cosine with centroid i.
-
-    As `ranks`, with each row alone at the end of `vectors`: an equal score is ahead of its own.
-    """
-    last = np.full(len(rows), len(vectors), dtype=np.int64)
-    return 1 + _Count(centroids, vectors, last, rows).ahead(None)
+def ranks_beside(centroids: Floats, vectors: Singles, rows: Singles) -> tuple[Ids, Ids]:
+    """Return the same for row i of `rows`, which is no row of `vectors`, with centroid i."""
+    ahead, level = _Count(centroids, vectors, rows).all(None)
+    return 1 + ahead, 1 + level
 
 
 class _Count:
-    """How many rows are ahead of one row of each centroid."""
+    """How many rows are ahead of one row of each centroid, and level with it."""
 
-    def __init__(self, centroids: Floats, vectors: Singles, places: Ids, rows: Singles) -> None:
+    def __init__(self, centroids: Floats, vectors: Singles, rows: Singles) -> None:
         lengths = np.linalg.norm(centroids, axis=1, keepdims=True)
         self._units = centroids / np.where(lengths > 0, lengths, 1)
         self._columns = np.ascontiguousarray(self._units.T, dtype=np.float32)
-        self._vectors, self._places = vectors, places
+        self._vectors = vectors
         self._own = _exact(self._units, rows)
         error = (2 * vectors.shape[1] + 64) * _SINGLE  # of the product, with rounded inputs
         self._low = (self._own - error).astype(np.float32)
         self._high = (self._own + error).astype(np.float32)
 
-    def ahead(self, block: int | None) -> Ids:
+    def all(self, block: int | None) -> tuple[Ids, Ids]:
         """Count in blocks of rows, shared out to threads."""
-        rows = block or max(1, _BYTES // (4 * len(self._places)))
+        many = len(self._own)
+        rows = block or max(1, _BYTES // (4 * many))
         blocks = -(-len(self._vectors) // rows)
-        counts = np.zeros((blocks, len(self._places)), dtype=np.int64)
+        counts = np.zeros((blocks, 2, many), dtype=np.int64)
 
         def work(numbers: slice) -> None:
-            scores = np.empty((min(rows, len(self._vectors)), len(self._places)), np.float32)
+            scores = np.empty((min(rows, len(self._vectors)), many), np.float32)
             for number in range(numbers.start, numbers.stop):
                 first = number * rows
                 some = self._vectors[first : first + rows]
@@ -81,12 +83,13 @@ class _Count:
 
         with one_blas_thread():
             in_threads(work, blocks)
-        total: Ids = counts.sum(axis=0)
-        return total
+        ahead, level = counts.sum(axis=0)
+        return ahead, level
 
     def _in_block(self, scores: Singles, first: int) -> Ids:
         above = scores > self._high
-        counts: Ids = np.count_nonzero(above, axis=0).astype(np.int64)
+        counts: Ids = np.zeros((2, len(self._own)), dtype=np.int64)
+        counts[0] = np.count_nonzero(above, axis=0)
         near = scores >= self._low
         near &= ~above
         row, which = np.nonzero(near)
@@ -95,8 +98,8 @@ class _Count:
         for start in range(0, len(row), step):
             r, w = row[start : start + step], which[start : start + step]
             score, own = _exact(self._units[w], self._vectors[r]), self._own[w]
-            wins = (score > own) | ((score == own) & (r < self._places[w]))
-            counts += np.bincount(w[wins], minlength=len(counts))
+            for count, there in zip(counts, (score > own, score == own), strict=True):
+                count += np.bincount(w[there], minlength=len(count))
         return counts
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from veil.attacks._sums import subspace
+from veil.attacks._sums import ROUNDING, subspace
 from veil.core.parallel import in_threads, one_blas_thread
 from veil.core.rng import generator
 from veil.core.types import Floats, Ids
@@ -63,6 +63,11 @@ class Simulated:
         spread = gaps.T @ gaps / len(gaps) + slack * np.eye(space.dim)
         slope: Floats = np.linalg.solve(spread, line.T).T
         return cls(space, slope, _own(space, slope @ line.T))
+
+    @property
+    def rounding(self) -> float:
+        """How much two sums that are equal may differ, as a share of themselves."""
+        return ROUNDING
 
     @property
     def nbytes(self) -> int:

@@ -9,13 +9,15 @@ from veil.data.distances import in_chunks, sweep
 from veil.data.embeddings import Embeddings
 
 Change = Callable[[Floats], None]  # of a block of distances, in place
+ROUNDING = 1e-9  # of sums in float64, as a share of themselves
 _ROWS = 64  # words seen, at a time
 
 
 def subspace(space: Embeddings, words: Ids) -> Embeddings:
     """Return a space of some words only; `words` are distinct and in order."""
     named = tuple(space.words[i] for i in words.tolist())
-    return Embeddings(named, space.vectors[words], f"{len(named)} words of {space.name}")
+    name = f"{len(named)} words of {space.name}"
+    return Embeddings(named, space.vectors[words], name, trusted=True)
 
 
 def summed(space: Embeddings, seen: Ids, metric: str, change: Change | None = None) -> Floats:

@@ -54,7 +54,8 @@ class Outcome:
     Attributes
     ----------
     ranks
-        (m,) 1 for the first guess; ``candidates + 1`` where the truth is not among the candidates.
+        (m,) 1 + how many candidates stand higher; ``candidates + 1`` where the truth is not among
+        the candidates.
     candidates
         (m,) among how many the attacker chose: a blind guess is right once in that many times.
     texts
@@ -65,6 +66,11 @@ class Outcome:
         (m,) rank of the truth by what was believed beforehand, where that is not uniform.
     left
         (m,) how many candidates were not ruled out for certain, where an attacker can tell.
+    ties
+        (m,) how many candidates stand as high as the truth, itself included, or None: it stands
+        alone. Candidates that are level are tried in any order: success is the mean over all.
+    prior_ties
+        (m,) the same for `prior`.
     """
 
     ranks: Ids
@@ -73,6 +79,8 @@ class Outcome:
     unit: Unit = "query"
     prior: Ids | None = None
     left: Ids | None = None
+    ties: Ids | None = None
+    prior_ties: Ids | None = None
 
 
 class AttackSpec(Component):

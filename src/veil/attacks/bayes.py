@@ -10,7 +10,8 @@ from veil.attacks._likelihood import Surrogate, likelihood
 from veil.attacks._shaped_log import ShapedLog
 from veil.attacks._shapes import reader, space_of, word_mechanism
 from veil.attacks.attack import AttackSpec, Outcome, Scene
-from veil.attacks.inference import log_of, places_of, queries_ranked, ranks_by_score
+from veil.attacks.inference import log_of, places_of, queries_ranked
+from veil.core.ranks import standing
 from veil.core.types import Floats, Ids
 from veil.data.fetch import Report, silent
 
@@ -69,17 +70,17 @@ class Bayes(AttackSpec):
         shaped = ShapedLog.of(log, reader(mechanism, space, self.select))
         prior = self.belief(log.counts)
         places = places_of(scene)
-        found = np.empty(len(places), dtype=np.int64)
+        found, ties = np.empty((2, len(places)), dtype=np.int64)
         for i, row in enumerate(scene.variants):
             report("weighing the log", i, len(places))
             scores = shaped.scores(row, law, report)
-            found[i] = ranks_by_score(believed(scores, prior), int(places[i]))
+            found[i], ties[i] = standing(believed(scores, prior), int(places[i]), law.rounding)
         report("weighing the log", len(places), len(places))
-        outcome = queries_ranked(found, len(log))
+        outcome = queries_ranked(found, ties, len(log))
         if self.prior == "uniform":
             return outcome
-        before = np.array([ranks_by_score(prior, int(place)) for place in places], dtype=np.int64)
-        return replace(outcome, prior=before)
+        before, level = np.array([standing(prior, int(place)) for place in places]).T
+        return replace(outcome, prior=before, prior_ties=level)
 
 
 def believed(scores: Floats, prior: Floats) -> Floats:

@@ -10,10 +10,11 @@ from veil.attacks.attack import EncoderAttack, Outcome, Scene
 from veil.attacks.log import QueryLog
 from veil.core.errors import ParameterError
 from veil.core.protocols import Encoder
-from veil.core.types import Floats, Ids
+from veil.core.ranks import standing
+from veil.core.types import Ids
 from veil.data.fetch import Report, silent
 
-__all__ = ["Inference", "inference_ranks", "missing", "ranks", "ranks_by_score"]
+__all__ = ["Inference", "inference_ranks", "missing", "ranks"]
 
 
 class Inference(EncoderAttack):
@@ -22,8 +23,8 @@ class Inference(EncoderAttack):
     .. math:: s(q) = \cos\Big(\mathrm{enc}(q),\ \frac{1}{N} \sum_j \mathrm{enc}(v_j)\Big)
 
     The mean is that of the vectors as the model gives them, before any scaling to length 1.
-    The rank of the original is 1 + the number of distinct queries with a higher score; of equal
-    scores the one that comes first in the log is ahead.
+    The rank of the original is 1 + the number of distinct queries with a higher score; how many
+    have the same score is counted beside it.
 
     References
     ----------
@@ -34,7 +35,7 @@ class Inference(EncoderAttack):
     -----
     An original that the log does not hold has rank len(log) + 1, so that the risk is a lower
     bound; `missing` tells which. Where nothing was released (an empty row) the attacker guesses
-    the most frequent queries first, then in the order of the log.
+    the most frequent queries first.
     """
 
     name: ClassVar[str] = "inference"
@@ -50,10 +51,10 @@ def inference_ranks(scene: Scene, encoder: Encoder, report: Report = silent) -> 
     log = log_of(scene, "inference")
     places = places_of(scene)
     centres = centroids(scene.variants, encoder, report)
-    found = ranks(centres, log.vectors(encoder, report).vectors, places)
+    found, ties = ranks(centres, log.vectors(encoder, report).vectors, places)
     for i in [i for i, row in enumerate(scene.variants) if not row]:
-        found[i] = ranks_by_score(log.counts.astype(np.float64), int(places[i]))
-    return queries_ranked(found, len(log))
+        found[i], ties[i] = standing(log.counts.astype(np.float64), int(places[i]))
+    return queries_ranked(found, ties, len(log))
 
 
 def log_of(scene: Scene, name: str) -> QueryLog:
@@ -74,20 +75,7 @@ def missing(scene: Scene) -> Ids:
     return np.flatnonzero(places_of(scene) < 0)
 
 
-def ranks_by_score(scores: Floats, place: int) -> int:
-    """Return the rank of one entry of a list of scores (N,), the first of equal ones ahead.
-
-    >>> ranks_by_score(np.array([0.5, 0.9, 0.5]), 2), ranks_by_score(np.zeros(3), -1)
-    (3, 4)
-    """
-    if place < 0:
-        return len(scores) + 1
-    own = scores[place]
-    equal = np.count_nonzero(scores[:place] == own)
-    return 1 + int(np.count_nonzero(scores > own)) + int(equal)
-
-
-def queries_ranked(found: Ids, candidates: int) -> Outcome:
+def queries_ranked(found: Ids, ties: Ids, candidates: int) -> Outcome:
     """Return the outcome of guessing whole queries, one for each text."""
     among = np.full(len(found), candidates, dtype=np.int64)
-    return Outcome(found, among, np.arange(len(found)), "query")
+    return Outcome(found, among, np.arange(len(found)), "query", ties=ties)

@@ -9,8 +9,8 @@ from veil.attacks._places import Place, places
 from veil.attacks._shapes import space_of, word_mechanism
 from veil.attacks.attack import AttackSpec, Outcome, Scene
 from veil.attacks.bayes import Selection
-from veil.attacks.inference import ranks_by_score
 from veil.core.errors import ParameterError
+from veil.core.ranks import standing
 from veil.core.types import Floats
 from veil.data.embeddings import Embeddings
 from veil.data.fetch import Report, silent
@@ -48,18 +48,19 @@ class Intersect(AttackSpec):
         law.prepare(np.empty(0, dtype=np.int64), report)
         for place in places(scene, self.name, self.select):
             report("ruling out words", place.text, len(scene.originals))
-            rows.append((*_rank(law.of(place.seen), place), place.text))
+            rows.append((*_rank(law.of(place.seen), place, law.rounding), place.text))
         report("ruling out words", len(scene.originals), len(scene.originals))
-        found, left, texts = np.array(rows, dtype=np.int64).reshape(-1, 3).T
+        found, ties, left, texts = np.array(rows, dtype=np.int64).reshape(-1, 4).T
         among = np.full(len(found), space.size, dtype=np.int64)
-        return Outcome(found, among, texts, "word", left=left)
+        return Outcome(found, among, texts, "word", left=left, ties=ties)
 
 
-def _rank(scores: Floats, place: Place) -> tuple[int, int]:
-    """Return the rank of the truth, and how many words were not ruled out."""
+def _rank(scores: Floats, place: Place, rounding: float) -> tuple[int, int, int]:
+    """Return the rank of the truth, its ties, and how many words were not ruled out."""
     if place.truth < 0 or np.isneginf(scores[place.truth]):
-        return len(scores) + 1, len(scores)
-    return ranks_by_score(scores, place.truth), int(np.count_nonzero(scores > -np.inf))
+        return len(scores) + 1, 1, len(scores)
+    left = int(np.count_nonzero(scores > -np.inf))
+    return (*standing(scores, place.truth, rounding), left)
 
 
 def _require_candidates(mechanism: WordMechanism, space: Embeddings) -> None:

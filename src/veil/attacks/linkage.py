@@ -45,11 +45,17 @@ class Linkage(EncoderAttack):
         firsts = centroids([halves[i][0] for i in two], encoder, report)
         seconds = centroids([halves[i][1] for i in two], encoder, report)
         first, second = _same([scene.originals[i] for i in two])
-        found = ranks(firsts[first], unit(seconds.astype(np.float32)), second)
+        found, level = ranks(firsts[first], unit(seconds.astype(np.float32)), second)
+        whose = np.array(two, dtype=np.int64)[first]
         out = np.full(len(scene.variants), len(two) + 1, dtype=np.int64)
-        np.minimum.at(out, np.array(two, dtype=np.int64)[first], found)
+        np.minimum.at(out, whose, found)
+        ties, right = np.ones((2, len(out)), dtype=np.int64)
+        best = found == out[whose]
+        ties[whose[best]] = level[best]
+        right[:] = np.maximum(1, np.bincount(whose[best], minlength=len(out)))
         among = np.full(len(out), len(two), dtype=np.int64)
-        return Outcome(out, among, np.arange(len(out)), "release")
+        # of m that are level, c right ones: about as if one of m / c were right, never less
+        return Outcome(out, among, np.arange(len(out)), "release", ties=ties // right)
 
 
 def _same(texts: Sequence[str]) -> tuple[Ids, Ids]:

@@ -11,7 +11,7 @@ from veil.attacks._places import places
 from veil.attacks._shapes import space_of, word_mechanism
 from veil.attacks.attack import AttackSpec, Outcome, Scene
 from veil.attacks.bayes import Prior, Selection
-from veil.attacks.inference import ranks_by_score
+from veil.core.ranks import first_guess, standing
 from veil.core.types import Floats
 from veil.data.fetch import Report, silent
 
@@ -58,16 +58,21 @@ class Reconstruct(AttackSpec):
         scores = each(law, [place.seen for place in wanted])
         for place, score in zip(wanted, scores, strict=True):
             report("reconstructing words", place.text, len(scene.originals))
-            found.append(ranks_by_score(score + prior, place.truth))
+            found.append(standing(score + prior, place.truth, law.rounding))
             texts.append(place.text)
-            before.append(ranks_by_score(prior, place.truth))
+            before.append(standing(prior, place.truth))
         report("reconstructing words", len(scene.originals), len(scene.originals))
+        ranks, ties = np.array(found, dtype=np.int64).reshape(-1, 2).T
+        believed, level = np.array(before, dtype=np.int64).reshape(-1, 2).T
+        informed = self.prior == "frequency"
         return Outcome(
-            np.array(found, dtype=np.int64),
+            ranks,
             np.full(len(found), space.size, dtype=np.int64),
             np.array(texts, dtype=np.int64),
             "word",
-            np.array(before, dtype=np.int64) if self.prior == "frequency" else None,
+            prior=believed if informed else None,
+            ties=ties,
+            prior_ties=level if informed else None,
         )
 
 
@@ -104,11 +109,12 @@ def recovery(
 
 
 def _recovered(size: int, outcome: Outcome) -> Recovered:
-    right = outcome.ranks == 1
+    right = first_guess(outcome.ranks, outcome.ties)
     _, text = np.unique(outcome.texts, return_inverse=True)
-    wrong = np.bincount(text[~right], minlength=text.max(initial=-1) + 1)
+    whole = np.ones(text.max(initial=-1) + 1)
+    np.multiply.at(whole, text, right)
     words = float(right.mean()) if len(right) else 0.0
-    return Recovered(size, words, float((wrong == 0).mean()) if len(wrong) else 0.0, outcome)
+    return Recovered(size, words, float(whole.mean()) if len(whole) else 0.0, outcome)
 
 
 def zipf(words: int) -> Floats:

@@ -2,7 +2,7 @@
 
 A query that the log lacks stands at its end, in memory only. Ranks are those of an attack on a log
 with that query in it (`QueryLog.with_queries`): 1 + the number of other queries that score higher,
-or as high and come earlier in the log. A query that joins the log is therefore behind its equals.
+with the number of those that score as high, itself included.
 """
 
 from dataclasses import dataclass
@@ -18,9 +18,9 @@ from veil.attacks._shaped_log import ShapedLog
 from veil.attacks._shapes import places, reader
 from veil.attacks._tables import Tables
 from veil.attacks.bayes import Bayes, believed
-from veil.attacks.inference import ranks_by_score
 from veil.attacks.log import QueryLog
 from veil.core.protocols import Encoder
+from veil.core.ranks import standing
 from veil.core.types import Singles
 from veil.data.distances import in_chunks
 from veil.data.embeddings import Embeddings
@@ -37,8 +37,8 @@ _JOINED = 8  # words in a piece
 class Single(Protocol):
     """An attacker that is ready; many threads may ask it at once."""
 
-    def rank(self, query: str, variants: tuple[str, ...]) -> int | None:
-        """Return where a query stands among those of the log, given its variants.
+    def rank(self, query: str, variants: tuple[str, ...]) -> tuple[int, int] | None:
+        """Return where a query stands among those of the log, given its variants, and its ties.
 
         None if the query is too long. Nothing that depends on either is written anywhere.
         """
@@ -62,17 +62,19 @@ class SingleInference:
         log.place("")  # makes what is needed to find a query
         return cls(log, model, log.vectors(model, report).vectors)
 
-    def rank(self, query: str, variants: tuple[str, ...]) -> int:
+    def rank(self, query: str, variants: tuple[str, ...]) -> tuple[int, int]:
         """Return where a query stands."""
         place = self.log.place(query)
         if not variants:  # the most frequent queries come first
-            counts = np.append(self.log.counts, 1).astype(np.float64)
-            return ranks_by_score(counts, place if place >= 0 else len(self.log))
+            counts = np.append(self.log.counts, 1)[: len(self.log) + (place < 0)]
+            return standing(counts.astype(np.float64), place if place >= 0 else len(self.log))
         centre = centroids([variants], self.encoder)
         if place >= 0:
-            return int(ranks(centre, self.vectors, np.array([place]))[0])
-        own = self.encoder.encode([" ".join(query.split())], "document")
-        return int(ranks_beside(centre, self.vectors, own)[0])
+            (rank,), (ties,) = ranks(centre, self.vectors, np.array([place]))
+        else:
+            own = self.encoder.encode([" ".join(query.split())], "document")
+            (rank,), (ties,) = ranks_beside(centre, self.vectors, own)
+        return int(rank), int(ties)
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,7 +114,7 @@ class SingleBayes:
         log.place("")
         return cls(spec, shaped, law)
 
-    def rank(self, query: str, variants: tuple[str, ...]) -> int | None:
+    def rank(self, query: str, variants: tuple[str, ...]) -> tuple[int, int] | None:
         """Return where a query stands."""
         if not self._is_short(query):
             return None
@@ -122,7 +124,8 @@ class SingleBayes:
         scores = self.log.scores_beside(variants, self.law, more)
         counts = np.concatenate([log.counts, np.ones(len(more), dtype=np.int64)])
         prior = self.spec.belief(counts)
-        return ranks_by_score(believed(scores, prior), len(log) if more else place)
+        own = len(log) if more else place
+        return standing(believed(scores, prior), own, self.law.rounding)
 
     def _is_short(self, query: str) -> bool:
         pieces = query.split()

@@ -8,6 +8,7 @@ from rich.padding import Padding
 from rich.table import Table
 
 from veil.cli._summary import cost_of, count_of
+from veil.core.printable import printable
 from veil.core.types import Ranking
 from veil.data.text import tokens
 from veil.mechanisms.mechanism import TextMechanism
@@ -66,16 +67,22 @@ def _show_ranking(console: Console, ranking: Ranking, show: int) -> None:
     table.add_column(overflow="fold")
     table.add_column(justify="right", style="dim")
     for rank, place in enumerate(listed[:show], start=1):
-        title = ranking.titles[place] if ranking.titles else ""
-        text = " ".join((ranking.texts[place] if ranking.texts else "").split())
-        head = f"[bold]{escape(title or ranking.items[place])}[/bold]"
+        name = _words(ranking.items[place])
+        title = _words(ranking.titles[place] if ranking.titles else "")
+        text = _words(ranking.texts[place] if ranking.texts else "")
+        head = f"[bold]{escape(title or name)}[/bold]"
         if title:
-            head += f"  [dim]{escape(ranking.items[place])}[/dim]"
+            head += f"  [dim]{escape(name)}[/dim]"
         snippet = f"\n{escape(_cut(text))}" if text else ""
         table.add_row(str(rank), head + snippet, f"{ranking.scores[0][rank - 1]:.3f}")
     console.print(table)
     rest = len(listed) - show
     console.print(f"  [dim]and {rest:,} more (--show)[/dim]\n" if rest > 0 else "")
+
+
+def _words(text: str) -> str:
+    """Show words of others as words: a document must not steer the terminal."""
+    return " ".join(printable(text).split())
 
 
 def _cut(text: str) -> str:
@@ -113,10 +120,10 @@ def _marked(variant: str, own: set[str]) -> str:
     for token in tokens(variant):
         word = variant[token.start : token.end]
         colour = "red" if word.casefold() in own else "green"
-        parts.append(escape(variant[at : token.start]))
-        parts.append(f"[{colour}]{escape(word)}[/{colour}]")
+        parts.append(escape(printable(variant[at : token.start])))
+        parts.append(f"[{colour}]{escape(printable(word))}[/{colour}]")
         at = token.end
-    return "".join([*parts, escape(variant[at:])])
+    return "".join([*parts, escape(printable(variant[at:]))])
 
 
 def _show_gaps(console: Console, gaps: tuple[str, ...]) -> None:

@@ -1,6 +1,10 @@
 """What a release was and what it costs, in words for a person."""
 
-from dataclasses import dataclass
+from bisect import bisect
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate
 from pathlib import Path
 
 from rich.markup import escape
@@ -17,15 +21,24 @@ class Tally:
 
     texts: int = 0
     words: int = 0
+    each: Counter[int] = field(default_factory=Counter)  # texts by their protected words
     kept: int = 0
     clear: int = 0  # variants that equal their text
     empty: int = 0  # texts for which nothing can be sent
     seeded: bool = False
 
+    def spread(self) -> tuple[int, float, int]:
+        """Return the protected words of the smallest, the median and the largest text."""
+        counts = sorted(self.each)
+        ends = list(accumulate(self.each[count] for count in counts))
+        low, high = (counts[bisect(ends, (self.texts - more) // 2)] for more in (1, 0))
+        return counts[0], (low + high) / 2, counts[-1]
+
     def add(self, variants: Variants) -> None:
         """Count a batch."""
         self.texts += len(variants)
         self.words += sum(variants.protected)
+        self.each.update(variants.protected)
         self.kept += sum(map(len, variants.kept))
         self.empty += sum(not row for row in variants)
         self.seeded = variants.seeded
@@ -36,8 +49,10 @@ def count_of(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-def cost_of(guarantee: Guarantee, words: int, size: int) -> str:
+def cost_of(guarantee: Guarantee, words: int, size: int, passed: int = 0) -> str:
     """Say in words what the release costs."""
+    if passed and not words:
+        return "Cost: unbounded, as nothing is protected."
     if guarantee.kind == "none":
         return f"Cost: unbounded. {guarantee.caveat}"
     total = guarantee.compose(words * size, "release")
@@ -51,11 +66,21 @@ def cost_of(guarantee: Guarantee, words: int, size: int) -> str:
     )
 
 
+def cost_of_each(guarantee: Guarantee, tally: Tally, size: int) -> str:
+    """Say what single texts cost: a sum over the texts of different people means nothing."""
+    if guarantee.kind == "none" or tally.texts < 2:
+        return ""
+    unit = size * guarantee.epsilon
+    smallest, median, largest = (f"{words * unit:,g}" for words in tally.spread())
+    return f" Per text: smallest {smallest}, median {median}, largest {largest}."
+
+
 def show_summary(
     mechanism: TextMechanism,
     tally: Tally,
     size: int,
     output: Path | None,
+    left: Sequence[str] = (),
     *,
     with_originals: bool,
 ) -> None:
@@ -65,7 +90,8 @@ def show_summary(
     notes.print(
         f"[dim]{count_of(tally.texts, 'text')}, {count_of(tally.words, 'protected word')} x"
         f" {count_of(size, 'variant')}{where}."
-        f" {cost_of(mechanism.guarantee, tally.words, size)}[/dim]"
+        f" {cost_of(mechanism.guarantee, tally.words, size, tally.kept)}"
+        f"{cost_of_each(mechanism.guarantee, tally, size)}[/dim]"
     )
     warnings = []
     if tally.clear and notes.is_terminal:  # a secret: for the person alone, not for a log
@@ -78,7 +104,15 @@ def show_summary(
         warnings.append(f"{count_of(tally.empty, 'text')} without any variant that may be sent.")
     if tally.kept:
         warnings.append(
-            f"{count_of(tally.kept, 'word')} not selected, or kept by policy, passed unchanged."
+            f"{count_of(tally.kept, 'word')} not selected, or kept by policy, passed unchanged:"
+            " no cost covers them."
+        )
+    if left:
+        named = ", ".join(f"'{escape(name)}'" for name in left)
+        many = len(left) > 1
+        warnings.append(
+            f"The column{'s' if many else ''} {named} left as {'they are' if many else 'it is'}:"
+            " not protected."
         )
     if tally.seeded:
         warnings.append("Seeded: whoever has the seed can repeat these draws. NOT PRIVATE.")

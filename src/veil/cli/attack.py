@@ -41,12 +41,12 @@ class _Found:
 
     def risks(self) -> dict[str, tuple[Estimate, float]]:
         """Return, per measure of success, the risk and what a blind guess would reach."""
-        ranks, candidates = self.outcome.ranks, self.outcome.candidates
-        prior = self.outcome.prior
+        found = self.outcome
+        ranks, among, prior = found.ranks, found.candidates, found.prior
         return {
             who: (
-                risk(ranks, who, candidates=candidates, groups=self.outcome.texts),
-                chance(candidates, who, ranks=ranks, prior=prior),
+                risk(ranks, who, candidates=among, groups=found.texts, ties=found.ties),
+                chance(among, who, ranks=ranks, prior=prior, prior_ties=found.prior_ties),
             )
             for who in ATTACKERS
         }
@@ -167,6 +167,7 @@ def _document(found: _Found, attacker: str) -> dict[str, object]:
         "texts": len(found.table.originals),
         "missing_from_log": found.missing,
         "ranks": found.outcome.ranks.tolist(),
+        "ties": None if found.outcome.ties is None else found.outcome.ties.tolist(),
         "candidates": found.outcome.candidates.tolist(),
         "risk": {
             who: {"value": float(value), "low": value.low, "high": value.high, "chance": blind}

@@ -1,32 +1,53 @@
 """``veil fetch``: take what is needed into the cache ahead of time, to work offline later."""
 
 from collections.abc import Callable
+from functools import partial
 
 import click
 
 from veil import api
 from veil.cli._screen import progress_bar, stderr
 from veil.core.registry import unknown_name
-from veil.data.assets import VECTORS
+from veil.data.assets import VECTORS, fetch_again
+from veil.data.checked import forget
 from veil.data.fetch import Report
-from veil.data.icd10cm import NAMES
-from veil.data.wordnet import wordnet
+from veil.data.files import set_aside
+from veil.data.icd10cm import NAMES, icd10cm_folder
+from veil.data.wordnet import wordnet, wordnet_folder
+from veil.encoders.minilm import minilm_folder
+from veil.encoders.wordllama import wordllama_folder
 
-_ENCODERS = ("minilm", "wordllama")
+_ENCODERS = {"minilm": minilm_folder, "wordllama": wordllama_folder}
+Take = Callable[[Report], object]
 
 
-def _things() -> dict[str, Callable[[Report], object]]:
-    things: dict[str, Callable[[Report], object]] = {}
-    things |= {name: lambda report, n=name: api.encoder(n, report) for name in _ENCODERS}  # type: ignore[misc]
-    things |= {name: lambda report, n=name: api.load_embeddings(n, report) for name in VECTORS}  # type: ignore[misc]
-    things |= {name: lambda report, n=name: api.load_collection(n, report) for name in NAMES}  # type: ignore[misc]
+def _things() -> dict[str, Take]:
+    things: dict[str, Take] = {}
+    things |= {name: partial(api.encoder, name) for name in _ENCODERS}
+    things |= {name: partial(api.load_embeddings, name) for name in VECTORS}
+    things |= {name: partial(api.load_collection, name) for name in NAMES}
     things["wordnet"] = lambda report: wordnet(report=report)
     return things
 
 
+def _again(name: str, take: Take, report: Report) -> None:
+    """Fetch a thing though it is there; what is there stays if that fails."""
+    if name in VECTORS:
+        fetch_again(name, report)
+        return
+    if name in NAMES:
+        folder = icd10cm_folder(name)
+    else:
+        folder = wordnet_folder() if name == "wordnet" else _ENCODERS[name]()
+    forget(folder)
+    with set_aside(folder):
+        take(report)
+
+
 @click.command()
 @click.argument("names", nargs=-1, required=True)
-def fetch(names: tuple[str, ...]) -> None:
+@click.option("--again", is_flag=True, help="also what is there already, in place of it")
+def fetch(names: tuple[str, ...], again: bool) -> None:
     """Fetch NAMES into the cache: word vectors, encoders, collections, wordnet."""
     things = _things()
     for name in names:
@@ -34,5 +55,8 @@ def fetch(names: tuple[str, ...]) -> None:
             raise unknown_name("thing to fetch", name, sorted(things))
     for name in names:
         with progress_bar() as report:
-            things[name](report)
+            if again:
+                _again(name, things[name], report)
+            else:
+                things[name](report)
         stderr().print(f"{name}: ready")

@@ -28,6 +28,12 @@ _COLUMNS = (
     "number", "made", "last", "asked", "mechanism", "words", "shared", "spent", "chosen",
     "variants",
 )  # fmt: skip
+_ASKED = "Forget? What was sent stays sent"
+_ASKED_ALL = f"{_ASKED}, and nothing will know of it or of what was spent"
+_GONE = (
+    "The ledger and its key are gone. The next one begins anew: it will not know what was released"
+    " and spent before."
+)
 
 
 @click.group()
@@ -45,16 +51,21 @@ def ledger() -> None:
 )
 @click.option("--variants", is_flag=True, help="also show what was sent")
 def show(count: int, variants: bool) -> None:
-    """Show the newest entries, and what was spent today."""
+    """Show the newest entries, and what was spent in the last 24 hours."""
     console = Console(highlight=False, emoji=False)
     with Ledger() as book:
         found = book.releases(count)
-        spent = book.budget(None).spent
+        spent, begun = book.budget(None).spent, book.begun
     if not found:
         console.print("The ledger is empty: nothing was released.")
     else:
         _show(console, found, variants=variants)
-    console.print(f"Spent today: {spent:,.0f} (epsilon x words x variants newly drawn).")
+    console.print(
+        f"Spent in the last 24 hours: {spent:,.0f} (epsilon x words x variants newly drawn)."
+    )
+    console.print(
+        f"The ledger begins at {begun:%Y-%m-%d %H:%M}; what was released before, it does not know."
+    )
 
 
 def _show(console: Console, found: tuple[Release, ...], *, variants: bool) -> None:
@@ -114,18 +125,18 @@ def forget(
     """Forget the entry NUMBER, or those that an option names.
 
     What was sent stays sent. A query that is forgotten is drawn anew when it is asked again, which
-    tells the engine more and costs the budget again. What was spent today stays spent, unless
-    --all.
+    tells the engine more and costs the budget again. What was spent stays spent, unless --all:
+    that starts anew, also where the ledger is damaged, empty or gone, or its key is. The new one
+    knows nothing of what was released and spent before.
     """
     if sum((number is not None, query, before is not None, everything)) != 1:
         raise InputError("Name one of: an entry's NUMBER, --query, --before or --all.")
     if query and not yes:
         raise InputError("Standard input holds the query, and cannot confirm; add --yes.")
-    if not yes and not click.confirm("Forget? What was sent stays sent", err=True):
+    if not yes and not click.confirm(_ASKED_ALL if everything else _ASKED, err=True):
         raise click.Abort
     if everything:
-        told = "The ledger and its key are gone." if forget_all() else "There was no ledger."
-        click.echo(told)
+        click.echo(_GONE if forget_all() else "There was no ledger.")
         return
     with Ledger() as book:
         if query:

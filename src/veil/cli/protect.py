@@ -5,7 +5,6 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack, contextmanager
-from multiprocessing import active_children, get_context
 from pathlib import Path
 
 import click
@@ -13,24 +12,30 @@ import click
 from veil import api
 from veil.cli._choices import SELECT_OPTIONS, policies_of, selection_of
 from veil.cli._family import Family
+from veil.cli._given import Given, read_given
 from veil.cli._screen import VECTORS_OPTION, open_space, progress_bar
-from veil.cli._summary import Tally, show_summary
+from veil.cli._summary import Tally, count_of, show_summary
 from veil.core.errors import InputError
 from veil.core.types import Variants
-from veil.data.records import READABLE, Columns, Record, read_records, suffix_of
-from veil.data.releases import Writer, open_writer, stream_writer
+from veil.data.lines import require_file
+from veil.data.records import Columns, Record, read_records
+from veil.data.releases import Writer, check_output, open_writer, stream_writer
+from veil.data.rows import Layout, normal
 from veil.data.text import MAX_CHARS
 from veil.mechanisms import find
 from veil.mechanisms.mechanism import TextMechanism
 from veil.mechanisms.words._plan import Unknown
+from veil.studies.pool import end, processes
 
 RELEASED = "obfuscatedText"
 _HEAD = ("id", "text")
+_OWN = (*_HEAD, "variant", RELEASED, "mechanism", "seeded")
 
 
 def _run(
     mechanism: TextMechanism,
     texts: tuple[str, ...],
+    text: tuple[str, ...],
     size: int,
     output: Path | None,
     vectors: str,
@@ -39,9 +44,13 @@ def _run(
     select: str | None,
     column: str | None,
     id_column: str | None,
+    keep: tuple[str, ...],
+    delimiter: str | None,
+    encoding: str | None,
     with_originals: bool,
     as_json: bool,
     max_chars: int,
+    in_clear: bool,
     workers: int,
     seed: int | None,
 ) -> None:
@@ -50,21 +59,26 @@ def _run(
         "policies": policies_of(policy),
         "select": selection_of(select),
         "max_chars": max_chars,
+        "in_clear": in_clear,
     }
-    path = _file_of(texts)
-    if path and output and path.exists() and output.exists() and path.samefile(output):
-        raise InputError("The output would replace the input; name another file with -o.")
+    given, layout = read_given(texts, text), Layout(delimiter, encoding)
+    columns = [*_HEAD[: 1 + with_originals], "variant", RELEASED, "mechanism", "seeded", *keep]
+    suffix = _suffix(output, as_json=as_json, with_originals=with_originals)
+    _check(given, output, Columns(column, id_column, keep), layout)
+    if keep and suffix == ".txt":
+        raise InputError("Plain text has no columns to keep; write a .csv with -o, or add --json.")
     space = open_space(mechanism, vectors)
-    columns = [*_HEAD[: 1 + with_originals], "variant", RELEASED, "mechanism", "seeded"]
     tally = Tally()
     with ExitStack() as stack:
-        report = stack.enter_context(progress_bar()) if path else (lambda *_: None)
-        total = path.stat().st_size if path and path.is_file() else 0
-        records = _records(
-            texts, path, Columns(column, id_column), lambda done: report("protecting", done, total)
-        )
+        report = stack.enter_context(progress_bar())
+        total = given.path.stat().st_size if given.path else 0
+
+        def progress(done: int) -> None:
+            report(f"protecting: {count_of(tally.texts, 'text')}", done, total)
+
+        records = _records(given, Columns(column, id_column, keep), layout, progress)
         waiting: deque[Record] = deque()
-        writer = _writer(stack, output, columns, as_json=as_json, private=with_originals)
+        writer = _writer(stack, output, suffix, columns, private=with_originals)
         pool = stack.enter_context(_executor(workers))
         for variants in api.protect_stream(
             _texts(records, waiting),
@@ -81,7 +95,8 @@ def _run(
             rows = _rows(variants, waiting, tally, with_originals=with_originals)
             writer.write(rows)
     sys.stdout.flush()
-    show_summary(mechanism, tally, size, output, with_originals=with_originals)
+    left = [*filter(None, [id_column]), *keep] if suffix != ".txt" else []
+    show_summary(mechanism, tally, size, output, left, with_originals=with_originals)
 
 
 def _rows(
@@ -97,37 +112,34 @@ def _rows(
         head = [record.id, record.text][: 1 + with_originals]
         tally.clear += sum(text == record.text for text in row) if protected else 0
         for number, text in enumerate(row, start=1):
-            rows.append([*head, number, text, variants.mechanism, variants.seeded])
+            made = [number, text, variants.mechanism, variants.seeded]
+            rows.append([*head, *made, *record.kept])
     return rows
 
 
-def _file_of(texts: tuple[str, ...]) -> Path | None:
-    """Return the file meant by the arguments, or None if they are texts or standard input."""
-    files = [text for text in texts if _looks_like_file(text)]
-    if not files or texts == ("-",):
-        return None
-    if len(texts) > 1:
-        raise InputError("Give either texts or one file, not both; a file is protected alone.")
-    return Path(files[0])
-
-
-def _looks_like_file(text: str) -> bool:
-    if len(text) > 1000 or "\n" in text or "\0" in text:
-        return False
-    path = Path(text)
-    named = suffix_of(path) in READABLE and " " not in text
-    try:
-        return named or path.is_file()
-    except OSError:  # a sentence can be too long for a file name
-        return False
+def _check(given: Given, output: Path | None, columns: Columns, layout: Layout) -> None:
+    """Refuse what cannot be before anything is opened."""
+    path = given.path
+    if given.texts and (columns != Columns() or layout != Layout()):
+        raise InputError("Columns, a delimiter and an encoding are for files; leave them out.")
+    taken = {*map(normal, _OWN)} & {*map(normal, columns.keep)}
+    if taken:
+        remedy = "name yours by --id" if taken == {"id"} else "rename the one to be kept"
+        raise InputError(f"The output has a column '{min(taken)}' of its own; {remedy}.")
+    if path is not None:
+        require_file(path, "texts")
+    if output is not None:
+        check_output(output)
+        if path and output.exists() and path.samefile(output):
+            raise InputError("The output would replace the input; name another file with -o.")
 
 
 def _records(
-    texts: tuple[str, ...], path: Path | None, columns: Columns, progress: Callable[[int], None]
+    given: Given, columns: Columns, layout: Layout, progress: Callable[[int], None]
 ) -> Iterator[Record]:
-    if path is None and texts != ("-",):
-        return (Record(str(i), text) for i, text in enumerate(texts, start=1))
-    return read_records(path, columns, progress)
+    if given.texts:
+        return (Record(str(i), text) for i, text in enumerate(given.texts, start=1))
+    return read_records(given.path, columns, progress, layout)
 
 
 def _texts(records: Iterator[Record], waiting: deque[Record]) -> Iterator[str]:
@@ -137,12 +149,18 @@ def _texts(records: Iterator[Record], waiting: deque[Record]) -> Iterator[str]:
         yield record.text
 
 
+def _suffix(output: Path | None, *, as_json: bool, with_originals: bool) -> str:
+    """Return the format of the output as the ending of a file."""
+    if output is not None:
+        return output.suffix.lower()
+    return ".jsonl" if as_json else ".tsv" if with_originals else ".txt"
+
+
 def _writer(
-    stack: ExitStack, output: Path | None, columns: list[str], *, as_json: bool, private: bool
+    stack: ExitStack, output: Path | None, suffix: str, columns: list[str], *, private: bool
 ) -> Writer:
     if output is not None:
         return stack.enter_context(open_writer(output, columns, RELEASED, private=private))
-    suffix = ".jsonl" if as_json else ".tsv" if private else ".txt"
     return stream_writer(sys.stdout, suffix, columns, RELEASED)
 
 
@@ -152,25 +170,29 @@ def _executor(workers: int) -> Iterator[ProcessPoolExecutor | None]:
     if workers == 1:
         yield None
         return
-    pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"))
+    pool = processes(workers)
     try:
         yield pool
     except BaseException:
-        for child in active_children():
-            child.terminate()
-        pool.shutdown(wait=False, cancel_futures=True)
+        end(pool)
         raise
     pool.shutdown()
 
 
 protect = Family(
     "protect",
-    "Release variants of TEXTS: texts, one file (CSV, TSV, JSONL, Parquet, plain text, also"
-    " .gz), or - for standard input. Only variants are printed or written; notes go to stderr.",
+    "Release variants of TEXTS: texts with a space in them (or by --text), one file (CSV, TSV,"
+    " JSONL, Parquet, plain text, also .gz), or - for standard input. Only variants are printed or"
+    " written, and columns named by --id and --keep; notes go to stderr.",
     (find.names, find.mechanism_class),
     _run,
     [
-        click.Argument(["texts"], nargs=-1, required=True),
+        click.Argument(["texts"], nargs=-1),
+        click.Option(
+            ["--text"],
+            multiple=True,
+            help="a text; one with a space in it needs no flag; may be repeated",
+        ),
         click.Option(
             ["--size"],
             type=click.IntRange(1, 100_000),
@@ -186,7 +208,25 @@ protect = Family(
         VECTORS_OPTION,
         *SELECT_OPTIONS,
         click.Option(["--column"], help="column of the texts  [default: text or query]"),
-        click.Option(["--id-column"], help="column of the names  [default: id, else row numbers]"),
+        click.Option(
+            ["--id", "--id-column", "id_column"],
+            metavar="COLUMN",
+            help="column of names, released as they are  [default: rows are numbered]",
+        ),
+        click.Option(
+            ["--keep"],
+            multiple=True,
+            metavar="COLUMN",
+            help="further column, released as it is; may be repeated",
+        ),
+        click.Option(
+            ["--delimiter"],
+            metavar="CHARACTER",
+            help="what separates columns, or tab  [default: as the header shows: , ; | or tab]",
+        ),
+        click.Option(
+            ["--encoding"], help="of a text file  [default: as its mark says, else utf-8]"
+        ),
         click.Option(
             ["--with-originals"],
             is_flag=True,
@@ -199,6 +239,11 @@ protect = Family(
             default=MAX_CHARS,
             show_default=True,
             help="longest text accepted",
+        ),
+        click.Option(
+            ["--in-clear"],
+            is_flag=True,
+            help="release a text as it is where none of its words is protected",
         ),
         click.Option(
             ["--workers"],

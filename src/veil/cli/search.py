@@ -12,6 +12,7 @@ from veil.cli._engine import engine_options
 from veil.cli._results import show_results
 from veil.cli._screen import VECTORS_OPTION, open_space, progress_bar
 from veil.core.errors import InputError
+from veil.core.printable import escaped_json
 from veil.data.files import require_folder
 from veil.mechanisms.words._plan import Unknown
 from veil.retrieval.engines.replay import record as write_recording
@@ -94,7 +95,8 @@ def search(
         model = None if encoder == "none" else reranker(encoder, asked, report)
         back = came_back(text, result, asked, reranker=model)
     if as_json:
-        click.echo(json.dumps(_document(result, engine, back), ensure_ascii=False, indent=1))
+        document = _document(result, engine, back)
+        click.echo(escaped_json(json.dumps(document, ensure_ascii=False, indent=1)))
     else:
         shown = {"network": asked.network, "reranked": encoder != "none"}
         show_results(text, result, chosen, back, show, **shown)
@@ -150,6 +152,7 @@ def _document(
             "metric": release.cost.metric,
             "unit": release.cost.unit,
             "caveat": release.cost.caveat,
+            "passed": release.cost.passed,
         },
         "seeded": release.seeded,
     }

@@ -55,7 +55,7 @@ _EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}  # noqa: S104 - and how to
     metavar="FLOAT|none",
     default="10000",
     show_default=True,
-    help="what may be spent in a day: epsilon x words x variants, added up",
+    help="what may be spent in 24 hours: epsilon x words x variants, added up",
 )
 @click.option(
     "--spread",
@@ -224,13 +224,15 @@ def _tell(address: str, desk: Desk, plane: Plane, gate: Path | None) -> None:
     console = stderr()
     where = "variants leave this machine" if desk.network else "on this machine"
     state = desk.budget()
-    limit = "no limit is set" if state.limit is None else f"{state.limit:,g} may be spent in a day"
+    limited = f"{state.limit:,g} may be spent in 24 hours" if state.limit is not None else ""
     # in one line however long, so that it can be clicked
     told = f"[bold]Private search at {escape(address)}[/bold]  (Ctrl-C ends it)"
     console.print(told, soft_wrap=True)
     console.print("Who opens that address is let in: keep it. 'veil token' prints the token.")
     console.print(f"Engine: {escape(desk.engine)}, {where}.")
-    console.print(f"Budget: {limit}; {state.spent:,g} spent today.")
+    console.print(
+        f"Budget: {limited or 'no limit is set'}; {state.spent:,g} spent in the last 24 hours."
+    )
     console.print(f"Slider: {len(plane.stops)} stops of the audit ({escape(plane.origin)}).")
     if plane.note:
         console.print(f"[yellow]{escape(plane.note)}[/yellow]")

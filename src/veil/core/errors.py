@@ -6,13 +6,14 @@
     ├── ParameterError      a parameter out of its range, or of the wrong type
     ├── UnknownNameError    no component of that name
     ├── InputError          a text, a table or a vectors file that cannot be used
+    │   ├── UnprotectedError  a text of which nothing would be protected
     │   ├── GateError       a rule of the user's own refuses to send a query
     │   └── RiskError       a local attacker guesses a query from its variants
     ├── LawError            an exact law was asked of a mechanism that has none
     ├── EngineError         an engine did not answer, or not in a way that can be used
     ├── TrustError          a string that was not released was about to leave
     ├── AssetError          something to be fetched could not be had
-    ├── BudgetError         a release would cost more than is left for the day
+    ├── BudgetError         a release would cost more than is left of the budget
     ├── LedgerError         the ledger of releases cannot be used
     └── MissingExtraError   an optional dependency is not installed
 
@@ -46,12 +47,33 @@ class InputError(VeilError, ValueError):
     """A text, a table or a file of vectors cannot be used."""
 
 
+class UnprotectedError(InputError):
+    """Nothing of a text would be protected; `number` tells which text, from 1."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(
+            f"Text {number:,} has no word that would be protected, so that it would be released as"
+            " it is. Select other words, leave it out, or ask for that: in_clear=True, --in-clear."
+        )
+        self.number = number
+
+    def __reduce__(self) -> tuple[type["UnprotectedError"], tuple[int]]:
+        return type(self), (self.number,)
+
+
 class LawError(VeilError):
     """The mechanism has no law in closed form."""
 
 
 class EngineError(VeilError):
-    """An engine did not answer, or not in a way that can be used."""
+    """An engine did not answer, or not in a way that can be used.
+
+    `sent` is how many queries left this machine all the same; None if that is not known.
+    """
+
+    def __init__(self, *words: object, sent: int | None = None) -> None:
+        super().__init__(*words)
+        self.sent = sent
 
 
 class TrustError(VeilError, TypeError):

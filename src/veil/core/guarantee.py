@@ -7,7 +7,9 @@ from typing import Literal, get_args
 Kind = Literal["metric-dp", "umldp", "group-dp", "none"]
 
 KINDS: dict[Kind, str] = {
-    "metric-dp": "log P(y|w) - log P(y|w') <= epsilon * d(w, w') for all words w, w' and y",
+    "metric-dp": (
+        "log P(y|w) - log P(y|w') <= epsilon * d(w, w') for all words w, w' and y of the vectors"
+    ),
     "umldp": (
         "log P(y|w) - log P(y|w') <= epsilon * d(w, w') + additive for every sensitive output y;"
         " any other output names its input"
@@ -22,7 +24,9 @@ class Guarantee:
     """A bound on what one output says about two possible inputs.
 
     `kind` names the inequality (see `KINDS`), `metric` the distance d in it, `unit` what is being
-    changed between the two inputs, `caveat` in plain words what the bound does not cover.
+    changed between the two inputs, `caveat` in plain words what the bound does not cover. `passed`
+    counts words of a release that left as they are: nothing is bounded for those, whatever the
+    bound for the others.
 
     >>> Guarantee("metric-dp", 10.0, "euclidean").compose(20, "text").epsilon
     200.0
@@ -34,6 +38,7 @@ class Guarantee:
     unit: str = "word"
     caveat: str = ""
     additive: float = 0.0
+    passed: int = 0
 
     def __post_init__(self) -> None:
         if self.kind not in get_args(Kind):
@@ -45,7 +50,10 @@ class Guarantee:
         return replace(self, epsilon=total, additive=self.additive * times, unit=unit)
 
     def bound(self, distance: float) -> float:
-        """Largest log-ratio the guarantee allows for two inputs at that distance."""
+        """Largest log-ratio the guarantee allows for two inputs at that distance.
+
+        The inputs have the same words where words `passed`: else there is no bound.
+        """
         if self.kind == "none":
             return math.inf
         if self.kind == "group-dp":
@@ -57,8 +65,9 @@ class Guarantee:
         return replace(self, caveat=f"{self.caveat} {sentence}".strip())
 
     def __str__(self) -> str:
+        clear = f"; none for {self.passed} words that passed as they are" if self.passed else ""
         if self.kind == "none":
-            return f"no formal guarantee, per {self.unit}"
+            return f"no formal guarantee, per {self.unit}{clear}"
         metric = f" * {self.metric}" if self.kind != "group-dp" else " within one group"
         additive = f" + {self.additive:g}" if self.additive else ""
-        return f"{self.kind}: {self.epsilon:g}{metric}{additive}, per {self.unit}"
+        return f"{self.kind}: {self.epsilon:g}{metric}{additive}, per {self.unit}{clear}"

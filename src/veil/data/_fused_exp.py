@@ -6,9 +6,9 @@ x/ln 2 + 1.5 * 2^52, because AVX2 cannot convert float64 to whole numbers.
 """
 
 import numpy as np
-from numba import njit
 
 from veil.core.types import Floats
+from veil.data._compiled import compiled
 
 MAGIC = 1.5 * 2.0**52
 LOG2E = 1.4426950408889634
@@ -20,7 +20,7 @@ C8, C9, C10, C11, C12, C13 = (
 )
 
 
-@njit(nogil=True, cache=True, fastmath={"contract"})
+@compiled(fastmath={"contract"})
 def _series(x, power):
     """Replace x by exp(r), and leave n in the low bits of `power`."""
     for i in range(x.shape[0]):
@@ -44,14 +44,14 @@ def _series(x, power):
         x[i] = 1.0 + r * p
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def _to_powers(bits):
     """Turn n in the low bits into the float64 2^n."""
     for i in range(bits.shape[0]):
         bits[i] = (bits[i] + np.int64(1023)) << np.int64(52)
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def _multiply(x, power):
     for i in range(x.shape[0]):
         x[i] *= power[i]

@@ -1,12 +1,12 @@
 """Quantise vectors to 8 bits, with proven bounds on what that loses."""
 
 import numpy as np
-from numba import njit
 
+from veil.data._compiled import compiled
 from veil.data._fused_tile import LANES, NORM, QUERIES_TILE
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def pack_blocks(
     vectors,
     order,
@@ -96,7 +96,7 @@ def pack_blocks(
                 packed[((base + j // 2) * LANES + lane) * 2 + j % 2] = np.uint8(yq[src, j] + 128)
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def quantise_queries(queries, n_chunks, chunk_pairs, words, scale, resid, norm):
     """Quantise float64 queries; fill `words` (see _tile) and the float64 bounds."""
     m, dim = queries.shape

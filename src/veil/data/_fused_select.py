@@ -1,19 +1,19 @@
 """Find the blocks, and in them the words, that can be among the nearest."""
 
 import numpy as np
-from numba import njit
 
+from veil.data._compiled import compiled
 from veil.data._fused_tile import LANES
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def _grown(a):
     b = np.empty(2 * a.shape[0], a.dtype)
     b[: a.shape[0]] = a
     return b
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def select(
     maxima, m, k, gain, extra, scale, resid, qnorm, hmin, hmax, q_scale, q_resid, q_norm, noise
 ):
@@ -93,7 +93,7 @@ def select(
 
 # "reassoc"/"contract" only change the rounding of a sum of squares, whose relative
 # error is at most (dim + 3) * 2**-53 in any order.
-@njit(nogil=True, cache=True, fastmath={"reassoc", "contract"})
+@compiled(fastmath={"reassoc", "contract"})
 def _squared_distance(x, y):
     s = 0.0
     for j in range(x.shape[0]):
@@ -102,7 +102,7 @@ def _squared_distance(x, y):
     return s
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def refine(queries, vectors, order, size, k, starts, blocks, upper, noise, most):
     """Return the (query, row) pairs that can be among the k nearest, up to rounding.
 

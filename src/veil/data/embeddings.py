@@ -1,9 +1,10 @@
 """Word vectors: the space that word mechanisms work in."""
 
+import hashlib
 import json
+import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
@@ -13,22 +14,28 @@ from numpy.typing import NDArray
 
 from veil.core.errors import InputError
 from veil.core.types import Floats, Ids, Singles
-from veil.data.files import whole_file, whole_folder
+from veil.data.checked import Sums, known_sums, remember, sums_of
+from veil.data.derived import read_table, write_table
+from veil.data.files import whole_folder
 from veil.data.memo import Memo
 from veil.data.nearest import Searcher, half_squares
+from veil.data.vocabulary import as_table, check_numbers, check_words, normal, only_words
 
-FORMAT = 1  # of the folder; a change of layout needs a new number
-MAX_DIM = 10_000
-MAX_NUMBER = 1e9  # in a vector: its products and squares must be exact enough in float32
+FORMAT = 2  # of the folder; a change of layout needs a new number
+_BEFORE = 1  # had no digests, and punctuation among the words
+_FILES = ("vectors.npy", "words.txt")
 
 
 @dataclass(frozen=True, eq=False)
 class Embeddings:
     """Words and their vectors, most frequent word first (as GloVe and word2vec files are).
 
-    The vectors are float32 and may be memory-mapped; whatever is computed from them is computed
-    in float64. `memo` is a cache bounded in bytes for what mechanisms derive from the space;
-    it is neither compared nor pickled.
+    Words are told apart by their spelling; there are at least two. An entry that does not begin
+    with a letter or a digit is left out, so that no mechanism draws it (see `veil.data.vocabulary`
+    for what is refused). The vectors are float32 and may be memory-mapped; whatever is computed
+    from them is computed in float64. `memo` is a cache bounded in bytes for what mechanisms derive
+    from the space; it is neither compared nor pickled. `content` is a digest of the files of
+    `path`. With `trusted`, words and vectors are taken as they are: they were checked before.
 
     >>> space = Embeddings(("cat", "dog"), np.eye(2, dtype=np.float32), "tiny")
     >>> space.size, space.dim, space.id("dog"), space.id("cow")
@@ -40,12 +47,15 @@ class Embeddings:
     name: str = "embeddings"
     path: Path | None = None
     memo: Memo = field(default_factory=Memo, repr=False)
+    content: str = field(default="", repr=False)
+    trusted: InitVar[bool] = False
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "words", tuple(self.words))
-        if self.path is None:  # a folder written by us was checked when it was written
-            object.__setattr__(self, "vectors", check_vectors(self.words, self.vectors, self.name))
-        view = self.vectors[:]  # the caller's own array stays writeable
+    def __post_init__(self, trusted: bool) -> None:
+        words, vectors = tuple(self.words), self.vectors
+        if not trusted:
+            words, vectors = _checked(words, vectors, self.name)
+        object.__setattr__(self, "words", words)
+        view = vectors[:]  # the caller's own array stays writeable
         view.flags.writeable = False
         object.__setattr__(self, "vectors", view)
 
@@ -61,7 +71,7 @@ class Embeddings:
 
     @cached_property
     def _index(self) -> dict[str, int]:
-        return dict(zip(self.words, range(len(self.words)), strict=True))
+        return dict(zip(map(normal, self.words), range(len(self.words)), strict=True))
 
     @cached_property
     def spellings(self) -> NDArray[np.object_]:
@@ -80,6 +90,7 @@ class Embeddings:
 
     def id(self, word: str) -> int:
         """Position of a word (as written, else in lower case), or -1."""
+        word = normal(word)
         found = self._index.get(word)
         return found if found is not None else self._index.get(word.lower(), -1)
 
@@ -101,23 +112,17 @@ class Embeddings:
     def derive(self, name: str, make: Callable[[], NDArray[np.int32]]) -> NDArray[np.int32]:
         """Return a table computed from the vectors, kept in memory and beside them on disk.
 
-        It is public like the vectors themselves. A copy on disk that cannot be read is made anew;
-        one that cannot be written is done without.
+        It is public like the vectors themselves. A copy on disk that is damaged, or was made of
+        other vectors, is made anew; one that cannot be written is done without.
         """
         found = self.memo.get(("derived", name), np.ndarray)
-        file = None if self.path is None else self.path / f"{name}.npy"
-        if found is None and file is not None and file.is_file():
-            with suppress(OSError, ValueError, EOFError):
-                found = np.load(file, allow_pickle=False).astype(np.int32)
+        file = self.path / f"{name}.table" if self.path is not None and self.content else None
+        if found is None and file is not None:
+            found = read_table(file, self.content)
         if found is None:
             found = make()
             if file is not None:
-                with (
-                    suppress(OSError, InputError),
-                    whole_file(file) as part,
-                    part.open("wb") as out,
-                ):
-                    np.save(out, found, allow_pickle=False)
+                write_table(file, self.content, found)
         self.memo.put(("derived", name), found)
         table: NDArray[np.int32] = found
         return table
@@ -129,27 +134,29 @@ class Embeddings:
         with whole_folder(folder) as part:
             np.save(part / "vectors.npy", self.vectors, allow_pickle=False)
             (part / "words.txt").write_bytes("\n".join(self.words).encode())
-            sizes = {name: (part / name).stat().st_size for name in ("vectors.npy", "words.txt")}
-            meta = {"format": FORMAT, "name": self.name, "source": source, "bytes": sizes}
+            meta: dict[str, object] = {"format": FORMAT, "name": self.name, "source": source}
+            meta["sha256"] = sums_of(part, _FILES)
+            meta["whole"] = _digest_of(meta)
             (part / "meta.json").write_text(json.dumps(meta, indent=1))
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self.path is not None:
             return _reopen, (self.path,)
-        return type(self), (self.words, np.asarray(self.vectors), self.name)
+        return _again, (self.words, np.asarray(self.vectors), self.name)
 
 
-def open_folder(folder: Path) -> Embeddings:
-    """Open a folder written by `Embeddings.save`; the vectors are memory-mapped, not read."""
+def open_folder(folder: Path, *, anew: bool = False) -> Embeddings:
+    """Open a folder written by `Embeddings.save`; the vectors are memory-mapped, not read.
+
+    They are read, and checked in full, when they are opened for the first time, when a file has
+    changed since, or if `anew` says so.
+    """
     try:
-        meta = json.loads((folder / "meta.json").read_text())
-        whole = meta["format"] == FORMAT and all(
-            (folder / name).stat().st_size == size for name, size in meta["bytes"].items()
-        )
+        name, wanted = _read_meta(folder)
         words = tuple((folder / "words.txt").read_bytes().decode().split("\n"))
         vectors = np.load(folder / "vectors.npy", mmap_mode="r", allow_pickle=False)
-        whole = whole and vectors.shape[0] == len(words) and vectors.dtype == np.float32
-        name = str(meta["name"])
+        whole = vectors.shape[0] == len(words) and vectors.dtype == np.float32
+        whole = whole and vectors.ndim == 2 and vectors.flags.c_contiguous
     except (FileNotFoundError, NotADirectoryError, EOFError, ValueError, LookupError, TypeError):
         whole = False
     except AttributeError:
@@ -159,7 +166,60 @@ def open_folder(folder: Path) -> Embeddings:
             f"{folder} is not a whole folder of vectors (meta.json, words.txt, vectors.npy);"
             " delete it and load the vectors again."
         )
-    return Embeddings(words, vectors, name, folder)
+    sums = None if anew else known_sums(folder, _FILES)
+    if sums is None or (wanted and sums != wanted):
+        sums = _check_in_full(folder, wanted, words, vectors, name)
+    if not wanted:  # an older folder
+        words, vectors = only_words(words, vectors)
+    content = hashlib.sha256(json.dumps(sums, sort_keys=True).encode()).hexdigest()
+    return Embeddings(words, vectors, name, folder, content=content, trusted=True)
+
+
+def _read_meta(folder: Path) -> tuple[str, Sums]:
+    """Return the name of the vectors and the digests of their files, which an older one lacks."""
+    meta = json.loads((folder / "meta.json").read_text())
+    if meta["format"] == _BEFORE:
+        if any((folder / name).stat().st_size != size for name, size in meta["bytes"].items()):
+            raise ValueError
+        return str(meta["name"]), {}
+    if meta.pop("whole") != _digest_of(meta) or meta["format"] != FORMAT:
+        raise ValueError
+    return str(meta["name"]), {name: str(meta["sha256"][name]) for name in _FILES}
+
+
+def _check_in_full(
+    folder: Path, wanted: Sums, words: tuple[str, ...], vectors: Singles, name: str
+) -> Sums:
+    """Read everything; return the digests of the files, or raise."""
+    since = time.time_ns()
+    sums = sums_of(folder, _FILES)
+    if wanted and sums != wanted:
+        raise InputError(
+            f"{folder} is damaged: a file does not have the SHA-256 that was written down for it;"
+            " delete it and load the vectors again."
+        )
+    if len(_checked(words, vectors, name)[0]) < len(words) and wanted:
+        raise InputError(f"{folder} has words that do not begin with a letter or a digit.")
+    remember(folder, sums, since)
+    return sums
+
+
+def _checked(
+    words: tuple[str, ...], vectors: object, name: str
+) -> tuple[tuple[str, ...], Singles]:
+    """Return words and vectors that can be worked with, or say what is wrong with them."""
+    array = as_table(vectors, name)
+    if len(words) != len(array):
+        raise InputError(f"{name} has {len(words):,} words but {len(array):,} vectors.")
+    check_words(words, name)
+    check_numbers(array, name)
+    words, array = only_words(words, array)
+    if len(words) < 2:
+        raise InputError(
+            f"{name} has {len(words)} words that begin with a letter or a digit; it must have at"
+            " least 2 words, for one alone can only be released as it is."
+        )
+    return words, array
 
 
 @lru_cache(maxsize=4)
@@ -168,31 +228,10 @@ def _reopen(folder: Path) -> Embeddings:
     return open_folder(folder)
 
 
-def check_vectors(words: tuple[str, ...], vectors: object, name: str) -> Singles:
-    """Return the vectors as float32 (V, d), or say what is wrong with them."""
-    try:
-        array = np.ascontiguousarray(np.asarray(vectors), dtype=np.float32)
-    except (TypeError, ValueError):
-        raise InputError(
-            f"The vectors of {name} must be numbers in rows of equal length."
-        ) from None
-    if array.ndim != 2 or 0 in array.shape or array.shape[1] > MAX_DIM:
-        raise InputError(
-            f"The vectors of {name} must be a table of at least one word and between 1 and"
-            f" {MAX_DIM:,} dimensions. Got shape {array.shape} instead."
-        )
-    if len(words) != len(array):
-        raise InputError(f"{name} has {len(words):,} words but {len(array):,} vectors.")
-    for start in range(0, len(array), 65_536):
-        with np.errstate(invalid="ignore"):
-            bad = ~(np.abs(array[start : start + 65_536]) <= MAX_NUMBER).all(axis=1)
-        if bad.any():
-            raise InputError(
-                f"Vector {start + int(bad.argmax()) + 1:,} of {name} has a number that is not"
-                f" finite or beyond {MAX_NUMBER:g}; remove that word, or scale the vectors."
-            )
-    if any(not isinstance(word, str) or not word or "\n" in word for word in words):
-        raise InputError(f"Every word of {name} must be a string without line breaks.")
-    if len(set(words)) != len(words):
-        raise InputError(f"{name} has a word twice; keep the first of each.")
-    return array
+def _again(words: tuple[str, ...], vectors: Singles, name: str) -> Embeddings:
+    """Make a space that was pickled by value: it was checked when it was made."""
+    return Embeddings(words, vectors, name, trusted=True)
+
+
+def _digest_of(meta: dict[str, object]) -> str:
+    return hashlib.sha256(json.dumps(meta, sort_keys=True).encode()).hexdigest()

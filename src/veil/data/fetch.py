@@ -5,7 +5,6 @@ Nothing here runs unless a user asks for a named thing that is not in the cache.
 
 import http.client
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -114,8 +113,20 @@ def download(
         )
 
 
-def kept(folder: Path, make: Callable[[Path, Path], None], whole: Callable[[Path], bool]) -> Path:
-    """Return a folder of the cache, made the first time and again when it is not whole.
+def damaged(name: str) -> AssetError:
+    """Say that the copy of a named thing in the cache cannot be used, and what mends it."""
+    return AssetError(
+        f"The cached copy of {name} is damaged: fetch it again with 'veil fetch --again {name}'."
+    )
+
+
+def kept(
+    name: str,
+    folder: Path,
+    make: Callable[[Path, Path], None],
+    whole: Callable[[Path], bool],
+) -> Path:
+    """Return the folder of a named thing in the cache, made the first time.
 
     `make` is given a scratch folder and the folder to fill, which then appears whole or not at
     all; `whole` says whether a folder that is there can be used.
@@ -123,7 +134,7 @@ def kept(folder: Path, make: Callable[[Path, Path], None], whole: Callable[[Path
     if folder.is_dir():
         if whole(folder):
             return folder
-        shutil.rmtree(folder, ignore_errors=True)
+        raise damaged(name)
     with tempfile.TemporaryDirectory(prefix="veil-") as scratch:
         try:
             with whole_folder(folder) as part:

@@ -9,33 +9,33 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from veil.core.errors import InputError
+from veil.data._parts import clear_stale, discard, open_folder, open_part, settle
 
 
 @contextmanager
 def whole_file(target: Path, *, private: bool = False) -> Iterator[Path]:
     """Give a path to write to; it becomes `target` on success and is removed on failure.
 
-    `private` gives the file owner-only permissions; otherwise the usual ones of the user.
+    The path is good in this process alone: where the system can, what is written has no name until
+    it is whole, so that it is gone with a process that is killed. Elsewhere the next one that
+    writes to the same folder removes it. `private` gives the file owner-only permissions;
+    otherwise the usual ones of the user.
     """
     require_folder(target)
+    clear_stale(target.parent)
     try:
-        handle, name = tempfile.mkstemp(
-            prefix=f".{target.name}.", suffix=".part", dir=target.parent
-        )
+        handle, part = open_part(target.parent)
     except OSError as error:
         raise InputError(f"{target} cannot be written ({error.strerror}).") from None
-    os.close(handle)  # mkstemp makes it 0600
-    part = Path(name)
     try:
         yield part
         if not private:
             kept = target.stat().st_mode & 0o777 if target.is_file() else 0o666 & ~_umask()
             part.chmod(kept)
-        with part.open("rb") as written:
-            os.fsync(written.fileno())
-        part.replace(target)
+        os.fsync(handle)
+        settle(handle, part, target)
     finally:
-        part.unlink(missing_ok=True)
+        discard(handle, part)
 
 
 @contextmanager
@@ -43,10 +43,12 @@ def whole_folder(target: Path, *, private: bool = False) -> Iterator[Path]:
     """Give a folder to fill; it becomes `target` on success and is removed on failure.
 
     When another process was faster, its folder stays and ours is thrown away. `private` gives
-    the folder owner-only permissions; otherwise the usual ones of the user.
+    the folder owner-only permissions; otherwise the usual ones of the user. What a killed process
+    left is removed by the next one that makes something in the same folder.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
-    part = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent))
+    clear_stale(target.parent)
+    handle, part = open_folder(target.parent)
     try:
         yield part
         part.chmod(0o700 if private else 0o777 & ~_umask())
@@ -56,7 +58,25 @@ def whole_folder(target: Path, *, private: bool = False) -> Iterator[Path]:
             if not target.is_dir():
                 raise
     finally:
-        shutil.rmtree(part, ignore_errors=True)
+        discard(handle, part)
+
+
+@contextmanager
+def set_aside(folder: Path) -> Iterator[None]:
+    """Have a folder out of the way; it comes back on failure, and is gone on success."""
+    if not folder.exists():
+        yield
+        return
+    aside = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".old", dir=folder.parent))
+    folder.rename(aside / folder.name)
+    try:
+        yield
+    except BaseException:
+        if not folder.exists():
+            (aside / folder.name).rename(folder)
+        raise
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
 
 
 def digest(path: Path, algorithm: str) -> str:

@@ -11,7 +11,8 @@ import numpy as np
 
 from veil.core.errors import InputError
 from veil.core.types import Singles
-from veil.data.embeddings import MAX_DIM, Embeddings, open_folder
+from veil.data.embeddings import Embeddings, open_folder
+from veil.data.vocabulary import MAX_DIM, normal
 
 Progress = Callable[[int], None]  # told the number of bytes read so far
 _MAX_LINE = 2**20  # bytes in one line of a text file
@@ -120,6 +121,8 @@ class _Table:
         self._rows: list[Singles] = []
 
     def add(self, word: str, vector: Singles) -> None:
+        """Take a word in, unless it came before in the same spelling."""
+        word = normal(word)
         if word in self.words:
             return
         self.words[word] = None

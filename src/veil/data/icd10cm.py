@@ -21,6 +21,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import Any
 
 from veil.core.errors import InputError, MissingExtraError
@@ -52,13 +53,7 @@ class Entry:
 
 def load_icd10cm(name: str = "icd10cm", report: Report = silent) -> Collection:
     """Open the collection; it is made once, and kept in the cache folder."""
-    try:
-        release = version("simple-icd-10-cm")
-    except PackageNotFoundError:
-        raise MissingExtraError(
-            "The icd10cm collection needs simple-icd-10-cm: pip install 'veil[search]'."
-        ) from None
-    folder = cache_folder() / "collections" / f"{name}-{release}-{_VERSION}"
+    folder = icd10cm_folder(name)
     if folder.is_dir():
         try:
             return open_collection(folder)
@@ -70,6 +65,17 @@ def load_icd10cm(name: str = "icd10cm", report: Report = silent) -> Collection:
         return made.save(folder)
     except (OSError, InputError):  # no room, or another process was faster
         return made
+
+
+def icd10cm_folder(name: str = "icd10cm") -> Path:
+    """Folder of the collection, whether it is there or not."""
+    try:
+        release = version("simple-icd-10-cm")
+    except PackageNotFoundError:
+        raise MissingExtraError(
+            "The icd10cm collection needs simple-icd-10-cm: pip install 'veil[search]'."
+        ) from None
+    return cache_folder() / "collections" / f"{name}-{release}-{_VERSION}"
 
 
 def read_entries() -> list[Entry]:

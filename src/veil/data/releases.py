@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import IO, Protocol
 
 from veil.core.errors import InputError
-from veil.data.files import whole_file
+from veil.data.files import require_folder, whole_file
 from veil.data.parquet import pyarrow, pyarrow_parquet
 
 _BREAKS = re.compile(r"[\t\r\n]+")
@@ -69,19 +69,35 @@ class _Lines:
 class _Parquet:
     def __init__(self, path: Path, columns: Sequence[str]) -> None:
         self._arrow = pyarrow()
-        kinds = {"variant": self._arrow.int32(), "seeded": self._arrow.bool_()}
+        self._kinds = {"variant": self._arrow.int32(), "seeded": self._arrow.bool_()}
         self._schema = self._arrow.schema(
-            [(name, kinds.get(name, self._arrow.string())) for name in columns]
+            [(name, self._kinds.get(name, self._arrow.string())) for name in columns]
         )
         self._file = pyarrow_parquet().ParquetWriter(path, self._schema, compression="zstd")
 
     def write(self, rows: Sequence[Sequence[object]]) -> None:
         if rows:
-            columns = [list(column) for column in zip(*rows, strict=True)]
+            columns = [
+                column if name in self._kinds else [_text(value) for value in column]
+                for name, column in zip(self._schema.names, zip(*rows, strict=True), strict=True)
+            ]
             self._file.write_table(self._arrow.table(columns, schema=self._schema))
 
     def close(self) -> None:
         self._file.close()
+
+
+def check_output(path: Path) -> None:
+    """Raise if no release can be written there."""
+    require_folder(path)
+    if path.suffix.lower() not in WRITABLE:
+        raise InputError(
+            f"{path.name} must end in one of {', '.join(WRITABLE)}, which tells the format."
+        )
+
+
+def _text(value: object) -> str | None:
+    return None if value is None else str(value)
 
 
 @contextmanager
@@ -89,11 +105,8 @@ def open_writer(
     path: Path, columns: Sequence[str], released: str, *, private: bool
 ) -> Iterator[Writer]:
     """Open a file for rows; it appears whole when all went well, and not at all otherwise."""
+    check_output(path)
     suffix = path.suffix.lower()
-    if suffix not in WRITABLE:
-        raise InputError(
-            f"{path.name} must end in one of {', '.join(WRITABLE)}, which tells the format."
-        )
     with whole_file(path, private=private) as part:
         if suffix == ".parquet":
             parquet = _Parquet(part, columns)

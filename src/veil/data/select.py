@@ -12,15 +12,21 @@ a function            words of one text -> one truth value each, for example a d
 
 The choice is among ordinary known words. Numbers, addresses and words that the vectors do not
 know are never let through by it: they follow a policy of their own (see `protect`).
+
+A bound holds between words that are both selected. Where selection depends on more than the word
+(tags, phrases, a function), another word in a protected one's place may not be, and pass as it is:
+a list of single words, or ``content``, is the choice that can be reasoned about.
 """
 
 from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import Literal
 
 from veil.core.errors import ParameterError, VeilError
 from veil.data.stopwords import STOP_WORDS
 from veil.data.tagging import TAGS, tagger
 from veil.data.text import bare_parts, tokens
 
+Reach = Literal["all", "words", "context"]
 Selector = Callable[[Sequence[str]], Sequence[bool]]
 Select = str | Collection[str] | Selector
 _WANTED = (
@@ -43,6 +49,22 @@ def selector(select: Select) -> Selector:
     if colon and tags.split() and kind in ("pos", "nltk", "spacy"):
         return _by_tags("pattern" if kind == "pos" else kind, frozenset(tags.split()))
     raise ParameterError(_WANTED)
+
+
+def reach(select: Select) -> Reach:
+    """Say what decides whether a word is selected: nothing, the word alone, or its context too.
+
+    A list of single words is of the second kind, one with phrases of the third, as is a tagger,
+    or a function, of which nothing is known.
+
+    >>> reach("all"), reach(["cancer", "hiv"]), reach(["skin cancer"]), reach("pos:NN")
+    ('all', 'words', 'context', 'context')
+    """
+    if callable(select):
+        return "context"
+    if isinstance(select, str):
+        return "all" if select == "all" else "words" if select == "content" else "context"
+    return "context" if any(len(_bare(term)[0]) > 1 for term in select) else "words"
 
 
 def _checked(function: Selector) -> Selector:

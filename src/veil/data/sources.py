@@ -3,23 +3,19 @@
 Messages name a file and a line, never what stands in it.
 """
 
-import gzip
 import html
-import json
 import re
 import zlib
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack
 from pathlib import Path
-from typing import IO, cast
 
 from veil.core.errors import InputError
 from veil.data.collection import Collection, Judgements
 from veil.data.documents import Document, Documents
 from veil.data.fetch import Report, silent
-from veil.data.records import suffix_of
+from veil.data.lines import MAX_LINE, read_lines, suffix_of
+from veil.data.rows import json_row, normal, place
 
-_MAX_LINE = 64 * 2**20  # bytes
 _IDS = ("id", "_id", "docno", "doc_id", "docid", "pid", "qid", "query_id")
 _TEXTS = ("text", "contents", "content", "body", "abstract", "passage", "query")
 _DOCS = ("docs", "documents", "corpus", "collection")
@@ -118,42 +114,31 @@ def _lines(path: Path, report: Report = silent) -> Iterator[tuple[int, str]]:
     number = 0
     size = path.stat().st_size
     try:
-        with ExitStack() as stack:
-            raw = stack.enter_context(path.open("rb"))
-            packed = path.suffix == ".gz"
-            stream = cast(IO[bytes], stack.enter_context(gzip.open(raw)) if packed else raw)
-            while line := stream.readline(_MAX_LINE + 1):
-                number += 1
-                if len(line) > _MAX_LINE:
-                    raise InputError(f"Line {number:,} of {path.name} is longer than 64 MB.")
-                if number % 20_000 == 0:
-                    report("reading documents", raw.tell(), size)
-                yield number, line.decode("utf-8-sig" if number == 1 else "utf-8")
+        lines = read_lines(path, None, lambda done: report("reading documents", done, size))
+        for number, line in enumerate(lines, start=1):
+            yield number, line
     except (OSError, EOFError, zlib.error) as error:
         raise InputError(
             f"{path.name} cannot be read after line {number:,} ({type(error).__name__})."
         ) from None
-    except UnicodeDecodeError:
-        raise InputError(f"Line {number:,} of {path.name} is not UTF-8; convert it.") from None
+    except UnicodeError:
+        raise InputError(f"Line {number + 1:,} of {path.name} is not UTF-8; convert it.") from None
 
 
 def _json_documents(lines: Iterator[tuple[int, str]], name: str) -> Iterator[Document]:
-    for number, line in lines:
-        if not line.strip():
-            continue
-        try:
-            value = json.loads(line)
-        except (ValueError, RecursionError):
-            raise InputError(f"Line {number:,} of {name} is not JSON; repair it.") from None
+    full = ((line, content) for line, content in lines if content.strip())
+    for number, (line, content) in enumerate(full, start=1):
+        where = place(name, number, line)
+        value = json_row(content, where)
         if not isinstance(value, dict):
-            raise InputError(f"Line {number:,} of {name} must be a JSON object.")
-        key, text = _pick(value, _IDS), _pick(value, _TEXTS)
+            raise InputError(f"{where} must be a JSON object.")
+        told = {normal(column): each for column, each in value.items()}
+        key, text = _pick(told, _IDS), _pick(told, _TEXTS)
         if key is None or text is None:
             raise InputError(
-                f"Line {number:,} of {name} needs an 'id' and a 'text' (or one of their usual"
-                " other names)."
+                f"{where} needs an 'id' and a 'text' (or one of their usual other names)."
             )
-        yield Document(key, _pick(value, ("title",)) or "", text)
+        yield Document(key, _pick(told, ("title",)) or "", text)
 
 
 def _pick(value: Mapping[str, object], names: tuple[str, ...]) -> str | None:
@@ -165,14 +150,16 @@ def _pick(value: Mapping[str, object], names: tuple[str, ...]) -> str | None:
 
 
 def _tab_documents(lines: Iterator[tuple[int, str]], name: str) -> Iterator[Document]:
-    for number, line in lines:
-        row = line.rstrip("\r\n").split("\t")
-        if row == [""] or (number == 1 and row[0].lower() in _IDS):
+    number = 0
+    for line, content in lines:
+        row = content.rstrip("\r\n").split("\t")
+        if row == [""] or (line == 1 and normal(row[0]) in _IDS):
             continue
+        number += 1
         if len(row) not in (2, 3):
             raise InputError(
-                f"Line {number:,} of {name} has {len(row)} columns; there must be id and text, or"
-                " id, title and text."
+                f"{place(name, number, line)} has {len(row)} columns; there must be id and text,"
+                " or id, title and text."
             )
         yield Document(row[0], row[1] if len(row) == 3 else "", row[-1])
 
@@ -185,7 +172,7 @@ def _trec(lines: Iterator[tuple[int, str]], name: str) -> Iterator[Document]:
         if start:
             inside.append(piece)
             size += len(piece)
-        if start and (mark == "<DOC>" or size > _MAX_LINE):
+        if start and (mark == "<DOC>" or size > MAX_LINE):
             raise InputError(
                 f"The <DOC> at line {start:,} of {name} has no </DOC>, or is longer than 64 MB."
             )

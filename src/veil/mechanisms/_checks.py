@@ -25,10 +25,5 @@ def check_request(texts: object, size: object, max_chars: object) -> None:
         raise ParameterError("The 'max_chars' argument must be a whole number >= 1.")
 
 
-def kept_caveat(words: int) -> str:
-    """Say that words passed outside of what a mechanism claims."""
-    return f"{words} words passed unchanged by policy, outside any guarantee."
-
-
 def _whole(value: object) -> bool:
     return isinstance(value, int | np.integer) and not isinstance(value, bool)

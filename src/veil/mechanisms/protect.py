@@ -25,6 +25,7 @@ def protect(
     policies: Mapping[str, Policy] | None = None,
     select: Select | None = None,
     max_chars: int = MAX_CHARS,
+    in_clear: bool = False,
     rng: Randomness = None,
 ) -> Variants:
     """Release `size` variants of each text.
@@ -50,6 +51,9 @@ def protect(
         Which words are protected, see `veil.data.select`; the mechanism's own choice by default.
     max_chars
         Longest text accepted.
+    in_clear
+        Whether a text may be released as it is where none of its words is protected; else such a
+        text raises `UnprotectedError`.
     rng
         None for fresh randomness of the operating system. A seed or a generator makes the release
         repeatable, which is for experiments: it is marked as seeded and **not private**.
@@ -76,5 +80,6 @@ def protect(
         policies=policies,
         select=select,
         max_chars=max_chars,
+        in_clear=in_clear,
         rng=rng,
     )

@@ -1,6 +1,7 @@
 """Where the variants of a query come from: draws of its words, or rewritings of the whole."""
 
 import hashlib
+import json
 import math
 from collections.abc import Sequence
 from dataclasses import replace
@@ -116,13 +117,18 @@ class _Words:
         self.text = draft(query, mechanism, space, max_chars=MAX_QUERY)
         name = setting_name(mechanism, space)
         self._keys = ledger.key.words(self.text.words, name)
-        if known.form and set(known.draws) == set(self._keys):
+        if known.form and _fits(known, self._keys):
             order = [self._keys.index(key) for key in known.draws]
             self.text = self.text.in_form(known.form, order)
             self._keys = tuple(known.draws)
         self.kept, self.asked = self.text.kept, self.text.original
-        self._decoys = [ledger.key.decoy(key, space.size) for key in self._keys]
-        self._related, self._chosen = ledger.related(self._keys, name)
+        tied = known.query if known.tied else b""
+        self._decoys = [ledger.key.decoy(key, tied, space.size) for key in self._keys]
+        # An unknown word shares nothing: its draws do not depend on it, so that others tell
+        # nothing more of it, and the same ones would tell that it comes again.
+        both = zip(self._keys, self.text.known, strict=True)
+        shared = [key for key, is_known in both if is_known]
+        self._related, self._chosen = ledger.related(shared, name, len(self._keys))
 
     def price(self, entry: Entry, size: int) -> float:
         """Return what the missing draws cost."""
@@ -160,6 +166,11 @@ class _Words:
 
     def _missing(self, entry: Entry, size: int) -> list[int]:
         return [size - len(column) for column in self._columns(entry, size)]
+
+
+def _fits(known: Entry, keys: Sequence[bytes]) -> bool:
+    """Whether the same words were selected as before, so that the form is theirs."""
+    return set(known.draws) == set(keys) and len(json.loads(known.form)[1]) == len(keys)
 
 
 class _Queries:

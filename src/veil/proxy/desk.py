@@ -32,7 +32,7 @@ class Desk(Protocol):
         ...
 
     def budget(self) -> Budget:
-        """Return the state of the day."""
+        """Return what was spent in the last 24 hours, and what is left."""
         ...
 
     def releases(self, count: int, before: int | None = None) -> tuple[Release, ...]:

@@ -21,7 +21,7 @@ from veil.retrieval.engines import ENGINES
 from veil.retrieval.opening import open_engine
 from veil.retrieval.rerank import reranker
 
-BUDGET = 10_000.0  # epsilon x words x variants, in a day
+BUDGET = 10_000.0  # epsilon x words x variants, in 24 hours
 
 
 def open_desk(
@@ -54,7 +54,7 @@ def open_desk(
     log
         Queries for the local attackers: a file, or None for those of the collection, if any.
     budget
-        What may be spent in a day, or None.
+        What may be spent in 24 hours, or None.
     spread
         Seconds over which the variants of a query are sent.
     bound, on_bound

@@ -123,9 +123,10 @@ class Preflight:
         for name, made in self._made(mechanism, space).items():
             done = made is None or _begun(made, wait=wait)
             ready = None if made is None or not done else made.made
-            rank = None if ready is None else ready.rank(text, row)
-            if rank is not None:
-                standings.append(Standing(name, rank, candidates))
+            found = None if ready is None else ready.rank(text, row)
+            if found is not None:
+                rank, ties = found
+                standings.append(Standing(name, rank, candidates, ties))
             else:
                 (unable if done else waiting).append(name)
         return Checked(tuple(standings), tuple(waiting), tuple(unable))

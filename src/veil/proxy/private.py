@@ -159,7 +159,7 @@ class PrivateDesk:
         return found
 
     def budget(self) -> Budget:
-        """Return the state of the day."""
+        """Return what was spent in the last 24 hours, and what is left."""
         return self.ledger.budget(self.sticky.limit)
 
     def releases(self, count: int, before: int | None = None) -> tuple[Release, ...]:
@@ -173,7 +173,7 @@ class PrivateDesk:
     def chosen(self) -> Setting | None:
         """Return the setting that the user chose last, or None."""
         size, _, mechanism = (self.ledger.choice("setting") or "").partition(" ")
-        return Setting(mechanism, int(size)) if size.isdecimal() else None
+        return Setting(mechanism, int(size)) if size.isdecimal() and len(size) < 9 else None
 
     def forget(self, number: int) -> bool:
         """Forget an entry; False if there is none."""

@@ -8,9 +8,10 @@ from typing import Literal
 from veil.core.errors import LedgerError, RiskError
 from veil.core.types import Released, Variants
 from veil.data.embeddings import Embeddings
-from veil.mechanisms._checks import kept_caveat
+from veil.mechanisms.cost import premises, release_cost
 from veil.mechanisms.mechanism import TextMechanism
 from veil.mechanisms.words.draft import Draft
+from veil.mechanisms.words.mechanism import WordMechanism
 from veil.proxy._sources import Source, setting_name, source_of
 from veil.proxy.book._entries import Entry
 from veil.proxy.book.ledger import Ledger, StaleError
@@ -22,6 +23,11 @@ _CHOSEN = (
     "The draws were released because they, or ones that they share, passed a local attack: that"
     " choice is outside of the guarantee."
 )
+_SHARED = (
+    "Related queries share the draws of common words, which tells that a word is the same: no"
+    " bound covers that."
+)
+_LUCK = 0.05  # of an attacker that tries equal guesses in any order
 _ATTEMPTS = 10  # when others release the same query at the same time
 
 
@@ -61,7 +67,8 @@ class Sticky:
     """Draws variants of a query once, and writes them down before anybody may send them.
 
     The same query, in whatever order and case, has the same variants again. A query that is
-    related to an earlier one (see `Ledger.related`) takes the draws of common words from there.
+    related to an earlier one (see `Ledger.related`) takes the draws of common words from there,
+    but for words that the vectors do not know: each query has its own decoys and draws of these.
     A larger number of variants adds to those that there are; where there are more than asked for,
     all of them are used, as all of them are out.
 
@@ -92,7 +99,7 @@ class Sticky:
         Raises
         ------
         BudgetError
-            If the budget of the day does not allow to draw them.
+            If the budget does not allow to draw them.
         RiskError
             If a local attacker comes too near; nothing is written down or sent then.
         """
@@ -120,7 +127,7 @@ class Sticky:
         if price is None:
             checked = look(source.asked, known.variants) if look else None
             if self.bound is not None and too_near(checked, self.bound):
-                raise RiskError(_near(checked))
+                raise RiskError(_near(checked, self.bound))
             self.ledger.touch(known.number)
             return Taken(
                 _release(mechanism, known, source), known, 0.0, before, checked, source.text
@@ -150,37 +157,48 @@ class Sticky:
                 start, wanted = made, min(MAX_SIZE, wanted + max(1, size // 2))
             elif made.spent == start.spent:
                 break  # everything was released before: there is nothing to draw again
-        raise RiskError(_near(checked))
+        raise RiskError(_near(checked, bound))
 
 
 def too_near(checked: Checked | None, bound: Bound) -> bool:
-    """Whether an attacker finds the query within the bound, or none could be asked."""
-    best = None if checked is None else checked.best
-    return best is None or best.rank <= bound.rank
+    """Whether an attacker may find the query within the bound, or none could be asked.
+
+    Where many guesses stand as high as the query it may come out within the bound by luck: that
+    is accepted up to a chance of one in twenty.
+    """
+    if checked is None or not checked.standings:
+        return True
+    return any(one.within(bound.rank) > _LUCK for one in checked.standings)
 
 
-def _near(checked: Checked | None) -> str:
-    best = checked.best if checked else None
-    if best is None:
+def _near(checked: Checked | None, bound: Bound | None) -> str:
+    if checked is None or not checked.standings:
         return (
             "No local attacker could be tried on the variants, so that the bound cannot be kept;"
             " nothing was sent. Choose another mechanism, or do without a bound."
         )
+    guesses = bound.rank if bound else 1
+    best = max(checked.standings, key=lambda one: one.within(guesses))
+    level = f", level with {best.ties - 1:,} others" if best.ties > 1 else ""
     return (
         f"By the variants the local attacker {best.attacker} puts your query in place"
-        f" {best.rank:,} of {best.candidates:,}, which is within your bound; nothing was sent."
+        f" {best.rank:,} of {best.candidates:,}{level}, which is within your bound; nothing was"
+        " sent."
         " Choose a more private setting, or other words."
     )
+
+
+def _premises(mechanism: TextMechanism) -> tuple[str, ...]:
+    if not isinstance(mechanism, WordMechanism):
+        return ()
+    return (*premises(mechanism.select), _SHARED)
 
 
 def _release(mechanism: TextMechanism, entry: Entry, source: Source) -> Variants:
     """Return variants that may be sent, with what all that there is of the query cost."""
     count, words = len(entry.variants), entry.words
-    cost = mechanism.guarantee.compose(
-        words * count, f"release ({words} words x {count} variants)"
-    )
-    if source.kept:
-        cost = cost.with_caveat(kept_caveat(len(source.kept)))
+    told = _premises(mechanism)
+    cost = release_cost(mechanism.guarantee, words, count, len(source.kept), told)
     if entry.chosen:
         cost = cost.with_caveat(_CHOSEN)
     row = tuple(Released(text) for text in entry.variants)

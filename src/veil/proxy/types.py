@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Literal
 
 from veil.core.guarantee import Guarantee
+from veil.proxy.links import link_of
 
 MAX_SIZE = 200  # variants of one search
 
@@ -30,16 +31,18 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """What may be spent in a day, and what was: epsilon x words x variants, added up.
+    """What may be spent in 24 hours, and what was: epsilon x words x variants, added up.
 
-    `limit` is None where there is none. `day` is the user's own date, as 2026-11-16. `unproved`
-    counts the releases of the day that no sum covers: in clear, or without a formal guarantee.
+    `limit` is None where there is none. `day` is the date on which the 24 hours end, in UTC, as
+    2026-11-16. `unproved` counts the releases in them that no sum covers: in clear, or without a
+    formal guarantee. `free` is when the oldest of the sums no longer counts, or None.
     """
 
     day: str
     spent: float
     limit: float | None
     unproved: int = 0
+    free: datetime | None = None
 
     @property
     def left(self) -> float | None:
@@ -68,7 +71,7 @@ class Release:
     shared
         Of these, words whose draws came from an earlier release at no further cost.
     spent
-        What the release added to the day: epsilon x words x variants newly drawn.
+        What the release added to what was spent: epsilon x words x variants newly drawn.
     chosen
         Whether it was released because it passed a pre-flight check, or has draws of one that
         was: that is outside of the formal guarantee.
@@ -106,11 +109,19 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Where the true query stands among the guesses of one attacker; 1 is the first guess."""
+    """Where the true query stands among the guesses of one attacker; 1 is the first guess.
+
+    `ties` guesses, the query among them, stand as high: they may be tried in any order.
+    """
 
     attacker: str
     rank: int
     candidates: int
+    ties: int = 1
+
+    def within(self, guesses: int) -> float:
+        """Return how likely it is that the query is among the first guesses."""
+        return min(self.ties, max(0, guesses - self.rank + 1)) / self.ties
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +140,7 @@ class Checked:
     @property
     def best(self) -> Standing | None:
         """The attacker that comes nearest, or None if none was run."""
-        return min(self.standings, key=lambda one: one.rank, default=None)
+        return min(self.standings, key=lambda one: 2 * one.rank + one.ties, default=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,8 +172,9 @@ class Item:
 
     @property
     def link(self) -> str:
-        """The address of the result, or nothing if its name is not one."""
-        return self.id if self.id.startswith(("http://", "https://")) else ""
+        """The address of the result, or nothing if its name is none that may be followed."""
+        found = link_of(self.id)
+        return found.href if found else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +197,7 @@ class Found:
     cost
         Guarantee of the variants of this query under this setting, all in all.
     spent
-        What this search added to the day; 0 when everything was released before.
+        What this search added to what was spent; 0 when everything was released before.
     earlier
         What other settings released of the same query before, in epsilon: it adds to the cost;
         infinite where no sum covers it.
@@ -196,7 +208,7 @@ class Found:
     sent
         Variants that went to the engine now; fewer than there are when answers were remembered.
     budget
-        State of the day afterwards.
+        What was spent in the last 24 hours, this search included.
     preflight
         What the local attackers made of it, or None where there is no log.
     back

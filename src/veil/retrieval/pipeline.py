@@ -15,10 +15,11 @@ from veil.core.types import Ranking, Released, Variants
 from veil.data.embeddings import Embeddings
 from veil.data.select import Select
 from veil.data.text import check_text
-from veil.mechanisms._checks import kept_caveat
+from veil.mechanisms.cost import premises, release_cost
 from veil.mechanisms.mechanism import TextMechanism
 from veil.mechanisms.protect import protect
 from veil.mechanisms.words._plan import Policy, Unknown
+from veil.mechanisms.words.mechanism import WordMechanism
 from veil.retrieval.engines.engine import check_call
 from veil.retrieval.fuse import narrowed, reciprocal_rank
 from veil.retrieval.rerank import Reranker
@@ -78,7 +79,9 @@ def search(
 ) -> SearchResult:
     """Search privately for one query, or raise before anything is sent."""
     check_query(query)
-    variants = protect([query], mechanism, space, size, max_chars=MAX_QUERY, **choices)
+    variants = protect(
+        [query], mechanism, space, size, max_chars=MAX_QUERY, in_clear=True, **choices
+    )
     require_protection(variants)
     ranking, answers = ask(query, variants[0], engine, k, reranker)
     return SearchResult(ranking, variants, answers)
@@ -112,7 +115,9 @@ def search_all(
     """
     for query in queries:
         check_query(query)
-    variants = protect(queries, mechanism, space, size, max_chars=MAX_QUERY, **choices)
+    variants = protect(
+        queries, mechanism, space, size, max_chars=MAX_QUERY, in_clear=True, **choices
+    )
     rows = [row if words else () for row, words in zip(variants, variants.protected, strict=True)]
     answers = _ask([variant for row in rows for variant in row], engine, k)
     results = []
@@ -121,16 +126,19 @@ def search_all(
         own = _rows(answers, slice(start, start + len(row)))
         start += len(row)
         words = variants.protected[number]
-        cost = mechanism.guarantee.compose(
-            words * len(row), f"release ({words} words x {len(row)} variants)"
-        )
-        if passed := len(variants.kept[number]):
-            cost = cost.with_caveat(kept_caveat(passed))
-        release = replace(
-            variants, rows=(row,), kept=(variants.kept[number],), protected=(words,), cost=cost
-        )
+        kept = variants.kept[number] if row else ()
+        told = _premises(mechanism, choices)
+        cost = release_cost(mechanism.guarantee, words, len(row), len(kept), told)
+        release = replace(variants, rows=(row,), kept=(kept,), protected=(words,), cost=cost)
         results.append(SearchResult(_combine(query, own, k, reranker), release, own))
     return results
+
+
+def _premises(mechanism: TextMechanism, choices: Choices) -> tuple[str, ...]:
+    if not isinstance(mechanism, WordMechanism):
+        return ()
+    select = choices.get("select")
+    return premises(mechanism.select if select is None else select, choices.get("policies"))
 
 
 def _ask(released: Sequence[Released], engine: Engine, k: int) -> Ranking:
@@ -141,9 +149,19 @@ def _ask(released: Sequence[Released], engine: Engine, k: int) -> Ranking:
     except EngineError as error:
         if not engine.network:
             raise
-        count = len(set(released))
-        told = f"Up to {count} variants" if count > 1 else "One variant"
-        raise EngineError(f"{error} {told} had been sent, and count as released.") from None
+        told = _told(error.sent, len(set(released)))
+        raise EngineError(f"{error} {told}", sent=error.sent) from None
+
+
+def _told(sent: int | None, asked: int) -> str:
+    """Say what left this machine though no answer came: at most all, if that is not known."""
+    if sent == 0:
+        return "Nothing was sent."
+    count = asked if sent is None else sent
+    if count == 1:
+        return "One variant had been sent, and counts as released."
+    most = "Up to " if sent is None else ""
+    return f"{most}{count} variants had been sent, and count as released."
 
 
 def check_query(query: object) -> str:

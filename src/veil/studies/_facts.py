@@ -39,6 +39,7 @@ def facts(material: Bench, spent: float, seconds: float | None) -> tuple[tuple[s
         ("vectors", f"{study.vectors if '/' not in study.vectors else Path(study.vectors).name}"),
         ("engines", ", ".join(study.engine)),
         ("encoder", study.encoder),
+        ("weights", _weights(material)),
         ("cosine of", "" if study.encoder == "none" else f"vectors of {study.encoder}"),
         ("METEOR", f"WordNet {wordnet_folder().name}" if material.synonyms else "no synonyms"),
         ("attackers", ", ".join(study.all_attackers)),
@@ -54,6 +55,12 @@ def facts(material: Bench, spent: float, seconds: float | None) -> tuple[tuple[s
     if seconds is not None:
         found.append(("time of this run", f"{seconds:,.0f} s"))
     return tuple((name, value) for name, value in found if value)
+
+
+def _weights(material: Bench) -> str:
+    """Name the weights of a model of Hugging Face, whose name may stand for others later."""
+    found = material.encoder
+    return found.key if found is not None and found.key.startswith("huggingface ") else ""
 
 
 def notes(

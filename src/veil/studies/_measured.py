@@ -8,6 +8,7 @@ from typing import Any, cast
 import numpy as np
 
 from veil.attacks.log import folded
+from veil.core.ranks import first_guess
 from veil.core.types import Floats
 from veil.measures.estimate import bootstrap
 from veil.measures.risk import ATTACKERS, Attacker, chance, successes
@@ -102,25 +103,26 @@ def _attacked(head: Row, step: Step, found: Result) -> Iterator[Row]:
 def _risk(head: Row, kind: Kind, found: Result) -> Iterator[Row]:
     """Yield the four risks of one attack, each beside what a blind guess reaches."""
     ranks, candidates, texts = (found.arrays[name] for name in ("ranks", "candidates", "texts"))
+    prior, level = found.arrays.get("prior"), found.arrays.get("prior_ties")
     for who in ATTACKERS:
-        gained = successes(ranks, who, candidates=candidates)
-        blind = chance(candidates, who, ranks=ranks, prior=found.arrays.get("prior"))
+        gained = successes(ranks, who, candidates=candidates, ties=found.arrays.get("ties"))
+        blind = chance(candidates, who, ranks=ranks, prior=prior, prior_ties=level)
         yield from _mean(head, kind, who, gained, blind, texts)
 
 
 def _recovery(head: Row, found: Result) -> Iterator[Row]:
     """Yield the share of whole queries, and of words, that the first guess gets right."""
     ranks, candidates, texts = (found.arrays[name] for name in ("ranks", "candidates", "texts"))
-    right = ((ranks == 1) & (ranks <= candidates)).astype(np.float64)
+    right = first_guess(ranks, found.arrays.get("ties")) * (ranks <= candidates)
     blind = np.where(ranks <= candidates, 1.0 / candidates, 0.0)
     if "prior" in found.arrays:
-        blind = (found.arrays["prior"] == 1).astype(np.float64)
+        blind = first_guess(found.arrays["prior"], found.arrays.get("prior_ties"))
     if found.data["unit"] == "query":
         yield from _mean(head, "recovery", "queries", right, float(blind.mean()), texts)
         return
     queries, owner = np.unique(texts, return_inverse=True)
     whole, lucky = np.ones(len(queries)), np.ones(len(queries))
-    np.minimum.at(whole, owner, right)
+    np.multiply.at(whole, owner, right)
     np.multiply.at(lucky, owner, blind)
     yield from _mean(head, "recovery", "words", right, float(blind.mean()), texts)
     yield from _mean(head, "recovery", "queries", whole, float(lucky.mean()))
@@ -140,7 +142,8 @@ def samples(rows: Iterable[Row], found: Result, n: int) -> Samples:
 def _by_query(found: Result, who: Attacker, n: int) -> Floats:
     """Return the success on each query: `texts` tells which one a rank belongs to."""
     ranks, candidates, texts = (found.arrays[name] for name in ("ranks", "candidates", "texts"))
-    gained = np.bincount(texts, successes(ranks, who, candidates=candidates), minlength=n)
+    gains = successes(ranks, who, candidates=candidates, ties=found.arrays.get("ties"))
+    gained = np.bincount(texts, gains, minlength=n)
     times = np.bincount(texts, minlength=n)
     values: Floats = np.full(n, np.nan)
     np.divide(gained, times, out=values, where=times > 0)

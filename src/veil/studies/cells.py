@@ -28,7 +28,7 @@ VERSIONS: dict[Kind, int] = {  # a change of what a step computes needs a new nu
     "protect": 1,
     "search": 1,
     "similarity": 2,
-    "attack": 3,
+    "attack": 4,
 }
 APART = ("linkage",)  # attackers that are not watched as the variants grow
 

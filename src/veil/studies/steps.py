@@ -49,7 +49,9 @@ def _protect(material: Bench, step: Step) -> Result:
     chosen = mechanism(step.spec)
     space = material.space if isinstance(chosen, WordMechanism) else None
     rng = stream(material.study.seed, int(step.key[:16], 16))
-    made = protect(material.texts, chosen, space, step.size, max_chars=MAX_QUERY, rng=rng)
+    made = protect(
+        material.texts, chosen, space, step.size, max_chars=MAX_QUERY, in_clear=True, rng=rng
+    )
     rows = [
         [str(one) for one in row] if words else []
         for row, words in zip(made, made.protected, strict=True)
@@ -103,7 +105,7 @@ def _attack(material: Bench, step: Step, rows: Rows) -> Result:
         outcome = attacker.attack(scene)
     except (LawError, ParameterError) as error:
         return Result(data={"gap": str(error)})
-    names = ("ranks", "candidates", "texts", "prior", "left")
+    names = ("ranks", "candidates", "texts", "prior", "left", "ties", "prior_ties")
     found = {name: getattr(outcome, name) for name in names}
     arrays = {name: array for name, array in found.items() if array is not None}
     return Result(arrays, {"unit": outcome.unit})

@@ -4,6 +4,7 @@ A number that JSON cannot write (one without bound, or one that is not known) is
 """
 
 import math
+from datetime import datetime
 from typing import Annotated
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
@@ -46,6 +47,7 @@ class CostAnswer(Answer):
     metric: str
     unit: str
     caveat: str
+    passed: int = Field(description="words that left as they are: nothing is bounded for them")
 
     @classmethod
     def of(cls, cost: Guarantee) -> "CostAnswer":
@@ -57,6 +59,7 @@ class CostAnswer(Answer):
             metric=cost.metric,
             unit=cost.unit,
             caveat=cost.caveat,
+            passed=cost.passed,
         )
 
 
@@ -79,13 +82,14 @@ class ProtectAnswer(Answer):
 
 
 class BudgetAnswer(Answer):
-    """The state of the day."""
+    """The state of the budget: what was spent in the last 24 hours."""
 
-    day: str
+    day: str = Field(description="the date on which the 24 hours end, in UTC")
     spent: Figure
     limit: Figure = Field(description="null where there is no limit")
     left: Figure
-    unproved: int = Field(description="releases of the day that no sum covers")
+    unproved: int = Field(description="releases in the 24 hours that no sum covers")
+    free: datetime | None = Field(description="when the oldest of the sums no longer counts")
 
 
 class ItemAnswer(Answer):
@@ -120,6 +124,7 @@ class StandingAnswer(Answer):
     attacker: str
     rank: int
     candidates: int
+    ties: int = Field(description="guesses that stand as high, itself included")
 
 
 class CheckedAnswer(Answer):

@@ -176,7 +176,7 @@ OPERATIONS = (
     Operation(
         "POST",
         "/api/search",
-        "Search privately for one query or several, and spend of the day's budget.",
+        "Search privately for one query or several, and spend of the budget.",
         _search,
         SearchAsk,
         SearchAnswer,
@@ -217,7 +217,7 @@ OPERATIONS = (
     Operation(
         "GET",
         "/api/budget",
-        "Return what was spent today, and what is left.",
+        "Return what was spent in the last 24 hours, and what is left.",
         _budget,
         Nothing,
         BudgetAnswer,

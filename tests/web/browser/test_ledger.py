@@ -29,7 +29,7 @@ def test_it_shows_and_forgets(page: Page, stage: Stage) -> None:
     assert page.count(row) == 0
     assert [one.number for one in stage.desk.releases(9)] == [second.number]
     spent = amount(stage.cost(3) + stage.cost(2))
-    assert f"Today: {spent} of 10,000 spent" in page.shown(".day")  # it is not given back
+    assert f"Last 24 hours: {spent} of 10,000 spent" in page.shown(".day")  # it is not given back
     sent = len(stage.web.seen)
     page.open("/")
     page.search(QUERY)

@@ -15,7 +15,7 @@ def test_a_spent_budget_refuses(page: Page, stage: Stage) -> None:
     sent = len(stage.web.seen)
     page.expected = {403}
     page.search("fever cough")
-    assert page.head == "Today’s budget is spent"
+    assert page.head == "The budget is spent"
     assert "the query is never sent in clear instead" in page.shown(".refused")
     assert f"all of {amount(stage.cost(3))} spent" in page.shown(".day")
     full, track = (

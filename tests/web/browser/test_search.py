@@ -99,7 +99,7 @@ def test_asking_again_sends_nothing_new(page: Page, stage: Stage) -> None:
     assert page.variants == shown
     assert "Nothing new was sent" in page.shown(".told")
     assert stage.desk.budget().spent == stage.cost(3)
-    assert f"Today: {amount(stage.cost(3))} of 10,000 spent" in page.shown(".day")
+    assert f"Last 24 hours: {amount(stage.cost(3))} of 10,000 spent" in page.shown(".day")
 
 
 def test_a_search_from_the_address_bar(page: Page, stage: Stage) -> None:

@@ -9,6 +9,7 @@ from veil.core.guarantee import Guarantee
 from veil.data.collections import Collection, load_collection
 from veil.data.stopwords import STOP_WORDS
 from veil.data.terms import analyse, term_of, words_of
+from veil.data.vocabulary import is_word
 from veil.data.wordnet import Thesaurus, wordnet
 from veil.mechanisms.queries._keyqueries import Runner
 from veil.mechanisms.queries._secret import Secret
@@ -134,10 +135,13 @@ class Keyqueries:
         return Scrambled(tuple(query for _, _, query in ranked[:size]), (), len(asked))
 
     def _words(self, target: int) -> Words:
-        """Return the words of a document that are no stop words, with their terms."""
+        """Return the words of a document that are no stop words, with their terms.
+
+        A rule of underscores counts as a word of the index; it has its place, and is not sent.
+        """
         found = words_of(self._documents.passages[target])
         return [
-            (word, self._terms.get(term, -1))
+            (word, self._terms.get(term, -1) if is_word(word) else -1)
             for word in found
             if word not in STOP_WORDS and (term := term_of(word))
         ]

@@ -16,9 +16,10 @@ class Scrambled:
     queries
         The best first, without duplicates; none at all when nothing can be sent.
     kept
-        Words of the text that are in the queries by policy, in order.
+        Words of the text that are in the queries by policy, in order. `scramble` reads them off
+        the queries that are sent, whatever is said here.
     protected
-        Number of words of the text that were replaced or left out.
+        Number of words of the text that were replaced or left out in at least one of the queries.
     """
 
     queries: tuple[str, ...]

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from veil.core.errors import ParameterError
 from veil.core.guarantee import Guarantee
 from veil.core.types import Released, Variants
-from veil.data.text import check_text, tokens
+from veil.data.text import bare_parts, check_text, tokens, unaccented
 from veil.mechanisms._checks import check_request
 from veil.mechanisms.queries.mechanism import QueryMechanism, Scrambled
 
@@ -49,9 +49,9 @@ def scramble(
         check_text(text, f"Text {number}", max_chars) for number, text in enumerate(texts, start=1)
     ]
     scrambler = mechanism.bind()
-    found = [_sendable(scrambler.scramble(text, size), text) for text in checked]
+    found = [_sendable(scrambler.scramble(text, size), text, size) for text in checked]
     return Variants(
-        rows=tuple(tuple(map(Released, each.queries[:size])) for each in found),
+        rows=tuple(tuple(map(Released, each.queries)) for each in found),
         mechanism=str(mechanism),
         cost=_cost(mechanism.guarantee, found, size),
         kept=tuple(each.kept for each in found),
@@ -59,17 +59,41 @@ def scramble(
     )
 
 
-def _sendable(found: Scrambled, text: str) -> Scrambled:
-    """Strike out what must not leave whatever the mechanism: nothing, and the text itself."""
-    own = _words(text)
-    queries = [query for query in found.queries if _words(query) not in ([], own)]
-    kept = found.kept if queries else ()
-    return Scrambled(tuple(dict.fromkeys(queries)), kept, found.protected)
+def _sendable(found: Scrambled, text: str, size: int) -> Scrambled:
+    """Strike out what must not leave whatever the mechanism: nothing, and the text itself.
+
+    Which words passed is read off the queries that are left, and not taken on trust.
+    """
+    own = [word.casefold() for word in _words(text)]
+    queries = [
+        query
+        for query in dict.fromkeys(found.queries)
+        if [word.casefold() for word in _words(query)] not in ([], own)
+    ][:size]
+    return Scrambled(tuple(queries), _passed(text, queries), found.protected)
+
+
+def _passed(text: str, queries: Sequence[str]) -> tuple[str, ...]:
+    """Return the words of a text that are in any of the queries, or the parts that are."""
+    sent = {form for query in queries for word in _words(query) for form in _forms(word)}
+    kept: list[str] = []
+    for word in _words(text):
+        whole, *parts = _forms(word)
+        if whole in sent or all(part in sent for part in parts):
+            kept.append(word)
+        else:
+            kept += [part for part in parts if part in sent]
+    return tuple(kept)
+
+
+def _forms(word: str) -> list[str]:
+    """Return a word as it may be recognised: whole, and in its parts."""
+    return [unaccented(form) for form in (word.casefold(), *bare_parts(word))]
 
 
 def _cost(guarantee: Guarantee, found: list[Scrambled], size: int) -> Guarantee:
     words = sum(each.protected for each in found)
-    counts = [min(size, len(each.queries)) for each in found]
+    counts = [len(each.queries) for each in found]
     cost = guarantee.compose(sum(counts), f"release ({words} words, {sum(counts)} queries)")
     cost = cost.with_caveat(
         "The release has no randomness: the same text gives the same queries every time."
@@ -84,4 +108,4 @@ def _cost(guarantee: Guarantee, found: list[Scrambled], size: int) -> Guarantee:
 
 
 def _words(text: str) -> list[str]:
-    return [text[token.start : token.end].casefold() for token in tokens(text)]
+    return [text[token.start : token.end] for token in tokens(text)]

@@ -6,15 +6,16 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from veil.core.errors import ParameterError, VeilError
+from veil.core.errors import ParameterError, UnprotectedError, VeilError
 from veil.core.protocols import Kernel
 from veil.core.rng import Randomness, generator
 from veil.core.types import Ids, Released, Seeded, Variants
 from veil.data.embeddings import Embeddings
 from veil.data.select import Select
 from veil.data.text import MAX_CHARS, Case, check_text, follow
-from veil.mechanisms._checks import check_request, kept_caveat
-from veil.mechanisms.words._decoys import Decoys, decoys
+from veil.mechanisms._checks import check_request
+from veil.mechanisms.cost import premises, release_cost
+from veil.mechanisms.words._decoys import Decoys
 from veil.mechanisms.words._plan import Plan, Planner, Policy, Unknown
 from veil.mechanisms.words.mechanism import WordMechanism
 
@@ -31,6 +32,7 @@ def protect(
     policies: Mapping[str, Policy] | None = None,
     select: Select | None = None,
     max_chars: int = MAX_CHARS,
+    in_clear: bool = False,
     rng: Randomness = None,
 ) -> Variants:
     """Release `size` variants of each text.
@@ -54,6 +56,9 @@ def protect(
         Which words are protected, see `veil.data.select`; the mechanism's own choice by default.
     max_chars
         Longest text accepted.
+    in_clear
+        Whether a text may be released as it is where none of its words is protected; else such a
+        text raises `UnprotectedError`.
     rng
         None for fresh randomness of the operating system. A seed or a generator makes the release
         repeatable, which is for experiments: it is marked as seeded and **not private**.
@@ -71,19 +76,17 @@ def protect(
     random = generator(rng)
     mark = Released if rng is None else Seeded
     kernel = mechanism.bind(space)
-    stand_ins = decoys(mechanism, space, seeded=rng is not None)
+    stand_ins = Decoys(space.size)
     rows: list[tuple[Released, ...]] = []
     kept: list[tuple[str, ...]] = []
     protected: list[int] = []
-    for plans in _batches(texts, planner, size, max_chars):
+    for plans in _batches(texts, planner, size, max_chars, in_clear=in_clear):
         rows += _release(plans, kernel, space, size, stand_ins, random, mark)
         kept += [tuple(plan.kept) for plan in plans]
         protected += [len(plan.ids) for plan in plans]
-    words = sum(protected)
-    cost = mechanism.guarantee.compose(words * size, f"release ({words} words x {size} variants)")
     passed = sum(map(len, kept))
-    if passed:
-        cost = cost.with_caveat(kept_caveat(passed))
+    told = premises(choice, policies)
+    cost = release_cost(mechanism.guarantee, sum(protected), size, passed, told)
     return Variants(
         tuple(rows), str(mechanism), cost, tuple(kept), tuple(protected), rng is not None
     )
@@ -103,13 +106,15 @@ def _check(mechanism: object, space: object) -> None:
 
 
 def _batches(
-    texts: Sequence[str], planner: Planner, size: int, max_chars: int
+    texts: Sequence[str], planner: Planner, size: int, max_chars: int, *, in_clear: bool
 ) -> Iterator[list[Plan]]:
     """Plan the texts, in batches of a bounded number of draws."""
     batch: list[Plan] = []
     draws = 0
     for number, text in enumerate(texts, start=1):
         plan = planner.plan(check_text(text, f"Text {number}", max_chars))
+        if plan.kept and not plan.ids and not in_clear:
+            raise UnprotectedError(number)
         batch.append(plan)
         draws += len(plan.ids) * size
         if draws >= _DRAWS or len(batch) >= _DRAWS:

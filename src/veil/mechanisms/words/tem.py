@@ -43,7 +43,8 @@ class TEM(WordMechanism):
         Field(gt=0, lt=1, description="sets the threshold gamma", examples=[0.001]),
     ] = 0.001
     metric: Annotated[
-        Literal["euclidean", "angular"], Field(description="distance between the vectors")
+        Literal["euclidean", "angular"],
+        Field(description="distance between the vectors; angular: their angle in radians"),
     ] = "euclidean"
 
     @property

@@ -3,12 +3,17 @@
 import os
 import sqlite3
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from veil.core.errors import LedgerError
-from veil.proxy.book.key import Key, Place, find_key, make_key
+from veil.proxy.book._tables import FORMAT, is_damaged, make_tables, upgrade, was_used
+from veil.proxy.book._values import hashed, moment, seconds
+from veil.proxy.book.key import Key, Place, find_key, has_key, make_key
 from veil.proxy.folder import private_folder, require_private
 
 try:
@@ -18,30 +23,10 @@ except ImportError:  # there are no such locks on this system
 
 FILE = "ledger.sqlite"
 LOCK = "ledger.lock"
-FORMAT = 1  # of the tables; a change of layout needs a new number
 _WAIT = 30.0  # seconds for another process to finish its writing
-_TABLES = """
-CREATE TABLE meta (name TEXT PRIMARY KEY, value BLOB NOT NULL);
-CREATE TABLE releases (
-  number INTEGER PRIMARY KEY AUTOINCREMENT, query BLOB NOT NULL, setting TEXT NOT NULL,
-  made REAL NOT NULL, last REAL NOT NULL, asked INTEGER NOT NULL, words INTEGER NOT NULL,
-  shared INTEGER NOT NULL, spent REAL NOT NULL, cost REAL NOT NULL, chosen INTEGER NOT NULL,
-  form TEXT NOT NULL,
-  UNIQUE (query, setting)
-);
-CREATE TABLE variants (
-  release INTEGER NOT NULL REFERENCES releases (number) ON DELETE CASCADE,
-  place INTEGER NOT NULL, text TEXT NOT NULL, PRIMARY KEY (release, place)
-) WITHOUT ROWID;
-CREATE TABLE draws (
-  release INTEGER NOT NULL REFERENCES releases (number) ON DELETE CASCADE,
-  word BLOB NOT NULL, place INTEGER NOT NULL, spot INTEGER NOT NULL, drawn TEXT NOT NULL,
-  PRIMARY KEY (release, word, place)
-) WITHOUT ROWID;
-CREATE INDEX draws_of_a_word ON draws (word, release) WHERE place = 0;
-CREATE TABLE days (day TEXT PRIMARY KEY, spent REAL NOT NULL, unproved INTEGER NOT NULL);
-CREATE TABLE choices (name TEXT PRIMARY KEY, value TEXT NOT NULL);
-"""
+_MADE = b"A ledger was made here. To begin anew: veil ledger forget --all\n"
+_ANEW = "or start anew, with nothing known of what was released before: veil ledger forget --all."
+_BROKEN = ("no such", "decode", "malformed")  # what SQLite says of files that are not as they were
 
 
 class Database:
@@ -49,8 +34,11 @@ class Database:
 
     Every change is one transaction with a rollback journal and ``synchronous=FULL``: what was
     recorded is on the disk before anything is sent, and a process that is killed in the middle
-    leaves nothing half written. What is deleted is overwritten in the file.
+    leaves nothing half written. What is deleted is overwritten in the file. `begun` is when the
+    ledger was made: of what was released before it knows nothing.
     """
+
+    begun: datetime
 
     def __init__(self, folder: Path) -> None:
         self.folder = private_folder(folder)
@@ -85,30 +73,58 @@ class Database:
             os.close(self._used)
 
     def _open(self) -> Key:
-        """Make the tables and the key, or see that they are ones that can be used."""
+        """Make the tables, then the key, or see that they are ones that can be used.
+
+        A process that is killed between the two leaves tables without a key and without any
+        entry; whoever comes next makes the key.
+        """
         with self.writing() as db:
             if not db.execute("SELECT 1 FROM sqlite_master").fetchone():
-                key = make_key(self.folder)
-                for statement in _TABLES.split(";"):
-                    db.execute(statement)
-                made = {"format": FORMAT, "key": key.place, "sign": key.sign}
-                db.executemany("INSERT INTO meta VALUES (?, ?)", made.items())
-                return key
-            damaged = db.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok"
+                self._require_first()
+                make_tables(db, time.time())
+        with self.writing() as db:
             meta = dict(db.execute("SELECT name, value FROM meta"))
-        if damaged or not {"format", "key", "sign"} <= meta.keys():
-            raise sqlite3.DatabaseError
-        if meta["format"] != FORMAT:
+            if meta.get("format") == FORMAT and "sign" not in meta and not was_used(db):
+                key = make_key(self.folder)
+                made = {"key": key.place, "sign": key.sign}
+                db.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", made.items())
+                self.begun = moment(meta.get("begun"))
+            else:
+                key = self._check(db, meta)
+        if not os.fstat(self._used).st_size:
+            os.pwrite(self._used, _MADE, 0)
+        return key
+
+    def _require_first(self) -> None:
+        """Refuse to take an empty file for a new ledger where there was one before."""
+        if has_key(self.folder) or os.fstat(self._used).st_size:
             raise LedgerError(
-                f"The ledger {self.file} is of another version of Veil; update, or start anew"
-                " with: veil ledger forget --all."
+                f"The ledger {self.file} is gone or empty, but there was one, so that what was"
+                f" released and spent cannot be told; put a copy of it back, {_ANEW}"
             )
-        place: Place = "keyring" if meta["key"] == "keyring" else "file"
+
+    def _check(self, db: sqlite3.Connection, meta: dict[str, Any]) -> Key:
+        """Bring the tables up to date, and see that they are whole and fit the key."""
+        if meta.get("format") == 1:
+            upgrade(db, time.time())
+            meta = dict(db.execute("SELECT name, value FROM meta"))
+        elif "format" not in meta:
+            raise sqlite3.DatabaseError
+        elif meta["format"] != FORMAT:
+            raise LedgerError(
+                f"The ledger {self.file} is of another version of Veil; update, {_ANEW}"
+            )
+        place: Place = "keyring" if meta.get("key") == "keyring" else "file"
+        sign = hashed(meta.get("sign"))
+        self.begun = moment(meta.get("begun"))
+        seconds(meta.get("clock"))
+        if meta.get("key") != place or is_damaged(db):
+            raise sqlite3.DatabaseError
         key = find_key(self.folder, place)
-        if not key.fits(bytes(meta["sign"])):
+        if not key.fits(sign):
             raise LedgerError(
                 f"The key found for {self.file} is not the one that it was made with; bring that"
-                " back, or start anew with: veil ledger forget --all."
+                f" back, {_ANEW}"
             )
         return key
 
@@ -146,24 +162,29 @@ class Database:
         try:
             yield
         except sqlite3.OperationalError as error:
-            busy = "locked" in str(error)
+            if any(words in str(error) for words in _BROKEN):
+                raise LedgerError(self._damaged) from None
             reason = (
                 "another program holds it"
-                if busy
+                if "locked" in str(error)
                 else "it cannot be read or written, or it is full"
             )
             raise LedgerError(f"The ledger {self.file} cannot be used: {reason}.") from None
         except sqlite3.DatabaseError as error:
             if type(error) is not sqlite3.DatabaseError:
                 raise  # a fault of the program, not of the file
-            raise LedgerError(
-                f"The ledger {self.file} is damaged, so that what was released cannot be told; put"
-                " a copy of it back, or start anew with: veil ledger forget --all."
-            ) from None
+            raise LedgerError(self._damaged) from None
         except OSError as error:
             raise LedgerError(
                 f"The ledger {self.file} cannot be used ({error.strerror})."
             ) from None
+
+    @property
+    def _damaged(self) -> str:
+        return (
+            f"The ledger {self.file} is damaged, so that what was released and spent cannot be"
+            f" told; put a copy of it back, {_ANEW}"
+        )
 
 
 def in_use(folder: Path, *, alone: bool = False) -> int:

@@ -1,12 +1,12 @@
 """The rows of the ledger: read and written inside of somebody else's transaction."""
 
-import math
 import sqlite3
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 
-from veil.core.errors import BudgetError
+from veil.proxy.book import _values as values
 from veil.proxy.types import Release
 
 Draws = Mapping[bytes, tuple[str, ...]]  # of each word, by its hash
@@ -19,7 +19,8 @@ class Entry:
     `query` and the keys of `draws` are keyed hashes, `draws[word][j]` what was drawn for variant
     j; the words are in the order that they have in the variants, and `form` is the layout there.
     `spent` is what was paid for the entry in all, `cost` what its variants add up to, also
-    where draws were shared and paid before.
+    where draws were shared and paid before. `tied` says that the decoys of unknown words are those
+    of the word in this query; in entries of earlier versions of Veil they are of the word alone.
     """
 
     query: bytes
@@ -33,47 +34,60 @@ class Entry:
     words: int = 0
     form: str = ""
     number: int = 0
+    tied: bool = True
+
+
+def entry_of(db: sqlite3.Connection, query: bytes, setting: str) -> Entry | None:
+    """Return what was released of a query under a setting, or None."""
+    row = db.execute(
+        "SELECT number, words, shared, spent, cost, chosen, form, tied FROM releases"
+        " WHERE query = ? AND setting = ?",
+        (query, setting),
+    ).fetchone()
+    if row is None:
+        return None
+    number, words, shared, spent, cost, chosen, form, tied = row
+    return Entry(
+        query, setting, _variants_of(db, number), draws_of(db, number), values.count(shared),
+        values.amount(spent), values.amount(cost), bool(values.count(chosen)),
+        values.count(words), values.form(form), number, bool(values.count(tied)),
+    )  # fmt: skip
 
 
 def draws_of(db: sqlite3.Connection, number: int) -> Draws:
+    """Return the draws of each word of a release, in the order of the words."""
     found: dict[bytes, list[str]] = {}
     rows = db.execute(
-        "SELECT word, drawn FROM draws WHERE release = ? ORDER BY spot, place", (number,)
+        "SELECT word, place, spot, drawn FROM draws WHERE release = ? ORDER BY spot, place",
+        (number,),
     )
-    for word, drawn in rows:
-        found.setdefault(bytes(word), []).append(drawn)
+    for word, place, spot, drawn in rows:
+        column = found.setdefault(values.hashed(word), [])
+        if values.count(spot) < 0 or place != len(column):
+            raise sqlite3.DatabaseError  # a draw is missing
+        column.append(values.text(drawn))
     return {word: tuple(drawn) for word, drawn in found.items()}
 
 
-def check_budget(spent: float, fresh: float, limit: float | None) -> None:
-    if limit is None or fresh <= 0:
-        return
-    if not math.isfinite(fresh):
-        raise BudgetError(
-            "What the mechanism releases has no bound that a budget could count; nothing was sent."
-            " Choose another mechanism, or do without a budget."
-        )
-    if spent + fresh > limit * (1 + 1e-12):
-        raise BudgetError(
-            f"The query would cost {_amount(fresh)}, and {_amount(max(0.0, limit - spent))} of"
-            f" today's {_amount(limit)} are left; nothing was sent. Ask something that was asked"
-            " before, choose a more private setting, or wait for tomorrow."
-        )
-
-
-def _amount(value: float) -> str:
-    return f"{value:,.2f}".removesuffix(".00")
+def _variants_of(db: sqlite3.Connection, number: int) -> tuple[str, ...]:
+    rows = db.execute(
+        "SELECT place, text FROM variants WHERE release = ? ORDER BY place", (number,)
+    ).fetchall()
+    if [place for place, _ in rows] != list(range(len(rows))):
+        raise sqlite3.DatabaseError  # a variant is missing
+    return tuple(values.text(text) for _, text in rows)
 
 
 def write_entry(db: sqlite3.Connection, entry: Entry, number: int | None, at: datetime) -> int:
+    """Write a new release down, or add to the one of that number; return its number."""
     moment = at.timestamp()
     if number is None:
         made = db.execute(
             "INSERT INTO releases"
-            " (query, setting, made, last, asked, words, shared, spent, cost, chosen, form)"
-            " VALUES (?, ?, ?, ?, 1, ?, ?, ?, ?, ?, ?)",
+            " (query, setting, made, last, asked, words, shared, spent, cost, chosen, form,"
+            " tied) VALUES (?, ?, ?, ?, 1, ?, ?, ?, ?, ?, ?, ?)",
             (entry.query, entry.setting, moment, moment, entry.words, entry.shared, entry.spent,
-             entry.cost, entry.chosen, entry.form),
+             entry.cost, entry.chosen, entry.form, entry.tied),
         )  # fmt: skip
         number = int(made.lastrowid or 0)
     else:
@@ -97,35 +111,11 @@ def write_entry(db: sqlite3.Connection, entry: Entry, number: int | None, at: da
     return number
 
 
-def count_day(db: sqlite3.Connection, at: datetime, spent: float) -> None:
-    proved = math.isfinite(spent)
-    db.execute(
-        "INSERT INTO days VALUES (?, ?, ?) ON CONFLICT (day) DO UPDATE SET"
-        " spent = spent + excluded.spent, unproved = unproved + excluded.unproved",
-        (day_of(at), spent if proved else 0.0, int(not proved)),
-    )
-
-
-def spent_on(db: sqlite3.Connection, at: datetime) -> tuple[float, int]:
-    """Return what was spent on a day, and how many releases no sum covers."""
-    row = db.execute("SELECT spent, unproved FROM days WHERE day = ?", (day_of(at),)).fetchone()
-    return (float(row[0]), int(row[1])) if row else (0.0, 0)
-
-
-def release_of(
-    db: sqlite3.Connection, row: tuple[int, float, float, int, str, int, int, float, int]
-) -> Release:
+def release_of(db: sqlite3.Connection, row: tuple[Any, ...]) -> Release:
+    """Return an entry as it is shown."""
     number, made, last, asked, setting, words, shared, spent, chosen = row
-    texts = db.execute("SELECT text FROM variants WHERE release = ? ORDER BY place", (number,))
     return Release(
-        number, _moment(made), _moment(last), asked, setting,
-        tuple(text for (text,) in texts), words, shared, spent, bool(chosen),
+        number, values.moment(made), values.moment(last), values.count(asked),
+        values.text(setting), _variants_of(db, number), values.count(words),
+        values.count(shared), values.amount(spent), bool(values.count(chosen)),
     )  # fmt: skip
-
-
-def _moment(seconds: float) -> datetime:
-    return datetime.fromtimestamp(seconds).astimezone()
-
-
-def day_of(at: datetime) -> str:
-    return at.date().isoformat()

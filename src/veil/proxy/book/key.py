@@ -52,9 +52,14 @@ class Key:
             hashes.append(self._hash(b"word", f"{setting}\n{counts[word]}\n{word}"))
         return tuple(hashes)
 
-    def decoy(self, word: bytes, count: int) -> int:
-        """Return one of `count` numbers for the hash of a word, as if drawn for it once."""
-        long = hashlib.blake2b(word, key=self._secret, digest_size=32, person=b"decoy").digest()
+    def decoy(self, word: bytes, query: bytes, count: int) -> int:
+        """Return one of `count` numbers, as if drawn once for a word in a query.
+
+        Both are given by their hashes. In another query the same word has another decoy, so that
+        the two cannot be told to have a word in common.
+        """
+        both = word + query
+        long = hashlib.blake2b(both, key=self._secret, digest_size=32, person=b"decoy").digest()
         return int.from_bytes(long) % count
 
     @property
@@ -93,18 +98,31 @@ def find_key(folder: Path, place: Place) -> Key:
         where = "in the keyring" if place == "keyring" else f"at {folder / FILE}"
         raise LedgerError(
             f"The key of the ledger is not {where}, so that what was released cannot be told;"
-            " bring it back, or start anew with: veil ledger forget --all."
+            " bring it back, or start anew, with nothing known of what was released before: veil"
+            " ledger forget --all."
         )
     return Key(place, secret)
 
 
-def drop_key(folder: Path) -> None:
-    """Remove the key wherever it is; every hash is then worth nothing."""
+def has_key(folder: Path) -> bool:
+    """Whether there is anything that may be the key of a ledger in this folder."""
+    return (folder / FILE).exists() or bool(_stored(folder))
+
+
+def drop_key(folder: Path) -> bool:
+    """Remove the key wherever it is; every hash is then worth nothing. False if there was none."""
+    there = has_key(folder)
     (folder / FILE).unlink(missing_ok=True)
     ring = _keyring()
     if ring is not None:
-        with contextlib.suppress(Exception):  # not there, or locked: nothing else can be done
+        with contextlib.suppress(Exception):  # not there, or locked: told below
             ring.delete_password(_SERVICE, _account(folder))
+        if _stored(folder):
+            raise LedgerError(
+                "The key of the ledger could not be removed from the keyring; unlock it, then try"
+                " again."
+            )
+    return there
 
 
 def _read(path: Path) -> bytes:

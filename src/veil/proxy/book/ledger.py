@@ -4,23 +4,15 @@ import contextlib
 import math
 import os
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 
 from veil.core.errors import LedgerError
+from veil.proxy.book import _values as values
 from veil.proxy.book._database import FILE, LOCK, Database, in_use
-from veil.proxy.book._entries import (
-    Draws,
-    Entry,
-    check_budget,
-    count_day,
-    day_of,
-    draws_of,
-    release_of,
-    spent_on,
-    write_entry,
-)
+from veil.proxy.book._entries import Draws, Entry, draws_of, entry_of, release_of, write_entry
+from veil.proxy.book._spending import check_budget, see, spend, spent_until
 from veil.proxy.book.key import drop_key
 from veil.proxy.folder import data_folder
 from veil.proxy.types import Budget, Release
@@ -38,6 +30,7 @@ class Ledger:
     def __init__(self, folder: Path | None = None) -> None:
         self._database = Database(data_folder() if folder is None else folder)
         self.key = self._database.key
+        self.begun = self._database.begun
 
     def __enter__(self) -> "Ledger":
         return self
@@ -57,31 +50,21 @@ class Ledger:
     def known(self, query: bytes, setting: str) -> Entry | None:
         """Return what was released of a query under a setting, or None."""
         with self._database.reading() as db:
-            row = db.execute(
-                "SELECT number, words, shared, spent, cost, chosen, form FROM releases"
-                " WHERE query = ? AND setting = ?",
-                (query, setting),
-            ).fetchone()
-            if row is None:
-                return None
-            number, words, shared, spent, cost, chosen, form = row
-            texts = db.execute(
-                "SELECT text FROM variants WHERE release = ? ORDER BY place", (number,)
-            )
-            variants = tuple(text for (text,) in texts)
-            return Entry(
-                query, setting, variants, draws_of(db, number), shared, spent, cost, bool(chosen),
-                words, form, number,
-            )  # fmt: skip
+            return entry_of(db, query, setting)
 
-    def related(self, words: Sequence[bytes], setting: str) -> tuple[Draws, bool]:
+    def related(
+        self, words: Sequence[bytes], setting: str, length: int | None = None
+    ) -> tuple[Draws, bool]:
         """Return earlier draws for words of a query, from releases that it refines or repeats.
 
         Two queries are related when at least half of the words of the longer one are common. The
         nearest one comes first, of equally near ones the newest. Also tells whether one of these
         releases was chosen by a pre-flight check.
+
+        `length` counts all words of the query, where `words` are only those that may be shared.
         """
         wanted = dict.fromkeys(words)
+        longest = len(wanted) if length is None else length
         found: dict[bytes, tuple[str, ...]] = {}
         chosen = False
         with self._database.reading() as db:
@@ -95,34 +78,33 @@ class Ledger:
                 for (release,) in rows:
                     common[release] = common.get(release, 0) + 1
             for release in sorted(common, key=lambda one: (-common[one], -one)):
-                length, passed = db.execute(
+                count, passed = db.execute(
                     "SELECT words, chosen FROM releases WHERE number = ?", (release,)
                 ).fetchone()
-                if 2 * common[release] >= max(len(wanted), length):
+                if 2 * common[release] >= max(longest, values.count(count)):
                     draws = draws_of(db, release)
                     new = [word for word in wanted if word in draws and word not in found]
                     found |= {word: draws[word] for word in new}
-                    chosen = chosen or (bool(new) and bool(passed))
+                    chosen = chosen or (bool(new) and bool(values.count(passed)))
         return found, chosen
 
     def earlier(self, query: bytes, setting: str) -> float:
         """Return what other settings released of the same query: epsilon, added up."""
         with self._database.reading() as db:
-            (cost,) = db.execute(
-                "SELECT TOTAL(cost) FROM releases WHERE query = ? AND setting <> ?",
-                (query, setting),
-            ).fetchone()
-        return float(cost)
+            rows = db.execute(
+                "SELECT cost FROM releases WHERE query = ? AND setting <> ?", (query, setting)
+            )
+            return math.fsum(values.amount(cost) for (cost,) in rows)
 
     def check(self, price: float, limit: float | None, now: datetime | None = None) -> None:
-        """Refuse what the day's budget does not allow, before it is drawn; `record` decides."""
+        """Refuse what the budget does not allow, before it is drawn; `record` decides."""
         with self._database.reading() as db:
-            check_budget(spent_on(db, _now(now))[0], price, limit)
+            check_budget(spent_until(db, _now(now).timestamp()), price, limit)
 
     def record(
         self, entry: Entry, before: int, limit: float | None, now: datetime | None = None
     ) -> tuple[int, float]:
-        """Write a release down, before anything is sent, if the day's budget allows it.
+        """Write a release down, before anything is sent, if the budget allows it.
 
         Parameters
         ----------
@@ -131,11 +113,11 @@ class Ledger:
         before
             How many variants of it were there before: it is refused as stale if that is not so.
         limit
-            What may be spent in a day, or None.
+            What may be spent in 24 hours, or None.
 
         Returns
         -------
-        The number of the entry, and what it added to the day.
+        The number of the entry, and what it added.
 
         Raises
         ------
@@ -150,12 +132,13 @@ class Ledger:
                 (entry.query, entry.setting),
             ).fetchone()
             number, paid, count = row or (None, 0.0, 0)
+            paid = values.amount(paid)
             if count != before:
                 raise StaleError("The same query was released at the same time; try again.")
             fresh = entry.spent - paid if math.isfinite(paid) else entry.spent
-            check_budget(spent_on(db, at)[0], fresh, limit)
+            check_budget(spent_until(db, at.timestamp()), fresh, limit)
             number = write_entry(db, entry, number, at)
-            count_day(db, at, fresh)
+            spend(db, at.timestamp(), fresh)
         return number, fresh
 
     def note_plain(self, query: str, now: datetime | None = None) -> int:
@@ -167,23 +150,24 @@ class Ledger:
             ).fetchone()
             entry = Entry(hashed, PLAIN, spent=math.inf, cost=math.inf)
             number = write_entry(db, entry, row[0] if row else None, at)
-            count_day(db, at, math.inf)
+            spend(db, at.timestamp(), math.inf)
         return number
 
     def touch(self, number: int, now: datetime | None = None) -> None:
         """Note that a release is asked with once more."""
+        at = _now(now).timestamp()
         with self._database.writing() as db:
             db.execute(
-                "UPDATE releases SET asked = asked + 1, last = ? WHERE number = ?",
-                (_now(now).timestamp(), number),
+                "UPDATE releases SET asked = asked + 1, last = ? WHERE number = ?", (at, number)
             )
+            see(db, at)
 
     def budget(self, limit: float | None, now: datetime | None = None) -> Budget:
-        """Return the state of the day."""
-        at = _now(now)
+        """Return what was spent in the last 24 hours, and what is left."""
         with self._database.reading() as db:
-            spent, unproved = spent_on(db, at)
-            return Budget(day_of(at), spent, limit, unproved)
+            state = spent_until(db, _now(now).timestamp())
+        day = datetime.fromtimestamp(state.until, UTC).date().isoformat()
+        return Budget(day, state.spent, limit, state.unproved, state.free)
 
     def releases(self, count: int, before: int | None = None) -> tuple[Release, ...]:
         """Return entries, newest first; those with a number below `before`."""
@@ -196,7 +180,7 @@ class Ledger:
             return tuple(release_of(db, row) for row in rows)
 
     def forget(self, number: int) -> bool:
-        """Delete an entry; what it cost the day stays spent. False if there is none."""
+        """Delete an entry; what it cost stays spent. False if there is none."""
         return self._delete("number = ?", number) > 0
 
     def forget_query(self, text: str) -> int:
@@ -218,7 +202,7 @@ class Ledger:
         """Return something that the user chose on the page, or None."""
         with self._database.reading() as db:
             row = db.execute("SELECT value FROM choices WHERE name = ?", (name,)).fetchone()
-        return None if row is None else str(row[0])
+            return None if row is None else values.text(row[0])
 
     def choose(self, name: str, value: str) -> None:
         """Keep something that the user chose on the page."""
@@ -227,20 +211,32 @@ class Ledger:
 
 
 def forget_all(folder: Path | None = None) -> bool:
-    """Delete a ledger and its key, also a damaged one; False if there was none."""
+    """Delete a ledger and its key, also a damaged one; False if there was nothing of it.
+
+    The next one begins with nothing known of what was released and spent before.
+    """
     where = data_folder() if folder is None else folder
-    if not (where / FILE).is_file():
-        drop_key(where)
-        return False
+    if not where.is_dir():
+        return drop_key(where)
+    try:
+        return _remove(where)
+    except OSError as error:
+        raise LedgerError(f"The ledger in {where} cannot be removed ({error.strerror}).") from None
+
+
+def _remove(where: Path) -> bool:
     handle = in_use(where, alone=True)
     try:
-        drop_key(where)  # first: without it, what may be left is worth nothing
-        for name in (FILE, f"{FILE}-journal", LOCK):
+        there = drop_key(where)  # first: without it, what may be left is worth nothing
+        there = there or os.fstat(handle).st_size > 0
+        for end in ("", "-journal", "-wal", "-shm"):
             with contextlib.suppress(FileNotFoundError):
-                (where / name).unlink()
+                (where / f"{FILE}{end}").unlink()
+                there = True
+        (where / LOCK).unlink(missing_ok=True)
     finally:
         os.close(handle)
-    return True
+    return there
 
 
 def _now(now: datetime | None) -> datetime:

@@ -1,18 +1,16 @@
 """Answers to one query each, put together as if the engine had been asked with all of them."""
 
-from collections import Counter
 from collections.abc import Sequence
 
 from veil.core.errors import EngineError
 from veil.core.types import Ranking
 from veil.proxy.sending._mixing import Answer
+from veil.retrieval.engines._network import commonest
 from veil.retrieval.engines.engine import Hit, ranking
 
-NOT_SENT = "The query was not sent: "
 
-
-def joined(found: Sequence[Answer | str], k: int) -> Ranking:
-    """Put answers into one ranking, in their order.
+def joined(found: Sequence[Answer | str], k: int, sent: int) -> Ranking:
+    """Put answers into one ranking, in their order; `sent` variants left for them.
 
     Raises
     ------
@@ -20,10 +18,9 @@ def joined(found: Sequence[Answer | str], k: int) -> Ranking:
         If there is no answer at all; the message is the commonest reason, where there is one of
         those that were sent.
     """
-    gaps = [each if isinstance(each, str) else "" for each in found]
+    gaps = [str(each) if isinstance(each, str) else "" for each in found]
     if gaps and all(gaps):
-        told = [gap for gap in gaps if not gap.startswith(NOT_SENT)]
-        raise EngineError(Counter(told or gaps).most_common(1)[0][0])
+        raise EngineError(commonest(gaps), sent=sent)
     return ranking([each if isinstance(each, tuple) else () for each in found], k, gaps)
 
 

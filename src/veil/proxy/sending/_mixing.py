@@ -14,22 +14,35 @@ Outcome = Answer | str | BaseException  # hits, a reason for none, or a fault of
 class Job:
     """One variant to be sent once, for all searches that want it.
 
-    `began` tells that an engine has it, `keep` that its answer may be remembered.
+    `began` tells that an engine has it, `cause` for which search it was handed over, `keep` that
+    its answer may be remembered.
     """
 
-    __slots__ = ("began", "k", "keep", "searches", "variant")
+    __slots__ = ("began", "cause", "k", "keep", "searches", "variant")
 
     def __init__(self, variant: Released, k: int) -> None:
         self.variant = variant
         self.k = k
         self.searches: list[Search] = []
         self.began = False
+        self.cause: Search | None = None
         self.keep = True
 
     @property
     def key(self) -> Key:
         """Jobs of the same key are the same."""
         return self.variant, self.k
+
+    def begin(self) -> None:
+        """Count it as sent, as it is handed to the engine."""
+        self.began = True
+        self.cause = self.searches[0]
+        self.cause.sent += 1
+
+    def take_back(self) -> None:
+        """Count it as not sent: the engine could not be reached."""
+        if self.cause is not None:
+            self.cause.sent -= 1
 
 
 class Search:

@@ -17,10 +17,10 @@ from veil.core.errors import EngineError, ParameterError
 from veil.core.protocols import Engine
 from veil.core.types import Ranking, Released
 from veil.proxy.sending._answers import Answers
-from veil.proxy.sending._join import NOT_SENT, joined, outcome
+from veil.proxy.sending._join import joined, outcome
 from veil.proxy.sending._mixing import Job, Key, Outcome, Search
 from veil.proxy.sending._pool import Pool
-from veil.retrieval.engines._network import _unsendable
+from veil.retrieval.engines._network import NOT_SENT, Unsent, _unsendable
 from veil.retrieval.engines.engine import check_call
 
 WORKERS = 4  # where an engine does not say how many requests it takes at a time
@@ -129,7 +129,7 @@ class Mixer:
         if search.fault is not None:
             raise search.fault
         found = [search.outcomes[query] for query in queries]
-        return Answered(joined(found, int(k)), search.sent)
+        return Answered(joined(found, int(k), search.sent), search.sent)
 
     def forget(self) -> None:
         """Remember no answer, not even of what is under way."""
@@ -241,8 +241,7 @@ class Mixer:
                 self._answers.expire(now)
                 job = self._pool.take(now)
                 if job is not None:
-                    job.began = True
-                    job.searches[0].sent += 1
+                    job.begin()
                     return job
                 _idle(self._news, min(self._pool.soonest(), self._answers.soonest()) - now)
         return None
@@ -251,13 +250,16 @@ class Mixer:
         try:
             return outcome(self._engine.search([job.variant], job.k))
         except EngineError as failure:
-            return str(failure) or "The engine gave no answer."
+            reason = str(failure) or "The engine gave no answer."
+            return Unsent(reason) if failure.sent == 0 else reason
         except BaseException as fault:  # noqa: BLE001 - raised by the caller's thread
             return fault
 
     def _finish(self, job: Job, what: Outcome) -> None:
         """Hand an outcome to all who wait for it."""
         del self._flights[job.key]
+        if isinstance(what, Unsent):
+            job.take_back()
         if job.keep and isinstance(what, tuple):
             self._answers.keep(job.key, what, _now())
         for search in job.searches:

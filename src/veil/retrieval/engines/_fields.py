@@ -41,6 +41,15 @@ Timeout = Annotated[
     float,
     Field(gt=0, le=600, description="seconds for one request, to its last byte", examples=[15.0]),
 ]
+Megabytes = Annotated[
+    int,
+    Field(
+        ge=0,
+        le=256,
+        description="size of one answer at most; 0: 1, and 40 kB more for each item asked for",
+        examples=[16],
+    ),
+]
 Concurrency = Annotated[
     int, Field(ge=1, le=64, description="requests under way at a time", examples=[4])
 ]

@@ -8,13 +8,14 @@ import http.client
 import socket
 import ssl
 import time
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from typing import NamedTuple
 
 from veil.retrieval.engines._address import Target, authorization, target
 from veil.retrieval.engines._network import NoAnswer
 from veil.retrieval.engines._wire import (
-    MAX_BYTES,
+    NEVER,
     Deadline,
     Proxy,
     Timed,
@@ -38,6 +39,15 @@ _MEANING = {
 }
 
 
+_FAULTS: dict[type[OSError], str] = {  # the first that fits
+    ssl.SSLCertVerificationError: "shows a certificate that cannot be verified",
+    ssl.SSLError: "does not speak TLS as it should; check that its address is https",
+    socket.gaierror: "cannot be found: no such host is known",
+    ConnectionRefusedError: "refuses connections; check that it runs",
+    ConnectionError: "closed the connection without an answer",
+}
+
+
 class Answer(NamedTuple):
     """What came back."""
 
@@ -46,12 +56,22 @@ class Answer(NamedTuple):
     kind: str  # media type
     wait: float  # seconds asked for by Retry-After
     body: bytes
+    until: Deadline = NEVER  # by which it must be read, too
 
 
 def exchange(
-    method: str, url: str, *, timeout: float, auth: str = "", body: bytes = b"", kind: str = ""
+    method: str,
+    url: str,
+    *,
+    timeout: float,
+    most: int = 2**20,
+    auth: str = "",
+    body: bytes = b"",
+    kind: str = "",
 ) -> Answer:
     """Send one request and return its answer, whatever its status but a redirect.
+
+    `most` is how many bytes are read at most.
 
     Raises
     ------
@@ -61,19 +81,25 @@ def exchange(
     to = target(url)
     proxy = proxy_for(to.scheme, to.host, to.port)
     request = _head(method, to, proxy, kind, len(body), authorization(auth)) + body
-    name = f"The engine at {to.where}"
+    name, deadline, sent = f"The engine at {to.where}", Deadline(timeout), False
     try:
-        answer = _exchange(method, to, proxy, request, Deadline(timeout))
+        with _connected(to, proxy, deadline, most) as timed:
+            sent = True  # from here on some of it may have left
+            answer = _converse(method, to, timed, request, deadline)
     except TimeoutError:
-        raise NoAnswer(f"{name} gave no answer within {timeout:g} s.", again=True) from None
+        late = f"{name} gave no answer within {timeout:g} s."
+        raise NoAnswer(late, again=True, sent=sent) from None
     except TooMuchError:
-        raise NoAnswer(f"{name} answered with more than {MAX_BYTES // 2**20} MB.") from None
+        raise NoAnswer(
+            f"{name} answered with more than {most / 2**20:.3g} MB, which is not read; check its"
+            " address, or the 'megabytes' parameter."
+        ) from None
     except OSError as error:
-        raise _unreached(name, error) from None
+        raise _unreached(name, error, sent=sent) from None
     except (http.client.HTTPException, ValueError) as error:
         cut = isinstance(error, http.client.IncompleteRead)
         fault = "broke its answer off" if cut else "answered with something that is not HTTP"
-        raise NoAnswer(f"{name} {fault}.", again=cut) from None
+        raise NoAnswer(f"{name} {fault}.", again=cut, sent=sent) from None
     if 300 <= answer.status < 400:
         raise NoAnswer(
             f"{name} redirects to another address ({answer.status}), which is not followed; give"
@@ -120,28 +146,26 @@ def _head(
     return "\r\n".join([*lines, "", ""]).encode("ascii")
 
 
-def _exchange(
-    method: str, to: Target, proxy: Proxy | None, request: bytes, deadline: Deadline
-) -> Answer:
+@contextmanager
+def _connected(to: Target, proxy: Proxy | None, deadline: Deadline, most: int) -> Iterator[Timed]:
+    """Connect, encrypted where the address says so; nothing of the request is sent yet."""
     at = to if proxy is None else proxy
     with closing(dial(at.host, at.port, deadline)) as sock:
         if to.scheme == "http":
-            return _converse(method, to, sock, request, deadline)
+            yield Timed(sock, deadline, most)
+            return
         if proxy is not None and not tunnel(sock, to.host, to.port, proxy, deadline):
-            raise NoAnswer(f"The proxy of the environment does not lead to {to.where}.")
+            raise NoAnswer(
+                f"The proxy of the environment does not lead to {to.where}.", sent=False
+            )
         with closing(encrypt(sock, to.host, deadline)) as safe:
-            return _converse(method, to, safe, request, deadline)
+            yield Timed(safe, deadline, most)
 
 
-def _converse(
-    method: str, to: Target, sock: socket.socket, request: bytes, deadline: Deadline
-) -> Answer:
-    timed = Timed(sock, deadline)
+def _converse(method: str, to: Target, timed: Timed, request: bytes, until: Deadline) -> Answer:
     timed.sendall(request)
     response = timed.response(method)
     headers = response.headers
-    if (response.length or 0) > MAX_BYTES:
-        raise TooMuchError
     pieces = []
     while piece := response.read(2**16):  # in pieces: a length that is announced may be a lie
         pieces.append(piece)
@@ -150,24 +174,17 @@ def _converse(
     if headers.get("Content-Encoding", "identity").strip().lower() != "identity":
         raise NoAnswer(f"The engine at {to.where} compressed its answer without being asked to.")
     wait = _seconds(headers.get("Retry-After", ""))
-    return Answer(to.where, response.status, headers.get_content_type(), wait, b"".join(pieces))
+    kind, body = headers.get_content_type(), b"".join(pieces)
+    return Answer(to.where, response.status, kind, wait, body, until)
 
 
-def _unreached(name: str, error: OSError) -> NoAnswer:
+def _unreached(name: str, error: OSError, *, sent: bool) -> NoAnswer:
     """Say why a connection failed."""
-    if isinstance(error, ssl.SSLCertVerificationError):
-        return NoAnswer(f"{name} shows a certificate that cannot be verified.")
-    if isinstance(error, ssl.SSLError):
-        return NoAnswer(
-            f"{name} does not speak TLS as it should; check that its address is https."
-        )
-    if isinstance(error, socket.gaierror):
-        return NoAnswer(f"{name} cannot be found: no such host is known.", again=True)
-    if isinstance(error, ConnectionRefusedError):
-        return NoAnswer(f"{name} refuses connections; check that it runs.", again=True)
-    if isinstance(error, ConnectionError):
-        return NoAnswer(f"{name} closed the connection without an answer.", again=True)
-    return NoAnswer(f"{name} cannot be reached; check the network.", again=True)
+    for kind, meaning in _FAULTS.items():
+        if isinstance(error, kind):
+            again = not isinstance(error, ssl.SSLError)
+            return NoAnswer(f"{name} {meaning}.", again=again, sent=sent)
+    return NoAnswer(f"{name} cannot be reached; check the network.", again=True, sent=sent)
 
 
 def _seconds(retry_after: str) -> float:

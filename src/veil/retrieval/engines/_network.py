@@ -18,6 +18,7 @@ Outcome = Sequence[Hit] | str | BaseException  # hits, a reason for none, or a f
 
 BACK_OFF = 0.5  # seconds before the second attempt; doubles with each further one
 LONGEST_PAUSE = 60.0  # seconds; an engine that asks for more is not asked again
+NOT_SENT = "The query was not sent: "
 GIVE_UP = 16  # failures in a row after which the rest is not sent
 GIVE_UP_EARLY = 8  # the same where nothing was answered at all: a wrong address need not see more
 
@@ -27,14 +28,23 @@ _RANDOM = secrets.SystemRandom()
 class NoAnswer(EngineError):  # noqa: N818 - not a fault of the program
     """A query had no answer, for a reason told in one sentence that quotes nothing.
 
-    `again` tells whether asking again may help, `wait` after how many seconds at the earliest.
+    `again` tells whether asking again may help, `wait` after how many seconds at the earliest;
+    `sent` whether any of the query may have left.
     """
 
-    def __init__(self, reason: str, *, again: bool = False, wait: float = 0.0) -> None:
-        super().__init__(reason)
+    def __init__(
+        self, reason: str, *, again: bool = False, wait: float = 0.0, sent: bool = True
+    ) -> None:
+        super().__init__(reason, sent=int(sent))
         self.reason = reason
         self.again = again
         self.wait = wait
+
+
+class Unsent(str):
+    """A reason for no answer of a query of which nothing left."""
+
+    __slots__ = ()
 
 
 class Remote(EngineSpec):
@@ -81,22 +91,29 @@ def fan_out(
     outcomes: dict[str, Outcome] = {query: _unsendable(query) for query in queries}
     waiting = [query for query in dict.fromkeys(queries) if not outcomes[query]]
     _RANDOM.shuffle(waiting)
-    outcomes |= dict.fromkeys(waiting, "The query was not sent: too many before it failed.")
+    outcomes |= dict.fromkeys(waiting, Unsent(f"{NOT_SENT}too many before it failed."))
     outcomes |= _collect(waiting, ask, int(k), concurrency, attempts)
     found = [outcomes[query] for query in queries]
-    gaps = [each if isinstance(each, str) else "" for each in found]
+    gaps = [str(each) if isinstance(each, str) else "" for each in found]
     if gaps and all(gaps):
-        raise EngineError(Counter(gaps).most_common(1)[0][0])
+        sent = sum(not isinstance(outcome, Unsent) for outcome in outcomes.values())
+        raise EngineError(commonest(gaps), sent=sent)
     lists = [() if isinstance(each, str | BaseException) else each for each in found]
     return ranking(lists, int(k), gaps)
+
+
+def commonest(gaps: Sequence[str]) -> str:
+    """Return the commonest reason, where there is one of those that it was tried to send."""
+    told = [gap for gap in gaps if not gap.startswith(NOT_SENT)]
+    return Counter(told or gaps).most_common(1)[0][0]
 
 
 def _unsendable(query: str) -> str:
     """Say why a query is not sent, or nothing."""
     if not query.strip():
-        return "The query is blank, so that it was not sent."
+        return Unsent("The query is blank, so that it was not sent.")
     if "\0" in query or any("\ud800" <= character <= "\udfff" for character in query):
-        return "The query holds a character that is not text, so that it was not sent."
+        return Unsent("The query holds a character that is not text, so that it was not sent.")
     return ""
 
 
@@ -107,12 +124,15 @@ def _collect(
     todo: queue.SimpleQueue[Released] = queue.SimpleQueue()
     done: queue.SimpleQueue[tuple[Released, Outcome]] = queue.SimpleQueue()
     stop = threading.Event()
+    tally = _Tally(stop)
     for query in waiting:
         todo.put(query)
 
     def work() -> None:
         for query in iter(lambda: _next(todo, stop), None):
-            done.put((query, _persist(query, ask, k, attempts, stop)))
+            outcome = _persist(query, ask, k, attempts, stop)
+            tally.note(outcome)  # by whom it is sent: nobody need be quick to stop the others
+            done.put((query, outcome))
 
     count = min(concurrency, len(waiting))
     threads = [threading.Thread(target=work, daemon=True) for _ in range(count)]
@@ -120,20 +140,31 @@ def _collect(
     try:
         for thread in threads:
             thread.start()
-        arrived = failures = 0
-        while arrived < len(waiting) and failures < (
-            GIVE_UP_EARLY if failures == arrived else GIVE_UP
-        ):
-            for query, outcome in _arrived(done):
-                found[query] = outcome
-                arrived += 1
-                failures = failures + 1 if isinstance(outcome, str) else 0
+        while len(found) < len(waiting) and not stop.is_set():
+            found |= dict(_arrived(done))
     finally:
         stop.set()
     for thread in threads:  # each is idle, or in its last request
         thread.join()
     found |= dict(_arrived(done, seconds=0.0))
     return found
+
+
+class _Tally:
+    """Counts failures in a row, and stops the sending after too many of them."""
+
+    def __init__(self, stop: threading.Event) -> None:
+        self._stop = stop
+        self._lock = threading.Lock()
+        self._arrived = self._failures = 0
+
+    def note(self, outcome: Outcome) -> None:
+        with self._lock:
+            self._arrived += 1
+            self._failures = self._failures + 1 if isinstance(outcome, str) else 0
+            most = GIVE_UP_EARLY if self._failures == self._arrived else GIVE_UP
+            if self._failures >= most:
+                self._stop.set()
 
 
 def _next(todo: queue.SimpleQueue[Released], stop: threading.Event) -> Released | None:
@@ -161,12 +192,12 @@ def _arrived(
 
 def _persist(query: Released, ask: Ask, k: int, attempts: int, stop: threading.Event) -> Outcome:
     """Ask until there is an answer, or no use in asking again."""
-    reason = ""
+    reason, sent = "", False
     for attempt in range(attempts):
         try:
             return ask(query, k)
         except NoAnswer as failure:
-            reason = failure.reason
+            reason, sent = failure.reason, sent or bool(failure.sent)
             last = attempt == attempts - 1 or not failure.again
             if last or failure.wait > LONGEST_PAUSE:
                 break
@@ -175,7 +206,7 @@ def _persist(query: Released, ask: Ask, k: int, attempts: int, stop: threading.E
                 break
         except BaseException as fault:  # noqa: BLE001 - raised by the caller's thread
             return fault
-    return reason
+    return reason if sent else Unsent(reason)
 
 
 def _pause(stop: threading.Event, seconds: float) -> bool:

@@ -5,6 +5,7 @@ import functools
 import http.client
 import io
 import ipaddress
+import math
 import queue
 import socket
 import ssl
@@ -20,7 +21,17 @@ if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
 CONNECT = 5.0  # seconds for one address of a host
-MAX_BYTES = 16 * 2**20  # of one answer, headers included
+MAX_HEAD = 2**17  # bytes of the head of an answer
+_BYTES = 2**20  # of any answer
+_BYTES_PER_ITEM = 40 * 2**10  # a text of MAX_TEXT characters of two bytes
+_MOST_BYTES = 64 * 2**20
+
+
+def most_bytes(k: int, megabytes: int = 0) -> int:
+    """Return how many bytes an answer of `k` items may have, unless the user says how many."""
+    if megabytes:
+        return megabytes * 2**20
+    return min(_BYTES + _BYTES_PER_ITEM * k, _MOST_BYTES)
 
 
 class TooMuchError(Exception):
@@ -41,14 +52,20 @@ class Deadline:
         return min(left, most)
 
 
-class Timed(io.RawIOBase):
-    """A socket, read and written until the deadline; it does not close the socket."""
+NEVER = Deadline(math.inf)
 
-    def __init__(self, sock: socket.socket, deadline: Deadline) -> None:
+
+class Timed(io.RawIOBase):
+    """A socket, read and written until the deadline; it does not close the socket.
+
+    No more than `most` bytes are read, and of these no more than a few as the head of an answer.
+    """
+
+    def __init__(self, sock: socket.socket, deadline: Deadline, most: int = MAX_HEAD) -> None:
         super().__init__()
         self._sock = sock
         self._deadline = deadline
-        self._read = 0
+        self._left = self._most = most
 
     def readable(self) -> bool:
         """Tell `io` that this can be read."""
@@ -58,8 +75,8 @@ class Timed(io.RawIOBase):
         """Read what there is; a byte now and then does not put the deadline off."""
         self._sock.settimeout(self._deadline.left())
         count = self._sock.recv_into(buffer)
-        self._read += count
-        if self._read > MAX_BYTES:
+        self._left -= count
+        if self._left < 0:
             raise TooMuchError
         return count
 
@@ -76,8 +93,15 @@ class Timed(io.RawIOBase):
 
     def response(self, method: str) -> http.client.HTTPResponse:
         """Read the head of an answer."""
+        self._left = MAX_HEAD
         answer = http.client.HTTPResponse(cast(Any, self), method=method)
-        answer.begin()
+        try:
+            answer.begin()
+        except TooMuchError:
+            raise http.client.HTTPException from None
+        self._left += self._most - MAX_HEAD
+        if (answer.length or 0) > self._most:
+            raise TooMuchError
         return answer
 
 

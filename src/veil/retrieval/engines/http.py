@@ -12,17 +12,18 @@ from veil.retrieval.engines._address import check_url
 from veil.retrieval.engines._answer import (
     MAX_TEXT,
     MAX_TITLE,
+    first,
     follow,
     items,
-    label,
     number,
     parse,
     plain,
     read_json,
 )
-from veil.retrieval.engines._fields import Auth, Timeout
+from veil.retrieval.engines._fields import Auth, Megabytes, Timeout
 from veil.retrieval.engines._http import exchange
 from veil.retrieval.engines._network import NoAnswer, Remote
+from veil.retrieval.engines._wire import most_bytes
 from veil.retrieval.engines.engine import Hit
 
 Path = Annotated[str, Field(max_length=200)]
@@ -58,6 +59,7 @@ class Http(Remote):
     score: Path = Field(default="", description="path of an item's score; '' for none")
     auth: Auth = ""
     timeout: Timeout = 15.0
+    megabytes: Megabytes = 0
 
     @field_validator("url")
     @classmethod
@@ -84,29 +86,25 @@ class Http(Remote):
             self.method,
             _filled_url(self.url, query, k),
             timeout=self.timeout,
+            most=most_bytes(k, self.megabytes),
             auth=self.auth,
             body=_filled_body(self.body, query, k),
             kind="application/json" if self.body else "",
         )
-        found = [self._hit(each) for each in items(read_json(answer), self.items, answer.where)]
-        hits = [hit for hit in found if hit.id]
+        found = items(read_json(answer, k), self.items, answer.where)
+        hits = first(found, k, self.id, self._hit, answer)
         if found and not hits:
             raise NoAnswer(
                 f"The engine at {answer.where} answered with items that have no name at"
                 f" '{self.id}'; check the 'id' parameter."
             )
-        return hits[:k]
+        return hits
 
-    def _hit(self, item: object) -> Hit:
+    def _hit(self, item: object, name: str) -> Hit:
         title, text, score = (
             follow(item, path) if path else None for path in (self.title, self.text, self.score)
         )
-        return Hit(
-            label(follow(item, self.id)),
-            number(score),
-            plain(title, MAX_TITLE),
-            plain(text, MAX_TEXT),
-        )
+        return Hit(name, number(score), plain(title, MAX_TITLE), plain(text, MAX_TEXT))
 
 
 def _filled_url(url: str, query: str, k: int) -> str:

@@ -11,17 +11,18 @@ from veil.core.types import Released
 from veil.retrieval.engines._answer import (
     MAX_TEXT,
     MAX_TITLE,
+    first,
     follow,
     items,
-    label,
     number,
     parse,
     plain,
     read_json,
 )
-from veil.retrieval.engines._fields import Auth, Timeout, Url, shaped
+from veil.retrieval.engines._fields import Auth, Megabytes, Timeout, Url, shaped
 from veil.retrieval.engines._http import Answer, exchange
 from veil.retrieval.engines._network import Remote
+from veil.retrieval.engines._wire import most_bytes
 from veil.retrieval.engines.engine import Hit
 
 _FIELD = r"[\w.@-]{1,200}"
@@ -57,19 +58,20 @@ class OpenSearch(Remote):
     )
     auth: Auth = ""
     timeout: Timeout = 15.0
+    megabytes: Megabytes = 0
 
     def _ask(self, query: Released, k: int) -> list[Hit]:
         answer = exchange(
             "POST",
             f"{self.url.rstrip('/')}/{urllib.parse.quote(self.index, safe='')}/_search",
             timeout=self.timeout,
+            most=most_bytes(k, self.megabytes),
             auth=self.auth,
             body=json.dumps(self._body(query, k), separators=(",", ":")).encode(),
             kind="application/json",
         )
-        hits = items(read_json(answer, code=_fault(answer)), "hits.hits", answer.where)
-        found = (self._hit(hit) for hit in hits[:k])
-        return [hit for hit in found if hit.id]
+        hits = items(read_json(answer, k, code=_fault(answer)), "hits.hits", answer.where)
+        return first(hits, k, "_id", self._hit, answer)
 
     def _body(self, query: str, k: int) -> dict[str, object]:
         matching = {
@@ -84,12 +86,12 @@ class OpenSearch(Remote):
             "track_total_hits": False,
         }
 
-    def _hit(self, hit: object) -> Hit:
+    def _hit(self, hit: object, name: str) -> Hit:
         source = follow(hit, "_source")
         title = follow(source, self.title) if self.title else None
         text = follow(source, self.text) if self.text else None
         return Hit(
-            label(follow(hit, "_id")),
+            name,
             number(follow(hit, "_score")),
             plain(title, MAX_TITLE),
             plain(text, MAX_TEXT),

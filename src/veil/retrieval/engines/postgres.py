@@ -1,24 +1,27 @@
 """PostgreSQL full text search."""
 
-import socket
-import threading
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
+from functools import cache
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
 from veil.core.errors import MissingExtraError
 from veil.core.types import Released
-from veil.retrieval.engines._answer import MAX_TEXT, MAX_TITLE, label, number, plain
+from veil.retrieval.engines._answer import MAX_ID, MAX_TEXT, MAX_TITLE, label, number, plain
 from veil.retrieval.engines._fields import Timeout, shaped
 from veil.retrieval.engines._network import NoAnswer, Remote
+from veil.retrieval.engines._tls import mode_of
+from veil.retrieval.engines._watch import watched
+from veil.retrieval.engines._wire import TooMuchError
 from veil.retrieval.engines.engine import Hit
 
 try:
     import psycopg
     from psycopg import conninfo, sql
+    from psycopg.adapt import AdaptersMap
+    from psycopg.types.string import TextBinaryLoader, TextLoader
 except ImportError as error:
     raise MissingExtraError(
         "The postgres engine needs psycopg: pip install 'veil[postgres]'."
@@ -34,6 +37,8 @@ _MEANING = {  # by SQLSTATE: the server's own messages quote the query
     "57014": "did not finish in time",
 }
 _AGAIN = ("08", "40", "53", "57")  # classes: connection, rollback, resources, operator
+_BYTES = 2**20  # of any answer
+_BYTES_PER_ITEM = 4 * (MAX_ID + MAX_TITLE + MAX_TEXT)  # a character has at most four
 
 
 def _check_dsn(dsn: str) -> str:
@@ -62,6 +67,11 @@ class Postgres(Remote):
     Each query is one read-only transaction with a time limit. What is not in `dsn` comes from the
     usual places (``PGHOST``, ``PGPASSWORD``, ``.pgpass``, a service); note that the name of the
     user of this machine is what the server is told if no other is given.
+
+    With `sslmode` ``auto`` a connection to another machine is encrypted or not made, whatever
+    `dsn`, the environment or a service say; stricter modes that they name count. Sockets and the
+    loopback are left to them. ``require`` does not check whose certificate it is; ``verify-full``
+    does.
     """
 
     name: ClassVar[str] = "postgres"
@@ -86,34 +96,70 @@ class Postgres(Remote):
     match: Literal["any", "all"] = Field(
         default="any", description="whether a document must hold any or all words of the query"
     )
+    sslmode: Literal["auto", "disable", "prefer", "require", "verify-ca", "verify-full"] = Field(
+        default="auto",
+        validate_default=True,
+        description="encryption; auto: at least 'require', but for sockets and the loopback",
+    )
     timeout: Timeout = 15.0
+
+    @field_validator("sslmode")
+    @classmethod
+    def _check_sslmode(cls, mode: str, info: ValidationInfo) -> str:
+        other = conninfo.conninfo_to_dict(info.data.get("dsn", "")).get("sslmode")
+        if mode != "auto" and other and other != mode:
+            raise PydanticCustomError("sslmode", "must not differ from the sslmode in 'dsn'")
+        return mode
 
     def _ask(self, query: Released, k: int) -> list[Hit]:
         try:
             rows = self._rows(query, k)
-        except (psycopg.Error, TimeoutError) as error:
+            hits = [
+                Hit(label(name), number(score), plain(title, MAX_TITLE), plain(text, MAX_TEXT))
+                for name, score, title, text in rows
+            ]
+        except (psycopg.Error, TimeoutError, TooMuchError, ValueError) as error:
             raise self._failure(error) from None
-        hits = (
-            Hit(label(name), number(score), plain(title, MAX_TITLE), plain(text, MAX_TEXT))
-            for name, score, title, text in rows
-        )
         return [hit for hit in hits if hit.id]
 
     def _rows(self, query: str, k: int) -> list[tuple[Any, ...]]:
         given = {"query": str(query), "config": self.config, "k": k}
-        given |= {"title": MAX_TITLE, "text": MAX_TEXT}
-        connection = psycopg.connect(
-            self.dsn,
-            connect_timeout=max(2, round(self.timeout)),  # 2 is the least that libpq knows
-            application_name="search",
-            client_encoding="UTF8",
-        )
-        with closing(connection), _watched(connection, self.timeout):
+        given |= {"id": MAX_ID + 1, "title": MAX_TITLE, "text": MAX_TEXT}
+        connection = self._connect()
+        most = _BYTES + _BYTES_PER_ITEM * k
+        with closing(connection), watched(connection.fileno(), self.timeout, most, psycopg.Error):
             connection.read_only = True
             limit = f"{max(1, round(1000 * self.timeout))}"
             connection.execute("SELECT set_config('statement_timeout', %s, true)", [limit])
-            rows: list[tuple[Any, ...]] = connection.execute(self._statement(), given).fetchall()
+            rows: list[tuple[Any, ...]] = []
+            for row in connection.cursor().stream(self._statement(), given):
+                rows.append(row)
+                if len(rows) > k:  # closed first: such a server is asked for nothing any more
+                    connection.close()
+                    raise TooMuchError
         return rows
+
+    def _connect(self) -> Any:  # noqa: ANN401 - psycopg's
+        """Connect, encrypted as `sslmode` says; until this is done, no query is sent."""
+        try:
+            return psycopg.connect(
+                self.dsn,
+                connect_timeout=max(2, round(self.timeout)),  # 2 is the least that libpq knows
+                application_name="search",
+                client_encoding="UTF8",
+                sslmode=mode_of(conninfo.conninfo_to_dict(self.dsn), self.sslmode),
+                context=_texts(),
+            )
+        except psycopg.errors.ConnectionTimeout:
+            late = f"gave no answer within {self.timeout:g} s"
+            raise NoAnswer(f"{self._who} {late}.", again=True, sent=False) from None
+        except (psycopg.Error, ValueError) as error:
+            raise _unconnected(self._who, str(error)) from None
+
+    @property
+    def _who(self) -> str:
+        host = str(conninfo.conninfo_to_dict(self.dsn).get("host") or "")
+        return f"The database at {host}" if host and "/" not in host else "The database"
 
     def _statement(self) -> sql.Composed:
         """Put names, and only names, into the statement; the query is a parameter."""
@@ -129,23 +175,48 @@ class Postgres(Remote):
             table=sql.Identifier(*self.table.split(".")),
         )
 
-    def _failure(self, error: psycopg.Error | TimeoutError) -> NoAnswer:
-        host = str(conninfo.conninfo_to_dict(self.dsn).get("host") or "")
-        name = f"The database at {host}" if host and "/" not in host else "The database"
-        if isinstance(error, TimeoutError | psycopg.errors.ConnectionTimeout):
+    def _failure(self, error: Exception) -> NoAnswer:
+        name = self._who
+        if isinstance(error, TimeoutError):
             return NoAnswer(f"{name} gave no answer within {self.timeout:g} s.", again=True)
+        if isinstance(error, TooMuchError):
+            return NoAnswer(f"{name} answered with more than what was asked for.")
+        if not isinstance(error, psycopg.Error):
+            return NoAnswer(f"{name} answered with something that is not what was asked for.")
         if error.sqlstate is not None:
             meaning = _MEANING.get(error.sqlstate, "refused the query")
             again = error.sqlstate[:2] in _AGAIN
             return NoAnswer(f"{name} {meaning} ({error.sqlstate}).", again=again)
-        said = str(error)  # of a failed connection there is no state, only the server's words
-        if "FATAL:" in said or "password" in said:
-            again = any(words in said for words in ("too many", "starting up", "shutting down"))
-            return NoAnswer(
-                f"{name} does not let this user in; check the 'dsn' parameter and PGPASSWORD.",
-                again=again,
-            )
-        return NoAnswer(f"{name} cannot be reached; check that it runs.", again=True)
+        return NoAnswer(f"{name} closed the connection without an answer.", again=True)
+
+
+def _unconnected(name: str, said: str) -> NoAnswer:
+    """Say why there is no connection; what was said itself is not told."""
+    if ("SSL" in said or "certificate" in said) and "FATAL:" not in said:
+        return NoAnswer(
+            f"{name} does not speak TLS as 'sslmode' asks for, so that it was told nothing; switch"
+            " TLS on there, check its certificate, or set 'sslmode'.",
+            sent=False,
+        )
+    if "FATAL:" in said or "password" in said:
+        again = any(words in said for words in ("too many", "starting up", "shutting down"))
+        return NoAnswer(
+            f"{name} does not let this user in; check the 'dsn' parameter and PGPASSWORD.",
+            again=again,
+            sent=False,
+        )
+    return NoAnswer(f"{name} cannot be reached; check that it runs.", again=True, sent=False)
+
+
+@cache
+def _texts() -> AdaptersMap:
+    """Read every column as a text, whatever type a server says that it has."""
+    adapters = AdaptersMap(psycopg.adapters)
+    for kind in psycopg.adapters.types:
+        for number_ in (kind.oid, kind.array_oid):
+            adapters.register_loader(number_, TextLoader)
+            adapters.register_loader(number_, TextBinaryLoader)
+    return adapters
 
 
 def _text(column: str) -> sql.Composed:
@@ -153,7 +224,8 @@ def _text(column: str) -> sql.Composed:
 
 
 _ALL = """
-SELECT {id}::text, ts_rank({vector}, asked.q), left({title}, %(title)s), left({text}, %(text)s)
+SELECT left({id}::text, %(id)s), ts_rank({vector}, asked.q), left({title}, %(title)s),
+    left({text}, %(text)s)
 FROM {table} AS t, (SELECT plainto_tsquery(%(config)s::regconfig, %(query)s) AS q) AS asked
 WHERE {vector} @@ asked.q
 ORDER BY 2 DESC, 1
@@ -166,30 +238,3 @@ _ANY = _ALL.replace(
     "replace(plainto_tsquery(%(config)s::regconfig, %(query)s)::text,"
     " $$' & '$$, $$' | '$$)::tsquery",
 )
-
-
-@contextmanager
-def _watched(connection: Any, seconds: float) -> Iterator[None]:  # noqa: ANN401 - psycopg's
-    """Cut a connection after some seconds: a server need not keep to its own time limit."""
-    with closing(socket.socket(fileno=socket.dup(connection.fileno()))) as sock:
-        late = threading.Event()
-        timer = threading.Timer(seconds, _cut, [sock, late])
-        timer.daemon = True
-        timer.start()
-        try:
-            yield
-        except psycopg.Error:
-            if late.is_set():
-                raise TimeoutError from None
-            raise
-        finally:
-            timer.cancel()
-            timer.join()
-
-
-def _cut(sock: socket.socket, late: threading.Event) -> None:
-    late.set()
-    try:
-        sock.shutdown(socket.SHUT_RDWR)
-    except OSError:
-        return  # it is gone already

@@ -11,10 +11,12 @@ from pydantic import Field
 from veil.core.errors import EngineError, InputError, ParameterError
 from veil.core.types import Ranking, Released
 from veil.data.files import whole_file
-from veil.retrieval.engines._answer import MAX_TEXT, MAX_TITLE, follow, label, number, parse, plain
-from veil.retrieval.engines.engine import MAX_QUERIES, EngineSpec, Hit, check_call, ranking
+from veil.retrieval.engines._answer import MAX_TEXT, MAX_TITLE, follow, label, number, plain
+from veil.retrieval.engines._json import ExcessError, read
+from veil.retrieval.engines.engine import MAX_K, MAX_QUERIES, EngineSpec, Hit, check_call, ranking
 
 _MAX_LINE = 16 * 2**20  # bytes
+_MAX_VALUES = 10 * MAX_K  # of a line: five for each item, and some that others may add
 
 
 class Replay(EngineSpec):
@@ -115,10 +117,15 @@ def _lines(path: Path) -> Iterator[bytes]:
 
 
 def _read(line: bytes, where: str) -> tuple[str, tuple[Hit, ...]]:
-    value = parse(line)
+    try:
+        value = read(line, _MAX_VALUES)
+    except ExcessError:
+        raise InputError(f"{where} holds more JSON, or deeper, than an answer does.") from None
     query, items = follow(value, "query"), follow(value, "items")
     if not isinstance(query, str) or not isinstance(items, list):
         raise InputError(f"{where} must be a JSON object with 'query' and a list of 'items'.")
+    if len(items) > MAX_K:
+        raise InputError(f"{where} has more than {MAX_K:,} items; repair it.")
     hits = tuple(
         Hit(
             label(follow(item, "id")),

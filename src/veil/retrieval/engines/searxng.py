@@ -9,16 +9,17 @@ from veil.core.types import Released
 from veil.retrieval.engines._answer import (
     MAX_TEXT,
     MAX_TITLE,
+    first,
     follow,
     items,
-    label,
     number,
     plain,
     read_json,
 )
-from veil.retrieval.engines._fields import Auth, Timeout, Url, shaped
+from veil.retrieval.engines._fields import Auth, Megabytes, Timeout, Url, shaped
 from veil.retrieval.engines._http import exchange
 from veil.retrieval.engines._network import NoAnswer, Remote
+from veil.retrieval.engines._wire import most_bytes
 from veil.retrieval.engines.engine import Hit
 
 _HINTS = {
@@ -46,12 +47,13 @@ class SearXNG(Remote):
     pages: int = Field(default=1, ge=1, le=10, description="pages of results at most")
     auth: Auth = ""
     timeout: Timeout = 15.0
+    megabytes: Megabytes = 0
 
     def _ask(self, query: Released, k: int) -> list[Hit]:
         found: dict[str, Hit] = {}
         for page in range(1, self.pages + 1):
             try:
-                hits = self._page(query, page)
+                hits = self._page(query, page, k)
             except NoAnswer:
                 if found:
                     break  # what there is, is an answer
@@ -63,7 +65,7 @@ class SearXNG(Remote):
                 break
         return list(found.values())
 
-    def _page(self, query: str, page: int) -> list[Hit]:
+    def _page(self, query: str, page: int, k: int) -> list[Hit]:
         form = {
             "q": query,
             "categories": self.categories,
@@ -75,13 +77,13 @@ class SearXNG(Remote):
             "POST",
             f"{self.url.rstrip('/')}/search",
             timeout=self.timeout,
+            most=most_bytes(k, self.megabytes),
             auth=self.auth,
             body=urllib.parse.urlencode(form).encode(),
             kind="application/x-www-form-urlencoded",
         )
-        value = read_json(answer, hints=_HINTS)
-        results = items(value, "results", answer.where)
-        hits = [hit for hit in map(_hit, results) if hit.id]
+        value = read_json(answer, k, hints=_HINTS)
+        hits = first(items(value, "results", answer.where), k, "url", _hit, answer)
         silent = follow(value, "unresponsive_engines")
         if not hits and page == 1 and isinstance(silent, list) and silent:
             raise NoAnswer(
@@ -91,9 +93,9 @@ class SearXNG(Remote):
         return hits
 
 
-def _hit(result: object) -> Hit:
+def _hit(result: object, name: str) -> Hit:
     return Hit(
-        label(follow(result, "url")),
+        name,
         number(follow(result, "score")),
         plain(follow(result, "title"), MAX_TITLE),
         plain(follow(result, "content"), MAX_TEXT),

@@ -9,7 +9,7 @@ def cost(found: Found) -> Markup:
     """Say what was spent now and all in all, and what went to the engine."""
     pairs: list[tuple[str, tuple[str, ...]]] = [
         ("Sent now", (_sent(found),)),
-        ("Added to today", (amount(found.spent),)),
+        ("Newly spent", (amount(found.spent),)),
     ]
     if not found.plain:
         pairs += [("This query in all", (str(found.cost),)),

@@ -1,7 +1,7 @@
 """The results: whatever an engine puts into them, it is shown as text."""
 
-from urllib.parse import urlsplit
-
+from veil.core.printable import printable
+from veil.proxy.links import Link, link_of
 from veil.proxy.types import Item
 from veil.web.pages._words import count
 from veil.web.pages.markup import Markup, isolated, join, tag
@@ -10,6 +10,7 @@ _FIRST = 10  # results that are shown at once
 _SNIPPET = 300  # characters
 _TITLE = 200
 _ADDRESS = 90
+_PATH = 30  # of it at least, after a long name of a host, which is never cut
 
 
 def items(found: tuple[Item, ...]) -> Markup:
@@ -37,16 +38,20 @@ def cut(text: str, length: int) -> str:
 
 
 def _item(one: Item) -> Markup:
-    name = isolated(cut(" ".join(one.title.split()) or one.id, _TITLE))
-    head = _linked(one.link, name) if one.link else name
-    text = " ".join(one.text[: 4 * _SNIPPET].split())
+    found = link_of(one.id)
+    name = isolated(cut(_words(one.title) or printable(one.id), _TITLE))
+    text = _words(one.text[: 4 * _SNIPPET])
     return tag(
         "li",
-        tag("h2", head),
-        tag("p", isolated(_address(one)), class_="id"),
+        tag("h2", name if found is None else _linked(found.href, name)),
+        tag("p", *_where(one.id, found), class_="id"),
         tag("p", cut(text, _SNIPPET), class_="text", dir="auto") if text else "",
         data_rank=one.rank,
     )
+
+
+def _words(text: str) -> str:
+    return " ".join(printable(text).split())
 
 
 def _linked(address: str, name: Markup) -> Markup:
@@ -55,13 +60,9 @@ def _linked(address: str, name: Markup) -> Markup:
     )
 
 
-def _address(one: Item) -> str:
-    """Show where a link leads: its host first, without the user name that can disguise it."""
-    if not one.link:
-        return cut(one.id, _ADDRESS)
-    try:
-        parts = urlsplit(one.link)
-        host = parts.hostname or ""
-    except ValueError:
-        return cut(one.link, _ADDRESS)
-    return cut(f"{host}{parts.path.rstrip('/')}", _ADDRESS)
+def _where(name: str, found: Link | None) -> tuple[Markup, ...]:
+    """Show where a link leads: its host first and whole, whatever the direction of the rest."""
+    if found is None:
+        return (isolated(cut(printable(name), _ADDRESS)),)
+    path = cut(found.path.rstrip("/"), max(_PATH, _ADDRESS - len(found.host)))
+    return tag("bdi", found.host, class_="host"), isolated(path) if path else Markup("")

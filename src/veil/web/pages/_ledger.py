@@ -30,7 +30,7 @@ def ledger(common: Common, releases: Sequence[Release], older: int | None) -> st
         "Ledger",
         tag("h1", "Ledger"),
         tag("p", _WHAT, class_="lead"),
-        tag("p", f"{told(common.budget)} (", tag("time", common.budget.day), ")."),
+        tag("p", f"{told(common.budget)}."),
         _table(releases) if releases else _none(),
         tag("p", tag("a", "Older entries", href=f"/ledger?before={older}", rel="next"),
             class_="older") if older is not None else "",

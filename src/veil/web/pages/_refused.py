@@ -12,7 +12,7 @@ from veil.web.pages.markup import Markup, isolated, tag
 Kind = Literal["budget", "gate", "risk", "engine", "input", "busy"]
 
 _HEADS: dict[Kind, str] = {
-    "budget": "Today’s budget does not allow this",
+    "budget": "The budget does not allow this",
     "gate": "A rule of yours refuses this query",
     "risk": "Too easy to guess",
     "engine": "The engine did not answer",
@@ -46,7 +46,7 @@ def refused(
 ) -> str:
     """Return why a search was not done, or not to its end; the query can be changed."""
     spent = kind == "budget" and is_spent(common.budget)
-    head = "Today’s budget is spent" if spent else _HEADS[kind]
+    head = "The budget is spent" if spent else _HEADS[kind]
     return document(
         head,
         tag("h1", head),

@@ -67,12 +67,18 @@ def _checked(checked: Checked | None) -> Markup:
 
 def _standing(one: Standing) -> Markup:
     of = f" of {one.candidates:,} candidates"
-    if one.rank == 1:
+    if one.ties > 1:
+        of += f", level with {one.ties - 1:,} others, which it cannot tell from it"
+    if one.rank == 1 and one.ties == 1:
         words = join("puts your query ", tag("strong", "first"), f"{of}: it guesses it at once.")
     else:
         words = join("puts your query ", tag("strong", ordinal(one.rank)), f"{of}.")
     return tag(
-        "li", tag("code", one.attacker), " ", words, class_="first" if one.rank == 1 else ""
+        "li",
+        tag("code", one.attacker),
+        " ",
+        words,
+        class_="first" if one.rank == one.ties == 1 else "",
     )
 
 

@@ -1,4 +1,4 @@
-"""What surrounds every page: its head, the navigation, the bar of the day, and the foot."""
+"""What surrounds every page: its head, the navigation, the bar of the budget, and the foot."""
 
 from veil.web.pages._day import day
 from veil.web.pages.common import Common

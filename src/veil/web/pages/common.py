@@ -8,14 +8,14 @@ from veil.proxy.types import Budget
 
 @dataclass(frozen=True, slots=True)
 class Common:
-    """What every page shows: the engine, the day, and the stops of the slider.
+    """What every page shows: the engine, the budget, and the stops of the slider.
 
     Attributes
     ----------
     engine, network
         Spec of the engine, and whether variants leave the machine.
     budget
-        State of the day.
+        What was spent in the last 24 hours, and what may be.
     plane
         What the slider moves along.
     stop

@@ -1,0 +1,49 @@
+"""Words of others on a screen: nothing in them steers a terminal or turns the text around."""
+
+import re
+
+# Control characters (C0, DEL, C1), separators of lines and paragraphs, halves of characters.
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+# What changes the direction of writing, or is not seen at all; the joiners of Persian, of Indic
+# scripts and of emoji (U+200C, U+200D) stay.
+_HIDDEN = re.compile(
+    "[\u00ad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
+    "\U000e0000-\U000e007f]"
+)
+_TELLING = re.compile(f"{_CONTROL.pattern}|{_HIDDEN.pattern}")
+
+
+def printable(text: str) -> str:
+    r"""Put a space in place of each control character, and drop what hides or turns.
+
+    >>> printable("a\x1b[31mb\u202ec\nd")
+    'a [31mbc d'
+    """
+    return _HIDDEN.sub("", _CONTROL.sub(" ", text))
+
+
+def is_printable(text: str) -> bool:
+    """Tell whether a text holds nothing that `printable` changes."""
+    return _TELLING.search(text) is None
+
+
+def marked(text: str) -> str:
+    """Put U+FFFD in place of what `printable` changes, so that it is seen that it was there."""
+    return _TELLING.sub("\ufffd", text)
+
+
+def escaped_json(document: str) -> str:
+    r"""Write what `printable` changes as ``\uXXXX``, which is the same JSON; line ends stay.
+
+    >>> escaped_json('["\x9b\u202e"]')
+    '["\\u009b\\u202e"]'
+    """
+    return _TELLING.sub(_escape, document)
+
+
+def _escape(found: re.Match[str]) -> str:
+    character = found[0]
+    if character == "\n":  # between the values: inside a string it is written as \n already
+        return character
+    units = character.encode("utf-16-be", "surrogatepass").hex()
+    return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))

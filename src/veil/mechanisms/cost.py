@@ -1,0 +1,64 @@
+"""What a release costs, and what its bound does not cover: one place for all who release."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from veil.core.guarantee import Guarantee
+from veil.data.select import Select, reach
+
+LAYOUT = (
+    "Two texts are compared that have the same layout: number of words, capitals, punctuation,"
+    " hyphens."
+)
+UNKNOWN = "Nothing is bounded between a word that the vectors know and one that they do not."
+POLICIES = "Nothing is bounded between kinds of words that have different policies."
+CONTEXT = (
+    "Which words are selected depends on the words themselves, so that another word in the place"
+    " of a protected one may pass as it is: nothing is bounded between the two."
+)
+LISTED = (
+    "Nothing is bounded between a word that is selected and one that is not, which passes as it"
+    " is."
+)
+
+
+def premises(select: Select, policies: Mapping[str, str] | None = None) -> tuple[str, ...]:
+    """Return what goes without saying in a bound on words, a sentence each, and should not.
+
+    None of it depends on the text: a caveat that did would tell of it.
+    """
+    told = [LAYOUT, UNKNOWN]
+    if policies:
+        told.append(POLICIES)
+    chosen = reach(select)
+    if chosen != "all":
+        told.append(CONTEXT if chosen == "context" else LISTED)
+    return tuple(told)
+
+
+def release_cost(
+    guarantee: Guarantee, words: int, size: int, passed: int, told: Sequence[str] = ()
+) -> Guarantee:
+    """Add up the cost of `size` variants of so many protected words.
+
+    For words that `passed` as they are no number is a cost: `Guarantee.passed` counts them
+    beside the bound, and where nothing else is released nothing at all is proved. `told` are
+    caveats of the bound, where there is one.
+    """
+    unit = f"release ({words} words x {size} variants)"
+    if passed and not words:
+        return Guarantee(
+            "none",
+            unit=unit,
+            caveat=f"Nothing is protected: all words ({passed}) pass as they are.",
+            passed=passed,
+        )
+    cost = guarantee.compose(words * size, unit)
+    if cost.kind != "none":
+        for sentence in told:
+            cost = cost.with_caveat(sentence)
+    if not passed:
+        return cost
+    return replace(cost, passed=passed).with_caveat(
+        f"{passed} words passed unchanged by policy, outside any guarantee."
+    )
