@@ -61,9 +61,11 @@ def tiny_wordnet(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
         fetched.append(write(folder))
 
     monkeypatch.setattr(wordnet_module, "_unpack", unpack)
-    monkeypatch.setattr(
-        wordnet_module, "whole_wordnet", lambda folder: (folder / "data.noun").is_file()
-    )
+
+    def whole(folder: Path) -> bool:
+        return (folder / "data.noun").is_file()
+
+    monkeypatch.setattr(wordnet_module, "whole_wordnet", whole)
     return fetched
 
 
