@@ -6,16 +6,20 @@ READY := .venv/.ready
 .PHONY: demo test check bench docs fetch clean
 
 $(READY): pyproject.toml
+	@echo "Installing Veil and what it needs into .venv: a minute or two, and about 1 GB."
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
+	@(while sleep 15 >/dev/null 2>&1; do echo "... still installing"; done) & beat=$$!; trap 'kill $$beat' EXIT; \
 	$(BIN)/python -m pip install --quiet --editable '.[all]' --group dev --group docs
-	touch $(READY)
+	@touch $(READY)
+	@echo "Installed."
 
 demo: $(READY)  ## set everything up, then show the product
 	@$(BIN)/python -m benchmarks.demo
 
 # Tests that need the real vectors or models skip with a reason when they cannot be fetched.
 fetch: $(READY)
+	@echo "Fetching word vectors, encoders, WordNet and the embedded collection, once."
 	-for name in glove-100d minilm wordllama wordnet icd10cm; do $(BIN)/veil fetch $$name; done
 
 test: fetch check  ## set everything up, then run every check

@@ -45,7 +45,9 @@ STEPS = [
 def main() -> None:
     """Run every step, showing the command first."""
     for number, (what, command) in enumerate(STEPS, start=1):
-        print(f"\n\033[1m{number}. {what}\033[0m\n$ veil {command}", flush=True)
+        head = f"{number} of {len(STEPS)}. {what}"
+        bold = f"\033[1m{head}\033[0m" if sys.stdout.isatty() else head
+        print(f"\n{bold}\n$ veil {command}", flush=True)
         result = subprocess.run([str(VEIL), *shlex.split(command)], check=False)
         if result.returncode and "-1" not in command:
             sys.exit(result.returncode)

@@ -7,6 +7,7 @@ from rich.markup import escape
 from rich.padding import Padding
 from rich.table import Table
 
+from veil.cli._screen import stdout
 from veil.cli._summary import cost_of, count_of
 from veil.core.printable import printable
 from veil.core.types import Ranking
@@ -28,7 +29,7 @@ def show_results(
     reranked: bool = True,
 ) -> None:
     """Print the results, what the engine saw, what came back, and what it cost."""
-    console = Console(highlight=False, emoji=False)
+    console = stdout()
     how = "by your query" if reranked else "by the ranks in the engine's lists"
     console.print(f"\n[bold]Results[/bold], put in order on this machine {how}")
     _show_ranking(console, result.ranking, show)
@@ -101,7 +102,7 @@ def _show_variants(console: Console, query: str, result: SearchResult) -> None:
         marked = _marked(variant, own) + (
             f" [dim](drawn {times} times)[/dim]" if times > 1 else ""
         )
-        console.print(Padding(marked, (0, 0, 0, 2)))
+        console.print(Padding(marked, (0, 0, 0, 2), expand=False))
     plain = " ".join(query.casefold().split())
     clear = sum(
         times for variant, times in sent.items() if " ".join(variant.casefold().split()) == plain

@@ -3,16 +3,16 @@
 import math
 from collections.abc import Sequence
 
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from veil.cli._screen import stdout
 from veil.studies.table import Results, Score
 
 
 def show_scores(found: Results) -> None:
     """Print the QuIPU scores: a table per attacker, one row per mechanism."""
-    console = Console(highlight=False, emoji=False)
+    console = stdout()
     same = "~" if console.options.ascii_only else "≈"
     console.print(
         f"QuIPU on {escape(found.name)}: 1 is useful and private, 0 no better than the diagonal,"

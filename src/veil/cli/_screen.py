@@ -1,5 +1,6 @@
 """What goes to the terminal: notes and progress to stderr, results to stdout."""
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -8,6 +9,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from veil.api import load_embeddings
+from veil.cli._lines import plain_progress
 from veil.cli._scale import scale_note
 from veil.data.assets import VECTORS
 from veil.data.embeddings import Embeddings
@@ -24,26 +26,69 @@ VECTORS_OPTION = click.Option(
 )
 
 
+_WIDE = 500  # where there is no terminal and no COLUMNS: nothing is cut or wrapped
+
+
+def _console(*, err: bool = False, soft_wrap: bool = False) -> Console:
+    """Return a console for stdout or stderr.
+
+    What is no terminal gets neither colours nor anything else that is meant for one, whatever the
+    environment says (FORCE_COLOR): escape codes do not belong in a file, nor does what is shown to
+    the person at a terminal alone.
+    """
+    found = Console(stderr=err, highlight=False, emoji=False, soft_wrap=soft_wrap)
+    if found.file.isatty():
+        return found
+    return Console(
+        stderr=err,
+        highlight=False,
+        emoji=False,
+        soft_wrap=soft_wrap,
+        force_terminal=False,
+        force_jupyter=False,
+        force_interactive=False,
+        color_system=None,
+        width=None if os.environ.get("COLUMNS") else _WIDE,
+    )
+
+
+def stdout() -> Console:
+    """Return a console for results."""
+    return _console()
+
+
 def stderr() -> Console:
     """Return a console for notes."""
-    return Console(stderr=True, highlight=False, soft_wrap=True)
+    return _console(err=True, soft_wrap=True)
 
 
 @contextmanager
 def progress_bar() -> Iterator[Report]:
-    """Show a bar on stderr; it is told what is going on, how much is done and of how much."""
+    """Show on stderr what is going on; it is told what, how much is done and of how much.
+
+    A terminal gets a bar; a log file gets a plain line every ten seconds.
+    """
+    screen = stderr()
+    if not screen.is_terminal:
+        with plain_progress(lambda line: click.echo(line, err=True)) as report:
+            yield report
+        return
     columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
-    console = stderr()
-    off = not console.is_terminal  # a log file gets no bar, and no empty line in its place
-    with Progress(*columns, console=console, transient=True, disable=off) as progress:
+    with Progress(
+        *columns,
+        console=screen,
+        transient=True,
+        redirect_stdout=False,  # results must reach stdout, which may be a file
+        redirect_stderr=False,
+    ) as progress:
         task = progress.add_task("", total=None, visible=False)
 
-        def report(message: str, done: int, total: int) -> None:
+        def show(message: str, done: int, total: int) -> None:
             progress.update(
                 task, description=message, completed=done, total=total or None, visible=True
             )
 
-        yield report
+        yield show
 
 
 def open_space(mechanism: TextMechanism, vectors: str) -> Embeddings | None:

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import click
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
@@ -14,7 +13,7 @@ from veil.attacks import ATTACKS
 from veil.attacks.attack import AttackSpec, EncoderAttack, Outcome
 from veil.attacks.log import QueryLog
 from veil.attacks.run import attack as run_attack
-from veil.cli._screen import VECTORS_OPTION, open_vectors, progress_bar, stderr
+from veil.cli._screen import VECTORS_OPTION, open_vectors, progress_bar, stderr, stdout
 from veil.core.errors import InputError, ParameterError, VeilError
 from veil.data.records import Columns, read_records
 from veil.data.variants import VariantTable, read_variants
@@ -177,7 +176,7 @@ def _document(found: _Found, attacker: str) -> dict[str, object]:
 
 
 def _show(found: list[_Found], attacker: str, *, as_is: bool) -> None:
-    console = Console(highlight=False, emoji=False)
+    console = stdout()
     units = {"query": "queries", "word": "words", "release": "releases"}
     table = Table(title=f"Risk by {escape(attacker)}: mean, 95 % interval", title_justify="left")
     table.add_column("variants")

@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from veil.cli._family import kind_of
+from veil.cli._screen import stdout
 from veil.core.component import Component
 from veil.core.errors import MissingExtraError
 from veil.core.registry import Registry, unknown_name
@@ -40,7 +41,7 @@ def engines(names: tuple[str, ...], as_json: bool) -> None:
         }
         click.echo(json.dumps(document, indent=1))
         return
-    console = Console(highlight=False)
+    console = stdout()
     for family, members in families.items():
         if not members:
             continue

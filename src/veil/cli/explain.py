@@ -11,7 +11,7 @@ from rich.table import Table
 
 from veil import api
 from veil.cli._family import Family
-from veil.cli._screen import VECTORS_OPTION, open_vectors, prepare
+from veil.cli._screen import VECTORS_OPTION, open_vectors, prepare, stdout
 from veil.core.errors import LawError
 from veil.mechanisms.words import MECHANISMS
 from veil.mechanisms.words.explain import Explanation, LogRatio
@@ -50,7 +50,7 @@ def _run(
         }
         click.echo(json.dumps(document, ensure_ascii=False, indent=1))
         return
-    console = Console(highlight=False)
+    console = stdout()
     console.print(f"[bold]{mechanism}[/bold]  {mechanism.guarantee}", soft_wrap=True)
     for each in found:
         _show(console, each)

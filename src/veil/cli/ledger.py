@@ -15,7 +15,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from veil.cli._near import Commands
-from veil.cli._screen import stderr
+from veil.cli._screen import stderr, stdout
 from veil.cli._summary import count_of
 from veil.core.errors import InputError
 from veil.data.files import whole_file
@@ -53,7 +53,7 @@ def ledger() -> None:
 @click.option("--variants", is_flag=True, help="also show what was sent")
 def show(count: int, variants: bool) -> None:
     """Show the newest entries, and what was spent in the last 24 hours."""
-    console = Console(highlight=False, emoji=False)
+    console = stdout()
     with Ledger() as book:
         found = book.releases(count)
         spent, begun = book.budget(None).spent, book.begun

@@ -7,6 +7,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from veil.cli._family import describe, kind_of
+from veil.cli._screen import stdout
 from veil.core.guarantee import KINDS
 from veil.mechanisms import find
 from veil.mechanisms.mechanism import TextMechanism
@@ -31,7 +32,7 @@ def mechanisms(names: tuple[str, ...], as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps({cls.name: _as_dict(cls) for cls in chosen}, indent=1))
         return
-    console = Console(highlight=False)
+    console = stdout()
     for cls in chosen:
         _show(console, cls)
     console.print("Budgets add up: words x variants x epsilon (sequential composition).")

@@ -70,10 +70,14 @@ def _run(
     space = open_space(mechanism, vectors)
     tally = Tally()
     with ExitStack() as stack:
-        report = stack.enter_context(progress_bar())
+        quiet = output is None and sys.stdout.isatty()  # the variants themselves show what is done
+        report = (lambda *_: None) if quiet else stack.enter_context(progress_bar())
         total = given.path.stat().st_size if given.path else 0
 
+        reached = [0]  # bytes of the file
+
         def progress(done: int) -> None:
+            reached[0] = done
             report(f"protecting: {count_of(tally.texts, 'text')}", done, total)
 
         records = _records(given, Columns(column, id_column, keep), layout, progress)
@@ -92,6 +96,7 @@ def _run(
             **choices,
         ):
             tally.add(variants)
+            progress(reached[0])
             rows = _rows(variants, waiting, tally, with_originals=with_originals)
             writer.write(rows)
     sys.stdout.flush()

@@ -70,19 +70,19 @@ attackers = ["inference(encoder=wordllama)"]
 _DEMO = """
 name = "demo"
 collection = "icd10cm"
-queries = 24
+queries = 16
 sizes = [10]
-attackers = ["inference(encoder=wordllama)", "bayes", "reconstruct"]
+attackers = ["inference(encoder=wordllama)", "bayes"]
 
 [[mechanism]]
 spec = "cmp"
 parameter = "epsilon"
-values = [5, 7.5, 12.5]
+values = [5, 12.5]
 
 [[mechanism]]
-spec = "custext"
+spec = "wbb(k=4, n=15)"
 parameter = "epsilon"
-values = [1, 5, 20]
+values = [1, 50]
 """
 
 
