@@ -29,13 +29,17 @@ NAN = math.nan
 
 
 def points(
-    mechanism: str, risks: Floats, utilities: Floats, measure: str = "active"
+    mechanism: str,
+    risks: Floats,
+    utilities: Floats,
+    measure: str = "active",
+    parameter: str = "epsilon",
 ) -> tuple[list[Row], Samples]:
-    """Rows of a curve by epsilon, with the values (points, n) behind them."""
+    """Rows of a curve by its parameter, with the values (points, n) behind them."""
     rows: Samples = {}
     for i, (risk, utility) in enumerate(zip(risks, utilities, strict=True)):
-        spec = f"{mechanism}(epsilon={float(i)})"
-        head = (mechanism, spec, "epsilon", float(i), 5)
+        spec = f"{mechanism}({parameter}={float(i)})"
+        head = (mechanism, spec, parameter, float(i), 5)
         for engine, kind, named, attacker, values in (
             ("", "risk", measure, "bayes", risk), ("bm25", "utility", "nDCG@10", "", utility),
         ):  # fmt: skip
@@ -63,6 +67,24 @@ def test_a_score_is_that_of_the_mean_curve_with_its_interval(rng: Generator) -> 
     assert score.n == 30
     assert (score.points, score.missing, score.size) == (4, 0, 5)
     assert (score.mechanism, score.parameter, score.engine) == ("cmp", "epsilon", "bm25")
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "parameter"), [("aea", "level"), ("custext", "k"), ("tem", "beta")]
+)
+def test_the_direction_of_a_parameter_does_not_change_the_score(
+    rng: Generator, mechanism: str, parameter: str
+) -> None:
+    """The same points, by epsilon and by what runs against it."""
+    risks, utilities = np.sort(rng.random((2, 4, 30)), axis=1)
+    by_epsilon = of(points("cmp", risks, utilities))["cmp"]
+    turned = points(mechanism, risks[::-1], utilities[::-1], parameter=parameter)
+    against = of(turned)[mechanism]
+    assert (against.score, against.low, against.high) == pytest.approx(
+        (by_epsilon.score, by_epsilon.low, by_epsilon.high)
+    )
+    other = of(points("a plugin that is gone", risks, utilities, parameter="k"))
+    assert other["a plugin that is gone"].score == pytest.approx(by_epsilon.score)
 
 
 def test_a_query_unknown_at_one_point_is_dropped_at_all(rng: Generator) -> None:

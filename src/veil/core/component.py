@@ -5,12 +5,15 @@ and description are read by the constructor, the command line, the documentation
 """
 
 import difflib
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import ErrorDetails
 
 from veil.core.errors import ParameterError
+
+Direction = Literal["useful", "private"]
+PRIVATE: dict[str, Any] = {"more": "private"}  # of a parameter: larger values protect more
 
 _WANTED = {
     "greater_than": "must be {kind} > {gt:g}",
@@ -46,6 +49,18 @@ class Component(BaseModel):
     def load(cls, parameters: dict[str, object]) -> Self:
         """Build from parameters whose types are not known, as read from a file or a flag."""
         return cls(**parameters)
+
+    @classmethod
+    def direction(cls, parameter: str) -> Direction:
+        """Say what more of a parameter is, as its field declares: more useful, or more private.
+
+        ``Field(json_schema_extra=PRIVATE)`` declares the second; the first, as for epsilon, is
+        what holds otherwise.
+        """
+        field = cls.model_fields.get(parameter)
+        extra = None if field is None else field.json_schema_extra
+        told = extra.get("more") if isinstance(extra, dict) else None
+        return "private" if told == "private" else "useful"
 
     def __str__(self) -> str:
         shown = ", ".join(f"{key}={value!r}" for key, value in self)

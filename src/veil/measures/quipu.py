@@ -1,12 +1,14 @@
 r"""The QuIPU score: one number for a whole curve of the risk-utility plane.
 
-Each value of a mechanism's parameter gives a point (risk r, utility u). In order of the parameter:
+Each value of a mechanism's parameter gives a point (risk r, utility u). In order of the parameter,
+from the most private value to the most useful one:
 
 .. math:: \int (u - r)\, d(r + u) = \sum_i \tfrac{1}{2} \left[(u_i - r_i) + (u_{i+1} - r_{i+1})
    \right] \left[(r_{i+1} + u_{i+1}) - (r_i + u_i)\right]
 
 which is twice the signed area between the curve and the diagonal, measured along the diagonal. It
-lies in [-1, 1]; no point is added at either end, and one single point has no area.
+lies in [-1, 1]; no point is added at either end, and one single point has no area. The same points
+the other way round have the opposite score: k, a radius or a level run against epsilon.
 
 References
 ----------
@@ -39,7 +41,7 @@ _KEPT = 1_000  # queries up to which the resamples are kept for the next curve (
 
 
 def quipu(risk: ArrayLike, utility: ArrayLike) -> float:
-    """Return the score of points given in the order of the parameter.
+    """Return the score of points given in the order of the parameter, the most useful last.
 
     >>> quipu([0, 0, 1], [0, 1, 1])  # all the utility at no risk, then all the risk
     1.0

@@ -1,5 +1,7 @@
 """Find a mechanism by its spec, whether it replaces words or rewrites whole queries."""
 
+from veil.core.component import Direction
+from veil.core.errors import VeilError
 from veil.core.registry import Registry, unknown_name
 from veil.mechanisms.mechanism import TextMechanism
 from veil.mechanisms.queries import QUERY_MECHANISMS
@@ -34,6 +36,18 @@ def read(spec: str) -> tuple[type[TextMechanism], dict[str, object]]:
     if not name.isidentifier():
         return MECHANISMS.read(spec)  # which says how a spec must look
     return _registry(name).read(spec)
+
+
+def direction(name: str, parameter: str) -> Direction:
+    """Say which way a parameter of a mechanism goes; of one that is not known, as epsilon does.
+
+    >>> direction("cmp", "epsilon"), direction("aea", "level")
+    ('useful', 'private')
+    """
+    try:
+        return mechanism_class(name).direction(parameter)
+    except VeilError:  # figures of a package that is not installed here
+        return "useful"
 
 
 def _registry(name: str) -> Registry[WordMechanism] | Registry[QueryMechanism]:

@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from veil.mechanisms.find import direction
 from veil.studies._names import Key as Key
 from veil.studies._names import short_names
 from veil.studies.table import Row
@@ -24,7 +25,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """The points of one mechanism, in order of its parameter."""
+    """The points of one mechanism, in order of its parameter, towards the more useful end."""
 
     name: str
     points: tuple[Point, ...]
@@ -129,6 +130,13 @@ def _missing(row: Row) -> Row:
     )  # fmt: skip
 
 
+def _ordered(points: Sequence[Point]) -> tuple[Point, ...]:
+    """Order points towards the more useful: the sign of an area depends on the direction."""
+    first = points[0].risk
+    turned = direction(first.mechanism, first.parameter) == "private"
+    return tuple(sorted(points, key=lambda point: point.risk.value, reverse=turned))
+
+
 def _panel(
     place: tuple[str, str, str, str],
     points: list[Point],
@@ -145,10 +153,7 @@ def _panel(
             lines.setdefault(named[key(point.risk), point.risk.size], []).append(point)
         else:
             lost += 1
-    curves = tuple(
-        Curve(name, tuple(sorted(line, key=lambda point: point.risk.value)))
-        for name, line in lines.items()
-    )
+    curves = tuple(Curve(name, _ordered(line)) for name, line in lines.items())
     plain = [
         row
         for row in filter(is_utility, rows)

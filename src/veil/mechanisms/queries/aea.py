@@ -7,6 +7,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
+from veil.core.component import PRIVATE
 from veil.core.guarantee import Guarantee
 from veil.data.stopwords import STOP_WORDS
 from veil.data.tagging import tagger
@@ -53,7 +54,14 @@ class AEA(QueryMechanism):
     needs: ClassVar[tuple[str, ...]] = ("wordnet",)
 
     level: Annotated[
-        int, Field(ge=1, le=20, description="steps up the hierarchy of hypernyms", examples=[3])
+        int,
+        Field(
+            ge=1,
+            le=20,
+            description="steps up the hierarchy of hypernyms",
+            examples=[3],
+            json_schema_extra=PRIVATE,
+        ),
     ] = 3
     senses: Annotated[
         int,

@@ -5,6 +5,7 @@ from typing import Annotated, ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
+from veil.core.component import PRIVATE
 from veil.core.errors import ParameterError
 from veil.core.guarantee import Guarantee
 from veil.core.types import Floats, Ids
@@ -49,7 +50,13 @@ class CusText(WordMechanism):
 
     epsilon: Epsilon
     k: Annotated[
-        int, Field(ge=2, description="number of candidates, the word included", examples=[20])
+        int,
+        Field(
+            ge=2,
+            description="number of candidates, the word included",
+            examples=[20],
+            json_schema_extra=PRIVATE,
+        ),
     ] = 20
     mapping: Annotated[
         Literal["partition", "neighbours"],

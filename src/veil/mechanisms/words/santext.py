@@ -5,6 +5,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
+from veil.core.component import PRIVATE
 from veil.core.errors import ParameterError
 from veil.core.guarantee import Guarantee
 from veil.data.embeddings import Embeddings
@@ -39,11 +40,21 @@ class SanText(WordMechanism):
     epsilon: Epsilon
     sensitive_share: Annotated[
         float,
-        Field(gt=0, le=1, description="rarest share of the vocabulary; below 1: SanText+"),
+        Field(
+            gt=0,
+            le=1,
+            description="rarest share of the vocabulary; below 1: SanText+",
+            json_schema_extra=PRIVATE,
+        ),
     ] = 1.0
     p: Annotated[
         float,
-        Field(ge=1e-6, le=1, description="SanText+: chance that another word is replaced as well"),
+        Field(
+            ge=1e-6,
+            le=1,
+            description="SanText+: chance that another word is replaced as well",
+            json_schema_extra=PRIVATE,
+        ),
     ] = 0.3
 
     @property

@@ -5,6 +5,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
+from veil.core.component import PRIVATE
 from veil.core.errors import ParameterError
 from veil.core.guarantee import Guarantee
 from veil.data.embeddings import Embeddings
@@ -40,7 +41,13 @@ class TEM(WordMechanism):
     epsilon: Epsilon
     beta: Annotated[
         float,
-        Field(gt=0, lt=1, description="sets the threshold gamma", examples=[0.001]),
+        Field(
+            gt=0,
+            lt=1,
+            description="sets the threshold gamma",
+            examples=[0.001],
+            json_schema_extra=PRIVATE,
+        ),
     ] = 0.001
     metric: Annotated[
         Literal["euclidean", "angular"],

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.random import Generator
 from pydantic import Field
 
+from veil.core.component import PRIVATE
 from veil.core.errors import ParameterError
 from veil.core.guarantee import Guarantee
 from veil.core.types import Floats, Ids
@@ -43,14 +44,29 @@ class Vickrey(WordMechanism):
 
     epsilon: Epsilon
     t: Annotated[
-        float, Field(ge=0, le=1, description="pull towards the second word", examples=[0.75])
+        float,
+        Field(
+            ge=0,
+            le=1,
+            description="pull towards the second word",
+            examples=[0.75],
+            json_schema_extra=PRIVATE,
+        ),
     ] = 0.75
     noise: Annotated[Literal["cmp", "mahalanobis"], Field(description="the parent mechanism")] = (
         "cmp"
     )
     lam: Lam = 1.0
     unit_direction: UnitDirection = False
-    k: Annotated[int, Field(ge=2, le=1000, description="nearest words to choose from")] = 2
+    k: Annotated[
+        int,
+        Field(
+            ge=2,
+            le=1000,
+            description="nearest words to choose from",
+            json_schema_extra=PRIVATE,
+        ),
+    ] = 2
 
     @property
     def _parent(self) -> CMP | Mahalanobis:

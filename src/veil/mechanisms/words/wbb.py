@@ -5,6 +5,7 @@ from typing import Annotated, ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
+from veil.core.component import PRIVATE
 from veil.core.errors import ParameterError
 from veil.core.guarantee import Guarantee
 from veil.core.types import Floats, Ids
@@ -47,9 +48,23 @@ class WBB(WordMechanism):
 
     epsilon: Epsilon
     k: Annotated[
-        int, Field(ge=1, description="size of the safe box, the word included", examples=[4])
+        int,
+        Field(
+            ge=1,
+            description="size of the safe box, the word included",
+            examples=[4],
+            json_schema_extra=PRIVATE,
+        ),
     ] = 4
-    n: Annotated[int, Field(ge=1, description="number of candidates", examples=[15])] = 15
+    n: Annotated[
+        int,
+        Field(
+            ge=1,
+            description="number of candidates",
+            examples=[15],
+            json_schema_extra=PRIVATE,
+        ),
+    ] = 15
     metric: Annotated[
         Literal["angle", "distance", "product"],
         Field(description="cosine distance, Euclidean distance, or their product"),
