@@ -34,7 +34,7 @@ from veil.studies.sweep import sweep
     help="processes to share the work; 0: none  [default: one per processor]",
 )
 @click.option("--dask", metavar="ADDRESS", help="scheduler of a Dask cluster to compute on")
-@click.option("--demo", is_flag=True, help="a small sweep of two minutes, for a first look")
+@click.option("--demo", is_flag=True, help="a small sweep of a minute or two, for a first look")
 def audit(
     study: Path | None, out: Path, workers: int | None, dask: str | None, demo: bool
 ) -> None:

@@ -67,10 +67,11 @@ values = [8, 12, 16]
 attackers = ["inference(encoder=wordllama)"]
 """
 
+# Nothing that must be prepared for all words of the vocabulary: a first look is short.
 _DEMO = """
 name = "demo"
 collection = "icd10cm"
-queries = 16
+queries = 12
 sizes = [10]
 attackers = ["inference(encoder=wordllama)", "bayes"]
 
@@ -80,9 +81,9 @@ parameter = "epsilon"
 values = [5, 12.5]
 
 [[mechanism]]
-spec = "wbb(k=4, n=15)"
+spec = "mahalanobis"
 parameter = "epsilon"
-values = [1, 50]
+values = [5, 12.5]
 """
 
 
