@@ -1,5 +1,6 @@
 """The package as an object: public names, architecture, and the wheel in a clean environment."""
 
+import ast
 import importlib
 import os
 import subprocess
@@ -29,9 +30,32 @@ def test_version_is_said_once() -> None:
     assert metadata.version("veil") == veil.__version__
 
 
-def test_importing_veil_loads_nothing_heavy() -> None:
+def test_names_are_loaded_from_where_the_types_say() -> None:
+    tree = ast.parse(Path(veil.__file__).read_text())
+    (block,) = [node for node in tree.body if isinstance(node, ast.If)]
+    typed = {
+        alias.name: node.module
+        for node in block.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    assert typed == veil._MODULES
+    assert sorted(typed) == sorted(veil.__all__)
+    assert set(veil.__all__) <= set(dir(veil))
+    with pytest.raises(AttributeError, match="no attribute 'protct'"):
+        veil.protct  # noqa: B018
+
+
+def test_importing_veil_loads_next_to_nothing() -> None:
+    code = "import sys, veil; print('numpy' in sys.modules, 'pydantic' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False False"
+
+
+def test_no_public_name_loads_anything_heavy() -> None:
     code = (
-        "import sys, veil; heavy = {'numba', 'pyarrow', 'textblob', 'nltk', 'scipy', 'pandas',"
+        "import sys, veil; [getattr(veil, name) for name in veil.__all__];"
+        "heavy = {'numba', 'pyarrow', 'textblob', 'nltk', 'scipy', 'pandas',"
         "'bm25s', 'onnxruntime', 'tokenizers', 'psycopg', 'ir_datasets', 'simple_icd_10_cm'};"
         "print(sorted(heavy & set(sys.modules)))"
     )

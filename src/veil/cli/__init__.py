@@ -8,37 +8,17 @@ from contextlib import suppress
 import click
 from click.exceptions import NoArgsIsHelpError
 
-from veil.cli._near import Commands, meant_option
-from veil.cli.attack import attack
-from veil.cli.audit import audit
-from veil.cli.choose import choose
-from veil.cli.engines import engines
-from veil.cli.explain import explain
-from veil.cli.fetch import fetch
-from veil.cli.gate import gate
-from veil.cli.index import index
-from veil.cli.ledger import ledger
-from veil.cli.mechanisms import mechanisms
-from veil.cli.protect import protect
-from veil.cli.search import search
-from veil.cli.serve import serve
-from veil.cli.token import token
-from veil.cli.vectors import vectors
+from veil.cli._lazy import Lazy
+from veil.cli._near import meant_option
+from veil.cli._table import COMMANDS
 from veil.core.errors import VeilError, place
-from veil.core.parallel import leave
+from veil.core.version import __version__
 
 
-@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(package_name="veil")
+@click.group(cls=Lazy, table=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__)
 def veil() -> None:
     """Private information access: send variants of a text, not the text."""
-
-
-for command in (
-    *(attack, audit, choose, engines, explain, fetch, gate, index),
-    *(ledger, mechanisms, protect, search, serve, token, vectors),
-):
-    veil.add_command(command)
 
 
 def main() -> None:
@@ -46,7 +26,12 @@ def main() -> None:
     for name in ("SIGTERM", "SIGHUP"):  # so that unfinished files are removed then, too
         if hasattr(signal, name):
             signal.signal(getattr(signal, name), _stop)
-    leave(run(sys.argv[1:]))
+    code = run(sys.argv[1:])
+    if "veil.core.parallel" not in sys.modules:  # nothing was computed: no thread is to be ended
+        sys.exit(code)
+    from veil.core.parallel import leave
+
+    leave(code)
 
 
 def _stop(number: int, frame: object) -> None:
@@ -107,7 +92,7 @@ def _sentence(error: click.ClickException, arguments: list[str]) -> str:
         return f"No such option; write -- before texts that begin with a dash.{near}"
     if isinstance(error, click.BadOptionUsage):
         return f"The option {error.option_name} is not used as it must be; see --help."
-    known = ", ".join(sorted(veil.commands))
+    known = ", ".join(sorted(COMMANDS))
     return f"The command is not understood. Known: {known}; see veil --help."
 
 
