@@ -5,10 +5,12 @@ import sqlite3
 from dataclasses import dataclass
 from datetime import datetime
 
+from veil.core.accounting import Account
 from veil.core.errors import BudgetError
 from veil.proxy.book._values import amount, count, moment, seconds
 
 DAY = 24 * 3600.0
+_ROUNDING = 1e-12  # of sums of what was spent
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +82,10 @@ def check_budget(state: Spent, fresh: float, limit: float | None) -> None:
             "What the mechanism releases has no bound that a budget could count; nothing was sent."
             " Choose another mechanism, or do without a budget."
         )
-    if state.spent + fresh > limit * (1 + 1e-12):
+    account = Account({"epsilon": limit * (1 + _ROUNDING)}, {"epsilon": state.spent})
+    try:
+        account.check({"epsilon": fresh})
+    except BudgetError:
         free = state.free
         wait = f", or wait: some of it comes free at {free:%Y-%m-%d %H:%M}" if free else ""
         raise BudgetError(
@@ -88,7 +93,7 @@ def check_budget(state: Spent, fresh: float, limit: float | None) -> None:
             f" {_amount(max(0.0, limit - state.spent))} of the {_amount(limit)} for 24 hours are"
             " left; nothing was sent. Ask something that was asked before, or choose a more"
             f" private setting{wait}."
-        )
+        ) from None
 
 
 def _amount(value: float) -> str:
