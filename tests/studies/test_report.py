@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 from tests.conftest import SHARED
 
-from veil.core.errors import InputError
+from veil.core.errors import InputError, UnknownNameError
 from veil.measures.quipu import quipu
-from veil.studies import _svg
+from veil.mechanisms.words.cmp import CMP
+from veil.studies import _scores, _svg
 from veil.studies._examples import changed
 from veil.studies.planes import scores
 from veil.studies.report import render, write_report
@@ -290,6 +291,27 @@ def test_the_best_score_is_bold_and_a_single_value_has_none() -> None:
     assert "0.000†" in cells_of(page)
     groups = [words for a, words in page.all("th") if a.get("scope") == "rowgroup"]
     assert groups == ["Sampling", "Embedding perturbation", "Heuristics"]
+
+
+def test_a_plugin_stands_under_the_family_that_it_declares(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Mine(CMP):
+        family = "Generalisation"
+
+    known = {"mine": Mine, "cmp": CMP}
+
+    def found(name: str) -> type[CMP]:
+        if name not in known:
+            raise UnknownNameError("There is none.")
+        return known[name]
+
+    monkeypatch.setattr(_scores, "mechanism_class", found)
+    points = [(1.0, 0.0, 0.2), (5.0, 0.1, 0.7)]
+    rows = [*rows_of("gone", points), *rows_of("mine", points), *rows_of("cmp", points)]
+    page = Page(render(scored(Results("x", tuple(rows)))))
+    groups = [words for a, words in page.all("th") if a.get("scope") == "rowgroup"]
+    assert groups == ["Embedding perturbation", "Generalisation", "Other"]
 
 
 def score(curve: str, value: float, behind: tuple[float, float, float] | None) -> Score:

@@ -93,7 +93,7 @@ def progress_bar() -> Iterator[Report]:
 
 def open_space(mechanism: TextMechanism, vectors: str) -> Embeddings | None:
     """Open the word vectors and let the mechanism prepare itself; some need no vectors."""
-    space = open_vectors(vectors) if isinstance(mechanism, WordMechanism) else None
+    space = open_vectors(vectors) if "vectors" in mechanism.needs else None
     prepare(mechanism, space)
     return space
 

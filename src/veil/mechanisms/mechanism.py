@@ -8,9 +8,15 @@ from veil.core.guarantee import Guarantee
 
 
 class TextMechanism(Component):
-    """Makes variants of a text; `paper` cites where it is defined."""
+    """Makes variants of a text; `paper` cites where it is defined.
+
+    `family` groups mechanisms that work alike, in reports. `needs` says what must be at hand:
+    "vectors" is given to it, anything else is a name that ``veil fetch`` knows.
+    """
 
     paper: ClassVar[str]
+    family: ClassVar[str] = "Other"
+    needs: ClassVar[frozenset[str]] = frozenset()
 
     @property
     @abstractmethod

@@ -2,26 +2,21 @@
 
 import math
 from collections.abc import Sequence
+from contextlib import suppress
 
+from veil.core.errors import VeilError
+from veil.mechanisms.find import mechanism_class
 from veil.studies._markup import Markup, interval, join, number, tag
 from veil.studies._tables import table
 from veil.studies.table import Score
 
-STRATEGIES = {
-    "custext": "Sampling",
-    "santext": "Sampling",
-    "tem": "Sampling",
-    "wbb": "Sampling",
-    "cmp": "Embedding perturbation",
-    "mahalanobis": "Embedding perturbation",
-    "vickrey": "Embedding perturbation",
-    "vickreycmp": "Embedding perturbation",
-    "vickreymhl": "Embedding perturbation",
-    "aea": "Heuristics",
-    "fea": "Heuristics",
-    "scramble": "Heuristics",
+_ELSEWHERE = {  # names that others give to mechanisms of ours
+    "vickreycmp": "vickrey",
+    "vickreymhl": "vickrey",
+    "scramble": "aea",
 }
-_ORDER = ("Sampling", "Embedding perturbation", "Heuristics", "Other")
+_FIRST = ("Sampling", "Embedding perturbation", "Heuristics")  # then those of plugins
+OTHER = "Other"
 
 _Column = tuple[str, str]  # measure, collection and engine
 
@@ -35,8 +30,16 @@ def score_tables(scores: Sequence[Score]) -> list[Markup]:
 
 
 def strategy(mechanism: str) -> str:
-    """Name the family of a mechanism, as the paper groups them."""
-    return STRATEGIES.get(mechanism.casefold(), "Other")
+    """Name the family of a mechanism, as it declares it; of one that is not known, `OTHER`."""
+    name = mechanism.casefold()
+    with suppress(VeilError):
+        return mechanism_class(_ELSEWHERE.get(name, name)).family
+    return OTHER
+
+
+def _order(family: str) -> tuple[int, str]:
+    known = family in _FIRST
+    return (_FIRST.index(family) if known else len(_FIRST) + (family == OTHER), family)
 
 
 def _table(attacker: str, scores: Sequence[Score]) -> Markup:
@@ -51,7 +54,7 @@ def _table(attacker: str, scores: Sequence[Score]) -> Markup:
     measures = dict.fromkeys(measure for measure, _ in columns)
     ordered = [column for measure in measures for column in columns if column[0] == measure]
     body = []
-    for group in _ORDER:
+    for group in sorted({of for of, _ in cells}, key=_order):
         inside = [(name, row) for (of, name), row in cells.items() if of == group]
         for i, (name, row) in enumerate(inside):
             first = tag("th", group, scope="rowgroup", rowspan=len(inside)) if not i else ""

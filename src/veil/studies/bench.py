@@ -19,15 +19,13 @@ from veil.data.embeddings import Embeddings
 from veil.data.fetch import Report, silent
 from veil.data.wordnet import wordnet, wordnet_folder
 from veil.encoders.find import encoder
-from veil.mechanisms.find import mechanism
+from veil.mechanisms.find import mechanism, mechanism_class
 from veil.mechanisms.words.mechanism import WordMechanism
 from veil.retrieval.engines import ENGINES
 from veil.retrieval.pipeline import check_query
 from veil.retrieval.rerank import Reranker, reranker
 from veil.studies._log import open_log
 from veil.studies.study import Study
-
-_READERS = ("aea", "fea")  # mechanisms that cannot do without WordNet
 
 
 class Bench:
@@ -104,7 +102,8 @@ class Bench:
         WordNet is fetched where a mechanism needs it, else used if it is there.
         """
         names = {grid.spec.partition("(")[0].strip() for grid in self.study.mechanism}
-        if not wordnet_folder().is_dir() and names.intersection(_READERS):
+        needed = any("wordnet" in mechanism_class(name).needs for name in names)
+        if needed and not wordnet_folder().is_dir():
             with suppress(VeilError):  # it is told when the mechanism is run
                 wordnet(report=self._report)
         return wordnet_folder().is_dir()

@@ -47,7 +47,7 @@ def _protect(material: Bench, step: Step) -> Result:
     A query of which nothing would be protected is not sent: it has no variants.
     """
     chosen = mechanism(step.spec)
-    space = material.space if isinstance(chosen, WordMechanism) else None
+    space = material.space if "vectors" in chosen.needs else None
     rng = stream(material.study.seed, int(step.key[:16], 16))
     made = protect(
         material.texts, chosen, space, step.size, max_chars=MAX_QUERY, in_clear=True, rng=rng

@@ -18,7 +18,6 @@ from veil.data.embeddings import Embeddings
 from veil.data.text import check_text
 from veil.mechanisms.mechanism import TextMechanism
 from veil.mechanisms.words.explain import LogRatio
-from veil.mechanisms.words.mechanism import WordMechanism
 from veil.retrieval.pipeline import check_query
 from veil.web.answers import (
     BudgetAnswer,
@@ -104,7 +103,7 @@ def _protect(service: Service, ask: ProtectAsk) -> ProtectAnswer:
 
 
 def _space(service: Service, mechanism: TextMechanism) -> Embeddings | None:
-    return service.vectors() if isinstance(mechanism, WordMechanism) else None
+    return service.vectors() if "vectors" in mechanism.needs else None
 
 
 def _search(service: Service, ask: SearchAsk) -> SearchAnswer:

@@ -17,7 +17,10 @@ from veil.mechanisms.mechanism import TextMechanism
 from veil.web.faults import RefusedError
 
 _PLAIN = (bool, int, float, NoneType)
-_AT_HAND: dict[str, Callable[[], bool]] = {"wordnet": wordnet_at_hand}
+_AT_HAND: dict[str, Callable[[], bool]] = {
+    "vectors": lambda: True,  # opened when the server starts
+    "wordnet": wordnet_at_hand,
+}
 
 
 def check_spec(spec: str) -> None:
@@ -32,7 +35,7 @@ def check_spec(spec: str) -> None:
                 f"The '{name}' parameter of {cls.name} may not be set over the web, as it names"
                 f" something to open; what may be set: {known}.",
             )
-    for name in getattr(cls, "needs", ()):
+    for name in sorted(cls.needs):
         if not _AT_HAND.get(name, _never)():
             raise RefusedError(
                 422,

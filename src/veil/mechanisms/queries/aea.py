@@ -51,7 +51,8 @@ class AEA(QueryMechanism):
 
     name: ClassVar[str] = "aea"
     paper: ClassVar[str] = "Arampatzis et al., 2013"
-    needs: ClassVar[tuple[str, ...]] = ("wordnet",)
+    family: ClassVar[str] = "Heuristics"
+    needs: ClassVar[frozenset[str]] = frozenset({"wordnet"})
 
     level: Annotated[
         int,

@@ -54,7 +54,8 @@ class FEA(QueryMechanism):
 
     name: ClassVar[str] = "fea"
     paper: ClassVar[str] = "Fröbe et al., 2021"
-    needs: ClassVar[tuple[str, ...]] = ("wordnet",)
+    family: ClassVar[str] = "Heuristics"
+    needs: ClassVar[frozenset[str]] = frozenset({"wordnet"})
 
     window: Annotated[int, Field(ge=3, le=64, description="words in a window", examples=[12])] = 12
     longest: Annotated[

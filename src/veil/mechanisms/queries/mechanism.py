@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from typing import Protocol
 
 from veil.mechanisms.mechanism import TextMechanism
 
@@ -36,12 +36,7 @@ class Scrambler(Protocol):
 
 
 class QueryMechanism(TextMechanism):
-    """A map from a whole query to other queries, which need not have its words or its length.
-
-    `needs` are names of what `bind` opens and would fetch, as ``veil fetch`` knows them.
-    """
-
-    needs: ClassVar[tuple[str, ...]] = ()
+    """A map from a whole query to other queries, which need not have its words or its length."""
 
     @abstractmethod
     def bind(self) -> Scrambler:

@@ -25,6 +25,7 @@ class CMP(WordMechanism):
 
     name: ClassVar[str] = "cmp"
     paper: ClassVar[str] = "Feyisetan et al., WSDM 2020"
+    family: ClassVar[str] = "Embedding perturbation"
 
     epsilon: Epsilon
 

@@ -47,6 +47,7 @@ class CusText(WordMechanism):
 
     name: ClassVar[str] = "custext"
     paper: ClassVar[str] = "Chen et al., Findings of ACL 2023"
+    family: ClassVar[str] = "Sampling"
 
     epsilon: Epsilon
     k: Annotated[

@@ -50,6 +50,7 @@ class Mahalanobis(WordMechanism):
 
     name: ClassVar[str] = "mahalanobis"
     paper: ClassVar[str] = "Xu et al., PrivateNLP 2020"
+    family: ClassVar[str] = "Embedding perturbation"
 
     epsilon: Epsilon
     lam: Lam = 1.0

@@ -22,6 +22,7 @@ class WordMechanism(TextMechanism):
     """
 
     select: ClassVar[str] = "all"
+    needs: ClassVar[frozenset[str]] = frozenset({"vectors"})
 
     @abstractmethod
     def bind(self, space: Embeddings) -> Kernel:

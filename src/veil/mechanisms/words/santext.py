@@ -36,6 +36,7 @@ class SanText(WordMechanism):
 
     name: ClassVar[str] = "santext"
     paper: ClassVar[str] = "Yue et al., Findings of ACL 2021"
+    family: ClassVar[str] = "Sampling"
 
     epsilon: Epsilon
     sensitive_share: Annotated[

@@ -37,6 +37,7 @@ class TEM(WordMechanism):
 
     name: ClassVar[str] = "tem"
     paper: ClassVar[str] = "Carvalho et al., SDM 2023"
+    family: ClassVar[str] = "Sampling"
 
     epsilon: Epsilon
     beta: Annotated[

@@ -41,6 +41,7 @@ class Vickrey(WordMechanism):
 
     name: ClassVar[str] = "vickrey"
     paper: ClassVar[str] = "Xu et al., PrivateNLP 2021"
+    family: ClassVar[str] = "Embedding perturbation"
 
     epsilon: Epsilon
     t: Annotated[

@@ -44,6 +44,7 @@ class WBB(WordMechanism):
 
     name: ClassVar[str] = "wbb"
     paper: ClassVar[str] = "De Faveri et al., 2024"
+    family: ClassVar[str] = "Sampling"
     select: ClassVar[str] = "pos:NN NNS NNP NNPS JJ JJS"
 
     epsilon: Epsilon
