@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import veil
+from veil.core import errors
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -44,6 +45,16 @@ def test_names_are_loaded_from_where_the_types_say() -> None:
     assert set(veil.__all__) <= set(dir(veil))
     with pytest.raises(AttributeError, match="no attribute 'protct'"):
         veil.protct  # noqa: B018
+
+
+def test_every_error_is_public() -> None:
+    found = {
+        name
+        for name, value in vars(errors).items()
+        if isinstance(value, type) and issubclass(value, errors.VeilError)
+    }
+    assert found <= set(veil.__all__)
+    assert len(found) > 12
 
 
 def test_importing_veil_loads_next_to_nothing() -> None:

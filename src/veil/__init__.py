@@ -34,11 +34,15 @@ if TYPE_CHECKING:
     from veil.attacks import ATTACKS
     from veil.core.errors import (
         AssetError,
+        BudgetError,
         EngineError,
+        GateError,
         InputError,
         LawError,
+        LedgerError,
         MissingExtraError,
         ParameterError,
+        RiskError,
         TrustError,
         UnknownNameError,
         UnprotectedError,
@@ -49,6 +53,7 @@ if TYPE_CHECKING:
     from veil.data.collection import Collection
     from veil.data.embeddings import Embeddings
     from veil.encoders import ENCODERS
+    from veil.measures.claims import audit_claim
     from veil.measures.estimate import Estimate
     from veil.mechanisms.queries import QUERY_MECHANISMS
     from veil.mechanisms.queries.aea import AEA
@@ -68,13 +73,15 @@ _PLACES = {  # where each public name lives; it is loaded when it is first asked
     "veil.api": "ask attack came_back declassify encoder engine explain law load_collection"
     " load_embeddings log_ratio mechanism protect protect_stream quipu risk search similarity",
     "veil.attacks": "ATTACKS",
-    "veil.core.errors": "AssetError EngineError InputError LawError MissingExtraError"
-    " ParameterError TrustError UnknownNameError UnprotectedError VeilError",
+    "veil.core.errors": "AssetError BudgetError EngineError GateError InputError LawError"
+    " LedgerError MissingExtraError ParameterError RiskError TrustError UnknownNameError"
+    " UnprotectedError VeilError",
     "veil.core.guarantee": "Guarantee",
     "veil.core.types": "Ranking Released Variants",
     "veil.data.collection": "Collection",
     "veil.data.embeddings": "Embeddings",
     "veil.encoders": "ENCODERS",
+    "veil.measures.claims": "audit_claim",
     "veil.measures.estimate": "Estimate",
     "veil.mechanisms.queries": "QUERY_MECHANISMS",
     "veil.mechanisms.queries.aea": "AEA",
@@ -104,19 +111,23 @@ __all__ = [
     "TEM",
     "WBB",
     "AssetError",
+    "BudgetError",
     "Collection",
     "CusText",
     "Embeddings",
     "EngineError",
     "Estimate",
+    "GateError",
     "Guarantee",
     "InputError",
     "LawError",
+    "LedgerError",
     "Mahalanobis",
     "MissingExtraError",
     "ParameterError",
     "Ranking",
     "Released",
+    "RiskError",
     "SanText",
     "SearchResult",
     "TrustError",
@@ -127,6 +138,7 @@ __all__ = [
     "Vickrey",
     "ask",
     "attack",
+    "audit_claim",
     "came_back",
     "declassify",
     "encoder",

@@ -19,6 +19,10 @@ COMMANDS: dict[str, Row] = {
         "veil.cli.attack:attack",
         "Attack VARIANTS, a file with columns id, text and obfuscatedText.",
     ),
+    "attackers": Row(
+        "veil.cli.attackers:attackers",
+        "List attackers with their parameters, or those of NAMES alone.",
+    ),
     "audit": Row(
         "veil.cli.audit:audit",
         "Sweep the mechanisms of STUDY, a TOML file, attack them, and write a report.",

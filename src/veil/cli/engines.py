@@ -1,17 +1,11 @@
 """``veil engines``: names and parameters of the engines and encoders."""
 
-import json
 from typing import Any
 
 import click
-from rich.console import Console
-from rich.markup import escape
 
-from veil.cli._family import kind_of
-from veil.cli._screen import stdout
-from veil.core.component import Component
-from veil.core.errors import MissingExtraError
-from veil.core.registry import Registry, unknown_name
+from veil.cli._listing import show_components
+from veil.core.registry import Registry
 from veil.encoders import ENCODERS
 from veil.retrieval.engines import ENGINES
 
@@ -21,53 +15,5 @@ from veil.retrieval.engines import ENGINES
 @click.option("--json", "as_json", is_flag=True, help="print JSON, with a schema each")
 def engines(names: tuple[str, ...], as_json: bool) -> None:
     """List engines and encoders with their parameters, or those of NAMES alone."""
-    known = {"engines": ENGINES.names(), "encoders": ENCODERS.names()}
-    every = [*known["engines"], *known["encoders"]]
-    for name in names:
-        if name not in every:
-            raise unknown_name("engine or encoder", name, every)
-    registries: dict[str, Registry[Any]] = {"engines": ENGINES, "encoders": ENCODERS}
-    families = {
-        family: {name: _load(registries[family], name) for name in of if name in (names or every)}
-        for family, of in known.items()
-    }
-    if as_json:
-        document = {
-            family: {
-                name: found if isinstance(found, str) else found.model_json_schema()
-                for name, found in members.items()
-            }
-            for family, members in families.items()
-        }
-        click.echo(json.dumps(document, indent=1))
-        return
-    console = stdout()
-    for family, members in families.items():
-        if not members:
-            continue
-        console.print(f"[bold]{family.upper()}[/bold]")
-        for name, found in members.items():
-            _show(console, name, found)
-        console.print()
-
-
-def _load(registry: Registry[Any], name: str) -> type[Component] | str:
-    """Return the class of that name, or the sentence that says what it needs."""
-    try:
-        found: type[Component] = registry.get(name)
-    except MissingExtraError as error:
-        return str(error)
-    return found
-
-
-def _show(console: Console, name: str, found: type[Component] | str) -> None:
-    summary = found if isinstance(found, str) else (found.__doc__ or "").strip().splitlines()[0]
-    console.print(f"[bold]{name}[/bold]  {escape(summary)}", soft_wrap=True)
-    fields = {} if isinstance(found, str) else found.model_fields
-    for key, field in fields.items():
-        default = "required" if field.is_required() else f"default {field.default!r}"
-        console.print(
-            f"  {key} [dim]{escape(kind_of(field))}, {escape(default)}[/dim]:"
-            f" {escape(field.description or '')}",
-            soft_wrap=True,
-        )
+    known: dict[str, Registry[Any]] = {"engines": ENGINES, "encoders": ENCODERS}
+    show_components(known, "engine or encoder", names, as_json=as_json)
