@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from veil.data.collection import Collection
     from veil.data.embeddings import Embeddings
     from veil.encoders import ENCODERS
+    from veil.filing import FileRelease, protect_file
     from veil.measures.claims import audit_claim
     from veil.measures.estimate import Estimate
     from veil.mechanisms.queries import QUERY_MECHANISMS
@@ -94,6 +95,7 @@ _PLACES = {  # where each public name lives; it is loaded when it is first asked
     "veil.mechanisms.words.tem": "TEM",
     "veil.mechanisms.words.vickrey": "Vickrey",
     "veil.mechanisms.words.wbb": "WBB",
+    "veil.filing": "FileRelease protect_file",
     "veil.retrieval.engines": "ENGINES",
     "veil.retrieval.pipeline": "SearchResult",
 }
@@ -117,6 +119,7 @@ __all__ = [
     "Embeddings",
     "EngineError",
     "Estimate",
+    "FileRelease",
     "GateError",
     "Guarantee",
     "InputError",
@@ -150,6 +153,7 @@ __all__ = [
     "log_ratio",
     "mechanism",
     "protect",
+    "protect_file",
     "protect_stream",
     "quipu",
     "risk",

@@ -1,47 +1,14 @@
 """What a release was and what it costs, in words for a person."""
 
-from bisect import bisect
-from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from itertools import accumulate
 from pathlib import Path
 
 from rich.markup import escape
 
 from veil.cli._screen import stderr
 from veil.core.guarantee import Guarantee
-from veil.core.types import Variants
+from veil.filing import Tally
 from veil.mechanisms.mechanism import TextMechanism
-
-
-@dataclass
-class Tally:
-    """What has been released so far."""
-
-    texts: int = 0
-    words: int = 0
-    each: Counter[int] = field(default_factory=Counter)  # texts by their protected words
-    kept: int = 0
-    clear: int = 0  # variants that equal their text
-    empty: int = 0  # texts for which nothing can be sent
-    seeded: bool = False
-
-    def spread(self) -> tuple[int, float, int]:
-        """Return the protected words of the smallest, the median and the largest text."""
-        counts = sorted(self.each)
-        ends = list(accumulate(self.each[count] for count in counts))
-        low, high = (counts[bisect(ends, (self.texts - more) // 2)] for more in (1, 0))
-        return counts[0], (low + high) / 2, counts[-1]
-
-    def add(self, variants: Variants) -> None:
-        """Count a batch."""
-        self.texts += len(variants)
-        self.words += sum(variants.protected)
-        self.each.update(variants.protected)
-        self.kept += sum(map(len, variants.kept))
-        self.empty += sum(not row for row in variants)
-        self.seeded = variants.seeded
 
 
 def count_of(number: int, noun: str) -> str:

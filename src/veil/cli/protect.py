@@ -1,10 +1,8 @@
 """``veil protect``: release variants of texts or of a file of texts."""
 
 import sys
-from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 
 import click
@@ -14,22 +12,16 @@ from veil.cli._choices import SELECT_OPTIONS, policies_of, selection_of
 from veil.cli._family import Family
 from veil.cli._given import Given, read_given
 from veil.cli._screen import VECTORS_OPTION, open_space, progress_bar
-from veil.cli._summary import Tally, count_of, show_summary
+from veil.cli._summary import count_of, show_summary
 from veil.core.errors import InputError
-from veil.core.types import Variants
-from veil.data.lines import require_file
 from veil.data.records import Columns, Record, read_records
-from veil.data.releases import Writer, check_output, open_writer, stream_writer
-from veil.data.rows import Layout, normal
+from veil.data.releases import Writer, open_writer, stream_writer
+from veil.data.rows import Layout
 from veil.data.text import MAX_CHARS
+from veil.filing import RELEASED, Tally, check_files, output_columns, release_rows
 from veil.mechanisms import find
 from veil.mechanisms.mechanism import TextMechanism
 from veil.mechanisms.words._plan import Unknown
-from veil.studies.pool import end, processes
-
-RELEASED = "obfuscatedText"
-_HEAD = ("id", "text")
-_OWN = (*_HEAD, "variant", RELEASED, "mechanism", "seeded")
 
 
 def _run(
@@ -62,9 +54,11 @@ def _run(
         "in_clear": in_clear,
     }
     given, layout = read_given(texts, text), Layout(delimiter, encoding)
-    columns = [*_HEAD[: 1 + with_originals], "variant", RELEASED, "mechanism", "seeded", *keep]
+    columns = Columns(column, id_column, keep)
     suffix = _suffix(output, as_json=as_json, with_originals=with_originals)
-    _check(given, output, Columns(column, id_column, keep), layout)
+    if given.texts and (columns != Columns() or layout != Layout()):
+        raise InputError("Columns, a delimiter and an encoding are for files; leave them out.")
+    check_files(given.path, output, columns)
     if keep and suffix == ".txt":
         raise InputError("Plain text has no columns to keep; write a .csv with -o, or add --json.")
     space = open_space(mechanism, vectors)
@@ -80,63 +74,23 @@ def _run(
             reached[0] = done
             report(f"protecting: {count_of(tally.texts, 'text')}", done, total)
 
-        records = _records(given, Columns(column, id_column, keep), layout, progress)
-        waiting: deque[Record] = deque()
-        writer = _writer(stack, output, suffix, columns, private=with_originals)
-        pool = stack.enter_context(_executor(workers))
-        for variants in api.protect_stream(
-            _texts(records, waiting),
+        named = output_columns(keep, with_originals=with_originals)
+        release_rows(
+            _records(given, columns, layout, progress),
+            _writer(stack, output, suffix, named, private=with_originals),
             mechanism,
             space,
             size,
-            batch=max(1, min(4096, 2**17 // size)),
-            executor=pool,
-            in_flight=2 * workers,
+            tally,
+            with_originals=with_originals,
+            workers=workers,
             seed=seed,
+            told=lambda: progress(reached[0]),
             **choices,
-        ):
-            tally.add(variants)
-            progress(reached[0])
-            rows = _rows(variants, waiting, tally, with_originals=with_originals)
-            writer.write(rows)
+        )
     sys.stdout.flush()
     left = [*filter(None, [id_column]), *keep] if suffix != ".txt" else []
     show_summary(mechanism, tally, size, output, left, with_originals=with_originals)
-
-
-def _rows(
-    variants: Variants,
-    waiting: deque[Record],
-    tally: Tally,
-    *,
-    with_originals: bool,
-) -> list[list[object]]:
-    rows: list[list[object]] = []
-    for row, protected in zip(variants, variants.protected, strict=True):
-        record = waiting.popleft()
-        head = [record.id, record.text][: 1 + with_originals]
-        tally.clear += sum(text == record.text for text in row) if protected else 0
-        for number, text in enumerate(row, start=1):
-            made = [number, text, variants.mechanism, variants.seeded]
-            rows.append([*head, *made, *record.kept])
-    return rows
-
-
-def _check(given: Given, output: Path | None, columns: Columns, layout: Layout) -> None:
-    """Refuse what cannot be before anything is opened."""
-    path = given.path
-    if given.texts and (columns != Columns() or layout != Layout()):
-        raise InputError("Columns, a delimiter and an encoding are for files; leave them out.")
-    taken = {*map(normal, _OWN)} & {*map(normal, columns.keep)}
-    if taken:
-        remedy = "name yours by --id" if taken == {"id"} else "rename the one to be kept"
-        raise InputError(f"The output has a column '{min(taken)}' of its own; {remedy}.")
-    if path is not None:
-        require_file(path, "texts")
-    if output is not None:
-        check_output(output)
-        if path and output.exists() and path.samefile(output):
-            raise InputError("The output would replace the input; name another file with -o.")
 
 
 def _records(
@@ -145,13 +99,6 @@ def _records(
     if given.texts:
         return (Record(str(i), text) for i, text in enumerate(given.texts, start=1))
     return read_records(given.path, columns, progress, layout)
-
-
-def _texts(records: Iterator[Record], waiting: deque[Record]) -> Iterator[str]:
-    """Hand out the texts, and remember their records until the variants come back."""
-    for record in records:
-        waiting.append(record)
-        yield record.text
 
 
 def _suffix(output: Path | None, *, as_json: bool, with_originals: bool) -> str:
@@ -167,21 +114,6 @@ def _writer(
     if output is not None:
         return stack.enter_context(open_writer(output, columns, RELEASED, private=private))
     return stream_writer(sys.stdout, suffix, columns, RELEASED)
-
-
-@contextmanager
-def _executor(workers: int) -> Iterator[ProcessPoolExecutor | None]:
-    """Give processes to share the work, or None; when anything goes wrong they end at once."""
-    if workers == 1:
-        yield None
-        return
-    pool = processes(workers)
-    try:
-        yield pool
-    except BaseException:
-        end(pool)
-        raise
-    pool.shutdown()
 
 
 protect = Family(
