@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Sequence
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.retrieval.misbehaviour import JSON, _message, postgres, sends, then
 from tests.retrieval.recording import RecordingServer, Serve, Wire, http, reply
@@ -163,6 +163,7 @@ TREES = st.recursive(
 
 @settings(max_examples=150, deadline=None)
 @given(TREES, st.booleans())
+@example({"": [], "a": [], '"': [], "{": [], "\\": []}, True)  # brackets all over
 def test_what_is_honest_is_read_and_what_is_read_was_counted(tree: object, plainly: bool) -> None:
     body = json.dumps(tree, ensure_ascii=plainly).encode()
     size = _size(tree)

@@ -52,7 +52,7 @@ def _count(body: bytes, most: int, until: Deadline) -> None:
     for number, found in enumerate(_TOKEN.finditer(body)):
         first = body[found.start()]
         depth += (first in _OPEN) - (first in _CLOSED)
-        if number > 4 * most or depth > MAX_DEPTH:  # a name, a colon, a value and a comma
+        if number > 5 * most or depth > MAX_DEPTH:  # a name, a colon, two brackets, a comma
             raise ExcessError
         if number % _EVERY == 0:
             until.left()
