@@ -103,6 +103,17 @@ def test_nothing_released_is_ranked_by_how_often_queries_come(encoder: BagEncode
     assert found.ties.tolist() == [2] * 4
 
 
+def test_blank_variants_say_nothing(encoder: BagEncoder) -> None:
+    log = QueryLog.of(["a", "b", "c", "c"])
+    blank = inference_ranks(Scene((("", " "), ()), ("a", "a"), log), encoder)
+    assert blank.ranks.tolist() == [2, 2]
+    assert blank.ties is not None
+    assert blank.ties.tolist() == [2, 2]
+    rows = (("c", ""), ("c",))
+    beside = inference_ranks(Scene(rows, ("a", "a"), log), encoder)
+    assert beside.ranks[0] == beside.ranks[1]
+
+
 def test_scores_are_ranked_like_the_sorted_list(rng: Generator) -> None:
     scores = rng.integers(4, size=40).astype(float)
     scores[:6] = -np.inf

@@ -102,6 +102,7 @@ def test_every_word_that_is_sent_is_listed(text: str, unknown: str, size: int) -
     assert sent & own
     assert sent & own == listed
     assert f"{len(release.kept[0])} words passed" in release.cost.caveat
+    assert release.cost.passed == len(release.kept[0])
 
 
 def test_a_mechanism_that_does_not_tell_what_it_passes() -> None:

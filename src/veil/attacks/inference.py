@@ -1,5 +1,6 @@
 """Inference: which query of a log is nearest to the centre of the variants."""
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
@@ -34,8 +35,8 @@ class Inference(EncoderAttack):
     Notes
     -----
     An original that the log does not hold has rank len(log) + 1, so that the risk is a lower
-    bound; `missing` tells which. Where nothing was released (an empty row) the attacker guesses
-    the most frequent queries first.
+    bound; `missing` tells which. Where nothing was released (an empty row, or blanks alone) the
+    attacker guesses the most frequent queries first.
     """
 
     name: ClassVar[str] = "inference"
@@ -50,11 +51,17 @@ def inference_ranks(scene: Scene, encoder: Encoder, report: Report = silent) -> 
     """Rank each original in the log by the centroid of its variants."""
     log = log_of(scene, "inference")
     places = places_of(scene)
-    centres = centroids(scene.variants, encoder, report)
+    rows = [told(row) for row in scene.variants]
+    centres = centroids(rows, encoder, report)
     found, ties = ranks(centres, log.vectors(encoder, report).vectors, places)
-    for i in [i for i, row in enumerate(scene.variants) if not row]:
+    for i in [i for i, row in enumerate(rows) if not row]:
         found[i], ties[i] = standing(log.counts.astype(np.float64), int(places[i]))
     return queries_ranked(found, ties, len(log))
+
+
+def told(variants: Sequence[str]) -> tuple[str, ...]:
+    """Return the variants that say anything: one of blanks alone does not."""
+    return tuple(variant for variant in variants if variant.strip())
 
 
 def log_of(scene: Scene, name: str) -> QueryLog:

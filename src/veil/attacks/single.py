@@ -18,6 +18,7 @@ from veil.attacks._shaped_log import ShapedLog
 from veil.attacks._shapes import places, reader
 from veil.attacks._tables import Tables
 from veil.attacks.bayes import Bayes, believed
+from veil.attacks.inference import told
 from veil.attacks.log import QueryLog
 from veil.core.protocols import Encoder
 from veil.core.ranks import standing
@@ -65,6 +66,7 @@ class SingleInference:
     def rank(self, query: str, variants: tuple[str, ...]) -> tuple[int, int]:
         """Return where a query stands."""
         place = self.log.place(query)
+        variants = told(variants)
         if not variants:  # the most frequent queries come first
             counts = np.append(self.log.counts, 1)[: len(self.log) + (place < 0)]
             return standing(counts.astype(np.float64), place if place >= 0 else len(self.log))

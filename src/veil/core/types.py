@@ -48,7 +48,9 @@ class Variants:
         order. A word that a mechanism happens to draw again is not listed: which draws came out
         equal is a secret that no release may carry.
     protected
-        Per text, the number of words that went through the mechanism.
+        Per text, the number of words that went through the mechanism. One that rewrites whole
+        queries may let a word pass in some of them and not in others: it counts here and is in
+        `kept`, too.
     seeded
         True when the draws can be repeated by who knows the seed: **not private**.
     """

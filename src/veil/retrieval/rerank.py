@@ -17,6 +17,7 @@ from veil.encoders.find import encoder
 from veil.encoders.vectors import DocumentVectors, document_vectors, open_document_vectors
 
 DEEPEST = 2_000  # passages encoded for one query: a few seconds
+_LONGEST = 4_000  # letters of a passage that are looked at; models read fewer
 _REMEMBERED = 20_000  # vectors of passages, in memory only: they tell what was searched for
 
 
@@ -72,7 +73,7 @@ class Reranker:
             out[i] = vector
         missing = [i for i in rest if i not in hits]
         if missing:
-            out[missing] = self.encoder.encode([passages[i] for i in missing])
+            out[missing] = self.encoder.encode([passages[i][:_LONGEST] for i in missing])
             with self._lock:
                 for i in missing:
                     self._recent[keys[i]] = out[i].copy()

@@ -1,6 +1,7 @@
 """Release queries to send instead of texts."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from veil.core.errors import ParameterError
 from veil.core.guarantee import Guarantee
@@ -103,7 +104,9 @@ def _cost(guarantee: Guarantee, found: list[Scrambled], size: int) -> Guarantee:
     if fewer := sum(0 < count < size for count in counts):
         cost = cost.with_caveat(f"{fewer} texts have fewer than {size} queries.")
     if passed := sum(len(each.kept) for each in found):
-        cost = cost.with_caveat(f"{passed} words passed unchanged by policy.")
+        cost = replace(cost, passed=passed).with_caveat(
+            f"{passed} words passed unchanged by policy."
+        )
     return cost
 
 
