@@ -47,6 +47,15 @@ def test_names_are_loaded_from_where_the_types_say() -> None:
         veil.protct  # noqa: B018
 
 
+@pytest.mark.parametrize(
+    "name", ["data.embeddings.Embeddings", "measures.risk.chance", "testing.check_mechanism"]
+)
+def test_parts_are_there_without_importing_them(name: str) -> None:
+    code = f"import veil; print(callable(veil.{name}))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "True"
+
+
 def test_every_error_is_public() -> None:
     found = {
         name

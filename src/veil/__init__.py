@@ -6,6 +6,7 @@
 """
 
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from veil.core.version import __version__ as __version__
@@ -163,9 +164,14 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    if name not in _MODULES:
+    found: object
+    if name in _MODULES:
+        found = getattr(import_module(_MODULES[name]), name)
+    elif not name.startswith("_") and find_spec(f"veil.{name}") is not None:
+        import_module("veil.api")  # so that veil.data.embeddings and its like are there, too
+        found = import_module(f"veil.{name}")
+    else:
         raise AttributeError(f"module 'veil' has no attribute {name!r}")
-    found: object = getattr(import_module(_MODULES[name]), name)
     globals()[name] = found
     return found
 
