@@ -1,21 +1,29 @@
-"""Checks that a mechanism or an engine keeps its contract: for ours, and for other packages'.
+"""Checks that mechanisms, engines and attackers keep their contract: ours, and others'.
 
 >>> from veil.mechanisms.words.cmp import CMP
 >>> check_mechanism(CMP(epsilon=5))
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import pairwise
 from typing import cast
 
 import numpy as np
 
-from veil.core.errors import TrustError
+from veil.attacks.attack import AttackSpec, EncoderAttack, Outcome, Scene
+from veil.attacks.log import QueryLog
+from veil.core.errors import LawError, ParameterError, TrustError
 from veil.core.guarantee import KINDS
-from veil.core.protocols import ClosedForm, Engine
-from veil.core.types import Released, Seeded
+from veil.core.protocols import ClosedForm, Engine, Role
+from veil.core.types import Released, Seeded, Singles
 from veil.data.embeddings import Embeddings
+from veil.measures.risk import chance, successes
 from veil.mechanisms.mechanism import TextMechanism
+from veil.mechanisms.words.custext import CusText
 from veil.mechanisms.words.mechanism import WordMechanism
+from veil.mechanisms.words.protect import protect
+from veil.mechanisms.words.santext import SanText
 
 
 def check_mechanism(mechanism: TextMechanism) -> None:
@@ -77,6 +85,91 @@ def check_engine(engine: Engine, queries: Sequence[str], k: int = 5) -> None:
         _require(len(set(row[:length].tolist())) == length, "a list must hold no item twice")
         _require(bool((np.diff(scores[:length]) <= 0).all()), "scores must not increase")
     _require(bool((found.index >= 0).any()), "the queries must be ones that it can answer")
+
+
+def check_attack(attacker: AttackSpec) -> None:
+    """Raise AssertionError where an attacker breaks the contract of `attack`.
+
+    It is shown texts of a small log that were hardly changed, by mechanisms that it may know: it
+    must do better than a blind guess, and must not look at the truth of one text for another.
+    """
+    scenes = [scene for scene in _scenes(attacker) if _works(attacker, scene)]
+    _require(bool(scenes), "an attacker must work against one of santext and custext")
+    scene = scenes[0]
+    found = _attacked(attacker, scene)
+    count, texts = len(found.ranks), len(scene.originals)
+    _require(count > 0, "there must be something to guess")
+    for name in ("candidates", "texts", "ties"):
+        given = getattr(found, name)
+        _require(given is None or len(given) == count, f"{name} must be given for every rank")
+    _require(bool((found.ranks >= 1).all()), "the first guess has rank 1")
+    _require(
+        bool((found.ranks <= found.candidates + 1).all()), "no rank may be beyond the candidates"
+    )
+    _require(found.ties is None or bool((found.ties >= 1).all()), "the truth ties with itself")
+    _require(found.texts.min() >= 0 and found.texts.max() < texts, "texts must be of the scene")
+    again = _attacked(attacker, scene)
+    _require(np.array_equal(found.ranks, again.ranks), "the same question has the same answer")
+    right = successes(found.ranks, "lazy", candidates=found.candidates, ties=found.ties).mean()
+    blind = chance(found.candidates, "lazy", ranks=found.ranks)
+    _require(right > 2 * blind, "an attacker must do better than a blind guess")
+    if found.unit != "release":  # there the truth is which rows belong together
+        others = replace(scene, originals=(scene.originals[0], *scene.originals[:0:-1]))
+        first = found.texts == 0
+        other = _attacked(attacker, others)
+        _require(
+            np.array_equal(found.ranks[first], other.ranks[other.texts == 0]),
+            "the truth of one text must not change the guesses of another",
+        )
+
+
+def _scenes(attacker: AttackSpec) -> Iterator[Scene]:
+    """Yield texts of three words each, with variants by mechanisms that hardly change them."""
+    rng = np.random.default_rng(5)
+    words = tuple(f"{a}{b}" for a in "bdfgklmnprst" for b in ("ano", "elu", "ira", "omi", "ute"))
+    space = Embeddings(words, rng.normal(size=(len(words), 6)).astype(np.float32), "check")
+    texts = list(dict.fromkeys(" ".join(rng.choice(words, 3)) for _ in range(200)))
+    originals = tuple(texts[:12])
+    for mechanism in (SanText(epsilon=30), CusText(epsilon=2, k=6)):
+        released = protect(originals, mechanism, space, 6, rng=3)
+        yield Scene(
+            released.rows,
+            originals,
+            QueryLog.of(texts) if "log" in attacker.needs else None,
+            mechanism if "mechanism" in attacker.needs else None,
+            space if "space" in attacker.needs else None,
+        )
+
+
+def _works(attacker: AttackSpec, scene: Scene) -> bool:
+    try:
+        _attacked(attacker, scene)
+    except (LawError, ParameterError):  # it cannot work against this mechanism
+        return False
+    return True
+
+
+def _attacked(attacker: AttackSpec, scene: Scene) -> Outcome:
+    if isinstance(attacker, EncoderAttack):
+        return attacker.rank(scene, _Letters())
+    return attacker.attack(scene)
+
+
+class _Letters:
+    """A model of texts that counts pairs of letters: enough to tell words apart."""
+
+    key, dim = "letters", 256
+
+    def encode(self, texts: Sequence[str], role: Role = "document") -> Singles:
+        """Map texts to unit vectors (n, dim)."""
+        del role
+        out = np.zeros((len(texts), self.dim), dtype=np.float32)
+        for row, text in zip(out, texts, strict=True):
+            for pair in pairwise(f" {text} "):
+                row[(31 * ord(pair[0]) + ord(pair[1])) % self.dim] += 1
+        norms = np.linalg.norm(out, axis=1, keepdims=True)
+        made: Singles = (out / np.where(norms > 0, norms, 1)).astype(np.float32)
+        return made
 
 
 def _refuses(engine: Engine, queries: object, k: int) -> bool:
