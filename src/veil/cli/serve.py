@@ -14,7 +14,7 @@ import click
 from rich.markup import escape
 
 from veil.cli._engine import engine_options
-from veil.cli._screen import VECTORS_OPTION, progress_bar, stderr
+from veil.cli._screen import VECTORS_OPTION, progress_bar, stderr, tell_scale
 from veil.core.errors import ParameterError
 from veil.proxy.desk import Desk
 from veil.proxy.folder import data_folder
@@ -158,6 +158,7 @@ def serve(
             )
             address = f"{next(iter(sites(hosts).values()))}/enter?token={token}"
             _tell(address, desk, plane, gate)
+            tell_scale(vectors, desk.space)
             with ExitStack() as shown:
                 if not no_browser and sys.stderr.isatty():
                     _open(shown.enter_context(leading(address)))
