@@ -250,6 +250,21 @@ def test_the_browser_is_not_started_with_the_token(
     assert len(opened) == 1
 
 
+def test_what_a_killed_server_left_is_removed(
+    veil: Veil,  # noqa: F811
+    started: list[dict[str, object]],
+) -> None:
+    own_token()
+    old, young, other = (data_folder() / name for name in ("enter-a.html", "enter-b.html", "x"))
+    for path in (old, young, other):
+        path.write_text(own_token())
+        path.chmod(0o600)
+    for path in (old, other):
+        os.utime(path, (0, 0))
+    assert veil("serve", "--port", 0, "--no-browser").code == 0
+    assert [path.exists() for path in (old, young, other)] == [False, True, True]
+
+
 def test_no_budget_and_a_talkative_engine(veil: Veil, started: list[dict[str, object]]) -> None:  # noqa: F811
     spec = "http(url='http://127.0.0.1:1/?q={query}', items=x)"
     result = veil("serve", "--port", 0, "--budget", "none", "--engine", spec)

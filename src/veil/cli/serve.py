@@ -119,7 +119,7 @@ def serve(
     from veil.web.app import make_app
     from veil.web.guard import LOOPBACK, host_names, sites
     from veil.web.server import bind, run
-    from veil.web.token import leading, own_token
+    from veil.web.token import leading, own_token, remove_left
 
     limit = _limit(budget)
     _check_host(host, allow_host)
@@ -127,6 +127,7 @@ def serve(
     sites(host_names(names, port))  # so that a fault is told before anything is opened
     _warn_of_addresses(engine)
     token = own_token()
+    remove_left()
     plane = load_plane(SHIPPED if str(audit) == "shipped" else audit)
     with closing(bind("127.0.0.1" if host == "localhost" else host, port)) as sock:
         with progress_bar() as report:
