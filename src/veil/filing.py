@@ -21,7 +21,7 @@ from veil.data.lines import require_file
 from veil.data.records import Columns, Record, read_records
 from veil.data.releases import Writer, check_output, open_writer
 from veil.data.rows import Layout, normal
-from veil.mechanisms.cost import premises, release_cost
+from veil.mechanisms.cost import premises, release_cost, scale_premise
 from veil.mechanisms.mechanism import TextMechanism
 from veil.mechanisms.words.mechanism import WordMechanism
 from veil.studies.pool import end, processes
@@ -158,7 +158,7 @@ def protect_file(
     return FileRelease(
         path=output,
         mechanism=str(mechanism),
-        cost=_cost(mechanism, tally, size, choices),
+        cost=_cost(mechanism, space, tally, size, choices),
         texts=tally.texts,
         protected=tally.words,
         kept=tally.kept,
@@ -257,9 +257,19 @@ def _executor(workers: int) -> Iterator[ProcessPoolExecutor | None]:
     pool.shutdown()
 
 
-def _cost(mechanism: TextMechanism, tally: Tally, size: int, choices: api.Choices) -> Guarantee:
+def _cost(
+    mechanism: TextMechanism,
+    space: Embeddings | None,
+    tally: Tally,
+    size: int,
+    choices: api.Choices,
+) -> Guarantee:
     told: tuple[str, ...] = ()
     if isinstance(mechanism, WordMechanism):
         select = choices.get("select")
-        told = premises(mechanism.select if select is None else select, choices.get("policies"))
+        told = premises(
+            mechanism.select if select is None else select,
+            choices.get("policies"),
+            scale_premise(mechanism.guarantee, space),
+        )
     return release_cost(mechanism.guarantee, tally.words, size, tally.kept, told)

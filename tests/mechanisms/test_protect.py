@@ -170,6 +170,25 @@ def test_a_bound_says_what_it_takes_for_granted(select: Select, sentence: str) -
     assert POLICIES not in caveat
 
 
+@pytest.mark.parametrize(("times", "hidden"), [(1_000, "nothing"), (0.001, "everything"), (1, "")])
+def test_what_epsilon_is_worth_in_a_space_of_an_unusual_scale_is_said(
+    times: float, hidden: str
+) -> None:
+    space = Embeddings(SPACE.words, SPACE.vectors * np.float32(times))
+    per_unit = [
+        veil.CMP(epsilon=2), veil.Mahalanobis(epsilon=2), veil.Vickrey(epsilon=2),
+        veil.SanText(epsilon=2), veil.TEM(epsilon=2),
+    ]  # fmt: skip
+    for mechanism in per_unit:
+        caveats = {veil.protect([t], mechanism, space).cost.caveat for t in (A, f"{B} {C} zzz")}
+        assert len(caveats) == 1
+        said = f"the usual budgets hide nearly {hidden}."
+        assert (said in caveats.pop()) is bool(hidden)
+    for mechanism in (veil.CusText(epsilon=2), WBB_ALL):  # no unit, or no bound
+        caveat = veil.protect([A], mechanism, space, select="all").cost.caveat
+        assert "usual budgets" not in caveat
+
+
 def test_caveats_do_not_depend_on_the_text() -> None:
     costs = [
         veil.protect([text], veil.CMP(epsilon=2), SPACE, policies={"number": "mask"}).cost

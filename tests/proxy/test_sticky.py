@@ -207,6 +207,12 @@ def test_a_sticky_release_says_that_draws_come_again(ask: Asking) -> None:
     assert "tells that a word is the same" in ask(1, 2).variants.cost.caveat
 
 
+def test_a_sticky_release_says_what_epsilon_is_worth(ledger: Ledger, space: Embeddings) -> None:
+    ask = Asking(ledger, Embeddings(space.words, space.vectors * 1_000, "long"))
+    for taken in (ask(1, 2), ask(1, 2)):
+        assert "the usual budgets hide nearly nothing." in taken.variants.cost.caveat
+
+
 def test_it_is_drawn_again_and_said_so(ask: Asking) -> None:
     look = Watching(3, 10, 11)
     taken = taking(ask, Bound(10, "again"), look)

@@ -192,6 +192,14 @@ def test_many_queries_tell_what_passed(spy: Spy, words: Embeddings) -> None:
     assert "1 words passed unchanged" in result.cost.caveat
 
 
+def test_many_queries_tell_what_epsilon_is_worth(spy: Spy, words: Embeddings) -> None:
+    long = Embeddings(words.words, words.vectors * 1_000)
+    (result,) = search_all(
+        [words.words[0]], veil.CMP(epsilon=3), long, spy, 2, 5, reranker=None
+    )  # fmt: skip
+    assert "the usual budgets hide nearly nothing." in result.cost.caveat
+
+
 class Half:
     """An engine that answers every other query."""
 

@@ -248,6 +248,19 @@ def test_texts_are_protected(client: Client, space: Embeddings) -> None:
     assert cast(Tree, found["cost"])["epsilon"] == 6.0
 
 
+def test_a_text_of_which_nothing_is_protected_passes_on_request_only(client: Client) -> None:
+    body = {"texts": ["dababa"], "mechanism": "cmp(epsilon=1)", "select": ["bababa"], "size": 2}
+    for more in ({}, {"in_clear": False}):
+        assert "in_clear" in client.post("/api/protect", body | more).refused(422)
+    found = client.post("/api/protect", body | {"in_clear": True}).json()
+    assert trees(found["texts"]) == [
+        {"variants": ["dababa"] * 2, "protected_words": 0, "kept_words": ["dababa"]}
+    ]
+    cost = cast(Tree, found["cost"])
+    assert (cost["kind"], cost["epsilon"], cost["passed"]) == ("none", None, 1)
+    client.post("/api/protect", body | {"in_clear": "yes"}).refused(422)
+
+
 def test_draws_are_fresh(client: Client) -> None:
     body = {"texts": ["bababa " * 50], "mechanism": "cmp(epsilon=0.1)"}
     first, second = (client.post("/api/protect", body).json()["texts"] for _ in range(2))

@@ -1,5 +1,6 @@
 """Without the token nobody comes in, and the token is told nowhere."""
 
+import itertools
 import os
 import re
 import stat
@@ -30,7 +31,7 @@ import veil.web.entrance as entrance
 from veil.core.errors import LedgerError, ParameterError
 from veil.web.api import OPERATIONS
 from veil.web.headers import HEADERS
-from veil.web.peers import is_stranger
+from veil.web.peers import KEPT, is_other_user, is_stranger
 from veil.web.token import FILE, leading, new_token, own_token
 
 COOKIE = f"veil-8765={TOKEN}"
@@ -307,29 +308,54 @@ def test_the_command_prints_the_token(veil: Veil) -> None:  # noqa: F811
 
 
 def test_the_owner_of_a_connection_is_known(tmp_path: Path) -> None:
-    client, server = ("127.0.0.1", 40000), ("127.0.0.1", 8765)
-    spelt = "0100007F:9C40 0100007F:223D" if sys.byteorder == "little" else ""
-    if not spelt or sys.platform != "linux":
+    near, far = "0100007F:9C40", "0100007F:223D"
+    if sys.byteorder != "little" or sys.platform != "linux":
         pytest.skip("tables of Linux")
     table = tmp_path / "tcp"
-    scope = {"client": client, "server": server}
     own, other = os.getuid(), os.getuid() + 1
-    for line, stranger in (
-        (f"0: {spelt} 01 0:0 0:0 0 {own} 0 77 1", False),
-        (f"0: {spelt} 01 0:0 0:0 0 0 0 77 1", False),  # root
-        (f"0: {spelt} 01 0:0 0:0 0 {other} 0 77 1", True),
-        (f"0: {spelt} 06 0:0 0:0 0 0 0 0 1", True),  # given up
-        ("0: 0100007F:223D 0100007F:9C40 01 0:0 0:0 0 4711 0 77 1", False),  # our own end
-        ("", False),
+    mapped = "0000000000000000FFFF0000"
+    plain, both = f"{near} {far}", f"{mapped}{near} {mapped}{far}"  # the kinds of sockets
+    for client, server in itertools.product(
+        [("127.0.0.1", 40000), ("::ffff:127.0.0.1", 40000)],
+        [("127.0.0.1", 8765), ("::ffff:127.0.0.1", 8765)],
     ):
-        table.write_text(f"head\n{line}\n")
-        assert is_stranger(scope, (table,)) is stranger
-    table.write_text(f"head\n0: {spelt} 01 0:0 0:0 0 {other} 0 77 1\n")
-    assert not is_stranger({"client": ("192.0.2.1", 40000), "server": server}, (table,))
-    assert not is_stranger({"client": None, "server": server}, (table,))
-    assert not is_stranger(scope, (tmp_path / "none",))
-    mapped = {"client": ("::ffff:127.0.0.1", 40000), "server": ("::ffff:127.0.0.1", 8765)}
-    assert is_stranger(mapped, (table,))
+        for line, stranger in (
+            *((f"0: {ends} 01 0:0 0:0 0 {own} 0 77 1", False) for ends in (plain, both)),
+            *((f"0: {ends} 01 0:0 0:0 0 0 0 77 1", False) for ends in (plain, both)),  # root
+            *((f"0: {ends} 01 0:0 0:0 0 {other} 0 77 1", True) for ends in (plain, both)),
+            *((f"0: {ends} 06 0:0 0:0 0 0 0 0 1", True) for ends in (plain, both)),  # given up
+            (f"0: {far} {near} 01 0:0 0:0 0 {own} 0 77 1", True),  # our own end alone
+            ("", True),  # gone
+        ):
+            table.write_text(f"head\n{line}\n")
+            assert is_other_user(client, server, (table,)) is stranger
+            assert is_other_user(client, server, (tmp_path / "none", table)) is stranger
+        assert not is_other_user(client, server, (tmp_path / "none",))  # the system does not tell
+
+
+def test_who_comes_from_elsewhere_is_no_user_of_this_machine(tmp_path: Path) -> None:
+    if sys.byteorder != "little" or sys.platform != "linux":
+        pytest.skip("tables of Linux")
+    table = tmp_path / "tcp"
+    table.write_text("head\n")
+    far = ("192.0.2.9", 8765)
+    assert not is_other_user(("192.0.2.1", 40000), far, (table,))
+    assert not is_other_user(("fe80::1%eth0", 40000), ("fe80::2%eth0", 8765), (table,))
+    assert not is_other_user(None, far, (table,))
+    assert not is_other_user(("a pipe", 0), None, (table,))
+    assert is_other_user(("127.0.0.1", 40000), far, (table,))
+    assert is_other_user(("::1", 40000), ("::1", 8765), (table,))
+    line = f"0: 090200C0:9C40 090200C0:223D 01 0:0 0:0 0 {os.getuid() + 1} 0 77 1"
+    table.write_text(f"head\n{line}\n")
+    assert is_other_user(("192.0.2.9", 40000), far, (table,))  # by an address of the network
+
+
+def test_who_it_is_was_found_when_the_connection_was_made() -> None:
+    for kept in (True, False):
+        assert is_stranger({"state": {KEPT: kept}}) is kept
+    gone = {"client": ("127.0.0.1", 1), "server": ("127.0.0.1", 2)}
+    assert is_stranger(gone) is (sys.platform == "linux")
+    assert is_stranger(gone | {"state": {}}) is (sys.platform == "linux")
 
 
 def test_strangers_are_refused_whatever_they_have(
@@ -346,16 +372,18 @@ def test_strangers_are_refused_whatever_they_have(
 @pytest.mark.skipif(
     sys.platform != "linux" or os.getuid() != 0, reason="needs to become another user"
 )
-def test_another_user_of_the_machine_is_refused(closed: Server) -> None:
+@pytest.mark.parametrize("address", ["127.0.0.1", "::ffff:127.0.0.1"])
+def test_another_user_of_the_machine_is_refused(closed: Server, address: str) -> None:
     program = (
         "import sys, socket\n"
-        "sock = socket.create_connection(('127.0.0.1', int(sys.argv[1])))\n"
+        "sock = socket.socket(socket.AF_INET6 if ':' in sys.argv[2] else socket.AF_INET)\n"
+        "sock.connect((sys.argv[2], int(sys.argv[1])))\n"
         "sock.sendall(sys.stdin.buffer.read())\n"
         "sys.stdout.buffer.write(sock.recv(65536))\n"
     )
     request = head("GET", "/ledger", f"Host: {closed.host}", f"Authorization: {LET_IN}",
                    "Connection: close")  # fmt: skip
-    command = ["/usr/bin/env", "-i", _python(), "-S", "-c", program, str(closed.port)]
+    command = ["/usr/bin/env", "-i", _python(), "-S", "-c", program, str(closed.port), address]
     for user, wanted in ((65534, 403), (0, 200)):
         found = subprocess.run(
             command, input=request, capture_output=True, user=user, timeout=60, check=False,

@@ -13,12 +13,14 @@ from urllib.parse import quote, urlsplit
 
 import pytest
 from tests.cli.conftest import Veil, surroundings, veil  # noqa: F401 - fixtures
+from tests.conftest import make_space
 from tests.web.conftest import CANARY, FakeDesk, Server, make_plane
 
 import veil.proxy.opening as opening
 import veil.proxy.plane as planes
 import veil.web.server as serving
 from veil.core.errors import BudgetError, InputError
+from veil.data.embeddings import Embeddings
 from veil.proxy.folder import data_folder
 from veil.web.headers import HEADERS
 from veil.web.token import own_token
@@ -156,6 +158,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, object]]:
 
 class ClosingDesk(FakeDesk):
     closings = 0
+    space = make_space(60, 4)
 
     def close(self) -> None:
         ClosingDesk.closings += 1
@@ -180,6 +183,18 @@ def test_the_command_says_what_is_going_on(veil: Veil, started: list[dict[str, o
         "Stopped.",
     ]
     assert ClosingDesk.closings == before + 1
+
+
+def test_vectors_of_an_unusual_length_are_told_of(
+    veil: Veil,  # noqa: F811
+    started: list[dict[str, object]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert "median length" not in veil("serve", "--port", 0, "--vectors", "own.txt").err
+    usual = ClosingDesk.space
+    monkeypatch.setattr(ClosingDesk, "space", Embeddings(usual.words, usual.vectors * 1_000))
+    told = veil("serve", "--port", 0, "--vectors", "own.txt").err
+    assert "with such vectors the usual budgets hide nearly nothing." in told
 
 
 @pytest.mark.parametrize(
@@ -233,6 +248,21 @@ def test_the_browser_is_not_started_with_the_token(
     assert not Path(urlsplit(opened[0]).path).exists()
     assert veil("serve", "--port", 0, "--no-browser").code == 0
     assert len(opened) == 1
+
+
+def test_what_a_killed_server_left_is_removed(
+    veil: Veil,  # noqa: F811
+    started: list[dict[str, object]],
+) -> None:
+    own_token()
+    old, young, other = (data_folder() / name for name in ("enter-a.html", "enter-b.html", "x"))
+    for path in (old, young, other):
+        path.write_text(own_token())
+        path.chmod(0o600)
+    for path in (old, other):
+        os.utime(path, (0, 0))
+    assert veil("serve", "--port", 0, "--no-browser").code == 0
+    assert [path.exists() for path in (old, young, other)] == [False, True, True]
 
 
 def test_no_budget_and_a_talkative_engine(veil: Veil, started: list[dict[str, object]]) -> None:  # noqa: F811

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
 import pytest
-from pydantic import Field
+from pydantic import AliasChoices, AliasPath, ConfigDict, Field
 from tests.web.conftest import CANARY, Client, FakeDesk
 
 import veil.core.registry as registry
@@ -103,6 +103,57 @@ def test_parameters_of_plugins_that_could_be_names_are_refused(
     assert reply.status == 200
 
 
+class Renamed(CMP):
+    """Its parameters have other names; one of them is that of a number."""
+
+    name: ClassVar[str] = "opener"
+
+    source: Annotated[str, Field(alias="file")] = ""
+    other: Annotated[str, Field(validation_alias=AliasChoices("pick", AliasPath("deep", 0)))] = ""
+    third: Annotated[str, Field(validation_alias="number")] = ""
+    number: int = 0
+    count: Annotated[int, Field(alias="counted")] = 0
+    still: str = "same"
+    fourth: Annotated[str, Field(validation_alias="still")] = ""
+
+
+class Open(Renamed):
+    """And it takes whatever it is given."""
+
+    model_config = ConfigDict(extra="allow")
+
+
+@pytest.mark.parametrize("cls", [Renamed, Open])
+@pytest.mark.parametrize("path", BODIES)
+def test_no_other_name_of_a_parameter_goes_round_it(
+    client: Client, monkeypatch: pytest.MonkeyPatch, plugin: None, path: str, cls: type[CMP]
+) -> None:
+    monkeypatch.setitem(MECHANISMS._loaded, "opener", cls)
+    monkeypatch.setattr(cls, "load", _no)
+    given = ["file=/etc/passwd", "pick=/etc/passwd", "deep=/etc/passwd", "number=/etc/passwd",
+             "source=/etc/passwd", "source=''", "third=''", "count=/etc/passwd", "counted=1",
+             "still=same", "still=/etc/passwd"]  # fmt: skip
+    for each in given:
+        spec = f"opener(epsilon=1, {each})"
+        sentence = client.post(path, BODIES[path] | {"mechanism": spec}).refused(422)
+        assert sentence.endswith("what may be set: epsilon.")
+
+
+@pytest.mark.parametrize("path", BODIES)
+def test_what_is_no_parameter_is_never_handed_on(
+    client: Client, monkeypatch: pytest.MonkeyPatch, plugin: None, path: str
+) -> None:
+    for cls, told in (
+        (Open, "The 'filed' parameter of opener may not be set over the web"),
+        (Renamed, "opener has no parameter 'filed'; its parameters are: "),
+        (CMP, "cmp has no parameter 'filed'; its parameters are: epsilon."),
+    ):
+        monkeypatch.setitem(MECHANISMS._loaded, cls.name, cls)
+        monkeypatch.setattr(cls, "load", _no)
+        spec = f"{cls.name}(epsilon=1, filed=/etc/passwd)"
+        assert told in client.post(path, BODIES[path] | {"mechanism": spec}).refused(422)
+
+
 def test_the_catalogue_shows_what_may_be_set(client: Client, plugin: None) -> None:
     found = client.get("/api/mechanisms").json()
     shown = found["opener"]
@@ -141,7 +192,12 @@ def test_what_is_not_in_the_cache_is_not_fetched(
     folder = tmp_path / "wordnet" / "3.1"
     folder.mkdir(parents=True)
     (folder / "data.noun").write_text("torn")
-    client.post("/api/protect", BODIES["/api/protect"] | {"mechanism": "aea"}).refused(422)
+    for name in ("aea", "fea"):
+        body = BODIES["/api/protect"] | {"mechanism": name}
+        assert client.post("/api/protect", body).refused(422) == (
+            f"{name} needs wordnet, which is damaged in the cache, and nothing is fetched for a"
+            " request; run: veil fetch --again wordnet."
+        )
     assert sorted(folder.iterdir()) == [folder / "data.noun"]
 
 

@@ -10,10 +10,10 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from veil.api import load_embeddings
 from veil.cli._lines import plain_progress
-from veil.cli._scale import scale_note
 from veil.data.assets import VECTORS
 from veil.data.embeddings import Embeddings
 from veil.data.fetch import Report
+from veil.data.scale import scale_note
 from veil.mechanisms.mechanism import TextMechanism
 from veil.mechanisms.queries.mechanism import QueryMechanism
 from veil.mechanisms.words.mechanism import WordMechanism
@@ -115,6 +115,11 @@ def open_vectors(name: str) -> Embeddings:
     """
     with progress_bar() as report:
         space = load_embeddings(name, report)
+    tell_scale(name, space)
+    return space
+
+
+def tell_scale(name: str, space: Embeddings) -> None:
+    """Say when a usual epsilon means something else with vectors of the user's own."""
     if name not in VECTORS and (note := scale_note(space)):
         stderr().print(note)
-    return space

@@ -14,7 +14,7 @@ import click
 from rich.markup import escape
 
 from veil.cli._engine import engine_options
-from veil.cli._screen import VECTORS_OPTION, progress_bar, stderr
+from veil.cli._screen import VECTORS_OPTION, progress_bar, stderr, tell_scale
 from veil.core.errors import ParameterError
 from veil.proxy.desk import Desk
 from veil.proxy.folder import data_folder
@@ -119,7 +119,7 @@ def serve(
     from veil.web.app import make_app
     from veil.web.guard import LOOPBACK, host_names, sites
     from veil.web.server import bind, run
-    from veil.web.token import leading, own_token
+    from veil.web.token import leading, own_token, remove_left
 
     limit = _limit(budget)
     _check_host(host, allow_host)
@@ -127,6 +127,7 @@ def serve(
     sites(host_names(names, port))  # so that a fault is told before anything is opened
     _warn_of_addresses(engine)
     token = own_token()
+    remove_left()
     plane = load_plane(SHIPPED if str(audit) == "shipped" else audit)
     with closing(bind("127.0.0.1" if host == "localhost" else host, port)) as sock:
         with progress_bar() as report:
@@ -158,6 +159,7 @@ def serve(
             )
             address = f"{next(iter(sites(hosts).values()))}/enter?token={token}"
             _tell(address, desk, plane, gate)
+            tell_scale(vectors, desk.space)
             with ExitStack() as shown:
                 if not no_browser and sys.stderr.isatty():
                     _open(shown.enter_context(leading(address)))

@@ -74,6 +74,14 @@ class Component(BaseModel):
         return f"{self.name}({', '.join(told)})" if told else self.name
 
 
+def no_parameter(cls: type[Component], name: str) -> str:
+    """Say in one sentence that a class has no parameter of that name."""
+    near = difflib.get_close_matches(name.lower(), cls.model_fields, n=1)
+    hint = f" Did you mean '{near[0]}'?" if near else ""
+    known = ", ".join(cls.model_fields)
+    return f"{cls.name} has no parameter '{name}'; its parameters are: {known}.{hint}"
+
+
 def _sentence(cls: type[Component], details: list[ErrorDetails]) -> str:
     """Render the most telling pydantic error in one sentence: a misspelt name comes first."""
     detail = min(details, key=lambda each: each["type"] != "extra_forbidden")
@@ -82,9 +90,7 @@ def _sentence(cls: type[Component], details: list[ErrorDetails]) -> str:
     if detail["type"] == "missing":
         return f"The '{field}' parameter of {cls.name} is required; its parameters are: {known}."
     if detail["type"] == "extra_forbidden":
-        near = difflib.get_close_matches(field.lower(), cls.model_fields, n=1)
-        hint = f" Did you mean '{near[0]}'?" if near else ""
-        return f"{cls.name} has no parameter '{field}'; its parameters are: {known}.{hint}"
+        return no_parameter(cls, field)
     info = cls.model_fields.get(field)
     kind = "a whole number" if info is not None and info.annotation is int else "a number"
     wanted = _WANTED.get(detail["type"])

@@ -84,6 +84,11 @@ class Embeddings:
         return 2 * half_squares(self.vectors)
 
     @cached_property
+    def length(self) -> float:
+        """Median length of the vectors."""
+        return float(np.median(np.sqrt(self.squares)))
+
+    @cached_property
     def searcher(self) -> Searcher:
         """Exact search for the words nearest to a point."""
         return Searcher(self.vectors)

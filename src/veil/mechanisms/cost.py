@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from veil.core.guarantee import Guarantee
+from veil.data.embeddings import Embeddings
+from veil.data.scale import scale_note
 from veil.data.select import Select, reach
 
 LAYOUT = (
@@ -20,12 +22,26 @@ LISTED = (
     "Nothing is bounded between a word that is selected and one that is not, which passes as it"
     " is."
 )
+_PER_UNIT = ("euclidean", "mahalanobis")  # metrics that grow with the vectors
 
 
-def premises(select: Select, policies: Mapping[str, str] | None = None) -> tuple[str, ...]:
+def scale_premise(guarantee: Guarantee, space: Embeddings | None) -> str:
+    """Say what a bound per unit of distance is worth in a space of an unusual scale, or "".
+
+    It depends on the space alone.
+    """
+    if space is None or not guarantee.metric.startswith(_PER_UNIT):
+        return ""
+    return scale_note(space)
+
+
+def premises(
+    select: Select, policies: Mapping[str, str] | None = None, scale: str = ""
+) -> tuple[str, ...]:
     """Return what goes without saying in a bound on words, a sentence each, and should not.
 
-    None of it depends on the text: a caveat that did would tell of it.
+    `scale` is what `scale_premise` says of the space. None of it depends on the text: a caveat
+    that did would tell of it.
     """
     told = [LAYOUT, UNKNOWN]
     if policies:
@@ -33,6 +49,8 @@ def premises(select: Select, policies: Mapping[str, str] | None = None) -> tuple
     chosen = reach(select)
     if chosen != "all":
         told.append(CONTEXT if chosen == "context" else LISTED)
+    if scale:
+        told.append(scale)
     return tuple(told)
 
 

@@ -3,12 +3,13 @@
 import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Literal
 
 from veil.core.errors import LedgerError, RiskError
 from veil.core.types import Released, Variants
 from veil.data.embeddings import Embeddings
-from veil.mechanisms.cost import premises, release_cost
+from veil.mechanisms.cost import premises, release_cost, scale_premise
 from veil.mechanisms.mechanism import TextMechanism
 from veil.mechanisms.words.draft import Draft
 from veil.mechanisms.words.mechanism import WordMechanism
@@ -19,6 +20,7 @@ from veil.proxy.types import MAX_SIZE, Checked
 from veil.retrieval.pipeline import require_protection
 
 Look = Callable[[str, Sequence[str]], Checked]  # what local attackers make of variants of a text
+Release = Callable[[Entry], Variants]  # what may be sent of what was drawn
 _CHOSEN = (
     "The draws were released because they, or ones that they share, passed a local attack: that"
     " choice is outside of the guarantee."
@@ -122,6 +124,7 @@ class Sticky:
         hashed, name = self.ledger.key.query(query), setting_name(mechanism, space)
         known = self.ledger.known(hashed, name) or Entry(hashed, name)
         source = source_of(query, mechanism, space, size, self.ledger, known)
+        release = partial(_release, mechanism, source, _premises(mechanism, space))
         before = len(known.variants)
         price = None if before >= size else source.price(known, size)
         if price is None:
@@ -129,17 +132,16 @@ class Sticky:
             if self.bound is not None and too_near(checked, self.bound):
                 raise RiskError(_near(checked, self.bound))
             self.ledger.touch(known.number)
-            return Taken(
-                _release(mechanism, known, source), known, 0.0, before, checked, source.text
-            )
+            return Taken(release(known), known, 0.0, before, checked, source.text)
         self.ledger.check(price, self.limit)
-        made, checked = self._within(known, mechanism, source, size, look)
+        made, checked = self._within(known, release, source, size, look)
         number, spent = self.ledger.record(made, before, self.limit)
-        variants = _release(mechanism, made, source)
-        return Taken(variants, replace(made, number=number), spent, before, checked, source.text)
+        return Taken(
+            release(made), replace(made, number=number), spent, before, checked, source.text
+        )
 
     def _within(
-        self, known: Entry, mechanism: TextMechanism, source: Source, size: int, look: Look | None
+        self, known: Entry, release: Release, source: Source, size: int, look: Look | None
     ) -> tuple[Entry, Checked | None]:
         """Draw, look, and draw again or more as long as an attacker comes too near."""
         bound, start, wanted = self.bound, known, size
@@ -147,7 +149,7 @@ class Sticky:
         checked = None
         for count in range(1, tries + 1):
             made = source.extend(start, wanted)
-            require_protection(_release(mechanism, made, source))
+            require_protection(release(made))
             checked = replace(look(source.asked, made.variants), draws=count) if look else None
             if bound is None:
                 return made, checked
@@ -188,16 +190,17 @@ def _near(checked: Checked | None, bound: Bound | None) -> str:
     )
 
 
-def _premises(mechanism: TextMechanism) -> tuple[str, ...]:
+def _premises(mechanism: TextMechanism, space: Embeddings | None) -> tuple[str, ...]:
     if not isinstance(mechanism, WordMechanism):
         return ()
-    return (*premises(mechanism.select), _SHARED)
+    return (*premises(mechanism.select, scale=scale_premise(mechanism.guarantee, space)), _SHARED)
 
 
-def _release(mechanism: TextMechanism, entry: Entry, source: Source) -> Variants:
+def _release(
+    mechanism: TextMechanism, source: Source, told: tuple[str, ...], entry: Entry
+) -> Variants:
     """Return variants that may be sent, with what all that there is of the query cost."""
     count, words = len(entry.variants), entry.words
-    told = _premises(mechanism)
     cost = release_cost(mechanism.guarantee, words, count, len(source.kept), told)
     if entry.chosen:
         cost = cost.with_caveat(_CHOSEN)

@@ -15,7 +15,7 @@ from veil.core.types import Ranking, Released, Variants
 from veil.data.embeddings import Embeddings
 from veil.data.select import Select
 from veil.data.text import check_text
-from veil.mechanisms.cost import premises, release_cost
+from veil.mechanisms.cost import premises, release_cost, scale_premise
 from veil.mechanisms.mechanism import TextMechanism
 from veil.mechanisms.protect import protect
 from veil.mechanisms.words._plan import Policy, Unknown
@@ -127,18 +127,24 @@ def search_all(
         start += len(row)
         words = variants.protected[number]
         kept = variants.kept[number] if row else ()
-        told = _premises(mechanism, choices)
+        told = _premises(mechanism, space, choices)
         cost = release_cost(mechanism.guarantee, words, len(row), len(kept), told)
         release = replace(variants, rows=(row,), kept=(kept,), protected=(words,), cost=cost)
         results.append(SearchResult(_combine(query, own, k, reranker), release, own))
     return results
 
 
-def _premises(mechanism: TextMechanism, choices: Choices) -> tuple[str, ...]:
+def _premises(
+    mechanism: TextMechanism, space: Embeddings | None, choices: Choices
+) -> tuple[str, ...]:
     if not isinstance(mechanism, WordMechanism):
         return ()
     select = choices.get("select")
-    return premises(mechanism.select if select is None else select, choices.get("policies"))
+    return premises(
+        mechanism.select if select is None else select,
+        choices.get("policies"),
+        scale_premise(mechanism.guarantee, space),
+    )
 
 
 def _ask(released: Sequence[Released], engine: Engine, k: int) -> Ranking:

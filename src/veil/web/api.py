@@ -89,6 +89,7 @@ def _protect(service: Service, ask: ProtectAsk) -> ProtectAnswer:
         unknown=ask.unknown,
         policies=ask.policies,
         select=ask.select,
+        in_clear=ask.in_clear,
     )
     return ProtectAnswer(
         mechanism=made.mechanism,

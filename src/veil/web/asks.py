@@ -78,6 +78,11 @@ class ProtectAsk(Ask):
         default=None,
         description="words to protect: all, content, 'pos:NN JJ', or a list of terms",
     )
+    in_clear: bool = Field(
+        default=False,
+        description="whether a text is handed back as it is where none of its words is protected;"
+        " else it is refused",
+    )
 
     @model_validator(mode="after")
     def _opens_nothing(self) -> Self:

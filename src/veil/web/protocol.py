@@ -12,6 +12,8 @@ from typing import Any
 from uvicorn.protocols.http.flow_control import service_unavailable
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from veil.web.peers import KEPT, is_other_user
+
 _TOO_LONG = (
     b"HTTP/1.1 431 Request Header Fields Too Large\r\nContent-Type: text/plain; charset=utf-8\r\n"
     b"Connection: close\r\n\r\nThe head of the request is too long.\n"
@@ -48,8 +50,9 @@ class Patient(H11Protocol):
         self._deadline: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Wait for a first head."""
+        """Look who it is, while the other end is surely there, and wait for a first head."""
         super().connection_made(transport)
+        self.app_state = {**self.app_state, KEPT: is_other_user(self.client, self.server)}
         self._begin()
         self._room.enter(self)
 

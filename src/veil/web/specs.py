@@ -2,8 +2,9 @@
 
 A text can be the path of a file, an address, or the name of something to fetch. So no parameter
 that takes a text may be given by a request, whatever it is for, and also in a plugin; it keeps
-its default. What mechanisms open is then fixed when the server starts, and a request is refused
-before anything is looked for: the answer does not tell what there is.
+its default. No name but that of a parameter is handed on. What mechanisms open is then fixed when
+the server starts, and a request is refused before anything is looked for: the answer does not tell
+what there is.
 """
 
 from collections.abc import Callable
@@ -11,7 +12,11 @@ from enum import Enum
 from types import NoneType, UnionType
 from typing import Annotated, Literal, Union, get_args, get_origin
 
-from veil.data.wordnet import wordnet_at_hand
+from pydantic import AliasChoices, AliasPath
+
+from veil.core.component import no_parameter
+from veil.core.errors import ParameterError
+from veil.data.wordnet import wordnet_at_hand, wordnet_folder
 from veil.mechanisms import find
 from veil.mechanisms.mechanism import TextMechanism
 from veil.web.faults import RefusedError
@@ -28,29 +33,57 @@ def check_spec(spec: str) -> None:
     cls, parameters = find.read(spec)
     allowed = settable(cls)
     for name, value in parameters.items():
-        if name in cls.model_fields and name not in allowed and not _is_default(cls, name, value):
-            known = ", ".join(allowed) or "none"
-            raise RefusedError(
-                422,
-                f"The '{name}' parameter of {cls.name} may not be set over the web, as it names"
-                f" something to open; what may be set: {known}.",
-            )
+        if name not in allowed and not _is_default(cls, name, value):
+            raise _refused(cls, name, allowed)
     for name in sorted(cls.needs):
-        if not _AT_HAND.get(name, _never)():
-            raise RefusedError(
-                422,
-                f"{cls.name} needs {name}, which is not in the cache, and nothing is fetched for a"
-                f" request; run: veil fetch {name}.",
-            )
+        _check_at_hand(cls.name, name)
+
+
+def _refused(cls: type[TextMechanism], name: str, allowed: tuple[str, ...]) -> Exception:
+    """Say why a parameter is refused; nothing is built for it."""
+    if (
+        name not in {*cls.model_fields, *_aliases(cls)}
+        and cls.model_config.get("extra") == "forbid"
+    ):
+        return ParameterError(no_parameter(cls, name))
+    field = cls.model_fields.get(name)
+    opens = field is not None and not _is_plain(field.annotation)
+    why = ", as it names something to open" if opens else ""
+    known = ", ".join(allowed) or "none"
+    return RefusedError(
+        422,
+        f"The '{name}' parameter of {cls.name} may not be set over the web{why}; what may be set:"
+        f" {known}.",
+    )
+
+
+def _check_at_hand(mechanism: str, name: str) -> None:
+    if _AT_HAND.get(name, _never)():
+        return
+    damaged = name == "wordnet" and wordnet_folder().exists()
+    state, again = ("is damaged", "--again ") if damaged else ("is not", "")
+    raise RefusedError(
+        422,
+        f"{mechanism} needs {name}, which {state} in the cache, and nothing is fetched for a"
+        f" request; run: veil fetch {again}{name}.",
+    )
 
 
 def settable(cls: type[TextMechanism]) -> tuple[str, ...]:
     """Return the parameters of a mechanism that a request may set: numbers and choices.
 
+    One that goes by another name than its own is not among them, nor one whose name is another
+    name of a second one.
+
     >>> settable(find.mechanism_class("fea"))
     ('window', 'longest', 'targets', 'score', 'candidates')
     """
-    return tuple(name for name, field in cls.model_fields.items() if _is_plain(field.annotation))
+    taken = _aliases(cls)
+    return tuple(
+        name
+        for name, field in cls.model_fields.items()
+        if _is_plain(field.annotation) and field.validation_alias is None and name not in taken
+    )
 
 
 def usable(cls: type[TextMechanism]) -> bool:
@@ -71,9 +104,22 @@ def _is_plain(kind: object) -> bool:
     return kind in _PLAIN or (isinstance(kind, type) and issubclass(kind, Enum))
 
 
+def _aliases(cls: type[TextMechanism]) -> set[str]:
+    """Return all names of parameters that are not those of their fields."""
+    found: set[str] = set()
+    for field in cls.model_fields.values():
+        alias = field.validation_alias
+        each = alias.choices if isinstance(alias, AliasChoices) else [alias]
+        paths = [one.path[0] if isinstance(one, AliasPath) else one for one in each]
+        found |= {one for one in paths if isinstance(one, str)}
+    return found
+
+
 def _is_default(cls: type[TextMechanism], name: str, value: object) -> bool:
     """Tell whether a value says nothing new: answers name all parameters of a mechanism."""
-    field = cls.model_fields[name]
+    field = cls.model_fields.get(name)
+    if field is None or field.validation_alias is not None or name in _aliases(cls):
+        return False
     return not field.is_required() and type(value) is str and value == field.default
 
 

@@ -9,6 +9,7 @@ import re
 import secrets
 import stat
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from html import escape
@@ -19,6 +20,8 @@ from veil.proxy.folder import data_folder, private_folder, require_private
 
 FILE = "web.token"
 _BYTES = 32
+_LEADS = "enter-"  # files with the token in them
+_FRESH = 60.0  # seconds
 _FORM = re.compile(r"[A-Za-z0-9_-]{43}")  # 256 bits
 
 
@@ -51,7 +54,7 @@ def check_token(token: str) -> str:
 def leading(address: str, folder: Path | None = None) -> Iterator[Path]:
     """Give a file, owner-only, that leads a browser to an address with the token in it."""
     own = private_folder(folder or data_folder())
-    handle, name = tempfile.mkstemp(prefix="enter-", suffix=".html", dir=own)  # it is 0600
+    handle, name = tempfile.mkstemp(prefix=_LEADS, suffix=".html", dir=own)  # it is 0600
     try:
         page = (
             '<!doctype html>\n<meta name="referrer" content="no-referrer">\n'
@@ -62,6 +65,18 @@ def leading(address: str, folder: Path | None = None) -> Iterator[Path]:
         yield Path(name).absolute()
     finally:
         Path(name).unlink(missing_ok=True)
+
+
+def remove_left(folder: Path | None = None) -> None:
+    """Remove files that led a browser here and were left by a server that was killed.
+
+    Those of the last minute stay: another server may be about to use them.
+    """
+    now = time.time()
+    for path in private_folder(folder or data_folder()).glob(f"{_LEADS}*.html"):
+        with suppress(OSError):
+            if abs(now - path.lstat().st_mtime) > _FRESH:
+                path.unlink()
 
 
 def _make(path: Path) -> None:

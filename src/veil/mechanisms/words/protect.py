@@ -14,7 +14,7 @@ from veil.data.embeddings import Embeddings
 from veil.data.select import Select
 from veil.data.text import MAX_CHARS, Case, check_text, follow
 from veil.mechanisms._checks import check_request
-from veil.mechanisms.cost import premises, release_cost
+from veil.mechanisms.cost import premises, release_cost, scale_premise
 from veil.mechanisms.words._decoys import Decoys
 from veil.mechanisms.words._plan import Plan, Planner, Policy, Unknown
 from veil.mechanisms.words.mechanism import WordMechanism
@@ -85,7 +85,7 @@ def protect(
         kept += [tuple(plan.kept) for plan in plans]
         protected += [len(plan.ids) for plan in plans]
     passed = sum(map(len, kept))
-    told = premises(choice, policies)
+    told = premises(choice, policies, scale_premise(mechanism.guarantee, space))
     cost = release_cost(mechanism.guarantee, sum(protected), size, passed, told)
     return Variants(
         tuple(rows), str(mechanism), cost, tuple(kept), tuple(protected), rng is not None

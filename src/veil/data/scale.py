@@ -1,15 +1,13 @@
 """Say so where vectors are so long or so short that a usual epsilon means something else."""
 
-import numpy as np
-
 from veil.data.embeddings import Embeddings
 
 _USUAL = (0.05, 100.0)  # median lengths at which budgets mean what they do in papers
 
 
 def scale_note(space: Embeddings) -> str:
-    """Return a sentence about the length of the vectors, or "" where it is usual."""
-    length = float(np.median(np.sqrt(space.squares)))
+    """Return a sentence or two about the length of the vectors, or "" where it is usual."""
+    length = space.length
     if _USUAL[0] <= length <= _USUAL[1]:
         return ""
     extent = "nearly nothing" if length > _USUAL[1] else "nearly everything"
