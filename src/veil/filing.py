@@ -38,23 +38,32 @@ class Tally:
     texts: int = 0
     words: int = 0
     each: Counter[int] = field(default_factory=Counter)  # texts by their protected words
+    bare: int = 0  # texts that left as they are: no cost covers them
     kept: int = 0
     clear: int = 0  # variants that equal their text
     empty: int = 0  # texts for which nothing can be sent
     seeded: bool = False
 
     def spread(self) -> tuple[int, float, int]:
-        """Return the protected words of the smallest, the median and the largest text."""
+        """Return the protected words of the smallest, the median and the largest text.
+
+        Texts that left as they are do not count: they cost more than any number, and not 0.
+        """
         counts = sorted(self.each)
+        if not counts:
+            return 0, 0.0, 0
         ends = list(accumulate(self.each[count] for count in counts))
-        low, high = (counts[bisect(ends, (self.texts - more) // 2)] for more in (1, 0))
+        low, high = (counts[bisect(ends, (ends[-1] - more) // 2)] for more in (1, 0))
         return counts[0], (low + high) / 2, counts[-1]
 
     def add(self, variants: Variants) -> None:
         """Count a batch."""
         self.texts += len(variants)
         self.words += sum(variants.protected)
-        self.each.update(variants.protected)
+        pairs = zip(variants.protected, variants.kept, strict=True)
+        covered = [words for words, kept in pairs if words or not kept]
+        self.each.update(covered)
+        self.bare += len(variants) - len(covered)
         self.kept += sum(map(len, variants.kept))
         self.empty += sum(not row for row in variants)
         self.seeded = variants.seeded
@@ -71,10 +80,11 @@ class FileRelease:
     mechanism, cost
         Its spec, and what the whole release costs: a sum over all texts, which may be of
         different people. `spread` has the protected words of the smallest, the median and the
-        largest text.
-    texts, protected, kept, empty
-        How many texts there were, words that were protected, words that passed as they are, and
-        texts without any variant that may be sent.
+        largest text, of those of which anything was protected.
+    texts, protected, kept, empty, bare
+        How many texts there were, words that were protected, words that passed as they are, texts
+        without any variant that may be sent, and texts that left as they are, which no cost
+        covers.
     columns
         Columns of the source that left as they are.
     seeded
@@ -88,6 +98,7 @@ class FileRelease:
     protected: int
     kept: int
     empty: int
+    bare: int
     spread: tuple[int, float, int]
     columns: tuple[str, ...]
     seeded: bool
@@ -163,7 +174,8 @@ def protect_file(
         protected=tally.words,
         kept=tally.kept,
         empty=tally.empty,
-        spread=tally.spread() if tally.texts else (0, 0.0, 0),
+        bare=tally.bare,
+        spread=tally.spread(),
         columns=() if plain else (*filter(None, [id]), *keep),
         seeded=seed is not None,
     )

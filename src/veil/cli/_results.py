@@ -1,6 +1,7 @@
 """The screen of a private search."""
 
 from collections import Counter
+from collections.abc import Sequence
 
 from rich.console import Console
 from rich.markup import escape
@@ -24,6 +25,7 @@ def show_results(
     mechanism: TextMechanism,
     back: tuple[int, int] | None,
     show: int,
+    caveats: Sequence[str] = (),
     *,
     network: bool,
     reranked: bool = True,
@@ -36,11 +38,17 @@ def show_results(
     _show_variants(console, query, result)
     _show_gaps(console, result.gaps)
     _show_back(console, back, network=network)
+    _show_cost(console, result, mechanism, caveats)
+
+
+def _show_cost(
+    console: Console, result: SearchResult, mechanism: TextMechanism, caveats: Sequence[str]
+) -> None:
     words, sent = result.variants.protected[0], len(result.variants[0])
-    console.print(
-        f"[bold]What it cost[/bold]\n  {escape(_cost(mechanism, words, sent))}",
-        soft_wrap=True,
-    )
+    cost = escape(_cost(mechanism, words, sent))
+    console.print(f"[bold]What it cost[/bold]\n  {cost}", soft_wrap=True)
+    for caveat in caveats:
+        console.print(f"  [yellow]{caveat}[/yellow]", soft_wrap=True)
     if result.variants.kept[0]:
         kept = " ".join(dict.fromkeys(result.variants.kept[0]))
         console.print(

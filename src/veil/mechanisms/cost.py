@@ -27,9 +27,12 @@ def premises(select: Select, policies: Mapping[str, str] | None = None) -> tuple
 
     None of it depends on the text: a caveat that did would tell of it.
     """
-    told = [LAYOUT, UNKNOWN]
-    if policies:
-        told.append(POLICIES)
+    return (LAYOUT, UNKNOWN, *chosen_premises(select, policies))
+
+
+def chosen_premises(select: Select, policies: Mapping[str, str] | None = None) -> tuple[str, ...]:
+    """Return those of the `premises` that come with a choice, and do not hold always."""
+    told = [POLICIES] if policies else []
     chosen = reach(select)
     if chosen != "all":
         told.append(CONTEXT if chosen == "context" else LISTED)
