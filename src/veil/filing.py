@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Unpack
 
 from veil import api
-from veil.core.errors import InputError
+from veil.core.errors import InputError, UnprotectedError
 from veil.core.guarantee import Guarantee
 from veil.core.types import Variants
 from veil.data.embeddings import Embeddings
@@ -21,6 +21,7 @@ from veil.data.lines import require_file
 from veil.data.records import Columns, Record, read_records
 from veil.data.releases import Writer, check_output, open_writer
 from veil.data.rows import Layout, normal
+from veil.data.text import MAX_CHARS, check_text
 from veil.mechanisms.cost import premises, release_cost
 from veil.mechanisms.mechanism import TextMechanism
 from veil.mechanisms.words.mechanism import WordMechanism
@@ -216,9 +217,10 @@ def release_rows(
 ) -> None:
     """Protect records batch by batch, write their variants, and count them; `told` after each."""
     waiting: deque[Record] = deque()
-    with _executor(workers) as pool:
+    texts = _texts(records, waiting, choices.get("max_chars", MAX_CHARS))
+    with _executor(workers) as pool, _placed(waiting, tally):
         for variants in api.protect_stream(
-            _texts(records, waiting),
+            texts,
             mechanism,
             space,
             size,
@@ -233,11 +235,23 @@ def release_rows(
             writer.write(_rows(variants, waiting, tally, with_originals=with_originals))
 
 
-def _texts(records: Iterator[Record], waiting: deque[Record]) -> Iterator[str]:
+def _texts(records: Iterator[Record], waiting: deque[Record], max_chars: int) -> Iterator[str]:
     """Hand out the texts, and remember their records until the variants come back."""
     for record in records:
+        if record.where:
+            check_text(record.text, record.where, max_chars)
         waiting.append(record)
         yield record.text
+
+
+@contextmanager
+def _placed(waiting: deque[Record], tally: Tally) -> Iterator[None]:
+    """Call a text of which nothing would be protected by its row."""
+    try:
+        yield
+    except UnprotectedError as error:
+        where = waiting[error.number - tally.texts - 1].where
+        raise UnprotectedError(error.number, where) from None
 
 
 def _rows(
