@@ -282,6 +282,7 @@ def test_engines_are_listed(veil: Veil) -> None:
 def test_the_cost_says_what_no_bound_covers(veil: Veil, idx: Path, vectors: str) -> None:
     plain = search(veil, idx, vectors, "a mad dog").out
     assert "Nothing is bounded" not in plain
+    assert "(changed, unchanged words)" not in plain
     chosen = search(veil, idx, vectors, "--select", "content", "--policy", "url=mask", "a dog").out
     assert "between a word that is selected and one that is not" in chosen
     assert "between kinds of words that have different policies" in chosen

@@ -8,7 +8,7 @@ from tests.cli.conftest import CANARY, Result, Veil
 
 from veil.cli._summary import cost_of_each, not_covered
 from veil.filing import Tally
-from veil.mechanisms.cost import CONTEXT, LAYOUT, LISTED, POLICIES, UNKNOWN
+from veil.mechanisms.cost import CONTEXT, LAYOUT, LISTED, POLICIES, UNKNOWN, release_cost
 from veil.mechanisms.find import mechanism
 
 Cmp = Callable[..., Result]
@@ -223,3 +223,27 @@ def test_rows_are_named(cmp: Cmp, tmp_path: Path, workers: int) -> None:
         assert f"Row {number:,} (line {number + 1:,}) of letters.csv {message}" in told.refused()
         assert "--max-chars" in told.err or not extra
     assert "Text 2 has no word" in cmp("a flu", "the a", "--select", "content").refused()
+
+
+# ---- wording
+
+
+def test_numbers_are_written_in_one_way(cmp: Cmp) -> None:
+    assert "epsilon 10,500 = 10,500 per" in cmp("--text", "cat", epsilon=10500).err
+    told = cmp("a cat", "the dog has", epsilon=5e5).err
+    assert "epsilon 500,000 = 2,500,000 per" in told
+    assert "smallest 1,000,000, median 1,250,000, largest 1,500,000." in told
+    assert "epsilon 0.25 = 0.5 per" in cmp("a cat", epsilon=0.25).err
+
+
+def test_one_is_singular() -> None:
+    guarantee = mechanism("cmp(epsilon=5)").guarantee
+    one, two = release_cost(guarantee, 1, 1, 1), release_cost(guarantee, 2, 2, 2)
+    assert str(one).endswith("(1 word x 1 variant); none for 1 word that passed as it is")
+    assert str(two).endswith("(2 words x 2 variants); none for 2 words that passed as they are")
+    assert one.caveat.endswith("1 word passed unchanged by policy, outside any guarantee.")
+
+
+def test_one_word_that_passed(cmp: Cmp) -> None:
+    told = cmp("the cat", "--select", "content").err
+    assert "1 word not selected, or kept by policy, passed unchanged: no cost covers it." in told

@@ -9,7 +9,8 @@ from rich.padding import Padding
 from rich.table import Table
 
 from veil.cli._screen import stdout
-from veil.cli._summary import cost_of, count_of
+from veil.cli._summary import cost_of
+from veil.core.amounts import count_of
 from veil.core.printable import printable
 from veil.core.types import Ranking
 from veil.data.text import tokens
@@ -102,9 +103,10 @@ def _show_variants(console: Console, query: str, result: SearchResult) -> None:
     """List what was sent; words that are not of the query are marked."""
     own = {query[token.start : token.end].casefold() for token in tokens(query)}
     sent = Counter(str(variant) for variant in result.variants[0])
+    colours = console.color_system is not None and not console.no_color
+    legend = " ([green]changed[/green], [red]unchanged[/red] words)" if colours else ""
     console.print(
-        f"[bold]What the engine saw[/bold]: {count_of(len(result.variants[0]), 'variant')}"
-        " ([green]changed[/green], [red]unchanged[/red] words)"
+        f"[bold]What the engine saw[/bold]: {count_of(len(result.variants[0]), 'variant')}{legend}"
     )
     for variant, times in sent.items():
         marked = _marked(variant, own) + (

@@ -6,17 +6,13 @@ from pathlib import Path
 from rich.markup import escape
 
 from veil.cli._screen import stderr
+from veil.core.amounts import count_of, number_of
 from veil.core.guarantee import Guarantee
 from veil.data.select import Select
 from veil.filing import Tally
 from veil.mechanisms.cost import chosen_premises
 from veil.mechanisms.mechanism import TextMechanism
 from veil.mechanisms.words.mechanism import WordMechanism
-
-
-def count_of(number: int, noun: str) -> str:
-    """Return a number with its noun."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def cost_of(guarantee: Guarantee, words: int, size: int, passed: int = 0) -> str:
@@ -28,11 +24,11 @@ def cost_of(guarantee: Guarantee, words: int, size: int, passed: int = 0) -> str
     total = guarantee.compose(words * size, "release")
     unit = "between words of one group" if guarantee.kind == "group-dp" else ""
     unit = unit or f"per unit of {guarantee.metric} distance"
-    more = f" plus {total.additive:g}" if total.additive else ""
+    more = f" plus {number_of(total.additive)}" if total.additive else ""
     caveat = f" {guarantee.caveat}" if guarantee.kind == "umldp" else ""
     return (
-        f"Cost: {words:,} x {size:,} x epsilon {guarantee.epsilon:g} = {total.epsilon:g} {unit}"
-        f"{more} ({guarantee.kind}, budgets added up).{caveat}"
+        f"Cost: {words:,} x {size:,} x epsilon {number_of(guarantee.epsilon)} ="
+        f" {number_of(total.epsilon)} {unit}{more} ({guarantee.kind}, budgets added up).{caveat}"
     )
 
 
@@ -41,7 +37,7 @@ def cost_of_each(guarantee: Guarantee, tally: Tally, size: int) -> str:
     if guarantee.kind == "none" or tally.texts < 2 or not tally.each:
         return ""
     unit = size * guarantee.epsilon
-    smallest, median, largest = (f"{words * unit:,g}" for words in tally.spread())
+    smallest, median, largest = (number_of(words * unit) for words in tally.spread())
     return f" Per text: smallest {smallest}, median {median}, largest {largest}."
 
 

@@ -12,7 +12,8 @@ from veil.cli._choices import SELECT_OPTIONS, policies_of, selection_of
 from veil.cli._family import Family
 from veil.cli._given import Given, read_given
 from veil.cli._screen import VECTORS_OPTION, open_space, progress_bar
-from veil.cli._summary import count_of, not_covered, show_summary
+from veil.cli._summary import not_covered, show_summary
+from veil.core.amounts import count_of
 from veil.core.errors import InputError
 from veil.data.records import Columns, Record, read_records
 from veil.data.releases import Writer, open_writer, stream_writer

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from veil.core.amounts import count_of
 from veil.core.guarantee import Guarantee
 from veil.data.select import Select, reach
 
@@ -48,7 +49,7 @@ def release_cost(
     beside the bound, and where nothing else is released nothing at all is proved. `told` are
     caveats of the bound, where there is one.
     """
-    unit = f"release ({words} words x {size} variants)"
+    unit = f"release ({count_of(words, 'word')} x {count_of(size, 'variant')})"
     if passed and not words:
         return Guarantee(
             "none",
@@ -63,5 +64,5 @@ def release_cost(
     if not passed:
         return cost
     return replace(cost, passed=passed).with_caveat(
-        f"{passed} words passed unchanged by policy, outside any guarantee."
+        f"{count_of(passed, 'word')} passed unchanged by policy, outside any guarantee."
     )
