@@ -158,3 +158,16 @@ def test_without_a_terminal_it_says_what_is_needed(
         assert message in capsys.readouterr().err
     monkeypatch.setattr("sys.stdin", io.StringIO("y\n"))
     assert run(["ledger", "forget", "1"]) == 0
+
+
+@pytest.mark.usefixtures("filled")
+def test_a_narrow_screen_breaks_no_word(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    assert run(["ledger", "show", "--variants"]) == 0
+    out = capsys.readouterr().out
+    assert max(map(len, out.splitlines())) <= 40
+    assert "\n  lantern 14\n" in out
+    assert "\n  [bold]teapot, 'x'\n" in out
+    assert "no. 2, made" in out

@@ -12,10 +12,11 @@ from pathlib import Path
 import click
 from rich.console import Console
 from rich.markup import escape
+from rich.padding import Padding
 from rich.table import Table
 
 from veil.cli._near import Commands
-from veil.cli._screen import stderr, stdout
+from veil.cli._screen import fits, stderr, stdout
 from veil.core.amounts import count_of
 from veil.core.errors import InputError
 from veil.data.files import whole_file
@@ -90,7 +91,24 @@ def _show(console: Console, found: tuple[Release, ...], *, variants: bool) -> No
         if variants:
             for text in one.variants:
                 table.add_row("", "", "", "", "", "", "", f"[dim]{escape(text)}[/dim]")
-    console.print(table)
+    if fits(console, table):
+        console.print(table)
+    else:
+        _show_narrow(console, found, variants=variants)
+
+
+def _show_narrow(console: Console, found: tuple[Release, ...], *, variants: bool) -> None:
+    """Put one below the other what has no room side by side."""
+    for one in found:
+        spent = f"{one.spent:,.0f}" if math.isfinite(one.spent) else "no bound"
+        chosen = ", passed a bound" if one.chosen else ""
+        console.print(
+            f"no. {one.number}, made {one.made:%Y-%m-%d %H:%M}, asked {one.asked},"
+            f" {count_of(len(one.variants), 'variant')}, {count_of(one.words, 'word')},"
+            f" {one.shared} shared, spent {spent}, {escape(brief(one.mechanism))}{chosen}"
+        )
+        for text in one.variants if variants else ():
+            console.print(Padding(f"[dim]{escape(text)}[/dim]", (0, 0, 0, 2), expand=False))
 
 
 @ledger.command()
