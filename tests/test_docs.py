@@ -126,7 +126,8 @@ def small_space(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("small_space")
 @pytest.mark.parametrize("page", RUNNABLE)
-def test_python_blocks_run(page: str) -> None:
+def test_python_blocks_run(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)  # where they may write
     found = blocks(ROOT / page)
     assert found
     for block in found:

@@ -70,7 +70,7 @@ def test_the_cost_is_that_of_the_choices(tmp_path: Path) -> None:
 
 def test_nothing_is_written_where_something_is_wrong(tmp_path: Path) -> None:
     path, out = source(tmp_path), tmp_path / "out.csv"
-    with pytest.raises(veil.UnprotectedError, match="Text 1 "):
+    with pytest.raises(veil.UnprotectedError, match=r"Row 1 \(line 2\) of in.csv "):
         veil.protect_file(path, out, CMP, SPACE, select=[C])
     with pytest.raises(veil.InputError, match="replace the input"):
         veil.protect_file(path, path, CMP, SPACE)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Unpack
 
 from veil import api
-from veil.core.errors import InputError
+from veil.core.errors import InputError, UnprotectedError
 from veil.core.guarantee import Guarantee
 from veil.core.types import Variants
 from veil.data.embeddings import Embeddings
@@ -21,6 +21,7 @@ from veil.data.lines import require_file
 from veil.data.records import Columns, Record, read_records
 from veil.data.releases import Writer, check_output, open_writer
 from veil.data.rows import Layout, normal
+from veil.data.text import MAX_CHARS, check_text
 from veil.mechanisms.cost import premises, release_cost, scale_premise
 from veil.mechanisms.mechanism import TextMechanism
 from veil.mechanisms.words.mechanism import WordMechanism
@@ -38,23 +39,32 @@ class Tally:
     texts: int = 0
     words: int = 0
     each: Counter[int] = field(default_factory=Counter)  # texts by their protected words
+    bare: int = 0  # texts that left as they are: no cost covers them
     kept: int = 0
     clear: int = 0  # variants that equal their text
     empty: int = 0  # texts for which nothing can be sent
     seeded: bool = False
 
     def spread(self) -> tuple[int, float, int]:
-        """Return the protected words of the smallest, the median and the largest text."""
+        """Return the protected words of the smallest, the median and the largest text.
+
+        Texts that left as they are do not count: they cost more than any number, and not 0.
+        """
         counts = sorted(self.each)
+        if not counts:
+            return 0, 0.0, 0
         ends = list(accumulate(self.each[count] for count in counts))
-        low, high = (counts[bisect(ends, (self.texts - more) // 2)] for more in (1, 0))
+        low, high = (counts[bisect(ends, (ends[-1] - more) // 2)] for more in (1, 0))
         return counts[0], (low + high) / 2, counts[-1]
 
     def add(self, variants: Variants) -> None:
         """Count a batch."""
         self.texts += len(variants)
         self.words += sum(variants.protected)
-        self.each.update(variants.protected)
+        pairs = zip(variants.protected, variants.kept, strict=True)
+        covered = [words for words, kept in pairs if words or not kept]
+        self.each.update(covered)
+        self.bare += len(variants) - len(covered)
         self.kept += sum(map(len, variants.kept))
         self.empty += sum(not row for row in variants)
         self.seeded = variants.seeded
@@ -71,10 +81,11 @@ class FileRelease:
     mechanism, cost
         Its spec, and what the whole release costs: a sum over all texts, which may be of
         different people. `spread` has the protected words of the smallest, the median and the
-        largest text.
-    texts, protected, kept, empty
-        How many texts there were, words that were protected, words that passed as they are, and
-        texts without any variant that may be sent.
+        largest text, of those of which anything was protected.
+    texts, protected, kept, empty, bare
+        How many texts there were, words that were protected, words that passed as they are, texts
+        without any variant that may be sent, and texts that left as they are, which no cost
+        covers.
     columns
         Columns of the source that left as they are.
     seeded
@@ -88,6 +99,7 @@ class FileRelease:
     protected: int
     kept: int
     empty: int
+    bare: int
     spread: tuple[int, float, int]
     columns: tuple[str, ...]
     seeded: bool
@@ -163,7 +175,8 @@ def protect_file(
         protected=tally.words,
         kept=tally.kept,
         empty=tally.empty,
-        spread=tally.spread() if tally.texts else (0, 0.0, 0),
+        bare=tally.bare,
+        spread=tally.spread(),
         columns=() if plain else (*filter(None, [id]), *keep),
         seeded=seed is not None,
     )
@@ -204,9 +217,10 @@ def release_rows(
 ) -> None:
     """Protect records batch by batch, write their variants, and count them; `told` after each."""
     waiting: deque[Record] = deque()
-    with _executor(workers) as pool:
+    texts = _texts(records, waiting, choices.get("max_chars", MAX_CHARS))
+    with _executor(workers) as pool, _placed(waiting, tally):
         for variants in api.protect_stream(
-            _texts(records, waiting),
+            texts,
             mechanism,
             space,
             size,
@@ -221,11 +235,23 @@ def release_rows(
             writer.write(_rows(variants, waiting, tally, with_originals=with_originals))
 
 
-def _texts(records: Iterator[Record], waiting: deque[Record]) -> Iterator[str]:
+def _texts(records: Iterator[Record], waiting: deque[Record], max_chars: int) -> Iterator[str]:
     """Hand out the texts, and remember their records until the variants come back."""
     for record in records:
+        if record.where:
+            check_text(record.text, record.where, max_chars)
         waiting.append(record)
         yield record.text
+
+
+@contextmanager
+def _placed(waiting: deque[Record], tally: Tally) -> Iterator[None]:
+    """Call a text of which nothing would be protected by its row."""
+    try:
+        yield
+    except UnprotectedError as error:
+        where = waiting[error.number - tally.texts - 1].where
+        raise UnprotectedError(error.number, where) from None
 
 
 def _rows(

@@ -1,6 +1,7 @@
 """``veil ledger``: what was released is shown, exported and forgotten; no query is ever in it."""
 
 import csv
+import io
 import json
 import math
 from pathlib import Path
@@ -85,7 +86,6 @@ def test_an_export_to_another_kind_of_file_is_refused(
 
 @pytest.mark.usefixtures("filled")
 def test_forgetting(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    import io
 
     assert run(["ledger", "forget", "9", "--yes"]) == 2
     assert "no such entry" in capsys.readouterr().err
@@ -128,8 +128,6 @@ def test_a_query_on_standard_input_cannot_be_confirmed_there(
 def test_nothing_is_forgotten_unless_it_is_confirmed(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    import io
-
     monkeypatch.setattr("sys.stdin", io.StringIO("n\n"))
     assert run(["ledger", "forget", "--all"]) == 130
     with Ledger() as book:
@@ -143,3 +141,33 @@ def test_a_ledger_that_others_can_read_is_refused(
     (tmp_path / "data").chmod(0o755)
     assert run(["ledger", "show"]) == 2
     assert "chmod go-rwx" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("filled")
+def test_without_a_terminal_it_says_what_is_needed(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for arguments, message in (
+        (["17"], "no such entry; nothing was forgotten"),
+        (["99999999999999999999999"], "no such entry; nothing was forgotten"),
+        (["1"], "add --yes"),
+        (["--all"], "add --yes"),
+    ):
+        monkeypatch.setattr("sys.stdin", io.StringIO(""))
+        assert run(["ledger", "forget", *arguments]) == 2
+        assert message in capsys.readouterr().err
+    monkeypatch.setattr("sys.stdin", io.StringIO("y\n"))
+    assert run(["ledger", "forget", "1"]) == 0
+
+
+@pytest.mark.usefixtures("filled")
+def test_a_narrow_screen_breaks_no_word(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    assert run(["ledger", "show", "--variants"]) == 0
+    out = capsys.readouterr().out
+    assert max(map(len, out.splitlines())) <= 40
+    assert "\n  lantern 14\n" in out
+    assert "\n  [bold]teapot, 'x'\n" in out
+    assert "no. 2, made" in out

@@ -194,3 +194,14 @@ def test_scores_fit_the_screen_and_tell_what_is_alike(
 def test_the_default_studies_are_studies() -> None:
     assert default_study().name == "icd10cm"
     assert 0 < demo_study().queries <= 50
+
+
+@pytest.mark.parametrize("columns", ["40", "80", "300"])
+def test_no_name_is_cut(
+    veil: Veil, variants: Path, log: Path, monkeypatch: pytest.MonkeyPatch, columns: str
+) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    out = veil("attack", variants, "--log", log).out
+    assert "…" not in out
+    for part in ("CMP epsilon=10", "2 queries", "rank-biased", "1.000 [", "a blind guess"):
+        assert part in out

@@ -49,7 +49,7 @@ def test_texts_become_lines(cmp: Cmp) -> None:
     assert result.code == 0
     assert result.lines == ["The cat, the DOG!", "The cat, the DOG!", "a flu", "a flu"]
     assert "2 texts, 6 protected words x 2 variants" in result.err
-    assert "epsilon 1e+06 = 1.2e+07 per unit of euclidean distance" in result.err
+    assert "epsilon 1,000,000 = 12,000,000 per unit of euclidean distance" in result.err
 
 
 def test_small_budget_changes_words_but_not_the_layout(cmp: Cmp) -> None:

@@ -277,3 +277,14 @@ def test_engines_are_listed(veil: Veil) -> None:
     document = json.loads(veil("engines", "--json").out)
     assert document["engines"]["bm25"]["properties"]["k1"]["maximum"] == 100
     assert set(document["encoders"]) >= {"minilm", "wordllama", "huggingface"}
+
+
+def test_the_cost_says_what_no_bound_covers(veil: Veil, idx: Path, vectors: str) -> None:
+    plain = search(veil, idx, vectors, "a mad dog").out
+    assert "Nothing is bounded" not in plain
+    assert "(changed, unchanged words)" not in plain
+    chosen = search(veil, idx, vectors, "--select", "content", "--policy", "url=mask", "a dog").out
+    assert "between a word that is selected and one that is not" in chosen
+    assert "between kinds of words that have different policies" in chosen
+    tagged = search(veil, idx, vectors, "--select", "pos:NN", "a mad dog").out
+    assert "Which words are selected depends on the words themselves" in tagged

@@ -29,7 +29,7 @@ def write(path: Path, content: str | bytes) -> Path:
 def read(
     path: Path | None, text: str | None = None, key: str | None = None
 ) -> list[tuple[str, str]]:
-    return [record[:2] for record in read_records(path, Columns(text, key))]
+    return [(record.id, record.text) for record in read_records(path, Columns(text, key))]
 
 
 def refused(path: Path | None, text: str | None = None, key: str | None = None) -> InputError:
@@ -186,13 +186,21 @@ def test_missing_column_of_parquet(tmp_path: Path, silent: Silent) -> None:
         ("a.csv", f"id,text\n{CANARY}\n", "Row 1 (line 2) of a.csv has 1 columns"),
         ("a.tsv", f"1\ta\n{CANARY}\n", "Row 2 (line 2) of a.tsv has 1 columns"),
         ("a.csv", f'text\na\n"{CANARY}', "a.csv cannot be read after row 1 (quoting"),
-        ("a.csv", f'text\n"{CANARY}"{CANARY}\n', "a.csv cannot be read after row 0 (quoting"),
-        ("a.csv", f"text\na\r{CANARY}\n", "a.csv cannot be read after row"),
+        (
+            "a.csv",
+            f'text\n"{CANARY}"{CANARY}\n',
+            "a.csv cannot be read near its beginning (quoting",
+        ),
+        ("a.csv", f"text\na\r{CANARY}\n", "(a carriage return inside a line)"),
         ("a.csv", f"text\na\0{CANARY}\n", "Line 2 of a.csv is not a line of text"),
         ("a.txt", f"a\nb\0{CANARY}\n", "Line 2 of a.txt is not a line of text"),
         ("a.jsonl", f'"a\0{CANARY}"\n', "Line 1 of a.jsonl is not a line of text"),
         ("a.txt", f"a\n{CANARY}".encode() + b"\xff\n", "a.txt is not UTF-8 text after row 1"),
-        ("a.csv", b"text\n" + CANARY.encode() + b"\xff\n", "a.csv is not UTF-8 text after row 0"),
+        (
+            "a.csv",
+            b"text\n" + CANARY.encode() + b"\xff\n",
+            "a.csv is not UTF-8 text near its beginning",
+        ),
         ("a.tsv", f"1\t{CANARY}\n".encode("utf-16-le"), "Line 1 of a.tsv is not a line"),
         ("a.jsonl", f'"{CANARY}\n', "Row 1 (line 1) of a.jsonl is not JSON"),
         ("a.jsonl", f'"a"\n{{"text": {CANARY}}}\n', "Row 2 (line 2) of a.jsonl is not JSON"),
@@ -206,7 +214,7 @@ def test_missing_column_of_parquet(tmp_path: Path, silent: Silent) -> None:
         ("a.jsonl", f'{{"text": ["{CANARY}"]}}\n', "(line 1) of a.jsonl has no text but list"),
         ("a.parquet", CANARY * 100, "a.parquet is not a Parquet file"),
         ("a.parquet", "", "a.parquet is not a Parquet file"),
-        ("a.txt.gz", CANARY, "a.txt.gz cannot be read after row 0"),
+        ("a.txt.gz", CANARY, "a.txt.gz cannot be read near its beginning"),
         ("a.txt.gz", gzip.compress(CANARY.encode(), mtime=0)[:-9], "a.txt.gz cannot be read"),
     ],
 )
@@ -457,7 +465,9 @@ def test_a_wrong_encoding_is_one_sentence(tmp_path: Path, encoding: str, silent:
     with pytest.raises(InputError) as caught:
         read_table(path, layout=Layout(encoding=encoding))
     silent(caught.value)
-    assert f"is not {encoding} text after row 0; name its encoding" in str(caught.value)
+    assert f"is not {encoding} text near its beginning; name its encoding with --encoding" in str(
+        caught.value
+    )
 
 
 @pytest.mark.parametrize(

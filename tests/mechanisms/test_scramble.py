@@ -5,6 +5,7 @@ from typing import ClassVar
 import pytest
 from tests.reference import tiny_wordnet
 
+from veil.core.amounts import count_of
 from veil.core.errors import InputError, ParameterError
 from veil.core.guarantee import Guarantee
 from veil.core.types import Released, Seeded
@@ -67,8 +68,8 @@ def test_cost() -> None:
     for sentence in (
         "Nothing is proved",
         "no randomness",
-        "1 texts have no query that may be sent.",
-        "1 texts have fewer than 4 queries.",
+        "1 text has no query that may be sent.",
+        "1 text has fewer than 4 queries.",
         "2 words passed unchanged by policy.",
     ):
         assert sentence in cost.caveat
@@ -101,7 +102,7 @@ def test_every_word_that_is_sent_is_listed(text: str, unknown: str, size: int) -
     own = {part for token in tokens(text) for part in bare_parts(text[token.start : token.end])}
     assert sent & own
     assert sent & own == listed
-    assert f"{len(release.kept[0])} words passed" in release.cost.caveat
+    assert f"{count_of(len(release.kept[0]), 'word')} passed" in release.cost.caveat
     assert release.cost.passed == len(release.kept[0])
 
 

@@ -97,12 +97,10 @@ def _sentence(error: click.ClickException, arguments: list[str]) -> str:
 
 
 def _options(context: click.Context | None) -> list[str]:
-    """Return the flags of a command and of those around it."""
+    """Return the flags of a command; those of the commands around it do not work there."""
     found: list[str] = []
-    while context is not None:
-        for parameter in context.command.get_params(context):
-            found += [*parameter.opts, *parameter.secondary_opts]
-        context = context.parent
+    for parameter in context.command.get_params(context) if context else ():
+        found += [*parameter.opts, *parameter.secondary_opts]
     return found
 
 

@@ -30,12 +30,30 @@ class Family(click.Group):
         run: Run,
         extra: Sequence[click.Parameter],
     ) -> None:
-        spec = "MECHANISM is a name, with parameters as flags, or a spec as 'cmp(epsilon=10)'."
+        spec = (
+            "MECHANISM is a name, with parameters as flags, or a spec as 'cmp(epsilon=10)', which"
+            " may also be given by --mechanism."
+        )
         super().__init__(
             name, help=f"{summary} {spec}", subcommand_metavar="MECHANISM [OPTIONS] ..."
         )
         self._names, self._get = known
         self._run, self._extra = run, list(extra)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Put the value of --mechanism first; without it, the mechanism stands there itself."""
+        first = args[0] if args else "--help"
+        if first not in ctx.help_option_names and not self._is_name(first):
+            args = _mechanism_first(args)
+            if args[0].startswith("-"):
+                raise InputError(f"{self._wanted()}; options come after it.")
+        return super().parse_args(ctx, args)
+
+    def _is_name(self, word: str) -> bool:
+        return word.partition("(")[0].strip() in self._names()
+
+    def _wanted(self) -> str:
+        return f"Name a mechanism first, as in 'veil {self.name} cmp --epsilon 10 ...'"
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of all mechanisms."""
@@ -49,10 +67,7 @@ class Family(click.Group):
         names = self._names()
         if name.strip() not in names:
             hint = meant(name.strip(), names)
-            raise InputError(
-                f"Name a mechanism first, as in 'veil {self.name} cmp --epsilon 10 ...'."
-                f" Known: {', '.join(names)}.{hint}"
-            )
+            raise InputError(f"{self._wanted()}. Known: {', '.join(names)}.{hint}")
         return self._command(cmd_name, self._get(name.strip()), spec=bool(bracket))
 
     def _command(self, name: str, cls: type[TextMechanism], *, spec: bool) -> click.Command:
@@ -76,13 +91,28 @@ class Family(click.Group):
             chosen = find.mechanism(name) if spec else cls.load(known)
             self._run(chosen, **{**left_out, **values})
 
+        flags = [option(key, field) for key, field in fields.items()]
+        for flag in flags:
+            flag.hidden = spec  # the brackets gave it
         return click.Command(
             name,
             callback=callback,
-            params=[option(key, field) for key, field in fields.items()] + extra,
+            params=[*flags, *extra],
             help=describe(cls),
             short_help=describe(cls).splitlines()[0],
         )
+
+
+def _mechanism_first(arguments: list[str]) -> list[str]:
+    """Move what --mechanism gives to the front, where it stands among the options."""
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    for at, argument in enumerate(arguments[:end]):
+        flag, equals, value = argument.partition("=")
+        if flag == "--mechanism" and equals:
+            return [value, *arguments[:at], *arguments[at + 1 :]]
+        if flag == "--mechanism" and at + 1 < end:
+            return [arguments[at + 1], *arguments[:at], *arguments[at + 2 :]]
+    return arguments
 
 
 def describe(cls: type[TextMechanism]) -> str:

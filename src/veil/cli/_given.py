@@ -31,6 +31,8 @@ def read_given(arguments: tuple[str, ...], texts: tuple[str, ...]) -> Given:
     kinds = [_kind(argument) for argument in arguments]
     if set(kinds) <= {"text"}:
         return Given((*arguments, *texts))
+    if set(kinds) == {"file"} and len(kinds) > 1 and not texts:
+        raise InputError("Give one file; a file is protected alone, each by a command of its own.")
     if len(arguments) + len(texts) > 1:
         raise InputError(
             "Give either texts or one file, not both; a file is protected alone, and a text goes"
@@ -44,16 +46,18 @@ def _kind(argument: str) -> str:
     if argument == "-":
         return "file"
     path, spaced = Path(argument), any(map(str.isspace, argument))
+    meant = Path(argument.strip())  # a blank at an end is a slip of the hand
     try:
         folder, there = path.is_dir(), path.exists()
         inside = path.name != argument and path.parent.is_dir()
+        inside = inside or (meant != path and argument.strip() != "" and meant.exists())
     except (OSError, ValueError):  # a sentence can be too long for a file name
         folder = there = inside = False
     if folder and argument:
         raise InputError(f"{path} is a folder; name a file of texts, or {_AS_TEXT}.")
     if there and argument:
         return "file"
-    named = inside or suffix_of(path) in _SUFFIXES or bool(_PATH.match(argument))
+    named = inside or suffix_of(meant) in _SUFFIXES or bool(_PATH.match(argument.strip()))
     if spaced and not named:
         return "text"
     shown = f"There is no file {path}" if named and not spaced else "There is no such file"

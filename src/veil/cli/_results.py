@@ -1,6 +1,7 @@
 """The screen of a private search."""
 
 from collections import Counter
+from collections.abc import Sequence
 
 from rich.console import Console
 from rich.markup import escape
@@ -8,7 +9,8 @@ from rich.padding import Padding
 from rich.table import Table
 
 from veil.cli._screen import stdout
-from veil.cli._summary import cost_of, count_of
+from veil.cli._summary import cost_of
+from veil.core.amounts import count_of
 from veil.core.printable import printable
 from veil.core.types import Ranking
 from veil.data.text import tokens
@@ -24,6 +26,7 @@ def show_results(
     mechanism: TextMechanism,
     back: tuple[int, int] | None,
     show: int,
+    caveats: Sequence[str] = (),
     *,
     network: bool,
     reranked: bool = True,
@@ -36,11 +39,17 @@ def show_results(
     _show_variants(console, query, result)
     _show_gaps(console, result.gaps)
     _show_back(console, back, network=network)
+    _show_cost(console, result, mechanism, caveats)
+
+
+def _show_cost(
+    console: Console, result: SearchResult, mechanism: TextMechanism, caveats: Sequence[str]
+) -> None:
     words, sent = result.variants.protected[0], len(result.variants[0])
-    console.print(
-        f"[bold]What it cost[/bold]\n  {escape(_cost(mechanism, words, sent))}",
-        soft_wrap=True,
-    )
+    cost = escape(_cost(mechanism, words, sent))
+    console.print(f"[bold]What it cost[/bold]\n  {cost}", soft_wrap=True)
+    for caveat in caveats:
+        console.print(f"  [yellow]{caveat}[/yellow]", soft_wrap=True)
     if result.variants.kept[0]:
         kept = " ".join(dict.fromkeys(result.variants.kept[0]))
         console.print(
@@ -94,9 +103,10 @@ def _show_variants(console: Console, query: str, result: SearchResult) -> None:
     """List what was sent; words that are not of the query are marked."""
     own = {query[token.start : token.end].casefold() for token in tokens(query)}
     sent = Counter(str(variant) for variant in result.variants[0])
+    colours = console.color_system is not None and not console.no_color
+    legend = " ([green]changed[/green], [red]unchanged[/red] words)" if colours else ""
     console.print(
-        f"[bold]What the engine saw[/bold]: {count_of(len(result.variants[0]), 'variant')}"
-        " ([green]changed[/green], [red]unchanged[/red] words)"
+        f"[bold]What the engine saw[/bold]: {count_of(len(result.variants[0]), 'variant')}{legend}"
     )
     for variant, times in sent.items():
         marked = _marked(variant, own) + (

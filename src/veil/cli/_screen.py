@@ -6,7 +6,9 @@ from contextlib import contextmanager
 
 import click
 from rich.console import Console
+from rich.measure import Measurement
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
 
 from veil.api import load_embeddings
 from veil.cli._lines import plain_progress
@@ -55,6 +57,12 @@ def _console(*, err: bool = False, soft_wrap: bool = False) -> Console:
 def stdout() -> Console:
     """Return a console for results."""
     return _console()
+
+
+def fits(console: Console, table: Table) -> bool:
+    """Tell whether a table has room as it is, with nothing cut or broken into pieces."""
+    wide = console.options.update(width=10_000)
+    return Measurement.get(console, wide, table).maximum <= console.width
 
 
 def stderr() -> Console:

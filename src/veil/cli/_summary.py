@@ -1,19 +1,18 @@
 """What a release was and what it costs, in words for a person."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from rich.markup import escape
 
 from veil.cli._screen import stderr
+from veil.core.amounts import count_of, number_of
 from veil.core.guarantee import Guarantee
+from veil.data.select import Select
 from veil.filing import Tally
+from veil.mechanisms.cost import chosen_premises
 from veil.mechanisms.mechanism import TextMechanism
-
-
-def count_of(number: int, noun: str) -> str:
-    """Return a number with its noun."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+from veil.mechanisms.words.mechanism import WordMechanism
 
 
 def cost_of(guarantee: Guarantee, words: int, size: int, passed: int = 0) -> str:
@@ -25,21 +24,33 @@ def cost_of(guarantee: Guarantee, words: int, size: int, passed: int = 0) -> str
     total = guarantee.compose(words * size, "release")
     unit = "between words of one group" if guarantee.kind == "group-dp" else ""
     unit = unit or f"per unit of {guarantee.metric} distance"
-    more = f" plus {total.additive:g}" if total.additive else ""
+    more = f" plus {number_of(total.additive)}" if total.additive else ""
     caveat = f" {guarantee.caveat}" if guarantee.kind == "umldp" else ""
     return (
-        f"Cost: {words:,} x {size:,} x epsilon {guarantee.epsilon:g} = {total.epsilon:g} {unit}"
-        f"{more} ({guarantee.kind}, budgets added up).{caveat}"
+        f"Cost: {words:,} x {size:,} x epsilon {number_of(guarantee.epsilon)} ="
+        f" {number_of(total.epsilon)} {unit}{more} ({guarantee.kind}, budgets added up).{caveat}"
     )
 
 
 def cost_of_each(guarantee: Guarantee, tally: Tally, size: int) -> str:
     """Say what single texts cost: a sum over the texts of different people means nothing."""
-    if guarantee.kind == "none" or tally.texts < 2:
+    if guarantee.kind == "none" or tally.texts < 2 or not tally.each:
         return ""
     unit = size * guarantee.epsilon
-    smallest, median, largest = (f"{words * unit:,g}" for words in tally.spread())
+    smallest, median, largest = (number_of(words * unit) for words in tally.spread())
     return f" Per text: smallest {smallest}, median {median}, largest {largest}."
+
+
+def not_covered(
+    mechanism: TextMechanism, select: Select | None, policies: Mapping[str, str] | None
+) -> tuple[str, ...]:
+    """Say what the bound does not cover because of what was chosen, a sentence each.
+
+    What no bound on words ever covers stands in the documentation, and in `Guarantee.caveat`.
+    """
+    if not isinstance(mechanism, WordMechanism) or mechanism.guarantee.kind == "none":
+        return ()
+    return chosen_premises(mechanism.select if select is None else select, policies)
 
 
 def show_summary(
@@ -48,6 +59,7 @@ def show_summary(
     size: int,
     output: Path | None,
     left: Sequence[str] = (),
+    caveats: Sequence[str] = (),
     *,
     with_originals: bool,
 ) -> None:
@@ -60,8 +72,25 @@ def show_summary(
         f" {cost_of(mechanism.guarantee, tally.words, size, tally.kept)}"
         f"{cost_of_each(mechanism.guarantee, tally, size)}[/dim]"
     )
+    warnings = [*_of_texts(tally, size, terminal=notes.is_terminal), *caveats]
+    if left:
+        named = ", ".join(f"'{escape(name)}'" for name in left)
+        is_, _ = _pronouns(len(left))
+        warnings.append(
+            f"The column{'s' if len(left) > 1 else ''} {named} left as {is_}: not protected."
+        )
+    if tally.seeded:
+        warnings.append("Seeded: whoever has the seed can repeat these draws. NOT PRIVATE.")
+    if with_originals:
+        warnings.append("The output holds the original texts: do not pass it on.")
+    for warning in warnings:
+        notes.print(f"[yellow]{warning}[/yellow]")
+
+
+def _of_texts(tally: Tally, size: int, *, terminal: bool) -> list[str]:
+    """Say what became of texts and words that is not as one might think."""
     warnings = []
-    if tally.clear and notes.is_terminal:  # a secret: for the person alone, not for a log
+    if tally.clear and terminal:  # a secret: for the person alone, not for a log
         warnings.append(
             f"{count_of(tally.clear, 'variant')} of {tally.texts * size:,} came out equal to the"
             " text: at this epsilon the mechanism changes little. Choose a smaller one for the"
@@ -70,20 +99,16 @@ def show_summary(
     if tally.empty:
         warnings.append(f"{count_of(tally.empty, 'text')} without any variant that may be sent.")
     if tally.kept:
+        _, them = _pronouns(tally.kept)
         warnings.append(
             f"{count_of(tally.kept, 'word')} not selected, or kept by policy, passed unchanged:"
-            " no cost covers them."
+            f" no cost covers {them}."
         )
-    if left:
-        named = ", ".join(f"'{escape(name)}'" for name in left)
-        many = len(left) > 1
-        warnings.append(
-            f"The column{'s' if many else ''} {named} left as {'they are' if many else 'it is'}:"
-            " not protected."
-        )
-    if tally.seeded:
-        warnings.append("Seeded: whoever has the seed can repeat these draws. NOT PRIVATE.")
-    if with_originals:
-        warnings.append("The output holds the original texts: do not pass it on.")
-    for warning in warnings:
-        notes.print(f"[yellow]{warning}[/yellow]")
+    if tally.bare:
+        are, them = _pronouns(tally.bare)
+        warnings.append(f"{count_of(tally.bare, 'text')} left as {are}: no cost covers {them}.")
+    return warnings
+
+
+def _pronouns(number: int) -> tuple[str, str]:
+    return ("it is", "it") if number == 1 else ("they are", "them")

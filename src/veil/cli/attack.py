@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import click
+from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
@@ -13,7 +14,7 @@ from veil.attacks import ATTACKS
 from veil.attacks.attack import AttackSpec, EncoderAttack, Outcome
 from veil.attacks.log import QueryLog
 from veil.attacks.run import attack as run_attack
-from veil.cli._screen import VECTORS_OPTION, open_vectors, progress_bar, stderr, stdout
+from veil.cli._screen import VECTORS_OPTION, fits, open_vectors, progress_bar, stderr, stdout
 from veil.core.errors import InputError, ParameterError, VeilError
 from veil.data.records import Columns, read_records
 from veil.data.variants import VariantTable, read_variants
@@ -175,26 +176,54 @@ def _document(found: _Found, attacker: str) -> dict[str, object]:
     }
 
 
-def _show(found: list[_Found], attacker: str, *, as_is: bool) -> None:
-    console = stdout()
-    units = {"query": "queries", "word": "words", "release": "releases"}
-    table = Table(title=f"Risk by {escape(attacker)}: mean, 95 % interval", title_justify="left")
+def _table(found: list[_Found], title: str) -> Table:
+    table = Table(title=title, title_justify="left")
     table.add_column("variants")
     table.add_column("guesses", justify="right")
     for who, meaning in _MEANINGS.items():
         table.add_column(f"{who}\n[dim]{meaning}[/dim]", justify="right")
     for each in found:
-        cells = [
-            f"{float(value):.3f} [{value.low:.3f}, {value.high:.3f}]"
-            for value, _ in each.risks().values()
-        ]
-        unit = units[each.outcome.unit]
-        table.add_row(escape(_label(each.table)), f"{len(each.outcome.ranks):,} {unit}", *cells)
-    levels = [[level for _, level in each.risks().values()] for each in found]
-    blind = [f"{max(level):.3g}" for level in zip(*levels, strict=True)]
+        table.add_row(escape(_label(each.table)), _guesses(each), *_cells(each))
     table.add_section()
-    table.add_row("[dim]a blind guess[/dim]", "", *(f"[dim]{level}[/dim]" for level in blind))
-    console.print(table)
+    blind = [f"[dim]{level}[/dim]" for level in _blind(found)]
+    table.add_row("[dim]a blind guess[/dim]", "", *blind)
+    return table
+
+
+def _guesses(each: _Found) -> str:
+    units = {"query": "queries", "word": "words", "release": "releases"}
+    return f"{len(each.outcome.ranks):,} {units[each.outcome.unit]}"
+
+
+def _cells(each: _Found) -> list[str]:
+    risks = (value for value, _ in each.risks().values())
+    return [escape(f"{float(value):.3f} [{value.low:.3f}, {value.high:.3f}]") for value in risks]
+
+
+def _blind(found: list[_Found]) -> list[str]:
+    levels = [[level for _, level in each.risks().values()] for each in found]
+    return [f"{max(level):.3g}" for level in zip(*levels, strict=True)]
+
+
+def _show_narrow(console: Console, found: list[_Found], title: str) -> None:
+    """Put one below the other what has no room side by side; no name is cut."""
+    console.print(title, soft_wrap=True)
+    for each in found:
+        console.print(f"{escape(_label(each.table))}, {_guesses(each)}", soft_wrap=True)
+        for (who, meaning), cell in zip(_MEANINGS.items(), _cells(each), strict=True):
+            console.print(f"  {cell}  {who} [dim]({meaning})[/dim]", soft_wrap=True)
+    pairs = zip(_MEANINGS, _blind(found), strict=True)
+    told = ", ".join(f"{who} {level}" for who, level in pairs)
+    console.print(f"[dim]a blind guess: {told}[/dim]", soft_wrap=True)
+
+
+def _show(found: list[_Found], attacker: str, *, as_is: bool) -> None:
+    console, title = stdout(), f"Risk by {escape(attacker)}: mean, 95 % interval"
+    table = _table(found, title)
+    if fits(console, table):
+        console.print(table)
+    else:
+        _show_narrow(console, found, title)
     for each in found:
         out = int((each.outcome.ranks > each.outcome.candidates).sum())
         if out and each.outcome.unit == "word":

@@ -12,11 +12,12 @@ from pathlib import Path
 import click
 from rich.console import Console
 from rich.markup import escape
+from rich.padding import Padding
 from rich.table import Table
 
 from veil.cli._near import Commands
-from veil.cli._screen import stderr, stdout
-from veil.cli._summary import count_of
+from veil.cli._screen import fits, stderr, stdout
+from veil.core.amounts import count_of
 from veil.core.errors import InputError
 from veil.data.files import whole_file
 from veil.proxy.book.ledger import Ledger, forget_all
@@ -24,6 +25,7 @@ from veil.proxy.brief import brief
 from veil.proxy.types import Release
 from veil.retrieval.pipeline import MAX_QUERY
 
+_LARGEST = 2**62  # number of an entry; none comes near
 _PAGE = 500  # entries read at a time
 _COLUMNS = (
     "number", "made", "last", "asked", "mechanism", "words", "shared", "spent", "chosen",
@@ -31,6 +33,7 @@ _COLUMNS = (
 )  # fmt: skip
 _ASKED = "Forget? What was sent stays sent"
 _ASKED_ALL = f"{_ASKED}, and nothing will know of it or of what was spent"
+_NO_ENTRY = "The ledger has no such entry; nothing was forgotten."
 _GONE = (
     "The ledger and its key are gone. The next one begins anew: it will not know what was released"
     " and spent before."
@@ -88,7 +91,24 @@ def _show(console: Console, found: tuple[Release, ...], *, variants: bool) -> No
         if variants:
             for text in one.variants:
                 table.add_row("", "", "", "", "", "", "", f"[dim]{escape(text)}[/dim]")
-    console.print(table)
+    if fits(console, table):
+        console.print(table)
+    else:
+        _show_narrow(console, found, variants=variants)
+
+
+def _show_narrow(console: Console, found: tuple[Release, ...], *, variants: bool) -> None:
+    """Put one below the other what has no room side by side."""
+    for one in found:
+        spent = f"{one.spent:,.0f}" if math.isfinite(one.spent) else "no bound"
+        chosen = ", passed a bound" if one.chosen else ""
+        console.print(
+            f"no. {one.number}, made {one.made:%Y-%m-%d %H:%M}, asked {one.asked},"
+            f" {count_of(len(one.variants), 'variant')}, {count_of(one.words, 'word')},"
+            f" {one.shared} shared, spent {spent}, {escape(brief(one.mechanism))}{chosen}"
+        )
+        for text in one.variants if variants else ():
+            console.print(Padding(f"[dim]{escape(text)}[/dim]", (0, 0, 0, 2), expand=False))
 
 
 @ledger.command()
@@ -134,7 +154,8 @@ def forget(
         raise InputError("Name one of: an entry's NUMBER, --query, --before or --all.")
     if query and not yes:
         raise InputError("Standard input holds the query, and cannot confirm; add --yes.")
-    if not yes and not click.confirm(_ASKED_ALL if everything else _ASKED, err=True):
+    _require(number)
+    if not yes and not _confirmed(_ASKED_ALL if everything else _ASKED):
         raise click.Abort
     if everything:
         click.echo(_GONE if forget_all() else "There was no ledger.")
@@ -147,8 +168,28 @@ def forget(
         else:
             count = int(book.forget(number or 0))
     if not count and before is None:
-        raise InputError("The ledger has no such entry; nothing was forgotten.")
+        raise InputError(_NO_ENTRY)
     click.echo(f"{count_of(count, 'release')} forgotten.")
+
+
+def _require(number: int | None) -> None:
+    """Say that there is no such entry before anybody is asked whether to forget it."""
+    if number is None:
+        return
+    with Ledger() as book:
+        found = book.releases(1, min(number, _LARGEST) + 1)
+    if not found or found[0].number != number:
+        raise InputError(_NO_ENTRY)
+
+
+def _confirmed(question: str) -> bool:
+    """Ask; who is no terminal may answer by a line, and else must say --yes."""
+    if sys.stdin.isatty():
+        return click.confirm(question, err=True)
+    answer = sys.stdin.readline(100).strip().casefold()
+    if not answer:
+        raise InputError("There is no terminal to ask at; add --yes. Nothing was forgotten.")
+    return answer in ("y", "yes")
 
 
 def _all(book: Ledger) -> Iterator[Release]:

@@ -12,7 +12,8 @@ from veil.cli._choices import SELECT_OPTIONS, policies_of, selection_of
 from veil.cli._family import Family
 from veil.cli._given import Given, read_given
 from veil.cli._screen import VECTORS_OPTION, open_space, progress_bar
-from veil.cli._summary import count_of, show_summary
+from veil.cli._summary import not_covered, show_summary
+from veil.core.amounts import count_of
 from veil.core.errors import InputError
 from veil.data.records import Columns, Record, read_records
 from veil.data.releases import Writer, open_writer, stream_writer
@@ -90,7 +91,8 @@ def _run(
         )
     sys.stdout.flush()
     left = [*filter(None, [id_column]), *keep] if suffix != ".txt" else []
-    show_summary(mechanism, tally, size, output, left, with_originals=with_originals)
+    caveats = not_covered(mechanism, choices["select"], choices["policies"])
+    show_summary(mechanism, tally, size, output, left, caveats, with_originals=with_originals)
 
 
 def _records(

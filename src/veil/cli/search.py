@@ -11,6 +11,7 @@ from veil.cli._choices import SELECT_OPTIONS, policies_of, selection_of
 from veil.cli._engine import engine_options
 from veil.cli._results import show_results
 from veil.cli._screen import VECTORS_OPTION, open_space, progress_bar
+from veil.cli._summary import not_covered
 from veil.core.errors import InputError
 from veil.core.printable import escaped_json
 from veil.data.files import require_folder
@@ -76,6 +77,7 @@ def search(
     with progress_bar() as report:
         asked = open_engine(engine, collection, report)
     space = open_space(chosen, vectors)
+    policies, selected = policies_of(policy), selection_of(select)
     with progress_bar() as report:
         report("searching", 0, 0)
         result = api.search(
@@ -88,8 +90,8 @@ def search(
             encoder=None if encoder == "none" else encoder,
             report=report,
             unknown=unknown,
-            policies=policies_of(policy),
-            select=selection_of(select),
+            policies=policies,
+            select=selected,
             rng=seed,
         )
         model = None if encoder == "none" else reranker(encoder, asked, report)
@@ -99,7 +101,8 @@ def search(
         click.echo(escaped_json(json.dumps(document, ensure_ascii=False, indent=1)))
     else:
         shown = {"network": asked.network, "reranked": encoder != "none"}
-        show_results(text, result, chosen, back, show, **shown)
+        caveats = not_covered(chosen, selected, policies)
+        show_results(text, result, chosen, back, show, caveats, **shown)
     sys.stdout.flush()
     if record is not None:
         write_recording(record, result.variants[0], result.answers)

@@ -48,17 +48,21 @@ class InputError(VeilError, ValueError):
 
 
 class UnprotectedError(InputError):
-    """Nothing of a text would be protected; `number` tells which text, from 1."""
+    """Nothing of a text would be protected; `number` tells which text, from 1.
 
-    def __init__(self, number: int) -> None:
+    `where` is how the message calls it, if not by its number.
+    """
+
+    def __init__(self, number: int, where: str = "") -> None:
+        called = where or f"Text {number:,}"
         super().__init__(
-            f"Text {number:,} has no word that would be protected, so that it would be released as"
+            f"{called} has no word that would be protected, so that it would be released as"
             " it is. Select other words, leave it out, or ask for that: in_clear=True, --in-clear."
         )
-        self.number = number
+        self.number, self.where = number, where
 
-    def __reduce__(self) -> tuple[type["UnprotectedError"], tuple[int]]:
-        return type(self), (self.number,)
+    def __reduce__(self) -> tuple[type["UnprotectedError"], tuple[int, str]]:
+        return type(self), (self.number, self.where)
 
 
 class LawError(VeilError):

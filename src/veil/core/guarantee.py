@@ -4,6 +4,8 @@ import math
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
+from veil.core.amounts import count_of, number_of
+
 Kind = Literal[
     "metric-dp",
     "umldp",
@@ -160,7 +162,9 @@ class Guarantee:
         return made.with_caveat(new) if new else made
 
     def __str__(self) -> str:
-        clear = f"; none for {self.passed} words that passed as they are" if self.passed else ""
+        are = "it is" if self.passed == 1 else "they are"
+        words = count_of(self.passed, "word")
+        clear = f"; none for {words} that passed as {are}" if self.passed else ""
         if self.kind == "none":
             return f"no formal guarantee, per {self.unit}{clear}"
         return f"{self.kind}: {self._numbers()}, per {self.unit}{clear}"
@@ -168,10 +172,11 @@ class Guarantee:
     def _numbers(self) -> str:
         if self.kind in ("metric-dp", "umldp", "group-dp"):
             metric = f" * {self.metric}" if self.kind != "group-dp" else " within one group"
-            additive = f" + {self.additive:g}" if self.additive else ""
-            return f"{self.epsilon:g}{metric}{additive}"
+            additive = f" + {number_of(self.additive)}" if self.additive else ""
+            return f"{number_of(self.epsilon)}{metric}{additive}"
         if self.kind in ("dp", "local-dp"):
-            return f"epsilon {self.epsilon:g}" + (f", delta {self.delta:g}" if self.delta else "")
+            delta = f", delta {self.delta:g}" if self.delta else ""
+            return f"epsilon {number_of(self.epsilon)}{delta}"
         if self.kind == "zcdp":
             return f"rho {self.rho:g}"
         if self.kind == "leakage":

@@ -75,10 +75,15 @@ class Registry(Generic[C]):
 
 def unknown_name(noun: str, name: str, names: Sequence[str]) -> UnknownNameError:
     """Say that there is no such name, which is the nearest, and which there are."""
-    near = difflib.get_close_matches(name.lower(), names, n=1)
-    hint = f" Did you mean '{near[0]}'?" if near else ""
     shown = name if len(name) <= 40 else name[:37] + "..."
+    hint = did_you_mean(name, names)
     return UnknownNameError(f"No {noun} called '{shown}'.{hint} Known: {', '.join(names)}.")
+
+
+def did_you_mean(name: str, names: Sequence[str]) -> str:
+    """Return " Did you mean '...'?" with the name that is nearest, or nothing."""
+    near = difflib.get_close_matches(name.lower(), names, n=1)
+    return f" Did you mean '{near[0]}'?" if near else ""
 
 
 _SPEC = re.compile(r"\s*([A-Za-z_]\w*)\s*(?:\((.*)\))?\s*", re.DOTALL)

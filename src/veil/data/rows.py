@@ -15,7 +15,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from veil.core.errors import InputError, ParameterError
-from veil.data.lines import MAX_LINE, Progress, check_encoding, read_lines, suffix_of
+from veil.data.lines import (
+    MAX_LINE,
+    Progress,
+    check_encoding,
+    read_lines,
+    split_returns,
+    suffix_of,
+)
 from veil.data.parquet import pyarrow_parquet
 
 _DELIMITERS = (",", ";", "\t", "|")
@@ -45,7 +52,7 @@ class Header:
 
     names: tuple[str, ...]
     where: str
-    kind: str = "named"  # or: bare (a table without a header), plain (texts, no table)
+    kind: str = "named"  # or: cut (by a delimiter), bare (without a header), plain (no table)
 
     @classmethod
     def of(cls, names: Iterable[object], where: str, kind: str = "named") -> "Header":
@@ -115,7 +122,7 @@ def _open(
     if path is not None and suffix == ".parquet":
         _need_no_delimiter(name, layout)
         return _parquet(path, pick, progress)
-    lines = read_lines(path, layout.encoding, progress)
+    lines = split_returns(read_lines(path, layout.encoding, progress))
     if suffix in (".jsonl", ".ndjson"):
         _need_no_delimiter(name, layout)
         return _objects(lines, name, pick)
@@ -130,11 +137,20 @@ def _need_no_delimiter(name: str, layout: Layout) -> None:
 
 
 def _broken(name: str, rows: int, error: Exception, layout: Layout) -> str:
+    where = f"after row {rows:,}" if rows else "near its beginning"
     if isinstance(error, UnicodeError):
         what = layout.encoding or "UTF-8"
-        return f"{name} is not {what} text after row {rows:,}; name its encoding, or convert it."
-    kind = "quoting or a field too long" if isinstance(error, csv.Error) else type(error).__name__
-    return f"{name} cannot be read after row {rows:,} ({kind}); repair the file."
+        return (
+            f"{name} is not {what} text {where}; name its encoding with --encoding, or convert it."
+        )
+    kind = _fault(error) if isinstance(error, csv.Error) else type(error).__name__
+    return f"{name} cannot be read {where} ({kind}); repair the file."
+
+
+def _fault(error: csv.Error) -> str:
+    if "new-line" in str(error):
+        return "a carriage return inside a line"
+    return "quoting or a field too long"
 
 
 def _taken(values: Sequence[Any], positions: Sequence[int]) -> list[Any]:
@@ -160,7 +176,8 @@ def _separated(
         delimiter, seen = _delimiter(first, ahead, name, pick, tabs=tabs)
         lines = chain(seen, lines)
     plain = tabs and delimiter == "\t"  # TSV knows no quotes: query logs are full of them
-    reader = _reader(chain([first], lines), delimiter, plain=plain)
+    spaced = any(each.startswith(" ") for each in _split(first, delimiter))
+    reader = _reader(chain([first], lines), delimiter, plain=plain, spaced=spaced)
     names = next(reader)
     positions, bare = _positions(names, name, pick, bare=plain)
     if bare:
@@ -180,9 +197,11 @@ def _table(
             continue
         number += 1
         if len(values) != width:
+            late = any(value.startswith(" ") and value.lstrip()[:1] == '"' for value in values)
+            why = " (a quote after a blank quotes nothing; take out the blank)" if late else ""
             raise InputError(
                 f"{place(name, number, line)} has {len(values)} columns where the first line has"
-                f" {width}; repair that row."
+                f" {width}{why}; repair that row."
             )
         yield Row(number, line, _taken(values, positions))
         line += _breaks(values)
@@ -193,12 +212,16 @@ def _breaks(values: Iterable[str]) -> int:
     return sum(value.count("\n") for value in values)
 
 
-def _reader(lines: Iterable[str], delimiter: str, *, plain: bool = False) -> Iterator[list[str]]:
+def _reader(
+    lines: Iterable[str], delimiter: str, *, plain: bool = False, spaced: bool = False
+) -> Iterator[list[str]]:
+    """Read fields; `spaced` where blanks after a delimiter are of the table, not of the value."""
     csv.field_size_limit(MAX_LINE)
     return csv.reader(
         lines,
         delimiter=delimiter,
         quoting=csv.QUOTE_NONE if plain else csv.QUOTE_MINIMAL,
+        skipinitialspace=spaced,
         strict=True,
     )
 
@@ -208,7 +231,7 @@ def _positions(
 ) -> tuple[Sequence[int], bool]:
     """Return what is picked, and whether the table is the common 'id TAB text' without header."""
     try:
-        return pick(Header.of(names, name)), False
+        return pick(Header.of(names, name, "cut")), False
     except InputError:
         if not bare or len(names) != 2:
             raise
@@ -225,8 +248,13 @@ def _delimiter(
     """Tell the delimiter by the header, else by the rows; return also the lines looked at."""
     if tabs and "\t" in first:
         return "\t", []
-    found = {mark: names for mark in _DELIMITERS if (names := _split(first, mark))}
+    found = {mark: names for mark in _DELIMITERS if (names := _split(first, mark, spaced=True))}
     fits = [mark for mark, names in found.items() if len(names) > 1 and _picks(names, name, pick)]
+    if not fits and sum(len(names) > 1 for names in found.values()) > 1:
+        raise InputError(
+            f"The delimiter of {name} is not clear, and by none has it the columns that are asked"
+            " for; name it with --delimiter, and columns with --column, --id and --keep."
+        )
     if not fits:
         return max(_DELIMITERS, key=lambda mark: len(found.get(mark, ()))), []
     if len(fits) == 1:
@@ -238,16 +266,16 @@ def _delimiter(
     return even[0], seen
 
 
-def _split(line: str, delimiter: str) -> list[str]:
+def _split(line: str, delimiter: str, *, spaced: bool = False) -> list[str]:
     try:
-        return next(_reader([line], delimiter), [])
+        return next(_reader([line], delimiter, spaced=spaced), [])
     except csv.Error:  # a quote that ends in a later line
         return []
 
 
 def _picks(names: list[str], name: str, pick: Pick) -> bool:
     try:
-        pick(Header.of(names, name))
+        pick(Header.of(names, name, "cut"))
     except InputError:
         return False
     return True

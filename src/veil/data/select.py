@@ -22,6 +22,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Literal
 
 from veil.core.errors import ParameterError, VeilError
+from veil.core.registry import did_you_mean
 from veil.data.stopwords import STOP_WORDS
 from veil.data.tagging import TAGS, tagger
 from veil.data.text import bare_parts, tokens
@@ -29,6 +30,7 @@ from veil.data.text import bare_parts, tokens
 Reach = Literal["all", "words", "context"]
 Selector = Callable[[Sequence[str]], Sequence[bool]]
 Select = str | Collection[str] | Selector
+_NAMES = ("all", "content", "pos", "nltk", "spacy")
 _WANTED = (
     "The 'select' argument must be 'all', 'content', 'pos:' with tags (as 'pos:NN JJ'), a list of"
     " terms, or a function of a list of words."
@@ -48,7 +50,7 @@ def selector(select: Select) -> Selector:
     kind, colon, tags = select.partition(":")
     if colon and tags.split() and kind in ("pos", "nltk", "spacy"):
         return _by_tags("pattern" if kind == "pos" else kind, frozenset(tags.split()))
-    raise ParameterError(_WANTED)
+    raise ParameterError(_WANTED + did_you_mean(select.partition(":")[0], _NAMES))
 
 
 def reach(select: Select) -> Reach:

@@ -63,7 +63,7 @@ def check_text(text: object, where: str, max_chars: int = MAX_CHARS) -> str:
     if len(text) > max_chars:
         raise InputError(
             f"{where} has {len(text):,} characters, more than the limit of {max_chars:,};"
-            " split it, or raise max_chars."
+            " split it, or raise the limit: max_chars, --max-chars."
         )
     surrogate = None if text.isascii() else _SURROGATE.search(text)
     if surrogate:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from veil.core.amounts import count_of
 from veil.core.guarantee import Guarantee
 from veil.data.embeddings import Embeddings
 from veil.data.scale import scale_note
@@ -43,9 +44,12 @@ def premises(
     `scale` is what `scale_premise` says of the space. None of it depends on the text: a caveat
     that did would tell of it.
     """
-    told = [LAYOUT, UNKNOWN]
-    if policies:
-        told.append(POLICIES)
+    return (LAYOUT, UNKNOWN, *chosen_premises(select, policies))
+
+
+def chosen_premises(select: Select, policies: Mapping[str, str] | None = None) -> tuple[str, ...]:
+    """Return those of the `premises` that come with a choice, and do not hold always."""
+    told = [POLICIES] if policies else []
     chosen = reach(select)
     if chosen != "all":
         told.append(CONTEXT if chosen == "context" else LISTED)
@@ -63,7 +67,7 @@ def release_cost(
     beside the bound, and where nothing else is released nothing at all is proved. `told` are
     caveats of the bound, where there is one.
     """
-    unit = f"release ({words} words x {size} variants)"
+    unit = f"release ({count_of(words, 'word')} x {count_of(size, 'variant')})"
     if passed and not words:
         return Guarantee(
             "none",
@@ -78,5 +82,5 @@ def release_cost(
     if not passed:
         return cost
     return replace(cost, passed=passed).with_caveat(
-        f"{passed} words passed unchanged by policy, outside any guarantee."
+        f"{count_of(passed, 'word')} passed unchanged by policy, outside any guarantee."
     )

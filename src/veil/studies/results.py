@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from veil.core.amounts import count_of
 from veil.core.guarantee import KINDS
 from veil.studies._compared import compared
 from veil.studies._curves import key
@@ -98,7 +99,8 @@ def _card(cell: Cell, made: Result) -> Card:
     claim = cell.mechanism.guarantee
     words = made.arrays["protected"]
     usual = int(np.median(words)) if len(words) else 0
-    total = claim.compose(usual * cell.size, f"query ({usual} words x {cell.size} variants)")
+    size = f"{count_of(usual, 'word')} x {count_of(cell.size, 'variant')}"
+    total = claim.compose(usual * cell.size, f"query ({size})")
     epsilon = claim.epsilon if claim.kind != "none" and math.isfinite(claim.epsilon) else None
     return Card(
         str(cell.mechanism), claim.kind, epsilon, str(total), KINDS[claim.kind], claim.caveat

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+from veil.core.amounts import count_of
 from veil.core.errors import ParameterError
 from veil.core.guarantee import Guarantee
 from veil.core.types import Released, Variants
@@ -95,19 +96,30 @@ def _forms(word: str) -> list[str]:
 def _cost(guarantee: Guarantee, found: list[Scrambled], size: int) -> Guarantee:
     words = sum(each.protected for each in found)
     counts = [len(each.queries) for each in found]
-    cost = guarantee.compose(sum(counts), f"release ({words} words, {sum(counts)} queries)")
+    queries = "query" if sum(counts) == 1 else "queries"
+    cost = guarantee.compose(
+        sum(counts), f"release ({count_of(words, 'word')}, {sum(counts):,} {queries})"
+    )
     cost = cost.with_caveat(
         "The release has no randomness: the same text gives the same queries every time."
     )
     if none := counts.count(0):
-        cost = cost.with_caveat(f"{none} texts have no query that may be sent.")
+        cost = cost.with_caveat(
+            f"{count_of(none, 'text')} {_have(none)} no query that may be sent."
+        )
     if fewer := sum(0 < count < size for count in counts):
-        cost = cost.with_caveat(f"{fewer} texts have fewer than {size} queries.")
+        cost = cost.with_caveat(
+            f"{count_of(fewer, 'text')} {_have(fewer)} fewer than {size} queries."
+        )
     if passed := sum(len(each.kept) for each in found):
         cost = replace(cost, passed=passed).with_caveat(
-            f"{passed} words passed unchanged by policy."
+            f"{count_of(passed, 'word')} passed unchanged by policy."
         )
     return cost
+
+
+def _have(number: int) -> str:
+    return "has" if number == 1 else "have"
 
 
 def _words(text: str) -> list[str]:
