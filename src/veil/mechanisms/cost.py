@@ -44,7 +44,7 @@ def premises(
     `scale` is what `scale_premise` says of the space. None of it depends on the text: a caveat
     that did would tell of it.
     """
-    return (LAYOUT, UNKNOWN, *chosen_premises(select, policies))
+    return (LAYOUT, UNKNOWN, *chosen_premises(select, policies), *filter(None, [scale]))
 
 
 def chosen_premises(select: Select, policies: Mapping[str, str] | None = None) -> tuple[str, ...]:
@@ -53,8 +53,6 @@ def chosen_premises(select: Select, policies: Mapping[str, str] | None = None) -
     chosen = reach(select)
     if chosen != "all":
         told.append(CONTEXT if chosen == "context" else LISTED)
-    if scale:
-        told.append(scale)
     return tuple(told)
 
 
