@@ -141,7 +141,41 @@ def _as_root(path: Path) -> None:
         pytest.skip("only root can give files away")
 
 
+def _led_to(folder: Path, way: Path) -> None:
+    """Move the cache to another place, and lead to it by a link to a link in `way`."""
+    cache = folder.parent.parent
+    place = cache.with_name("place")
+    cache.rename(place)
+    way.mkdir()
+    (way / "second").symlink_to(place)
+    cache.symlink_to(way / "second")
+
+
+def link_between_in_an_open_folder(folder: Path) -> None:
+    way = folder.parent.parent.with_name("way")
+    _led_to(folder, way)
+    way.chmod(0o777)
+
+
+def link_between_below_an_open_folder(folder: Path) -> None:
+    way = folder.parent.parent.with_name("way")
+    way.mkdir()
+    _led_to(folder, way / "in")
+    way.chmod(0o777)
+
+
+def link_between_of_another(folder: Path) -> None:
+    way = folder.parent.parent.with_name("way")
+    _led_to(folder, way)
+    way.chmod(0o1777)
+    try:
+        os.chown(way / "second", 12345, -1, follow_symlinks=False)
+    except PermissionError:
+        pytest.skip("only root can give files away")
+
+
 FAULTS = [
+    *(link_between_in_an_open_folder, link_between_below_an_open_folder, link_between_of_another),
     *(open_to_writing, open_to_reading, open_file, group_may_write_a_file, linked, linked_file),
     *(parent_open, parent_open_to_the_group, further_up_open),
     *(anothers_folder, anothers_file, anothers_parent),
@@ -175,6 +209,21 @@ def test_a_closed_folder_above_shields_what_is_below(reached: Path) -> None:
     reached.chmod(0o700)
     (reached / "cache").chmod(0o777)
     assert not is_own(folder)
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="no owners here")
+def test_links_that_nobody_else_can_exchange_are_no_danger(reached: Path) -> None:
+    kernels = reached / "cache" / "kernels" / "one"
+    assert make_own(kernels)
+    _led_to(kernels, reached / "way")
+    assert is_own(kernels)
+    (reached / "near").symlink_to("way/../way/second/../cache")  # `second` leads to `place`
+    assert is_own(reached / "near" / "kernels" / "one")
+    (reached / "round").symlink_to("round")
+    assert not is_own(reached / "round" / "kernels")
+    (reached / "way").chmod(0o777)
+    assert not is_own(kernels)
+    assert not is_own(reached / "near" / "kernels" / "one")
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid"), reason="no owners here")

@@ -6,6 +6,7 @@ from pathlib import Path
 
 _OTHERS = 0o022  # may be written by the group or by all
 _ALL = 0o002  # may be written by all
+_LINKS = 40  # on the way to a folder, as systems have it
 _ANYBODY = 0o077  # may be used in any way by the group or by all
 
 
@@ -13,8 +14,8 @@ def is_own(folder: Path) -> bool:
     """Tell whether what lies in a folder can only have been put there by this user (or root).
 
     The folder must be this user's, closed to all others, and no link; its files must be this
-    user's, and not open to writing by others; nobody else may be able to exchange the folder or
-    one above it. False where the system does not tell owners apart.
+    user's, and not open to writing by others; nobody else may be able to exchange the folder, one
+    above it, or any link on the way to it. False where the system does not tell owners apart.
     """
     if not hasattr(os, "geteuid"):
         return False
@@ -22,8 +23,7 @@ def is_own(folder: Path) -> bool:
         own = folder.lstat()
         if not stat.S_ISDIR(own.st_mode) or not _private(own):
             return False
-        above = {*folder.absolute().parents[:-1], *folder.resolve().parents[:-1]}
-        return _all_safe(sorted(above)) and all(map(_own_file, folder.iterdir()))
+        return _all_safe(_way(folder)) and all(map(_own_file, folder.iterdir()))
     except OSError:
         return False
 
@@ -41,6 +41,33 @@ def make_own(folder: Path) -> bool:
 
 def _private(found: os.stat_result) -> bool:
     return found.st_uid == os.geteuid() and not found.st_mode & _ANYBODY
+
+
+def _way(folder: Path) -> list[Path]:
+    """Return the folders in which the parts of a path are looked up, from the top.
+
+    They are those of every link on the way, too, each without a link in its own path.
+    """
+    found, here = set(), Path(folder.absolute().anchor)
+    left = list(folder.absolute().parts[1:])
+    links = 0
+    while left:
+        part = left.pop(0)
+        if part == os.pardir:
+            here = here.parent
+            continue
+        found.add(here)
+        following = here / part
+        if not following.is_symlink():
+            here = following
+            continue
+        links += 1
+        if links > _LINKS or following.lstat().st_uid not in (0, os.geteuid()):
+            raise PermissionError  # whose it is may let it lead elsewhere
+        target = following.readlink()
+        here = Path(target.anchor) if target.is_absolute() else here
+        left = [each for each in target.parts if each != target.anchor] + left
+    return sorted(each for each in found if each.name)  # not the root
 
 
 def _all_safe(above: list[Path]) -> bool:
