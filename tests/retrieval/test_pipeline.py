@@ -189,7 +189,7 @@ def test_many_queries_tell_what_passed(spy: Spy, words: Embeddings) -> None:
     (result,) = search_all(
         [query], veil.CMP(epsilon=3), words, spy, 2, 5, reranker=None, select=[words.words[0]]
     )
-    assert "1 words passed unchanged" in result.cost.caveat
+    assert "1 word passed unchanged" in result.cost.caveat
 
 
 def test_many_queries_tell_what_epsilon_is_worth(spy: Spy, words: Embeddings) -> None:
