@@ -20,7 +20,9 @@ MUTANTS = tomllib.loads((ROOT / "tests" / "mutants.toml").read_text())["mutant"]
 FAILED = 1  # pytest's exit code when tests ran and some failed
 
 
-def _run(mutant: dict[str, str], folder: Path) -> subprocess.CompletedProcess[str]:
+def _run(
+    mutant: dict[str, str], folder: Path, environment: dict[str, str]
+) -> subprocess.CompletedProcess[str]:
     text = (SOURCE / mutant["file"]).read_text()
     shutil.copytree(SOURCE, folder / "veil")
     (folder / "veil" / mutant["file"]).write_text(text.replace(mutant["old"], mutant["new"]))
@@ -28,7 +30,7 @@ def _run(mutant: dict[str, str], folder: Path) -> subprocess.CompletedProcess[st
     return subprocess.run(
         [*command, mutant["tests"]],
         cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(folder)},
+        env={**environment, "PYTHONPATH": str(folder)},
         capture_output=True,
         text=True,
         timeout=600,
@@ -45,9 +47,12 @@ def outcomes(
 ) -> Iterator[Outcomes]:
     """Run the mutants that were asked for, one per processor at a time."""
     wanted = {item.name for item in request.session.items}
+    environment = dict(os.environ)  # pytest changes it while the threads are at work
     with ThreadPoolExecutor(cores()) as pool:
         yield {
-            mutant["what"]: pool.submit(_run, mutant, tmp_path_factory.mktemp("mutant"))
+            mutant["what"]: pool.submit(
+                _run, mutant, tmp_path_factory.mktemp("mutant"), environment
+            )
             for mutant in MUTANTS
             if f"test_mutant_is_killed[{mutant['what']}]" in wanted
         }
