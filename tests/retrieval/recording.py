@@ -18,9 +18,14 @@ from typing import NamedTuple, Self
 class Wire:
     """One connection, seen from the server; what is read is recorded."""
 
-    def __init__(self, sock: socket.socket, record: Callable[[bytes], None]) -> None:
+    def __init__(
+        self,
+        sock: socket.socket,
+        record: Callable[[bytes], None],
+        answered: Callable[[], None] = lambda: None,
+    ) -> None:
         self.sock = sock
-        self._record = record
+        self._record, self._answered = record, answered
         self._held = b""
 
     def more(self) -> None:
@@ -42,6 +47,7 @@ class Wire:
         return self.exactly(self._held.index(mark) + len(mark))
 
     def send(self, data: bytes) -> None:
+        self._answered()  # before: who has the answer may ask again at once
         self.sock.sendall(data)
 
     def drip(self, data: bytes, pause: float = 0.05, most: float = 120.0) -> None:
@@ -77,6 +83,7 @@ class RecordingServer:
         self._lock = threading.Lock()
         self._chunks: list[bytes] = []
         self._open: set[socket.socket] = set()
+        self._waiting: set[socket.socket] = set()  # for an answer
         self.connections = 0
         self.peak = 0
         self._listener = socket.create_server(("127.0.0.1", 0), backlog=128)
@@ -122,15 +129,22 @@ class RecordingServer:
             self._threads.append(thread)
             thread.start()
 
+    def _answered(self, sock: socket.socket) -> None:
+        """Count a connection no longer among those that wait for an answer."""
+        with self._lock:
+            self._waiting.discard(sock)
+
     def _handle(self, sock: socket.socket) -> None:
         with self._lock:
             self.connections += 1
             self._open.add(sock)
-            self.peak = max(self.peak, len(self._open))
+            self._waiting.add(sock)
+            self.peak = max(self.peak, len(self._waiting))
         try:
             with sock, suppress(OSError):
-                self._serve(Wire(sock, self._keep))
+                self._serve(Wire(sock, self._keep, lambda: self._answered(sock)))
         finally:
+            self._answered(sock)
             with self._lock:
                 self._open.discard(sock)
 
