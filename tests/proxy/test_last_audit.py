@@ -1,6 +1,6 @@
 """``veil audit`` notes where its report lies, and is done even if that fails."""
 
-import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -23,7 +23,9 @@ values = [1]
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder to stand in with a study, whose sweep finds nothing and takes no time."""
-    monkeypatch.setattr(sys.modules["veil.cli.audit"], "sweep", lambda *_, **__: Results("x", ()))
+    monkeypatch.setattr(
+        import_module("veil.cli.audit"), "sweep", lambda *_, **__: Results("x", ())
+    )
     monkeypatch.setenv("VEIL_DATA", str(tmp_path / "data"))
     monkeypatch.chdir(tmp_path)
     (tmp_path / "study.toml").write_text(STUDY)
@@ -57,6 +59,6 @@ def test_an_audit_that_fails_is_not_noted(
     def stopped(*_: object, **__: object) -> Results:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(sys.modules["veil.cli.audit"], "sweep", stopped)
+    monkeypatch.setattr(import_module("veil.cli.audit"), "sweep", stopped)
     assert run(["audit", "study.toml"]) == 130
     assert noted_audit() is None

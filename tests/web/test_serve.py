@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
 from urllib.parse import quote, urlsplit
@@ -237,7 +238,7 @@ def test_the_browser_is_not_started_with_the_token(
         return SimpleNamespace(start=lambda: None)
 
     monkeypatch.setattr("webbrowser.open", open_page)
-    command = sys.modules["veil.cli.serve"]
+    command = import_module("veil.cli.serve")
     monkeypatch.setattr(command, "threading", SimpleNamespace(Thread=begin))
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
     monkeypatch.setenv("DISPLAY", ":0")
