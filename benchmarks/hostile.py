@@ -13,7 +13,7 @@ from pathlib import Path
 
 import veil
 from veil.core.errors import EngineError
-from veil.retrieval.engines.http import Http
+from veil.search.engines.network.http import Http
 
 SIZE = 15_000_000  # bytes of an answer
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"

@@ -20,11 +20,11 @@ from benchmarks.report import best
 from benchmarks.scale import short_texts
 
 import veil
-from veil.attacks._centroids import centroids
-from veil.attacks.inference import ranks
-from veil.attacks.log import QueryLog
 from veil.core.protocols import Role
 from veil.core.types import Floats, Singles
+from veil.text.attacks._centroids import centroids
+from veil.text.attacks.inference import ranks
+from veil.text.attacks.log import QueryLog
 
 ROWS, DIM, QUERIES, VARIANTS = 750_000, 768, 43, 50
 GIGABYTES = 4 * ROWS * DIM / 1e9  # of vectors on disk

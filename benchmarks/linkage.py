@@ -20,11 +20,11 @@ from scipy import stats
 
 import veil
 from veil.core.types import Floats
-from veil.data.embeddings import Embeddings
-from veil.mechanisms.mechanism import TextMechanism
-from veil.proxy.book.key import Key
-from veil.proxy.book.ledger import Ledger
+from veil.proxy.ledger.key import Key
+from veil.proxy.ledger.ledger import Ledger
 from veil.proxy.sticky import Sticky
+from veil.text.mechanisms.mechanism import TextMechanism
+from veil.text.vectors.embeddings import Embeddings
 
 PAIRS, VARIANTS, WORDS = 100, 20, 20_000
 SPECS = ("cmp(epsilon=5)", "cmp(epsilon=10)", "santext(epsilon=4)")

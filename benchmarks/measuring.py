@@ -23,11 +23,11 @@ from benchmarks.report import Report
 from tests.reference import broken
 
 import veil
-from veil.data.assets import vectors_folder
-from veil.data.embeddings import FORMAT
 from veil.data.fetch import cache_folder
-from veil.measures.claims import ClaimAudit, audit_claim
 from veil.measures.quipu import quipu as score
+from veil.text.measures.claims import ClaimAudit, audit_claim
+from veil.text.vectors.assets import vectors_folder
+from veil.text.vectors.embeddings import FORMAT
 
 ROOT = Path(__file__).resolve().parents[1]
 WORK = ROOT / ".benchmarks"

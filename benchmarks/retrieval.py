@@ -17,10 +17,10 @@ from ir_measures import R, nDCG
 import veil
 from veil.core.protocols import Engine
 from veil.core.types import Ranking
-from veil.data import assets
-from veil.data.embeddings import Embeddings
-from veil.retrieval.pipeline import search_all
-from veil.retrieval.rerank import Reranker, reranker
+from veil.search.pipeline import search_all
+from veil.search.rerank import Reranker, reranker
+from veil.text.vectors import assets
+from veil.text.vectors.embeddings import Embeddings
 
 HERE = Path(__file__).resolve().parent
 WORK = HERE.parent / ".benchmarks"

@@ -9,9 +9,9 @@ from itertools import islice
 import numpy as np
 
 import veil
-from veil.data.embeddings import Embeddings
-from veil.data.select import selector
-from veil.data.text import tokens
+from veil.corpus.text import tokens
+from veil.text.select import selector
+from veil.text.vectors.embeddings import Embeddings
 
 SELECTIONS = ("pos:NN NNS NNP NNPS JJ JJR JJS", "pos:NN NNS", "content", "all")
 NEAREST, QUERIES = 5, 300

@@ -32,7 +32,7 @@ from urllib.parse import urlencode
 from benchmarks.report import Report
 
 import veil
-from veil.data.assets import at_hand
+from veil.text.vectors.assets import at_hand
 
 RESULTS = 10
 STARTS = 300.0  # seconds: the log may have to be encoded first

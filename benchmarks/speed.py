@@ -19,10 +19,10 @@ from benchmarks.report import Report, best
 
 import veil
 from veil.core.types import Ids, Singles
-from veil.data.assets import at_hand, load_embeddings, vectors_folder
-from veil.data.embeddings import Embeddings
-from veil.data.nearest import Searcher, fused_at_hand
-from veil.mechanisms.words.mechanism import WordMechanism
+from veil.text.mechanisms.words.mechanism import WordMechanism
+from veil.text.vectors.assets import at_hand, load_embeddings, vectors_folder
+from veil.text.vectors.embeddings import Embeddings
+from veil.text.vectors.nearest import Searcher, fused_at_hand
 
 HERE = Path(__file__).resolve().parent
 WORK = HERE.parent / ".benchmarks"

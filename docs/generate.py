@@ -22,10 +22,10 @@ from veil.cli.mechanisms import example
 from veil.core.component import Component
 from veil.core.guarantee import KINDS, Guarantee
 from veil.encoders import ENCODERS
-from veil.mechanisms.mechanism import TextMechanism
-from veil.mechanisms.queries import QUERY_MECHANISMS
-from veil.mechanisms.words import MECHANISMS
-from veil.retrieval.engines import ENGINES
+from veil.search.engines import ENGINES
+from veil.text.mechanisms.mechanism import TextMechanism
+from veil.text.mechanisms.queries import QUERY_MECHANISMS
+from veil.text.mechanisms.words import MECHANISMS
 from veil.web.api import OPERATIONS
 from veil.web.guard import HEAD_BYTES
 from veil.web.reference import reference

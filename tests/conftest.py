@@ -3,6 +3,8 @@
 import os
 import signal
 import socket
+import traceback
+from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn
 
@@ -12,9 +14,9 @@ from hypothesis import HealthCheck, settings
 from numpy.random import Generator
 from tests.naming import name_failures
 
-from veil.data.assets import at_hand, load_embeddings
-from veil.data.embeddings import Embeddings
 from veil.data.fetch import cache_folder
+from veil.text.vectors.assets import at_hand, load_embeddings
+from veil.text.vectors.embeddings import Embeddings
 
 # Tests have caches of their own; compiling takes ten seconds, so they share what is compiled.
 os.environ.setdefault("VEIL_KERNELS", str(cache_folder() / "kernels"))
@@ -98,3 +100,39 @@ def shared() -> Path:
     if not SHARED.is_dir():
         pytest.skip("the shared test data is not at hand")
     return SHARED
+
+
+CANARY = "xanthippe"
+
+
+@pytest.fixture
+def canary() -> str:
+    return CANARY
+
+
+@pytest.fixture
+def silent() -> Callable[[BaseException], None]:
+    """Check that an error is one sentence and says nothing of what the file holds."""
+
+    def check(error: BaseException) -> None:
+        shown = "".join(traceback.format_exception(error))
+        assert CANARY not in shown.lower()
+        assert error.__cause__ is None
+        assert error.__context__ is None or error.__suppress_context__
+        assert "\n" not in str(error)
+        assert str(error).endswith(".")
+
+    return check
+
+
+@pytest.fixture
+def spoken() -> Callable[[BaseException], str]:
+    """Return the message, after checking that it is one sentence."""
+
+    def check(error: BaseException) -> str:
+        message = str(error)
+        assert "\n" not in message
+        assert message.endswith(".")
+        return message
+
+    return check

@@ -10,16 +10,16 @@ from types import ModuleType
 
 import numpy as np
 import pytest
-from tests.retrieval.conftest import BagEncoder
+from tests.search.conftest import BagEncoder
 
 import veil
-from veil.attacks import attack
 from veil.cli import run
 from veil.cli.mechanisms import example
-from veil.data.collection import Collection
-from veil.data.documents import Document, Documents
-from veil.retrieval import rerank
+from veil.corpus.collection import Collection
+from veil.corpus.documents import Document, Documents
+from veil.search import rerank
 from veil.testing import check_mechanism
+from veil.text.attacks import attack
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"

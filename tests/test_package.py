@@ -48,7 +48,8 @@ def test_names_are_loaded_from_where_the_types_say() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["data.embeddings.Embeddings", "measures.risk.chance", "testing.check_mechanism"]
+    "name",
+    ["text.vectors.embeddings.Embeddings", "measures.risk.chance", "testing.check_mechanism"],
 )
 def test_parts_are_there_without_importing_them(name: str) -> None:
     code = f"import veil; print(callable(veil.{name}))"

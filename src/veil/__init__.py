@@ -32,7 +32,6 @@ if TYPE_CHECKING:
         search,
         similarity,
     )
-    from veil.attacks import ATTACKS
     from veil.core.errors import (
         AssetError,
         BudgetError,
@@ -51,54 +50,55 @@ if TYPE_CHECKING:
     )
     from veil.core.guarantee import Guarantee
     from veil.core.types import Ranking, Released, Variants
-    from veil.data.collection import Collection
-    from veil.data.embeddings import Embeddings
+    from veil.corpus.collection import Collection
     from veil.encoders import ENCODERS
-    from veil.filing import FileRelease, protect_file
-    from veil.measures.claims import audit_claim
     from veil.measures.estimate import Estimate
-    from veil.mechanisms.queries import QUERY_MECHANISMS
-    from veil.mechanisms.queries.aea import AEA
-    from veil.mechanisms.queries.fea import FEA
-    from veil.mechanisms.words import MECHANISMS
-    from veil.mechanisms.words.cmp import CMP
-    from veil.mechanisms.words.custext import CusText
-    from veil.mechanisms.words.mahalanobis import Mahalanobis
-    from veil.mechanisms.words.santext import SanText
-    from veil.mechanisms.words.tem import TEM
-    from veil.mechanisms.words.vickrey import Vickrey
-    from veil.mechanisms.words.wbb import WBB
-    from veil.retrieval.engines import ENGINES
-    from veil.retrieval.pipeline import SearchResult
+    from veil.search.engines import ENGINES
+    from veil.search.pipeline import SearchResult
+    from veil.text.attacks import ATTACKS
+    from veil.text.filing import FileRelease, protect_file
+    from veil.text.measures.claims import audit_claim
+    from veil.text.mechanisms.queries import QUERY_MECHANISMS
+    from veil.text.mechanisms.queries.aea import AEA
+    from veil.text.mechanisms.queries.fea import FEA
+    from veil.text.mechanisms.words import MECHANISMS
+    from veil.text.mechanisms.words.cmp import CMP
+    from veil.text.mechanisms.words.custext import CusText
+    from veil.text.mechanisms.words.mahalanobis import Mahalanobis
+    from veil.text.mechanisms.words.santext import SanText
+    from veil.text.mechanisms.words.tem import TEM
+    from veil.text.mechanisms.words.vickrey import Vickrey
+    from veil.text.mechanisms.words.wbb import WBB
+    from veil.text.vectors.embeddings import Embeddings
 
 _PLACES = {  # where each public name lives; it is loaded when it is first asked for
     "veil.api": "ask attack came_back declassify encoder engine explain law load_collection"
     " load_embeddings log_ratio mechanism protect protect_stream quipu risk search similarity",
-    "veil.attacks": "ATTACKS",
+    "veil.text.attacks": "ATTACKS",
     "veil.core.errors": "AssetError BudgetError EngineError GateError InputError LawError"
     " LedgerError MissingExtraError ParameterError RiskError TrustError UnknownNameError"
     " UnprotectedError VeilError",
     "veil.core.guarantee": "Guarantee",
     "veil.core.types": "Ranking Released Variants",
-    "veil.data.collection": "Collection",
-    "veil.data.embeddings": "Embeddings",
+    "veil.corpus.collection": "Collection",
+    "veil.text.vectors.embeddings": "Embeddings",
     "veil.encoders": "ENCODERS",
-    "veil.measures.claims": "audit_claim",
+    "veil.text.measures.claims": "audit_claim",
     "veil.measures.estimate": "Estimate",
-    "veil.mechanisms.queries": "QUERY_MECHANISMS",
-    "veil.mechanisms.queries.aea": "AEA",
-    "veil.mechanisms.queries.fea": "FEA",
-    "veil.mechanisms.words": "MECHANISMS",
-    "veil.mechanisms.words.cmp": "CMP",
-    "veil.mechanisms.words.custext": "CusText",
-    "veil.mechanisms.words.mahalanobis": "Mahalanobis",
-    "veil.mechanisms.words.santext": "SanText",
-    "veil.mechanisms.words.tem": "TEM",
-    "veil.mechanisms.words.vickrey": "Vickrey",
-    "veil.mechanisms.words.wbb": "WBB",
-    "veil.filing": "FileRelease protect_file",
-    "veil.retrieval.engines": "ENGINES",
-    "veil.retrieval.pipeline": "SearchResult",
+    "veil.text.mechanisms.queries": "QUERY_MECHANISMS",
+    "veil.text.mechanisms.queries.aea": "AEA",
+    "veil.text.mechanisms.queries.fea": "FEA",
+    "veil.text.mechanisms.words": "MECHANISMS",
+    "veil.text.mechanisms.words.cmp": "CMP",
+    "veil.text.mechanisms.words.custext": "CusText",
+    "veil.text.mechanisms.words.mahalanobis": "Mahalanobis",
+    "veil.text.mechanisms.words.santext": "SanText",
+    "veil.text.mechanisms.words.tem": "TEM",
+    "veil.text.mechanisms.words.vickrey": "Vickrey",
+    "veil.text.mechanisms.words.wbb": "WBB",
+    "veil.text.filing": "FileRelease protect_file",
+    "veil.search.engines": "ENGINES",
+    "veil.search.pipeline": "SearchResult",
 }
 _MODULES = {name: module for module, names in _PLACES.items() for name in names.split()}
 
@@ -166,9 +166,10 @@ __all__ = [
 def __getattr__(name: str) -> object:
     found: object
     if name in _MODULES:
-        found = getattr(import_module(_MODULES[name]), name)
+        module = import_module(_MODULES[name])
+        found = globals().get(name) or getattr(module, name)  # veil.search is a package, too
     elif not name.startswith("_") and find_spec(f"veil.{name}") is not None:
-        import_module("veil.api")  # so that veil.data.embeddings and its like are there, too
+        import_module("veil.api")  # so that the parts of packages are there, too
         found = import_module(f"veil.{name}")
     else:
         raise AttributeError(f"module 'veil' has no attribute {name!r}")

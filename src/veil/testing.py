@@ -1,6 +1,6 @@
 """Checks that mechanisms, engines and attackers keep their contract: ours, and others'.
 
->>> from veil.mechanisms.words.cmp import CMP
+>>> from veil.text.mechanisms.words.cmp import CMP
 >>> check_mechanism(CMP(epsilon=5))
 """
 
@@ -11,19 +11,19 @@ from typing import cast
 
 import numpy as np
 
-from veil.attacks.attack import AttackSpec, EncoderAttack, Outcome, Scene
-from veil.attacks.log import QueryLog
 from veil.core.errors import LawError, ParameterError, TrustError
 from veil.core.guarantee import KINDS
 from veil.core.protocols import ClosedForm, Engine, Role
 from veil.core.types import Released, Seeded, Singles
-from veil.data.embeddings import Embeddings
 from veil.measures.risk import chance, successes
-from veil.mechanisms.mechanism import TextMechanism
-from veil.mechanisms.words.custext import CusText
-from veil.mechanisms.words.mechanism import WordMechanism
-from veil.mechanisms.words.protect import protect
-from veil.mechanisms.words.santext import SanText
+from veil.text.attacks.attack import AttackSpec, EncoderAttack, Outcome, Scene
+from veil.text.attacks.log import QueryLog
+from veil.text.mechanisms.mechanism import TextMechanism
+from veil.text.mechanisms.words.custext import CusText
+from veil.text.mechanisms.words.mechanism import WordMechanism
+from veil.text.mechanisms.words.protect import protect
+from veil.text.mechanisms.words.santext import SanText
+from veil.text.vectors.embeddings import Embeddings
 
 
 def check_mechanism(mechanism: TextMechanism) -> None:

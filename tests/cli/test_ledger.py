@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from veil.cli import run
-from veil.proxy.book._entries import Entry
-from veil.proxy.book.ledger import Ledger
+from veil.proxy.ledger.entries import Entry
+from veil.proxy.ledger.ledger import Ledger
 
 
 @pytest.fixture(autouse=True)

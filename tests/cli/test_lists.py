@@ -9,8 +9,8 @@ from tests.cli.conftest import Veil
 
 from veil import MECHANISMS, api
 from veil.core.errors import AssetError
-from veil.data.assets import VECTORS
-from veil.mechanisms import find
+from veil.text.mechanisms import find
+from veil.text.vectors.assets import VECTORS
 
 
 def test_mechanisms_are_listed_with_what_is_proved(veil: Veil) -> None:

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 from tests.cli.conftest import CANARY, Veil
-from tests.retrieval.conftest import BagEncoder
+from tests.search.conftest import BagEncoder
 
-from veil.attacks import attack as attack_module
 from veil.cli._scores import show_scores
 from veil.studies.export import read_csv
 from veil.studies.shipped import default_study, demo_study
 from veil.studies.table import Results, Score
+from veil.text.attacks import attack as attack_module
 
 LOG = "cat has flu\nthe dog\nmoney in the bank\nmad doctor\nlondon and paris\n"
 

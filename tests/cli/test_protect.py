@@ -14,10 +14,10 @@ import pytest
 from tests.cli.conftest import CANARY, WORDS, Result, Veil
 from tests.reference import tiny_wordnet
 
+from veil.corpus.wordnet import wordnet
 from veil.data import files
-from veil.data.variants import read_variants
-from veil.data.wordnet import wordnet
-from veil.mechanisms.queries import aea
+from veil.text.mechanisms.queries import aea
+from veil.text.variants import read_variants
 
 COLUMNS = ["id", "variant", "obfuscatedText", "mechanism", "seeded"]
 MINE = f"my {CANARY}"

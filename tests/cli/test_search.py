@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.cli.conftest import CANARY, Veil
-from tests.retrieval.conftest import BagEncoder
+from tests.search.conftest import BagEncoder
 
 from veil import api
-from veil.data import collection
+from veil.corpus import collection
 
 pytest.importorskip("bm25s", reason="the extra 'search' is not installed")
 

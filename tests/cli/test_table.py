@@ -13,7 +13,7 @@ LOOK = """
 import sys
 from veil.cli import run
 code = run({arguments!r})
-loaded = [name for name in ("numpy", "pydantic", "veil.api", "veil.mechanisms") if name in sys.modules]
+loaded = [name for name in ("numpy", "pydantic", "veil.api", "veil.text.mechanisms") if name in sys.modules]
 print(code, loaded)
 """  # noqa: E501
 

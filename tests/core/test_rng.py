@@ -12,7 +12,7 @@ from randomgen import AESCounter
 
 import veil
 from veil.core.rng import generator, stream
-from veil.data.embeddings import Embeddings
+from veil.text.vectors.embeddings import Embeddings
 
 SOURCE = Path(veil.__file__).parent
 

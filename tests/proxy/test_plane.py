@@ -11,13 +11,13 @@ import pytest
 from tools.measured import joined, trimmed
 
 from veil.core.errors import InputError, LedgerError
-from veil.mechanisms.words import MECHANISMS
 from veil.proxy.last_audit import note_audit, noted_audit
 from veil.proxy.plane import SHIPPED, Plane, load_plane
 from veil.proxy.stop import BOUND
 from veil.proxy.types import Setting
 from veil.studies.export import read_csv, write_csv
 from veil.studies.table import Results, Row
+from veil.text.mechanisms.words import MECHANISMS
 
 posix = pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX")
 

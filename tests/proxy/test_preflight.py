@@ -8,24 +8,25 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.conftest import make_space
-from tests.retrieval.conftest import BagEncoder
+from tests.search.conftest import BagEncoder
 
-from veil.attacks import _boxes, _exponentials, _shaped_log, _tables
-from veil.attacks.log import QueryLog
-from veil.attacks.run import attack
 from veil.core.errors import AssetError, InputError, ParameterError, UnknownNameError, VeilError
 from veil.core.protocols import Role
 from veil.core.types import Singles
-from veil.data.collection import Collection
-from veil.data.documents import Document, Documents
-from veil.data.embeddings import Embeddings, open_folder
-from veil.mechanisms.find import mechanism
-from veil.mechanisms.mechanism import TextMechanism
-from veil.mechanisms.words.mechanism import WordMechanism
-from veil.mechanisms.words.protect import protect
+from veil.corpus.collection import Collection
+from veil.corpus.documents import Document, Documents
 from veil.proxy import preflight as module
 from veil.proxy.preflight import Preflight, open_preflight_log
 from veil.proxy.types import Checked
+from veil.text.attacks import _boxes, _exponentials, _shaped_log
+from veil.text.attacks import _likelihoods as _tables
+from veil.text.attacks.log import QueryLog
+from veil.text.attacks.run import attack
+from veil.text.mechanisms.find import mechanism
+from veil.text.mechanisms.mechanism import TextMechanism
+from veil.text.mechanisms.words.mechanism import WordMechanism
+from veil.text.mechanisms.words.protect import protect
+from veil.text.vectors.embeddings import Embeddings, open_folder
 
 LOGGED = 40  # words of the space that occur in the log
 SPELT = make_space(60, 4).words

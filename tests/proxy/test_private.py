@@ -9,9 +9,8 @@ from urllib.parse import quote
 
 import pytest
 from tests.conftest import make_space
-from tests.retrieval.conftest import BagEncoder
+from tests.search.conftest import BagEncoder
 
-from veil.attacks.log import QueryLog
 from veil.core.errors import (
     BudgetError,
     EngineError,
@@ -21,19 +20,20 @@ from veil.core.errors import (
     RiskError,
 )
 from veil.core.types import Ranking, Released
-from veil.data.embeddings import Embeddings
-from veil.mechanisms.words._kernels import Perturb
-from veil.mechanisms.words.cmp import CMP as MECHANISM
-from veil.proxy.book.ledger import Ledger
 from veil.proxy.desk import Desk
+from veil.proxy.gate.gate import Gate
+from veil.proxy.ledger.ledger import Ledger
+from veil.proxy.mixing.mixer import Mixer
 from veil.proxy.preflight import Preflight
 from veil.proxy.private import PrivateDesk
-from veil.proxy.rules.gate import Gate
-from veil.proxy.sending.mixer import Mixer
 from veil.proxy.sticky import Bound, Sticky
 from veil.proxy.types import Setting
-from veil.retrieval.engines.engine import Hit, ranking
-from veil.retrieval.rerank import Reranker
+from veil.search.engines.engine import Hit, ranking
+from veil.search.rerank import Reranker
+from veil.text.attacks.log import QueryLog
+from veil.text.mechanisms.words.cmp import CMP as MECHANISM
+from veil.text.mechanisms.words.kernels import Perturb
+from veil.text.vectors.embeddings import Embeddings
 
 CMP = Setting("cmp(epsilon=2)", 4)
 

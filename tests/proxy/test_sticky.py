@@ -11,15 +11,15 @@ import pytest
 from veil.core.errors import BudgetError, InputError, RiskError
 from veil.core.guarantee import Guarantee
 from veil.core.types import Released
-from veil.data.embeddings import Embeddings
-from veil.mechanisms.find import mechanism
-from veil.mechanisms.queries.mechanism import QueryMechanism, Scrambled
 from veil.proxy._sources import setting_name
-from veil.proxy.book._entries import Entry
-from veil.proxy.book.ledger import Ledger
+from veil.proxy.ledger.entries import Entry
+from veil.proxy.ledger.ledger import Ledger
 from veil.proxy.marks import marks
 from veil.proxy.sticky import Bound, Sticky, Taken, too_near
 from veil.proxy.types import Checked, Standing
+from veil.text.mechanisms.find import mechanism
+from veil.text.mechanisms.queries.mechanism import QueryMechanism, Scrambled
+from veil.text.vectors.embeddings import Embeddings
 
 CMP = mechanism("cmp(epsilon=2)")
 

@@ -15,15 +15,15 @@ from veil.core.guarantee import Guarantee
 from veil.core.noise import laplace_ball
 from veil.core.protocols import Kernel
 from veil.core.types import Floats, Ids
-from veil.data.embeddings import Embeddings
-from veil.mechanisms.words._kernels import Perturb, Shortlist
-from veil.mechanisms.words.cmp import CMP
-from veil.mechanisms.words.custext import CusText
-from veil.mechanisms.words.mahalanobis import Mahalanobis, elliptical
-from veil.mechanisms.words.mechanism import WordMechanism
-from veil.mechanisms.words.santext import SanText
-from veil.mechanisms.words.tem import TEM
-from veil.mechanisms.words.wbb import WBB
+from veil.text.mechanisms.words.cmp import CMP
+from veil.text.mechanisms.words.custext import CusText
+from veil.text.mechanisms.words.kernels import Perturb, Shortlist
+from veil.text.mechanisms.words.mahalanobis import Mahalanobis, elliptical
+from veil.text.mechanisms.words.mechanism import WordMechanism
+from veil.text.mechanisms.words.santext import SanText
+from veil.text.mechanisms.words.tem import TEM
+from veil.text.mechanisms.words.wbb import WBB
+from veil.text.vectors.embeddings import Embeddings
 
 
 @dataclass(frozen=True)

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from veil.attacks import ATTACKS
-from veil.data.icd10cm import NAMES
+from veil.corpus.icd10cm import NAMES
 from veil.encoders.find import parse
-from veil.retrieval.engines import ENGINES
+from veil.search.engines import ENGINES
 from veil.studies.shipped import default_study, demo_study
 from veil.studies.study import Study, load_study
+from veil.text.attacks import ATTACKS
 
 ROOT = Path(__file__).resolve().parents[2]
 FILES = sorted((ROOT / "studies").glob("*.toml"))

@@ -2,11 +2,11 @@
 
 import pytest
 
-from veil.attacks import ATTACKS
 from veil.core.errors import ParameterError, UnknownNameError
 from veil.encoders.find import parse
-from veil.retrieval.engines import ENGINES
+from veil.search.engines import ENGINES
 from veil.studies._specs import attacker_specs, encoder_spec, engine_specs
+from veil.text.attacks import ATTACKS
 
 DISTILBERT = "huggingface(model=distilbert-base-uncased)"
 

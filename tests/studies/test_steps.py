@@ -6,10 +6,8 @@ import pytest
 from tests.reference.tiny_wordnet import write
 from tests.studies.conftest import STUDY, Variant
 
-from veil.attacks.attack import Outcome
-from veil.attacks.bayes import Bayes
 from veil.core.errors import AssetError, InputError, LawError, ParameterError
-from veil.data import wordnet as wordnet_module
+from veil.corpus import wordnet as wordnet_module
 from veil.data.fetch import Report
 from veil.studies import steps
 from veil.studies import sweep as sweep_module
@@ -19,6 +17,8 @@ from veil.studies.steps import Rows
 from veil.studies.store import Result, Store
 from veil.studies.study import Study
 from veil.studies.sweep import sweep
+from veil.text.attacks.attack import Outcome
+from veil.text.attacks.bayes import Bayes
 
 
 @pytest.mark.parametrize("error", [AssetError("no net"), InputError("no file"), OSError("full")])

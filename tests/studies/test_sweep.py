@@ -7,7 +7,7 @@ import pytest
 from tests.studies.conftest import STUDY, Variant
 
 from veil.core.errors import InputError, ParameterError
-from veil.retrieval.engines._lexical import LexicalEngine
+from veil.search.engines.local._lexical import LexicalEngine
 from veil.studies import steps
 from veil.studies import sweep as sweep_module
 from veil.studies.bench import bench

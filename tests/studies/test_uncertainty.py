@@ -5,12 +5,12 @@ import math
 import numpy as np
 import pytest
 
-from veil.data.embeddings import Embeddings
-from veil.mechanisms.find import mechanism
-from veil.mechanisms.protect import protect
-from veil.mechanisms.words.explain import explain
-from veil.mechanisms.words.mechanism import WordMechanism
 from veil.studies._uncertainty import uncertainty
+from veil.text.mechanisms.find import mechanism
+from veil.text.mechanisms.words.explain import explain
+from veil.text.mechanisms.words.mechanism import WordMechanism
+from veil.text.protect import protect
+from veil.text.vectors.embeddings import Embeddings
 
 
 def word_mechanism(spec: str) -> WordMechanism:

@@ -16,7 +16,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from veil.core.errors import VeilError
 from veil.core.guarantee import Guarantee
-from veil.data.embeddings import Embeddings
 from veil.proxy.plane import Plane, Stop
 from veil.proxy.types import (
     Budget,
@@ -31,6 +30,7 @@ from veil.proxy.types import (
     Standing,
 )
 from veil.studies.table import Row
+from veil.text.vectors.embeddings import Embeddings
 from veil.web.app import make_app
 from veil.web.server import bind, configured
 

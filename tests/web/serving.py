@@ -22,7 +22,7 @@ from urllib.parse import urlencode
 
 import pytest
 from tests.conftest import make_space
-from tests.retrieval.recording import RecordingServer, Serve, Wire, read_request, reply
+from tests.search.engines.recording import RecordingServer, Serve, Wire, read_request, reply
 from tests.web.conftest import Reply
 
 import veil

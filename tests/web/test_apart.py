@@ -7,14 +7,14 @@ from tests.web.conftest import Client
 
 from veil.core.apart import apart, own
 from veil.core.types import Ids
-from veil.data.embeddings import Embeddings
-from veil.data.wordnet import Thesaurus, wordnet, wordnet_at_hand
-from veil.mechanisms.find import mechanism
-from veil.mechanisms.protect import protect
-from veil.mechanisms.words._exponential import Exponential
-from veil.mechanisms.words._kernels import Shortlist
-from veil.mechanisms.words._law import Row
+from veil.corpus.wordnet import Thesaurus, wordnet, wordnet_at_hand
 from veil.proxy.types import Setting
+from veil.text.mechanisms.find import mechanism
+from veil.text.mechanisms.words._law import Row
+from veil.text.mechanisms.words.exponential import Exponential
+from veil.text.mechanisms.words.kernels import Shortlist
+from veil.text.protect import protect
+from veil.text.vectors.embeddings import Embeddings
 
 SPECS = ("santext(epsilon=1)", "santext(epsilon=1, sensitive_share=0.5)", "tem(epsilon=1)",
          "tem(epsilon=1, metric=angular)", "custext(epsilon=1, k=5)",

@@ -8,9 +8,9 @@ from tests.web.conftest import CANARY, Client, FakeDesk, MakeClient, errors
 
 from veil.cli import run
 from veil.core.errors import AssetError, VeilError
-from veil.data.embeddings import Embeddings
 from veil.proxy.types import Item, Setting
-from veil.retrieval.pipeline import MAX_QUERY
+from veil.search.pipeline import MAX_QUERY
+from veil.text.vectors.embeddings import Embeddings
 
 Tree = dict[str, object]
 PROTECT: Tree = {"texts": ["bababa dada"], "mechanism": "cmp(epsilon=1)"}

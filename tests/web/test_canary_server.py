@@ -18,15 +18,15 @@ from urllib.parse import quote, quote_plus
 
 import pytest
 from tests.reference.bag_plugin import FAULT
-from tests.retrieval.misbehaviour import MISBEHAVIOUR
-from tests.retrieval.recording import RecordingServer, leaks
+from tests.search.engines.misbehaviour import MISBEHAVIOUR
+from tests.search.engines.recording import RecordingServer, leaks
 from tests.web.conftest import Reply
 from tests.web.serving import WORDS, House, RecordingEngine, Running, engine_spec, serving
 
 import veil.web.catalogue as mechanisms
 from veil.cli import run
-from veil.mechanisms.words import MECHANISMS
-from veil.proxy.book.ledger import Ledger
+from veil.proxy.ledger.ledger import Ledger
+from veil.text.mechanisms.words import MECHANISMS
 
 STEM = "quokkapox"
 CLEAR = "marmaladefox"  # the only word that a rule lets pass

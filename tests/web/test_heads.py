@@ -10,7 +10,7 @@ import pytest
 from tests.web.conftest import TOKEN, Client, FakeDesk, Server, make_plane
 from tests.web.test_serve import FORM, head, status
 
-from veil.data.embeddings import Embeddings
+from veil.text.vectors.embeddings import Embeddings
 from veil.web.app import make_app
 from veil.web.guard import HEAD_BYTES
 from veil.web.protocol import Room

@@ -14,10 +14,10 @@ from http.client import HTTPException
 from pathlib import Path
 
 import pytest
-from tests.retrieval.recording import RecordingServer
+from tests.search.engines.recording import RecordingServer
 from tests.web.serving import WORDS, House, RecordingEngine, Running, engine_spec, serving
 
-from veil.proxy.book.ledger import Ledger
+from veil.proxy.ledger.ledger import Ledger
 
 SIZE = 8
 QUERY = f"quokkapox {WORDS[3]} {WORDS[9]}"

@@ -8,10 +8,10 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from tests.retrieval.recording import RecordingServer
+from tests.search.engines.recording import RecordingServer
 from tests.web.serving import WORDS, House, RecordingEngine, Running, engine_spec, serving
 
-from veil.proxy.book.ledger import Ledger
+from veil.proxy.ledger.ledger import Ledger
 
 CLIENTS = 50
 SECONDS = 3.0

@@ -9,7 +9,7 @@ from tests.web.conftest import CANARY, Client, FakeDesk, MakeClient, errors
 
 from veil.core.errors import BudgetError, LedgerError, VeilError
 from veil.proxy.types import Decision, Setting
-from veil.retrieval.pipeline import MAX_QUERY
+from veil.search.pipeline import MAX_QUERY
 from veil.web import pages
 
 ODD = [

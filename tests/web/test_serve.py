@@ -21,8 +21,8 @@ import veil.proxy.opening as opening
 import veil.proxy.plane as planes
 import veil.web.server as serving
 from veil.core.errors import BudgetError, InputError
-from veil.data.embeddings import Embeddings
 from veil.proxy.folder import data_folder
+from veil.text.vectors.embeddings import Embeddings
 from veil.web.headers import HEADERS
 from veil.web.token import own_token
 

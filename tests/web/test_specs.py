@@ -11,11 +11,11 @@ from tests.web.conftest import CANARY, Client, FakeDesk
 
 import veil.core.registry as registry
 import veil.web.specs as specs
-from veil.data.embeddings import Embeddings
-from veil.data.wordnet import wordnet_at_hand
-from veil.mechanisms.find import mechanism
-from veil.mechanisms.words import MECHANISMS
-from veil.mechanisms.words.cmp import CMP
+from veil.corpus.wordnet import wordnet_at_hand
+from veil.text.mechanisms.find import mechanism
+from veil.text.mechanisms.words import MECHANISMS
+from veil.text.mechanisms.words.cmp import CMP
+from veil.text.vectors.embeddings import Embeddings
 from veil.web.api import OPERATIONS
 from veil.web.catalogue import catalogue
 
@@ -74,8 +74,8 @@ def test_nothing_that_a_request_names_is_opened(
     index: str,
 ) -> None:
     (tmp_path / "docs.tsv").write_text(f"1\tdiabetes payment {CANARY}\n")
-    monkeypatch.setattr("veil.mechanisms.queries.fea.load_collection", _no)
-    monkeypatch.setattr("veil.mechanisms.queries.fea.wordnet", _no)
+    monkeypatch.setattr("veil.text.mechanisms.queries.fea.load_collection", _no)
+    monkeypatch.setattr("veil.text.mechanisms.queries.fea.wordnet", _no)
     monkeypatch.setattr("veil.web.specs.wordnet_at_hand", _no)
     named = index.format(folder=tmp_path)
     spec = f"fea(index='{named}', longest=1, candidates=200)"
@@ -207,7 +207,7 @@ def test_what_is_not_in_the_cache_is_not_fetched(
 def test_selection_opens_no_model(
     client: Client, monkeypatch: pytest.MonkeyPatch, select: str
 ) -> None:
-    monkeypatch.setattr("veil.data.select.tagger", _no)
+    monkeypatch.setattr("veil.text.select.tagger", _no)
     body = BODIES["/api/protect"] | {"mechanism": "cmp(epsilon=1)", "select": select}
     assert "The 'select' parameter" in client.post("/api/protect", body).refused(422)
 

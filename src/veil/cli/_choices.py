@@ -7,8 +7,8 @@ import click
 
 from veil.core.errors import ParameterError
 from veil.data.records import Columns, read_records
-from veil.data.select import Select
-from veil.mechanisms.words._plan import Policy, Unknown
+from veil.text.policy import Policy, Unknown
+from veil.text.select import Select
 
 SELECT_OPTIONS: list[click.Parameter] = [
     click.Option(

@@ -9,9 +9,9 @@ from pydantic_core import PydanticUndefined
 
 from veil.cli._near import meant
 from veil.core.errors import InputError, ParameterError
-from veil.mechanisms import find
-from veil.mechanisms.mechanism import TextMechanism
-from veil.mechanisms.words.mechanism import WordMechanism
+from veil.text.mechanisms import find
+from veil.text.mechanisms.mechanism import TextMechanism
+from veil.text.mechanisms.words.mechanism import WordMechanism
 
 Run = Callable[..., None]  # (mechanism, **other parameters)
 

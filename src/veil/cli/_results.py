@@ -13,9 +13,9 @@ from veil.cli._summary import cost_of
 from veil.core.amounts import count_of
 from veil.core.printable import printable
 from veil.core.types import Ranking
-from veil.data.text import tokens
-from veil.mechanisms.mechanism import TextMechanism
-from veil.retrieval.pipeline import SearchResult
+from veil.corpus.text import tokens
+from veil.search.pipeline import SearchResult
+from veil.text.mechanisms.mechanism import TextMechanism
 
 _SNIPPET = 200  # characters
 

@@ -12,13 +12,13 @@ from rich.table import Table
 
 from veil.api import load_embeddings
 from veil.cli._lines import plain_progress
-from veil.data.assets import VECTORS
-from veil.data.embeddings import Embeddings
 from veil.data.fetch import Report
-from veil.data.scale import scale_note
-from veil.mechanisms.mechanism import TextMechanism
-from veil.mechanisms.queries.mechanism import QueryMechanism
-from veil.mechanisms.words.mechanism import WordMechanism
+from veil.text.mechanisms.mechanism import TextMechanism
+from veil.text.mechanisms.queries.mechanism import QueryMechanism
+from veil.text.mechanisms.words.mechanism import WordMechanism
+from veil.text.vectors.assets import VECTORS
+from veil.text.vectors.embeddings import Embeddings
+from veil.text.vectors.scale import scale_note
 
 VECTORS_OPTION = click.Option(
     ["--vectors"],

@@ -10,18 +10,18 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from veil.attacks import ATTACKS
-from veil.attacks.attack import AttackSpec, EncoderAttack, Outcome
-from veil.attacks.log import QueryLog
-from veil.attacks.run import attack as run_attack
 from veil.cli._screen import VECTORS_OPTION, fits, open_vectors, progress_bar, stderr, stdout
 from veil.core.errors import InputError, ParameterError, VeilError
 from veil.data.records import Columns, read_records
-from veil.data.variants import VariantTable, read_variants
 from veil.measures.estimate import Estimate
 from veil.measures.risk import ATTACKERS, Attacker, chance, risk
-from veil.mechanisms.find import mechanism as find_mechanism
-from veil.mechanisms.mechanism import TextMechanism
+from veil.text.attacks import ATTACKS
+from veil.text.attacks.attack import AttackSpec, EncoderAttack, Outcome
+from veil.text.attacks.log import QueryLog
+from veil.text.attacks.run import attack as run_attack
+from veil.text.mechanisms.find import mechanism as find_mechanism
+from veil.text.mechanisms.mechanism import TextMechanism
+from veil.text.variants import VariantTable, read_variants
 
 _MEANINGS: dict[Attacker, str] = {
     "lazy": "right at once",

@@ -2,8 +2,8 @@
 
 import click
 
-from veil.attacks import ATTACKS
 from veil.cli._listing import show_components
+from veil.text.attacks import ATTACKS
 
 
 @click.command()

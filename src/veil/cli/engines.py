@@ -7,7 +7,7 @@ import click
 from veil.cli._listing import show_components
 from veil.core.registry import Registry
 from veil.encoders import ENCODERS
-from veil.retrieval.engines import ENGINES
+from veil.search.engines import ENGINES
 
 
 @click.command()

@@ -13,9 +13,9 @@ from veil import api
 from veil.cli._family import Family
 from veil.cli._screen import VECTORS_OPTION, open_vectors, prepare, stdout
 from veil.core.errors import LawError
-from veil.mechanisms.words import MECHANISMS
-from veil.mechanisms.words.explain import Explanation, LogRatio
-from veil.mechanisms.words.mechanism import WordMechanism
+from veil.text.mechanisms.words import MECHANISMS
+from veil.text.mechanisms.words.explain import Explanation, LogRatio
+from veil.text.mechanisms.words.mechanism import WordMechanism
 
 
 def _run(

@@ -10,12 +10,12 @@ import click
 from veil import api
 from veil.cli._screen import progress_bar, stderr
 from veil.core.registry import unknown_name
-from veil.data.assets import VECTORS, fetch_again
+from veil.corpus.icd10cm import NAMES, icd10cm_folder
+from veil.corpus.wordnet import wordnet, wordnet_folder
 from veil.data.checked import forget
 from veil.data.fetch import Report
 from veil.data.files import set_aside
-from veil.data.icd10cm import NAMES, icd10cm_folder
-from veil.data.wordnet import wordnet, wordnet_folder
+from veil.text.vectors.assets import VECTORS, fetch_again
 
 _ENCODERS = ("minilm", "wordllama")
 Take = Callable[[Report], object]

@@ -7,8 +7,8 @@ import click
 
 from veil.cli._near import Commands
 from veil.cli._screen import progress_bar
-from veil.proxy.rules.gate import Gate, example_gate
-from veil.retrieval.pipeline import MAX_QUERY, check_query
+from veil.proxy.gate.gate import Gate, example_gate
+from veil.search.pipeline import MAX_QUERY, check_query
 
 
 @click.group(cls=Commands)

@@ -20,10 +20,10 @@ from veil.cli._screen import fits, stderr, stdout
 from veil.core.amounts import count_of
 from veil.core.errors import InputError
 from veil.data.files import whole_file
-from veil.proxy.book.ledger import Ledger, forget_all
 from veil.proxy.brief import brief
+from veil.proxy.ledger.ledger import Ledger, forget_all
 from veil.proxy.types import Release
-from veil.retrieval.pipeline import MAX_QUERY
+from veil.search.pipeline import MAX_QUERY
 
 _LARGEST = 2**62  # number of an entry; none comes near
 _PAGE = 500  # entries read at a time

@@ -9,8 +9,8 @@ from rich.markup import escape
 from veil.cli._family import describe, kind_of
 from veil.cli._screen import stdout
 from veil.core.guarantee import KINDS
-from veil.mechanisms import find
-from veil.mechanisms.mechanism import TextMechanism
+from veil.text.mechanisms import find
+from veil.text.mechanisms.mechanism import TextMechanism
 
 
 def example(cls: type[TextMechanism]) -> TextMechanism:

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import click
 
-from veil import api
 from veil.cli._choices import SELECT_OPTIONS, policies_of, selection_of
 from veil.cli._family import Family
 from veil.cli._given import Given, read_given
@@ -15,14 +14,15 @@ from veil.cli._screen import VECTORS_OPTION, open_space, progress_bar
 from veil.cli._summary import not_covered, show_summary
 from veil.core.amounts import count_of
 from veil.core.errors import InputError
+from veil.corpus.text import MAX_CHARS
 from veil.data.records import Columns, Record, read_records
 from veil.data.releases import Writer, open_writer, stream_writer
 from veil.data.rows import Layout
-from veil.data.text import MAX_CHARS
-from veil.filing import RELEASED, Tally, check_files, output_columns, release_rows
-from veil.mechanisms import find
-from veil.mechanisms.mechanism import TextMechanism
-from veil.mechanisms.words._plan import Unknown
+from veil.text.filing import RELEASED, Tally, check_files, output_columns, release_rows
+from veil.text.mechanisms import find
+from veil.text.mechanisms.mechanism import TextMechanism
+from veil.text.policy import Unknown
+from veil.text.stream import Choices
 
 
 def _run(
@@ -47,7 +47,7 @@ def _run(
     workers: int,
     seed: int | None,
 ) -> None:
-    choices: api.Choices = {
+    choices: Choices = {
         "unknown": unknown,
         "policies": policies_of(policy),
         "select": selection_of(select),

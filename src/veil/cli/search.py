@@ -15,11 +15,11 @@ from veil.cli._summary import not_covered
 from veil.core.errors import InputError
 from veil.core.printable import escaped_json
 from veil.data.files import require_folder
-from veil.mechanisms.words._plan import Unknown
-from veil.retrieval.engines.replay import record as write_recording
-from veil.retrieval.opening import open_engine
-from veil.retrieval.pipeline import MAX_QUERY, SearchResult, came_back, check_query
-from veil.retrieval.rerank import reranker
+from veil.search.engines.local.replay import record as write_recording
+from veil.search.opening import open_engine
+from veil.search.pipeline import MAX_QUERY, SearchResult, came_back, check_query
+from veil.search.rerank import reranker
+from veil.text.policy import Unknown
 
 _DEFAULT = "cmp(epsilon=6)"
 

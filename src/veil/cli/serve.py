@@ -19,7 +19,7 @@ from veil.core.errors import ParameterError
 from veil.proxy.desk import Desk
 from veil.proxy.folder import data_folder
 from veil.proxy.plane import Plane
-from veil.retrieval.engines import ENGINES
+from veil.search.engines import ENGINES
 
 _EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}  # noqa: S104 - and how to get there from here
 

@@ -5,9 +5,9 @@ import click
 from veil.cli._screen import open_vectors, stderr
 from veil.core.errors import AssetError, VeilError
 from veil.core.registry import unknown_name
-from veil.data.assets import VECTORS, at_hand, check_in_full
+from veil.corpus.wordnet import whole_wordnet, wordnet_folder
 from veil.data.fetch import damaged
-from veil.data.wordnet import whole_wordnet, wordnet_folder
+from veil.text.vectors.assets import VECTORS, at_hand, check_in_full
 
 
 @click.command()

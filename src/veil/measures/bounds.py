@@ -7,7 +7,7 @@ bounds here hold for any number of cases, few ones included.
 import math
 
 from veil.core.errors import InputError
-from veil.measures._binomial import upper_share
+from veil.measures.binomial import upper_share
 
 ERROR = 0.025  # in at most this share of samples the true mean lies above the bound
 CONFIDENCE = 1 - ERROR

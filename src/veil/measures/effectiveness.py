@@ -11,7 +11,7 @@ import numpy as np
 
 from veil.core.errors import InputError, MissingExtraError
 from veil.core.types import Floats
-from veil.data.collection import Judgements
+from veil.corpus.collection import Judgements
 
 
 def effectiveness(

@@ -12,14 +12,14 @@ import numpy as np
 from veil.core.errors import ParameterError
 from veil.core.guarantee import Guarantee
 from veil.core.types import Variants
-from veil.data.embeddings import Embeddings
-from veil.mechanisms.mechanism import TextMechanism
-from veil.mechanisms.protect import protect
-from veil.mechanisms.words.draft import Draft, draft, draw
-from veil.mechanisms.words.mechanism import WordMechanism
-from veil.proxy.book._entries import Entry
-from veil.proxy.book.ledger import Ledger
-from veil.retrieval.pipeline import MAX_QUERY
+from veil.proxy.ledger.entries import Entry
+from veil.proxy.ledger.ledger import Ledger
+from veil.search.pipeline import MAX_QUERY
+from veil.text.mechanisms.mechanism import TextMechanism
+from veil.text.mechanisms.words.draft import Draft, draft, draw
+from veil.text.mechanisms.words.mechanism import WordMechanism
+from veil.text.protect import protect
+from veil.text.vectors.embeddings import Embeddings
 
 
 class Source(Protocol):

@@ -3,7 +3,7 @@
 from functools import lru_cache
 
 from veil.core.errors import VeilError
-from veil.mechanisms.find import mechanism
+from veil.text.mechanisms.find import mechanism
 
 
 @lru_cache(1_000)  # a mechanism is looked for among all packages that are installed

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from veil.data.text import tokens
-from veil.mechanisms.words.draft import Draft
-from veil.proxy.book.key import folded
+from veil.corpus.text import tokens
+from veil.proxy.ledger.key import folded
 from veil.proxy.types import Mark, MarkKind
+from veil.text.mechanisms.words.draft import Draft
 
 
 def marks(

@@ -8,18 +8,18 @@ from typing import Literal
 from veil.api import load_embeddings
 from veil.core.errors import ParameterError
 from veil.core.protocols import Engine
-from veil.data.collection import Collection
+from veil.corpus.collection import Collection
 from veil.data.fetch import Report, silent
-from veil.proxy.book.ledger import Ledger
+from veil.proxy.gate.gate import Gate
+from veil.proxy.ledger.ledger import Ledger
+from veil.proxy.mixing.mixer import Mixer
 from veil.proxy.preflight import Preflight, open_preflight_log
 from veil.proxy.private import PrivateDesk
-from veil.proxy.rules.gate import Gate
-from veil.proxy.sending.mixer import Mixer
 from veil.proxy.sticky import Bound, Sticky
 from veil.proxy.types import Setting
-from veil.retrieval.engines import ENGINES
-from veil.retrieval.opening import open_engine
-from veil.retrieval.rerank import reranker
+from veil.search.engines import ENGINES
+from veil.search.opening import open_engine
+from veil.search.rerank import reranker
 
 BUDGET = 10_000.0  # epsilon x words x variants, in 24 hours
 

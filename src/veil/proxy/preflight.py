@@ -4,22 +4,22 @@ import threading
 from collections import OrderedDict
 from collections.abc import Sequence
 
-from veil.attacks import ATTACKS
-from veil.attacks.bayes import Bayes
-from veil.attacks.inference import Inference
-from veil.attacks.log import QueryLog
-from veil.attacks.single import Single, SingleBayes, SingleInference
 from veil.core.errors import ParameterError, VeilError
 from veil.core.protocols import Encoder
-from veil.data.collection import Collection
-from veil.data.embeddings import Embeddings
+from veil.corpus.collection import Collection
+from veil.corpus.text import check_text
 from veil.data.fetch import Report, silent
-from veil.data.text import check_text
-from veil.mechanisms.mechanism import TextMechanism
-from veil.mechanisms.words.mechanism import WordMechanism
 from veil.proxy._preparation import Preparation
 from veil.proxy.types import Checked, Standing
 from veil.studies._log import read_log
+from veil.text.attacks import ATTACKS
+from veil.text.attacks.bayes import Bayes
+from veil.text.attacks.inference import Inference
+from veil.text.attacks.log import QueryLog
+from veil.text.attacks.single import Single, SingleBayes, SingleInference
+from veil.text.mechanisms.mechanism import TextMechanism
+from veil.text.mechanisms.words.mechanism import WordMechanism
+from veil.text.vectors.embeddings import Embeddings
 
 _MECHANISMS = 8  # for which an attacker is held ready; the one asked for longest ago goes first
 

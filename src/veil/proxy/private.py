@@ -13,15 +13,11 @@ from veil.core.guarantee import Guarantee
 from veil.core.parallel import BACKGROUND
 from veil.core.protocols import Engine
 from veil.core.types import Ranking, Released
-from veil.data.embeddings import Embeddings
-from veil.mechanisms import find
-from veil.mechanisms.mechanism import TextMechanism
-from veil.mechanisms.words.mechanism import WordMechanism
-from veil.proxy.book.ledger import PLAIN, Ledger
+from veil.proxy.gate.gate import Gate
+from veil.proxy.ledger.ledger import PLAIN, Ledger
 from veil.proxy.marks import marks
+from veil.proxy.mixing.mixer import Mixer
 from veil.proxy.preflight import Preflight
-from veil.proxy.rules.gate import Gate
-from veil.proxy.sending.mixer import Mixer
 from veil.proxy.sticky import Look, Sticky, Taken
 from veil.proxy.types import (
     MAX_SIZE,
@@ -34,8 +30,12 @@ from veil.proxy.types import (
     Seen,
     Setting,
 )
-from veil.retrieval.pipeline import SearchResult, ask, came_back, check_query
-from veil.retrieval.rerank import Reranker
+from veil.search.pipeline import SearchResult, ask, came_back, check_query
+from veil.search.rerank import Reranker
+from veil.text.mechanisms import find
+from veil.text.mechanisms.mechanism import TextMechanism
+from veil.text.mechanisms.words.mechanism import WordMechanism
+from veil.text.vectors.embeddings import Embeddings
 
 _AT_ONCE = 4  # searches of a batch, so that their variants are mixed
 _MOST_BOUND = 1_000  # mechanisms of which it is remembered that they were used before

@@ -8,16 +8,16 @@ from typing import Literal
 
 from veil.core.errors import LedgerError, RiskError
 from veil.core.types import Released, Variants
-from veil.data.embeddings import Embeddings
-from veil.mechanisms.cost import premises, release_cost, scale_premise
-from veil.mechanisms.mechanism import TextMechanism
-from veil.mechanisms.words.draft import Draft
-from veil.mechanisms.words.mechanism import WordMechanism
 from veil.proxy._sources import Source, setting_name, source_of
-from veil.proxy.book._entries import Entry
-from veil.proxy.book.ledger import Ledger, StaleError
+from veil.proxy.ledger.entries import Entry
+from veil.proxy.ledger.ledger import Ledger, StaleError
 from veil.proxy.types import MAX_SIZE, Checked
-from veil.retrieval.pipeline import require_protection
+from veil.search.pipeline import require_protection
+from veil.text.mechanisms.cost import premises, release_cost, scale_premise
+from veil.text.mechanisms.mechanism import TextMechanism
+from veil.text.mechanisms.words.draft import Draft
+from veil.text.mechanisms.words.mechanism import WordMechanism
+from veil.text.vectors.embeddings import Embeddings
 
 Look = Callable[[str, Sequence[str]], Checked]  # what local attackers make of variants of a text
 Release = Callable[[Entry], Variants]  # what may be sent of what was drawn

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 
 from veil.core.errors import VeilError
 from veil.measures.bounds import CONFIDENCE
-from veil.mechanisms.words import MECHANISMS
 from veil.proxy.types import MAX_SIZE, Setting
 from veil.studies.choose import Candidate, candidates, pareto
 from veil.studies.table import IN_CLEAR, Row
+from veil.text.mechanisms.words import MECHANISMS
 
 BOUND = 0.5  # below it the attacker is wrong more often than right
 RULE = (

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from veil.core.types import Floats
-from veil.measures._flips import p_values
+from veil.measures.paired import p_values
 from veil.studies._curves import PLAIN, is_utility
 from veil.studies.table import Row
 

@@ -5,10 +5,10 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from veil.mechanisms.find import direction
 from veil.studies._names import Key as Key
 from veil.studies._names import short_names
 from veil.studies.table import Row
+from veil.text.mechanisms.find import direction
 
 PLAIN = "plain"
 UTILITY = "ndcg@10"

@@ -6,13 +6,13 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from veil.attacks import ATTACKS
 from veil.core.parallel import cores
-from veil.data.wordnet import wordnet_folder
+from veil.corpus.wordnet import wordnet_folder
 from veil.studies._inputs import installed
 from veil.studies.bench import Bench
 from veil.studies.cells import Cell
 from veil.studies.table import Score
+from veil.text.attacks import ATTACKS
 
 _PACKAGES = (
     "numpy", "nltk", "textblob", "bm25s", "PyStemmer", "onnxruntime", "tokenizers",

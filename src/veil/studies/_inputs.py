@@ -2,12 +2,12 @@
 
 from importlib.metadata import PackageNotFoundError, version
 
-from veil.data.wordnet import wordnet_folder
-from veil.mechanisms.mechanism import TextMechanism
-from veil.mechanisms.words.mechanism import WordMechanism
+from veil.corpus.wordnet import wordnet_folder
 from veil.studies.bench import Bench
+from veil.text.mechanisms.mechanism import TextMechanism
+from veil.text.mechanisms.words.mechanism import WordMechanism
 
-_TAGGERS = {  # what `veil.data.select` calls them, and the packages that hold program and data
+_TAGGERS = {  # what `veil.text.select` calls them, and the packages that hold program and data
     "pos": ("textblob",),
     "nltk": ("nltk",),
     "spacy": ("spacy", "en_core_web_sm"),

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
-from veil.attacks.log import QueryLog
 from veil.core.errors import AssetError, InputError, MissingExtraError, UnknownNameError
-from veil.data.collection import Collection
+from veil.corpus.collection import Collection
 from veil.data.strings import Strings
+from veil.text.attacks.log import QueryLog
 
 
 def open_log(name: str, collection: Collection, size: int) -> QueryLog:

@@ -7,7 +7,6 @@ from typing import Any, cast
 
 import numpy as np
 
-from veil.attacks.log import folded
 from veil.core.ranks import first_guess
 from veil.core.types import Floats
 from veil.measures.estimate import bootstrap
@@ -17,6 +16,7 @@ from veil.studies.bench import Bench
 from veil.studies.cells import Cell, Step
 from veil.studies.store import Result
 from veil.studies.table import IN_CLEAR, Kind, Row
+from veil.text.attacks.log import folded
 
 Samples = dict[Row, Floats]  # (n,) what a row is the mean of, by query; nan where there is none
 

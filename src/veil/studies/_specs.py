@@ -7,10 +7,10 @@ names in turn, the encoder of an attacker or of an engine, is parsed as well.
 import re
 from collections.abc import Iterable
 
-from veil.attacks import ATTACKS
 from veil.core.component import Component
 from veil.encoders.find import parse as parse_encoder
-from veil.retrieval.engines import ENGINES
+from veil.search.engines import ENGINES
+from veil.text.attacks import ATTACKS
 
 _BARE = re.compile(r"(?!(?:true|false|True|False|None)$)[A-Za-z_][\w./-]*")  # needs no quotes
 

@@ -18,10 +18,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from veil.attacks._shapes import chunks, reader
 from veil.core.types import Floats, Ids
-from veil.data.embeddings import Embeddings
-from veil.mechanisms.words.mechanism import WordMechanism
+from veil.text.attacks.shapes import chunks, reader
+from veil.text.mechanisms.words.mechanism import WordMechanism
+from veil.text.vectors.embeddings import Embeddings
 
 ETA = 0.05
 

@@ -5,8 +5,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from veil.core.errors import InputError, VeilError
-from veil.data.assets import VECTORS
-from veil.data.icd10cm import NAMES
+from veil.corpus.icd10cm import NAMES
+from veil.text.vectors.assets import VECTORS
 
 _NAMED = {"vectors": tuple(VECTORS), "log": ("collection",)}  # what needs no path, by key
 

@@ -7,25 +7,25 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
-from veil.attacks import ATTACKS
-from veil.attacks.log import QueryLog
-from veil.attacks.prepare import prepare
 from veil.core.errors import InputError, LawError, ParameterError, VeilError
 from veil.core.protocols import Encoder, Engine
-from veil.data.assets import load_embeddings
-from veil.data.collection import Collection
-from veil.data.collections import load_collection
-from veil.data.embeddings import Embeddings
+from veil.corpus.collection import Collection
+from veil.corpus.collections import load_collection
+from veil.corpus.wordnet import wordnet, wordnet_folder
 from veil.data.fetch import Report, silent
-from veil.data.wordnet import wordnet, wordnet_folder
 from veil.encoders.find import encoder
-from veil.mechanisms.find import mechanism, mechanism_class
-from veil.mechanisms.words.mechanism import WordMechanism
-from veil.retrieval.engines import ENGINES
-from veil.retrieval.pipeline import check_query
-from veil.retrieval.rerank import Reranker, reranker
+from veil.search.engines import ENGINES
+from veil.search.pipeline import check_query
+from veil.search.rerank import Reranker, reranker
 from veil.studies._log import open_log
 from veil.studies.study import Study
+from veil.text.attacks import ATTACKS
+from veil.text.attacks.log import QueryLog
+from veil.text.attacks.prepare import prepare
+from veil.text.mechanisms.find import mechanism, mechanism_class
+from veil.text.mechanisms.words.mechanism import WordMechanism
+from veil.text.vectors.assets import load_embeddings
+from veil.text.vectors.embeddings import Embeddings
 
 
 class Bench:

@@ -12,15 +12,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from veil.attacks import ATTACKS
-from veil.attacks.attack import EncoderAttack
 from veil.core.errors import ParameterError
-from veil.data.wordnet import wordnet_folder
-from veil.mechanisms.mechanism import TextMechanism
-from veil.retrieval.engines import ENGINES
+from veil.corpus.wordnet import wordnet_folder
+from veil.search.engines import ENGINES
 from veil.studies._inputs import inputs
 from veil.studies.bench import Bench
 from veil.studies.study import Grid
+from veil.text.attacks import ATTACKS
+from veil.text.attacks.attack import EncoderAttack
+from veil.text.mechanisms.mechanism import TextMechanism
 
 Kind = Literal["plain", "protect", "search", "similarity", "attack"]
 VERSIONS: dict[Kind, int] = {  # a change of what a step computes needs a new number

@@ -5,23 +5,23 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from veil.attacks import ATTACKS
-from veil.attacks.attack import Scene
 from veil.core.errors import LawError, ParameterError
 from veil.core.rng import stream
 from veil.core.types import Floats, Released, Seeded
-from veil.data.wordnet import wordnet
+from veil.corpus.wordnet import wordnet
 from veil.measures.effectiveness import effectiveness, pooled_recall
-from veil.measures.similarity import similarity
-from veil.mechanisms.find import mechanism
-from veil.mechanisms.protect import protect
-from veil.mechanisms.words.mechanism import WordMechanism
-from veil.retrieval.pipeline import MAX_QUERY, ask
+from veil.search.pipeline import MAX_QUERY, ask
 from veil.studies._uncertainty import uncertainty
 from veil.studies.bench import Bench, bench
 from veil.studies.cells import Step
 from veil.studies.store import Result
 from veil.studies.study import Study
+from veil.text.attacks import ATTACKS
+from veil.text.attacks.attack import Scene
+from veil.text.measures.similarity import similarity
+from veil.text.mechanisms.find import mechanism
+from veil.text.mechanisms.words.mechanism import WordMechanism
+from veil.text.protect import protect
 
 Rows = Sequence[Sequence[str]]  # the variants of each query
 

@@ -9,12 +9,12 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from veil.core.errors import InputError, ParameterError
-from veil.mechanisms.find import mechanism, mechanism_class
-from veil.mechanisms.mechanism import TextMechanism
-from veil.retrieval.engines.engine import MAX_K
+from veil.search.engines.engine import MAX_K
 from veil.studies._sentences import no_such_key, sentence
 from veil.studies._specs import attacker_specs, encoder_spec, engine_specs, written
 from veil.studies._where import absolute, told
+from veil.text.mechanisms.find import mechanism, mechanism_class
+from veil.text.mechanisms.mechanism import TextMechanism
 
 COUNTS = (1, 2, 5, 10, 20, 50)  # variants after which recovery is looked at
 MAX_SIZE = 1_000  # variants of a query

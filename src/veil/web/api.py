@@ -14,11 +14,11 @@ from pydantic import BaseModel
 from veil import api
 from veil.core.apart import apart
 from veil.core.errors import LawError
-from veil.data.embeddings import Embeddings
-from veil.data.text import check_text
-from veil.mechanisms.mechanism import TextMechanism
-from veil.mechanisms.words.explain import LogRatio
-from veil.retrieval.pipeline import check_query
+from veil.corpus.text import check_text
+from veil.search.pipeline import check_query
+from veil.text.mechanisms.mechanism import TextMechanism
+from veil.text.mechanisms.words.explain import LogRatio
+from veil.text.vectors.embeddings import Embeddings
 from veil.web.answers import (
     BudgetAnswer,
     CostAnswer,

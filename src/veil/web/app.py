@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Collection
 
-from veil.data.assets import load_embeddings
-from veil.data.embeddings import Embeddings
 from veil.proxy.desk import Desk
 from veil.proxy.plane import Plane
+from veil.text.vectors.assets import load_embeddings
+from veil.text.vectors.embeddings import Embeddings
 from veil.web.entrance import Entrance
 from veil.web.faults import Faults
 from veil.web.guard import Guard, sites

@@ -8,8 +8,8 @@ from typing import Annotated, ClassVar, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from pydantic_core import ErrorDetails, PydanticCustomError
 
-from veil.mechanisms.words._plan import Policy, Unknown
 from veil.proxy.types import MAX_SIZE, Setting
+from veil.text.policy import Policy, Unknown
 from veil.web.faults import RefusedError
 from veil.web.specs import check_spec
 

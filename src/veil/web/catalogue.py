@@ -4,8 +4,8 @@ from functools import cache
 from typing import Any
 
 from veil.core.guarantee import KINDS
-from veil.mechanisms import find
-from veil.mechanisms.mechanism import TextMechanism
+from veil.text.mechanisms import find
+from veil.text.mechanisms.mechanism import TextMechanism
 from veil.web.figures import GuaranteeAnswer, MechanismAnswer, MechanismsAnswer
 from veil.web.specs import settable, usable
 

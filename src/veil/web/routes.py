@@ -7,7 +7,7 @@ from functools import cache, partial
 
 from veil.core.errors import GateError, VeilError
 from veil.proxy.types import Decision
-from veil.retrieval.pipeline import check_query
+from veil.search.pipeline import check_query
 from veil.web import pages
 from veil.web.api import OPERATIONS, api_routes
 from veil.web.bodies import FORM_BYTES, fields, read_body, require_type, whole_number

@@ -4,10 +4,10 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from veil.data.embeddings import Embeddings
 from veil.proxy.desk import Desk
 from veil.proxy.plane import Plane
 from veil.proxy.types import Setting
+from veil.text.vectors.embeddings import Embeddings
 from veil.web.faults import RefusedError
 from veil.web.limits import Bucket, Turns
 

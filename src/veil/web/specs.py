@@ -16,9 +16,9 @@ from pydantic import AliasChoices, AliasPath
 
 from veil.core.component import no_parameter
 from veil.core.errors import ParameterError
-from veil.data.wordnet import wordnet_at_hand, wordnet_folder
-from veil.mechanisms import find
-from veil.mechanisms.mechanism import TextMechanism
+from veil.corpus.wordnet import wordnet_at_hand, wordnet_folder
+from veil.text.mechanisms import find
+from veil.text.mechanisms.mechanism import TextMechanism
 from veil.web.faults import RefusedError
 
 _PLAIN = (bool, int, float, NoneType)

@@ -17,8 +17,8 @@ from tests.web.browser.stage import (
 )
 from tests.web.conftest import TOKEN
 
-from veil.data.embeddings import Embeddings
 from veil.proxy.plane import Plane
+from veil.text.vectors.embeddings import Embeddings
 
 
 @pytest.fixture(scope="package")

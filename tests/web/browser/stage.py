@@ -13,23 +13,23 @@ from pathlib import Path
 import numpy as np
 import pytest
 from starlette.types import ASGIApp, Receive, Scope, Send
-from tests.retrieval.conftest import BagEncoder
+from tests.search.conftest import BagEncoder
 from tests.web.conftest import TOKEN
 
-from veil.attacks.log import QueryLog
 from veil.core.errors import EngineError
 from veil.core.types import Ranking, Released
-from veil.data.embeddings import Embeddings
-from veil.mechanisms.words import MECHANISMS
-from veil.proxy.book.ledger import Ledger
+from veil.proxy.gate.gate import Gate
+from veil.proxy.ledger.ledger import Ledger
+from veil.proxy.mixing.mixer import Mixer
 from veil.proxy.plane import Plane, load_plane
 from veil.proxy.preflight import Preflight
 from veil.proxy.private import PrivateDesk
-from veil.proxy.rules.gate import Gate
-from veil.proxy.sending.mixer import Mixer
 from veil.proxy.sticky import Bound, Sticky
-from veil.retrieval.engines.engine import Hit, ranking
-from veil.retrieval.rerank import Reranker
+from veil.search.engines.engine import Hit, ranking
+from veil.search.rerank import Reranker
+from veil.text.attacks.log import QueryLog
+from veil.text.mechanisms.words import MECHANISMS
+from veil.text.vectors.embeddings import Embeddings
 from veil.web.app import make_app
 from veil.web.server import bind, configured
 

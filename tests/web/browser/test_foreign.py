@@ -5,7 +5,7 @@ from selenium.webdriver.common.keys import Keys
 from tests.web.browser.driver import Page
 from tests.web.browser.stage import QUERY, Elsewhere, Stage
 
-from veil.retrieval.engines.engine import Hit
+from veil.search.engines.engine import Hit
 
 HOSTILE = "<script>window.__pwned = 1</script><img src=/x onerror='window.__pwned = 1'>"
 CLOSE = HOSTILE.replace(" ", "/")  # an address has no spaces

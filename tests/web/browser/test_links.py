@@ -4,7 +4,7 @@ from tests.proxy.test_links import HOSTILE, ODD
 from tests.web.browser.driver import Page
 from tests.web.browser.stage import QUERY, Stage
 
-from veil.retrieval.engines.engine import Hit
+from veil.search.engines.engine import Hit
 
 READ = """
 return [...document.querySelectorAll('.results li')].map((item) => {

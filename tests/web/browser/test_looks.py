@@ -8,7 +8,7 @@ from selenium.webdriver.common.keys import Keys
 from tests.web.browser.driver import Page
 from tests.web.browser.stage import HITS, LET, QUERY, Elsewhere, Stage, first_fails
 
-from veil.retrieval.engines.engine import Hit
+from veil.search.engines.engine import Hit
 
 Show = Callable[[Page, Stage, Elsewhere], None]
 

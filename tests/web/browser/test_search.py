@@ -7,7 +7,7 @@ from tests.web.browser.stage import HITS, QUERY, RIGHT, Elsewhere, Stage
 
 from veil.proxy.brief import brief
 from veil.proxy.types import MARKS
-from veil.retrieval.engines.engine import Hit
+from veil.search.engines.engine import Hit
 from veil.web.pages._stops import named
 from veil.web.pages._words import amount
 

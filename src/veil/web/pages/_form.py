@@ -1,7 +1,7 @@
 """The search box and its slider, and what to press to send a query in clear."""
 
 from veil.proxy.types import Decision
-from veil.retrieval.pipeline import MAX_QUERY
+from veil.search.pipeline import MAX_QUERY
 from veil.web.pages import _stops
 from veil.web.pages.common import Common
 from veil.web.pages.markup import ON, Markup, isolated, join, tag, void

@@ -1,6 +1,6 @@
 """The search box alone, and a search that waits for the user."""
 
-from veil.retrieval.opening import DEFAULT
+from veil.search.opening import DEFAULT
 from veil.web.pages._form import form
 from veil.web.pages._shell import document
 from veil.web.pages.common import Common

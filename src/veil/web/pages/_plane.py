@@ -1,6 +1,6 @@
 """The risk-utility plane of the last audit, on which the stops of the slider lie."""
 
-from veil.studies.drawing import Plot, draw
+from veil.studies.report.drawing import Plot, draw
 from veil.web.pages import _stops
 from veil.web.pages._shell import document
 from veil.web.pages.common import Common

@@ -3,7 +3,7 @@
 import math
 from datetime import datetime
 
-from veil.studies._markup import number, percent
+from veil.studies.report.markup import number, percent
 
 _SPACE = "\N{NO-BREAK SPACE}"
 

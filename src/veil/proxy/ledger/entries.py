@@ -1,0 +1,121 @@
+"""The rows of the ledger: read and written inside of somebody else's transaction."""
+
+import sqlite3
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from veil.proxy.ledger import _values as values
+from veil.proxy.types import Release
+
+Draws = Mapping[bytes, tuple[str, ...]]  # of each word, by its hash
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One release as the ledger keeps it.
+
+    `query` and the keys of `draws` are keyed hashes, `draws[word][j]` what was drawn for variant
+    j; the words are in the order that they have in the variants, and `form` is the layout there.
+    `spent` is what was paid for the entry in all, `cost` what its variants add up to, also
+    where draws were shared and paid before. `tied` says that the decoys of unknown words are those
+    of the word in this query; in entries of earlier versions of Veil they are of the word alone.
+    """
+
+    query: bytes
+    setting: str
+    variants: tuple[str, ...] = ()
+    draws: Draws = field(default_factory=dict)
+    shared: int = 0
+    spent: float = 0.0
+    cost: float = 0.0
+    chosen: bool = False
+    words: int = 0
+    form: str = ""
+    number: int = 0
+    tied: bool = True
+
+
+def entry_of(db: sqlite3.Connection, query: bytes, setting: str) -> Entry | None:
+    """Return what was released of a query under a setting, or None."""
+    row = db.execute(
+        "SELECT number, words, shared, spent, cost, chosen, form, tied FROM releases"
+        " WHERE query = ? AND setting = ?",
+        (query, setting),
+    ).fetchone()
+    if row is None:
+        return None
+    number, words, shared, spent, cost, chosen, form, tied = row
+    return Entry(
+        query, setting, _variants_of(db, number), draws_of(db, number), values.count(shared),
+        values.amount(spent), values.amount(cost), bool(values.count(chosen)),
+        values.count(words), values.form(form), number, bool(values.count(tied)),
+    )  # fmt: skip
+
+
+def draws_of(db: sqlite3.Connection, number: int) -> Draws:
+    """Return the draws of each word of a release, in the order of the words."""
+    found: dict[bytes, list[str]] = {}
+    rows = db.execute(
+        "SELECT word, place, spot, drawn FROM draws WHERE release = ? ORDER BY spot, place",
+        (number,),
+    )
+    for word, place, spot, drawn in rows:
+        column = found.setdefault(values.hashed(word), [])
+        if values.count(spot) < 0 or place != len(column):
+            raise sqlite3.DatabaseError  # a draw is missing
+        column.append(values.text(drawn))
+    return {word: tuple(drawn) for word, drawn in found.items()}
+
+
+def _variants_of(db: sqlite3.Connection, number: int) -> tuple[str, ...]:
+    rows = db.execute(
+        "SELECT place, text FROM variants WHERE release = ? ORDER BY place", (number,)
+    ).fetchall()
+    if [place for place, _ in rows] != list(range(len(rows))):
+        raise sqlite3.DatabaseError  # a variant is missing
+    return tuple(values.text(text) for _, text in rows)
+
+
+def write_entry(db: sqlite3.Connection, entry: Entry, number: int | None, at: datetime) -> int:
+    """Write a new release down, or add to the one of that number; return its number."""
+    moment = at.timestamp()
+    if number is None:
+        made = db.execute(
+            "INSERT INTO releases"
+            " (query, setting, made, last, asked, words, shared, spent, cost, chosen, form,"
+            " tied) VALUES (?, ?, ?, ?, 1, ?, ?, ?, ?, ?, ?, ?)",
+            (entry.query, entry.setting, moment, moment, entry.words, entry.shared, entry.spent,
+             entry.cost, entry.chosen, entry.form, entry.tied),
+        )  # fmt: skip
+        number = int(made.lastrowid or 0)
+    else:
+        db.execute(
+            "UPDATE releases SET last = ?, asked = asked + 1, words = ?, shared = ?, spent = ?,"
+            " cost = ?, chosen = MAX(chosen, ?) WHERE number = ?",
+            (moment, entry.words, entry.shared, entry.spent, entry.cost, entry.chosen, number),
+        )
+    db.executemany(
+        "INSERT OR IGNORE INTO variants VALUES (?, ?, ?)",
+        ((number, place, str(text)) for place, text in enumerate(entry.variants)),
+    )
+    db.executemany(
+        "INSERT OR IGNORE INTO draws VALUES (?, ?, ?, ?, ?)",
+        (
+            (number, word, place, spot, drawn)
+            for spot, (word, column) in enumerate(entry.draws.items())
+            for place, drawn in enumerate(column)
+        ),
+    )
+    return number
+
+
+def release_of(db: sqlite3.Connection, row: tuple[Any, ...]) -> Release:
+    """Return an entry as it is shown."""
+    number, made, last, asked, setting, words, shared, spent, chosen = row
+    return Release(
+        number, values.moment(made), values.moment(last), values.count(asked),
+        values.text(setting), _variants_of(db, number), values.count(words),
+        values.count(shared), values.amount(spent), bool(values.count(chosen)),
+    )  # fmt: skip

@@ -1,0 +1,243 @@
+"""What was released when, and what it cost: without the queries, of which it knows hashes only."""
+
+import contextlib
+import math
+import os
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+
+from veil.core.errors import LedgerError
+from veil.proxy.folder import data_folder
+from veil.proxy.ledger import _values as values
+from veil.proxy.ledger._database import FILE, LOCK, Database, in_use
+from veil.proxy.ledger._spending import check_budget, see, spend, spent_until
+from veil.proxy.ledger.entries import Draws, Entry, draws_of, entry_of, release_of, write_entry
+from veil.proxy.ledger.key import drop_key
+from veil.proxy.types import Budget, Release
+
+PLAIN = "plain"  # the setting of a query that was sent in clear, on request
+
+
+class StaleError(LedgerError):
+    """Somebody else released variants of the same query at the same time."""
+
+
+class Ledger:
+    """The ledger of one user, in a folder that only the owner can open."""
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self._database = Database(data_folder() if folder is None else folder)
+        self.key = self._database.key
+        self.begun = self._database.begun
+
+    def __enter__(self) -> "Ledger":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._database.close()
+
+    def known(self, query: bytes, setting: str) -> Entry | None:
+        """Return what was released of a query under a setting, or None."""
+        with self._database.reading() as db:
+            return entry_of(db, query, setting)
+
+    def related(
+        self, words: Sequence[bytes], setting: str, length: int | None = None
+    ) -> tuple[Draws, bool]:
+        """Return earlier draws for words of a query, from releases that it refines or repeats.
+
+        Two queries are related when at least half of the words of the longer one are common. The
+        nearest one comes first, of equally near ones the newest. Also tells whether one of these
+        releases was chosen by a pre-flight check.
+
+        `length` counts all words of the query, where `words` are only those that may be shared.
+        """
+        wanted = dict.fromkeys(words)
+        longest = len(wanted) if length is None else length
+        found: dict[bytes, tuple[str, ...]] = {}
+        chosen = False
+        with self._database.reading() as db:
+            common: dict[int, int] = {}
+            for word in wanted:
+                rows = db.execute(
+                    "SELECT release FROM draws JOIN releases ON number = release"
+                    " WHERE word = ? AND place = 0 AND setting = ?",
+                    (word, setting),
+                )
+                for (release,) in rows:
+                    common[release] = common.get(release, 0) + 1
+            for release in sorted(common, key=lambda one: (-common[one], -one)):
+                count, passed = db.execute(
+                    "SELECT words, chosen FROM releases WHERE number = ?", (release,)
+                ).fetchone()
+                if 2 * common[release] >= max(longest, values.count(count)):
+                    draws = draws_of(db, release)
+                    new = [word for word in wanted if word in draws and word not in found]
+                    found |= {word: draws[word] for word in new}
+                    chosen = chosen or (bool(new) and bool(values.count(passed)))
+        return found, chosen
+
+    def earlier(self, query: bytes, setting: str) -> float:
+        """Return what other settings released of the same query: epsilon, added up."""
+        with self._database.reading() as db:
+            rows = db.execute(
+                "SELECT cost FROM releases WHERE query = ? AND setting <> ?", (query, setting)
+            )
+            return math.fsum(values.amount(cost) for (cost,) in rows)
+
+    def check(self, price: float, limit: float | None, now: datetime | None = None) -> None:
+        """Refuse what the budget does not allow, before it is drawn; `record` decides."""
+        with self._database.reading() as db:
+            check_budget(spent_until(db, _now(now).timestamp()), price, limit)
+
+    def record(
+        self, entry: Entry, before: int, limit: float | None, now: datetime | None = None
+    ) -> tuple[int, float]:
+        """Write a release down, before anything is sent, if the budget allows it.
+
+        Parameters
+        ----------
+        entry
+            The whole release; its `spent` in all.
+        before
+            How many variants of it were there before: it is refused as stale if that is not so.
+        limit
+            What may be spent in 24 hours, or None.
+
+        Returns
+        -------
+        The number of the entry, and what it added.
+
+        Raises
+        ------
+        BudgetError
+            If the budget does not allow it; nothing is written then.
+        """
+        at = _now(now)
+        with self._database.writing() as db:
+            row = db.execute(
+                "SELECT number, spent, (SELECT COUNT(*) FROM variants WHERE release = number)"
+                " FROM releases WHERE query = ? AND setting = ?",
+                (entry.query, entry.setting),
+            ).fetchone()
+            number, paid, count = row or (None, 0.0, 0)
+            paid = values.amount(paid)
+            if count != before:
+                raise StaleError("The same query was released at the same time; try again.")
+            fresh = entry.spent - paid if math.isfinite(paid) else entry.spent
+            check_budget(spent_until(db, at.timestamp()), fresh, limit)
+            number = write_entry(db, entry, number, at)
+            spend(db, at.timestamp(), fresh)
+        return number, fresh
+
+    def note_plain(self, query: str, now: datetime | None = None) -> int:
+        """Write down, before it is sent, that a query goes in clear; its text is not kept."""
+        at, hashed = _now(now), self.key.query(query)
+        with self._database.writing() as db:
+            row = db.execute(
+                "SELECT number FROM releases WHERE query = ? AND setting = ?", (hashed, PLAIN)
+            ).fetchone()
+            entry = Entry(hashed, PLAIN, spent=math.inf, cost=math.inf)
+            number = write_entry(db, entry, row[0] if row else None, at)
+            spend(db, at.timestamp(), math.inf)
+        return number
+
+    def touch(self, number: int, now: datetime | None = None) -> None:
+        """Note that a release is asked with once more."""
+        at = _now(now).timestamp()
+        with self._database.writing() as db:
+            db.execute(
+                "UPDATE releases SET asked = asked + 1, last = ? WHERE number = ?", (at, number)
+            )
+            see(db, at)
+
+    def budget(self, limit: float | None, now: datetime | None = None) -> Budget:
+        """Return what was spent in the last 24 hours, and what is left."""
+        with self._database.reading() as db:
+            state = spent_until(db, _now(now).timestamp())
+        day = datetime.fromtimestamp(state.until, UTC).date().isoformat()
+        return Budget(day, state.spent, limit, state.unproved, state.free)
+
+    def releases(self, count: int, before: int | None = None) -> tuple[Release, ...]:
+        """Return entries, newest first; those with a number below `before`."""
+        with self._database.reading() as db:
+            rows = db.execute(
+                "SELECT number, made, last, asked, setting, words, shared, spent, chosen"
+                " FROM releases WHERE ? IS NULL OR number < ? ORDER BY number DESC LIMIT ?",
+                (before, before, count),
+            ).fetchall()
+            return tuple(release_of(db, row) for row in rows)
+
+    def forget(self, number: int) -> bool:
+        """Delete an entry; what it cost stays spent. False if there is none."""
+        return self._delete("number = ?", number) > 0
+
+    def forget_query(self, text: str) -> int:
+        """Delete all entries of a query, and return how many there were."""
+        return self._delete("query = ?", self.key.query(text))
+
+    def forget_before(self, moment: datetime) -> int:
+        """Delete all entries that were last asked with before a moment."""
+        return self._delete("last < ?", moment.timestamp())
+
+    def _delete(self, which: str, value: object) -> int:
+        with self._database.writing() as db:
+            count = db.execute(f"DELETE FROM releases WHERE {which}", (value,)).rowcount  # noqa: S608 - one of three fixed texts
+        if count:
+            self._database.shrink()
+        return count
+
+    def choice(self, name: str) -> str | None:
+        """Return something that the user chose on the page, or None."""
+        with self._database.reading() as db:
+            row = db.execute("SELECT value FROM choices WHERE name = ?", (name,)).fetchone()
+            return None if row is None else values.text(row[0])
+
+    def choose(self, name: str, value: str) -> None:
+        """Keep something that the user chose on the page."""
+        with self._database.writing() as db:
+            db.execute("INSERT OR REPLACE INTO choices VALUES (?, ?)", (name, value))
+
+
+def forget_all(folder: Path | None = None) -> bool:
+    """Delete a ledger and its key, also a damaged one; False if there was nothing of it.
+
+    The next one begins with nothing known of what was released and spent before.
+    """
+    where = data_folder() if folder is None else folder
+    if not where.is_dir():
+        return drop_key(where)
+    try:
+        return _remove(where)
+    except OSError as error:
+        raise LedgerError(f"The ledger in {where} cannot be removed ({error.strerror}).") from None
+
+
+def _remove(where: Path) -> bool:
+    handle = in_use(where, alone=True)
+    try:
+        there = drop_key(where)  # first: without it, what may be left is worth nothing
+        there = there or os.fstat(handle).st_size > 0
+        for end in ("", "-journal", "-wal", "-shm"):
+            with contextlib.suppress(FileNotFoundError):
+                (where / f"{FILE}{end}").unlink()
+                there = True
+        (where / LOCK).unlink(missing_ok=True)
+    finally:
+        os.close(handle)
+    return there
+
+
+def _now(now: datetime | None) -> datetime:
+    return datetime.now().astimezone() if now is None else now

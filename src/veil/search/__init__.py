@@ -1,0 +1,27 @@
+"""Private search: engines, the pipeline that asks them, and its verbs.
+
+The package is called like its verb: ``veil.search(query, ...)`` searches, and
+``veil.search.engines`` is a part of it.
+"""
+
+import inspect
+import sys
+from types import ModuleType
+
+
+class _Callable(ModuleType):
+    """A package that is a function as well."""
+
+    def __call__(self, *arguments: object, **named: object) -> object:
+        from veil.search.verbs import search
+
+        return search(*arguments, **named)  # type: ignore[arg-type]
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        from veil.search.verbs import search
+
+        return inspect.signature(search)
+
+
+sys.modules[__name__].__class__ = _Callable

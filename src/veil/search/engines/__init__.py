@@ -1,0 +1,19 @@
+"""The table of engines; each row is loaded on first use."""
+
+from veil.core.registry import Registry
+from veil.search.engines.engine import EngineSpec
+
+ENGINES: Registry[EngineSpec] = Registry(
+    noun="engine",
+    group="veil.engines",
+    builtin={
+        "bm25": "veil.search.engines.local.bm25:BM25",
+        "dense": "veil.search.engines.local.dense:Dense",
+        "http": "veil.search.engines.network.http:Http",
+        "opensearch": "veil.search.engines.network.opensearch:OpenSearch",
+        "postgres": "veil.search.engines.network.postgres:Postgres",
+        "replay": "veil.search.engines.local.replay:Replay",
+        "searxng": "veil.search.engines.network.searxng:SearXNG",
+        "tfidf": "veil.search.engines.local.tfidf:TfIdf",
+    },
+)

@@ -1,0 +1,71 @@
+"""Search by vectors over a local collection."""
+
+from collections.abc import Sequence
+from typing import Annotated, ClassVar
+
+import numpy as np
+from pydantic import Field
+
+from veil.core.protocols import Encoder
+from veil.core.types import Floats, Ids, Ranking, Released, Singles
+from veil.corpus.collection import Collection
+from veil.corpus.top import top
+from veil.data.fetch import Report, silent
+from veil.encoders.find import encoder
+from veil.encoders.vectors import document_vectors
+from veil.search.engines.engine import EngineSpec, check_call
+from veil.search.engines.local._local import collection_of, local_ranking
+
+_BLOCK = 64 * 2**20  # bytes of scores at a time
+
+
+class DenseEngine:
+    """Exact inner products with every document, in blocks; stays on this machine."""
+
+    network = False
+
+    def __init__(self, collection: Collection, vectors: Singles, encoder: Encoder) -> None:
+        self.collection = collection
+        self._vectors = vectors
+        self._encoder = encoder
+
+    def search(self, queries: Sequence[Released], k: int) -> Ranking:
+        """Answer all queries with their nearest documents."""
+        check_call(queries, k, network=False)
+        lists: list[Ids] = []
+        scores: list[Floats] = []
+        step = max(1, _BLOCK // (4 * len(self._vectors)))
+        for start in range(0, len(queries), step):
+            asked = self._encoder.encode(queries[start : start + step], "query")
+            for every in asked @ self._vectors.T:
+                best = top(every, k)
+                lists.append(best)
+                scores.append(every[best].astype(np.float64))
+        return local_ranking(self.collection, lists, scores, k)
+
+
+class Dense(EngineSpec):
+    """Rank by the cosine of the vectors of query and document.
+
+    References
+    ----------
+    Reimers and Gurevych. Sentence-BERT: Sentence Embeddings using Siamese BERT-Networks. EMNLP
+    2019.
+    """
+
+    name: ClassVar[str] = "dense"
+    collects: ClassVar[bool] = True
+
+    index: Annotated[
+        str, Field(description="folder of a saved collection, if none is given", examples=["idx"])
+    ] = ""
+    encoder: Annotated[
+        str, Field(description="which encoder: minilm, wordllama, or a Hugging Face name")
+    ] = "minilm"
+
+    def open(self, collection: Collection | None = None, report: Report = silent) -> DenseEngine:
+        """Encode the documents, or open the vectors kept with the collection."""
+        chosen = collection_of(self.name, self.index, collection)
+        model = encoder(self.encoder, report)
+        vectors = document_vectors(chosen.documents.passages, model, chosen.vectors_folder, report)
+        return DenseEngine(chosen, vectors.vectors, model)

@@ -1,0 +1,140 @@
+"""Answers recorded earlier, from a file on this machine."""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from pydantic import Field
+
+from veil.core.errors import EngineError, InputError, ParameterError
+from veil.core.types import Ranking, Released
+from veil.data.files import whole_file
+from veil.search.engines.engine import MAX_K, MAX_QUERIES, EngineSpec, Hit, check_call, ranking
+from veil.search.engines.network.answer import MAX_TEXT, MAX_TITLE, follow, label, number, plain
+from veil.search.engines.network.counted_json import ExcessError, read
+
+_MAX_LINE = 16 * 2**20  # bytes
+_MAX_VALUES = 10 * MAX_K  # of a line: five for each item, and some that others may add
+
+
+class Replay(EngineSpec):
+    """What an engine answered once, one JSON object a line, as `record` writes them.
+
+    ``{"query": "...", "items": [{"id": "...", "score": 1.0, "title": "", "text": ""}]}``
+
+    A query that stands in the file twice has its last answer.
+    """
+
+    name: ClassVar[str] = "replay"
+
+    file: str = Field(
+        min_length=1, description="file of recorded answers (JSONL)", examples=["answers.jsonl"]
+    )
+
+    def open(self, collection: object = None, report: object = None) -> "Recorded":
+        """Read the file; the engine then needs it no more."""
+        del report  # reading is quick
+        if collection is not None:
+            raise ParameterError("replay answers from its file; give no collection.")
+        path = Path(self.file)
+        answers: dict[str, tuple[Hit, ...]] = {}
+        for number_, line in enumerate(_lines(path), start=1):
+            if line.strip():
+                query, hits = _read(line, f"Line {number_:,} of {path.name}")
+                answers[query] = hits
+            if len(answers) > MAX_QUERIES:
+                raise InputError(f"{path.name} holds more than {MAX_QUERIES:,} queries.")
+        return Recorded(path.name, answers)
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """An engine that knows only what was recorded."""
+
+    source: str
+    answers: dict[str, tuple[Hit, ...]]
+
+    @property
+    def network(self) -> bool:
+        """Nothing leaves the machine."""
+        return False
+
+    def search(self, queries: Sequence[Released], k: int) -> Ranking:
+        """Answer what was recorded with its first `k` items; the rest are gaps."""
+        check_call(queries, k, network=False)
+        gap = f"The query was not recorded in {self.source}."
+        gaps = ["" if query in self.answers else gap for query in queries]
+        if gaps and all(gaps):
+            raise EngineError(
+                f"None of the queries was recorded in {self.source}; variants are drawn anew each"
+                " time, unless the seed and the size are those of the recording."
+            )
+        return ranking([self.answers.get(query, ()) for query in queries], int(k), gaps)
+
+
+def record(path: Path, queries: Sequence[Released], answers: Ranking) -> None:
+    """Write the answers to queries into a file for `Replay`, whole or not at all.
+
+    Only the owner can read the file. Queries without an answer are left out.
+    """
+    check_call(queries, max(1, answers.index.shape[1]), network=False)
+    if len(queries) != len(answers):
+        raise InputError(
+            f"There are {len(queries)} queries and {len(answers)} lists of answers; record"
+            " queries with their own answers."
+        )
+    with whole_file(path, private=True) as part, part.open("w", encoding="utf-8") as out:
+        for row, query in enumerate(queries):
+            if not (answers.gaps and answers.gaps[row]):
+                line = {"query": query, "items": list(_items(answers, row))}
+                out.write(json.dumps(line) + "\n")
+
+
+def _items(answers: Ranking, row: int) -> Iterator[dict[str, object]]:
+    for place, score in zip(answers.index[row], answers.scores[row], strict=True):
+        if place >= 0:
+            yield {
+                "id": answers.items[place],
+                "score": float(score),
+                "title": answers.titles[place] if answers.titles else "",
+                "text": answers.texts[place] if answers.texts else "",
+            }
+
+
+def _lines(path: Path) -> Iterator[bytes]:
+    if not path.is_file():
+        raise InputError(f"There is no file {path}; check the path.")
+    try:
+        with path.open("rb") as file:
+            while line := file.readline(_MAX_LINE + 1):
+                if len(line) > _MAX_LINE:
+                    raise InputError(f"{path.name} has a line of more than {_MAX_LINE:,} bytes.")
+                yield line
+    except OSError as error:
+        raise InputError(f"{path} cannot be read ({error.strerror}).") from None
+
+
+def _read(line: bytes, where: str) -> tuple[str, tuple[Hit, ...]]:
+    try:
+        value = read(line, _MAX_VALUES)
+    except ExcessError:
+        raise InputError(f"{where} holds more JSON, or deeper, than an answer does.") from None
+    query, items = follow(value, "query"), follow(value, "items")
+    if not isinstance(query, str) or not isinstance(items, list):
+        raise InputError(f"{where} must be a JSON object with 'query' and a list of 'items'.")
+    if len(items) > MAX_K:
+        raise InputError(f"{where} has more than {MAX_K:,} items; repair it.")
+    hits = tuple(
+        Hit(
+            label(follow(item, "id")),
+            number(follow(item, "score")),
+            plain(follow(item, "title"), MAX_TITLE),
+            plain(follow(item, "text"), MAX_TEXT),
+        )
+        for item in items
+    )
+    if not all(hit.id for hit in hits):
+        raise InputError(f"{where} has an item without an 'id'; repair it.")
+    return query, hits

@@ -1,0 +1,121 @@
+"""Any engine that answers one HTTP request with JSON, described by a template."""
+
+import json
+import urllib.parse
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field, ValidationInfo, field_validator
+from pydantic_core import PydanticCustomError
+
+from veil.core.types import Released
+from veil.search.engines.engine import Hit
+from veil.search.engines.network._address import check_url
+from veil.search.engines.network._fields import Auth, Megabytes, Timeout
+from veil.search.engines.network._http import exchange
+from veil.search.engines.network._wire import most_bytes
+from veil.search.engines.network.answer import (
+    MAX_TEXT,
+    MAX_TITLE,
+    first,
+    follow,
+    items,
+    number,
+    parse,
+    plain,
+    read_json,
+)
+from veil.search.engines.network.remote import NoAnswer, Remote
+
+Path = Annotated[str, Field(max_length=200)]
+
+
+class Http(Remote):
+    """A template of a request, and where to find things in the answer.
+
+    ``{query}`` stands once in `url`, where it is percent-encoded, or in `body`, where it becomes
+    a JSON string, quotes included. ``{k}`` is the number of items wanted. Paths are dotted
+    names, with numbers for places in a list: ``hits.0.title``; `items` is a path from the top of
+    the answer, the others from each item.
+    """
+
+    name: ClassVar[str] = "http"
+
+    url: str = Field(
+        max_length=2_000,
+        description="address, with {query} and {k} where they belong",
+        examples=["http://localhost:8080/search?q={query}&n={k}"],
+    )
+    method: Literal["GET", "POST"] = Field(default="GET", description="kind of request")
+    body: str = Field(
+        default="",
+        max_length=10_000,
+        validate_default=True,
+        description="JSON to send by POST, with {query} and {k}",
+    )
+    items: Path = Field(default="", description="path of the list of items; '' for the top")
+    id: Path = Field(default="id", description="path of an item's name")
+    title: Path = Field(default="", description="path of an item's title; '' for none")
+    text: Path = Field(default="", description="path of an item's text; '' for none")
+    score: Path = Field(default="", description="path of an item's score; '' for none")
+    auth: Auth = ""
+    timeout: Timeout = 15.0
+    megabytes: Megabytes = 0
+
+    @field_validator("url")
+    @classmethod
+    def _check_url(cls, url: str) -> str:
+        bare = url.replace("{query}", "").replace("{k}", "")
+        if "{" in bare or "}" in bare or "{" in "".join(url.split("/", 3)[:3]):
+            raise _wrong("must hold no braces but {query} and {k}, after the host")
+        check_url(_filled_url(url, "q", 1))
+        return url
+
+    @field_validator("body")
+    @classmethod
+    def _check_body(cls, body: str, info: ValidationInfo) -> str:
+        if (info.data.get("url", "{query}") + body).count("{query}") != 1:
+            raise _wrong("must hold {query} unless 'url' does, once in all")
+        if body and info.data.get("method") != "POST":
+            raise _wrong("is sent by POST only: set 'method', or leave it out")
+        if body and parse(_filled_body(body, "q", 1)) is None:
+            raise _wrong("must be JSON, with {query} not in quotes of its own")
+        return body
+
+    def ask(self, query: Released, k: int) -> list[Hit]:
+        """Send one query, and return what the server lists."""
+        answer = exchange(
+            self.method,
+            _filled_url(self.url, query, k),
+            timeout=self.timeout,
+            most=most_bytes(k, self.megabytes),
+            auth=self.auth,
+            body=_filled_body(self.body, query, k),
+            kind="application/json" if self.body else "",
+        )
+        found = items(read_json(answer, k), self.items, answer.where)
+        hits = first(found, k, self.id, self._hit, answer)
+        if found and not hits:
+            raise NoAnswer(
+                f"The engine at {answer.where} answered with items that have no name at"
+                f" '{self.id}'; check the 'id' parameter."
+            )
+        return hits
+
+    def _hit(self, item: object, name: str) -> Hit:
+        title, text, score = (
+            follow(item, path) if path else None for path in (self.title, self.text, self.score)
+        )
+        return Hit(name, number(score), plain(title, MAX_TITLE), plain(text, MAX_TEXT))
+
+
+def _filled_url(url: str, query: str, k: int) -> str:
+    # {k} first: a query may hold braces, and must not be read as a template
+    return url.replace("{k}", str(k)).replace("{query}", urllib.parse.quote(query, safe=""))
+
+
+def _filled_body(body: str, query: str, k: int) -> bytes:
+    return body.replace("{k}", str(k)).replace("{query}", json.dumps(query)).encode()
+
+
+def _wrong(wanted: str) -> PydanticCustomError:
+    return PydanticCustomError("template", "{wanted}", {"wanted": wanted})

@@ -1,0 +1,106 @@
+"""OpenSearch and Elasticsearch, by their ``_search`` interface."""
+
+import json
+import re
+import urllib.parse
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from veil.core.types import Released
+from veil.search.engines.engine import Hit
+from veil.search.engines.network._fields import Auth, Megabytes, Timeout, Url, shaped
+from veil.search.engines.network._http import Answer, exchange
+from veil.search.engines.network._wire import most_bytes
+from veil.search.engines.network.answer import (
+    MAX_TEXT,
+    MAX_TITLE,
+    first,
+    follow,
+    items,
+    number,
+    parse,
+    plain,
+    read_json,
+)
+from veil.search.engines.network.remote import Remote
+
+_FIELD = r"[\w.@-]{1,200}"
+_WEIGHTED = rf"{_FIELD}(\^\d+(\.\d+)?)?"
+Name = Annotated[str, shaped(rf"({_FIELD})?", "the name of a field, or ''")]
+
+
+class OpenSearch(Remote):
+    """Full-text search of one index, one request for each query.
+
+    Queries never share a request (``_msearch``), and nothing in a request but the query differs
+    from one to the next. `title` and `text` are the fields that come back with each document;
+    `fields` are those that are searched, with weights such as ``title^2,text``.
+    """
+
+    name: ClassVar[str] = "opensearch"
+
+    url: Url = Field(examples=["http://localhost:9200"])
+    index: Annotated[
+        str, shaped(r"[a-z0-9][a-z0-9_.-]{0,254}", "the name of one index: a-z, 0-9, _ . and -")
+    ] = Field(description="name of the index", examples=["documents"])
+    fields: Annotated[
+        str, shaped(rf"{_WEIGHTED}(,{_WEIGHTED}){{0,20}}", "fields such as title^2,text")
+    ] = Field(
+        default="title,text",
+        description="fields to search, with weights",
+        examples=["title^2,text"],
+    )
+    title: Name = Field(default="title", description="field with the title; '' for none")
+    text: Name = Field(default="text", description="field with the text; '' for none")
+    match: Literal["any", "all"] = Field(
+        default="any", description="whether a document must hold any or all words of the query"
+    )
+    auth: Auth = ""
+    timeout: Timeout = 15.0
+    megabytes: Megabytes = 0
+
+    def ask(self, query: Released, k: int) -> list[Hit]:
+        """Send one query, and return what the server lists."""
+        answer = exchange(
+            "POST",
+            f"{self.url.rstrip('/')}/{urllib.parse.quote(self.index, safe='')}/_search",
+            timeout=self.timeout,
+            most=most_bytes(k, self.megabytes),
+            auth=self.auth,
+            body=json.dumps(self._body(query, k), separators=(",", ":")).encode(),
+            kind="application/json",
+        )
+        hits = items(read_json(answer, k, code=_fault(answer)), "hits.hits", answer.where)
+        return first(hits, k, "_id", self._hit, answer)
+
+    def _body(self, query: str, k: int) -> dict[str, object]:
+        matching = {
+            "query": query,
+            "fields": self.fields.split(","),
+            "operator": "or" if self.match == "any" else "and",
+        }
+        return {
+            "size": k,
+            "query": {"multi_match": matching},
+            "_source": [field for field in (self.title, self.text) if field],
+            "track_total_hits": False,
+        }
+
+    def _hit(self, hit: object, name: str) -> Hit:
+        source = follow(hit, "_source")
+        title = follow(source, self.title) if self.title else None
+        text = follow(source, self.text) if self.text else None
+        return Hit(
+            name,
+            number(follow(hit, "_score")),
+            plain(title, MAX_TITLE),
+            plain(text, MAX_TEXT),
+        )
+
+
+def _fault(answer: Answer) -> str:
+    """Return the type of the server's error, never its reason: that quotes the query."""
+    kind = follow(parse(answer.body), "error.type") if answer.status >= 400 else None
+    known = isinstance(kind, str) and re.fullmatch(r"[a-z_]{1,60}_exception", kind)
+    return str(kind) if known else ""

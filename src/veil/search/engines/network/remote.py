@@ -1,0 +1,214 @@
+"""Send each query once, in random order, to an engine that may fail; say what had no answer."""
+
+import queue
+import secrets
+import threading
+from abc import abstractmethod
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from typing import Self
+
+from veil.core.errors import EngineError, ParameterError
+from veil.core.types import Ranking, Released
+from veil.search.engines.engine import EngineSpec, Hit, check_call, ranking
+from veil.search.engines.network._fields import Attempts, Concurrency
+
+Ask = Callable[[Released, int], Sequence[Hit]]  # one query, at most so many items
+Outcome = Sequence[Hit] | str | BaseException  # hits, a reason for none, or a fault of ours
+
+BACK_OFF = 0.5  # seconds before the second attempt; doubles with each further one
+LONGEST_PAUSE = 60.0  # seconds; an engine that asks for more is not asked again
+NOT_SENT = "The query was not sent: "
+GIVE_UP = 16  # failures in a row after which the rest is not sent
+GIVE_UP_EARLY = 8  # the same where nothing was answered at all: a wrong address need not see more
+
+_RANDOM = secrets.SystemRandom()
+
+
+class NoAnswer(EngineError):  # noqa: N818 - not a fault of the program
+    """A query had no answer, for a reason told in one sentence that quotes nothing.
+
+    `again` tells whether asking again may help, `wait` after how many seconds at the earliest;
+    `sent` whether any of the query may have left.
+    """
+
+    def __init__(
+        self, reason: str, *, again: bool = False, wait: float = 0.0, sent: bool = True
+    ) -> None:
+        super().__init__(reason, sent=int(sent))
+        self.reason = reason
+        self.again = again
+        self.wait = wait
+
+
+class Unsent(str):
+    """A reason for no answer of a query of which nothing left."""
+
+    __slots__ = ()
+
+
+class Remote(EngineSpec):
+    """An engine on a network, with documents of its own: its parameters are all it needs."""
+
+    @property
+    def network(self) -> bool:
+        """Queries leave the machine."""
+        return True
+
+    concurrency: Concurrency = 4
+    attempts: Attempts = 3
+
+    @abstractmethod
+    def ask(self, query: Released, k: int) -> Sequence[Hit]:
+        """Send one query; raise `NoAnswer` where there is none."""
+
+    def search(self, queries: Sequence[Released], k: int) -> Ranking:
+        """Answer each query with at most `k` items, best first."""
+        return fan_out(queries, k, self.ask, concurrency=self.concurrency, attempts=self.attempts)
+
+    def open(self, collection: object = None, report: object = None) -> Self:
+        """Return the engine itself; it takes no documents."""
+        del report  # there is nothing to prepare
+        if collection is not None:
+            raise ParameterError(f"{self.name} searches its own documents; give no collection.")
+        return self
+
+
+def fan_out(
+    queries: Sequence[Released], k: int, ask: Ask, *, concurrency: int, attempts: int
+) -> Ranking:
+    """Ask each distinct query once and put the answers where the queries were.
+
+    The order on the wire is drawn afresh from the operating system. A query that is blank is not
+    sent. A query without an answer leaves an empty list and a sentence in `gaps`.
+
+    Raises
+    ------
+    EngineError
+        If no query at all was answered; the message is the commonest reason.
+    """
+    check_call(queries, k, network=True)
+    outcomes: dict[str, Outcome] = {query: unsendable(query) for query in queries}
+    waiting = [query for query in dict.fromkeys(queries) if not outcomes[query]]
+    _RANDOM.shuffle(waiting)
+    outcomes |= dict.fromkeys(waiting, Unsent(f"{NOT_SENT}too many before it failed."))
+    outcomes |= _collect(waiting, ask, int(k), concurrency, attempts)
+    found = [outcomes[query] for query in queries]
+    gaps = [str(each) if isinstance(each, str) else "" for each in found]
+    if gaps and all(gaps):
+        sent = sum(not isinstance(outcome, Unsent) for outcome in outcomes.values())
+        raise EngineError(commonest(gaps), sent=sent)
+    lists = [() if isinstance(each, str | BaseException) else each for each in found]
+    return ranking(lists, int(k), gaps)
+
+
+def commonest(gaps: Sequence[str]) -> str:
+    """Return the commonest reason, where there is one of those that it was tried to send."""
+    told = [gap for gap in gaps if not gap.startswith(NOT_SENT)]
+    return Counter(told or gaps).most_common(1)[0][0]
+
+
+def unsendable(query: str) -> str:
+    """Say why a query is not sent, or nothing."""
+    if not query.strip():
+        return Unsent("The query is blank, so that it was not sent.")
+    if "\0" in query or any("\ud800" <= character <= "\udfff" for character in query):
+        return Unsent("The query holds a character that is not text, so that it was not sent.")
+    return ""
+
+
+def _collect(
+    waiting: Sequence[Released], ask: Ask, k: int, concurrency: int, attempts: int
+) -> dict[str, Outcome]:
+    """Ask in threads that end with the program, so that an interrupt waits for none of them."""
+    todo: queue.SimpleQueue[Released] = queue.SimpleQueue()
+    done: queue.SimpleQueue[tuple[Released, Outcome]] = queue.SimpleQueue()
+    stop = threading.Event()
+    tally = _Tally(stop)
+    for query in waiting:
+        todo.put(query)
+
+    def work() -> None:
+        for query in iter(lambda: _next(todo, stop), None):
+            outcome = _persist(query, ask, k, attempts, stop)
+            tally.note(outcome)  # by whom it is sent: nobody need be quick to stop the others
+            done.put((query, outcome))
+
+    count = min(concurrency, len(waiting))
+    threads = [threading.Thread(target=work, daemon=True) for _ in range(count)]
+    found: dict[str, Outcome] = {}
+    try:
+        for thread in threads:
+            thread.start()
+        while len(found) < len(waiting) and not stop.is_set():
+            found |= dict(_arrived(done))
+    finally:
+        stop.set()
+    for thread in threads:  # each is idle, or in its last request
+        thread.join()
+    found |= dict(_arrived(done, seconds=0.0))
+    return found
+
+
+class _Tally:
+    """Counts failures in a row, and stops the sending after too many of them."""
+
+    def __init__(self, stop: threading.Event) -> None:
+        self._stop = stop
+        self._lock = threading.Lock()
+        self._arrived = self._failures = 0
+
+    def note(self, outcome: Outcome) -> None:
+        with self._lock:
+            self._arrived += 1
+            self._failures = self._failures + 1 if isinstance(outcome, str) else 0
+            most = GIVE_UP_EARLY if self._failures == self._arrived else GIVE_UP
+            if self._failures >= most:
+                self._stop.set()
+
+
+def _next(todo: queue.SimpleQueue[Released], stop: threading.Event) -> Released | None:
+    """Take the next query; None when there is none, or no more is to be sent."""
+    try:
+        return None if stop.is_set() else todo.get_nowait()
+    except queue.Empty:
+        return None
+
+
+def _arrived(
+    done: queue.SimpleQueue[tuple[Released, Outcome]], seconds: float = 0.2
+) -> Iterator[tuple[Released, Outcome]]:
+    """Yield what has come, waiting a little for the first; a fault of ours is raised."""
+    try:
+        while True:
+            query, outcome = done.get(timeout=seconds) if seconds else done.get_nowait()
+            if isinstance(outcome, BaseException):
+                raise outcome
+            yield query, outcome
+            seconds = 0.0
+    except queue.Empty:
+        return
+
+
+def _persist(query: Released, ask: Ask, k: int, attempts: int, stop: threading.Event) -> Outcome:
+    """Ask until there is an answer, or no use in asking again."""
+    reason, sent = "", False
+    for attempt in range(attempts):
+        try:
+            return ask(query, k)
+        except NoAnswer as failure:
+            reason, sent = failure.reason, sent or bool(failure.sent)
+            last = attempt == attempts - 1 or not failure.again
+            if last or failure.wait > LONGEST_PAUSE:
+                break
+            pause = max(failure.wait, BACK_OFF * 2**attempt) * _RANDOM.uniform(1.0, 1.5)
+            if _pause(stop, min(pause, LONGEST_PAUSE)):
+                break
+        except BaseException as fault:  # noqa: BLE001 - raised by the caller's thread
+            return fault
+    return reason if sent else Unsent(reason)
+
+
+def _pause(stop: threading.Event, seconds: float) -> bool:
+    """Wait, unless told to stop; True if so."""
+    return stop.wait(seconds)

@@ -1,0 +1,103 @@
+"""SearXNG, a metasearch engine, by its JSON interface."""
+
+import urllib.parse
+from typing import Annotated, ClassVar
+
+from pydantic import Field
+
+from veil.core.types import Released
+from veil.search.engines.engine import Hit
+from veil.search.engines.network._fields import Auth, Megabytes, Timeout, Url, shaped
+from veil.search.engines.network._http import exchange
+from veil.search.engines.network._wire import most_bytes
+from veil.search.engines.network.answer import (
+    MAX_TEXT,
+    MAX_TITLE,
+    first,
+    follow,
+    items,
+    number,
+    plain,
+    read_json,
+)
+from veil.search.engines.network.remote import NoAnswer, Remote
+
+_HINTS = {
+    403: "does not give JSON; add json to search.formats in the settings.yml of the instance",
+    429: "asks for fewer requests; lower 'concurrency', or set server.limiter in its settings.yml",
+}
+
+
+class SearXNG(Remote):
+    """The web, through an instance of SearXNG; a result's name is its address.
+
+    A query takes one request for each page of results, and further pages only as long as there
+    are fewer than `k` results.
+    """
+
+    name: ClassVar[str] = "searxng"
+
+    url: Url = Field(examples=["http://localhost:8888"])
+    categories: Annotated[
+        str, shaped(r"[\w &-]{1,40}(,[\w &-]{1,40}){0,20}", "categories such as general,science")
+    ] = Field(default="general", description="categories to search")
+    language: Annotated[
+        str, shaped(r"all|auto|[a-z]{2,3}(-[A-Za-z]{2,4})?", "all, auto, or a code such as en")
+    ] = Field(default="en", description="language of the results: all, auto, or a code")
+    pages: int = Field(default=1, ge=1, le=10, description="pages of results at most")
+    auth: Auth = ""
+    timeout: Timeout = 15.0
+    megabytes: Megabytes = 0
+
+    def ask(self, query: Released, k: int) -> list[Hit]:
+        """Send one query, and return what the server lists."""
+        found: dict[str, Hit] = {}
+        for page in range(1, self.pages + 1):
+            try:
+                hits = self._page(query, page, k)
+            except NoAnswer:
+                if found:
+                    break  # what there is, is an answer
+                raise
+            before = len(found)
+            for hit in hits:
+                found.setdefault(hit.id, hit)
+            if len(found) >= k or len(found) == before:
+                break
+        return list(found.values())
+
+    def _page(self, query: str, page: int, k: int) -> list[Hit]:
+        form = {
+            "q": query,
+            "categories": self.categories,
+            "language": self.language,
+            "pageno": str(page),
+            "format": "json",
+        }
+        answer = exchange(
+            "POST",
+            f"{self.url.rstrip('/')}/search",
+            timeout=self.timeout,
+            most=most_bytes(k, self.megabytes),
+            auth=self.auth,
+            body=urllib.parse.urlencode(form).encode(),
+            kind="application/x-www-form-urlencoded",
+        )
+        value = read_json(answer, k, hints=_HINTS)
+        hits = first(items(value, "results", answer.where), k, "url", _hit, answer)
+        silent = follow(value, "unresponsive_engines")
+        if not hits and page == 1 and isinstance(silent, list) and silent:
+            raise NoAnswer(
+                f"The engine at {answer.where} found nothing, and {len(silent)} of its sources"
+                " did not respond."
+            )
+        return hits
+
+
+def _hit(result: object, name: str) -> Hit:
+    return Hit(
+        name,
+        number(follow(result, "score")),
+        plain(follow(result, "title"), MAX_TITLE),
+        plain(follow(result, "content"), MAX_TEXT),
+    )

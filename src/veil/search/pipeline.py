@@ -1,0 +1,239 @@
+"""Private search: protect, ask with the variants alone, fuse, re-rank by the true query.
+
+The true query stays in this file and in `rerank`: engines are handed released strings only.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TypedDict, Unpack
+
+from veil.core.errors import EngineError, InputError
+from veil.core.guarantee import Guarantee
+from veil.core.protocols import Engine
+from veil.core.rng import Randomness
+from veil.core.types import Ranking, Released, Variants
+from veil.corpus.text import check_text
+from veil.search.engines.engine import check_call
+from veil.search.fuse import narrowed, reciprocal_rank
+from veil.search.rerank import Reranker
+from veil.text.mechanisms.cost import premises, release_cost, scale_premise
+from veil.text.mechanisms.mechanism import TextMechanism
+from veil.text.mechanisms.words.mechanism import WordMechanism
+from veil.text.policy import Policy, Unknown
+from veil.text.protect import protect
+from veil.text.select import Select
+from veil.text.vectors.embeddings import Embeddings
+
+MAX_QUERY = 10_000  # characters
+
+
+class Choices(TypedDict, total=False):
+    """The choices of `protect` that a search hands on."""
+
+    unknown: Unknown
+    policies: dict[str, Policy]
+    select: Select | None
+    rng: Randomness
+
+
+@dataclass(frozen=True, slots=True)
+class SearchResult:
+    """What came back, and what the engine saw for it.
+
+    Attributes
+    ----------
+    ranking
+        One list, re-ranked by the true query.
+    variants
+        The release: all that was sent.
+    answers
+        The engine's own list for each variant, in the order of the variants; its `gaps` say which
+        ones were not answered, and why.
+    """
+
+    ranking: Ranking
+    variants: Variants
+    answers: Ranking
+
+    @property
+    def cost(self) -> Guarantee:
+        """What the release costs."""
+        return self.variants.cost
+
+    @property
+    def gaps(self) -> tuple[str, ...]:
+        """Per variant "", or one sentence that says why it was not answered."""
+        return self.answers.gaps
+
+
+def search(
+    query: str,
+    mechanism: TextMechanism,
+    space: Embeddings | None,
+    engine: Engine,
+    size: int,
+    k: int,
+    *,
+    reranker: Reranker | None,
+    **choices: Unpack[Choices],
+) -> SearchResult:
+    """Search privately for one query, or raise before anything is sent."""
+    check_query(query)
+    variants = protect(
+        [query], mechanism, space, size, max_chars=MAX_QUERY, in_clear=True, **choices
+    )
+    require_protection(variants)
+    ranking, answers = ask(query, variants[0], engine, k, reranker)
+    return SearchResult(ranking, variants, answers)
+
+
+def ask(
+    query: str, released: Sequence[Released], engine: Engine, k: int, reranker: Reranker | None
+) -> tuple[Ranking, Ranking]:
+    """Ask an engine with released strings, and re-rank by the true query what it answers.
+
+    Returns the re-ranked list, and the engine's own lists.
+    """
+    answers = _ask(released, engine, k)
+    return _combine(query, answers, k, reranker), answers
+
+
+def search_all(
+    queries: Sequence[str],
+    mechanism: TextMechanism,
+    space: Embeddings | None,
+    engine: Engine,
+    size: int,
+    k: int,
+    *,
+    reranker: Reranker | None,
+    **choices: Unpack[Choices],
+) -> list[SearchResult]:
+    """Search privately for many queries, whose variants reach the engine in one call.
+
+    A query of which nothing would be protected is not sent: its lists are empty.
+    """
+    for query in queries:
+        check_query(query)
+    variants = protect(
+        queries, mechanism, space, size, max_chars=MAX_QUERY, in_clear=True, **choices
+    )
+    rows = [row if words else () for row, words in zip(variants, variants.protected, strict=True)]
+    answers = _ask([variant for row in rows for variant in row], engine, k)
+    results = []
+    start = 0
+    for number, (query, row) in enumerate(zip(queries, rows, strict=True)):
+        own = _rows(answers, slice(start, start + len(row)))
+        start += len(row)
+        words = variants.protected[number]
+        kept = variants.kept[number] if row else ()
+        told = _premises(mechanism, space, choices)
+        cost = release_cost(mechanism.guarantee, words, len(row), len(kept), told)
+        release = replace(variants, rows=(row,), kept=(kept,), protected=(words,), cost=cost)
+        results.append(SearchResult(_combine(query, own, k, reranker), release, own))
+    return results
+
+
+def _premises(
+    mechanism: TextMechanism, space: Embeddings | None, choices: Choices
+) -> tuple[str, ...]:
+    if not isinstance(mechanism, WordMechanism):
+        return ()
+    select = choices.get("select")
+    return premises(
+        mechanism.select if select is None else select,
+        choices.get("policies"),
+        scale_premise(mechanism.guarantee, space),
+    )
+
+
+def _ask(released: Sequence[Released], engine: Engine, k: int) -> Ranking:
+    """Hand released strings to an engine, checked here, too: an engine may be a plugin."""
+    check_call(released, k, network=engine.network)
+    try:
+        return engine.search(released, k)
+    except EngineError as error:
+        if not engine.network:
+            raise
+        told = _told(error.sent, len(set(released)))
+        raise EngineError(f"{error} {told}", sent=error.sent) from None
+
+
+def _told(sent: int | None, asked: int) -> str:
+    """Say what left this machine though no answer came: at most all, if that is not known."""
+    if sent == 0:
+        return "Nothing was sent."
+    count = asked if sent is None else sent
+    if count == 1:
+        return "One variant had been sent, and counts as released."
+    most = "Up to " if sent is None else ""
+    return f"{most}{count} variants had been sent, and count as released."
+
+
+def check_query(query: object) -> str:
+    """Return the query, or say what is wrong with it without quoting it."""
+    if isinstance(query, str) and len(query) > MAX_QUERY:
+        raise InputError(f"The query has more than {MAX_QUERY:,} characters; shorten it.")
+    text = check_text(query, "The query")
+    if not text.strip():
+        raise InputError("The query is empty; write what to search for.")
+    return text
+
+
+def require_protection(variants: Variants) -> None:
+    """Refuse to send a query in clear: what passes by policy is not protected."""
+    if not variants.protected[0]:
+        raise InputError(
+            "Nothing in the query would be protected, so that it would be sent as it is; nothing"
+            " was sent. Choose another mechanism or selection of words, or add words."
+        )
+    if not any(variant.strip() for variant in variants[0]):
+        raise InputError(
+            "The mechanism found nothing that could be sent instead of the query; nothing was"
+            " sent. Choose another mechanism, or add words."
+        )
+
+
+def _combine(query: str, answers: Ranking, k: int, reranker: Reranker | None) -> Ranking:
+    fused = reciprocal_rank(answers)
+    ordered = fused if reranker is None else reranker.order(query, fused)
+    return narrowed(ordered, k)
+
+
+def _rows(ranking: Ranking, rows: slice) -> Ranking:
+    gaps = ranking.gaps[rows] if ranking.gaps else ()
+    part = Ranking(
+        ranking.items,
+        ranking.index[rows],
+        ranking.scores[rows],
+        ranking.texts,
+        ranking.titles,
+        gaps,
+    )
+    return narrowed(part, ranking.index.shape[1])
+
+
+def came_back(
+    query: str,
+    result: SearchResult,
+    engine: Engine,
+    depth: int = 10,
+    *,
+    reranker: Reranker | None = None,
+) -> tuple[int, int] | None:
+    """Count how many of the plain search's first `depth` results are among ours, and of how many.
+
+    Both are re-ranked alike. None for an engine on a network: to find out, the query itself would
+    have to be sent. None, too, where the query by itself finds nothing, or a recording does not
+    hold it.
+    """
+    if engine.network:
+        return None
+    k = max(depth, result.answers.index.shape[1])
+    try:
+        plain, _ = ask(query, [Released(query)], engine, k, reranker)
+    except EngineError:
+        return None
+    wanted = plain.list(0)[:depth]
+    shown = set(result.ranking.list(0)[:depth])
+    return (sum(item in shown for item in wanted), len(wanted)) if wanted else None

@@ -1,0 +1,98 @@
+"""Search, and ask again with what was released: the verbs of this package."""
+
+from collections.abc import Sequence
+from typing import Unpack
+
+from veil.core.protocols import Encoder, Engine
+from veil.core.types import Ranking, Released
+from veil.corpus.collection import Collection
+from veil.data.fetch import Report, silent
+from veil.search import pipeline
+from veil.search.engines import ENGINES
+from veil.search.pipeline import SearchResult
+from veil.search.rerank import reranker
+from veil.text.mechanisms.mechanism import TextMechanism
+from veil.text.vectors.embeddings import Embeddings
+
+
+def engine(spec: str, collection: Collection | None = None, report: Report = silent) -> Engine:
+    """Open an engine: over a collection, over a saved one, or somewhere on a network.
+
+    ``engine("bm25", collection)``, ``engine("dense(index=idx)")``,
+    ``engine("opensearch(url=http://127.0.0.1:9200, index=docs)")``.
+    """
+    return ENGINES.parse(spec).open(collection, report)
+
+
+def search(
+    query: str,
+    mechanism: TextMechanism,
+    space: Embeddings | None,
+    engine: Engine,
+    size: int = 20,
+    k: int = 100,
+    *,
+    encoder: Encoder | str | None = "minilm",
+    report: Report = silent,
+    **choices: Unpack[pipeline.Choices],
+) -> SearchResult:
+    """Search for a query that the engine never sees.
+
+    Parameters
+    ----------
+    query
+        The true query; it stays on this machine.
+    mechanism, space
+        What makes the variants, as for `protect`.
+    engine
+        Who is asked; see `engine`.
+    size
+        Variants that are sent; each one is another release and adds to the cost.
+    k
+        Items asked for with each variant, and length of the result.
+    encoder
+        Re-ranks by the true query what came back: an encoder, its spec, or None to fuse the lists
+        by ranks alone.
+    choices
+        ``unknown``, ``policies``, ``select`` and ``rng``, as for `protect`. A release with a seed
+        is refused by engines on a network.
+    """
+    pipeline.check_query(query)  # before an encoder is fetched, or documents are encoded
+    chosen = None if encoder is None else reranker(encoder, engine, report)
+    return pipeline.search(query, mechanism, space, engine, size, k, reranker=chosen, **choices)
+
+
+def ask(
+    query: str,
+    released: Sequence[Released],
+    engine: Engine,
+    k: int = 100,
+    *,
+    encoder: Encoder | str | None = "minilm",
+    report: Report = silent,
+) -> Ranking:
+    """Ask with strings that were released before, and re-rank by the true query what comes back.
+
+    With ``[declassify(query)]`` this is the plain engine and the re-ranker.
+    """
+    pipeline.check_query(query)
+    chosen = None if encoder is None else reranker(encoder, engine, report)
+    return pipeline.ask(query, released, engine, k, chosen)[0]
+
+
+def came_back(
+    query: str,
+    result: SearchResult,
+    engine: Engine,
+    depth: int = 10,
+    *,
+    encoder: Encoder | str | None = "minilm",
+) -> float | None:
+    """Return the share of the plain search's first `depth` results that are among ours.
+
+    Both lists are re-ranked by the encoder. None for an engine on a network, which would have to
+    see the query, and where the query by itself finds nothing.
+    """
+    chosen = None if encoder is None else reranker(encoder, engine)
+    found = pipeline.came_back(query, result, engine, depth, reranker=chosen)
+    return None if found is None else found[0] / found[1]

@@ -1,0 +1,1 @@
+"""Draws a study: planes, tables, cards, and the page around them."""

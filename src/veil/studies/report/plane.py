@@ -1,0 +1,201 @@
+"""The risk-utility plane: one drawing for each attacker and measure of success."""
+
+from collections.abc import Callable, Container, Mapping
+
+from veil.studies._curves import Curve, Panel, Point
+from veil.studies.report import svg as _svg
+from veil.studies.report.markup import Markup, interval, join, number, percent, tag
+from veil.studies.table import Row
+
+Stop = Callable[[Row], str | None]
+
+CORNERS = (
+    (0.0, 0.0, "no utility"),
+    (1.0, 1.0, "no privacy"),
+    (0.0, 1.0, "optimal"),
+    (1.0, 0.0, "trash"),
+)
+SUCCESS = {
+    "lazy": "the first guess is right (P@1)",
+    "active": "the truth is among ten guesses (R@10)",
+    "motivated": "one divided by the rank of the truth (MRR)",
+    "persistent": "rank-biased precision of the rank of the truth, at most 1 − p",
+}
+
+
+def plane(
+    panel: Panel,
+    styles: Mapping[str, int],
+    shown: Container[str],
+    identity: str,
+    stop: Stop | None = None,
+) -> Markup:
+    """Draw one panel with its caption.
+
+    Of curves that are not `shown` only the stops are seen, until a script shows the rest. With
+    `stop` points can be told and chosen by a script: each has its number of variants, and those
+    that `stop` has a name for carry that name and a ring.
+    """
+    first = [curve for curve in panel.curves if curve.name in shown]
+    rest = [curve for curve in panel.curves if curve.name not in shown]
+    labels = _svg.Labels()
+    for x, y, _ in CORNERS:
+        labels.block(_svg.unit_x(x), _svg.unit_y(y))
+        _block_corner(labels, x, y)
+    for curve in first:
+        labels.avoid(_places(curve))
+    for curve in panel.curves:
+        _block_points(labels, curve, stop, bars=curve in first)
+    levels = _levels(panel, labels)
+    front = [_curve(curve, styles[curve.name], labels, stop) for curve in first]
+    for curve in rest:  # their labels keep off the others, too
+        labels.avoid(_places(curve))
+    behind = [_curve(curve, styles[curve.name], labels, stop, " rest") for curve in rest]
+    drawn = _svg.drawing(
+        identity,
+        f"Risk and utility against {panel.attacker}, {panel.measure}",
+        _describe(panel),
+        _ground(),
+        levels,
+        *behind,
+        *front,
+    )
+    caption = [tag("strong", panel.measure), tag("span", f": {success(panel.measure)}")]
+    if panel.chance is not None:
+        caption.append(tag("span", f". Dotted: a blind guess, {percent(panel.chance)}."))
+    if panel.lost:
+        caption.append(
+            tag("span", f" Without a point: {panel.lost}, a figure is missing or not a number.")
+        )
+    return tag("figure", tag("figcaption", *caption), drawn, class_="panel")
+
+
+def success(measure: str) -> str:
+    """Say what counts as success of an attacker."""
+    return SUCCESS.get(measure, "the attacker's success")
+
+
+def _ground() -> Markup:
+    ticks = [(_svg.unit_x(value), f"{value:g}") for value in (0.0, 0.25, 0.5, 0.75, 1.0)]
+    x0, x1, y0, y1 = (_svg.at(f(v)) for f in (_svg.unit_x, _svg.unit_y) for v in (0.0, 1.0))
+    parts = [
+        tag("path", class_="gain", d=f"M{x0} {y0}L{x1} {y1}H{x0}Z"),
+        _svg.frame(ticks, "risk (attacker’s success) →", "utility (nDCG@10) →"),
+        tag("path", class_="diagonal", d=f"M{x0} {y0}L{x1} {y1}"),
+    ]
+    for x, y, words in CORNERS:
+        at_x, at_y = _svg.unit_x(x), _svg.unit_y(y)
+        side = -1 if x else 1
+        parts.append(tag("circle", class_="corner", cx=_svg.at(at_x), cy=_svg.at(at_y), r=3))
+        beside, below = (9 * side, 0) if y else (4 * side, 19)  # points crowd at no utility
+        parts.append(
+            _svg.text(at_x + beside, at_y + below, words, "named", "end" if x else "start")
+        )
+    return join(*parts)
+
+
+def _block_corner(labels: _svg.Labels, x: float, y: float) -> None:
+    at_x, at_y = _svg.unit_x(x), _svg.unit_y(y)
+    left = at_x - 65 if x else at_x - 5
+    top = at_y - 10 if y else at_y + 9
+    labels.taken.append((left, top, left + 70, top + 12))
+
+
+def _block_points(labels: _svg.Labels, curve: Curve, stop: Stop | None, *, bars: bool) -> None:
+    """Keep labels off rings, and off the bars of curves that are seen."""
+    for point, (x, y) in zip(curve.points, _places(curve), strict=True):
+        if stop and stop(point.risk):
+            labels.block(x, y, 8.0)
+        across, along = _spans(point)
+        if bars and across:
+            labels.faint.append((across[0], y - 1, across[1], y + 1))
+        if bars and along:
+            labels.faint.append((x - 1, along[1], x + 1, along[0]))
+
+
+def _levels(panel: Panel, labels: _svg.Labels) -> Markup:
+    """Draw the thin lines: what a blind guess reaches, and the utility without protection."""
+    parts = []
+    top, right = _svg.TOP, _svg.LEFT + _svg.SIDE
+    if panel.chance is not None:
+        x = _svg.unit_x(panel.chance)
+        parts.append(
+            tag("path", class_="chance", d=f"M{_svg.at(x)} {top}V{top + _svg.HEIGHT}")
+        )  # fmt: skip
+    if panel.plain is not None:
+        y = _svg.unit_y(panel.plain.score)
+        parts.append(tag("path", class_="plain", d=f"M{_svg.LEFT} {_svg.at(y)}H{right}"))
+        words = f"plain search {number(panel.plain.score)}"
+        places = [
+            (left, y + down)
+            for down in (-4, -16, 12)
+            for left in (right - 100, _svg.LEFT + 20, _svg.LEFT + 110)
+        ]
+        boxes = [(left, low - 9, left + 95, low + 3) for left, low in places]
+        i = next((i for i, box in enumerate(boxes) if labels.free(box)), 0)
+        labels.taken.append(boxes[i])
+        parts.append(_svg.text(*places[i], words, "level", "start"))
+    return join(*parts)
+
+
+def _curve(
+    curve: Curve, style: int, labels: _svg.Labels, stop: Stop | None, rest: str = ""
+) -> Markup:
+    places = _places(curve)
+    line = "L".join(f"{_svg.at(x)} {_svg.at(y)}" for x, y in places)
+    parts = [tag("path", class_="line", d=f"M{line}")] if len(places) > 1 else []
+    for point, place in zip(curve.points, places, strict=True):
+        ends = _svg.bars(*place, *_spans(point))
+        data = {
+            "data_risk": f"{point.risk.score:.6g}",
+            "data_utility": f"{point.utility.score:.6g}",
+        }
+        if stop:
+            data["data_size"] = str(point.risk.size)
+            if name := stop(point.risk):
+                data["data_stop"] = name
+                ends = join(_ring(*place), ends)
+        parts.append(_svg.marked(point.risk, style, place, ends, _tip(curve.name, point), **data))
+    count = len(places)
+    for i in sorted(range(count), key=lambda i: min(i, count - 1 - i)):  # the ends first
+        if curve.points[i].risk.parameter:
+            parts.append(labels.place(*places[i], _svg.short(curve.points[i].risk.value)))
+    kind = f"curve {_svg.colour(style)}" + (" dashed" if style >= _svg.COLOURS else "")
+    return tag("g", *parts, class_=kind + rest, data_curve=curve.name)
+
+
+def _ring(x: float, y: float) -> Markup:
+    return tag("circle", class_="ring", cx=_svg.at(x), cy=_svg.at(y), r=8)
+
+
+def _places(curve: Curve) -> list[tuple[float, float]]:
+    return [
+        (_svg.unit_x(point.risk.score), _svg.unit_y(point.utility.score)) for point in curve.points
+    ]
+
+
+def _spans(point: Point) -> tuple[_svg.Span, _svg.Span]:
+    return _svg.span(point.risk, _svg.unit_x), _svg.span(point.utility, _svg.unit_y)
+
+
+def _tip(name: str, point: Point) -> str:
+    risk, utility = point.risk, point.utility
+    swept = f"{risk.parameter} {_svg.short(risk.value)}, " if risk.parameter else ""
+    return (
+        f"{name}: {swept}{risk.size} variants\n"
+        f"risk {number(risk.score)} {interval(risk.low, risk.high)}\n"
+        f"utility {number(utility.score)} {interval(utility.low, utility.high)}"
+    )
+
+
+def _describe(panel: Panel) -> str:
+    """Tell each curve's ends in words; the table below the panels has every figure."""
+    told = []
+    for curve in panel.curves:
+        first, last = curve.points[0], curve.points[-1]
+        told.append(
+            f"{curve.name}: from risk {number(first.risk.score, 2)} and utility"
+            f" {number(first.utility.score, 2)} to risk {number(last.risk.score, 2)} and utility"
+            f" {number(last.utility.score, 2)}."
+        )
+    return " ".join(told) or "No point can be drawn."

@@ -1,0 +1,86 @@
+"""The table of QuIPU scores, laid out as Table 2 of the paper that defines them."""
+
+import math
+from collections.abc import Sequence
+from contextlib import suppress
+
+from veil.core.errors import VeilError
+from veil.studies.report.markup import Markup, interval, join, number, tag
+from veil.studies.report.tables import table
+from veil.studies.table import Score
+from veil.text.mechanisms.find import mechanism_class
+
+_ELSEWHERE = {  # names that others give to mechanisms of ours
+    "vickreycmp": "vickrey",
+    "vickreymhl": "vickrey",
+    "scramble": "aea",
+}
+_FIRST = ("Sampling", "Embedding perturbation", "Heuristics")  # then those of plugins
+OTHER = "Other"
+
+_Column = tuple[str, str]  # measure, collection and engine
+
+
+def score_tables(scores: Sequence[Score]) -> list[Markup]:
+    """Return a table for each attacker: mechanisms by measures of success and collections."""
+    return [
+        _table(attacker, [score for score in scores if score.attacker == attacker])
+        for attacker in dict.fromkeys(score.attacker for score in scores)
+    ]
+
+
+def strategy(mechanism: str) -> str:
+    """Name the family of a mechanism, as it declares it; of one that is not known, `OTHER`."""
+    name = mechanism.casefold()
+    with suppress(VeilError):
+        return mechanism_class(_ELSEWHERE.get(name, name)).family
+    return OTHER
+
+
+def _order(family: str) -> tuple[int, str]:
+    known = family in _FIRST
+    return (_FIRST.index(family) if known else len(_FIRST) + (family == OTHER), family)
+
+
+def _table(attacker: str, scores: Sequence[Score]) -> Markup:
+    several = len({score.engine for score in scores}) > 1
+    cells: dict[tuple[str, str], dict[_Column, Score]] = {}
+    columns: dict[_Column, None] = {}
+    for score in scores:
+        place = f"{score.collection}, {score.engine}" if several else score.collection
+        row = cells.setdefault((strategy(score.mechanism), score.curve), {})
+        row[score.measure, place] = score
+        columns[score.measure, place] = None
+    measures = dict.fromkeys(measure for measure, _ in columns)
+    ordered = [column for measure in measures for column in columns if column[0] == measure]
+    body = []
+    for group in sorted({of for of, _ in cells}, key=_order):
+        inside = [(name, row) for (of, name), row in cells.items() if of == group]
+        for i, (name, row) in enumerate(inside):
+            first = tag("th", group, scope="rowgroup", rowspan=len(inside)) if not i else ""
+            shown = (_cell(row.get(column)) for column in ordered)
+            body.append(tag("tr", first, tag("th", name, scope="row"), *shown))
+    return table(f"QuIPU scores against {attacker}", _heads(ordered), body)
+
+
+def _cell(score: Score | None) -> Markup:
+    if score is None or not math.isfinite(score.score):
+        return tag("td", "–")
+    value = number(score.score)
+    shown = tag("strong", value) if score.best else join(value)
+    marks = (" ≈" if score.alike else "") + ("†" if score.points == 1 else "")
+    marks += "‡" if score.missing else ""
+    small = interval(score.low, score.high, 3) if score.points > 1 else ""
+    return tag("td", shown, marks, tag("small", small) if small else "", class_="score")
+
+
+def _heads(columns: Sequence[_Column]) -> list[Markup]:
+    measures = dict.fromkeys(measure for measure, _ in columns)
+    upper = [
+        tag("th", f"{measure} attacker", scope="colgroup",
+            colspan=sum(column[0] == measure for column in columns))
+        for measure in measures
+    ]  # fmt: skip
+    sides = [tag("th", name, scope="col", rowspan=2) for name in ("strategy", "mechanism")]
+    lower = [tag("th", place, scope="col") for _, place in columns]
+    return [tag("tr", *sides, *upper), tag("tr", *lower)]

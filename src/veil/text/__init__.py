@@ -1,0 +1,1 @@
+"""The text pillar: words and queries become variants."""

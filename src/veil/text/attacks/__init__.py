@@ -1,0 +1,16 @@
+"""The table of attackers; each row is loaded on first use."""
+
+from veil.core.registry import Registry
+from veil.text.attacks.attack import AttackSpec
+
+ATTACKS: Registry[AttackSpec] = Registry(
+    noun="attacker",
+    group="veil.attacks.words",
+    builtin={
+        "bayes": "veil.text.attacks.bayes:Bayes",
+        "inference": "veil.text.attacks.inference:Inference",
+        "intersect": "veil.text.attacks.intersect:Intersect",
+        "linkage": "veil.text.attacks.linkage:Linkage",
+        "reconstruct": "veil.text.attacks.reconstruct:Reconstruct",
+    },
+)

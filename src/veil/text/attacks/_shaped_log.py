@@ -1,0 +1,204 @@
+"""A log as a word mechanism reads it: queries of one shape together."""
+
+import threading
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from veil.core.types import Floats, Ids
+from veil.data.fetch import Report, silent
+from veil.data.memo import Memo
+from veil.text.attacks._cases import Cases, Shown, cased, cases_of
+from veil.text.attacks._likelihood import Likelihood
+from veil.text.attacks._likelihoods import Tables
+from veil.text.attacks.log import QueryLog
+from veil.text.attacks.shapes import Reader, Shape, chunks
+
+_ROOM = 256 * 2**20  # bytes of what was read, at least
+_ROOM_EACH = 256  # and for each query of the log
+_GROUP_BYTES = 600  # of a group, but for its arrays
+_PIECE_BYTES = 80  # of each piece of a shape
+
+_Found = dict[Shape, tuple[list[tuple[int, ...]], list[int]]]  # words and places by shape
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """Queries of one shape: their words (m, places), -1: unknown, and their places in the log."""
+
+    shape: Shape
+    ids: Ids
+    places: Ids
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """The queries of one length, read in one case, and the words that the vectors know of them."""
+
+    groups: list[_Group]
+    known: Ids
+    nbytes: int
+
+
+@dataclass(frozen=True, eq=False)
+class ShapedLog:
+    """The queries of a log by their shape, read when needed, in the case that variants show.
+
+    Which words a mechanism keeps may depend on capitals, which stay visible: a logged query is
+    read as if it had been typed with those of the variants. What was read is kept within bounds:
+    there are as many cases as there are ways to type a text.
+    """
+
+    log: QueryLog
+    reader: Reader
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+
+    @classmethod
+    def of(cls, log: QueryLog, reader: Reader) -> "ShapedLog":
+        """Return the log as read by `reader`; what was read is kept with the log."""
+        key = ("shaped", id(reader.space), reader.select)
+        found = log.memo.get(key)  # holds the space as well, so that its id is not given away
+        if not isinstance(found, ShapedLog):
+            found = cls(log, reader)
+            log.memo[key] = found
+        return found
+
+    @cached_property
+    def _kept(self) -> Memo:
+        return Memo(max(_ROOM, _ROOM_EACH * len(self.log)))
+
+    def scores(self, row: tuple[str, ...], law: Likelihood, report: Report = silent) -> Floats:
+        """Return the log-likelihood of every query (N,) given variants; -inf: impossible."""
+        variants = chunks(row)
+        if not variants:
+            return np.zeros(len(self.log))
+        (read,) = self._read([cases_of(variants)], report)
+        law.prepare(read.known, report)
+        return self._weigh(variants, read.groups, read.known, law, len(self.log))
+
+    def scores_beside(self, row: tuple[str, ...], law: Likelihood, more: Sequence[str]) -> Floats:
+        """Return the same (N + m,) for a log with some more queries at its end.
+
+        Nothing is kept on disk that depends on them, or on the variants.
+        """
+        size = len(self.log) + len(more)
+        variants = chunks(row)
+        if not variants:
+            return np.zeros(size)
+        cases = cases_of(variants)
+        (read,) = self._read([cases], silent)
+        groups = self._sorted([cases], enumerate(more, start=len(self.log)))[cases].groups
+        known = np.union1d(read.known, _known(groups))
+        return self._weigh(variants, [*read.groups, *groups], known, law, size)
+
+    def words(self, texts: Iterable[str], report: Report = silent) -> Ids:
+        """Return the words of all queries that variants of these texts may be weighed against."""
+        shown = dict.fromkeys(cases_of([text.split()]) for text in texts)
+        return _union([read.known for read in self._read(shown, report)])
+
+    def vocabulary(self) -> Ids:
+        """Return all words of the log that the vectors know, whatever the capitals."""
+        pieces = {piece for text in self.log.texts for piece in text.split()}
+        read = Reader(self.reader.space, "all").many()
+        found = {
+            number
+            for piece in pieces
+            for case in Shown
+            for number in read(cased([piece], (case,))).ids
+        }
+        return np.array(sorted(found - {-1}), dtype=np.int64)
+
+    def read_usual(self, report: Report = silent) -> None:
+        """Read the log beforehand as most texts are typed: small, or with a capital in front."""
+        lengths = sorted({len(text.split()) for text in self.log.texts})
+        small = [(Shown.LOWER,) * length for length in lengths]
+        self._read([*small, *((Shown.TITLE, *cases[1:]) for cases in small)], report)
+
+    def _weigh(
+        self,
+        variants: list[list[str]],
+        groups: list[_Group],
+        known: Ids,
+        law: Likelihood,
+        size: int,
+    ) -> Floats:
+        out = np.full(size, -np.inf)
+        seen = [self.reader.seen(group.shape, variants) for group in groups]
+        tables = Tables.of(law, self.reader.space, known, _words(seen))
+        unread = [np.inf if words is None else np.count_nonzero(words < 0) for words in seen]
+        least = min(unread, default=np.inf)
+        for group, words, odd in zip(groups, seen, unread, strict=True):
+            # "(skin)" is no word, but has the shape of one: another shape explains it.
+            if words is not None and odd == least:
+                total = np.zeros(len(group.places))
+                for place in range(words.shape[1]):
+                    total += tables.at(words[:, place], group.ids[:, place])
+                out[group.places] = total
+        return out
+
+    def _read(self, wanted: Iterable[Cases], report: Report) -> list[_Read]:
+        """Return the log as read in each of these cases, in one pass for all that are new."""
+        found = {cases: self._kept.get(cases, _Read) for cases in wanted}
+        if None in found.values():
+            with self._lock:  # whoever comes second finds it read
+                found = {cases: self._kept.get(cases, _Read) for cases in found}
+                new = [cases for cases, read in found.items() if read is None]
+                report("reading the log", 0, 0)
+                made = self._sorted(new, enumerate(self.log.texts)) if new else {}
+                for cases, read in made.items():
+                    self._kept.put(cases, read)
+            return [read or made[cases] for cases, read in found.items()]
+        return [read for read in found.values() if read is not None]
+
+    def _sorted(
+        self, wanted: Iterable[Cases], texts: Iterable[tuple[int, str]]
+    ) -> dict[Cases, _Read]:
+        found: dict[Cases, _Found] = {cases: {} for cases in wanted}
+        by_length: dict[int, list[Cases]] = {}
+        for cases in found:
+            by_length.setdefault(len(cases), []).append(cases)
+        read = self.reader.many()
+        for place, text in texts:
+            pieces = text.split()
+            for cases in by_length.get(len(pieces), ()):
+                reading = read(cased(pieces, cases))
+                ids, places = found[cases].setdefault(reading.shape, ([], []))
+                ids.append(reading.ids)
+                places.append(place)
+        return {cases: _packed(cases, shapes) for cases, shapes in found.items()}
+
+
+def _packed(cases: Cases, shapes: _Found) -> _Read:
+    groups = [
+        _Group(
+            shape,
+            np.array(ids, dtype=np.int64).reshape(len(places), len(ids[0])),
+            np.array(places, dtype=np.int64),
+        )
+        for shape, (ids, places) in shapes.items()
+    ]
+    known = _known(groups)
+    arrays = known.nbytes + sum(group.ids.nbytes + group.places.nbytes for group in groups)
+    pieces = (len(groups) + 1) * len(cases)  # of the shapes, and of the key
+    return _Read(groups, known, arrays + len(groups) * _GROUP_BYTES + pieces * _PIECE_BYTES)
+
+
+def _known(groups: list[_Group]) -> Ids:
+    """Return the distinct words of groups that the vectors know."""
+    ids = _union([group.ids for group in groups])
+    return ids[ids >= 0]
+
+
+def _words(seen: Iterable[Ids | None]) -> Ids:
+    """Return the distinct words in tables of words that were seen."""
+    ids = _union([words for words in seen if words is not None])
+    return ids[ids >= 0]
+
+
+def _union(arrays: Sequence[Ids]) -> Ids:
+    """Return all numbers in some arrays, each once, in order."""
+    if not arrays:
+        return np.empty(0, dtype=np.int64)
+    return np.unique(np.concatenate([array.ravel() for array in arrays]))

@@ -1,0 +1,110 @@
+"""What every attacker declares, what it is given, and what comes of it.
+
+An attacker sees a release and ranks what may stand behind it: queries of a log, words of the
+vocabulary, other releases. It is never told the truth; where the truth stands in its ranking is
+found out afterwards, here, and that is all that the measures of risk need.
+"""
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from veil.core.component import Component
+from veil.core.protocols import Encoder
+from veil.core.types import Ids
+from veil.data.fetch import Report, silent
+from veil.encoders.find import encoder as open_encoder
+from veil.text.attacks.log import QueryLog
+from veil.text.mechanisms.mechanism import TextMechanism
+from veil.text.vectors.embeddings import Embeddings
+
+Unit = Literal["query", "word", "release"]
+
+
+@dataclass(frozen=True, eq=False)
+class Scene:
+    """What is attacked, and what the attacker knows.
+
+    Attributes
+    ----------
+    variants
+        ``variants[i][j]`` is variant j of text i; the rows need not be of one length.
+    originals
+        The truth, text by text; used to score, never to guess.
+    log
+        Queries that the attacker has, or None.
+    mechanism, space
+        The mechanism with its parameters and the word vectors (Kerckhoffs), or None where the
+        attacker does not know them.
+    """
+
+    variants: tuple[tuple[str, ...], ...]
+    originals: tuple[str, ...]
+    log: QueryLog | None = None
+    mechanism: TextMechanism | None = None
+    space: Embeddings | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """Where the truth stands among the attacker's guesses.
+
+    Attributes
+    ----------
+    ranks
+        (m,) 1 + how many candidates stand higher; ``candidates + 1`` where the truth is not among
+        the candidates.
+    candidates
+        (m,) among how many the attacker chose: a blind guess is right once in that many times.
+    texts
+        (m,) which text each belongs to; for the unit "query" it is 0, 1, ..., n - 1.
+    unit
+        What is guessed: a whole query, a word, or which release belongs to the same query.
+    prior
+        (m,) rank of the truth by what was believed beforehand, where that is not uniform.
+    left
+        (m,) how many candidates were not ruled out for certain, where an attacker can tell.
+    ties
+        (m,) how many candidates stand as high as the truth, itself included, or None: it stands
+        alone. Candidates that are level are tried in any order: success is the mean over all.
+    prior_ties
+        (m,) the same for `prior`.
+    """
+
+    ranks: Ids
+    candidates: Ids
+    texts: Ids
+    unit: Unit = "query"
+    prior: Ids | None = None
+    left: Ids | None = None
+    ties: Ids | None = None
+    prior_ties: Ids | None = None
+
+
+class AttackSpec(Component):
+    """Parameters of an attacker.
+
+    `needs` says what of a `Scene` it cannot do without: "log", "mechanism", "space".
+    """
+
+    needs: ClassVar[frozenset[str]] = frozenset()
+
+    @abstractmethod
+    def attack(self, scene: Scene, report: Report = silent) -> Outcome:
+        """Rank the truth among everything that may stand behind what is seen."""
+
+
+class EncoderAttack(AttackSpec):
+    """Parameters of an attacker that compares texts by their vectors."""
+
+    encoder: Annotated[str, Field(description="the attacker's own model of texts")] = "minilm"
+
+    @abstractmethod
+    def rank(self, scene: Scene, encoder: Encoder, report: Report = silent) -> Outcome:
+        """Attack with an open encoder."""
+
+    def attack(self, scene: Scene, report: Report = silent) -> Outcome:
+        """Open the encoder and attack with it."""
+        return self.rank(scene, open_encoder(self.encoder, report), report)

@@ -1,0 +1,149 @@
+"""Attack one query after another: the log is prepared once, and no query is kept.
+
+A query that the log lacks stands at its end, in memory only. Ranks are those of an attack on a log
+with that query in it (`QueryLog.with_queries`): 1 + the number of other queries that score higher,
+with the number of those that score as high, itself included.
+"""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from veil.core.protocols import Encoder
+from veil.core.ranks import standing
+from veil.core.types import Singles
+from veil.data.fetch import Report, silent
+from veil.encoders.find import encoder as open_encoder
+from veil.text.attacks._centroids import centroids
+from veil.text.attacks._exponentials import Exponentials
+from veil.text.attacks._likelihood import Likelihood, likelihood, quick
+from veil.text.attacks._likelihoods import Tables
+from veil.text.attacks._ranks import ranks, ranks_beside
+from veil.text.attacks._shaped_log import ShapedLog
+from veil.text.attacks.bayes import Bayes, believed
+from veil.text.attacks.inference import told
+from veil.text.attacks.log import QueryLog
+from veil.text.attacks.shapes import places, reader
+from veil.text.mechanisms.words.mechanism import WordMechanism
+from veil.text.vectors.distances import in_chunks
+from veil.text.vectors.embeddings import Embeddings
+
+_WORDS = 4096  # whose normalisers are computed before they are kept
+_PIECES = 64  # of a query, between white space
+_LETTERS = 256  # of a piece
+_JOINED = 8  # words in a piece
+
+
+class Single(Protocol):
+    """An attacker that is ready; many threads may ask it at once."""
+
+    def rank(self, query: str, variants: tuple[str, ...]) -> tuple[int, int] | None:
+        """Return where a query stands among those of the log, given its variants, and its ties.
+
+        None if the query is too long. Nothing that depends on either is written anywhere.
+        """
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class SingleInference:
+    """The `Inference` attacker: cosine to the mean vector of the variants."""
+
+    log: QueryLog
+    encoder: Encoder
+    vectors: Singles  # (N, d), of the log
+
+    @classmethod
+    def ready(
+        cls, log: QueryLog, encoder: str | Encoder, report: Report = silent
+    ) -> "SingleInference":
+        """Encode the log, unless its vectors are on disk."""
+        model = open_encoder(encoder, report) if isinstance(encoder, str) else encoder
+        log.place("")  # makes what is needed to find a query
+        return cls(log, model, log.vectors(model, report).vectors)
+
+    def rank(self, query: str, variants: tuple[str, ...]) -> tuple[int, int]:
+        """Return where a query stands."""
+        place = self.log.place(query)
+        variants = told(variants)
+        if not variants:  # the most frequent queries come first
+            counts = np.append(self.log.counts, 1)[: len(self.log) + (place < 0)]
+            return standing(counts.astype(np.float64), place if place >= 0 else len(self.log))
+        centre = centroids([variants], self.encoder)
+        if place >= 0:
+            (rank,), (ties,) = ranks(centre, self.vectors, np.array([place]))
+        else:
+            own = self.encoder.encode([" ".join(query.split())], "document")
+            (rank,), (ties,) = ranks_beside(centre, self.vectors, own)
+        return int(rank), int(ties)
+
+
+@dataclass(frozen=True, eq=False)
+class SingleBayes:
+    """The `Bayes` attacker: probability of a query given the variants.
+
+    It is not for queries of more than 64 pieces, or with a piece of more than 8 words or 256
+    letters: each place takes a pass over the vocabulary, and in a-b-c-... words cannot be told.
+    """
+
+    spec: Bayes
+    log: ShapedLog
+    law: Likelihood
+
+    @classmethod
+    def ready(
+        cls,
+        spec: Bayes,
+        log: QueryLog,
+        mechanism: WordMechanism,
+        space: Embeddings,
+        report: Report = silent,
+    ) -> "SingleBayes | None":
+        """Make all that does not depend on a query; None if a query would still take minutes.
+
+        That is a model of the mechanism, or its law: with the normalisers of all words of the log,
+        or the table of nearest words, both of which are kept beside the vectors.
+        """
+        law = likelihood(mechanism, space, spec.surrogate)
+        if not quick(law):
+            return None
+        shaped = ShapedLog.of(log, reader(mechanism, space, spec.select))
+        _prepare(law, shaped, report)
+        shaped.read_usual(report)
+        first = np.zeros(1, dtype=np.int64)  # a first question: what is made for it stays
+        Tables.of(law, space, first, first).at(first, first)
+        log.place("")
+        return cls(spec, shaped, law)
+
+    def rank(self, query: str, variants: tuple[str, ...]) -> tuple[int, int] | None:
+        """Return where a query stands."""
+        if not self._is_short(query):
+            return None
+        log = self.log.log
+        place = log.place(query)
+        more = [] if place >= 0 else [query]
+        scores = self.log.scores_beside(variants, self.law, more)
+        counts = np.concatenate([log.counts, np.ones(len(more), dtype=np.int64)])
+        prior = self.spec.belief(counts)
+        own = len(log) if more else place
+        return standing(believed(scores, prior), own, self.law.rounding)
+
+    def _is_short(self, query: str) -> bool:
+        pieces = query.split()
+        if len(pieces) > _PIECES or max(map(len, pieces), default=0) > _LETTERS:
+            return False
+        return max(map(places, self.log.reader.read(query).shape), default=0) <= _JOINED
+
+
+def _prepare(law: Likelihood, log: ShapedLog, report: Report) -> None:
+    """Prepare a law for all words of a log, some at a time: what is done survives an end."""
+    words = log.vocabulary() if isinstance(law, Exponentials) else np.empty(0, dtype=np.int64)
+    law.prepare(words[:0], report)
+    for part in in_chunks(words, _WORDS):
+
+        def onward(message: str, done: int, total: int, first: int = part.start) -> None:
+            del total  # of this part
+            report(message, first + done, len(words))
+
+        law.prepare(words[part], onward)

@@ -1,0 +1,1 @@
+"""How alike texts and variants are, and whether a claim holds."""

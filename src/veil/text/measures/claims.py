@@ -1,0 +1,233 @@
+r"""Hold a claimed epsilon against samples.
+
+For two words w, w' and any set E of outputs a claim says
+:math:`\ln \Pr[E|w] - \ln \Pr[E|w'] \le B`. The audit draws from the mechanism, chooses E on one
+half of the samples, and bounds both probabilities on the other half (Clopper and Pearson), so that
+
+.. math:: \ln \frac{\text{lower}(\Pr[E|w])}{\text{upper}(\Pr[E|w'])}
+
+is, but for a stated chance of error, a lower bound on the true loss. If it exceeds B, the claim is
+false of this code. If it does not, nothing is proved: a fault may hide from the samples.
+
+Two views are tested. One place: the output for w against that for w'. Two places: the outputs for
+the texts (w, w) and (w, w'), of which the second word and whether both came out alike are looked
+at; noise that is shared between places or workers shows there. The second text differs from the
+first in one word, so that the claim is the same.
+
+References
+----------
+Ding, Wang, Wang, Zhang, Kifer. Detecting Violations of Differential Privacy. CCS 2018.
+doi:10.1145/3243734.3243818
+Clopper, Pearson. The Use of Confidence or Fiducial Limits Illustrated in the Case of the Binomial.
+Biometrika 26(4), 1934. doi:10.1093/biomet/26.4.404
+
+Notes
+-----
+The chance of error is divided among all bounds of an audit (pairs x views x 2 directions x 2), so
+that a correct mechanism is accused with a chance of at most `error`, whatever is chosen.
+The draws of one call are taken to be independent, as every kernel promises: an audit of one that
+repeats a draw for all variants is void, though such a release costs less than it claims.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.random import Generator
+
+from veil.core.errors import InputError, ParameterError
+from veil.core.protocols import Kernel
+from veil.core.rng import Randomness, generator
+from veil.core.types import Ids
+from veil.text.measures._claim import Claim, Source, claim, mates
+from veil.text.measures._event import log_ratio
+from veil.text.mechanisms.words.mechanism import WordMechanism
+from veil.text.vectors.embeddings import Embeddings
+
+_FEWEST = 1_000
+_VIEWS = 2
+
+
+@dataclass(frozen=True)
+class PairAudit:
+    """What was found of two words.
+
+    Attributes
+    ----------
+    words
+        The word under which the event is likelier, and the other.
+    claimed, source
+        The bound that is claimed, None where there is none; "proved" by the guarantee, or
+        "published" only.
+    lower
+        The bound that was measured: the true log-ratio is at least this.
+    places
+        1 or 2: the view that showed it.
+    hits, trials
+        How often the event came under either word, in how many samples each.
+    """
+
+    words: tuple[str, str]
+    claimed: float | None
+    source: Source
+    lower: float
+    places: int
+    hits: tuple[int, int]
+    trials: int
+
+    @property
+    def exceeded(self) -> bool:
+        """Whether the samples refute the claim."""
+        return self.claimed is not None and self.lower > self.claimed
+
+    @property
+    def excess(self) -> float:
+        """How far the measured bound is above the claimed one; -inf where nothing is claimed."""
+        return -math.inf if self.claimed is None else self.lower - self.claimed
+
+
+@dataclass(frozen=True)
+class ClaimAudit:
+    """The audit of a mechanism: `pairs` of words, and the chance that it accuses wrongly."""
+
+    mechanism: str
+    pairs: tuple[PairAudit, ...]
+    samples: int
+    error: float
+
+    @property
+    def worst(self) -> PairAudit:
+        """The pair whose measured bound comes nearest to its claim, or exceeds it the most."""
+        return max(self.pairs, key=lambda pair: (pair.excess, pair.lower))
+
+    @property
+    def exceeded(self) -> bool:
+        """Whether the claim is refuted for any pair."""
+        return any(pair.exceeded for pair in self.pairs)
+
+    def __str__(self) -> str:
+        worst = self.worst
+        if worst.claimed is None:
+            said = "nothing is claimed"
+        else:
+            said = f"{worst.source} bound {worst.claimed:.3f}"
+        verdict = "REFUTED" if self.exceeded else "not refuted"
+        return f"{self.mechanism}: measured >= {worst.lower:.3f}, {said}: {verdict}"
+
+
+def audit_claim(
+    mechanism: WordMechanism,
+    space: Embeddings,
+    words: tuple[str, str] | None = None,
+    *,
+    samples: int = 20_000,
+    pairs: int = 4,
+    error: float = 1e-6,
+    rng: Randomness = None,
+) -> ClaimAudit:
+    """Draw from a mechanism and hold what it claims against the samples.
+
+    Parameters
+    ----------
+    words
+        Two words to tell apart; without them `pairs` pairs are chosen: a random word with its
+        nearest, and with a random one (of its group, where the claim is for groups).
+    samples
+        Draws for each of the two inputs of a pair. They limit what can be shown: even an unbounded
+        loss measures 6.3 or so with the default, and ln 10 more with ten times as many.
+    error
+        Largest chance that a correct mechanism is accused by this audit.
+    """
+    _check(samples, pairs, error)
+    source = generator(rng)
+    chosen = [_named(space, words)] if words else _choose(mechanism, space, pairs, source)
+    kernel = mechanism.bind(space)
+    share = error / (len(chosen) * _VIEWS * 2 * 2)
+    found = []
+    for a, b in chosen:
+        said = _limit(mechanism, space, kernel, a, b)
+        found.append(_audit(kernel, space, (a, b), said, samples, share, source))
+    return ClaimAudit(str(mechanism), tuple(found), samples, error)
+
+
+def _audit(
+    kernel: Kernel,
+    space: Embeddings,
+    pair: tuple[int, int],
+    said: tuple[Claim, int],
+    samples: int,
+    share: float,
+    rng: Generator,
+) -> PairAudit:
+    """Bound the loss in both views and directions, and keep the largest bound."""
+    a, b = pair
+    stated, first = said
+    drawn = [kernel.sample(np.array(text), samples, rng) for text in ((a, a), (a, b))]
+    found = []
+    for places in range(1, _VIEWS + 1):
+        seen = [_code(outputs, places, first) for outputs in drawn]
+        for one, other in ((0, 1), (1, 0)):
+            lower, hits = log_ratio(seen[one], seen[other], share)
+            names = (space.words[pair[one]], space.words[pair[other]])
+            trials = samples - samples // 2
+            found.append(
+                PairAudit(names, stated.bound, stated.source, lower, places, hits, trials)
+            )
+    return max(found, key=lambda each: each.lower)
+
+
+def _code(outputs: Ids, places: int, first: int) -> Ids:
+    """Give what is looked at a number; -1 for outputs that the claim does not cover."""
+    last = outputs[:, 1]
+    code = last if places == 1 else 2 * last + (outputs[:, 0] == last)
+    return np.where(last >= first, code, -1)
+
+
+def _limit(
+    mechanism: WordMechanism, space: Embeddings, kernel: Kernel, a: int, b: int
+) -> tuple[Claim, int]:
+    """Return the claim, and the first output that it covers (all words from there on)."""
+    if mechanism.guarantee.kind != "umldp":
+        return claim(mechanism, space, a, b), 0
+    first = getattr(kernel, "first", None)
+    if not isinstance(first, int):  # which outputs are sensitive is not known
+        return Claim(None, ""), 0
+    return claim(mechanism, space, a, b), first
+
+
+def _named(space: Embeddings, words: tuple[str, str]) -> tuple[int, int]:
+    if isinstance(words, str) or len(words) != 2:
+        raise InputError("An audit tells two words apart; give two, or none.")
+    a, b = space.ids(words).tolist()
+    if a == b:
+        raise InputError("An audit tells two words apart; the two given are the same.")
+    return a, b
+
+
+def _choose(
+    mechanism: WordMechanism, space: Embeddings, pairs: int, rng: Generator
+) -> list[tuple[int, int]]:
+    """Pair random words with their nearest and with random ones, in turn."""
+    if space.size < 2:
+        raise InputError(f"An audit needs at least 2 words; {space.name} has {space.size}.")
+    chosen = []
+    for number in range(pairs):
+        a = int(rng.integers(space.size))
+        others = mates(mechanism, space, a) if mechanism.guarantee.kind == "group-dp" else None
+        if others is not None and len(others):
+            b = int(rng.choice(others))
+        elif number % 2 == 0:
+            near, _ = space.searcher.nearest(space.points(np.array([a])), 2)
+            b = int(near[0][near[0] != a][0])
+        else:
+            b = (a + 1 + int(rng.integers(space.size - 1))) % space.size
+        chosen.append((a, b))
+    return chosen
+
+
+def _check(samples: int, pairs: int, error: float) -> None:
+    for name, value, least in (("samples", samples, _FEWEST), ("pairs", pairs, 1)):
+        if isinstance(value, bool) or not isinstance(value, int) or value < least:
+            raise ParameterError(f"The '{name}' of an audit must be a whole number >= {least}.")
+    if not isinstance(error, float) or not 0 < error < 1:
+        raise ParameterError("The 'error' of an audit must be a number between 0 and 1.")

@@ -1,0 +1,58 @@
+"""Find a mechanism by its spec, whether it replaces words or rewrites whole queries."""
+
+from veil.core.component import Direction
+from veil.core.errors import VeilError
+from veil.core.registry import Registry, unknown_name
+from veil.text.mechanisms.mechanism import TextMechanism
+from veil.text.mechanisms.queries import QUERY_MECHANISMS
+from veil.text.mechanisms.queries.mechanism import QueryMechanism
+from veil.text.mechanisms.words import MECHANISMS
+from veil.text.mechanisms.words.mechanism import WordMechanism
+
+
+def names() -> tuple[str, ...]:
+    """Return the names of all mechanisms, sorted."""
+    return tuple(sorted({*MECHANISMS.names(), *QUERY_MECHANISMS.names()}))
+
+
+def mechanism_class(name: str) -> type[TextMechanism]:
+    """Return the class of that name."""
+    return _registry(name).get(name)
+
+
+def mechanism(spec: str) -> TextMechanism:
+    """Build a mechanism from its spec.
+
+    >>> str(mechanism("cmp(epsilon=10)"))
+    'cmp(epsilon=10.0)'
+    """
+    found, parameters = read(spec)
+    return found.load(parameters)
+
+
+def read(spec: str) -> tuple[type[TextMechanism], dict[str, object]]:
+    """Return the class and the parameters that a spec names; nothing is built or opened."""
+    name = spec.partition("(")[0].strip() if isinstance(spec, str) else ""
+    if not name.isidentifier():
+        return MECHANISMS.read(spec)  # which says how a spec must look
+    return _registry(name).read(spec)
+
+
+def direction(name: str, parameter: str) -> Direction:
+    """Say which way a parameter of a mechanism goes; of one that is not known, as epsilon does.
+
+    >>> direction("cmp", "epsilon"), direction("aea", "level")
+    ('useful', 'private')
+    """
+    try:
+        return mechanism_class(name).direction(parameter)
+    except VeilError:  # figures of a package that is not installed here
+        return "useful"
+
+
+def _registry(name: str) -> Registry[WordMechanism] | Registry[QueryMechanism]:
+    if name in QUERY_MECHANISMS.names():
+        return QUERY_MECHANISMS
+    if name in MECHANISMS.names():
+        return MECHANISMS
+    raise unknown_name("mechanism", name, names())

@@ -1,0 +1,13 @@
+"""The table of query mechanisms; each row is loaded on first use."""
+
+from veil.core.registry import Registry
+from veil.text.mechanisms.queries.mechanism import QueryMechanism
+
+QUERY_MECHANISMS: Registry[QueryMechanism] = Registry(
+    noun="mechanism",
+    group="veil.mechanisms.queries",
+    builtin={
+        "aea": "veil.text.mechanisms.queries.aea:AEA",
+        "fea": "veil.text.mechanisms.queries.fea:FEA",
+    },
+)

@@ -1,0 +1,126 @@
+"""Release queries to send instead of texts."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from veil.core.amounts import count_of
+from veil.core.errors import ParameterError
+from veil.core.guarantee import Guarantee
+from veil.core.types import Released, Variants
+from veil.corpus.text import bare_parts, check_text, tokens, unaccented
+from veil.text.mechanisms.checks import check_request
+from veil.text.mechanisms.queries.mechanism import QueryMechanism, Scrambled
+
+MAX_CHARS = 2_000  # in one query, unless the caller says otherwise
+
+
+def scramble(
+    texts: Sequence[str],
+    mechanism: QueryMechanism,
+    size: int = 1,
+    *,
+    max_chars: int = MAX_CHARS,
+) -> Variants:
+    """Release at most `size` queries for each text, the best first.
+
+    A text for which the mechanism finds fewer has a shorter row, and one for which it finds none
+    an empty row: the text itself is never sent in its place.
+
+    Parameters
+    ----------
+    texts
+        A sequence of strings.
+    mechanism
+        What makes the queries.
+    size
+        Queries per text.
+    max_chars
+        Longest text accepted.
+
+    Notes
+    -----
+    The release is a function of the texts alone: there is no randomness, and no `rng`.
+    """
+    check_request(texts, size, max_chars)
+    if not isinstance(mechanism, QueryMechanism):
+        raise ParameterError(
+            "The 'mechanism' argument must be a query mechanism, as aea(level=3) is. Got"
+            f" {type(mechanism).__name__} instead."
+        )
+    checked = [
+        check_text(text, f"Text {number}", max_chars) for number, text in enumerate(texts, start=1)
+    ]
+    scrambler = mechanism.bind()
+    found = [_sendable(scrambler.scramble(text, size), text, size) for text in checked]
+    return Variants(
+        rows=tuple(tuple(map(Released, each.queries)) for each in found),
+        mechanism=str(mechanism),
+        cost=_cost(mechanism.guarantee, found, size),
+        kept=tuple(each.kept for each in found),
+        protected=tuple(each.protected for each in found),
+    )
+
+
+def _sendable(found: Scrambled, text: str, size: int) -> Scrambled:
+    """Strike out what must not leave whatever the mechanism: nothing, and the text itself.
+
+    Which words passed is read off the queries that are left, and not taken on trust.
+    """
+    own = [word.casefold() for word in _words(text)]
+    queries = [
+        query
+        for query in dict.fromkeys(found.queries)
+        if [word.casefold() for word in _words(query)] not in ([], own)
+    ][:size]
+    return Scrambled(tuple(queries), _passed(text, queries), found.protected)
+
+
+def _passed(text: str, queries: Sequence[str]) -> tuple[str, ...]:
+    """Return the words of a text that are in any of the queries, or the parts that are."""
+    sent = {form for query in queries for word in _words(query) for form in _forms(word)}
+    kept: list[str] = []
+    for word in _words(text):
+        whole, *parts = _forms(word)
+        if whole in sent or all(part in sent for part in parts):
+            kept.append(word)
+        else:
+            kept += [part for part in parts if part in sent]
+    return tuple(kept)
+
+
+def _forms(word: str) -> list[str]:
+    """Return a word as it may be recognised: whole, and in its parts."""
+    return [unaccented(form) for form in (word.casefold(), *bare_parts(word))]
+
+
+def _cost(guarantee: Guarantee, found: list[Scrambled], size: int) -> Guarantee:
+    words = sum(each.protected for each in found)
+    counts = [len(each.queries) for each in found]
+    queries = "query" if sum(counts) == 1 else "queries"
+    cost = guarantee.compose(
+        sum(counts), f"release ({count_of(words, 'word')}, {sum(counts):,} {queries})"
+    )
+    cost = cost.with_caveat(
+        "The release has no randomness: the same text gives the same queries every time."
+    )
+    if none := counts.count(0):
+        cost = cost.with_caveat(
+            f"{count_of(none, 'text')} {_have(none)} no query that may be sent."
+        )
+    if fewer := sum(0 < count < size for count in counts):
+        cost = cost.with_caveat(
+            f"{count_of(fewer, 'text')} {_have(fewer)} fewer than {size} queries."
+        )
+    if passed := sum(len(each.kept) for each in found):
+        cost = replace(cost, passed=passed).with_caveat(
+            f"{count_of(passed, 'word')} passed unchanged by policy."
+        )
+    return cost
+
+
+def _have(number: int) -> str:
+    return "has" if number == 1 else "have"
+
+
+def _words(text: str) -> list[str]:
+    return [text[token.start : token.end] for token in tokens(text)]

@@ -1,0 +1,44 @@
+"""CMP: calibrated multivariate perturbation."""
+
+from typing import ClassVar
+
+from veil.core.guarantee import Guarantee
+from veil.core.noise import laplace_ball
+from veil.text.mechanisms.words.kernels import Perturb
+from veil.text.mechanisms.words.mechanism import Epsilon, WordMechanism
+from veil.text.vectors.embeddings import Embeddings
+
+
+class CMP(WordMechanism):
+    r"""Add noise to the word's vector and release the word nearest to the sum.
+
+    .. math:: x = \phi(w) + z, \quad p(z) \propto e^{-\varepsilon \lVert z \rVert_2}
+
+    Proved: metric DP for the Euclidean distance of the vectors. Taking the nearest word is
+    post-processing and costs nothing.
+
+    References
+    ----------
+    Feyisetan, Balle, Drake, Diethe. Privacy- and Utility-Preserving Textual Analysis via
+    Calibrated Multivariate Perturbations. WSDM 2020, Algorithm 1. doi:10.1145/3336191.3371856
+    """
+
+    name: ClassVar[str] = "cmp"
+    paper: ClassVar[str] = "Feyisetan et al., WSDM 2020"
+    family: ClassVar[str] = "Embedding perturbation"
+
+    epsilon: Epsilon
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """Metric DP under the Euclidean distance."""
+        return Guarantee("metric-dp", self.epsilon, "euclidean", caveat=NEAR)
+
+    def bind(self, space: Embeddings) -> Perturb:
+        """Nothing to precompute."""
+        return Perturb(space, lambda n, rng: laplace_ball(n, space.dim, self.epsilon, rng))
+
+
+NEAR = (
+    "Words far apart in the vectors may still be told apart: the bound grows with their distance."
+)

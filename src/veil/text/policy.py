@@ -1,0 +1,144 @@
+"""Decide, word by word, what happens to a text before anything is drawn."""
+
+import unicodedata
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal, get_args
+
+from veil.core.errors import ParameterError
+from veil.corpus.stopwords import STOP_WORDS
+from veil.corpus.text import MASK, Case, Kind, Token, case_of, tokens, without_clitic
+from veil.text.select import Select, selector
+from veil.text.vectors.embeddings import Embeddings
+
+Unknown = Literal["random", "drop", "mask", "keep"]
+Policy = Literal["replace", "drop", "mask", "keep"]
+
+
+@dataclass(slots=True)
+class Plan:
+    """What stays of a text, in pieces, and the words that are to be drawn."""
+
+    pieces: list[str] = field(default_factory=list)
+    words: list[str] = field(default_factory=list)  # to replace, as they are written
+    ids: list[int] = field(default_factory=list)  # of these words; -1: unknown
+    cases: list[Case] = field(default_factory=list)
+    kept: list[str] = field(default_factory=list)
+
+    @property
+    def layout(self) -> str:
+        """The text with ``%s`` for each word that is to be drawn; a real % is doubled."""
+        return "".join(self.pieces)
+
+    def replace(self, word: str, number: int) -> None:
+        """Leave a place for the word's replacement."""
+        self.pieces.append("%s")
+        self.words.append(word)
+        self.ids.append(number)
+        self.cases.append(case_of(word))
+
+    def write(self, text: str) -> None:
+        """Add text as it is: layout, or a mask."""
+        if text:
+            self.pieces.append(text.replace("%", "%%"))
+
+    def keep(self, word: str) -> None:
+        """Let a word through, and remember that."""
+        self.write(word)
+        self.kept.append(word)
+
+
+class Planner:
+    """The caller's choices, applied to one text at a time."""
+
+    def __init__(
+        self, space: Embeddings, select: Select, unknown: Unknown, policies: Mapping[str, Policy]
+    ) -> None:
+        self._space = space
+        self._select = selector(select)
+        self._unknown: Unknown = unknown
+        if not isinstance(policies, Mapping):
+            raise ParameterError("The 'policies' argument must map kinds of words to policies.")
+        self._policies = dict(policies)
+        if unknown not in get_args(Unknown):
+            raise ParameterError(
+                f"The 'unknown' argument must be one of {', '.join(get_args(Unknown))}."
+                f" Got {unknown!r:.40} instead."
+            )
+        kinds = [kind.value for kind in Kind if kind is not Kind.WORD]
+        for kind, policy in self._policies.items():
+            if kind not in kinds or policy not in get_args(Policy):
+                raise ParameterError(
+                    f"A policy must give one of {', '.join(kinds)} one of"
+                    f" {', '.join(get_args(Policy))}. Got {kind!r:.40}: {policy!r:.40} instead."
+                )
+
+    def plan(self, text: str) -> Plan:
+        """Lay out one text."""
+        plan = Plan()
+        found = tokens(text)
+        chosen = self._select([text[t.start : t.end] for t in found])
+        at = 0
+        for token, wanted in zip(found, chosen, strict=True):
+            self._gap(plan, text[at : token.start])
+            self._word(plan, text[token.start : token.end], token, wanted=wanted)
+            at = token.end
+        self._gap(plan, text[at:])
+        return plan
+
+    @staticmethod
+    def _gap(plan: Plan, gap: str) -> None:
+        """Write what stands between two words; after a dropped word, one space is enough."""
+        if plan.pieces and gap[:1].isspace() and plan.pieces[-1][-1].isspace():
+            gap = gap[1:]
+        plan.write(gap)
+
+    def _word(self, plan: Plan, word: str, token: Token, *, wanted: bool) -> None:
+        policy = self._policies.get(token.kind.value, "replace")
+        if policy == "replace":
+            for part, number, joiner in self._parts(word, token.kind):
+                self._part(plan, part, number, token.kind, wanted=wanted)
+                plan.write(joiner)
+        else:
+            self._settle(plan, word, policy)
+
+    def _part(self, plan: Plan, word: str, number: int, kind: Kind, *, wanted: bool) -> None:
+        """Replace a word, unless it was not selected; an unknown one goes by its policy."""
+        harmless = number >= 0 or word.lower() in STOP_WORDS
+        if kind is Kind.WORD and not wanted and harmless:
+            plan.keep(word)
+        elif number >= 0 or self._unknown == "random":
+            plan.replace(word, number)
+        else:
+            self._settle(plan, word, self._unknown)
+
+    @staticmethod
+    def _settle(plan: Plan, word: str, policy: Unknown | Policy) -> None:
+        if policy == "keep":
+            plan.keep(word)
+        elif policy == "mask":
+            plan.write(MASK)
+        elif policy != "drop":
+            raise ParameterError(f"There is no policy {policy!r:.40}.")
+
+    def _parts(self, word: str, kind: Kind) -> list[tuple[str, int, str]]:
+        """Split a word into what the vectors know: (part, id, joiner after it).
+
+        A word is looked up whole, then without its clitic (patient's, don't), then in the parts
+        between its hyphens.
+        """
+        number = self._id(word)
+        if number >= 0 or kind in (Kind.EMAIL, Kind.URL):
+            return [(word, number, "")]
+        if "'" in word or "’" in word:
+            number = self._id(without_clitic(word))
+            if number >= 0:
+                return [(word, number, "")]
+        pieces = word.split("-")
+        if len(pieces) == 1 or not all(pieces):
+            return [(word, -1, "")]
+        ends = ["-"] * (len(pieces) - 1) + [""]
+        return [(piece, self._id(piece), end) for piece, end in zip(pieces, ends, strict=True)]
+
+    def _id(self, word: str) -> int:
+        return self._space.id(word if word.isascii() else unicodedata.normalize("NFC", word))

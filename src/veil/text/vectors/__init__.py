@@ -1,0 +1,1 @@
+"""Word vectors: load, save, distances, nearest words."""

@@ -1,0 +1,128 @@
+"""The inverted index: against counting by hand, and against bm25s."""
+
+import math
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.random import Generator
+
+from veil.core.errors import InputError
+from veil.corpus.lexical import Lexical, build_lexical, open_lexical
+from veil.corpus.terms import Analyser, analyse
+from veil.corpus.top import top
+
+pytest.importorskip("Stemmer", reason="the extra 'search' is not installed")
+WORDS = "fever skin cancer bone broken lung heart attack of the running runs".split()
+
+
+@pytest.fixture
+def texts(rng: Generator) -> list[str]:
+    return [" ".join(rng.choice(WORDS, size=rng.integers(0, 12))) for _ in range(60)]
+
+
+def dense(index: Lexical, weights: np.ndarray) -> np.ndarray:
+    """Spell a weighting out as (documents, terms)."""
+    out = np.zeros((index.size, len(index.spelt)))
+    for term in range(len(index.spelt)):
+        span = slice(index.indptr[term], index.indptr[term + 1])
+        out[index.docs[span], term] = weights[span]
+    return out
+
+
+def test_terms_are_those_of_lucene() -> None:
+    assert analyse("The Patients' runs, and Crohn’s X-ray in 2019!") == [
+        "patient",
+        "run",
+        "crohn",
+        "x",
+        "rai",
+        "2019",
+    ]
+    assert analyse("of the and") == []
+
+
+def test_the_fast_analyser_gives_the_same_terms(texts: list[str]) -> None:
+    analyser = Analyser()
+    flat, starts = analyser.ids(texts)
+    spelt = list(analyser.terms)
+    for i, text in enumerate(texts):
+        assert [spelt[t] for t in flat[starts[i] : starts[i + 1]]] == analyse(text)
+
+
+def test_postings_are_counts(texts: list[str]) -> None:
+    index = build_lexical(texts)
+    counts = dense(index, index.counts)
+    for i, text in enumerate(texts):
+        wanted = Counter(analyse(text))
+        assert {t: int(c) for t, c in zip(index.spelt, counts[i], strict=True) if c} == wanted
+        assert index.lengths[i] == wanted.total()
+    for term in range(len(index.spelt)):
+        span = index.docs[index.indptr[term] : index.indptr[term + 1]]
+        assert (np.diff(span) > 0).all()
+
+
+@pytest.mark.parametrize(("k1", "b"), [(1.2, 0.75), (0.9, 0.4), (2.0, 0.0)])
+def test_bm25_weights_are_those_of_bm25s(texts: list[str], k1: float, b: float) -> None:
+    bm25s = pytest.importorskip("bm25s", reason="the extra 'search' is not installed")
+    index = build_lexical(texts)
+    ids = [[index.terms[t] for t in analyse(text)] for text in texts]
+    other = bm25s.BM25(method="lucene", k1=k1, b=b)
+    other.index((ids, dict(index.terms)), show_progress=False)
+    theirs = np.zeros((index.size, len(index.spelt)))
+    scores = other.scores
+    for term in range(len(index.spelt)):
+        span = slice(scores["indptr"][term], scores["indptr"][term + 1])
+        theirs[scores["indices"][span], term] = scores["data"][span]
+    assert np.allclose(dense(index, index.weights("bm25", k1, b)), theirs, atol=1e-6)
+
+
+def test_tfidf_is_a_cosine(texts: list[str]) -> None:
+    index = build_lexical(texts)
+    got = dense(index, index.weights("tfidf"))
+    text = max(texts, key=len)
+    row = texts.index(text)
+    counts = Counter(analyse(text))
+    frequency = {t: sum(t in analyse(other) for other in texts) for t in counts}
+    raw = {t: (1 + math.log(c)) * math.log(1 + 60 / frequency[t]) for t, c in counts.items()}
+    norm = math.sqrt(sum(value**2 for value in raw.values()))
+    for term, value in raw.items():
+        query = math.log(1 + 60 / frequency[term])
+        assert got[row, index.terms[term]] == pytest.approx(query * value / norm, rel=1e-5)
+
+
+def test_a_saved_index_is_checked(tmp_path: Path, texts: list[str]) -> None:
+    built = build_lexical(texts)
+    folder = tmp_path / "lexical"
+    built.save(folder, "documents-1")
+    found = open_lexical(folder, "documents-1")
+    assert found is not None
+    assert np.array_equal(found.docs, built.docs)
+    assert list(found.spelt) == list(built.spelt)
+    assert folder.stat().st_mode & 0o777 == 0o700
+    assert open_lexical(folder, "documents-2") is None
+    data = bytearray((folder / "docs.npy").read_bytes())
+    data[-1] ^= 1
+    (folder / "docs.npy").write_bytes(data)
+    assert open_lexical(folder, "documents-1") is None
+
+
+def test_no_documents_no_index() -> None:
+    with pytest.raises(InputError, match="at least one document"):
+        build_lexical([])
+
+
+def test_documents_without_words() -> None:
+    index = build_lexical(["", "the", "skin"])
+    assert index.lengths.tolist() == [0, 0, 1]
+    assert index.weights("bm25").shape == (1,)
+    assert build_lexical(["", "the"]).weights("tfidf").shape == (0,)
+
+
+def test_top_is_a_stable_sort(rng: Generator) -> None:
+    for _ in range(50):
+        scores = rng.integers(0, 6, size=40).astype(float)
+        wanted = [i for i in np.argsort(-scores, kind="stable") if scores[i] > 0]
+        for k in (1, 7, 40, 100):
+            assert top(scores, k, above=0.0).tolist() == wanted[:k]
