@@ -16,12 +16,11 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from veil.studies.bench import Bench
-from veil.studies.cells import Step, cells, plain_steps
+from veil.studies.experiment import Step, compute, opened
+from veil.studies.load import parse_study
 from veil.studies.pool import dask_executor
-from veil.studies.steps import compute
 from veil.studies.store import Result, Store
-from veil.studies.study import Grid, Study, parse_study
+from veil.studies.study import Grid, Study
 from veil.studies.sweep import sweep
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -67,17 +66,17 @@ def restricted() -> Study:
 
 def warm(study: Study, steps: Sequence[Step]) -> None:
     """Open in this process everything that the steps of a study need."""
-    rows = compute(study, steps[0]).data["variants"]
+    made = compute(study, steps[0], None)
     for step in steps[1:]:
-        compute(study, step, rows)
+        compute(study, step, made)
 
 
 def other_steps(study: Study) -> list[Step]:
     """Return the steps of a small configuration that the study does not have."""
     grid = Grid(spec="cmp(epsilon=7)")
     other = study.model_copy(update={"mechanism": (grid,), "sizes": (2,)})
-    cell = cells(Bench(other))[0]
-    return [cell.protect, *(step for step in cell.steps if step.kind != "search")]
+    cell = opened(other).cells()[0]
+    return [cell.release, *(step for step in cell.steps if step.kind != "search")]
 
 
 def seconds(study: Study, processors: Sequence[int]) -> float:
@@ -102,13 +101,12 @@ def seconds(study: Study, processors: Sequence[int]) -> float:
 
 def without_searches(study: Study, out: Path) -> None:
     """Have what every worker needs on disk, and put an empty result in place of each search."""
-    material = Bench(study)
-    every = cells(material)
-    for attacker in study.attackers:
-        material.prepare(attacker, [every[0].protect.spec])
-    steps = [step for cell in every for step in cell.steps if step.kind == "search"]
+    experiment = opened(study)
+    steps = [step for cell in experiment.cells() for step in cell.steps]
+    experiment.prepare([step for step in steps if step.kind == "attack"])
+    searches = [step for step in steps if step.kind == "search"]
     with Store(out) as store:
-        for step in (*plain_steps(material), *steps):
+        for step in (*experiment.plain(), *searches):
             store.put(step.key, step.kind, step.spec, Result())
 
 

@@ -17,8 +17,9 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
+from veil.search.study.remarks import IN_CLEAR
 from veil.studies.export import read_csv, write_csv
-from veil.studies.table import IN_CLEAR, Results, Row
+from veil.studies.table import Results, Row
 
 TARGET = Path(__file__).resolve().parents[1] / "src" / "veil" / "proxy" / "measured.csv"
 KEPT = {
@@ -36,7 +37,7 @@ def trimmed(rows: Iterable[Row]) -> tuple[Row, ...]:
         row
         for row in rows
         if row.measure in KEPT.get(row.kind, ())
-        and not any(map(_FILE.search, (row.spec, row.engine, row.attacker, row.collection)))
+        and not any(map(_FILE.search, (row.spec, row.task, row.attacker, row.data)))
     ]
     sized = {(row.spec, row.size) for row in found if row.kind == "utility"}
     return tuple(row for row in found if (row.spec, row.size) in sized)
@@ -51,7 +52,7 @@ def joined(tables: Iterable[Iterable[Row]]) -> tuple[Row, ...]:
     found: dict[tuple[object, ...], Row] = {}
     for rows in tables:
         for row in rows:
-            figure = (row.collection, row.engine, row.spec, row.size, row.kind, row.measure)
+            figure = (row.data, row.task, row.spec, row.size, row.kind, row.measure)
             known = found.setdefault((*figure, row.attacker), row)
             if row.kind == "recovery" and row.score > known.score:
                 found[*figure, row.attacker] = row

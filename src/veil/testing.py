@@ -99,7 +99,7 @@ def check_attack(attacker: AttackSpec) -> None:
     found = _attacked(attacker, scene)
     count, texts = len(found.ranks), len(scene.originals)
     _require(count > 0, "there must be something to guess")
-    for name in ("candidates", "texts", "ties"):
+    for name in ("candidates", "subjects", "ties"):
         given = getattr(found, name)
         _require(given is None or len(given) == count, f"{name} must be given for every rank")
     _require(bool((found.ranks >= 1).all()), "the first guess has rank 1")
@@ -107,7 +107,9 @@ def check_attack(attacker: AttackSpec) -> None:
         bool((found.ranks <= found.candidates + 1).all()), "no rank may be beyond the candidates"
     )
     _require(found.ties is None or bool((found.ties >= 1).all()), "the truth ties with itself")
-    _require(found.texts.min() >= 0 and found.texts.max() < texts, "texts must be of the scene")
+    _require(
+        found.subjects.min() >= 0 and found.subjects.max() < texts, "texts must be of the scene"
+    )
     again = _attacked(attacker, scene)
     _require(np.array_equal(found.ranks, again.ranks), "the same question has the same answer")
     right = successes(found.ranks, "lazy", candidates=found.candidates, ties=found.ties).mean()
@@ -115,10 +117,10 @@ def check_attack(attacker: AttackSpec) -> None:
     _require(right > 2 * blind, "an attacker must do better than a blind guess")
     if found.unit != "release":  # there the truth is which rows belong together
         others = replace(scene, originals=(scene.originals[0], *scene.originals[:0:-1]))
-        first = found.texts == 0
+        first = found.subjects == 0
         other = _attacked(attacker, others)
         _require(
-            np.array_equal(found.ranks[first], other.ranks[other.texts == 0]),
+            np.array_equal(found.ranks[first], other.ranks[other.subjects == 0]),
             "the truth of one text must not change the guesses of another",
         )
 

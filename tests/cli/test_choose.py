@@ -99,7 +99,7 @@ def test_what_cannot_be_is_one_sentence(veil: Veil, report: Path) -> None:
     unknown = tuple(replace(one, score=math.nan) if one.attacker else one for one in ROWS)
     write_csv(Results("c", unknown), report / "results.csv")
     assert "no risk is known" in refused("--max-risk", "0.1")
-    several = tuple(replace(one, collection="d") for one in ROWS)
+    several = tuple(replace(one, data="d") for one in ROWS)
     write_csv(Results("c", ROWS + several), report / "results.csv")
     assert "several of collection: c, d" in refused("--max-risk", "0.1")
 

@@ -14,7 +14,7 @@ from veil.core.errors import AssetError, MissingExtraError, ParameterError
 from veil.encoders import _safetensors, find, huggingface
 from veil.encoders._families import family
 from veil.encoders.encoder import unit
-from veil.studies._specs import encoder_spec
+from veil.search.study.specs import encoder_spec
 
 QUERY = "Represent this sentence for searching relevant passages: "
 MARKS = {f"{each}_token": f"[{each.upper()}]" for each in ("unk", "pad", "cls", "sep")}

@@ -175,8 +175,8 @@ def test_of_equal_points_one_is_a_stop(tmp_path: Path) -> None:
 
 
 def test_the_first_collection_and_engine_are_taken(tmp_path: Path) -> None:
-    other = [replace(row, collection="other") for row in point("cmp(epsilon=5)", 0.0, 0.9)]
-    dense = [replace(row, engine="dense", score=0.9) for row in FRONT if row.engine]
+    other = [replace(row, data="other") for row in point("cmp(epsilon=5)", 0.0, 0.9)]
+    dense = [replace(row, task="dense", score=0.9) for row in FRONT if row.task]
     plane = load_plane(write(tmp_path / "audit", [*FRONT, *other, *dense]))
     assert [stop.utility.score for stop in plane.stops] == [0.1, 0.3, 0.6]
     assert plane.rows == tuple(FRONT)

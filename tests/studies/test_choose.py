@@ -11,7 +11,7 @@ from veil.core.errors import InputError, UnknownNameError
 from veil.measures.bounds import upper_bound
 from veil.measures.estimate import bootstrap
 from veil.measures.risk import ATTACKERS
-from veil.studies.choose import Attacker, Choice, UncertifiedError, choose, pareto
+from veil.studies.choose import Choice, UncertifiedError, choose, pareto
 from veil.studies.table import Row
 
 NAN = math.nan
@@ -83,7 +83,7 @@ def test_a_few_queries_certify_nothing() -> None:
 @pytest.mark.parametrize("n", [10, 20, 40, 72, 100, 150, 200])
 @pytest.mark.parametrize("attacker", ["active", "motivated"])
 def test_a_risk_above_the_bound_is_hardly_ever_certified(
-    n: int, attacker: Attacker, rng: Generator
+    n: int, attacker: str, rng: Generator
 ) -> None:
     hits, wrong = rng.binomial(n, 0.10, size=2000), 0
     for count, times in zip(*np.unique(hits, return_counts=True), strict=True):
@@ -151,7 +151,7 @@ def test_numbers_that_are_no_counts_have_the_wider_bound() -> None:
 
 
 @pytest.mark.parametrize("attacker", ["lazy", "active", "motivated"])
-def test_a_restored_query_counts_as_guessed_at_once(attacker: Attacker) -> None:
+def test_a_restored_query_counts_as_guessed_at_once(attacker: str) -> None:
     rows = by(attacker, [*ROWS[:4], recovery(5.0, 1.0)])
     choice = choose(rows, max_risk=0.05, attacker=attacker)
     assert best(choice) == "cmp(epsilon=1.0)"
@@ -213,7 +213,7 @@ def test_only_the_named_measure_counts() -> None:
     with pytest.raises(InputError, match="measure 'persistent'"):
         choose(ROWS, max_risk=0.05, attacker="persistent")
     with pytest.raises(UnknownNameError, match="Known"):
-        choose(ROWS, max_risk=0.05, attacker="busy")  # type: ignore[arg-type]
+        choose(ROWS, max_risk=0.05, attacker="busy")
 
 
 def test_ties_and_overlaps_are_told() -> None:
@@ -284,28 +284,28 @@ def test_plain_search_is_never_advised() -> None:
 
 
 def test_collections_do_not_mix() -> None:
-    other = [replace(row, collection="robust", score=0.3) for row in ROWS]
+    other = [replace(row, data="robust", score=0.3) for row in ROWS]
     with pytest.raises(InputError, match="several of collection: icd, robust"):
         choose(ROWS + other, max_risk=0.5, attacker="active")
-    choice = choose(ROWS + other, max_risk=0.05, attacker="active", collection="icd")
+    choice = choose(ROWS + other, max_risk=0.05, attacker="active", data="icd")
     assert best(choice) == "cmp(epsilon=5.0)"
 
 
 def test_engines_do_not_mix() -> None:
-    other = [replace(row, engine="dense") for row in ROWS if row.kind == "utility"]
+    other = [replace(row, task="dense") for row in ROWS if row.kind == "utility"]
     with pytest.raises(InputError, match="several of engine: bm25, dense"):
         choose(ROWS + other, max_risk=0.5, attacker="active")
-    choice = choose(ROWS + other, max_risk=0.05, attacker="active", engine="dense")
-    assert choice.best.utility.engine == "dense"
+    choice = choose(ROWS + other, max_risk=0.05, attacker="active", task="dense")
+    assert choice.best.utility.task == "dense"
 
 
 def test_unknown_collections_and_engines_are_told() -> None:
     with pytest.raises(InputError, match="no such collection. Known: icd"):
-        choose(ROWS, max_risk=0.05, attacker="active", collection="robust")
+        choose(ROWS, max_risk=0.05, attacker="active", data="robust")
     with pytest.raises(InputError, match="no such engine. Known: bm25"):
-        choose(ROWS, max_risk=0.05, attacker="active", engine="dense")
-    nowhere = [replace(row, engine="") for row in ROWS]
-    assert choose(nowhere, max_risk=0.05, attacker="active", engine="").certified
+        choose(ROWS, max_risk=0.05, attacker="active", task="dense")
+    nowhere = [replace(row, task="") for row in ROWS]
+    assert choose(nowhere, max_risk=0.05, attacker="active", task="").certified
 
 
 def test_the_frontier_is_what_nothing_beats(rng: Generator) -> None:

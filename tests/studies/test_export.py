@@ -2,13 +2,13 @@
 
 import csv
 import stat
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from veil.core.errors import InputError
-from veil.studies.export import export, read_csv, write_csv
+from veil.studies.export import export, named, read_csv, write_csv
 from veil.studies.table import Results, Row, Score
 
 ROWS = (
@@ -63,7 +63,7 @@ def test_the_parquet_holds_every_row(tmp_path: Path) -> None:
     written = export(FOUND, tmp_path / "new")
     assert [path.name for path in written] == ["results.csv", "scores.csv", "results.parquet"]
     table = parquet.read_table(written[2])
-    assert table.to_pylist() == [asdict(row) for row in ROWS]
+    assert table.to_pylist() == [named(row) for row in ROWS]
     assert str(table.schema.field("chance").type) == "double"
     assert str(table.schema.field("p_value").type) == "double"
     assert stat.S_IMODE((tmp_path / "new").stat().st_mode) == 0o700

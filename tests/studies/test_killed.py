@@ -12,10 +12,9 @@ from pathlib import Path
 import pytest
 
 from veil.core.errors import EngineError
-from veil.studies import steps
+from veil.studies import experiment
 from veil.studies import sweep as sweep_module
-from veil.studies.cells import Step
-from veil.studies.steps import Rows
+from veil.studies.experiment import Step
 from veil.studies.store import FILE, Result, Store
 from veil.studies.study import Study
 from veil.studies.sweep import sweep
@@ -28,7 +27,7 @@ STEPS = 19
 RUN = """
 import sys, time
 from pathlib import Path
-from veil.studies.study import load_study
+from veil.studies.load import load_study
 from veil.studies.sweep import sweep
 folder = Path(sys.argv[1])
 
@@ -93,9 +92,9 @@ def computed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Lists the keys of the steps that are computed in this process."""
     keys: list[str] = []
 
-    def counting(study: Study, step: Step, rows: Rows = ()) -> Result:
+    def counting(study: Study, step: Step, of: Result | None) -> Result:
         keys.append(step.key)
-        return steps.compute(study, step, rows)
+        return experiment.compute(study, step, of)
 
     monkeypatch.setattr(sweep_module, "compute", counting)
     return keys
@@ -149,11 +148,11 @@ def test_a_worker_that_is_killed_costs_no_result(study: Study, folder: Path) -> 
     assert found.rows == sweep(study, folder / "whole", workers=0).rows
 
 
-def _deadly(study: Study, step: Step, rows: Rows = ()) -> Result:
+def _deadly(study: Study, step: Step, of: Result | None) -> Result:
     """Compute a step, or die over one kind of it."""
     if step.kind == "similarity" and multiprocessing.parent_process() is not None:
         os.kill(os.getpid(), signal.SIGKILL)
-    return steps.compute(study, step, rows)
+    return experiment.compute(study, step, of)
 
 
 def test_a_step_that_kills_its_workers_is_given_up(

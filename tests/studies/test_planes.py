@@ -9,19 +9,19 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.random import Generator
-from tests.studies.conftest import STUDY
+from tests.search.study.material import STUDY
 
+from veil.core.outcome import Outcome
 from veil.core.types import Floats
 from veil.measures.estimate import Estimate
 from veil.measures.paired import compare
 from veil.measures.quipu import quipu, quipu_difference, quipu_interval
-from veil.studies._compared import compared
-from veil.studies._curves import key, panels
-from veil.studies._measured import Samples, samples
-from veil.studies.planes import scores
-from veil.studies.results import results
-from veil.studies.store import FILE, Result, Store
-from veil.studies.study import load_study
+from veil.search.study.experiment import WORDS
+from veil.studies.curves import key, panels
+from veil.studies.figures import Samples, _by_subject, ranked, results
+from veil.studies.load import load_study
+from veil.studies.planes import compared, scores
+from veil.studies.store import FILE, Store
 from veil.studies.sweep import sweep
 from veil.studies.table import Results, Row, Score
 
@@ -66,7 +66,7 @@ def test_a_score_is_that_of_the_mean_curve_with_its_interval(rng: Generator) -> 
     assert (score.score, score.low, score.high) == near(wanted)
     assert score.n == 30
     assert (score.points, score.missing, score.size) == (4, 0, 5)
-    assert (score.mechanism, score.parameter, score.engine) == ("cmp", "epsilon", "bm25")
+    assert (score.mechanism, score.parameter, score.task) == ("cmp", "epsilon", "bm25")
 
 
 @pytest.mark.parametrize(
@@ -171,10 +171,10 @@ def test_points_that_are_missing_are_counted(rng: Generator) -> None:
 
 
 def test_ranks_come_to_their_queries() -> None:
-    row = points("cmp", np.zeros((1, 4)), np.zeros((1, 4)))[0][0]
     ranks, texts = np.array([1, 50, 11, 2]), np.array([3, 0, 2, 2])
-    found = Result({"ranks": ranks, "candidates": np.full(4, 40), "texts": texts})
-    (values,) = samples([row], found, 4).values()
+    found = Outcome(ranks, np.full(4, 40), texts)
+    (figure,) = (one for one in ranked(found, "bayes", WORDS) if one.measure == "active")
+    values = _by_subject(figure, figure.values, 4)
     assert values.tolist()[0] == 0  # beyond the candidates
     assert math.isnan(values[1])  # no rank at all
     assert values.tolist()[2:] == [0.5, 1.0]  # two ranks of one query are their mean

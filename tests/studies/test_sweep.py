@@ -4,18 +4,17 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from tests.studies.conftest import STUDY, Variant
+from tests.search.study.material import STUDY, Variant
 
 from veil.core.errors import InputError, ParameterError
 from veil.search.engines.local._lexical import LexicalEngine
-from veil.studies import steps
+from veil.studies import experiment
 from veil.studies import sweep as sweep_module
-from veil.studies.bench import bench
-from veil.studies.cells import Step
-from veil.studies.results import results
-from veil.studies.steps import Rows
+from veil.studies.experiment import Step
+from veil.studies.figures import results
+from veil.studies.load import load_study
 from veil.studies.store import Result, Store
-from veil.studies.study import Study, load_study
+from veil.studies.study import Study
 from veil.studies.sweep import sweep
 from veil.studies.table import Results, Row
 
@@ -25,9 +24,9 @@ def computed(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     """Counts the steps that are computed in this process, by kind."""
     counted: Counter[str] = Counter()
 
-    def counting(study: Study, step: Step, rows: Rows = ()) -> Result:
+    def counting(study: Study, step: Step, of: Result | None) -> Result:
         counted[step.kind] += 1
-        return steps.compute(study, step, rows)
+        return experiment.compute(study, step, of)
 
     monkeypatch.setattr(sweep_module, "compute", counting)
     return counted
@@ -51,7 +50,7 @@ def test_the_table_has_a_row_for_every_figure(study: Study, folder: Path) -> Non
         assert row.low <= row.score <= row.high
         assert row.n == 6
         assert (row.chance is None) == (row.kind in ("utility", "similarity"))
-    assert {row.engine for row in found.rows} == {"bm25", ""}
+    assert {row.task for row in found.rows} == {"bm25", ""}
     assert len(found.cards) == 3
     assert found.cards[0].total == "metric-dp: 12 * euclidean, per query (3 words x 4 variants)"
     assert len(found.examples) == 9
@@ -125,7 +124,7 @@ def test_other_material_is_noticed_under_the_same_name(
 ) -> None:
     sweep(study, folder / "out", workers=0)
     computed.clear()
-    bench.cache_clear()  # another process would open it anew
+    experiment.opened.cache_clear()  # another process would open it anew
     text = (folder / file).read_text()
     (folder / file).write_text(text.replace("bebaba", "zzbaba"))
     sweep(study, folder / "out", workers=0)

@@ -34,7 +34,7 @@ def rows_of(spec: str, risk: float, utility: float, attacker: str = "bayes") -> 
         for measure in ("lazy", "active")
     ]
     useful = Row(*start, "utility", "nDCG@10", "", utility, utility - 0.1, utility + 0.1, 80)
-    return [*found, replace(useful, engine="bm25")]
+    return [*found, replace(useful, task="bm25")]
 
 
 SPECS = ("cmp(epsilon=5.0)", "cmp(epsilon=10.0)", "tem(epsilon=2.0)")
@@ -137,7 +137,7 @@ def hostile_pages() -> dict[str, str]:
     """Every page, with such words in every place that somebody else may fill."""
     spec, asked, where = evil("spec"), evil("where-asked"), evil("where-found")
     rows = tuple(
-        replace(row, spec=spec, attacker=evil("attacker"), collection=where, engine=asked)
+        replace(row, spec=spec, attacker=evil("attacker"), data=where, task=asked)
         for row in rows_of(SPECS[0], 0.1, 0.2)
     )
     stop = Stop(Setting(spec, 20), rows[0], rows[2], 0.2, evil("stop-warning"))

@@ -20,7 +20,7 @@ def show_scores(found: Results) -> None:
     )
     groups: dict[tuple[str, str, str], list[Score]] = {}
     for score in found.scores:
-        place = (score.attacker, score.engine, score.collection)
+        place = (score.attacker, score.task, score.data)
         groups.setdefault(place, []).append(score)
     for (attacker, *where), scores in groups.items():
         title = ", ".join(filter(None, (f"Against {attacker}", *where)))

@@ -45,7 +45,7 @@ class _Found:
         ranks, among, prior = found.ranks, found.candidates, found.prior
         return {
             who: (
-                risk(ranks, who, candidates=among, groups=found.texts, ties=found.ties),
+                risk(ranks, who, candidates=among, groups=found.subjects, ties=found.ties),
                 chance(among, who, ranks=ranks, prior=prior, prior_ties=found.prior_ties),
             )
             for who in ATTACKERS

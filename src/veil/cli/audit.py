@@ -11,11 +11,11 @@ from veil.cli._screen import progress_bar, stderr
 from veil.core.errors import ParameterError, VeilError
 from veil.core.parallel import cores
 from veil.proxy.last_audit import note_audit
+from veil.search.study.shipped import default_study, demo_study
 from veil.studies.export import export
+from veil.studies.load import load_study
 from veil.studies.pool import dask_executor
 from veil.studies.report.report import write_report
-from veil.studies.shipped import default_study, demo_study
-from veil.studies.study import load_study
 from veil.studies.sweep import sweep
 
 

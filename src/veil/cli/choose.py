@@ -61,8 +61,8 @@ def choose(
             max_risk=max_risk,
             attacker=attacker,
             cautious=not mean,
-            collection=collection,
-            engine=engine,
+            data=collection,
+            task=engine,
         )
     except UncertifiedError as error:
         choice, code = error.choice, UNCERTIFIED

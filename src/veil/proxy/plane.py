@@ -147,15 +147,11 @@ def _read(folder: Path) -> tuple[Row, ...]:
 def _plane(rows: Sequence[Row], origin: str, *, shipped: bool = False, note: str = "") -> Plane:
     """Take the first collection and engine of a table, and find the stops."""
     first = next((row for row in rows if row.kind == "utility"), None)
-    stops = stops_of(rows, first.collection, first.engine) if first else ()
+    stops = stops_of(rows, first.data, first.task) if first else ()
     if first is None or not stops:
         raise InputError(
             f"The audit ({origin}) has no configuration that can be a stop of the slider: a"
             " mechanism on words with a formal guarantee, a utility and a risk by first guess."
         )
-    kept = tuple(
-        row
-        for row in rows
-        if row.collection == first.collection and row.engine in ("", first.engine)
-    )
-    return Plane(origin, shipped, first.collection, first.engine, stops, kept, start(stops), note)
+    kept = tuple(row for row in rows if row.data == first.data and row.task in ("", first.task))
+    return Plane(origin, shipped, first.data, first.task, stops, kept, start(stops), note)

@@ -11,7 +11,7 @@ from veil.corpus.text import check_text
 from veil.data.fetch import Report, silent
 from veil.proxy._preparation import Preparation
 from veil.proxy.types import Checked, Standing
-from veil.studies._log import read_log
+from veil.search.study.log import read_log
 from veil.text.attacks import ATTACKS
 from veil.text.attacks.bayes import Bayes
 from veil.text.attacks.inference import Inference

@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from veil.core.errors import VeilError
 from veil.measures.bounds import CONFIDENCE
 from veil.proxy.types import MAX_SIZE, Setting
+from veil.search.study.remarks import IN_CLEAR
 from veil.studies.choose import Candidate, candidates, pareto
-from veil.studies.table import IN_CLEAR, Row
+from veil.studies.table import Row
 from veil.text.mechanisms.words import MECHANISMS
 
 BOUND = 0.5  # below it the attacker is wrong more often than right
@@ -78,7 +79,7 @@ def stops_of(rows: Sequence[Row], collection: str, engine: str) -> tuple[Stop, .
     its risk would look low for that reason alone. Of configurations with the same measured risk
     and utility the one of the lowest bound stays, then the one of fewer variants.
     """
-    found = candidates(rows, attacker="lazy", collection=collection, engine=engine)
+    found = candidates(rows, attacker="lazy", data=collection, task=engine)
     usable = sorted(
         _comparable([one for one in found if _usable(one)]),
         key=lambda one: (one.upper, one.size, one.spec),
@@ -89,7 +90,7 @@ def stops_of(rows: Sequence[Row], collection: str, engine: str) -> tuple[Stop, .
     clear = {
         (row.spec, row.size): row
         for row in rows
-        if row.measure == IN_CLEAR and row.collection == collection
+        if row.measure == IN_CLEAR and row.data == collection
     }
     guessing = {row.attacker for row in rows if row.kind == "risk"}  # they have a log
     return tuple(

@@ -1,1 +1,25 @@
-"""Sweeps over mechanisms, parameters and attackers, and their report."""
+"""The loop, once for every kind of data: sweep, measure, place on the plane, choose, report.
+
+`DOMAINS` is the table of the kinds of data: where the experiment of each is, and what it is about
+in a sentence. A new one is a row here, or an entry point of the group ``veil.domains``.
+"""
+
+from typing import NamedTuple
+
+
+class Place(NamedTuple):
+    """Where an experiment is, as ``module:name``, and what its domain is in a sentence."""
+
+    place: str
+    says: str
+
+
+DEFAULT = "search"  # the domain of a study, and of a table, that names none
+GROUP = "veil.domains"
+
+DOMAINS: dict[str, Place] = {
+    "search": Place(
+        "veil.search.study.experiment:SearchExperiment",
+        "Private search: queries become variants, and an engine answers those.",
+    ),
+}

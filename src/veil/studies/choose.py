@@ -5,33 +5,34 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from veil.core.errors import InputError
+from veil.core.registry import unknown_name
 from veil.measures.bounds import upper_bound
-from veil.measures.risk import Attacker as Attacker
-from veil.measures.risk import successes
-from veil.studies._choice import Candidate as Candidate
-from veil.studies._choice import Choice as Choice
-from veil.studies._choice import UncertifiedError as UncertifiedError
-from veil.studies._choice import nearest, shortfall
-from veil.studies._curves import PLAIN, is_utility
-from veil.studies.table import Row
+from veil.studies import DEFAULT
+from veil.studies.choice import Candidate as Candidate
+from veil.studies.choice import Choice as Choice
+from veil.studies.choice import UncertifiedError as UncertifiedError
+from veil.studies.choice import nearest, shortfall
+from veil.studies.curves import is_utility
+from veil.studies.experiment import Axis, words_of
+from veil.studies.table import PLAIN, Row
 
 
 def choose(
     rows: Iterable[Row],
     *,
     max_risk: float,
-    attacker: Attacker,
+    attacker: str,
     cautious: bool = True,
-    collection: str | None = None,
-    engine: str | None = None,
+    data: str | None = None,
+    task: str | None = None,
 ) -> Choice:
-    """Return the mechanism and parameters with the best nDCG@10 among those of bounded risk.
+    """Return the mechanism and parameters with the best utility among those of bounded risk.
 
     The risk of a configuration is the highest over all attacks that were tried on it, by one
     measure of success. What it is at most with 97.5 % confidence must not exceed `max_risk`;
     without `cautious`, what was measured. Of equal utilities the lower risk wins, then the fewer
-    variants. `collection` and `engine` say which rows to look at when there are several:
-    utilities on different collections do not compare.
+    releases. `data` and `task` say which rows to look at when there are several: utilities on
+    different data do not compare.
 
     Raises
     ------
@@ -40,18 +41,24 @@ def choose(
 
     Notes
     -----
-    The confidence is that of `veil.measures.bounds.upper_bound`, for queries like those of the
+    The confidence is that of `veil.measures.bounds.upper_bound`, for subjects like those of the
     study and for each configuration by itself: of many that are tried, some may owe it to luck.
-    A query that `reconstruct` or `intersect` restores as a whole counts as guessed at once.
-    Linkage does not count: it tells which releases belong together, not what was asked. A risk
-    that is not a number, or out of its range, keeps no bound.
+    A subject whose parts are all restored counts as guessed at once. Linkage does not count: it
+    tells which releases belong together, not of what they are. A risk that is not a number, or
+    out of its range, keeps no bound.
     """
-    top = _highest(attacker)
+    rows = tuple(rows)
+    words = words_of(rows[0].domain if rows else DEFAULT)
+    measures = tuple(axis.name for axis in words.risks)
+    if attacker not in measures:
+        raise unknown_name("measure of risk", attacker, measures)
+    top = words.axis(attacker).top
     _check_bound(max_risk, attacker, top)
-    found = candidates(rows, attacker=attacker, collection=collection, engine=engine)
+    found = candidates(rows, attacker=attacker, data=data, task=task)
     if not found:
         raise InputError(
-            f"No configuration has both a risk by the measure {attacker!r} and an nDCG@10."
+            f"No configuration has both a risk by the measure {attacker!r} and"
+            f" {_a(words.utility.name)}."
         )
     goal = f"the {attacker} attacker's risk at or below {max_risk:g}"
     known = [one for one in found if math.isfinite(one.upper)]
@@ -70,16 +77,17 @@ def choose(
 def candidates(
     rows: Iterable[Row],
     *,
-    attacker: Attacker,
-    collection: str | None = None,
-    engine: str | None = None,
+    attacker: str,
+    data: str | None = None,
+    task: str | None = None,
 ) -> list[Candidate]:
-    """Return each configuration that has an nDCG@10, with the attack that does best against it.
+    """Return each configuration that has a utility, with the attack that does best against it.
 
     See `choose` for how attacks count. A risk that is not known has an infinite `upper`.
     """
-    chosen = _of_one_setting(tuple(rows), collection, engine)
-    return _candidates(chosen, attacker, _highest(attacker))
+    chosen = _of_one_setting(tuple(rows), data, task)
+    words = words_of(chosen[0].domain if chosen else DEFAULT)
+    return _candidates(chosen, words.axis(attacker), words.subjects)
 
 
 def pareto(points: Sequence[tuple[float, float]]) -> tuple[int, ...]:
@@ -100,12 +108,11 @@ def pareto(points: Sequence[tuple[float, float]]) -> tuple[int, ...]:
     return tuple(kept)
 
 
-def _highest(attacker: Attacker) -> float:
-    """Return what a first guess that is right counts, which is the highest risk there is."""
-    return float(successes([1], attacker)[0])
+def _a(name: str) -> str:
+    return f"an {name}" if name[:1] in "aeinoAEIO" else f"a {name}"
 
 
-def _check_bound(max_risk: float, attacker: Attacker, top: float) -> None:
+def _check_bound(max_risk: float, attacker: str, top: float) -> None:
     if not 0 <= max_risk <= 1:
         raise InputError(f"The highest risk must be a number from 0 to 1. Got {max_risk} instead.")
     if top < 1 and max_risk >= top:
@@ -115,20 +122,22 @@ def _check_bound(max_risk: float, attacker: Attacker, top: float) -> None:
         )
 
 
-def _of_one_setting(rows: Sequence[Row], collection: str | None, engine: str | None) -> list[Row]:
+def _of_one_setting(rows: Sequence[Row], data: str | None, task: str | None) -> list[Row]:
     if not rows:
         raise InputError("The table of the audit is empty; run 'veil audit' again.")
-    _require("collection", collection, {row.collection for row in rows})
-    _require("engine", engine, {row.engine for row in rows if row.engine})
+    _require_one("domain", {row.domain for row in rows})
+    words = words_of(rows[0].domain)
+    _require(words.data, data, {row.data for row in rows})
+    _require(words.task, task, {row.task for row in rows if row.task})
     wanted = [
         row
         for row in rows
         if row.mechanism != PLAIN
-        and collection in (None, row.collection)
-        and (engine is None or row.engine in ("", engine))
+        and data in (None, row.data)
+        and (task is None or row.task in ("", task))
     ]
-    _require_one("collection", {row.collection for row in wanted})
-    _require_one("engine", {row.engine for row in wanted if row.engine})
+    _require_one(words.data, {row.data for row in wanted})
+    _require_one(words.task, {row.task for row in wanted if row.task})
     return wanted
 
 
@@ -143,15 +152,15 @@ def _require_one(what: str, found: set[str]) -> None:
         raise InputError(f"The table has several of {what}: {', '.join(sorted(found))}; name one.")
 
 
-def _candidates(rows: Sequence[Row], attacker: Attacker, top: float) -> list[Candidate]:
+def _candidates(rows: Sequence[Row], axis: Axis, subjects: str) -> list[Candidate]:
     risks: dict[tuple[str, int], list[Row]] = {}
     for row in rows:
-        if attack := _attack(row, attacker, top):
+        if attack := _attack(row, axis, subjects):
             risks.setdefault((row.spec, row.size), []).append(attack)
     everyone = dict.fromkeys(row.attacker for tried in risks.values() for row in tried)
 
     def bound(row: Row) -> float:
-        return _bound(row, top)
+        return _bound(row, axis)
 
     def level(row: Row) -> tuple[float, float]:
         return (row.score if bound(row) < math.inf else math.inf, bound(row))
@@ -159,7 +168,7 @@ def _candidates(rows: Sequence[Row], attacker: Attacker, top: float) -> list[Can
     found = []
     for row in filter(is_utility, rows):
         tried = risks.get((row.spec, row.size), [])
-        counted = any(one.kind == "risk" or attacker == "lazy" for one in tried)
+        counted = any(one.kind == "risk" or axis.name == "lazy" for one in tried)
         if counted and math.isfinite(row.score):
             worst = max(tried, key=level)
             limit = max(tried, key=bound)
@@ -172,25 +181,25 @@ def _candidates(rows: Sequence[Row], attacker: Attacker, top: float) -> list[Can
     return found
 
 
-def _attack(row: Row, attacker: Attacker, top: float) -> Row | None:
-    """Return what a row says about the risk of a query, by the measure asked for, if anything.
+def _attack(row: Row, axis: Axis, subjects: str) -> Row | None:
+    """Return what a row says about the risk of a subject, by the measure asked for, if anything.
 
-    Of an attacker that restores words nothing but its first guess is known: a lower bound.
+    Of an attacker that restores parts nothing but its first guess is known: a lower bound.
     """
-    if row.kind == "risk" and row.measure == attacker:
+    if row.kind == "risk" and row.measure == axis.name:
         return None if row.attacker.partition("(")[0].strip() == "linkage" else row
-    if row.kind == "recovery" and row.measure == "queries":
-        score, low, high = (top * one for one in (row.score, row.low, row.high))
-        return replace(row, measure=attacker, score=score, low=low, high=high)
+    if row.kind == "recovery" and row.measure == subjects:
+        score, low, high = (axis.top * one for one in (row.score, row.low, row.high))
+        return replace(row, measure=axis.name, score=score, low=low, high=high)
     return None
 
 
-def _bound(row: Row, top: float) -> float:
+def _bound(row: Row, axis: Axis) -> float:
     """Return what the risk is at most, with confidence; infinity where it is not known."""
-    if row.n < 1 or not 0 <= row.score <= top * (1 + 1e-9):
+    if row.n < 1 or not 0 <= row.score <= axis.top * (1 + 1e-9):
         return math.inf
-    binary = row.kind == "recovery" or row.measure in ("lazy", "active")
-    return upper_bound(row.score, row.n, top=top, binary=binary)
+    binary = row.kind == "recovery" or axis.binary
+    return upper_bound(row.score, row.n, top=axis.top, binary=binary)
 
 
 def _choice(fitting: list[Candidate], of: int, max_risk: float) -> Choice:

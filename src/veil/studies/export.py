@@ -1,4 +1,8 @@
-"""The tidy tables of a study as files: CSV or Parquet, whole or not at all."""
+"""The tidy tables of a study as files: CSV or Parquet, whole or not at all.
+
+The data and the task are named as the domain calls them. A file without a column ``domain`` is of
+the default domain.
+"""
 
 import csv
 from collections.abc import Sequence
@@ -9,9 +13,11 @@ from typing import Any
 from veil.core.errors import InputError, MissingExtraError
 from veil.data.files import whole_file
 from veil.data.parquet import pyarrow, pyarrow_parquet
+from veil.studies import DEFAULT
+from veil.studies.experiment import Vocabulary, words_of
 from veil.studies.table import Results, Row, Score
 
-_COLUMNS = tuple(field.name for field in fields(Row))
+_COLUMNS = tuple(field.name for field in fields(Row))[:-1]  # the domain comes first, if at all
 _TYPES = {"value": "float64", "size": "int64", "score": "float64", "low": "float64"}
 _TYPES |= {"high": "float64", "n": "int64", "chance": "float64", "p_value": "float64"}
 _LATER = {"p_value"}  # columns that older files do not have
@@ -19,23 +25,45 @@ _LATER = {"p_value"}  # columns that older files do not have
 
 def write_csv(found: Results, path: Path) -> None:
     """Write one line per row; a chance or p-value that there is none of is an empty field."""
-    _write(path, _COLUMNS, found.rows)
+    _write(path, found.domain, _COLUMNS, found.rows)
 
 
 def write_scores(found: Results, path: Path) -> None:
     """Write one line per QuIPU score; a curve that was not compared has empty fields."""
-    _write(path, tuple(field.name for field in fields(Score)), found.scores)
+    names = tuple(field.name for field in fields(Score))[:-1]
+    _write(path, found.domain, names, found.scores)
 
 
-def _write(path: Path, columns: Sequence[str], rows: Sequence[Row] | Sequence[Score]) -> None:
+def named(entry: Row | Score) -> dict[str, object]:
+    """Return a row or a score with the names that its domain uses in files."""
+    values = asdict(entry)
+    kind = values.pop("domain")
+    words = words_of(kind)
+    shown = {} if kind == DEFAULT else {"domain": kind}
+    return shown | {_name(key, words): value for key, value in values.items()}
+
+
+def _name(column: str, words: Vocabulary) -> str:
+    return {"data": words.data, "task": words.task}.get(column, column)
+
+
+def _header(kind: str, columns: Sequence[str]) -> list[str]:
+    words = words_of(kind)
+    shown = [_name(column, words) for column in columns]
+    return shown if kind == DEFAULT else ["domain", *shown]
+
+
+def _write(
+    path: Path, kind: str, columns: Sequence[str], rows: Sequence[Row] | Sequence[Score]
+) -> None:
     try:
         with (
             whole_file(path) as part,
             part.open("w", encoding="utf-8", newline="") as file,
         ):
-            writer = csv.DictWriter(file, columns, lineterminator="\n")
+            writer = csv.DictWriter(file, _header(kind, columns), lineterminator="\n")
             writer.writeheader()
-            writer.writerows(asdict(row) for row in rows)
+            writer.writerows(map(named, rows))
     except OSError as error:
         raise InputError(f"{path} cannot be written ({error.strerror}).") from None
 
@@ -43,8 +71,10 @@ def _write(path: Path, columns: Sequence[str], rows: Sequence[Row] | Sequence[Sc
 def write_parquet(found: Results, path: Path) -> None:
     """Write the table with typed columns; needs pyarrow."""
     pa, parquet = pyarrow(), pyarrow_parquet()
-    kinds = {name: getattr(pa, _TYPES.get(name, "string"))() for name in _COLUMNS}
-    columns = {name: [getattr(row, name) for row in found.rows] for name in _COLUMNS}
+    names = _header(found.domain, _COLUMNS)
+    kinds = {name: getattr(pa, _TYPES.get(name, "string"))() for name in names}
+    rows = list(map(named, found.rows))
+    columns = {name: [row[name] for row in rows] for name in names}
     table = pa.table(columns, schema=pa.schema(list(kinds.items())))
     try:
         with whole_file(path) as part:
@@ -72,14 +102,27 @@ def read_csv(path: Path) -> tuple[Row, ...]:
         raise InputError(f"There is no {path}; run 'veil audit' first, or name its folder.")
     try:
         with path.open(encoding="utf-8", newline="") as file:
-            return tuple(_row(line) for line in csv.DictReader(file))
+            lines = csv.DictReader(file)
+            names = _columns(lines.fieldnames) if lines.fieldnames else {}
+            return tuple(
+                _row({names[name]: text for name, text in line.items()}) for line in lines
+            )
     except (OSError, ValueError, TypeError, KeyError, csv.Error):
         raise InputError(f"{path} is not a table of an audit; run 'veil audit' again.") from None
 
 
-def _row(line: dict[str, str]) -> Row:
-    if not set(_COLUMNS) - _LATER <= set(line) <= set(_COLUMNS):
+def _columns(header: Sequence[str]) -> dict[str, str]:
+    """Return what the columns of a file are; data and task stand before the mechanism."""
+    place = header.index("mechanism")
+    names = dict(zip(header, header, strict=True))
+    names |= {header[place - 2]: "data", header[place - 1]: "task"}
+    there = set(names.values())
+    if place < 2 or not set(_COLUMNS) - _LATER <= there <= {*_COLUMNS, "domain"}:
         raise ValueError
+    return names
+
+
+def _row(line: dict[str, str]) -> Row:
     numbers = {"value": float, "score": float, "low": float, "high": float, "size": int, "n": int}
     values: dict[str, Any] = {key: numbers.get(key, str)(text) for key, text in line.items()}
     for key in ("chance", "p_value"):

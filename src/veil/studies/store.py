@@ -7,7 +7,7 @@ import sqlite3
 import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from veil.core.errors import InputError
+from veil.core.outcome import Outcome
 
 FILE = "study.sqlite"
 FORMAT = 1  # of the tables; a change of layout needs a new number
@@ -32,11 +33,26 @@ CREATE TABLE IF NOT EXISTS steps (
 
 @dataclass(frozen=True, eq=False)
 class Result:
-    """What one step gave: numbers per query in arrays, everything else as JSON values."""
+    """What one step gave: numbers per subject in arrays, everything else as JSON values."""
 
     arrays: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     data: Mapping[str, Any] = field(default_factory=dict)
     seconds: float = 0.0
+
+    @classmethod
+    def of(cls, outcome: Outcome) -> "Result":
+        """Return what is kept of an attack."""
+        found = {one.name: getattr(outcome, one.name) for one in fields(Outcome)}
+        unit = found.pop("unit")
+        arrays = {name: array for name, array in found.items() if array is not None}
+        return cls(arrays, {"unit": unit})
+
+    def outcome(self) -> Outcome:
+        """Return the outcome of an attack that was kept."""
+        arrays = dict(self.arrays)
+        if "texts" in arrays:  # as older stores call them
+            arrays["subjects"] = arrays.pop("texts")
+        return Outcome(**arrays, unit=self.data["unit"])
 
 
 class Store:

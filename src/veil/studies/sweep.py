@@ -21,11 +21,9 @@ from pathlib import Path
 from veil.core.errors import EngineError, ParameterError
 from veil.core.parallel import cores
 from veil.data.fetch import Report, silent
-from veil.studies.bench import Bench
-from veil.studies.cells import Cell, Step, cells, plain_steps
+from veil.studies.experiment import Cell, Experiment, Step, compute, domain
+from veil.studies.figures import gather
 from veil.studies.pool import Here, end, processes
-from veil.studies.results import gather
-from veil.studies.steps import Rows, compute
 from veil.studies.store import Result, Store
 from veil.studies.study import Study
 from veil.studies.table import Results
@@ -60,24 +58,24 @@ def sweep(
     if isinstance(count, bool) or not isinstance(count, int) or not 0 <= count <= 1024:
         raise ParameterError("The 'workers' argument must be a whole number from 0 to 1024.")
     started = time.perf_counter()
-    material = Bench(study, report)
-    material.workers = count
+    experiment = domain(study.domain)(study, report)
     with Store(out) as store:
-        run = _Run(study, material, store, report)
+        run = _Run(study, experiment, store, report)
         if run.ready:
-            run.prepare()
+            experiment.prepare(run.missing)
             run.compute(executor, count)
-        return gather(material, run.cells, run.plain, store, time.perf_counter() - started)
+        seconds = time.perf_counter() - started
+        return gather(experiment, run.cells, run.plain, store, seconds, count)
 
 
 class _Run:
     """The state of a sweep: what is ready, what is under way, what is done."""
 
-    def __init__(self, study: Study, material: Bench, store: Store, report: Report) -> None:
-        self.study, self.material, self.store, self.report = study, material, store, report
-        self.cells: list[Cell] = cells(material)
-        self.plain: list[Step] = plain_steps(material)
-        steps = [*self.plain, *(s for cell in self.cells for s in (cell.protect, *cell.steps))]
+    def __init__(self, study: Study, experiment: Experiment, store: Store, report: Report) -> None:
+        self.study, self.store, self.report = study, store, report
+        self.cells: list[Cell] = list(experiment.cells())
+        self.plain: list[Step] = list(experiment.plain())
+        steps = [*self.plain, *(s for cell in self.cells for s in (cell.release, *cell.steps))]
         there = store.keys()
         self.missing = [
             step
@@ -88,7 +86,7 @@ class _Run:
         self.before = self.done
         self.waiting: dict[str, list[Step]] = {}  # by the key of the step that they need
         self.ready: deque[Step] = deque()
-        self.rows: dict[str, Rows] = {}
+        self.made: dict[str, Result | None] = {}  # what others work on
         self.attempts: Counter[str] = Counter()
         absent = {step.key for step in self.missing}
         for step in self.missing:
@@ -96,17 +94,6 @@ class _Run:
                 self.waiting.setdefault(step.of, []).append(step)
             else:
                 self.ready.append(step)
-
-    def prepare(self) -> None:
-        """Make once, with all processors, what every worker needs: indexes and vectors on disk."""
-        for engine in dict.fromkeys(s.by for s in self.missing if s.kind in ("plain", "search")):
-            self.material.reranker(engine) or self.material.engine(engine)
-        attacked: dict[str, dict[str, None]] = {}
-        for step in self.missing:
-            if step.kind == "attack":
-                attacked.setdefault(step.by, {})[step.spec] = None
-        for attacker, specs in attacked.items():
-            self.material.prepare(attacker, list(specs))
 
     def compute(self, executor: Executor | None, workers: int) -> None:
         """Compute everything that is missing; a dead worker costs time, and no result."""
@@ -136,20 +123,19 @@ class _Run:
         while self.ready and len(under_way) < room:
             step = self.ready[0]
             try:
-                future = pool.submit(compute, self.study, step, self._rows(step))
+                future = pool.submit(compute, self.study, step, self._made(step))
             except BrokenExecutor:
                 return False
             under_way[future] = self.ready.popleft()
         return True
 
-    def _rows(self, step: Step) -> Rows:
-        """Return the variants that a step works on."""
+    def _made(self, step: Step) -> Result | None:
+        """Return the result of the step that this one works on."""
         if not step.of:
-            return ()
-        if step.of not in self.rows:
-            found = self.store.get(step.of)
-            self.rows[step.of] = found.data["variants"] if found is not None else ()
-        return self.rows[step.of]
+            return None
+        if step.of not in self.made:
+            self.made[step.of] = self.store.get(step.of)
+        return self.made[step.of]
 
     def _take(self, finished: Sequence[tuple[Future[Result], Step]]) -> bool:
         """Keep what was computed; say whether a worker died, whose steps are ready again."""
@@ -179,8 +165,8 @@ class _Run:
     def _keep(self, step: Step, result: Result) -> None:
         self.store.put(step.key, step.kind, step.spec, result)
         self.done += 1
-        if step.kind == "protect":
-            self.rows[step.key] = result.data["variants"]
+        if step.key in self.waiting:
+            self.made[step.key] = result
         self.ready.extendleft(reversed(self.waiting.pop(step.key, [])))
         label = " ".join(filter(None, (step.kind, step.spec.partition("(")[0], step.by)))
         self.report(f"{label}{self._left()}", self.done, self.total)

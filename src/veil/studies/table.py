@@ -1,10 +1,12 @@
 """The tidy table of a study: one row per configuration and measure."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
-IN_CLEAR = "in clear"  # share of queries one of whose variants is the query itself
-Kind = Literal["risk", "utility", "similarity", "recovery", "linkage"]
+from veil.studies import DEFAULT
+
+PLAIN = "plain"  # the mechanism of rows that were measured without any protection
+Kind = Literal["risk", "utility", "similarity", "loss", "recovery", "linkage"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,28 +15,32 @@ class Row:
 
     Attributes
     ----------
+    data, task
+        Name of the data, and who used the release: an engine, a classifier, a question.
     mechanism, spec, parameter, value
         Name of the mechanism, its whole spec, the parameter that is swept, and its value here. All
         rows of one mechanism that differ in `value` alone are one curve of the plane.
     size
-        Number of variants of each query.
+        Number of releases of each subject.
     kind, measure
         What was measured: ``risk`` by an attacker and a measure of success (lazy, active,
-        motivated, persistent), ``utility`` (nDCG@10, pooled recall, recall@100), ``similarity``
-        (jaccard, cosine, bleu, meteor, N_w, S_w, in clear), ``recovery`` (share of words or
-        queries, by `size`) or ``linkage`` (how well releases are told from others').
+        motivated, persistent), ``utility``, ``similarity`` (how alike original and release are),
+        ``loss``, ``recovery`` (share of subjects, or of their parts, by `size`) or ``linkage``
+        (how well releases are told from others').
     attacker
         Spec of the attacker for risk, recovery and linkage, else "".
     score, low, high, n
-        The mean over `n` queries and its 95 % bootstrap interval.
+        The mean over `n` subjects and its 95 % bootstrap interval.
     chance
         What a blind guess would reach, for risk, recovery and linkage; else None.
     p_value
-        For the nDCG@10 of a configuration: of the paired test against plain search; else None.
+        For the utility of the plane: of the paired test against no protection; else None.
+    domain
+        The kind of data: a name of `veil.studies.DOMAINS`, or of a plugin's.
     """
 
-    collection: str
-    engine: str
+    data: str
+    task: str
     mechanism: str
     spec: str
     parameter: str
@@ -49,6 +55,7 @@ class Row:
     n: int
     chance: float | None = None
     p_value: float | None = None
+    domain: str = DEFAULT
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +70,7 @@ class Score:
         Name of the curve in the report, its mechanism, the spec without the swept parameter, and
         that parameter.
     score, low, high, n
-        The score of the mean curve and its 95 % bootstrap interval over the `n` queries that are
+        The score of the mean curve and its 95 % bootstrap interval over the `n` subjects that are
         known at every point.
     points, missing
         How many points it is computed from, and how many more the study has.
@@ -72,8 +79,8 @@ class Score:
         bootstrap; 0 for the best itself, None for a single point, whose score says nothing.
     """
 
-    collection: str
-    engine: str
+    data: str
+    task: str
     attacker: str
     measure: str
     curve: str
@@ -90,6 +97,7 @@ class Score:
     behind: float | None = None
     behind_low: float | None = None
     behind_high: float | None = None
+    domain: str = DEFAULT
 
     @property
     def best(self) -> bool:
@@ -105,16 +113,16 @@ class Score:
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A query of the study and some of its variants; studies are made of public queries."""
+    """A subject of the study and some of its releases; studies are made of public data."""
 
     spec: str
-    query: str
-    variants: tuple[str, ...]
+    subject: str
+    releases: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """What is claimed of one configuration: kind, epsilon per word, total, and the caveat."""
+    """What is claimed of one configuration: kind, epsilon per unit, total, and the caveat."""
 
     spec: str
     kind: str
@@ -122,14 +130,28 @@ class Card:
     total: str
     means: str
     caveat: str
+    unit: str = "word"
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """One part of the report, with the name that its address and its place in the list use.
+
+    `content` is markup, as `veil.studies.report.markup.tag` makes it; plain strings are escaped.
+    """
+
+    identity: str
+    title: str
+    content: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Results:
     """Everything that a report shows.
 
-    `facts` are pairs of a name and a value: the command, versions, the seed, the size of the log,
-    the machine's number of cores, and the time it took.
+    `facts` are pairs of a name and a value: the command, versions, the seed, the data, the
+    machine's number of cores, and the time it took. `remarks` are sentences of the summary, and
+    `sections` parts of the report, that only the domain of the study has.
     """
 
     name: str
@@ -137,5 +159,8 @@ class Results:
     examples: tuple[Example, ...] = ()
     cards: tuple[Card, ...] = ()
     facts: tuple[tuple[str, str], ...] = ()
-    notes: tuple[str, ...] = field(default=())
+    notes: tuple[str, ...] = ()
     scores: tuple[Score, ...] = ()
+    domain: str = DEFAULT
+    remarks: tuple[str, ...] = ()
+    sections: tuple[Section, ...] = ()

@@ -69,7 +69,7 @@ def test_there_is_a_plane_for_each_attacker_and_measure() -> None:
     places = [(plot.attacker, plot.measure) for plot in drawn.plots]
     assert places == [("bayes", "lazy"), ("bayes", "active"), ("inference", "lazy")]
     for plot in drawn.plots:
-        assert (plot.collection, plot.engine) == ("icd", "bm25")
+        assert (plot.data, plot.task) == ("icd", "bm25")
         assert plot.html in drawn.html
         assert plot.html.startswith("<figure ")
     assert "bayes on icd with bm25, lazy: the first guess is right" in drawn.plots[0].title
@@ -130,7 +130,7 @@ def test_hostile_texts_stay_texts() -> None:
             row,
             mechanism=HOSTILE,
             spec=f"{HOSTILE}(epsilon={row.value})",
-            collection=HOSTILE,
+            data=HOSTILE,
             attacker=row.attacker and HOSTILE,
         )
         for row in ROWS

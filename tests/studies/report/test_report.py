@@ -5,6 +5,7 @@ import math
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
+from importlib.metadata import EntryPoint
 from itertools import pairwise
 from pathlib import Path
 
@@ -12,14 +13,14 @@ import numpy as np
 import pytest
 from tests.conftest import SHARED
 
-from veil.core.errors import InputError, UnknownNameError
+from veil.core.errors import InputError
 from veil.measures.quipu import quipu
 from veil.studies.planes import scores
-from veil.studies.report import scores as _scores
 from veil.studies.report import svg as _svg
 from veil.studies.report.examples import changed
 from veil.studies.report.report import render, write_report
 from veil.studies.table import Card, Example, Results, Row, Score
+from veil.text.mechanisms.words import MECHANISMS
 from veil.text.mechanisms.words.cmp import CMP
 
 VOID = {"meta", "br"}
@@ -73,7 +74,7 @@ def rows_of(
             Row(*head, "risk", measure, "inference", risk, risk - 0.1, risk + 0.1, 43, 0.001)
         )
         row = Row(*head, "utility", "nDCG@10", "", utility, utility - 0.2, utility + 0.2, 43)
-        found.append(replace(row, engine="bm25"))
+        found.append(replace(row, task="bm25"))
     return found
 
 
@@ -249,15 +250,15 @@ def test_every_configuration_and_part_appears() -> None:
 def test_three_sentences_sum_it_up() -> None:
     rows = list(full().rows)
     rows[0] = replace(rows[0], score=0.01, low=0.0, high=0.02)
-    clear = replace(rows[4], kind="similarity", measure="jaccard", attacker="", score=0.95)
-    told = [words for _, words in Page(render(Results("x", (*rows, clear)))).all("p")][:3]
+    made = Results("x", tuple(rows), remarks=("What only this domain < says.",))
+    told = [words for _, words in Page(render(made)).all("p")][:3]
     assert "cmp(epsilon=1.0) with 20 variants" in told[0]
     assert "none is certain" in told[0]
     assert "43 % of plain search" in told[0]
     many = [replace(row, n=400) for row in rows]
     sure = next(words for _, words in Page(render(Results("x", tuple(many)))).all("p"))
     assert "none is certain" not in sure
-    assert "nearly in clear with cmp (epsilon 50)" in told[1]
+    assert told[1] == "What only this domain < says."
     assert "0.1 % (active)" in told[2]
 
 
@@ -300,14 +301,11 @@ def test_a_plugin_stands_under_the_family_that_it_declares(
     class Mine(CMP):
         family = "Generalisation"
 
-    known = {"mine": Mine, "cmp": CMP}
-
-    def found(name: str) -> type[CMP]:
-        if name not in known:
-            raise UnknownNameError("There is none.")
-        return known[name]
-
-    monkeypatch.setattr(_scores, "mechanism_class", found)
+    monkeypatch.setitem(MECHANISMS._loaded, "mine", Mine)
+    mine = EntryPoint("mine", "elsewhere:Mine", MECHANISMS.group)
+    monkeypatch.setattr(
+        "veil.core.registry.entry_points", lambda group: [mine] * (group == mine.group)
+    )
     points = [(1.0, 0.0, 0.2), (5.0, 0.1, 0.7)]
     rows = [*rows_of("gone", points), *rows_of("mine", points), *rows_of("cmp", points)]
     page = Page(render(scored(Results("x", tuple(rows)))))
@@ -352,7 +350,7 @@ def test_it_is_said_why_a_measure_has_no_score() -> None:
     odd = rows_of("cmp", [(1.0, 0.1, 0.2)], measure="persistent")
     for some, said in ((rows, False), ([*rows, odd[0]], True)):
         body = Page(render(scored(Results("x", tuple(some))))).all("body")[0][1]
-        assert ("The persistent measure has no score" in body) is said
+        assert ("No score by the measure persistent" in body) is said
 
 
 def test_utilities_show_their_test_against_plain_search() -> None:
@@ -381,7 +379,7 @@ def test_recovery_is_drawn_by_number_of_variants() -> None:
 def test_hostile_texts_stay_texts() -> None:
     rows = tuple(
         replace(row, mechanism=HOSTILE, spec=f"{HOSTILE}(epsilon={row.value})",
-                attacker=row.attacker and HOSTILE, collection=HOSTILE, parameter="a[(\\")
+                attacker=row.attacker and HOSTILE, data=HOSTILE, parameter="a[(\\")
         for row in full().rows
     )  # fmt: skip
     results = Results(
@@ -498,7 +496,7 @@ def test_the_published_curves_give_the_published_table() -> None:
     for each in exact:
         points = [(float(i), *point) for i, point in enumerate(each["points"])]
         for row in rows_of(each["mechanism"], points):
-            rows.append(replace(row, collection=each["collection"]))
+            rows.append(replace(row, data=each["collection"]))
     page = Page(render(scored(Results("published", tuple(rows)))))
     shown = [float(words.rstrip("†").replace("−", "-")) for words in cells_of(page)]
     assert len(exact) > 5

@@ -83,7 +83,7 @@ def test_attack_is_the_plain_loop(encoder: BagEncoder, queries: list[str], rng: 
     ]
     assert outcome.unit == "query"
     assert set(outcome.candidates.tolist()) == {len(log)} == {400}
-    assert outcome.texts.tolist() == list(range(12))
+    assert outcome.subjects.tolist() == list(range(12))
 
 
 def test_missing_originals_come_last_and_are_named(encoder: BagEncoder) -> None:

@@ -70,4 +70,4 @@ def test_times_must_fit(scene: Scene, encoder: BagEncoder, times: tuple[int, ...
 def test_single_variants_leave_nothing_to_link(words: Embeddings, encoder: BagEncoder) -> None:
     scene = Scene((("a",), ()), ("a", "b"))
     outcome = Linkage().rank(scene, encoder)
-    assert len(outcome.ranks) == len(outcome.candidates) == len(outcome.texts) == 0
+    assert len(outcome.ranks) == len(outcome.candidates) == len(outcome.subjects) == 0

@@ -99,7 +99,7 @@ def test_recovery_grows_with_the_variants(spec: str, words: Embeddings) -> None:
     for each in grown:
         assert each.queries <= each.words
         assert each.outcome.unit == "word"
-        assert each.outcome.texts.tolist() == np.repeat(np.arange(12), 3).tolist()
+        assert each.outcome.subjects.tolist() == np.repeat(np.arange(12), 3).tolist()
         assert (each.outcome.candidates == 60).all()
         right = first_guess(each.outcome.ranks, each.outcome.ties)
         assert each.words == pytest.approx(float(right.mean()))

@@ -49,7 +49,7 @@ def test_a_release_is_enough(
         space=words,
         report=lambda what, done, total: told.append(what),
     )
-    assert len(outcome.ranks) == len(outcome.candidates) == len(outcome.texts)
+    assert len(outcome.ranks) == len(outcome.candidates) == len(outcome.subjects)
     assert (outcome.ranks >= 1).all()
     assert (outcome.ranks <= outcome.candidates + 1).all()
     assert told

@@ -11,14 +11,17 @@ from veil.studies.table import Card
 
 def cards(found: Sequence[Card]) -> list[Markup]:
     """Return a card for each claim, with all configurations of one mechanism that share it."""
-    groups: dict[tuple[str, str, str, str], list[Card]] = {}
+    groups: dict[tuple[str, str, str, str, str], list[Card]] = {}
     for card in found:
         name = card.spec.partition("(")[0]
-        groups.setdefault((name, card.kind, card.means, card.caveat), []).append(card)
+        claim = (name, card.kind, card.means, card.caveat, card.unit)
+        groups.setdefault(claim, []).append(card)
     return [_card(*claim, group) for claim, group in groups.items()]
 
 
-def _card(name: str, kind: str, means: str, caveat: str, group: Sequence[Card]) -> Markup:
+def _card(
+    name: str, kind: str, means: str, caveat: str, unit: str, group: Sequence[Card]
+) -> Markup:
     told = [tag("h3", f"{name}: {_plain(kind)}"), tag("p", means or _inequality(kind))]
     if caveat:
         told.append(tag("p", tag("strong", "Not covered: "), caveat))
@@ -27,7 +30,7 @@ def _card(name: str, kind: str, means: str, caveat: str, group: Sequence[Card]) 
             tag("td", card.total))
         for card in group
     ]  # fmt: skip
-    heads = [head("configuration", "ε per word", "total for the release")]
+    heads = [head("configuration", f"ε per {unit}", "total for the release")]
     return tag("article", *told, table(f"Budgets of {name} ({kind})", heads, body), class_="card")
 
 

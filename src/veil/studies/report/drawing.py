@@ -3,14 +3,15 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from veil.studies._best import best
-from veil.studies._curves import panels
-from veil.studies.report import hints as _hints
+from veil.studies import DEFAULT
+from veil.studies.curves import panels
+from veil.studies.experiment import words_of
+from veil.studies.report import hints
+from veil.studies.report.best import best
 from veil.studies.report.groups import Group, groups, legend, styles_of
-from veil.studies.report.look import COLOURS, MARKS, PANELS, TABLES
+from veil.studies.report.look import PLANES
 from veil.studies.report.look import SCRIPT as _SCRIPT
 from veil.studies.report.markup import join, tag
-from veil.studies.report.plane import success
 from veil.studies.table import Row
 
 _OURS = """\
@@ -20,7 +21,7 @@ caption,figcaption,.hint{color:var(--soft);font-size:.85rem}
 .point[data-stop]:hover .ring,.chosen .ring{stroke-width:2;stroke-dasharray:none}
 .chosen .ring{fill:var(--mark)}
 """
-STYLE = COLOURS + PANELS + TABLES + MARKS + _OURS
+STYLE = PLANES + _OURS
 SCRIPT = f"(() => {{{_SCRIPT}}})();\n"  # its names are its own
 
 
@@ -28,8 +29,8 @@ SCRIPT = f"(() => {{{_SCRIPT}}})();\n"  # its names are its own
 class Plot:
     """One plane: the risk by one attacker and measure against the utility, as HTML."""
 
-    collection: str
-    engine: str
+    data: str
+    task: str
     attacker: str
     measure: str
     title: str
@@ -66,7 +67,7 @@ def draw(rows: Sequence[Row], stops: Sequence[tuple[str, int]] = ()) -> Drawing:
     Parameters
     ----------
     stops
-        Configurations that can be chosen, by their spec and number of variants.
+        Configurations that can be chosen, by their spec and number of releases.
 
     Notes
     -----
@@ -86,8 +87,9 @@ def draw(rows: Sequence[Row], stops: Sequence[tuple[str, int]] = ()) -> Drawing:
     styles = styles_of(found, shown)
     drawn = groups(rows, found, styles, shown, stop)
     names = legend(styles, list(styles), shown)
-    hint = f"{_hints.PLANE} Points with a ring are stops of the slider." if stops else _hints.PLANE
-    hint += _hints.few(len(shown), len(styles), stops=bool(stops))
+    words = words_of(rows[0].domain if rows else DEFAULT)
+    hint = hints.plane(words) + (" Points with a ring are stops of the slider." if stops else "")
+    hint += hints.few(len(shown), len(styles), stops=bool(stops))
     whole = join(
         tag("p", hint, class_="hint"), names, *(part for one in drawn for part in one.parts)
     )
@@ -95,8 +97,8 @@ def draw(rows: Sequence[Row], stops: Sequence[tuple[str, int]] = ()) -> Drawing:
 
 
 def _plots(group: Group) -> list[Plot]:
-    where = (group.collection, group.engine, group.attacker)
+    where, words = (group.data, group.task, group.attacker), words_of(group.domain)
     return [
-        Plot(*where, measure, f"{group.title}, {measure}: {success(measure)}", html)
+        Plot(*where, measure, f"{group.title}, {measure}: {words.axis(measure).says}", html)
         for measure, html in group.plots
     ]

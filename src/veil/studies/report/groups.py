@@ -3,8 +3,8 @@
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 
-from veil.studies._curves import Panel
-from veil.studies.planes import OFF_SCALE
+from veil.studies.curves import Panel
+from veil.studies.experiment import words_of
 from veil.studies.report import svg as _svg
 from veil.studies.report.markup import Markup, tag
 from veil.studies.report.plane import Stop, plane
@@ -14,13 +14,14 @@ from veil.studies.table import Row
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """The planes of one attacker on one collection and engine, and the table of their figures.
+    """The planes of one attacker on one data and task, and the table of their figures.
 
     `plots` are pairs of a measure of the attacker's success and its plane.
     """
 
-    collection: str
-    engine: str
+    domain: str
+    data: str
+    task: str
     attacker: str
     plots: tuple[tuple[str, Markup], ...]
     figures: Markup
@@ -28,7 +29,7 @@ class Group:
     @property
     def title(self) -> str:
         """Say who attacks, and where."""
-        where = f"{self.collection} with {self.engine}" if self.engine else self.collection
+        where = f"{self.data} with {self.task}" if self.task else self.data
         return f"Attacker {self.attacker} on {where}"
 
     @property
@@ -51,10 +52,11 @@ def groups(
     """Draw the panels by attacker; see `plane` for `shown` and `stop`."""
     placed: dict[tuple[str, str, str], list[Panel]] = {}
     for panel in found:
-        if panel.measure not in OFF_SCALE:  # its figures are in the table below the planes
-            placed.setdefault((panel.collection, panel.engine, panel.attacker), []).append(panel)
+        if words_of(panel.domain).axis(panel.measure).scored:  # others are in the table alone
+            placed.setdefault((panel.data, panel.task, panel.attacker), []).append(panel)
     return [
         Group(
+            inside[0].domain,
             *place,
             tuple(
                 (panel.measure, plane(panel, styles, shown, f"plane-{i}-{j}", stop))

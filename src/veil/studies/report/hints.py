@@ -1,42 +1,73 @@
-"""How to read each part of a report."""
+"""How to read each part of a report, in the words of its domain."""
 
-PLANE = (
-    "Each point is one configuration: to the right the attacker succeeds more often, upwards the"
-    " search results are better. Above the dashed diagonal the user gains more utility than the"
-    " attacker gains success. Bars are 95 % intervals over the queries, small numbers are values"
-    " of the parameter; point at a mark for its figures."
-)
-SCORES = (
-    "The QuIPU score is twice the signed area between a mechanism's curve and the diagonal,"
-    " measured along the diagonal: 1 is best, 0 means that utility was paid for with as much risk,"
-    " a negative score means that the attacker gained more than the user. Below each score is its"
-    " 95 % interval over the queries."
-)
-MARKS = (
-    "The best of each column is in bold. ≈ marks those that the data cannot tell from it: the 95 %"
-    " interval of the difference, with the same queries drawn for both, holds 0. † marks"
-    " mechanisms with one value, whose score is 0 by definition."
-)
+from veil.studies.experiment import Vocabulary
+
 UNFINISHED = " ‡ marks curves of which points are missing."
-NO_PERSISTENT = (
-    " The persistent measure has no score: it cannot exceed 1 − p, so that its area is on another"
-    " scale than utility."
-)
-RECOVERY = (
-    "Many variants of one query average the noise away: the lines show the share that an attacker"
-    " restores at the first guess, by the number of variants. A query that is asked again with"
-    " fresh noise gives away as many more; the same variants again give away nothing new. The axis"
-    " is logarithmic."
-)
-LINKAGE = (
-    "The variants of each query were cut into two halves, as if it had been asked twice with fresh"
-    " noise: how often the second half is found among those of all other queries. It tells who"
-    " asks again, not what is asked."
-)
-SIMILARITY = (
-    "Mean similarity of a query and its variants: 1 means equal, 0 nothing in common. A low"
-    " similarity does not mean that the query cannot be inferred; the planes show that."
-)
+
+
+def plane(words: Vocabulary) -> str:
+    """Say what a plane shows."""
+    return (
+        "Each point is one configuration: to the right the attacker succeeds more often, upwards"
+        f" {words.better}. Above the dashed diagonal the user gains more utility than the attacker"
+        f" gains success. Bars are 95 % intervals over the {words.subjects}, small numbers are"
+        " values of the parameter; point at a mark for its figures."
+    )
+
+
+def scores(words: Vocabulary) -> str:
+    """Say what the QuIPU score is."""
+    return (
+        "The QuIPU score is twice the signed area between a mechanism's curve and the diagonal,"
+        " measured along the diagonal towards the more useful end: 1 is best, 0 means that utility"
+        " was paid for with as much risk, a negative score means that the attacker gained more"
+        f" than the user. Below each score is its 95 % interval over the {words.subjects}."
+    )
+
+
+def marks(words: Vocabulary) -> str:
+    """Say what the marks in the table of scores are."""
+    return (
+        "The best of each column is in bold. ≈ marks those that the data cannot tell from it: the"
+        f" 95 % interval of the difference, with the same {words.subjects} drawn for both, holds"
+        " 0. † marks mechanisms with one value, whose score is 0 by definition."
+    )
+
+
+def unscored(measures: list[str]) -> str:
+    """Say which measures have no score."""
+    return (
+        f" No score by the measure {', '.join(measures)}: it cannot reach 1, so that its area is"
+        " on another scale than utility."
+    )
+
+
+def recovery(words: Vocabulary) -> str:
+    """Say what is recovered."""
+    return (
+        f"Many {words.size} of one {words.subject} average the noise away: the lines show the"
+        " share that an attacker restores at the first guess, by their number. With fresh noise,"
+        f" releasing a {words.subject} again gives away as many more; the same {words.size} again"
+        " give away nothing new. The axis is logarithmic."
+    )
+
+
+def linkage(words: Vocabulary) -> str:
+    """Say what is linked."""
+    return (
+        f"The {words.size} of each {words.subject} were cut into two halves, as if it had been"
+        " released twice with fresh noise: how often the second half is found among those of all"
+        f" other {words.subjects}. It tells who comes again, not with what."
+    )
+
+
+def similarity(words: Vocabulary) -> str:
+    """Say what the classical measures are worth."""
+    return (
+        f"Mean similarity of a {words.subject} and its {words.size}: 1 means equal, 0 nothing in"
+        f" common. A low similarity does not mean that the {words.subject} cannot be inferred; the"
+        " planes show that."
+    )
 
 
 def few(shown: int, curves: int, *, stops: bool = False) -> str:

@@ -3,19 +3,10 @@
 import base64
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from veil.studies.report.look import SCRIPT, STYLE
 from veil.studies.report.markup import Markup, join, tag
-
-
-@dataclass(frozen=True, slots=True)
-class Section:
-    """One part of the page, with the name that its address and its place in the list use."""
-
-    identity: str
-    title: str
-    content: tuple[Markup, ...]
+from veil.studies.table import Section
 
 
 def page(title: str, summary: Sequence[Markup], sections: Sequence[Section]) -> str:

@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Container, Mapping
 
-from veil.studies._curves import Curve, Panel, Point
+from veil.studies.curves import Curve, Panel, Point
+from veil.studies.experiment import Vocabulary, words_of
 from veil.studies.report import svg as _svg
 from veil.studies.report.markup import Markup, interval, join, number, percent, tag
 from veil.studies.table import Row
@@ -15,12 +16,6 @@ CORNERS = (
     (0.0, 1.0, "optimal"),
     (1.0, 0.0, "trash"),
 )
-SUCCESS = {
-    "lazy": "the first guess is right (P@1)",
-    "active": "the truth is among ten guesses (R@10)",
-    "motivated": "one divided by the rank of the truth (MRR)",
-    "persistent": "rank-biased precision of the rank of the truth, at most 1 − p",
-}
 
 
 def plane(
@@ -33,9 +28,10 @@ def plane(
     """Draw one panel with its caption.
 
     Of curves that are not `shown` only the stops are seen, until a script shows the rest. With
-    `stop` points can be told and chosen by a script: each has its number of variants, and those
+    `stop` points can be told and chosen by a script: each has its number of releases, and those
     that `stop` has a name for carry that name and a ring.
     """
+    words = words_of(panel.domain)
     first = [curve for curve in panel.curves if curve.name in shown]
     rest = [curve for curve in panel.curves if curve.name not in shown]
     labels = _svg.Labels()
@@ -46,21 +42,22 @@ def plane(
         labels.avoid(_places(curve))
     for curve in panel.curves:
         _block_points(labels, curve, stop, bars=curve in first)
-    levels = _levels(panel, labels)
-    front = [_curve(curve, styles[curve.name], labels, stop) for curve in first]
+    levels = _levels(panel, labels, words)
+    front = [_curve(curve, styles[curve.name], labels, stop, words) for curve in first]
     for curve in rest:  # their labels keep off the others, too
         labels.avoid(_places(curve))
-    behind = [_curve(curve, styles[curve.name], labels, stop, " rest") for curve in rest]
+    behind = [_curve(curve, styles[curve.name], labels, stop, words, " rest") for curve in rest]
     drawn = _svg.drawing(
         identity,
         f"Risk and utility against {panel.attacker}, {panel.measure}",
         _describe(panel),
-        _ground(),
+        _ground(words),
         levels,
         *behind,
         *front,
     )
-    caption = [tag("strong", panel.measure), tag("span", f": {success(panel.measure)}")]
+    says = words.axis(panel.measure).says
+    caption = [tag("strong", panel.measure), tag("span", f": {says}")]
     if panel.chance is not None:
         caption.append(tag("span", f". Dotted: a blind guess, {percent(panel.chance)}."))
     if panel.lost:
@@ -70,26 +67,21 @@ def plane(
     return tag("figure", tag("figcaption", *caption), drawn, class_="panel")
 
 
-def success(measure: str) -> str:
-    """Say what counts as success of an attacker."""
-    return SUCCESS.get(measure, "the attacker's success")
-
-
-def _ground() -> Markup:
+def _ground(words: Vocabulary) -> Markup:
     ticks = [(_svg.unit_x(value), f"{value:g}") for value in (0.0, 0.25, 0.5, 0.75, 1.0)]
     x0, x1, y0, y1 = (_svg.at(f(v)) for f in (_svg.unit_x, _svg.unit_y) for v in (0.0, 1.0))
     parts = [
         tag("path", class_="gain", d=f"M{x0} {y0}L{x1} {y1}H{x0}Z"),
-        _svg.frame(ticks, "risk (attacker’s success) →", "utility (nDCG@10) →"),
+        _svg.frame(ticks, "risk (attacker’s success) →", f"utility ({words.utility.name}) →"),
         tag("path", class_="diagonal", d=f"M{x0} {y0}L{x1} {y1}"),
     ]
-    for x, y, words in CORNERS:
+    for x, y, named in CORNERS:
         at_x, at_y = _svg.unit_x(x), _svg.unit_y(y)
         side = -1 if x else 1
         parts.append(tag("circle", class_="corner", cx=_svg.at(at_x), cy=_svg.at(at_y), r=3))
         beside, below = (9 * side, 0) if y else (4 * side, 19)  # points crowd at no utility
         parts.append(
-            _svg.text(at_x + beside, at_y + below, words, "named", "end" if x else "start")
+            _svg.text(at_x + beside, at_y + below, named, "named", "end" if x else "start")
         )
     return join(*parts)
 
@@ -113,7 +105,7 @@ def _block_points(labels: _svg.Labels, curve: Curve, stop: Stop | None, *, bars:
             labels.faint.append((x - 1, along[1], x + 1, along[0]))
 
 
-def _levels(panel: Panel, labels: _svg.Labels) -> Markup:
+def _levels(panel: Panel, labels: _svg.Labels, words: Vocabulary) -> Markup:
     """Draw the thin lines: what a blind guess reaches, and the utility without protection."""
     parts = []
     top, right = _svg.TOP, _svg.LEFT + _svg.SIDE
@@ -125,7 +117,7 @@ def _levels(panel: Panel, labels: _svg.Labels) -> Markup:
     if panel.plain is not None:
         y = _svg.unit_y(panel.plain.score)
         parts.append(tag("path", class_="plain", d=f"M{_svg.LEFT} {_svg.at(y)}H{right}"))
-        words = f"plain search {number(panel.plain.score)}"
+        level = f"{words.plain} {number(panel.plain.score)}"
         places = [
             (left, y + down)
             for down in (-4, -16, 12)
@@ -134,12 +126,17 @@ def _levels(panel: Panel, labels: _svg.Labels) -> Markup:
         boxes = [(left, low - 9, left + 95, low + 3) for left, low in places]
         i = next((i for i, box in enumerate(boxes) if labels.free(box)), 0)
         labels.taken.append(boxes[i])
-        parts.append(_svg.text(*places[i], words, "level", "start"))
+        parts.append(_svg.text(*places[i], level, "level", "start"))
     return join(*parts)
 
 
 def _curve(
-    curve: Curve, style: int, labels: _svg.Labels, stop: Stop | None, rest: str = ""
+    curve: Curve,
+    style: int,
+    labels: _svg.Labels,
+    stop: Stop | None,
+    words: Vocabulary,
+    rest: str = "",
 ) -> Markup:
     places = _places(curve)
     line = "L".join(f"{_svg.at(x)} {_svg.at(y)}" for x, y in places)
@@ -155,7 +152,9 @@ def _curve(
             if name := stop(point.risk):
                 data["data_stop"] = name
                 ends = join(_ring(*place), ends)
-        parts.append(_svg.marked(point.risk, style, place, ends, _tip(curve.name, point), **data))
+        parts.append(
+            _svg.marked(point.risk, style, place, ends, _tip(curve.name, point, words), **data)
+        )
     count = len(places)
     for i in sorted(range(count), key=lambda i: min(i, count - 1 - i)):  # the ends first
         if curve.points[i].risk.parameter:
@@ -178,11 +177,11 @@ def _spans(point: Point) -> tuple[_svg.Span, _svg.Span]:
     return _svg.span(point.risk, _svg.unit_x), _svg.span(point.utility, _svg.unit_y)
 
 
-def _tip(name: str, point: Point) -> str:
+def _tip(name: str, point: Point, words: Vocabulary) -> str:
     risk, utility = point.risk, point.utility
     swept = f"{risk.parameter} {_svg.short(risk.value)}, " if risk.parameter else ""
     return (
-        f"{name}: {swept}{risk.size} variants\n"
+        f"{name}: {swept}{risk.size} {words.size}\n"
         f"risk {number(risk.score)} {interval(risk.low, risk.high)}\n"
         f"utility {number(utility.score)} {interval(utility.low, utility.high)}"
     )

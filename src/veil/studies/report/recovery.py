@@ -1,17 +1,19 @@
-"""How much an attacker recovers as the number of variants grows."""
+"""How much an attacker recovers as the number of releases grows."""
 
 import math
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
-from veil.studies._curves import PLAIN, Key, key, names
+from veil.studies import DEFAULT
+from veil.studies.curves import Key, key, names
+from veil.studies.experiment import Vocabulary, words_of
 from veil.studies.report import svg as _svg
 from veil.studies.report.markup import Markup, interval, join, number, percent, tag
-from veil.studies.table import Row
+from veil.studies.table import PLAIN, Row
 
 _SIZES = (1, 2, 5, 10, 20, 50)
 _Setting = tuple[str, str, str]  # collection, attacker, measure
-_Line = list[Row]  # one configuration, by number of variants
+_Line = list[Row]  # one configuration, by number of releases
 
 
 def recovery(rows: Sequence[Row], styles: Mapping[str, int]) -> list[Markup]:
@@ -22,20 +24,20 @@ def recovery(rows: Sequence[Row], styles: Mapping[str, int]) -> list[Markup]:
     grouped: dict[_Setting, dict[tuple[Key, str], _Line]] = {}
     for row in rows:
         if row.kind == "recovery" and row.mechanism != PLAIN and math.isfinite(row.score):
-            lines = grouped.setdefault((row.collection, row.attacker, row.measure), {})
+            lines = grouped.setdefault((row.data, row.attacker, row.measure), {})
             lines.setdefault((key(row), row.spec), []).append(row)
-    named = names(rows)
+    named, words = names(rows), words_of(rows[0].domain if rows else DEFAULT)
     groups = []
     for i, (setting, lines) in enumerate(grouped.items()):
         by_curve: dict[str, list[_Line]] = {}
         for (curve, _), line in lines.items():
             by_curve.setdefault(named[curve, 0], []).append(sorted(line, key=_size))
         drawn = [
-            _figure(setting[2], title, inside, styles, f"recovery-{i}-{j}")
+            _figure(setting[2], title, inside, styles, f"recovery-{i}-{j}", words)
             for j, (title, inside) in enumerate(_panels(by_curve))
         ]
-        collection, attacker, measure = setting
-        heading = tag("h3", f"Share of {measure} recovered by {attacker} on {collection}")
+        data, attacker, measure = setting
+        heading = tag("h3", f"Share of {measure} recovered by {attacker} on {data}")
         groups.append(join(heading, tag("div", *drawn, class_="panels")))
     return groups
 
@@ -61,20 +63,24 @@ def _figure(
     lines: list[tuple[str, _Line]],
     styles: Mapping[str, int],
     identity: str,
+    words: Vocabulary,
 ) -> Markup:
     sizes = [row.size for _, line in lines for row in line]
     scale = _Scale(min(sizes), max(sizes))
     blind, chance = _chance(lines)
-    parts = [_svg.frame(scale.ticks(sizes), "variants sent →", f"share of {measure} →"), blind]
+    parts = [
+        _svg.frame(scale.ticks(sizes), f"{words.size} sent →", f"share of {measure} →"),
+        blind,
+    ]
     ends = _spread([_svg.unit_y(line[-1].score) for _, line in lines])
     for i, (name, line) in enumerate(lines):
-        parts.append(_line(name, line, styles[name], i if title else styles[name], scale))
+        parts.append(_line(name, line, styles[name], i if title else styles[name], scale, words))
         if title:
             x = scale.place(line[-1].size) + 8
             parts.append(_svg.text(x, ends[i] + 3, _svg.short(line[0].value), "value", "start"))
     told = " ".join(
         f"{line[0].spec}: {number(line[0].score, 2)} with {line[0].size} and"
-        f" {number(line[-1].score, 2)} with {line[-1].size} variants."
+        f" {number(line[-1].score, 2)} with {line[-1].size} {words.size}."
         for _, line in lines
     )
     parameter = lines[0][1][0].parameter
@@ -89,13 +95,13 @@ def _figure(
 
 
 class _Scale:
-    """The logarithmic axis of the numbers of variants."""
+    """The logarithmic axis of the numbers of releases."""
 
     def __init__(self, low: int, high: int) -> None:
         self.low, self.high = max(low, 1), max(high, 1)
 
     def place(self, size: int) -> float:
-        """Place of a number of variants; a single one stands in the middle."""
+        """Place of a number of releases; a single one stands in the middle."""
         left, width = _svg.LEFT + 16, _svg.SIDE - 56
         if self.low == self.high:
             return left + width / 2
@@ -111,14 +117,16 @@ class _Scale:
         return [(self.place(size), str(size)) for size in shown]
 
 
-def _line(name: str, line: _Line, style: int, mark: int, scale: _Scale) -> Markup:
+def _line(
+    name: str, line: _Line, style: int, mark: int, scale: _Scale, words: Vocabulary
+) -> Markup:
     places = [(scale.place(row.size), _svg.unit_y(row.score)) for row in line]
     d = "L".join(f"{_svg.at(x)} {_svg.at(y)}" for x, y in places)
     parts = [tag("path", class_="line", d=f"M{d}")] if len(places) > 1 else []
     for row, place in zip(line, places, strict=True):
         ends = _svg.bars(*place, None, _svg.span(row, _svg.unit_y))
         tip = (
-            f"{row.spec}, {row.size} variants\n"
+            f"{row.spec}, {row.size} {words.size}\n"
             f"recovered {number(row.score)} {interval(row.low, row.high)}"
         )
         parts.append(

@@ -5,20 +5,20 @@ from pathlib import Path
 
 from veil.core.errors import InputError
 from veil.data.files import whole_file
-from veil.studies._best import best
-from veil.studies._curves import PLAIN, Panel, key, names, panels
-from veil.studies.planes import OFF_SCALE
-from veil.studies.report import hints as _hints
+from veil.studies.curves import Panel, key, names, panels
+from veil.studies.experiment import Vocabulary, words_of
+from veil.studies.report import hints
+from veil.studies.report.best import best
 from veil.studies.report.cards import cards
 from veil.studies.report.examples import examples
 from veil.studies.report.groups import groups, legend, styles_of
 from veil.studies.report.markup import Markup, join, tag
-from veil.studies.report.page import Section, page
+from veil.studies.report.page import page
 from veil.studies.report.recovery import recovery
 from veil.studies.report.scores import score_tables
 from veil.studies.report.summary import summary
 from veil.studies.report.tables import facts, linkages, listed, similarities
-from veil.studies.table import Results, Row
+from veil.studies.table import PLAIN, Results, Row, Section
 
 FILE = "report.html"
 
@@ -42,23 +42,37 @@ def write_report(results: Results, folder: Path) -> Path:
 
 def render(results: Results) -> str:
     """Return the report as HTML."""
-    rows = results.rows
+    rows, words = results.rows, words_of(results.domain)
     found = panels(rows)
     shown, recovered = best(found), _recovered_names(rows)
     styles = styles_of(found, shown, recovered)
     sections = [
-        Section("plane", "Risk and utility", _planes(rows, found, styles, shown)),
-        Section("scores", "QuIPU scores", _scored(results)),
-        Section("recovery", "Recovery by number of variants", _recovered(rows, styles, recovered)),
-        *_linked(rows),
-        Section("similarity", "Classical measures", _told(_hints.SIMILARITY, similarities(rows))),
-        Section("examples", "Example variants", _told(_marks(), examples(results.examples))),
+        Section("plane", "Risk and utility", _planes(rows, found, styles, shown, words)),
+        Section("scores", "QuIPU scores", _scored(results, words)),
         Section(
-            "guarantees", "What is proved", _told(_claims(), _side_by_side(cards(results.cards)))
+            "recovery",
+            f"Recovery by number of {words.size}",
+            _recovered(rows, styles, recovered, words),
+        ),
+        *_linked(rows, words),
+        Section(
+            "similarity", "Classical measures", _told(hints.similarity(words), similarities(rows))
+        ),
+        *results.sections,
+        Section(
+            "examples",
+            f"Example {words.size}",
+            _told(_marks(words), examples(results.examples, words)),
+        ),
+        Section(
+            "guarantees",
+            "What is proved",
+            _told(_claims(words), _side_by_side(cards(results.cards))),
         ),
         Section("facts", "How it was made", _made(results)),
     ]
-    return page(f"{results.name}: risk and utility of private search", summary(rows), sections)
+    title = f"{results.name}: risk and utility of {words.title}"
+    return page(title, summary(rows, results.remarks), sections)
 
 
 def _recovered_names(rows: Sequence[Row]) -> list[str]:
@@ -69,7 +83,11 @@ def _recovered_names(rows: Sequence[Row]) -> list[str]:
 
 
 def _planes(
-    rows: Sequence[Row], found: Sequence[Panel], styles: dict[str, int], shown: Sequence[str]
+    rows: Sequence[Row],
+    found: Sequence[Panel],
+    styles: dict[str, int],
+    shown: Sequence[str],
+    words: Vocabulary,
 ) -> tuple[Markup, ...]:
     if not found:
         return (_none(),)
@@ -77,37 +95,39 @@ def _planes(
     names_of = {curve.name for panel in found for curve in panel.curves}
     curves = [name for name in styles if name in names_of]
     return (
-        tag("p", _hints.PLANE + _hints.few(len(shown), len(curves)), class_="hint"),
+        tag("p", hints.plane(words) + hints.few(len(shown), len(curves)), class_="hint"),
         legend(styles, curves, shown),
         *(part for group in drawn for part in group.parts),
     )
 
 
 def _recovered(
-    rows: Sequence[Row], styles: dict[str, int], curves: Sequence[str]
+    rows: Sequence[Row], styles: dict[str, int], curves: Sequence[str], words: Vocabulary
 ) -> tuple[Markup, ...]:
     drawn = recovery(rows, styles)
     if not drawn:
         return (_none(),)
-    return tag("p", _hints.RECOVERY, class_="hint"), legend(styles, curves, curves), *drawn
+    return tag("p", hints.recovery(words), class_="hint"), legend(styles, curves, curves), *drawn
 
 
-def _scored(results: Results) -> tuple[Markup, ...]:
+def _scored(results: Results, words: Vocabulary) -> tuple[Markup, ...]:
     drawn = score_tables(results.scores)
     if not drawn:
         return (_none(),)
-    marks = _hints.MARKS
+    marks = hints.marks(words)
     if any(score.missing for score in results.scores):
-        marks += _hints.UNFINISHED
-    if any(row.kind == "risk" and row.measure in OFF_SCALE for row in results.rows):
-        marks += _hints.NO_PERSISTENT
-    return tag("p", _hints.SCORES, class_="hint"), tag("p", marks, class_="hint"), *drawn
+        marks += hints.UNFINISHED
+    measured = dict.fromkeys(row.measure for row in results.rows if row.kind == "risk")
+    if without := [measure for measure in measured if not words.axis(measure).scored]:
+        marks += hints.unscored(without)
+    return tag("p", hints.scores(words), class_="hint"), tag("p", marks, class_="hint"), *drawn
 
 
-def _linked(rows: Sequence[Row]) -> list[Section]:
+def _linked(rows: Sequence[Row], words: Vocabulary) -> list[Section]:
     """Return the section on linkage, where a study has that attacker."""
     found = linkages(rows)
-    return [Section("linkage", "Asked again", _told(_hints.LINKAGE, found))] if found else []
+    told = _told(hints.linkage(words), found)
+    return [Section("linkage", "Released again", told)] if found else []
 
 
 def _told(how: str, parts: Sequence[Markup]) -> tuple[Markup, ...]:
@@ -122,18 +142,19 @@ def _none() -> Markup:
     return tag("p", "Not part of this study.")
 
 
-def _marks() -> Markup:
+def _marks(words: Vocabulary) -> Markup:
     return join(
-        "Words that the query does not have at that place are ", tag("mark", "marked"),
-        ". Queries are shown in full: keep a report on private ones to yourself.",
+        f"Words that the {words.subject} does not have at that place are ", tag("mark", "marked"),
+        f". {words.subjects.capitalize()} are shown in full: keep a report on private ones to"
+        " yourself.",
     )  # fmt: skip
 
 
-def _claims() -> str:
+def _claims(words: Vocabulary) -> str:
     return (
-        "A guarantee bounds what one word of one variant says about the original, whatever the"
-        " attacker knows; budgets of several words and variants add up. This is proved; what the"
-        " planes above show is measured."
+        "A guarantee bounds what one unit of one release says about the original, whatever the"
+        f" attacker knows; budgets of several units and {words.size} add up. This is proved; what"
+        " the planes above show is measured."
     )
 
 

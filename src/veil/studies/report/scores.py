@@ -2,59 +2,49 @@
 
 import math
 from collections.abc import Sequence
-from contextlib import suppress
 
-from veil.core.errors import VeilError
+from veil.studies import DEFAULT
+from veil.studies.experiment import OTHER, Vocabulary, method, words_of
 from veil.studies.report.markup import Markup, interval, join, number, tag
 from veil.studies.report.tables import table
 from veil.studies.table import Score
-from veil.text.mechanisms.find import mechanism_class
 
-_ELSEWHERE = {  # names that others give to mechanisms of ours
-    "vickreycmp": "vickrey",
-    "vickreymhl": "vickrey",
-    "scramble": "aea",
-}
-_FIRST = ("Sampling", "Embedding perturbation", "Heuristics")  # then those of plugins
-OTHER = "Other"
-
-_Column = tuple[str, str]  # measure, collection and engine
+_Column = tuple[str, str]  # measure, data and task
 
 
 def score_tables(scores: Sequence[Score]) -> list[Markup]:
-    """Return a table for each attacker: mechanisms by measures of success and collections."""
+    """Return a table for each attacker: mechanisms by measures of success and data."""
     return [
         _table(attacker, [score for score in scores if score.attacker == attacker])
         for attacker in dict.fromkeys(score.attacker for score in scores)
     ]
 
 
-def strategy(mechanism: str) -> str:
+def strategy(mechanism: str, domain: str = DEFAULT) -> str:
     """Name the family of a mechanism, as it declares it; of one that is not known, `OTHER`."""
-    name = mechanism.casefold()
-    with suppress(VeilError):
-        return mechanism_class(_ELSEWHERE.get(name, name)).family
-    return OTHER
+    return str(getattr(method(domain, mechanism.casefold()), "family", OTHER))
 
 
-def _order(family: str) -> tuple[int, str]:
-    known = family in _FIRST
-    return (_FIRST.index(family) if known else len(_FIRST) + (family == OTHER), family)
+def _order(family: str, words: Vocabulary) -> tuple[int, str]:
+    known = words.families
+    place = known.index(family) if family in known else len(known) + (family == OTHER)
+    return place, family
 
 
 def _table(attacker: str, scores: Sequence[Score]) -> Markup:
-    several = len({score.engine for score in scores}) > 1
+    several = len({score.task for score in scores}) > 1
+    words = words_of(scores[0].domain)
     cells: dict[tuple[str, str], dict[_Column, Score]] = {}
     columns: dict[_Column, None] = {}
     for score in scores:
-        place = f"{score.collection}, {score.engine}" if several else score.collection
-        row = cells.setdefault((strategy(score.mechanism), score.curve), {})
+        place = f"{score.data}, {score.task}" if several else score.data
+        row = cells.setdefault((strategy(score.mechanism, score.domain), score.curve), {})
         row[score.measure, place] = score
         columns[score.measure, place] = None
     measures = dict.fromkeys(measure for measure, _ in columns)
     ordered = [column for measure in measures for column in columns if column[0] == measure]
     body = []
-    for group in sorted({of for of, _ in cells}, key=_order):
+    for group in sorted({of for of, _ in cells}, key=lambda of: _order(of, words)):
         inside = [(name, row) for (of, name), row in cells.items() if of == group]
         for i, (name, row) in enumerate(inside):
             first = tag("th", group, scope="rowgroup", rowspan=len(inside)) if not i else ""

@@ -3,11 +3,11 @@
 import math
 from collections.abc import Iterable, Sequence
 
-from veil.studies._curves import PLAIN, key, rank
+from veil.studies import DEFAULT
+from veil.studies.curves import key
+from veil.studies.experiment import words_of
 from veil.studies.report.markup import Markup, interval, join, number, p_value, tag
-from veil.studies.table import Row
-
-SIMILARITY = ("jaccard", "cosine", "bleu", "meteor", "N_w", "S_w", "in clear")
+from veil.studies.table import PLAIN, Row
 
 
 def scrolling(label: str, table: Markup) -> Markup:
@@ -46,7 +46,8 @@ def figures(
         for (spec, size), found in cells.items()
     ]
     shown = [(why or {}).get(column, column) for column in columns]
-    return table(caption, [head("configuration", "variants", *shown)], body)
+    size = words_of(rows[0].domain if rows else DEFAULT).size
+    return table(caption, [head("configuration", size, *shown)], body)
 
 
 def figure(row: Row | None) -> Markup:
@@ -57,58 +58,60 @@ def figure(row: Row | None) -> Markup:
     return tag("td", number(row.score), " ", tag("small", small))
 
 
-def plane_figures(rows: Sequence[Row], collection: str, engine: str, attacker: str) -> Markup:
+def plane_figures(rows: Sequence[Row], data: str, task: str, attacker: str) -> Markup:
     """Table of the utilities and of one attacker's risks: every figure behind a row of planes."""
     here = [
         row
         for row in rows
-        if row.collection == collection
+        if row.data == data
         and (
-            (row.kind == "utility" and row.engine == engine)
+            (row.kind == "utility" and row.task == task)
             or (
                 row.kind == "risk"
                 and row.attacker == attacker
-                and (not engine or row.engine in ("", engine))
+                and (not task or row.task in ("", task))
             )
         )
     ]
     utilities = list(dict.fromkeys(row.measure for row in here if row.kind == "utility"))
-    risks = sorted({row.measure for row in here if row.kind == "risk"}, key=rank)
+    words = words_of(rows[0].domain)
+    risks = sorted({row.measure for row in here if row.kind == "risk"}, key=words.rank)
     why = {measure: f"risk, {measure}" for measure in risks}
-    caption = f"Utility and risk on {collection}, attacker {attacker}"
+    caption = f"Utility and risk on {data}, attacker {attacker}"
     if any(row.p_value is not None for row in here):
-        caption += "; p: paired randomisation test of nDCG@10 against plain search"
+        caption += f"; p: paired randomisation test of {words.utility.name} against {words.plain}"
     return figures(here, caption, [*utilities, *risks], why)
 
 
 def similarities(rows: Sequence[Row]) -> list[Markup]:
-    """Tables of the classical measures, one for each collection."""
-    found = [row for row in rows if row.kind == "similarity" and row.mechanism != PLAIN]
-    measures = list(dict.fromkeys(row.measure for row in found))
-    known = [measure for measure in SIMILARITY if measure in measures]
-    columns = known + [measure for measure in measures if measure not in known]
-    collections = dict.fromkeys(row.collection for row in found)
+    """Tables of the classical measures, one for each of the data."""
+    kinds = ("similarity", "loss")
+    found = [row for row in rows if row.kind in kinds and row.mechanism != PLAIN]
+    columns = list(dict.fromkeys(row.measure for row in found))
+    words = words_of(rows[0].domain if rows else DEFAULT)
     return [
         figures(
-            [row for row in found if row.collection == collection],
-            f"Similarity of queries and their variants on {collection}, with 95 % intervals",
+            [row for row in found if row.data == data],
+            f"Similarity of {words.subjects} and their {words.size} on {data}, with 95 %"
+            " intervals",
             columns,
         )
-        for collection in collections
+        for data in dict.fromkeys(row.data for row in found)
     ]
 
 
 def linkages(rows: Sequence[Row]) -> list[Markup]:
-    """Tables of how well releases are linked, one for each collection and attacker."""
+    """Tables of how well releases are linked, one for each of the data and attacker."""
     found = [row for row in rows if row.kind == "linkage"]
-    places = dict.fromkeys((row.collection, row.attacker) for row in found)
+    places = dict.fromkeys((row.data, row.attacker) for row in found)
+    words = words_of(rows[0].domain if rows else DEFAULT)
     return [
         figures(
-            [row for row in found if (row.collection, row.attacker) == (collection, attacker)],
-            f"Releases of one query found by {attacker} on {collection}, with 95 % intervals",
-            sorted({row.measure for row in found}, key=rank),
+            [row for row in found if (row.data, row.attacker) == (data, attacker)],
+            f"Releases of one {words.subject} found by {attacker} on {data}, with 95 % intervals",
+            sorted({row.measure for row in found}, key=words.rank),
         )
-        for collection, attacker in places
+        for data, attacker in places
     ]
 
 

@@ -7,20 +7,18 @@ found out afterwards, here, and that is all that the measures of risk need.
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar
 
 from pydantic import Field
 
 from veil.core.component import Component
+from veil.core.outcome import Outcome as Outcome
 from veil.core.protocols import Encoder
-from veil.core.types import Ids
 from veil.data.fetch import Report, silent
 from veil.encoders.find import encoder as open_encoder
 from veil.text.attacks.log import QueryLog
 from veil.text.mechanisms.mechanism import TextMechanism
 from veil.text.vectors.embeddings import Embeddings
-
-Unit = Literal["query", "word", "release"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,42 +43,6 @@ class Scene:
     log: QueryLog | None = None
     mechanism: TextMechanism | None = None
     space: Embeddings | None = None
-
-
-@dataclass(frozen=True, eq=False)
-class Outcome:
-    """Where the truth stands among the attacker's guesses.
-
-    Attributes
-    ----------
-    ranks
-        (m,) 1 + how many candidates stand higher; ``candidates + 1`` where the truth is not among
-        the candidates.
-    candidates
-        (m,) among how many the attacker chose: a blind guess is right once in that many times.
-    texts
-        (m,) which text each belongs to; for the unit "query" it is 0, 1, ..., n - 1.
-    unit
-        What is guessed: a whole query, a word, or which release belongs to the same query.
-    prior
-        (m,) rank of the truth by what was believed beforehand, where that is not uniform.
-    left
-        (m,) how many candidates were not ruled out for certain, where an attacker can tell.
-    ties
-        (m,) how many candidates stand as high as the truth, itself included, or None: it stands
-        alone. Candidates that are level are tried in any order: success is the mean over all.
-    prior_ties
-        (m,) the same for `prior`.
-    """
-
-    ranks: Ids
-    candidates: Ids
-    texts: Ids
-    unit: Unit = "query"
-    prior: Ids | None = None
-    left: Ids | None = None
-    ties: Ids | None = None
-    prior_ties: Ids | None = None
 
 
 class AttackSpec(Component):

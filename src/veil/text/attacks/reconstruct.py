@@ -110,7 +110,7 @@ def recovery(
 
 def _recovered(size: int, outcome: Outcome) -> Recovered:
     right = first_guess(outcome.ranks, outcome.ties)
-    _, text = np.unique(outcome.texts, return_inverse=True)
+    _, text = np.unique(outcome.subjects, return_inverse=True)
     whole = np.ones(text.max(initial=-1) + 1)
     np.multiply.at(whole, text, right)
     words = float(right.mean()) if len(right) else 0.0

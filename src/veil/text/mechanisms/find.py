@@ -1,7 +1,5 @@
 """Find a mechanism by its spec, whether it replaces words or rewrites whole queries."""
 
-from veil.core.component import Direction
-from veil.core.errors import VeilError
 from veil.core.registry import Registry, unknown_name
 from veil.text.mechanisms.mechanism import TextMechanism
 from veil.text.mechanisms.queries import QUERY_MECHANISMS
@@ -38,21 +36,20 @@ def read(spec: str) -> tuple[type[TextMechanism], dict[str, object]]:
     return _registry(name).read(spec)
 
 
-def direction(name: str, parameter: str) -> Direction:
-    """Say which way a parameter of a mechanism goes; of one that is not known, as epsilon does.
-
-    >>> direction("cmp", "epsilon"), direction("aea", "level")
-    ('useful', 'private')
-    """
-    try:
-        return mechanism_class(name).direction(parameter)
-    except VeilError:  # figures of a package that is not installed here
-        return "useful"
-
-
 def _registry(name: str) -> Registry[WordMechanism] | Registry[QueryMechanism]:
     if name in QUERY_MECHANISMS.names():
         return QUERY_MECHANISMS
     if name in MECHANISMS.names():
         return MECHANISMS
     raise unknown_name("mechanism", name, names())
+
+
+class _Mechanisms:
+    """Both tables as one."""
+
+    names = staticmethod(names)
+    get = staticmethod(mechanism_class)
+    parse = staticmethod(mechanism)
+
+
+TEXT_MECHANISMS = _Mechanisms()

@@ -4,16 +4,15 @@ from pathlib import Path
 
 import pytest
 from tests.reference.tiny_wordnet import write
-from tests.studies.conftest import STUDY, Variant
+from tests.search.study.material import STUDY, Variant
 
 from veil.core.errors import AssetError, InputError, LawError, ParameterError
 from veil.corpus import wordnet as wordnet_module
 from veil.data.fetch import Report
-from veil.studies import steps
+from veil.studies import experiment
 from veil.studies import sweep as sweep_module
-from veil.studies.cells import Step
-from veil.studies.results import results
-from veil.studies.steps import Rows
+from veil.studies.experiment import Step
+from veil.studies.figures import results
 from veil.studies.store import Result, Store
 from veil.studies.study import Study
 from veil.studies.sweep import sweep
@@ -97,9 +96,9 @@ def test_whether_meteor_knows_synonyms_is_settled_first(
 def test_a_wordnet_that_comes_in_between_changes_nothing(
     study: Study, folder: Path, monkeypatch: pytest.MonkeyPatch, tiny_wordnet: list[Path]
 ) -> None:
-    def fetching(study: Study, step: Step, rows: Rows = ()) -> Result:
+    def fetching(study: Study, step: Step, of: Result | None) -> Result:
         wordnet_module.wordnet()  # as another program might
-        return steps.compute(study, step, rows)
+        return experiment.compute(study, step, of)
 
     monkeypatch.setattr(sweep_module, "compute", fetching)
     found = sweep(study, folder / "out", workers=0)

@@ -3,11 +3,11 @@
 from importlib.metadata import version
 from pathlib import Path
 
-from tests.studies.conftest import Variant
+from tests.search.study.material import Variant
 
-from veil.studies._facts import facts
-from veil.studies.bench import Bench
-from veil.studies.study import Study
+from veil.search.study.bench import Bench
+from veil.search.study.facts import facts
+from veil.search.study.study import SearchStudy
 from veil.studies.sweep import sweep
 
 
@@ -23,9 +23,12 @@ def test_the_facts_tell_how_it_was_made(folder: Path, variant: Variant) -> None:
     assert list(found).index("log") == list(found).index("queries") + 1
 
 
-def test_the_facts_tell_what_the_cosine_is_of(study: Study) -> None:
-    material = Bench(study.model_copy(update={"encoder": "wordllama"}))
-    material.workers = 3
-    found = dict(facts(material, 1.0, None))
+def test_the_facts_tell_what_the_cosine_is_of(study: SearchStudy) -> None:
+    found = dict(facts(Bench(study.model_copy(update={"encoder": "wordllama"}))))
     assert found["cosine of"] == "vectors of wordllama"
-    assert found["workers"] == "3"
+
+
+def test_the_facts_tell_who_worked(study: SearchStudy, folder: Path) -> None:
+    found = dict(sweep(study, folder / "out", workers=0).facts)
+    assert found["workers"] == "0"
+    assert found["cores"]

@@ -4,23 +4,25 @@ import re
 from pathlib import Path
 
 import pytest
-from tests.studies.conftest import STUDY
+from tests.search.study.material import STUDY, load
 
 from veil.core.errors import InputError, VeilError
-from veil.studies.study import Study, load_study
+from veil.search.study.study import SearchStudy
+from veil.studies.load import load_study
+from veil.text.mechanisms.find import TEXT_MECHANISMS
 
 
-def test_a_study_is_read_as_it_is_written(study: Study, folder: Path) -> None:
+def test_a_study_is_read_as_it_is_written(study: SearchStudy, folder: Path) -> None:
     assert study.name == "tiny"
     assert study.engine == ("bm25",)  # one may stand alone
     assert study.collection == str(folder / "tiny")  # paths start at the file
     assert study.counts == (1, 2, 4)
-    found = [str(each) for grid in study.mechanism for each, _ in grid.mechanisms()]
+    found = [str(each) for grid in study.mechanism for each, _ in grid.mechanisms(TEXT_MECHANISMS)]
     assert found[:2] == ["cmp(epsilon=1.0)", "cmp(epsilon=5.0)"]
     assert found[2].startswith("custext(epsilon=2.0, k=5")
 
 
-def test_equal_studies_are_one(study: Study, folder: Path) -> None:
+def test_equal_studies_are_one(study: SearchStudy, folder: Path) -> None:
     assert hash(study) == hash(load_study(folder / "tiny.toml"))
 
 
@@ -30,7 +32,7 @@ def test_things_that_are_named_twice_are_one(folder: Path) -> None:
     text = text.replace("k = 10", 'k = 10\nengine = ["bm25", "bm25()"]')
     text = text.replace('spec = "cmp"', 'spec = "cmp"\nattackers = ["linkage()", "linkage"]')
     file.write_text(text)
-    study = load_study(file)
+    study = load(file)
     assert study.attackers == ("bayes",)
     assert study.engine == ("bm25",)
     assert study.mechanism[0].attackers == ("linkage",)
@@ -41,11 +43,13 @@ def test_things_that_are_named_twice_are_one(folder: Path) -> None:
 def test_the_documents_of_a_mechanism_lie_beside_the_file(folder: Path, parameter: str) -> None:
     file = folder / "tiny.toml"
     file.write_text(f'{STUDY}\n[[mechanism]]\nspec = "fea(index=tiny, longest=2)"\n{parameter}')
-    for made, _ in load_study(file).mechanism[2].mechanisms():
+    for made, _ in load_study(file).mechanism[2].mechanisms(TEXT_MECHANISMS):
         assert f"longest=2, targets=10, index='{folder / 'tiny'}'" in str(made)
     for name in ("icd10cm", "irds:antique"):
         file.write_text(f"{STUDY}\n[[mechanism]]\nspec = \"fea(index='{name}')\"\n{parameter}")
-        assert f"index='{name}'" in str(next(load_study(file).mechanism[2].mechanisms())[0])
+        assert f"index='{name}'" in str(
+            next(load_study(file).mechanism[2].mechanisms(TEXT_MECHANISMS))[0]
+        )
 
 
 MISTAKES = [

@@ -1,8 +1,10 @@
 """The studies that need no file: the default of an audit, and a small one for a first look."""
 
 from pathlib import Path
+from typing import cast
 
-from veil.studies.study import Study, parse_study
+from veil.search.study.study import SearchStudy
+from veil.studies.load import parse_study
 
 # Every mechanism faces the same attackers where they can work, so that the risks compare; only
 # reconstruct would take too long against santext and tem, whose every word needs its normaliser.
@@ -87,11 +89,15 @@ values = [5, 12.5]
 """
 
 
-def default_study() -> Study:
+def default_study() -> SearchStudy:
     """Return the study of ``veil audit``: all mechanisms on the embedded collection."""
-    return parse_study(_DEFAULT, "the default study", Path())
+    return _study(_DEFAULT, "the default study")
 
 
-def demo_study() -> Study:
+def demo_study() -> SearchStudy:
     """Return a study that takes less than two minutes."""
-    return parse_study(_DEMO, "the demo study", Path())
+    return _study(_DEMO, "the demo study")
+
+
+def _study(text: str, name: str) -> SearchStudy:
+    return cast(SearchStudy, parse_study(text, name, Path()))

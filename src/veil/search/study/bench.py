@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Sequence
 from contextlib import suppress
-from functools import cached_property, lru_cache
+from functools import cached_property
 
 import numpy as np
 
@@ -17,8 +17,9 @@ from veil.encoders.find import encoder
 from veil.search.engines import ENGINES
 from veil.search.pipeline import check_query
 from veil.search.rerank import Reranker, reranker
-from veil.studies._log import open_log
-from veil.studies.study import Study
+from veil.search.study.log import open_log
+from veil.search.study.study import SearchStudy
+from veil.studies.keys import digest
 from veil.text.attacks import ATTACKS
 from veil.text.attacks.log import QueryLog
 from veil.text.attacks.prepare import prepare
@@ -29,14 +30,10 @@ from veil.text.vectors.embeddings import Embeddings
 
 
 class Bench:
-    """Collection, queries, log, vectors, engines and encoders of a study.
+    """Collection, queries, log, vectors, engines and encoders of a study."""
 
-    `workers` is the number of processes that compute it, None where that is not known.
-    """
-
-    def __init__(self, study: Study, report: Report = silent) -> None:
+    def __init__(self, study: SearchStudy, report: Report = silent) -> None:
         self.study = study
-        self.workers: int | None = None
         self._report = report
         self._engines: dict[str, Engine] = {}
         self._digests: dict[str, str] = {}
@@ -149,7 +146,7 @@ class Bench:
     @cached_property
     def query_digest(self) -> str:
         """Digest of the names and texts of the queries."""
-        return _digest(*self.names, "", *self.texts)
+        return digest([*self.names, "", *self.texts])
 
     @cached_property
     def collection_digest(self) -> str:
@@ -159,7 +156,7 @@ class Bench:
             for name in self.names
             for item, grade in sorted(self.collection.judgements[name].items())
         )
-        return _digest(self.collection.documents.digest, *judged)
+        return digest([self.collection.documents.digest, *judged])
 
     def index_digest(self, name: str) -> str:
         """Return the digest of the documents of a collection: that of the study, or another."""
@@ -172,25 +169,11 @@ class Bench:
     @cached_property
     def log_digest(self) -> str:
         """Digest of the log and of how often each query is in it."""
-        return _digest(*self.log.texts, "", *map(str, self.log.counts.tolist()))
+        return digest([*self.log.texts, "", *map(str, self.log.counts.tolist())])
 
     @cached_property
     def space_digest(self) -> str:
         """Digest of the words and of their vectors."""
-        made = hashlib.sha256(_digest(*self.space.words).encode())
+        made = hashlib.sha256(digest(self.space.words).encode())
         made.update(np.ascontiguousarray(self.space.vectors).data)
         return made.hexdigest()
-
-
-@lru_cache(maxsize=2)
-def bench(study: Study) -> Bench:
-    """Return the material of a study: the same for every step that this process computes."""
-    return Bench(study)
-
-
-def _digest(*parts: str) -> str:
-    made = hashlib.sha256()
-    for part in parts:
-        data = part.encode("utf-8", "surrogatepass")
-        made.update(len(data).to_bytes(8, "little") + data)
-    return made.hexdigest()

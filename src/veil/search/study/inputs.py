@@ -3,9 +3,8 @@
 from importlib.metadata import PackageNotFoundError, version
 
 from veil.corpus.wordnet import wordnet_folder
-from veil.studies.bench import Bench
+from veil.search.study.bench import Bench
 from veil.text.mechanisms.mechanism import TextMechanism
-from veil.text.mechanisms.words.mechanism import WordMechanism
 
 _TAGGERS = {  # what `veil.text.select` calls them, and the packages that hold program and data
     "pos": ("textblob",),
@@ -25,9 +24,10 @@ def inputs(mechanism: TextMechanism, bench: Bench) -> dict[str, object]:
     if index := getattr(mechanism, "index", ""):  # it works with documents of its own
         mechanism = mechanism.model_copy(update={"index": bench.index_digest(index)})
     found["mechanism"] = str(mechanism)
-    if isinstance(mechanism, WordMechanism):
+    if "vectors" in mechanism.needs:
         found["vectors"] = [bench.space.name, bench.space_digest]
-        packages = _TAGGERS.get(mechanism.select.partition(":")[0], ())
+        select = str(getattr(mechanism, "select", ""))
+        packages = _TAGGERS.get(select.partition(":")[0], ())
     else:
         found["wordnet"] = wordnet_folder().name
         packages = _OF_QUERIES

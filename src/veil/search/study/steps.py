@@ -1,6 +1,5 @@
 """Compute one step of a study; nothing is read or written but its material."""
 
-import time
 from collections.abc import Sequence
 
 import numpy as np
@@ -11,11 +10,10 @@ from veil.core.types import Floats, Released, Seeded
 from veil.corpus.wordnet import wordnet
 from veil.measures.effectiveness import effectiveness, pooled_recall
 from veil.search.pipeline import MAX_QUERY, ask
-from veil.studies._uncertainty import uncertainty
-from veil.studies.bench import Bench, bench
-from veil.studies.cells import Step
+from veil.search.study.bench import Bench
+from veil.search.study.uncertainty import uncertainty
+from veil.studies.experiment import Step
 from veil.studies.store import Result
-from veil.studies.study import Study
 from veil.text.attacks import ATTACKS
 from veil.text.attacks.attack import Scene
 from veil.text.measures.similarity import similarity
@@ -26,19 +24,16 @@ from veil.text.protect import protect
 Rows = Sequence[Sequence[str]]  # the variants of each query
 
 
-def compute(study: Study, step: Step, rows: Rows = ()) -> Result:
-    """Compute a step in this process; `rows` are the variants that it works on."""
-    started = time.perf_counter()
-    material = bench(study)
+def compute(material: Bench, step: Step, of: Result | None) -> Result:
+    """Compute a step; `of` holds the variants that it works on."""
+    rows: Rows = () if of is None else of.data["variants"]
     if step.kind == "protect":
-        made = _protect(material, step)
-    elif step.kind == "similarity":
-        made = _similarity(material, step, rows)
-    elif step.kind == "attack":
-        made = _attack(material, step, rows)
-    else:
-        made = _search(material, step, rows)
-    return Result(made.arrays, made.data, time.perf_counter() - started)
+        return _protect(material, step)
+    if step.kind == "similarity":
+        return _similarity(material, step, rows)
+    if step.kind == "attack":
+        return _attack(material, step, rows)
+    return _search(material, step, rows)
 
 
 def _protect(material: Bench, step: Step) -> Result:
@@ -105,7 +100,4 @@ def _attack(material: Bench, step: Step, rows: Rows) -> Result:
         outcome = attacker.attack(scene)
     except (LawError, ParameterError) as error:
         return Result(data={"gap": str(error)})
-    names = ("ranks", "candidates", "texts", "prior", "left", "ties", "prior_ties")
-    found = {name: getattr(outcome, name) for name in names}
-    arrays = {name: array for name, array in found.items() if array is not None}
-    return Result(arrays, {"unit": outcome.unit})
+    return Result.of(outcome)

@@ -1,10 +1,9 @@
-"""Where something is that a study names: on the disk, and in the file of the study."""
+"""Where something is that a study names."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 
-from veil.core.errors import InputError, VeilError
+from veil.core.errors import InputError
 from veil.corpus.icd10cm import NAMES
 from veil.text.vectors.assets import VECTORS
 
@@ -25,12 +24,3 @@ def absolute(value: str, key: str, where: str, folder: Path) -> str:
         f"The '{key}' of {where} is neither a name ({known}) nor a file or folder that is"
         f" there. Got {value[:80]!r} instead."
     )
-
-
-@contextmanager
-def told(where: str) -> Iterator[None]:
-    """Say where in the study a mistake is."""
-    try:
-        yield
-    except VeilError as error:
-        raise type(error)(f"{where}: {error}") from None

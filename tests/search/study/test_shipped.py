@@ -3,30 +3,33 @@
 from pathlib import Path
 
 import pytest
+from tests.search.study.material import load
 
 from veil.corpus.icd10cm import NAMES
 from veil.encoders.find import parse
 from veil.search.engines import ENGINES
-from veil.studies.shipped import default_study, demo_study
-from veil.studies.study import Study, load_study
+from veil.search.study.shipped import default_study, demo_study
+from veil.search.study.study import SearchStudy
+from veil.studies.study import Study
 from veil.text.attacks import ATTACKS
+from veil.text.mechanisms.find import TEXT_MECHANISMS
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 FILES = sorted((ROOT / "studies").glob("*.toml"))
 every_file = pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 
 
-def read(file: Path) -> Study:
+def read(file: Path) -> SearchStudy:
     if "../../shared" in file.read_text() and not (ROOT.parent / "shared").is_dir():
         pytest.skip("the shared data is not at hand")
-    return load_study(file)
+    return load(file)
 
 
 def specs(study: Study) -> dict[str, list[str]]:
     """Return the configurations of a study, by mechanism."""
     found: dict[str, list[str]] = {}
     for grid in study.mechanism:
-        for each, _ in grid.mechanisms():
+        for each, _ in grid.mechanisms(TEXT_MECHANISMS):
             found.setdefault(each.name, []).append(str(each))
     return found
 

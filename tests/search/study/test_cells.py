@@ -5,12 +5,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.studies.conftest import STUDY
+from tests.search.study.material import STUDY, load
 
-from veil.studies import _inputs, bench
-from veil.studies.bench import Bench
-from veil.studies.cells import Cell, Step, cells, plain_steps
-from veil.studies.study import load_study
+from veil.search.study import bench, inputs
+from veil.search.study.bench import Bench
+from veil.search.study.cells import cells, plain_steps
+from veil.studies.experiment import Cell, Step
 
 Make = Callable[[str], list[Cell]]
 FEA = 'spec = "fea(index=tiny)"'
@@ -23,7 +23,7 @@ def make(folder: Path) -> Make:
     def of(mechanism: str) -> list[Cell]:
         file = folder / "other.toml"
         file.write_text(f"{STUDY.partition('[[mechanism]]')[0]}[[mechanism]]\n{mechanism}\n")
-        return cells(Bench(load_study(file)))
+        return cells(Bench(load(file)))
 
     return of
 
@@ -34,7 +34,7 @@ def nothing_is_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _key(found: list[Cell]) -> str:
-    return found[0].protect.key
+    return found[0].release.key
 
 
 @pytest.mark.parametrize(
@@ -53,8 +53,8 @@ def test_another_tagger_or_stemmer_makes_other_variants(
     mechanism: str, package: str, matters: bool, make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = _key(make(mechanism))
-    known = _inputs.installed
-    monkeypatch.setattr(_inputs, "installed", lambda name: known(name) + "9" * (name == package))
+    known = inputs.installed
+    monkeypatch.setattr(inputs, "installed", lambda name: known(name) + "9" * (name == package))
     assert (_key(make(mechanism)) != before) is matters
 
 
@@ -65,7 +65,7 @@ def test_another_wordnet_makes_other_variants(
     mechanism: str, matters: bool, make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = _key(make(mechanism))
-    monkeypatch.setattr(_inputs, "wordnet_folder", lambda: Path("wordnet/4.0"))
+    monkeypatch.setattr(inputs, "wordnet_folder", lambda: Path("wordnet/4.0"))
     assert (_key(make(mechanism)) != before) is matters
 
 
@@ -89,7 +89,7 @@ def test_a_search_by_vectors_counts_the_weights_of_its_encoder(
 
     def steps(weights: str) -> list[Step]:
         monkeypatch.setattr(Bench, "encoder_key", lambda _, spec: f"{spec} {weights}")
-        return plain_steps(Bench(load_study(file)))
+        return plain_steps(Bench(load(file)))
 
     (lexical, dense), (same, other) = steps("one"), steps("two")
     assert lexical.key == same.key
@@ -98,7 +98,7 @@ def test_a_search_by_vectors_counts_the_weights_of_its_encoder(
 
 def test_the_same_step_by_another_name_is_the_same(folder: Path) -> None:
     """Also in a study that was put together by a program."""
-    study = load_study(folder / "tiny.toml").model_copy(
+    study = load(folder / "tiny.toml").model_copy(
         update={"engine": ("bm25", "bm25()"), "attackers": ("bayes", "bayes(prior=uniform)")}
     )
     assert len(plain_steps(Bench(study))) == 1

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from veil.studies._curves import Panel, Point
+from veil.studies.curves import Panel, Point
 from veil.studies.table import Row
 
 FEW = 5

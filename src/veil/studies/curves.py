@@ -5,14 +5,11 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from veil.studies._names import Key as Key
-from veil.studies._names import short_names
-from veil.studies.table import Row
-from veil.text.mechanisms.find import direction
+from veil.studies import DEFAULT
+from veil.studies.experiment import method, words_of
+from veil.studies.table import PLAIN, Row
 
-PLAIN = "plain"
-UTILITY = "ndcg@10"
-MEASURES = ("lazy", "active", "motivated", "persistent")
+Key = tuple[str, str, str]  # mechanism, swept parameter, the rest of the spec
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,20 +30,21 @@ class Curve:
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """One plane: a collection and engine, an attacker, and the measure of the attacker's success.
+    """One plane: the data, its user, an attacker, and the measure of the attacker's success.
 
     `plain` is the utility without any protection, `lost` the number of configurations that have
     no place in the plane, because a figure is missing or not a number.
     """
 
-    collection: str
-    engine: str
+    data: str
+    task: str
     attacker: str
     measure: str
     curves: tuple[Curve, ...]
     plain: Row | None
     chance: float | None
     lost: int
+    domain: str
 
 
 def key(row: Row) -> Key:
@@ -67,10 +65,12 @@ def key(row: Row) -> Key:
 def names(rows: Iterable[Row]) -> dict[tuple[Key, int], str]:
     """Name each curve by its mechanism, and by what tells it from the others of that mechanism.
 
-    Size 0 stands for the curve whatever the number of variants.
+    Size 0 stands for the curve whatever the number of releases.
     """
     sizes: dict[Key, set[int]] = {}
+    kind = DEFAULT
     for row in rows:
+        kind = row.domain
         if row.mechanism != PLAIN:
             counted = sizes.setdefault(key(row), set())
             if row.kind == "risk":
@@ -80,10 +80,8 @@ def names(rows: Iterable[Row]) -> dict[tuple[Key, int], str]:
     for one, counted in sizes.items():
         named[one, 0] = short[one]
         for size in sorted(counted):
-            several = len(counted) > 1
-            named[one, size] = (
-                f"{short[one]}, {size} variant{'s' if size > 1 else ''}" if several else short[one]
-            )
+            several = f", {words_of(kind).sizes(size)}" if len(counted) > 1 else ""
+            named[one, size] = short[one] + several
     return named
 
 
@@ -93,47 +91,45 @@ def panels(rows: Sequence[Row]) -> list[Panel]:
     cells: dict[tuple[str, str, str, str], list[Point]] = {}
     for row in rows:
         if row.kind == "risk":
-            for found in utility.get((row.collection, row.spec, row.size), [_missing(row)]):
-                if not row.engine or found.engine in ("", row.engine):
-                    engine = found.engine or row.engine
-                    place = (row.collection, engine, row.attacker, row.measure)
+            for found in utility.get((row.data, row.spec, row.size), [_missing(row)]):
+                if not row.task or found.task in ("", row.task):
+                    task = found.task or row.task
+                    place = (row.data, task, row.attacker, row.measure)
                     cells.setdefault(place, []).append(Point(row, found))
     order = list(dict.fromkeys((c, e, a) for c, e, a, _ in cells))
-    places = sorted(cells, key=lambda cell: (order.index(cell[:3]), rank(cell[3])))
+    words = words_of(rows[0].domain if rows else DEFAULT)
+    places = sorted(cells, key=lambda cell: (order.index(cell[:3]), words.rank(cell[3])))
     named = names(rows)
     return [_panel(place, cells[place], named, rows) for place in places]
 
 
-def rank(measure: str) -> tuple[int, str]:
-    """Order measures of risk from the least to the most able attacker, others last."""
-    known = measure in MEASURES
-    return (MEASURES.index(measure) if known else len(MEASURES), measure)
-
-
 def is_utility(row: Row) -> bool:
     """Whether this is the utility that the plane shows."""
-    return row.kind == "utility" and row.measure.casefold() == UTILITY
+    if row.kind != "utility":
+        return False
+    return row.measure.casefold() == words_of(row.domain).utility.name.casefold()
 
 
 def _utilities(rows: Sequence[Row]) -> dict[tuple[str, str, int], list[Row]]:
     found: dict[tuple[str, str, int], list[Row]] = {}
     for row in filter(is_utility, rows):
-        found.setdefault((row.collection, row.spec, row.size), []).append(row)
+        found.setdefault((row.data, row.spec, row.size), []).append(row)
     return found
 
 
 def _missing(row: Row) -> Row:
     gap = math.nan
     return Row(
-        row.collection, row.engine, row.mechanism, row.spec, row.parameter, row.value, row.size,
-        "utility", UTILITY, "", gap, gap, gap, 0,
+        row.data, row.task, row.mechanism, row.spec, row.parameter, row.value, row.size,
+        "utility", words_of(row.domain).utility.name, "", gap, gap, gap, 0, domain=row.domain,
     )  # fmt: skip
 
 
 def _ordered(points: Sequence[Point]) -> tuple[Point, ...]:
     """Order points towards the more useful: the sign of an area depends on the direction."""
     first = points[0].risk
-    turned = direction(first.mechanism, first.parameter) == "private"
+    cls = method(first.domain, first.mechanism)
+    turned = cls is not None and cls.direction(first.parameter) == "private"
     return tuple(sorted(points, key=lambda point: point.risk.value, reverse=turned))
 
 
@@ -143,7 +139,7 @@ def _panel(
     named: dict[tuple[Key, int], str],
     rows: Sequence[Row],
 ) -> Panel:
-    collection, engine, attacker, measure = place
+    data, task, attacker, measure = place
     lines: dict[str, list[Point]] = {}
     lost = 0
     for point in points:
@@ -158,11 +154,67 @@ def _panel(
         row
         for row in filter(is_utility, rows)
         if row.mechanism == PLAIN
-        and (row.collection, row.engine) == (collection, engine)
+        and (row.data, row.task) == (data, task)
         and math.isfinite(row.score)
     ]
     chances = [point.risk.chance for point in points if point.risk.chance is not None]
     chance = max((one for one in chances if math.isfinite(one)), default=None)
     return Panel(
-        collection, engine, attacker, measure, curves, plain[0] if plain else None, chance, lost
+        data,
+        task,
+        attacker,
+        measure,
+        curves,
+        plain[0] if plain else None,
+        chance,
+        lost,
+        rows[0].domain,
     )
+
+
+_VALUE = re.compile(r"""(\w+)=("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^,]*)""")
+
+
+def short_names(keys: Iterable[Key]) -> dict[Key, str]:
+    """Name curves by their mechanism and by the fixed values that its curves do not share.
+
+    >>> one, other = ("v", "e", "v(t=0.75, noise='cmp')"), ("v", "e", "v(t=0.75, noise='mhl')")
+    >>> list(short_names([one, other]).values())
+    ['v(noise=cmp)', 'v(noise=mhl)']
+    >>> short_names([one])[one]
+    'v'
+    """
+    groups: dict[str, list[Key]] = {}
+    for one in keys:
+        groups.setdefault(one[0], []).append(one)
+    return {one: name for alike in groups.values() for one, name in _told_apart(alike).items()}
+
+
+def _told_apart(alike: list[Key]) -> dict[Key, str]:
+    """Name curves of one mechanism; where that does not tell them apart, say more."""
+    for named in (_by_what_differs(alike), {one: one[2] for one in alike}):
+        if len(set(named.values())) == len(alike):
+            return named
+    return {one: f"{one[2]} by {one[1] or 'nothing'}" for one in alike}
+
+
+def _by_what_differs(alike: list[Key]) -> dict[Key, str]:
+    fixed = {one: _fixed(one) for one in alike}
+    named = {}
+    for one, values in fixed.items():
+        told = [
+            f"{name}={value}"
+            for name, value in values.items()
+            if any(other.get(name) != value for other in fixed.values())
+        ]
+        named[one] = f"{one[0]}({', '.join(told)})" if told else one[0]
+    return named
+
+
+def _fixed(one: Key) -> dict[str, str]:
+    """Return the values of a spec as they are written, texts without their quotes."""
+    mechanism, _, rest = one
+    return {
+        name: value[1:-1] if value[:1] in ("'", '"') else value.strip()
+        for name, value in _VALUE.findall(rest.removeprefix(mechanism)[1:-1])
+    }

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from veil.studies._uncertainty import uncertainty
+from veil.search.study.uncertainty import uncertainty
 from veil.text.mechanisms.find import mechanism
 from veil.text.mechanisms.words.explain import explain
 from veil.text.mechanisms.words.mechanism import WordMechanism

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from veil.core.errors import InputError
 from veil.measures.bounds import CONFIDENCE, cases_needed
+from veil.studies.experiment import words_of
 from veil.studies.table import Row
 
 _NAMED = 5  # rivals that a sentence names
@@ -20,7 +21,8 @@ class Candidate:
     risk
         The row of the attack that does best against it.
     upper, n
-        What the risk is at most, with 97.5 % confidence, under all attacks; over how many queries.
+        What the risk is at most, with 97.5 % confidence, under all attacks; over how many
+        subjects.
     attacks, unfaced
         The attackers that were tried on it, and those that were tried on others alone.
     """
@@ -36,8 +38,9 @@ class Candidate:
     unfaced: tuple[str, ...]
 
     def __str__(self) -> str:
+        many = words_of(self.risk.domain).size
         return (
-            f"{self.spec} with {self.size} variants: utility {self.utility.score:.3f}, risk"
+            f"{self.spec} with {self.size} {many}: utility {self.utility.score:.3f}, risk"
             f" {self.risk.score:.3f} by {self.risk.attacker}, at most {_rounded_up(self.upper)}"
             f" with {100 * CONFIDENCE:g} % confidence (n = {self.n})"
         )
@@ -95,24 +98,25 @@ def nearest(known: Sequence[Candidate], max_risk: float, top: float) -> str:
     if not known:
         return "no risk is known"
     best = min(known, key=lambda one: (one.risk.score, one.upper, -one.utility.score))
-    least = cases_needed(max_risk, top=top)
+    least, many = cases_needed(max_risk, top=top), words_of(best.risk.domain).subjects
     if least is None or max(one.n for one in known) >= least:
         return f"the nearest is {best}"
-    return f"the nearest is {best}; to certify it would take at least {least:,} queries"
+    return f"the nearest is {best}; to certify it would take at least {least:,} {many}"
 
 
 def shortfall(best: Candidate, known: Sequence[Candidate], max_risk: float, top: float) -> str:
     """Say why not even the best is certified to keep a bound, where `top` is the worst risk."""
+    many = words_of(best.risk.domain).subjects
     least, most = cases_needed(max_risk, top=top), max(one.n for one in known)
     if least is not None and most < least:
         return (
-            f"the study is too small, as it has {most:,} queries and at least {least:,} are needed"
+            f"the study is too small, as it has {most:,} {many} and at least {least:,} are needed"
             " even if none is guessed"
         )
     enough = cases_needed(max_risk, mean=best.risk.score, top=top)
     if enough is None:
-        return "no number of queries certifies a bound that equals the measured risk"
-    return f"at the measured risk it takes about {enough:,} queries, and there are {best.n:,}"
+        return f"no number of {many} certifies a bound that equals the measured risk"
+    return f"at the measured risk it takes about {enough:,} {many}, and there are {best.n:,}"
 
 
 def _rounded_up(bound: float) -> str:

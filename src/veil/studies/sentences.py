@@ -1,12 +1,13 @@
 """What is wrong with a study, in one sentence that names the file and the key."""
 
 import difflib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from pydantic_core import ErrorDetails
 
-from veil.core.errors import ParameterError
+from veil.core.errors import ParameterError, VeilError
 
 _KINDS = {
     "string_type": "a text in quotes",
@@ -60,3 +61,12 @@ def sentence(
     return (
         f"The '{key}'{ordinal} of {where} must be {wanted}. Got {detail['input']!r:.60} instead."
     )
+
+
+@contextmanager
+def told(where: str) -> Iterator[None]:
+    """Say where in the study a mistake is."""
+    try:
+        yield
+    except VeilError as error:
+        raise type(error)(f"{where}: {error}") from None

@@ -6,24 +6,21 @@ kept one by one, so that a new attacker or engine needs nothing but its own step
     protect -> search (per engine), similarity, attack (per attacker and number of variants)
 """
 
-import hashlib
-import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Literal
 
-from veil.core.errors import ParameterError
 from veil.corpus.wordnet import wordnet_folder
 from veil.search.engines import ENGINES
-from veil.studies._inputs import inputs
-from veil.studies.bench import Bench
+from veil.search.study.bench import Bench
+from veil.search.study.inputs import inputs
+from veil.studies.experiment import Cell, Step
+from veil.studies.keys import step_key
 from veil.studies.study import Grid
 from veil.text.attacks import ATTACKS
 from veil.text.attacks.attack import EncoderAttack
+from veil.text.mechanisms.find import TEXT_MECHANISMS
 from veil.text.mechanisms.mechanism import TextMechanism
 
-Kind = Literal["plain", "protect", "search", "similarity", "attack"]
-VERSIONS: dict[Kind, int] = {  # a change of what a step computes needs a new number
+VERSIONS = {  # a change of what a step computes needs a new number
     "plain": 1,
     "protect": 1,
     "search": 1,
@@ -31,46 +28,6 @@ VERSIONS: dict[Kind, int] = {  # a change of what a step computes needs a new nu
     "attack": 4,
 }
 APART = ("linkage",)  # attackers that are not watched as the variants grow
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One piece of work.
-
-    Attributes
-    ----------
-    key
-        SHA-256 of everything that changes the result.
-    spec, size
-        The mechanism and its number of variants; "" and 0 for a search without protection.
-    of
-        Key of the step that made the variants it works on, or "".
-    by
-        Spec of the engine or the attacker; for a similarity ``wordnet``, where METEOR knows
-        synonyms; else "".
-    count
-        Number of variants that are looked at.
-    """
-
-    kind: Kind
-    key: str
-    spec: str = ""
-    size: int = 0
-    of: str = ""
-    by: str = ""
-    count: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """One configuration of a study."""
-
-    mechanism: TextMechanism
-    parameter: str
-    value: float
-    size: int
-    protect: Step
-    steps: tuple[Step, ...]
 
 
 def plain_steps(bench: Bench) -> list[Step]:
@@ -87,7 +44,7 @@ def cells(bench: Bench) -> list[Cell]:
         _cell(bench, mechanism, grid, value, size)
         for size in dict.fromkeys(bench.study.sizes)
         for grid in bench.study.mechanism
-        for mechanism, value in grid.mechanisms()
+        for mechanism, value in grid.mechanisms(TEXT_MECHANISMS)
     ]
 
 
@@ -151,13 +108,5 @@ def _encoder_key(bench: Bench) -> str:
     return "none" if bench.encoder is None else bench.encoder.key
 
 
-def _key(kind: Kind, made_from: dict[str, object]) -> str:
-    """Return the digest of a canonical form: the order in which things were named is no part."""
-    whole = {"kind": kind, "version": VERSIONS[kind], **made_from}
-    try:
-        text = json.dumps(whole, sort_keys=True, separators=(",", ":"), allow_nan=False)
-    except (TypeError, ValueError):
-        raise ParameterError(
-            "A step of a study has a parameter that has no written form."
-        ) from None
-    return hashlib.sha256(text.encode()).hexdigest()
+def _key(kind: str, made_from: dict[str, object]) -> str:
+    return step_key(kind, VERSIONS[kind], made_from)

@@ -1,0 +1,169 @@
+"""Private search as an `Experiment`: what the loop of `veil.studies` asks of it."""
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from veil.core.amounts import count_of
+from veil.core.guarantee import Guarantee
+from veil.data.fetch import Report, silent
+from veil.search.study.bench import Bench
+from veil.search.study.cells import cells, plain_steps
+from veil.search.study.facts import facts, notes
+from veil.search.study.remarks import IN_CLEAR, in_clear
+from veil.search.study.specs import attacker_specs, encoder_spec, engine_specs
+from veil.search.study.steps import compute
+from veil.search.study.study import SearchStudy
+from veil.search.study.where import absolute
+from veil.studies.experiment import Axis, Cell, Experiment, Figure, Methods, Step, Vocabulary
+from veil.studies.figures import ranked
+from veil.studies.sentences import told
+from veil.studies.specs import written
+from veil.studies.store import Result
+from veil.studies.study import Grid
+from veil.studies.table import Example, Results
+from veil.text.attacks import ATTACKS
+from veil.text.attacks.log import folded
+from veil.text.mechanisms.find import TEXT_MECHANISMS
+
+WORDS = Vocabulary(
+    title="private search",
+    subject="query",
+    subjects="queries",
+    size="variants",
+    plain="plain search",
+    utility=Axis("nDCG@10", "nDCG@10 of the results, ordered by the true query"),
+    better="the search results are better",
+    data="collection",
+    task="engine",
+    families=("Sampling", "Embedding perturbation", "Heuristics"),
+    elsewhere={"vickreycmp": "vickrey", "vickreymhl": "vickrey", "scramble": "aea"},
+)
+_EXAMPLES = 3  # queries of a configuration, and variants of each
+
+
+class SearchExperiment(Experiment):
+    """Queries become variants; engines answer them, attackers guess the query behind them."""
+
+    words: ClassVar[Vocabulary] = WORDS
+    keys = SearchStudy
+    mechanisms: ClassVar[Methods] = TEXT_MECHANISMS
+    attackers: ClassVar[Methods | None] = ATTACKS
+
+    def __init__(self, study: SearchStudy, report: Report = silent) -> None:
+        self.study: SearchStudy = study
+        self.bench = Bench(study, report)
+
+    @property
+    def data(self) -> str:  # type: ignore[override]
+        """The name of the collection, which is opened then."""
+        return self.bench.collection.name
+
+    @cached_property
+    def n(self) -> int:  # type: ignore[override]
+        """The number of queries."""
+        return len(self.bench.texts)
+
+    @classmethod
+    def settle(cls, study: Any, name: str, folder: Path) -> SearchStudy:  # noqa: ANN401 - its keys
+        """Make paths absolute and write specs in one way."""
+        settled: dict[str, Any] = {
+            key: absolute(getattr(study, key), key, name, folder)
+            for key in ("collection", "vectors", "log")
+        }
+        with told(f"In {name}, 'engine'"):
+            settled["engine"] = engine_specs(study.engine)
+        if study.encoder != "none":
+            with told(f"In {name}, 'encoder'"):
+                settled["encoder"] = encoder_spec(study.encoder)
+        made: SearchStudy = study.model_copy(update=settled)
+        return made
+
+    @classmethod
+    def settle_grid(cls, grid: Grid, where: str, folder: Path) -> Grid:
+        """Make the path of a mechanism's own documents absolute."""
+        first, _ = next(grid.mechanisms(TEXT_MECHANISMS))
+        if index := getattr(first, "index", ""):
+            placed = first.model_copy(update={"index": absolute(index, "index", where, folder)})
+            return grid.model_copy(update={"spec": written(placed, leave=grid.parameter)})
+        return grid
+
+    @classmethod
+    def spelt(cls, attackers: Sequence[str]) -> tuple[str, ...]:
+        """Write the encoder of an attacker in one way, too."""
+        return attacker_specs(attackers)
+
+    def cells(self) -> list[Cell]:
+        """Return a cell for each mechanism, value and number of variants."""
+        return cells(self.bench)
+
+    def plain(self) -> list[Step]:
+        """Return the searches without any protection, one per engine."""
+        return plain_steps(self.bench)
+
+    def prepare(self, missing: Sequence[Step]) -> None:
+        """Have indexes, vectors and what attackers need on disk."""
+        for engine in dict.fromkeys(s.by for s in missing if s.kind in ("plain", "search")):
+            self.bench.reranker(engine) or self.bench.engine(engine)
+        attacked: dict[str, dict[str, None]] = {}
+        for step in missing:
+            if step.kind == "attack":
+                attacked.setdefault(step.by, {})[step.spec] = None
+        for attacker, specs in attacked.items():
+            self.bench.prepare(attacker, list(specs))
+
+    def compute(self, step: Step, of: Result | None) -> Result:
+        """Protect, search, compare or attack."""
+        return compute(self.bench, step, of)
+
+    def figures(self, cell: Cell | None, step: Step, found: Result) -> Iterator[Figure]:
+        """Yield what a step measured."""
+        del cell
+        if step.kind == "protect":
+            rows = zip(self.bench.texts, found.data["variants"], strict=True)
+            sent = [folded(text) in map(folded, row) for text, row in rows if row]
+            yield Figure("similarity", IN_CLEAR, np.array(sent, dtype=np.float64), plane=False)
+        elif step.kind == "attack":
+            yield from self._attacked(step, found)
+        else:
+            kind = "similarity" if step.kind == "similarity" else "utility"
+            task = "" if kind == "similarity" else step.by
+            for measure, values in found.arrays.items():
+                yield Figure(kind, measure, values, task=task)
+
+    def _attacked(self, step: Step, found: Result) -> Iterator[Figure]:
+        whole = step.count == step.size
+        if "gap" in found.data or (not whole and step.count in self.study.sizes):
+            return  # it cannot work there, or a cell of its own has that number of variants
+        yield from ranked(found.outcome(), step.by, WORDS, whole=whole)
+
+    def cost(self, cell: Cell, made: Result) -> Guarantee:
+        """Return what all variants of a query of the usual length cost."""
+        words = made.arrays["protected"]
+        usual = int(np.median(words)) if len(words) else 0
+        size = f"{count_of(usual, 'word')} x {count_of(cell.size, 'variant')}"
+        return cell.mechanism.guarantee.compose(usual * cell.size, f"query ({size})")
+
+    def examples(self, cell: Cell, made: Result) -> Iterator[Example]:
+        """Yield the first queries that have variants, and some of those."""
+        shown = 0
+        for text, row in zip(self.bench.texts, made.data["variants"], strict=True):
+            if row and shown < _EXAMPLES:
+                shown += 1
+                variants = tuple(list(dict.fromkeys(row))[:_EXAMPLES])
+                yield Example(str(cell.mechanism), text, variants)
+
+    def facts(self) -> list[tuple[str, str]]:
+        """Return versions, and the size of everything."""
+        return list(facts(self.bench))
+
+    def notes(self) -> list[str]:
+        """Return what the log lacked."""
+        return list(notes(self.bench))
+
+    def remarks(self, results: Results) -> list[str]:
+        """Say where queries leave nearly in clear."""
+        return [in_clear(results.rows)]

@@ -1,0 +1,41 @@
+"""The keys of a study of private search: a collection, a log, engines, an encoder."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from veil.search.engines.engine import MAX_K
+from veil.studies.study import MAX_SIZE, Specs, Study
+
+
+class SearchStudy(Study):
+    """What is measured.
+
+    Attributes
+    ----------
+    collection
+        A name, ``irds:ID``, or a path.
+    queries
+        At most so many, taken evenly among those with judgements; 0 for all.
+    log, log_size
+        ``collection`` (its own log), ``irds:ID``, or a file of one query per line; at most so many
+        distinct queries of it, taken evenly, 0 for all.
+    engine, encoder
+        What is asked, one or several; what re-ranks, or ``none``.
+    sizes, k
+        Numbers of variants, and results of each.
+    """
+
+    collection: str = "icd10cm"
+    queries: Annotated[int, Field(ge=0)] = 50
+    log: str = "collection"
+    log_size: Annotated[int, Field(ge=0)] = 0
+    add_queries_to_log: bool = True
+    vectors: str = "glove-100d"
+    engine: Annotated[Specs, Field(min_length=1, strict=False)] = ("bm25",)
+    encoder: str = "minilm"
+    sizes: Annotated[
+        tuple[Annotated[int, Field(ge=1, le=MAX_SIZE)], ...], Field(min_length=1, strict=False)
+    ] = (20,)
+    k: Annotated[int, Field(ge=1, le=MAX_K)] = 100
+    attackers: Annotated[Specs, Field(strict=False)] = ("inference",)

@@ -1,0 +1,264 @@
+"""From the results of the steps to the tidy table: means with intervals, the same for all domains.
+
+`ranked` makes the figures of risk, recovery and linkage of any attack; `gather` makes the table,
+the scores and the guarantee cards of all that a store holds.
+"""
+
+import math
+import platform
+import shlex
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import cast
+
+import numpy as np
+
+from veil.core.guarantee import KINDS
+from veil.core.outcome import RELEASE, Outcome
+from veil.core.parallel import cores
+from veil.core.ranks import first_guess
+from veil.core.types import Floats
+from veil.core.version import __version__
+from veil.measures.estimate import bootstrap
+from veil.measures.risk import ATTACKERS, chance, successes
+from veil.studies.curves import is_utility, key
+from veil.studies.experiment import Cell, Experiment, Figure, Step, Vocabulary, opened
+from veil.studies.planes import Planned, compared, scores
+from veil.studies.store import Result, Store
+from veil.studies.study import Study
+from veil.studies.table import PLAIN, Card, Example, Kind, Results, Row, Score
+
+Samples = dict[Row, Floats]  # (n,) what a row is the mean of, by subject; nan where there is none
+
+ATTACK = "attack"  # the kind of steps that give risks
+
+
+def ranked(
+    outcome: Outcome, by: str, words: Vocabulary, *, whole: bool = True
+) -> Iterator[Figure]:
+    """Yield what an attack that ranks the truth found: risks, recovery, or linkage.
+
+    Where not the `whole` release was looked at there is no risk: only what is recovered of it.
+    """
+    if not len(outcome.ranks):
+        return
+    if outcome.unit == RELEASE:
+        yield from _risks(outcome, by, "linkage")
+        return
+    if outcome.unit == words.subject and whole:
+        yield from _risks(outcome, by, "risk")
+    yield from _recovery(outcome, by, words)
+
+
+def _risks(outcome: Outcome, by: str, kind: str) -> Iterator[Figure]:
+    """Yield the four risks of one attack, each beside what a blind guess reaches."""
+    among = outcome.candidates
+    for who in ATTACKERS:
+        gained = successes(outcome.ranks, who, candidates=among, ties=outcome.ties)
+        blind = chance(
+            among, who, ranks=outcome.ranks, prior=outcome.prior, prior_ties=outcome.prior_ties
+        )
+        yield Figure(kind, who, gained, outcome.subjects, by, chance=blind)
+
+
+def _recovery(outcome: Outcome, by: str, words: Vocabulary) -> Iterator[Figure]:
+    """Yield the share of whole subjects, and of their parts, that the first guess gets right."""
+    ranks, among = outcome.ranks, outcome.candidates
+    right = first_guess(ranks, outcome.ties) * (ranks <= among)
+    blind = np.where(ranks <= among, 1.0 / among, 0.0)
+    if outcome.prior is not None:
+        blind = first_guess(outcome.prior, outcome.prior_ties)
+    if outcome.unit == words.subject:
+        yield _recovered(words.subjects, right, blind, outcome, by)
+        return
+    subjects, owner = np.unique(outcome.subjects, return_inverse=True)
+    all_right, lucky = np.ones(len(subjects)), np.ones(len(subjects))
+    np.multiply.at(all_right, owner, right)
+    np.multiply.at(lucky, owner, blind)
+    yield _recovered(f"{outcome.unit}s", right, blind, outcome, by)
+    yield replace(_recovered(words.subjects, all_right, lucky, outcome, by), subjects=None)
+
+
+def _recovered(measure: str, right: Floats, blind: Floats, outcome: Outcome, by: str) -> Figure:
+    share = float(blind.mean())
+    return Figure("recovery", measure, right, outcome.subjects, by, chance=share, plane=False)
+
+
+def results(study: Study, store: Store) -> Results:
+    """Gather what a store holds of a study; what is not there yet is noted, and no error."""
+    experiment = opened(study)
+    return gather(experiment, experiment.cells(), experiment.plain(), store)
+
+
+def gather(
+    experiment: Experiment,
+    cells: Sequence[Cell],
+    plain: Sequence[Step],
+    store: Store,
+    seconds: float | None = None,
+    workers: int | None = None,
+) -> Results:
+    """Gather what a store holds of these cells.
+
+    `seconds` is how long this run took, `workers` how many processes computed it.
+    """
+    sheet = _Sheet(experiment, store)
+    for step in plain:
+        sheet.add(None, step)
+    for cell in cells:
+        for step in (cell.release, *cell.steps):
+            sheet.add(cell, step)
+    scored = scores(sheet.rows, sheet.samples, sheet.planned)
+    found = Results(
+        experiment.study.name,
+        compared(sheet.rows, sheet.samples),
+        tuple(sheet.examples),
+        tuple(sheet.cards),
+        tuple(_facts(experiment, sheet.seconds, seconds, workers)),
+        (*_notes(experiment, cells, sheet.missing, scored), *sheet.gaps),
+        scored,
+        experiment.study.domain,
+    )
+    return replace(
+        found,
+        remarks=tuple(experiment.remarks(found)),
+        sections=tuple(experiment.sections(found)),
+    )
+
+
+class _Sheet:
+    """What has been gathered so far."""
+
+    def __init__(self, experiment: Experiment, store: Store) -> None:
+        self.experiment, self.store = experiment, store
+        self.rows: list[Row] = []
+        self.samples: Samples = {}
+        self.planned: Planned = Counter()
+        self.examples: list[Example] = []
+        self.cards: list[Card] = []
+        self.gaps: dict[str, None] = {}
+        self.missing, self.seconds = 0, 0.0
+
+    def add(self, cell: Cell | None, step: Step) -> None:
+        """Add the result of a step, or count it as missing."""
+        start = self._head(cell, step)
+        if step.kind == ATTACK and step.count == step.size:
+            self.planned[key(start), start.size, step.by] += 1
+        found = self.store.get(step.key)
+        if found is None:
+            self.missing += 1
+            return
+        self.seconds += found.seconds
+        if cell is not None:
+            if step is cell.release:
+                self.cards.append(_card(self.experiment, cell, found))
+                self.examples += self.experiment.examples(cell, found)
+            if reason := found.data.get("gap", ""):
+                self.gaps[f"{step.by} against {cell.mechanism.name}: {reason}"] = None
+        for figure in self.experiment.figures(cell, step, found):
+            self._add(start, figure)
+
+    def _head(self, cell: Cell | None, step: Step) -> Row:
+        """Return a row that says what was measured, without any figure."""
+        gap = math.nan
+        return Row(
+            data=self.experiment.data,
+            task="",
+            mechanism=PLAIN if cell is None else cell.mechanism.name,
+            spec=PLAIN if cell is None else str(cell.mechanism),
+            parameter="" if cell is None else cell.parameter,
+            value=0.0 if cell is None else cell.value,
+            size=1 if cell is None else step.count or cell.size,
+            kind="utility",
+            measure="",
+            attacker="",
+            score=gap,
+            low=gap,
+            high=gap,
+            n=0,
+            domain=self.experiment.study.domain,
+        )
+
+    def _add(self, head: Row, figure: Figure) -> None:
+        """Add the mean over what could be measured, if there was anything."""
+        values = np.asarray(figure.values, dtype=np.float64)
+        known = np.isfinite(values)
+        if not known.any():
+            return
+        subjects = figure.subjects
+        mean = bootstrap(values[known], None if subjects is None else subjects[known])
+        row = replace(
+            head,
+            task=figure.task,
+            kind=cast(Kind, figure.kind),
+            measure=figure.measure,
+            attacker=figure.by,
+            score=float(mean),
+            low=mean.low,
+            high=mean.high,
+            n=mean.n,
+            chance=figure.chance,
+        )
+        self.rows.append(row)
+        if figure.plane and (row.kind == "risk" or is_utility(row)):
+            self.samples[row] = _by_subject(figure, values, self.experiment.n)
+
+
+def _by_subject(figure: Figure, values: Floats, n: int) -> Floats:
+    """Return the mean of the values of each subject (n,), nan where there is none."""
+    if figure.subjects is None:
+        return values
+    gained = np.bincount(figure.subjects, values, minlength=n)
+    times = np.bincount(figure.subjects, minlength=n)
+    means: Floats = np.full(n, np.nan)
+    np.divide(gained, times, out=means, where=times > 0)
+    return means
+
+
+def _card(experiment: Experiment, cell: Cell, made: Result) -> Card:
+    """Return what is claimed of a configuration, for one unit and for a whole release."""
+    claim = cell.mechanism.guarantee
+    epsilon = claim.epsilon if claim.kind != "none" and math.isfinite(claim.epsilon) else None
+    total = str(experiment.cost(cell, made))
+    spec, means = str(cell.mechanism), KINDS[claim.kind]
+    return Card(spec, claim.kind, epsilon, total, means, claim.caveat, claim.unit)
+
+
+def _facts(
+    experiment: Experiment, spent: float, seconds: float | None, workers: int | None
+) -> Iterator[tuple[str, str]]:
+    """Yield what must be known to repeat a study, as pairs of a name and a value."""
+    command = shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]) if sys.argv[0] else ""
+    pairs = [
+        ("command", command),
+        ("veil", __version__),
+        ("python", platform.python_version()),
+        ("seed", str(experiment.study.seed)),
+        *experiment.facts(),
+        ("cores", str(cores())),
+        ("workers", "" if workers is None else str(workers)),
+        ("time of all steps", f"{spent:,.0f} s"),
+        ("time of this run", "" if seconds is None else f"{seconds:,.0f} s"),
+    ]
+    yield from ((name, value) for name, value in pairs if value)
+
+
+def _notes(
+    experiment: Experiment, cells: Sequence[Cell], missing: int, scores: Sequence[Score]
+) -> Iterator[str]:
+    """Yield sentences that a reader of the figures must know."""
+    yield "The releases are seeded, so that they can be repeated: they are not private."
+    if missing:
+        yield f"{missing:,} steps are not computed yet: their figures are not here."
+    unfinished = dict.fromkeys(score.curve for score in scores if score.missing)
+    if unfinished:
+        yield (
+            f"Points are missing on {', '.join(unfinished)}: the QuIPU score is that of the points"
+            " that are there."
+        )
+    yield from experiment.notes()
+    if any(cell.parameter == "" for cell in cells):
+        yield "A mechanism without a swept parameter is a single point of the plane."
