@@ -14,7 +14,7 @@ from tests.search.conftest import BagEncoder
 
 import veil
 from veil.cli import run
-from veil.cli.mechanisms import example
+from veil.core.component import example
 from veil.corpus.collection import Collection
 from veil.corpus.documents import Document, Documents
 from veil.search import rerank

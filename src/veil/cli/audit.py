@@ -1,37 +1,30 @@
 """``veil audit``: sweep mechanisms and parameters, attack them, and write a report."""
 
-from contextlib import nullcontext
 from pathlib import Path
 
 import click
-from rich.markup import escape
 
-from veil.cli._scores import show_scores
-from veil.cli._screen import progress_bar, stderr
+from veil.cli._sweeping import OUT, WORKERS, WORKERS_HELP, run_study
 from veil.core.errors import ParameterError, VeilError
-from veil.core.parallel import cores
 from veil.proxy.last_audit import note_audit
 from veil.search.study.shipped import default_study, demo_study
-from veil.studies.export import export
+from veil.studies import DEFAULT
 from veil.studies.load import load_study
-from veil.studies.pool import dask_executor
-from veil.studies.report.report import write_report
-from veil.studies.sweep import sweep
 
 
 @click.command()
 @click.argument("study", type=click.Path(path_type=Path), required=False)
 @click.option(
     "--out",
-    type=click.Path(path_type=Path),
+    type=OUT,
     default=Path("veil-report"),
     show_default=True,
     help="folder of the report; what is there already is not computed again",
 )
 @click.option(
     "--workers",
-    type=click.IntRange(0, 256),
-    help="processes to share the work; 0: none  [default: one per processor]",
+    type=WORKERS,
+    help=WORKERS_HELP,
 )
 @click.option("--dask", metavar="ADDRESS", help="scheduler of a Dask cluster to compute on")
 @click.option("--demo", is_flag=True, help="a small sweep of a minute or two, for a first look")
@@ -48,28 +41,9 @@ def audit(
     if dask is not None and workers is not None:
         raise ParameterError("Give either --workers or --dask, not both.")
     chosen = load_study(study) if study else demo_study() if demo else default_study()
-    try:
-        with progress_bar() as report, dask_executor(dask) if dask else nullcontext() as executor:
-            found = sweep(
-                chosen,
-                out,
-                executor=executor,
-                workers=cores() if workers is None else workers,
-                report=report,
-            )
-    except KeyboardInterrupt:
-        click.echo(
-            f"veil: stopped; what is done is kept in {out}: start again to go on.", err=True
-        )
-        raise click.exceptions.Exit(130) from None
-    files = [write_report(found, out), *export(found, out)]
-    if not demo:  # a first look is too small to steer by
+    run_study(chosen, out, workers=workers, dask=dask)
+    if not demo and chosen.domain == DEFAULT:  # a first look is too small to steer by
         _note(out)
-    show_scores(found)
-    for note in found.notes:
-        stderr().print(f"[yellow]{escape(note)}[/yellow]")
-    for file in files:
-        stderr().print(f"{file}", markup=False)
 
 
 def _note(out: Path) -> None:

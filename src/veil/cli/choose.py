@@ -6,10 +6,9 @@ from pathlib import Path
 
 import click
 
-from veil.measures.risk import ATTACKERS, Attacker
-from veil.studies.choose import UncertifiedError
+from veil.studies.choose import Candidate, Choice, UncertifiedError
 from veil.studies.choose import choose as choose_best
-from veil.studies.export import read_csv
+from veil.studies.export import named, read_csv
 
 UNCERTIFIED = 3  # exit code
 
@@ -20,10 +19,11 @@ UNCERTIFIED = 3  # exit code
 )
 @click.option(
     "--attacker",
-    type=click.Choice(ATTACKERS),
+    metavar="MEASURE",
     default="active",
     show_default=True,
-    help="how success is counted: right at once, within ten guesses, 1 / rank, rank-biased",
+    help="how success is counted: lazy (right at once), active (within ten guesses), motivated"
+    " (1 / rank), persistent (rank-biased), or what a domain has besides",
 )
 @click.option(
     "--results",
@@ -33,23 +33,23 @@ UNCERTIFIED = 3  # exit code
     help="folder of an audit",
 )
 @click.option("--mean", is_flag=True, help="go by the measured risk, and do without certainty")
-@click.option("--collection", help="which collection, if the audit has several")
-@click.option("--engine", help="which engine, if the audit has several")
+@click.option("--collection", "--data", "data", help="which data, if the audit has several")
+@click.option("--engine", "--task", "task", help="which engine or task, if the audit has several")
 @click.option("--json", "as_json", is_flag=True, help="print JSON")
 def choose(
     max_risk: float,
-    attacker: Attacker,
+    attacker: str,
     results: Path,
     mean: bool,
-    collection: str | None,
-    engine: str | None,
+    data: str | None,
+    task: str | None,
     as_json: bool,
 ) -> None:
     """Choose the mechanism and parameters with the best utility under a bound on the risk.
 
-    The risk is that of the strongest attack tried in the audit; queries and logs of your own may
-    behave otherwise. A configuration is certified when its risk keeps the bound with 97.5 %
-    confidence, for each configuration by itself.
+    The risk is that of the strongest attack tried in the audit, of whatever kind of data; data of
+    your own may behave otherwise. A configuration is certified when its risk keeps the bound with
+    97.5 % confidence, for each configuration by itself.
 
     Exit code 0: it is certified, or --mean was given. 3: nothing is certified, and the best by the
     measured risk is printed, marked as such. 2: nothing fits, or the input cannot be used.
@@ -61,13 +61,26 @@ def choose(
             max_risk=max_risk,
             attacker=attacker,
             cautious=not mean,
-            data=collection,
-            task=engine,
+            data=data,
+            task=task,
         )
     except UncertifiedError as error:
         choice, code = error.choice, UNCERTIFIED
         click.echo(f"veil: {error}", err=True)
     if choice.best.warning:
         click.echo(choice.best.warning, err=True)
-    click.echo(json.dumps(asdict(choice), indent=1) if as_json else str(choice))
+    click.echo(json.dumps(_document(choice), indent=1) if as_json else str(choice))
     click.get_current_context().exit(code)
+
+
+def _document(choice: Choice) -> dict[str, object]:
+    """Return a choice with the names that its domain uses."""
+    several = {
+        name: [_candidate(one) for one in getattr(choice, name)]
+        for name in ("ties", "overlapping")
+    }
+    return asdict(choice) | {"best": _candidate(choice.best)} | several
+
+
+def _candidate(one: Candidate) -> dict[str, object]:
+    return asdict(one) | {"utility": named(one.utility), "risk": named(one.risk)}

@@ -5,7 +5,7 @@ and description are read by the constructor, the command line, the documentation
 """
 
 import difflib
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import ErrorDetails
@@ -13,6 +13,7 @@ from pydantic_core import ErrorDetails
 from veil.core.errors import ParameterError
 
 Direction = Literal["useful", "private"]
+C = TypeVar("C", bound="Component")
 PRIVATE: dict[str, Any] = {"more": "private"}  # of a parameter: larger values protect more
 
 _WANTED = {
@@ -72,6 +73,16 @@ class Component(BaseModel):
         fields = type(self).model_fields
         told = [f"{key}={value!r}" for key, value in self if value != fields[key].default]
         return f"{self.name}({', '.join(told)})" if told else self.name
+
+
+def example(cls: type[C]) -> C:
+    """Build a component from the examples and defaults of its parameters."""
+    values = {
+        key: (field.examples or [None])[0]
+        for key, field in cls.model_fields.items()
+        if field.is_required()
+    }
+    return cls.load(values)
 
 
 def no_parameter(cls: type[Component], name: str) -> str:

@@ -22,7 +22,7 @@ Kind = Literal[
 
 KINDS: dict[Kind, str] = {
     "metric-dp": (
-        "log P(y|w) - log P(y|w') <= epsilon * d(w, w') for all words w, w' and y of the vectors"
+        "log P(y|w) - log P(y|w') <= epsilon * d(w, w') for all inputs w, w' and outputs y"
     ),
     "umldp": (
         "log P(y|w) - log P(y|w') <= epsilon * d(w, w') + additive for every sensitive output y;"

@@ -46,6 +46,26 @@ class Mechanism(Protocol[Space_contra]):
         ...
 
 
+@runtime_checkable
+class Release(Protocol):
+    """What leaves, of any kind of data; there is no original in it."""
+
+    @property
+    def mechanism(self) -> str:
+        """Spec of what made it."""
+        ...
+
+    @property
+    def cost(self) -> Guarantee:
+        """What is proved of the whole release."""
+        ...
+
+    @property
+    def seeded(self) -> bool:
+        """Whether who knows the seed can repeat the draws: **not private**."""
+        ...
+
+
 class Encoder(Protocol):
     """Texts to vectors, on the user's side of the boundary."""
 

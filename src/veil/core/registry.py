@@ -53,7 +53,7 @@ class Registry(Generic[C]):
 
     def read(self, spec: str) -> tuple[type[C], dict[str, object]]:
         """Return what a spec names, the class and the parameters; nothing is built."""
-        name, parameters = _read_spec(spec)
+        name, parameters = read_spec(spec)
         return self.get(name), parameters
 
     def _plugins(self) -> dict[str, str]:
@@ -93,7 +93,7 @@ _PARAMETER = re.compile(
 )
 
 
-def _read_spec(spec: str) -> tuple[str, dict[str, object]]:
+def read_spec(spec: str) -> tuple[str, dict[str, object]]:
     """Split a spec into name and parameters without evaluating anything."""
     problem = ParameterError(
         "A spec must look like name(key=value, ...), for example cmp(epsilon=10); a value with a"

@@ -38,9 +38,9 @@ class Candidate:
     unfaced: tuple[str, ...]
 
     def __str__(self) -> str:
-        many = words_of(self.risk.domain).size
+        many = words_of(self.risk.domain).sizes(self.size)
         return (
-            f"{self.spec} with {self.size} {many}: utility {self.utility.score:.3f}, risk"
+            f"{self.spec} with {many}: utility {self.utility.score:.3f}, risk"
             f" {self.risk.score:.3f} by {self.risk.attacker}, at most {_rounded_up(self.upper)}"
             f" with {100 * CONFIDENCE:g} % confidence (n = {self.n})"
         )

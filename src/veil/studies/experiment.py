@@ -224,8 +224,20 @@ class Figure:
 class Experiment(Protocol):
     """A study made concrete: its material, and what is done with it; opened once per process.
 
-    Subclass it; what has no ``...`` below may be left as it is. `study` and `report` come from who
-    opens it, and `data` (the name of the data) and `n` (the number of subjects) are set by then.
+    Subclass it; what is not abstract below may be left as it is.
+
+    Attributes
+    ----------
+    words, keys
+        The nouns of the report; the keys of its study file.
+    mechanisms, attackers
+        What protects and who attacks, by name.
+    verbs
+        Commands of its own, as ``{"protect": "module:function"}``: see `veil.cli.domain`.
+    source
+        The key of a study that names the data, which ``plane`` takes as its argument.
+    study, data, n
+        What is measured; the name of the data, and the number of subjects.
     """
 
     words: ClassVar[Vocabulary]
@@ -233,6 +245,7 @@ class Experiment(Protocol):
     mechanisms: ClassVar[Methods]
     attackers: ClassVar[Methods | None] = None
     verbs: ClassVar[Mapping[str, str]] = {}
+    source: ClassVar[str] = ""
 
     study: Study
     data: str

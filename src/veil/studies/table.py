@@ -16,7 +16,7 @@ class Row:
     Attributes
     ----------
     data, task
-        Name of the data, and who used the release: an engine, a classifier, a question.
+        Name of the data, and who used the release: a classifier, a question.
     mechanism, spec, parameter, value
         Name of the mechanism, its whole spec, the parameter that is swept, and its value here. All
         rows of one mechanism that differ in `value` alone are one curve of the plane.

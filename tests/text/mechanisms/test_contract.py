@@ -9,8 +9,8 @@ from numpy.random import Generator
 from tests.conftest import make_space
 
 import veil
-from veil.cli.mechanisms import example
 from veil.core import registry
+from veil.core.component import example
 from veil.core.guarantee import KINDS
 from veil.testing import check_mechanism
 from veil.text.vectors.embeddings import Embeddings

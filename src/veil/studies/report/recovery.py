@@ -12,7 +12,7 @@ from veil.studies.report.markup import Markup, interval, join, number, percent, 
 from veil.studies.table import PLAIN, Row
 
 _SIZES = (1, 2, 5, 10, 20, 50)
-_Setting = tuple[str, str, str]  # collection, attacker, measure
+_Setting = tuple[str, str, str]  # data, attacker, measure
 _Line = list[Row]  # one configuration, by number of releases
 
 

@@ -23,13 +23,13 @@ from veil.studies.table import PLAIN, Results, Row, Section
 FILE = "report.html"
 
 
-def write_report(results: Results, folder: Path) -> Path:
-    """Write ``report.html`` into a folder, whole or not at all, and return its path.
+def write_report(results: Results, folder: Path, name: str = FILE) -> Path:
+    """Write the report into a folder, whole or not at all, and return its path.
 
     The file holds everything it needs and forbids every load; its script only adds tooltips and
     hides curves. Each text of the study is escaped.
     """
-    target = Path(folder) / FILE
+    target = Path(folder) / name
     written = render(results)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)

@@ -1,0 +1,70 @@
+"""Mechanisms of a domain on the screen: parameters, what is proved and what is not."""
+
+import json
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.markup import escape
+
+from veil.cli._family import kind_of
+from veil.cli._screen import stdout
+from veil.core.component import example
+from veil.core.guarantee import KINDS, Guarantee
+from veil.studies.experiment import OTHER, Methods
+
+
+def show_methods(methods: Methods, names: tuple[str, ...], *, as_json: bool) -> None:
+    """Print all mechanisms, or those that are named alone."""
+    chosen = [methods.get(name) for name in names or methods.names()]
+    if as_json:
+        click.echo(json.dumps({cls.name: _as_dict(cls) for cls in chosen}, indent=1))
+        return
+    console = stdout()
+    for cls in chosen:
+        _show(console, cls)
+
+
+def _summary(cls: type[Any]) -> str:
+    return (cls.__doc__ or "").strip().split("\n")[0]
+
+
+def _as_dict(cls: type[Any]) -> dict[str, object]:
+    guarantee: Guarantee = example(cls).guarantee
+    return {
+        "paper": getattr(cls, "paper", ""),
+        "summary": _summary(cls),
+        "family": getattr(cls, "family", OTHER),
+        "needs": sorted(getattr(cls, "needs", ())),
+        "select": getattr(cls, "select", None),
+        "example": str(example(cls)),
+        "guarantee": {
+            "kind": guarantee.kind,
+            "means": KINDS[guarantee.kind],
+            "metric": guarantee.metric,
+            "neighbours": guarantee.neighbours,
+            "caveat": guarantee.caveat,
+        },
+        "schema": cls.model_json_schema(),
+    }
+
+
+def _show(console: Console, cls: type[Any]) -> None:
+    guarantee: Guarantee = example(cls).guarantee
+    console.print(f"[bold]{cls.name}[/bold]  {escape(_summary(cls))}", soft_wrap=True)
+    if paper := getattr(cls, "paper", ""):
+        console.print(f"  [dim]{escape(paper)}[/dim]", soft_wrap=True)
+    for key, field in cls.model_fields.items():
+        note = "required" if field.is_required() else f"default {field.default}"
+        more = ", more is more private" if cls.direction(key) == "private" else ""
+        console.print(
+            f"  {key} [dim]{escape(kind_of(field))}, {escape(note)}{more}[/dim]:"
+            f" {escape(field.description or '')}",
+            soft_wrap=True,
+        )
+    heading = "[yellow]not proved[/yellow]" if guarantee.kind == "none" else "proved"
+    metric = f" (d: {guarantee.metric})" if guarantee.kind in ("metric-dp", "umldp") else ""
+    console.print(f"  {heading}: {KINDS[guarantee.kind]}{metric}", soft_wrap=True)
+    if guarantee.caveat:
+        console.print(f"  note: {escape(guarantee.caveat)}", soft_wrap=True)
+    console.print()

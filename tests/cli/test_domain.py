@@ -1,0 +1,92 @@
+"""The same verbs for every domain."""
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import Veil
+from tests.town import town as town
+
+from veil.cli.domain import grids
+
+CANARY = "4321.98"
+
+
+def test_the_verbs_of_a_domain(veil: Veil, town: Path) -> None:
+    shown = veil("town", "--help").out
+    order = ["protect", "attack", "measure", "plane", "choose", "methods"]
+    places = [shown.index(f"  {verb} ") for verb in order]
+    assert places == sorted(places)
+    assert "  town " in veil("--help").out
+
+
+def test_methods_say_what_is_proved(veil: Veil, town: Path) -> None:
+    shown = veil("town", "methods").out
+    assert "radius FLOAT >0, required, more is more private: metres" in shown
+    assert "not proved" in shown
+    told = json.loads(veil("town", "methods", "laplace", "--json").out)
+    assert told["laplace"]["guarantee"]["kind"] == "metric-dp"
+    assert "Did you mean 'disc'?" in veil("town", "methods", "disk").refused()
+
+
+def test_protect_attack_measure(veil: Veil, town: Path) -> None:
+    said = veil("town", "protect", "homes.csv", "moved.csv", "-m", "laplace(epsilon=0.01)")
+    assert "laplace(epsilon=0.01): metric-dp: 0.01 * metres, per household." in said.err
+    assert "NOT PRIVATE" not in said.err
+    seeded = veil("town", "protect", "homes.csv", "m.csv", "-m", "disc(radius=9)", "--seed", "1")
+    assert "NOT PRIVATE" in seeded.err
+    assert "active" in veil("town", "attack", "moved.csv", "homes.csv").out
+    assert "metres moved" in veil("town", "measure", "homes.csv", "moved.csv").out
+
+
+def test_plane_and_choose(veil: Veil, town: Path) -> None:
+    masks = ["laplace(epsilon=0.001)", "laplace(epsilon=0.01)", "disc(radius=500)"]
+    given = [part for mask in masks for part in ("-m", mask)]
+    said = veil("town", "plane", "homes.csv", *given, "-o", "town.html", "--workers", "0")
+    assert "laplace" in said.out
+    assert "town.html" in said.err
+    assert (town / "town.html").read_text().startswith("<!doctype html>")
+    assert sorted(path.name for path in (town / "town").glob("*.csv")) == [
+        "results.csv", "scores.csv"
+    ]  # fmt: skip
+    chosen = veil("town", "choose", "--max-risk", "1", "--mean", "--results", "town")
+    assert "with 1 release: utility" in chosen.out
+    top = json.loads(
+        veil("choose", "--max-risk", "1", "--mean", "--results", "town", "--json").out
+    )
+    assert top["best"]["risk"]["domain"] == "town"
+    assert top["best"]["risk"]["data"] == "homes"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["protect", "homes.csv"], "Missing TARGET"),
+        (["protect", "homes.csv", "out.csv"], "Missing --mechanism"),
+        (["protect", "homes.csv", "out.csv", "-m", "disk"], "No mask called 'disk'."),
+        (["protect", "gone.csv", "out.csv", "-m", "disc(radius=1)"], "gone.csv must hold lines"),
+        (["protect", "odd.csv", "out.csv", "-m", "disc(radius=1)"], "odd.csv must hold lines"),
+        (["plane", "odd.csv", "-m", "disc(radius=1)"], "odd.csv must hold lines"),
+        (["plane", "homes.csv"], "Missing --mechanism"),
+        (["plane", "homes.csv", "-m", "disc(radius=0)"], "must be a number > 0"),
+        (["choose", "--max-risk", "1"], "run 'veil audit' first"),
+        (["plan"], "Did you mean plane?"),
+    ],
+)
+def test_bad_input_is_one_sentence(
+    veil: Veil, town: Path, arguments: list[str], sentence: str
+) -> None:
+    (town / "odd.csv").write_text(f"{CANARY},north\n")
+    said = veil("town", *arguments).refused()
+    assert sentence in said
+    assert CANARY not in said
+    assert not (town / "out.csv").exists()
+
+
+def test_specs_that_differ_in_one_number_are_a_curve() -> None:
+    assert grids(["a(x=1)", "a(x=2)"]) == [{"spec": "a", "parameter": "x", "values": [1.0, 2.0]}]
+    two = ["a(x=1, y=1)", "a(x=2, y=2)"]
+    assert grids(two) == [{"spec": spec} for spec in two]
+    assert grids(["a(x='p')", "a(x='q')", "b"]) == [
+        {"spec": spec} for spec in ("a(x='p')", "a(x='q')", "b")
+    ]
