@@ -32,6 +32,7 @@ check: $(READY)
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile
 
 bench: fetch  ## print the figures of the README, beside the peer installed in its own environment
+	$(BIN)/python -m benchmarks.startup
 	$(BIN)/python -m benchmarks.retrieval
 	$(BIN)/python -m benchmarks.scale
 	$(BIN)/python -m benchmarks.measuring
