@@ -16,10 +16,11 @@ from veil.core.guarantee import Guarantee
 from veil.core.types import Variants
 from veil.corpus.text import MAX_CHARS, check_text
 from veil.data.fetch import Report, silent
+from veil.data.header import normal
 from veil.data.lines import require_file
 from veil.data.records import Columns, Record, read_records
 from veil.data.releases import Writer, check_output, open_writer
-from veil.data.rows import Layout, normal
+from veil.data.rows import Layout
 from veil.studies.pool import end, processes
 from veil.text.mechanisms.cost import premises, release_cost, scale_premise
 from veil.text.mechanisms.mechanism import TextMechanism
