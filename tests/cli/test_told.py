@@ -7,9 +7,9 @@ import pytest
 from tests.cli.conftest import CANARY, Result, Veil
 
 from veil.cli._summary import cost_of_each, not_covered
-from veil.text.filing import Tally
 from veil.text.mechanisms.cost import CONTEXT, LAYOUT, LISTED, POLICIES, UNKNOWN, release_cost
 from veil.text.mechanisms.find import mechanism
+from veil.text.tally import Tally
 
 Cmp = Callable[..., Result]
 
@@ -196,14 +196,12 @@ def test_a_blank_is_of_the_value_where_the_header_has_none(cmp: Cmp, tmp_path: P
 
 def test_the_flag_for_the_encoding_is_named(cmp: Cmp, tmp_path: Path) -> None:
     path = tmp_path / "in.csv"
-    for content in (
-        f"näme,text\n1,{CANARY}\n".encode("latin-1"),
-        f"text\n{CANARY}\xe4".encode("latin-1"),
+    for content, where in (
+        (f"näme,text\n1,{CANARY}\n", "near its beginning"),
+        (f"text\n{CANARY}\xe4", "after line 1"),
     ):
-        path.write_bytes(content)
-        told = cmp(path).refused()
-        assert "row 0" not in told
-        assert "near its beginning; name its encoding with --encoding" in told
+        path.write_bytes(content.encode("latin-1"))
+        assert f"{where}; name its encoding with --encoding" in cmp(path).refused()
     path.write_bytes(f"text\n{CANARY}\n".encode("utf-16-le"))
     assert "another encoding, to be named with --encoding" in cmp(path).refused()
 

@@ -14,7 +14,8 @@ from veil.corpus.collection import Collection, open_collection
 from veil.corpus.collections import load_collection
 from veil.corpus.icd10cm import Entry, make_icd10cm
 from veil.corpus.lexical import open_lexical
-from veil.corpus.sources import read_judgements, read_queries
+from veil.corpus.sources import read_queries
+from veil.corpus.trec import read_judgements
 
 DOCS = [
     {"id": "d1", "title": "Melanoma", "text": "Cancer of the skin"},
@@ -125,14 +126,16 @@ def test_several_trec_documents_on_one_line(tmp_path: Path) -> None:
         ("d.jsonl", '{"id": "1", "text": "x"}\nsecret\n', "Row 2 (line 2) of d.jsonl is not JSON"),
         ("d.jsonl", '{"id": "1", "name": "secret"}\n', "Row 1 (line 1) of d.jsonl needs an 'id'"),
         ("d.jsonl", '["secret"]\n', "must be a JSON object"),
+        ("d.jsonl", '"secret"\n', "Row 1 (line 1) of d.jsonl must be a JSON object."),
+        ("d.tsv", "1\ta\n2\tb\tsecret\n", "Row 2 (line 2) of d.tsv has 3 columns"),
         ("d.jsonl", '{"id": 1, "text": "secret"}\n{"id": "1", "text": "y"}\n', "Document 2"),
         ("d.jsonl", "", "at least one document"),
-        ("d.tsv", "1\ta\tb\tsecret\n", "Row 1 (line 1) of d.tsv has 4 columns"),
+        ("d.tsv", "1\ta\tb\tsecret\n", "d.tsv has 4 columns; there must be id and text"),
         ("d.trec", "<DOC>\nsecret\n</DOC>\n", "line 1 of d.trec has no <DOCNO>"),
         ("d.trec", "<DOC>\n<DOCNO>1</DOCNO>secret\n", "line 1 of d.trec has no </DOC>"),
         ("d.trec", "<DOC>\n<DOC>\nsecret\n", "has no </DOC>"),
         ("d.csv", "id,text\n", "must end in .jsonl"),
-        ("d.jsonl.gz", "secret", "cannot be read after line 0"),
+        ("d.jsonl.gz", "secret", "d.jsonl.gz cannot be read near its beginning"),
     ],
 )
 def test_bad_files_are_named_and_not_quoted(
@@ -147,7 +150,7 @@ def test_bad_files_are_named_and_not_quoted(
 
 def test_bytes_that_are_no_text(tmp_path: Path) -> None:
     (tmp_path / "d.jsonl").write_bytes(b'{"id": "1", "text": "\xff"}\n')
-    with pytest.raises(InputError, match="Line 1 of d.jsonl is not UTF-8"):
+    with pytest.raises(InputError, match="d.jsonl is not UTF-8 text near its beginning"):
         load_collection(tmp_path / "d.jsonl")
 
 
@@ -163,6 +166,32 @@ def test_queries_and_judgements_of_others(tmp_path: Path) -> None:
     (tmp_path / "queries.tsv").write_text("1\tskin cancer\n1\tfever\n")
     with pytest.raises(InputError, match="Query 2 of queries.tsv has the id of an earlier one"):
         read_queries(tmp_path / "queries.tsv")
+
+
+@pytest.mark.parametrize(
+    ("content", "wanted"),
+    [
+        ('id\ttext\n1\ta\n\n2\tsay "b\n', [("1", "", "a"), ("2", "", 'say "b')]),
+        ("docno\ttitle\tbody\n1\tx\ta\n", [("1", "x", "a")]),
+        ("pid\twords of it\n1\ta\n", [("1", "", "a")]),  # the order tells where names do not
+        ("text\turl\ttitle\tDocID\na\tu\tx\t1\n", [("1", "x", "a")]),
+        ("1\t1\n2\tb\n", [("1", "", "1"), ("2", "", "b")]),
+        ("1\tx\tx\n", [("1", "x", "x")]),
+    ],
+)
+def test_tabs_with_and_without_a_header(
+    tmp_path: Path, content: str, wanted: list[tuple[str, str, str]]
+) -> None:
+    (tmp_path / "d.tsv").write_text(content)
+    assert spelt(load_collection(tmp_path / "d.tsv")) == wanted
+    (tmp_path / "topics.txt").write_text(content)
+    assert read_queries(tmp_path / "topics.txt") == {key: text for key, _, text in wanted}
+
+
+def test_the_first_usual_name_with_a_value_counts(tmp_path: Path) -> None:
+    line = '{"id": null, "docid": 7, "TEXT": null, "abstract": "a", "title": ["x"]}\n'
+    (tmp_path / "d.jsonl").write_text(line)
+    assert spelt(load_collection(tmp_path / "d.jsonl")) == [("7", "", "a")]
 
 
 def test_missing_foreign_and_damaged_folders(tmp_path: Path, folder: Path) -> None:

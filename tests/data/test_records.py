@@ -13,8 +13,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from veil.core.errors import InputError, MissingExtraError, ParameterError
-from veil.data import lines, rows
-from veil.data.records import Columns, Record, read_records, suffix_of
+from veil.data import _delimiter, lines
+from veil.data.lines import suffix_of
+from veil.data.records import Columns, Record, read_records
 from veil.data.rows import Layout
 
 Silent = Callable[[BaseException], None]
@@ -195,11 +196,11 @@ def test_missing_column_of_parquet(tmp_path: Path, silent: Silent) -> None:
         ("a.csv", f"text\na\0{CANARY}\n", "Line 2 of a.csv is not a line of text"),
         ("a.txt", f"a\nb\0{CANARY}\n", "Line 2 of a.txt is not a line of text"),
         ("a.jsonl", f'"a\0{CANARY}"\n', "Line 1 of a.jsonl is not a line of text"),
-        ("a.txt", f"a\n{CANARY}".encode() + b"\xff\n", "a.txt is not UTF-8 text after row 1"),
+        ("a.txt", f"a\n{CANARY}".encode() + b"\xff\n", "a.txt is not UTF-8 text after line 1"),
         (
             "a.csv",
             b"text\n" + CANARY.encode() + b"\xff\n",
-            "a.csv is not UTF-8 text near its beginning",
+            "a.csv is not UTF-8 text after line 1",
         ),
         ("a.tsv", f"1\t{CANARY}\n".encode("utf-16-le"), "Line 1 of a.tsv is not a line"),
         ("a.jsonl", f'"{CANARY}\n', "Row 1 (line 1) of a.jsonl is not JSON"),
@@ -273,7 +274,7 @@ def test_header_without_rows(tmp_path: Path) -> None:
 def test_line_without_end_is_not_read_into_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (lines, rows):
+    for module in (lines, _delimiter):
         monkeypatch.setattr(module, "MAX_LINE", 100)
     assert "Line 2 of a.txt" in str(refused(write(tmp_path / "a.txt", "a\n" + "b" * 200)))
 
@@ -281,7 +282,7 @@ def test_line_without_end_is_not_read_into_memory(
 def test_quote_that_never_ends_is_bounded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, silent: Silent
 ) -> None:
-    for module in (lines, rows):
+    for module in (lines, _delimiter):
         monkeypatch.setattr(module, "MAX_LINE", 100)
     error = refused(write(tmp_path / "a.csv", 'text\n"' + f"{CANARY}\n" * 50))
     silent(error)

@@ -6,7 +6,7 @@ from typing import cast, get_args
 import click
 
 from veil.core.errors import ParameterError
-from veil.data.records import Columns, read_records
+from veil.data.records import read_texts
 from veil.text.policy import Policy, Unknown
 from veil.text.select import Select
 
@@ -47,4 +47,4 @@ def selection_of(select: str | None) -> Select | None:
     """Read the value of --select; @FILE is a list of terms."""
     if select is None or not select.startswith("@"):
         return select
-    return [record.text for record in read_records(Path(select[1:]), Columns())]
+    return list(read_texts(Path(select[1:])))

@@ -12,7 +12,7 @@ from rich.table import Table
 
 from veil.cli._screen import VECTORS_OPTION, fits, open_vectors, progress_bar, stderr, stdout
 from veil.core.errors import InputError, ParameterError, VeilError
-from veil.data.records import Columns, read_records
+from veil.corpus.logs import read_log
 from veil.measures.estimate import Estimate
 from veil.measures.risk import ATTACKERS, Attacker, chance, risk
 from veil.text.attacks import ATTACKS
@@ -89,7 +89,7 @@ def attack(
     if "log" in chosen.needs and log_file is None:
         raise InputError(f"The {chosen.name} attacker needs a log of queries; name it with --log.")
     tables = read_variants(variants)
-    log = QueryLog.of(_queries(log_file)) if log_file and "log" in chosen.needs else None
+    log = QueryLog.of(read_log(log_file)) if log_file and "log" in chosen.needs else None
     space = open_vectors(vectors) if "space" in chosen.needs else None
     found = []
     for table in tables:
@@ -119,10 +119,6 @@ def attack(
 
 
 attack.params.append(VECTORS_OPTION)
-
-
-def _queries(path: Path) -> list[str]:
-    return [record.text for record in read_records(path, Columns(id=""))]
 
 
 def _with_encoder(chosen: AttackSpec, encoder: str | None) -> AttackSpec:

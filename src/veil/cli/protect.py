@@ -1,27 +1,24 @@
 """``veil protect``: release variants of texts or of a file of texts."""
 
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import nullcontext
 from pathlib import Path
 
 import click
 
 from veil.cli._choices import SELECT_OPTIONS, policies_of, selection_of
 from veil.cli._family import Family
-from veil.cli._given import Given, read_given
+from veil.cli._given import read_given
 from veil.cli._screen import VECTORS_OPTION, open_space, progress_bar
 from veil.cli._summary import not_covered, show_summary
-from veil.core.amounts import count_of
-from veil.core.errors import InputError
 from veil.corpus.text import MAX_CHARS
-from veil.data.records import Columns, Record, read_records
-from veil.data.releases import Writer, open_writer, stream_writer
+from veil.data.fetch import silent
+from veil.data.records import Columns
 from veil.data.rows import Layout
-from veil.text.filing import RELEASED, Tally, check_files, output_columns, release_rows
 from veil.text.mechanisms import find
 from veil.text.mechanisms.mechanism import TextMechanism
 from veil.text.policy import Unknown
+from veil.text.release import Filing, release
 from veil.text.stream import Choices
 
 
@@ -54,68 +51,33 @@ def _run(
         "max_chars": max_chars,
         "in_clear": in_clear,
     }
-    given, layout = read_given(texts, text), Layout(delimiter, encoding)
-    columns = Columns(column, id_column, keep)
-    suffix = _suffix(output, as_json=as_json, with_originals=with_originals)
-    if given.texts and (columns != Columns() or layout != Layout()):
-        raise InputError("Columns, a delimiter and an encoding are for files; leave them out.")
-    check_files(given.path, output, columns)
-    if keep and suffix == ".txt":
-        raise InputError("Plain text has no columns to keep; write a .csv with -o, or add --json.")
+    given = read_given(texts, text)
+    filing = Filing(
+        texts=given.texts,
+        source=given.path,
+        target=output,
+        kind=_kind(output, as_json=as_json, with_originals=with_originals),
+        columns=Columns(column, id_column, keep),
+        layout=Layout(delimiter, encoding),
+        with_originals=with_originals,
+    )
     space = open_space(mechanism, vectors)
-    tally = Tally()
-    with ExitStack() as stack:
-        quiet = output is None and sys.stdout.isatty()  # the variants themselves show what is done
-        report = (lambda *_: None) if quiet else stack.enter_context(progress_bar())
-        total = given.path.stat().st_size if given.path else 0
-
-        reached = [0]  # bytes of the file
-
-        def progress(done: int) -> None:
-            reached[0] = done
-            report(f"protecting: {count_of(tally.texts, 'text')}", done, total)
-
-        named = output_columns(keep, with_originals=with_originals)
-        release_rows(
-            _records(given, columns, layout, progress),
-            _writer(stack, output, suffix, named, private=with_originals),
-            mechanism,
-            space,
-            size,
-            tally,
-            with_originals=with_originals,
-            workers=workers,
-            seed=seed,
-            told=lambda: progress(reached[0]),
-            **choices,
+    quiet = output is None and sys.stdout.isatty()  # the variants themselves show what is done
+    with nullcontext(silent) if quiet else progress_bar() as report:
+        tally = release(
+            filing, mechanism, space, size, workers=workers, seed=seed, report=report, **choices
         )
     sys.stdout.flush()
-    left = [*filter(None, [id_column]), *keep] if suffix != ".txt" else []
     caveats = not_covered(mechanism, choices["select"], choices["policies"])
+    left = filing.left
     show_summary(mechanism, tally, size, output, left, caveats, with_originals=with_originals)
 
 
-def _records(
-    given: Given, columns: Columns, layout: Layout, progress: Callable[[int], None]
-) -> Iterator[Record]:
-    if given.texts:
-        return (Record(str(i), text) for i, text in enumerate(given.texts, start=1))
-    return read_records(given.path, columns, progress, layout)
-
-
-def _suffix(output: Path | None, *, as_json: bool, with_originals: bool) -> str:
+def _kind(output: Path | None, *, as_json: bool, with_originals: bool) -> str:
     """Return the format of the output as the ending of a file."""
     if output is not None:
         return output.suffix.lower()
     return ".jsonl" if as_json else ".tsv" if with_originals else ".txt"
-
-
-def _writer(
-    stack: ExitStack, output: Path | None, suffix: str, columns: list[str], *, private: bool
-) -> Writer:
-    if output is not None:
-        return stack.enter_context(open_writer(output, columns, RELEASED, private=private))
-    return stream_writer(sys.stdout, suffix, columns, RELEASED)
 
 
 protect = Family(

@@ -1,6 +1,7 @@
 """Collections that ir_datasets knows; it downloads them on the user's machine."""
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from veil.core.errors import AssetError, InputError, MissingExtraError, UnknownNameError
@@ -14,20 +15,40 @@ _EVERY = 20_000
 
 def read_irds(identifier: str, report: Report = silent) -> Collection:
     """Read documents, queries and judgements of an ir_datasets id, such as ``vaswani``."""
+    with _had(identifier):
+        return _read(_load(identifier), identifier, report)
+
+
+def read_irds_queries(identifier: str) -> Iterator[str]:
+    """Yield the queries of an ir_datasets id as a log has them."""
+    with _had(identifier):
+        dataset = _load(identifier)
+        if not dataset.has_queries():
+            raise InputError(f"irds:{identifier} has no queries; name one that has.")
+        for query in dataset.queries_iter():
+            yield _query(query)
+
+
+def _load(identifier: str) -> Any:  # noqa: ANN401 - untyped
     try:
         import ir_datasets
     except ImportError:
         raise MissingExtraError(
-            "Collections of ir_datasets need it: pip install 'veil[irds]'."
+            "Collections and logs of ir_datasets need it: pip install 'veil[irds]'."
         ) from None
     try:
-        dataset = ir_datasets.load(identifier)
+        return ir_datasets.load(identifier)
     except KeyError:
         raise UnknownNameError(
             f"ir_datasets knows no id '{identifier[:60]}'; see its catalogue for the ids."
         ) from None
+
+
+@contextmanager
+def _had(identifier: str) -> Iterator[None]:
+    """Say what stands in the way of a download."""
     try:
-        return _read(dataset, identifier, report)
+        yield
     except (OSError, RuntimeError) as error:
         raise AssetError(
             f"irds:{identifier} could not be had ({type(error).__name__}); check the connection,"

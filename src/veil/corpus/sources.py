@@ -1,20 +1,16 @@
-"""Read documents, queries and judgements as others write them: JSONL, TSV and TREC files.
+"""Collections as others write them: documents and queries in JSONL, TSV and TREC files."""
 
-Messages name a file and a line, never what stands in it.
-"""
-
-import html
-import re
-import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from veil.core.errors import InputError
-from veil.corpus.collection import Collection, Judgements
+from veil.corpus.collection import Collection
 from veil.corpus.documents import Document, Documents
+from veil.corpus.trec import read_judgements, read_trec
 from veil.data.fetch import Report, silent
-from veil.data.lines import MAX_LINE, read_lines, suffix_of
-from veil.data.rows import json_row, normal, place
+from veil.data.header import Header, normal
+from veil.data.lines import Progress, suffix_of
+from veil.data.rows import Layout, read_rows
 
 _IDS = ("id", "_id", "docno", "doc_id", "docid", "pid", "qid", "query_id")
 _TEXTS = ("text", "contents", "content", "body", "abstract", "passage", "query")
@@ -22,12 +18,8 @@ _DOCS = ("docs", "documents", "corpus", "collection")
 _QUERIES = ("queries", "topics")
 _QRELS = ("qrels", "qrels/test")
 _SUFFIXES = (".jsonl", ".ndjson", ".tsv", ".trec", ".sgml", ".xml", ".txt")
-_TAG = re.compile(r"<[^<>]+>")
-_GRADE = re.compile(r"-?[0-9]{1,9}")
-_DOC = re.compile(r"<(/?)DOC(?:\s[^<>]*)?>", re.IGNORECASE)
-_DOCNO = re.compile(r"<DOCNO>\s*(.*?)\s*</DOCNO>", re.DOTALL | re.IGNORECASE)
-_TITLE = re.compile(r"<(TITLE|HEADLINE|TTL)>(.*?)</\1>", re.DOTALL | re.IGNORECASE)
-_BODY = re.compile(r"<TEXT>(.*?)</TEXT>", re.DOTALL | re.IGNORECASE)
+_JSON = (".jsonl", ".ndjson")
+_TABS = Layout("\t", quotes=False)
 
 
 def read_source(path: Path, report: Report = silent) -> Collection:
@@ -65,145 +57,67 @@ def _stem(path: Path) -> str:
 
 def read_documents(path: Path, report: Report = silent) -> Iterator[Document]:
     """Yield the documents of a file, whose name tells the format."""
-    suffix = suffix_of(path)
+    suffix, size = suffix_of(path), path.stat().st_size
     if suffix not in _SUFFIXES or suffix == ".txt":
         raise InputError(
             f"{path.name} must end in .jsonl, .tsv, .trec, .sgml or .xml (also with .gz), which"
             " tells how documents are written in it."
         )
-    lines = _lines(path, report)
-    if suffix in (".jsonl", ".ndjson"):
-        return _json_documents(lines, path.name)
-    return _tab_documents(lines, path.name) if suffix == ".tsv" else _trec(lines, path.name)
+
+    def progress(done: int) -> None:
+        report("reading documents", done, size)
+
+    tabled = suffix in (*_JSON, ".tsv")
+    return _documents(path, progress) if tabled else read_trec(path, progress)
 
 
 def read_queries(path: Path) -> dict[str, str]:
     """Read queries from JSONL ({"id", "text"}) or TSV (id, text)."""
-    rows = (
-        _json_documents(_lines(path), path.name)
-        if suffix_of(path) in (".jsonl", ".ndjson")
-        else _tab_documents(_lines(path), path.name)
-    )
     queries: dict[str, str] = {}
-    for number, row in enumerate(rows, start=1):
+    for number, row in enumerate(_documents(path), start=1):
         if row.id in queries:
             raise InputError(f"Query {number:,} of {path.name} has the id of an earlier one.")
         queries[row.id] = row.text
     return queries
 
 
-def read_judgements(path: Path) -> Judgements:
-    """Read judgements: TREC's four columns, or three (query, document, grade) with a header."""
-    found: dict[str, dict[str, int]] = {}
-    for number, line in _lines(path):
-        row = line.split()
-        graded = bool(row) and _GRADE.fullmatch(row[-1]) is not None
-        if not row or (number == 1 and not graded):
-            continue
-        if len(row) not in (3, 4) or not graded:
-            raise InputError(
-                f"Line {number:,} of {path.name} is no judgement; it must be: query 0 document"
-                " grade."
-            )
-        found.setdefault(row[0], {})[row[-2]] = int(row[-1])
-    return found
-
-
-def _lines(path: Path, report: Report = silent) -> Iterator[tuple[int, str]]:
-    """Yield numbered lines of a text file, also a compressed one."""
-    number = 0
-    size = path.stat().st_size
-    try:
-        lines = read_lines(path, None, lambda done: report("reading documents", done, size))
-        for number, line in enumerate(lines, start=1):
-            yield number, line
-    except (OSError, EOFError, zlib.error) as error:
-        raise InputError(
-            f"{path.name} cannot be read after line {number:,} ({type(error).__name__})."
-        ) from None
-    except UnicodeError:
-        raise InputError(f"Line {number + 1:,} of {path.name} is not UTF-8; convert it.") from None
-
-
-def _json_documents(lines: Iterator[tuple[int, str]], name: str) -> Iterator[Document]:
-    full = ((line, content) for line, content in lines if content.strip())
-    for number, (line, content) in enumerate(full, start=1):
-        where = place(name, number, line)
-        value = json_row(content, where)
-        if not isinstance(value, dict):
-            raise InputError(f"{where} must be a JSON object.")
-        told = {normal(column): each for column, each in value.items()}
-        key, text = _pick(told, _IDS), _pick(told, _TEXTS)
+def _documents(path: Path, progress: Progress = lambda _: None) -> Iterator[Document]:
+    """Yield the documents of JSON lines, or else of lines with tabs."""
+    layout = Layout() if suffix_of(path) in _JSON else _TABS
+    for row in read_rows(path, _pick, layout, progress):
+        key = _told(row.values[: len(_IDS)])
+        text = _told(row.values[len(_IDS) : -1])
         if key is None or text is None:
             raise InputError(
-                f"{where} needs an 'id' and a 'text' (or one of their usual other names)."
+                f"{row.where(path.name)} needs an 'id' and a 'text' (or one of their usual other"
+                " names)."
             )
-        yield Document(key, _pick(told, ("title",)) or "", text)
+        yield Document(key, _told(row.values[-1:]) or "", text)
 
 
-def _pick(value: Mapping[str, object], names: tuple[str, ...]) -> str | None:
-    for name in names:
-        found = value.get(name)
-        if isinstance(found, str | int) and not isinstance(found, bool):
-            return str(found)
+def _pick(header: Header) -> list[int]:
+    """Return where each of the usual names stands: those of ids, of texts, and the title.
+
+    Where tabs separate columns that have other names, or none, their order tells.
+    """
+    if header.kind == "plain":
+        raise InputError(f"{header.where} must be a JSON object.")
+    found = [header.find((name,)) for name in (*_IDS, *_TEXTS, "title")]
+    if header.kind == "named" or min(header.find(_IDS), header.find(_TEXTS)) >= 0:
+        return found
+    width = len(header)
+    if width not in (2, 3) or (header.kind == "cut" and normal(header.names[0]) not in _IDS):
+        raise InputError(
+            f"{header.where} has {width} columns; there must be id and text, or id, title and"
+            " text."
+        )
+    key, text = [0, *[-1] * (len(_IDS) - 1)], [width - 1, *[-1] * (len(_TEXTS) - 1)]
+    return [*key, *text, 1 if width == 3 else -1]
+
+
+def _told(values: Sequence[object]) -> str | None:
+    """Return the first value that is a string or a whole number."""
+    for value in values:
+        if isinstance(value, str | int) and not isinstance(value, bool):
+            return str(value)
     return None
-
-
-def _tab_documents(lines: Iterator[tuple[int, str]], name: str) -> Iterator[Document]:
-    number = 0
-    for line, content in lines:
-        row = content.rstrip("\r\n").split("\t")
-        if row == [""] or (line == 1 and normal(row[0]) in _IDS):
-            continue
-        number += 1
-        if len(row) not in (2, 3):
-            raise InputError(
-                f"{place(name, number, line)} has {len(row)} columns; there must be id and text,"
-                " or id, title and text."
-            )
-        yield Document(row[0], row[1] if len(row) == 3 else "", row[-1])
-
-
-def _trec(lines: Iterator[tuple[int, str]], name: str) -> Iterator[Document]:
-    """Read <DOC> ... </DOC> with <DOCNO>, and <TEXT> or whatever else stands in it."""
-    inside: list[str] = []
-    start = size = 0
-    for number, mark, piece in _pieces(lines):
-        if start:
-            inside.append(piece)
-            size += len(piece)
-        if start and (mark == "<DOC>" or size > MAX_LINE):
-            raise InputError(
-                f"The <DOC> at line {start:,} of {name} has no </DOC>, or is longer than 64 MB."
-            )
-        if mark == "<DOC>":
-            start = number
-        elif mark and start:
-            yield _trec_document("".join(inside), start, name)
-            inside, start, size = [], 0, 0
-    if start:
-        raise InputError(f"The <DOC> at line {start:,} of {name} has no </DOC>.")
-
-
-def _pieces(lines: Iterator[tuple[int, str]]) -> Iterator[tuple[int, str, str]]:
-    """Cut lines at <DOC> and </DOC>: the line, the mark after the piece, or "", and the piece."""
-    for number, line in lines:
-        at = 0
-        for tag in _DOC.finditer(line):
-            yield number, f"<{tag[1]}DOC>", line[at : tag.start()]
-            at = tag.end()
-        yield number, "", line[at:]
-
-
-def _trec_document(raw: str, line: int, name: str) -> Document:
-    key = _DOCNO.search(raw)
-    if key is None:
-        raise InputError(f"The <DOC> at line {line:,} of {name} has no <DOCNO>.")
-    title = _TITLE.search(raw)
-    bodies = [body[1] for body in _BODY.finditer(raw)]
-    rest = " ".join(bodies) if bodies else _TITLE.sub(" ", raw.replace(key[0], " "))
-    return Document(key[1], _plain(title[2]) if title else "", _plain(rest))
-
-
-def _plain(markup: str) -> str:
-    return " ".join(html.unescape(_TAG.sub(" ", markup)).split())

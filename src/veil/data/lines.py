@@ -6,6 +6,7 @@ Messages name a file and a line, never what stands in it.
 import gzip
 import io
 import sys
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -74,11 +75,36 @@ def check_encoding(name: str) -> str:
     return name
 
 
+def after(count: int, unit: str) -> str:
+    """Return how messages say how far a file could be read."""
+    return f"after {unit} {count:,}" if count else "near its beginning"
+
+
 def read_lines(
     path: Path | None, encoding: str | None = None, progress: Progress = lambda _: None
 ) -> Iterator[str]:
     """Yield the lines of a file, with their ends (None: standard input)."""
     name = "standard input" if path is None else path.name
+    number = 0
+    try:
+        for line in _lines(path, name, encoding, progress):
+            number += 1
+            yield line
+    except UnicodeError:
+        raise InputError(
+            f"{name} is not {encoding or 'UTF-8'} text {after(number, 'line')}; name its encoding"
+            " with --encoding, or convert it."
+        ) from None
+    except (OSError, EOFError, zlib.error) as error:
+        raise InputError(
+            f"{name} cannot be read {after(number, 'line')} ({type(error).__name__}); repair the"
+            " file."
+        ) from None
+
+
+def _lines(
+    path: Path | None, name: str, encoding: str | None, progress: Progress
+) -> Iterator[str]:
     with ExitStack() as stack:
         raw = sys.stdin.buffer if path is None else stack.enter_context(path.open("rb"))
         packed = path is not None and path.suffix.lower() == ".gz"

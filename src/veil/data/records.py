@@ -1,15 +1,13 @@
 """Texts of files, with what may leave beside them."""
 
-import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from veil.core.errors import InputError
-from veil.data.lines import require_file, suffix_of
-from veil.data.rows import Header, Layout, Row, read_rows
-
-__all__ = ["READABLE", "Columns", "Record", "read_records", "suffix_of"]
+from veil.data.lines import Progress, require_file
+from veil.data.rows import Header, Layout, Row, plain_value, read_rows
 
 READABLE = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet", ".txt")
 _TEXT_COLUMNS = ("text", "query")
@@ -56,16 +54,17 @@ class Columns:
                 " delimiter of a table."
             )
         text = self._text(header)
-        places = [self._released(header, name, text) for name in released]
-        if len(set(places)) < len(places):
+        others = [self._released(header, name, text) for name in released]
+        if len(set(others)) < len(others):
             raise InputError("A column can be released once: as id, or kept.")
-        return (text, *places) if self.id else (text, -1, *places)
+        return (text, *others) if self.id else (text, -1, *others)
 
     def _text(self, header: Header) -> int:
-        if header.kind == "bare" and not self.text:
+        common = header.kind == "bare" and len(header) == 2  # id TAB text
+        if common and not self.text:
             return 1
         text = header.find((self.text,) if self.text else _TEXT_COLUMNS)
-        if text < 0:
+        if text < 0 or (header.kind == "bare" and not common):
             wanted = f"'{self.text}'" if self.text else " or ".join(map(repr, _TEXT_COLUMNS))
             raise InputError(_missing(header, wanted, "--column"))
         return text
@@ -95,7 +94,7 @@ def _missing(header: Header, wanted: str, flags: str) -> str:
 def read_records(
     path: Path | None,
     columns: Columns,
-    progress: Callable[[int], None] = lambda _: None,
+    progress: Progress = lambda _: None,
     layout: Layout = _USUAL,
 ) -> Iterator[Record]:
     """Yield the texts of a file (None: standard input, one text per line).
@@ -103,41 +102,41 @@ def read_records(
     `progress` is told how many bytes of the file have been read.
     """
     name = "standard input" if path is None else path.name
+    for row in _rows(path, name, columns, progress, layout):
+        yield _record(row, name, named=bool(columns.id))
+
+
+def read_texts(path: Path) -> Iterator[str]:
+    """Yield the texts of a file alone: lines, or the column ``text`` or ``query`` of a table."""
+    return (row.values[0] for row in _rows(path, path.name, Columns()))
+
+
+def _rows(
+    path: Path | None,
+    name: str,
+    columns: Columns,
+    progress: Progress = lambda _: None,
+    layout: Layout = _USUAL,
+) -> Iterator[Row[Any]]:
+    """Yield rows whose first value is a text; there must be any."""
     if path is not None:
         require_file(path, "texts")
     empty = True
     for row in read_rows(path, columns.pick, layout, progress):
         empty = False
-        yield _record(row, name, named=bool(columns.id))
+        if not isinstance(text := row.values[0], str):
+            raise InputError(
+                f"{row.where(name)} has no text but {type(text).__name__}; repair it."
+            )
+        yield row
     if empty:
         raise InputError(f"{name} holds no texts.")
 
 
-def _record(row: Row, name: str, *, named: bool) -> Record:
+def _record(row: Row[Any], name: str, *, named: bool) -> Record:
     text, key, *kept = row.values
-    if not isinstance(text, str):
-        raise InputError(f"{row.where(name)} has no text but {type(text).__name__}; repair it.")
     if named and key is None:
         raise InputError(f"{row.where(name)} has no id; repair it, or let rows be numbered.")
-    label = str(row.number if key is None else _plain(key, row, name))
-    values = tuple(_plain(value, row, name) for value in kept)
+    label = str(row.number if key is None else plain_value(key, row, name))
+    values = tuple(plain_value(value, row, name) for value in kept)
     return Record(label, text, values, row.where(name))
-
-
-def _plain(value: object, row: Row, name: str) -> object:
-    """Return a value that can be written to any file."""
-    if value is None or isinstance(value, bool | int | float):
-        return value
-    shown = value if isinstance(value, str) else _shown(value)
-    if not shown.isascii() and any("\ud800" <= character <= "\udfff" for character in shown):
-        raise InputError(
-            f"{row.where(name)} has a lone surrogate, which is not text, in a column that was to"
-            " leave as it is; repair it."
-        )
-    return shown
-
-
-def _shown(value: object) -> str:
-    if isinstance(value, list | dict):
-        return json.dumps(value, ensure_ascii=False, default=str)
-    return str(value)

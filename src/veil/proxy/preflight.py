@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from veil.core.errors import ParameterError, VeilError
 from veil.core.protocols import Encoder
 from veil.corpus.collection import Collection
+from veil.corpus.logs import read_log
 from veil.corpus.text import check_text
 from veil.data.fetch import Report, silent
 from veil.proxy._preparation import Preparation
 from veil.proxy.types import Checked, Standing
-from veil.search.study.log import read_log
 from veil.text.attacks import ATTACKS
 from veil.text.attacks.bayes import Bayes
 from veil.text.attacks.inference import Inference

@@ -31,7 +31,7 @@ class Plan:
         return "".join(self.pieces)
 
     def replace(self, word: str, number: int) -> None:
-        """Leave a place for the word's replacement."""
+        """Leave a slot for the word's replacement."""
         self.pieces.append("%s")
         self.words.append(word)
         self.ids.append(number)

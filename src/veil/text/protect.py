@@ -60,7 +60,7 @@ def protect(
 
     Notes
     -----
-    Every text has the same words at the same places in all its variants, replaced independently.
+    Every text has the same words in the same slots in all its variants, replaced independently.
     What stays visible: the number of words, spacing, punctuation, case patterns, and which words
     were selected.
     """

@@ -15,7 +15,7 @@ from veil.core.types import Singles
 from veil.data.records import Columns, read_records
 from veil.text.attacks._centroids import centroids
 from veil.text.attacks.attack import Scene
-from veil.text.attacks.inference import inference_ranks, missing, ranks
+from veil.text.attacks.inference import inference_ranks, ranks
 from veil.text.attacks.log import QueryLog
 from veil.text.variants import read_variants
 
@@ -86,13 +86,12 @@ def test_attack_is_the_plain_loop(encoder: BagEncoder, queries: list[str], rng: 
     assert outcome.subjects.tolist() == list(range(12))
 
 
-def test_missing_originals_come_last_and_are_named(encoder: BagEncoder) -> None:
+def test_missing_originals_come_last(encoder: BagEncoder) -> None:
     log = QueryLog.of(["skin cancer", "New  York", "weather"])
     scene = Scene((("x",), ("york new",)), ("not there", "new york "), log)
     outcome = inference_ranks(scene, encoder)
     assert outcome.ranks[0] == 4
     assert outcome.candidates.tolist() == [3, 3]
-    assert missing(scene).tolist() == [0]
 
 
 def test_nothing_released_is_ranked_by_how_often_queries_come(encoder: BagEncoder) -> None:

@@ -1,15 +1,18 @@
 """Releases of a mixed stream, and queries asked again."""
 
+from collections.abc import Iterable
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from tests.reference.attacking import inference
 from tests.search.conftest import BagEncoder
 from tests.text.attacks.test_bayes import word_mechanism
 
-from veil.core.errors import InputError
+from veil.core.types import Ids
 from veil.text.attacks.attack import Scene
 from veil.text.attacks.inference import inference_ranks
-from veil.text.attacks.linkage import Linkage, repeated
+from veil.text.attacks.linkage import Linkage
 from veil.text.attacks.log import QueryLog
 from veil.text.mechanisms.words.protect import protect
 from veil.text.vectors.embeddings import Embeddings
@@ -53,18 +56,12 @@ def test_texts_that_read_the_same_are_one(encoder: BagEncoder) -> None:
 def test_asking_again_tells_more_only_with_fresh_variants(
     scene: Scene, encoder: BagEncoder
 ) -> None:
-    once, twice, often = repeated(scene, encoder)
-    assert [each.times for each in (once, twice, often)] == [1, 2, 5]
-    assert (once.fresh.ranks == once.sticky.ranks).all()
-    assert (often.sticky.ranks == once.sticky.ranks).all()
-    assert (1 / often.fresh.ranks).mean() > (1 / often.sticky.ranks).mean()
-    assert (often.fresh.ranks == inference_ranks(scene, encoder).ranks).all()
+    def risk(rows: Iterable[tuple[str, ...]]) -> Ids:
+        return inference_ranks(replace(scene, variants=tuple(rows)), encoder).ranks
 
-
-@pytest.mark.parametrize("times", [(), (0,), (1, 21)])
-def test_times_must_fit(scene: Scene, encoder: BagEncoder, times: tuple[int, ...]) -> None:
-    with pytest.raises(InputError):
-        repeated(scene, encoder, times)
+    once = risk(row[:4] for row in scene.variants)
+    assert (risk(row[:4] * 5 for row in scene.variants) == once).all()
+    assert (1 / risk(scene.variants)).mean() > (1 / once).mean()
 
 
 def test_single_variants_leave_nothing_to_link(words: Embeddings, encoder: BagEncoder) -> None:

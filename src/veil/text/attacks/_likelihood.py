@@ -1,4 +1,4 @@
-"""How likely each word is to have given what was seen at its place."""
+"""How likely each word is to have given what was seen in its slot."""
 
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Literal, Protocol
@@ -51,7 +51,7 @@ class Likelihood(Protocol):
     def of(self, seen: Ids, exact: Ids | None = None) -> Floats:
         r"""Return :math:`\sum_j \log P(y_j | w)` for every word w, (V,), up to one constant.
 
-        `seen` (N,) are the words seen at one place; `exact` (k,) are words for which no
+        `seen` (N,) are the words seen in one slot; `exact` (k,) are words for which no
         approximation will do.
         """
         ...
@@ -66,7 +66,7 @@ class Likelihood(Protocol):
 
 
 def each(law: Likelihood, seen: Sequence[Ids]) -> Iterator[Floats]:
-    """Yield the log-likelihoods (V,) for the words seen at one place after another."""
+    """Yield the log-likelihoods (V,) for the words seen in one slot after another."""
     if isinstance(law, Simulated):
         yield from law.each(seen)
     else:

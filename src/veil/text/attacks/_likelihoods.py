@@ -14,7 +14,7 @@ _SEED = 20261116  # the same question gives the same answer
 
 
 @dataclass(frozen=True, eq=False)
-class Tables:
+class Likelihoods:
     """Log-likelihoods of some words, made when they are asked for.
 
     Behind a word that the vectors do not know stands one drawn uniformly from the vocabulary: its
@@ -37,8 +37,8 @@ class Tables:
     _made: dict[bytes, Floats] = field(default_factory=dict, repr=False)
 
     @classmethod
-    def of(cls, law: Likelihood, space: Embeddings, exact: Ids, seen: Ids) -> "Tables":
-        """Return tables for the words of a log, given all words that were seen."""
+    def of(cls, law: Likelihood, space: Embeddings, exact: Ids, seen: Ids) -> "Likelihoods":
+        """Return those of the words of a log, given all words that were seen."""
         alone = np.union1d(exact, seen)
         rest = np.setdiff1d(_others(space), alone, assume_unique=False)
         words = np.union1d(alone, rest)
@@ -61,8 +61,8 @@ class Tables:
         key = known.tobytes()
         if key not in self._made:
             self._made[key] = self._make(known)
-        places = np.searchsorted(self.words, ids) if self.part else ids
-        return self._made[key][np.where(ids < 0, len(self.words), places)]
+        among = np.searchsorted(self.words, ids) if self.part else ids
+        return self._made[key][np.where(ids < 0, len(self.words), among)]
 
     def _make(self, seen: Ids) -> Floats:
         if self.part:

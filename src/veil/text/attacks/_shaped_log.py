@@ -12,7 +12,7 @@ from veil.data.fetch import Report, silent
 from veil.data.memo import Memo
 from veil.text.attacks._cases import Cases, Shown, cased, cases_of
 from veil.text.attacks._likelihood import Likelihood
-from veil.text.attacks._likelihoods import Tables
+from veil.text.attacks._likelihoods import Likelihoods
 from veil.text.attacks.log import QueryLog
 from veil.text.attacks.shapes import Reader, Shape, chunks
 
@@ -26,7 +26,7 @@ _Found = dict[Shape, tuple[list[tuple[int, ...]], list[int]]]  # words and place
 
 @dataclass(frozen=True, slots=True)
 class _Group:
-    """Queries of one shape: their words (m, places), -1: unknown, and their places in the log."""
+    """Queries of one shape: their words (m, slots), -1: unknown, and their places in the log."""
 
     shape: Shape
     ids: Ids
@@ -126,15 +126,15 @@ class ShapedLog:
     ) -> Floats:
         out = np.full(size, -np.inf)
         seen = [self.reader.seen(group.shape, variants) for group in groups]
-        tables = Tables.of(law, self.reader.space, known, _words(seen))
+        likelihoods = Likelihoods.of(law, self.reader.space, known, _words(seen))
         unread = [np.inf if words is None else np.count_nonzero(words < 0) for words in seen]
         least = min(unread, default=np.inf)
         for group, words, odd in zip(groups, seen, unread, strict=True):
             # "(skin)" is no word, but has the shape of one: another shape explains it.
             if words is not None and odd == least:
                 total = np.zeros(len(group.places))
-                for place in range(words.shape[1]):
-                    total += tables.at(words[:, place], group.ids[:, place])
+                for slot in range(words.shape[1]):
+                    total += likelihoods.at(words[:, slot], group.ids[:, slot])
                 out[group.places] = total
         return out
 
@@ -192,7 +192,7 @@ def _known(groups: list[_Group]) -> Ids:
 
 
 def _words(seen: Iterable[Ids | None]) -> Ids:
-    """Return the distinct words in tables of words that were seen."""
+    """Return the distinct words in arrays of words that were seen."""
     ids = _union([words for words in seen if words is not None])
     return ids[ids >= 0]
 

@@ -16,7 +16,7 @@ from veil.text.vectors.embeddings import Embeddings
 _DRAWS = 20_000  # words that the mechanism is tried on
 _SEED = 20261116  # the same question gives the same answer; nothing to do with a release's own
 _ROWS = 2048  # words of the vocabulary at a time
-_PLACES = 32  # places weighed at a time
+_SLOTS = 32  # slots weighed at a time
 _NUMBERS = 2**24  # held at a time
 _RIDGE = 1e-6  # of the mean variance of a coordinate
 
@@ -89,19 +89,19 @@ class Simulated:
         return found
 
     def each(self, seen: Sequence[Ids]) -> Iterator[Floats]:
-        """Yield the log-likelihoods (V,) for what was seen at many places, some at a time."""
-        step = max(1, min(_PLACES, _NUMBERS // self.space.size))
+        """Yield the log-likelihoods (V,) for what was seen in many slots, some at a time."""
+        step = max(1, min(_SLOTS, _NUMBERS // self.space.size))
         for start in range(0, len(seen), step):
             yield from self._together(seen[start : start + step])
 
     def _together(self, seen: Sequence[Ids]) -> Floats:
-        """Return the log-likelihoods (places, V)."""
+        """Return the log-likelihoods (slots, V)."""
         sums = np.zeros((len(seen), self.space.dim))
         for total, ids in zip(sums, seen, strict=True):
             words, counts = np.unique(ids, return_counts=True)
             total += counts @ self.space.points(words)
         times = np.array([[len(ids)] for ids in seen], dtype=np.float64)
-        directions = np.concatenate([sums @ self.slope.T, -times], axis=1)  # (places, d + 2)
+        directions = np.concatenate([sums @ self.slope.T, -times], axis=1)  # (slots, d + 2)
         out = np.empty((len(seen), self.space.size))
         dim = self.space.dim
 

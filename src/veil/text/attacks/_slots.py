@@ -1,4 +1,4 @@
-"""The places of the words of texts, and what was seen there."""
+"""The slots in which the words of texts stand, and what was seen there."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from veil.text.attacks.shapes import chunks, reader, space_of, word_mechanism
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Slot:
     """A word that was replaced: whose text, which word (-1: unknown), what was seen there (N,).
 
     `truth` is for the judge; the attacker looks at `seen` alone.
@@ -21,22 +21,22 @@ class Place:
     seen: Ids
 
 
-def places(scene: Scene, name: str, select: str, size: int | None = None) -> Iterator[Place]:
-    """Give the places of all texts, with what the first `size` variants show at each.
+def slots(scene: Scene, name: str, select: str) -> Iterator[Slot]:
+    """Give the slots of all texts, with what the variants show in each.
 
-    The places are read off the text itself: many variants show them, as words that change, but one
+    The slots are read off the text itself: many variants show them, as words that change, but one
     or two may not tell a kept word from a drawn one. The attacker is granted that.
     """
     space = space_of(scene, name)
     reading = reader(word_mechanism(scene, name), space, select)
     for number, (row, text) in enumerate(zip(scene.variants, scene.originals, strict=True)):
         read = reading.read(text)
-        seen = reading.seen(read.shape, chunks(row[:size]))
+        seen = reading.seen(read.shape, chunks(row))
         if seen is None:
             raise ParameterError(
-                f"The variants of text {number + 1} do not have its words at their places, as the"
+                f"The variants of text {number + 1} do not have its words in their slots, as the"
                 f" {name} attacker needs; give the mechanism and the 'select' they were made with."
             )
-        for place, truth in enumerate(read.ids):
-            column = seen[:, place]
-            yield Place(number, truth, column[column >= 0])
+        for slot, truth in enumerate(read.ids):
+            column = seen[:, slot]
+            yield Slot(number, truth, column[column >= 0])

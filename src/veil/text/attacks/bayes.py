@@ -30,7 +30,7 @@ class Bayes(AttackSpec):
 
     .. math:: \log P(q | v) = \log P(q) + \sum_j \sum_i \log P(v_{ji} | q_i) + c
 
-    The attacker knows the mechanism and its parameters (Kerckhoffs). Words keep their places, so
+    The attacker knows the mechanism and its parameters (Kerckhoffs). Words keep their slots, so
     that only queries of the same shape come into question: as many words, and the same words
     where words are kept. The law is exact for santext, tem, custext, wbb and any other mechanism
     with a closed form. For cmp, mahalanobis and vickrey a surrogate stands in for it: `simulated`,
@@ -39,7 +39,7 @@ class Bayes(AttackSpec):
 
     Notes
     -----
-    At the place of a word that the vectors do not know stands the output for one word drawn
+    In the slot of a word that the vectors do not know stands the output for one word drawn
     uniformly from the vocabulary: its likelihood is the mean over the vocabulary, whatever the
     word (of a large one: over the words of the log, those seen, and a sample of the rest). An
     output that the vectors do not know says nothing, but a query of a shape under which more of

@@ -15,7 +15,7 @@ from veil.text.attacks._ranks import ranks
 from veil.text.attacks.attack import EncoderAttack, Outcome, Scene
 from veil.text.attacks.log import QueryLog
 
-__all__ = ["Inference", "inference_ranks", "missing", "ranks"]
+__all__ = ["Inference", "inference_ranks", "ranks"]
 
 
 class Inference(EncoderAttack):
@@ -35,7 +35,7 @@ class Inference(EncoderAttack):
     Notes
     -----
     An original that the log does not hold has rank len(log) + 1, so that the risk is a lower
-    bound; `missing` tells which. Where nothing was released (an empty row, or blanks alone) the
+    bound. Where nothing was released (an empty row, or blanks alone) the
     attacker guesses the most frequent queries first.
     """
 
@@ -75,11 +75,6 @@ def places_of(scene: Scene) -> Ids:
     """Return the place (n,) of each original in the log, -1 where the log does not hold it."""
     log = log_of(scene, "inference")
     return np.array([log.place(text) for text in scene.originals], dtype=np.int64)
-
-
-def missing(scene: Scene) -> Ids:
-    """Return which originals are not in the log: their risk is known from below only."""
-    return np.flatnonzero(places_of(scene) < 0)
 
 
 def queries_ranked(found: Ids, ties: Ids, candidates: int) -> Outcome:

@@ -1,4 +1,4 @@
-"""Intersect: which words can have given everything that was seen at a place."""
+"""Intersect: which words can have given everything that was seen in a slot."""
 
 from typing import ClassVar
 
@@ -9,7 +9,7 @@ from veil.core.ranks import standing
 from veil.core.types import Floats
 from veil.data.fetch import Report, silent
 from veil.text.attacks._likelihood import likelihood
-from veil.text.attacks._slots import Place, places
+from veil.text.attacks._slots import Slot, slots
 from veil.text.attacks.attack import AttackSpec, Outcome, Scene
 from veil.text.attacks.bayes import Selection
 from veil.text.attacks.shapes import space_of, word_mechanism
@@ -39,28 +39,28 @@ class Intersect(AttackSpec):
     select: Selection = ""
 
     def attack(self, scene: Scene, report: Report = silent) -> Outcome:
-        """Rank the true word of each place among those that are possible."""
+        """Rank the true word of each slot among those that are possible."""
         space = space_of(scene, self.name)
         mechanism = word_mechanism(scene, self.name)
         _require_candidates(mechanism, space)
         law = likelihood(mechanism, space)
         rows = []
         law.prepare(np.empty(0, dtype=np.int64), report)
-        for place in places(scene, self.name, self.select):
-            report("ruling out words", place.text, len(scene.originals))
-            rows.append((*_rank(law.of(place.seen), place, law.rounding), place.text))
+        for slot in slots(scene, self.name, self.select):
+            report("ruling out words", slot.text, len(scene.originals))
+            rows.append((*_rank(law.of(slot.seen), slot, law.rounding), slot.text))
         report("ruling out words", len(scene.originals), len(scene.originals))
         found, ties, left, texts = np.array(rows, dtype=np.int64).reshape(-1, 4).T
         among = np.full(len(found), space.size, dtype=np.int64)
         return Outcome(found, among, texts, "word", left=left, ties=ties)
 
 
-def _rank(scores: Floats, place: Place, rounding: float) -> tuple[int, int, int]:
+def _rank(scores: Floats, slot: Slot, rounding: float) -> tuple[int, int, int]:
     """Return the rank of the truth, its ties, and how many words were not ruled out."""
-    if place.truth < 0 or np.isneginf(scores[place.truth]):
+    if slot.truth < 0 or np.isneginf(scores[slot.truth]):
         return len(scores) + 1, 1, len(scores)
     left = int(np.count_nonzero(scores > -np.inf))
-    return (*standing(scores, place.truth, rounding), left)
+    return (*standing(scores, slot.truth, rounding), left)
 
 
 def _require_candidates(mechanism: WordMechanism, space: Embeddings) -> None:

@@ -1,12 +1,10 @@
 """Linkage: which releases of a mixed stream belong to the same query."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 
-from veil.core.errors import InputError
 from veil.core.protocols import Encoder
 from veil.core.types import Ids
 from veil.data.fetch import Report, silent
@@ -14,7 +12,6 @@ from veil.encoders.encoder import unit
 from veil.text.attacks._centroids import centroids
 from veil.text.attacks._ranks import ranks
 from veil.text.attacks.attack import EncoderAttack, Outcome, Scene
-from veil.text.attacks.inference import inference_ranks
 from veil.text.attacks.log import folded
 
 
@@ -30,7 +27,7 @@ class Linkage(EncoderAttack):
     A text with fewer than two variants cannot be linked: it comes after all others, and is no
     candidate; if all are such, nothing is guessed. With sticky variants (the same ones for the
     same query) two releases are known to be of one query because they are equal, but the second
-    one adds nothing to what the first one tells about the query; `repeated` measures that.
+    one adds nothing to what the first one tells about the query.
     """
 
     name: ClassVar[str] = "linkage"
@@ -66,46 +63,3 @@ def _same(texts: Sequence[str]) -> tuple[Ids, Ids]:
     pairs = [(a, b) for a, text in enumerate(texts) for b in groups[folded(text)]]
     first, second = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
     return first, second
-
-
-@dataclass(frozen=True, eq=False)
-class Repeated:
-    """What the inference attack makes of a query that was asked `times` times.
-
-    `fresh` has new variants each time; `sticky` has the same ones again.
-    """
-
-    times: int
-    fresh: Outcome
-    sticky: Outcome
-
-
-def repeated(
-    scene: Scene, encoder: Encoder, times: Sequence[int] = (1, 2, 5), report: Report = silent
-) -> tuple[Repeated, ...]:
-    """Attack queries that are asked again, with fresh and with sticky variants.
-
-    The variants of each text are cut into as many equal parts as the largest of `times`: a part
-    is what is sent when the query is asked once.
-    """
-    if not times or min(times) < 1:
-        raise InputError("The 'times' argument must hold whole numbers >= 1.")
-    most = max(times)
-    shortest = min(map(len, scene.variants), default=0)
-    if shortest < most:
-        raise InputError(
-            f"Asking {most} times takes at least {most} variants of each text. Got {shortest}"
-            " instead."
-        )
-    found = []
-    for count in times:
-        fresh = tuple(row[: count * (len(row) // most)] for row in scene.variants)
-        sticky = tuple(row[: len(row) // most] * count for row in scene.variants)
-        found.append(
-            Repeated(
-                count,
-                inference_ranks(replace(scene, variants=fresh), encoder, report),
-                inference_ranks(replace(scene, variants=sticky), encoder, report),
-            )
-        )
-    return tuple(found)

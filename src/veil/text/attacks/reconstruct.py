@@ -1,25 +1,21 @@
-"""Reconstruct: which word of the whole vocabulary stands behind what was seen at a place."""
+"""Reconstruct: which word of the whole vocabulary stands behind what was seen in a slot."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
-from veil.core.ranks import first_guess, standing
+from veil.core.ranks import standing
 from veil.core.types import Floats
 from veil.data.fetch import Report, silent
 from veil.text.attacks._likelihood import Surrogate, each, likelihood
-from veil.text.attacks._slots import places
+from veil.text.attacks._slots import slots
 from veil.text.attacks.attack import AttackSpec, Outcome, Scene
 from veil.text.attacks.bayes import Prior, Selection
 from veil.text.attacks.shapes import space_of, word_mechanism
 
-SIZES = (1, 2, 5, 10, 20, 50)
-
 
 class Reconstruct(AttackSpec):
-    r"""Rank all words by their probability given the words seen at a place.
+    r"""Rank all words by their probability given the words seen in a slot.
 
     .. math:: \log P(w | y_1, \dots, y_N) = \log P(w) + \sum_j \log P(y_j | w) + c
 
@@ -44,23 +40,19 @@ class Reconstruct(AttackSpec):
     select: Selection = ""
 
     def attack(self, scene: Scene, report: Report = silent) -> Outcome:
-        """Rank the true word of each place among all words."""
-        return self.with_first(scene, None, report)
-
-    def with_first(self, scene: Scene, size: int | None, report: Report = silent) -> Outcome:
-        """Attack with the first `size` variants of each text only."""
+        """Rank the true word of each slot among all words."""
         space = space_of(scene, self.name)
         law = likelihood(word_mechanism(scene, self.name), space, self.surrogate)
         prior = zipf(space.size) if self.prior == "frequency" else np.zeros(space.size)
         found, texts, before = [], [], []
         law.prepare(np.empty(0, dtype=np.int64), report)
-        wanted = list(places(scene, self.name, self.select, size))
-        scores = each(law, [place.seen for place in wanted])
-        for place, score in zip(wanted, scores, strict=True):
-            report("reconstructing words", place.text, len(scene.originals))
-            found.append(standing(score + prior, place.truth, law.rounding))
-            texts.append(place.text)
-            before.append(standing(prior, place.truth))
+        wanted = list(slots(scene, self.name, self.select))
+        scores = each(law, [slot.seen for slot in wanted])
+        for slot, score in zip(wanted, scores, strict=True):
+            report("reconstructing words", slot.text, len(scene.originals))
+            found.append(standing(score + prior, slot.truth, law.rounding))
+            texts.append(slot.text)
+            before.append(standing(prior, slot.truth))
         report("reconstructing words", len(scene.originals), len(scene.originals))
         ranks, ties = np.array(found, dtype=np.int64).reshape(-1, 2).T
         believed, level = np.array(before, dtype=np.int64).reshape(-1, 2).T
@@ -74,47 +66,6 @@ class Reconstruct(AttackSpec):
             ties=ties,
             prior_ties=level if informed else None,
         )
-
-
-@dataclass(frozen=True, eq=False)
-class Recovered:
-    """What the first guess gets right when `size` variants are seen.
-
-    Attributes
-    ----------
-    words, queries
-        Shares of the protected words, and of the texts all of whose protected words are right.
-    outcome
-        The ranks of the words, for intervals.
-    """
-
-    size: int
-    words: float
-    queries: float
-    outcome: Outcome
-
-
-def recovery(
-    scene: Scene,
-    attacker: Reconstruct | None = None,
-    sizes: Sequence[int] = SIZES,
-    report: Report = silent,
-) -> tuple[Recovered, ...]:
-    """Return what is recovered from the first 1, 2, 5, ... variants of each text.
-
-    Texts without a protected word are left out.
-    """
-    chosen = Reconstruct() if attacker is None else attacker
-    return tuple(_recovered(size, chosen.with_first(scene, size, report)) for size in sizes)
-
-
-def _recovered(size: int, outcome: Outcome) -> Recovered:
-    right = first_guess(outcome.ranks, outcome.ties)
-    _, text = np.unique(outcome.subjects, return_inverse=True)
-    whole = np.ones(text.max(initial=-1) + 1)
-    np.multiply.at(whole, text, right)
-    words = float(right.mean()) if len(right) else 0.0
-    return Recovered(size, words, float(whole.mean()) if len(whole) else 0.0, outcome)
 
 
 def zipf(words: int) -> Floats:

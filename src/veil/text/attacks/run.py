@@ -55,7 +55,7 @@ def attack(
     Notes
     -----
     An original that is not in the log has rank len(log) + 1: the risk is then a lower bound.
-    `veil.text.attacks.inference.missing` tells which, `QueryLog.with_queries` adds them.
+    `QueryLog.with_queries` adds those that it lacks.
     """
     chosen = ATTACKS.parse(attacker) if isinstance(attacker, str) else attacker
     if not isinstance(chosen, AttackSpec):

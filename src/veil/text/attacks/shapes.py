@@ -2,7 +2,7 @@
 
 The shape of a text is its layout, cut at white space, with ``%s`` for each word that is replaced;
 words that are kept, and punctuation, stand in it as they are. All variants of a text have its
-shape, so that the words seen at one place can be gathered over the variants.
+shape, so that the words seen in one slot can be gathered over the variants.
 """
 
 import re
@@ -28,7 +28,7 @@ _LONG = 256  # letters of a template that is not worth keeping: it comes once
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A text as the mechanism takes it: its shape, and the words (-1: unknown) at its places."""
+    """A text as the mechanism takes it: its shape, and the words (-1: unknown) in its slots."""
 
     shape: Shape
     ids: tuple[int, ...]
@@ -73,7 +73,7 @@ class Reader:
         return read
 
     def seen(self, shape: Shape, variants: Sequence[Sequence[str]]) -> Ids | None:
-        """Return the words (N, places) of variants, cut by `chunks`, at the places of a shape.
+        """Return the words (N, slots) of variants, cut by `chunks`, in the slots of a shape.
 
         A word that the vectors do not know, or that cannot be told from its neighbour in the same
         piece, is -1. None if a variant does not have that shape.
@@ -84,7 +84,7 @@ class Reader:
             if words is None:
                 return None
             found.append([self.space.id(word) for word in words])
-        width = sum(map(places, shape))
+        width = sum(map(slots_in, shape))
         return np.array(found, dtype=np.int64).reshape(len(variants), width)
 
 
@@ -115,7 +115,7 @@ def word_mechanism(scene: Scene, name: str) -> WordMechanism:
 def chunks(variants: Iterable[str]) -> list[list[str]]:
     """Cut variants at white space, and leave out those with an unusual number of pieces.
 
-    A drawn word may hold a space; where that shows, the variant says nothing about places.
+    A drawn word may hold a space; where that shows, the variant says nothing about slots.
     """
     cut = [variant.split() for variant in variants]
     if not cut:
@@ -125,7 +125,7 @@ def chunks(variants: Iterable[str]) -> list[list[str]]:
 
 
 def _match(shape: Shape, variant: Sequence[str]) -> list[str] | None:
-    """Return the words of a variant at the places of a shape, or None if it has another."""
+    """Return the words of a variant in the slots of a shape, or None if it has another."""
     if len(shape) != len(variant):
         return None
     words: list[str] = []
@@ -147,7 +147,7 @@ def _found(template: str, piece: str, lazy: bool) -> tuple[str, ...] | None:
     return None if found is None else found.groups()
 
 
-def places(template: str) -> int:
+def slots_in(template: str) -> int:
     """Return how many words stand in a piece of a shape."""
     return template.replace("%%", "").count("%s")
 

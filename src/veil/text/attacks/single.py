@@ -18,13 +18,13 @@ from veil.encoders.find import encoder as open_encoder
 from veil.text.attacks._centroids import centroids
 from veil.text.attacks._exponentials import Exponentials
 from veil.text.attacks._likelihood import Likelihood, likelihood, quick
-from veil.text.attacks._likelihoods import Tables
+from veil.text.attacks._likelihoods import Likelihoods
 from veil.text.attacks._ranks import ranks, ranks_beside
 from veil.text.attacks._shaped_log import ShapedLog
 from veil.text.attacks.bayes import Bayes, believed
 from veil.text.attacks.inference import told
 from veil.text.attacks.log import QueryLog
-from veil.text.attacks.shapes import places, reader
+from veil.text.attacks.shapes import reader, slots_in
 from veil.text.mechanisms.words.mechanism import WordMechanism
 from veil.text.vectors.distances import in_chunks
 from veil.text.vectors.embeddings import Embeddings
@@ -84,7 +84,7 @@ class SingleBayes:
     """The `Bayes` attacker: probability of a query given the variants.
 
     It is not for queries of more than 64 pieces, or with a piece of more than 8 words or 256
-    letters: each place takes a pass over the vocabulary, and in a-b-c-... words cannot be told.
+    letters: each slot takes a pass over the vocabulary, and in a-b-c-... words cannot be told.
     """
 
     spec: Bayes
@@ -112,7 +112,7 @@ class SingleBayes:
         _prepare(law, shaped, report)
         shaped.read_usual(report)
         first = np.zeros(1, dtype=np.int64)  # a first question: what is made for it stays
-        Tables.of(law, space, first, first).at(first, first)
+        Likelihoods.of(law, space, first, first).at(first, first)
         log.place("")
         return cls(spec, shaped, law)
 
@@ -133,7 +133,7 @@ class SingleBayes:
         pieces = query.split()
         if len(pieces) > _PIECES or max(map(len, pieces), default=0) > _LETTERS:
             return False
-        return max(map(places, self.log.reader.read(query).shape), default=0) <= _JOINED
+        return max(map(slots_in, self.log.reader.read(query).shape), default=0) <= _JOINED
 
 
 def _prepare(law: Likelihood, log: ShapedLog, report: Report) -> None:

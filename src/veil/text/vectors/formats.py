@@ -1,23 +1,18 @@
 """Read word vectors as other programs write them."""
 
 import gzip
-import json
-import zlib
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, cast
 
 import numpy as np
 
 from veil.core.errors import InputError
-from veil.core.types import Singles
+from veil.text.vectors._gather import Gathered, Progress
 from veil.text.vectors.embeddings import Embeddings, open_folder
-from veil.text.vectors.vocabulary import MAX_DIM, normal
+from veil.text.vectors.textfile import read_text
+from veil.text.vectors.vocabulary import MAX_DIM
 
-Progress = Callable[[int], None]  # told the number of bytes read so far
-_MAX_LINE = 2**20  # bytes in one line of a text file
 _MAX_WORD = 2**12  # bytes in one word of a binary file
-_CHUNK = 2**20
 
 
 def read_vectors(path: Path, progress: Progress = lambda _: None) -> Embeddings:
@@ -36,211 +31,6 @@ def read_vectors(path: Path, progress: Progress = lambda _: None) -> Embeddings:
             return read_text(cast(IO[bytes], file), path.name, progress)
     with path.open("rb") as file:
         return read_text(file, path.name, progress)
-
-
-def read_text(file: IO[bytes], name: str, progress: Progress = lambda _: None) -> Embeddings:
-    """Read one word and its numbers per line, with or without a word2vec header line.
-
-    A word that comes again is skipped: the first one counts.
-    """
-    table = _Table()
-    read = 0
-    width = 0
-    missing = None  # vectors still to come, where a header gives their number
-    for number, line in enumerate(_lines(file, name), start=1):
-        read += len(line)
-        fields = _decode(line, name, number).rstrip("\r\n ").split(" ")
-        if number == 1 and _is_header(fields):
-            missing, width = int(fields[0]), int(fields[1])
-            continue
-        if fields == [""]:
-            continue
-        width = width or len(fields) - 1
-        if not 0 < width <= MAX_DIM:
-            raise InputError(
-                f"Line {number:,} of {name} has no numbers after the word; give a GloVe or"
-                " word2vec text file."
-            )
-        word, vector = _split(fields, width, name, number)
-        table.add(word, vector)
-        missing = None if missing is None else missing - 1
-        if number % 4096 == 0:
-            progress(read)
-    if not table.words:
-        raise InputError(f"{name} holds no vectors; give a GloVe or word2vec file.")
-    if missing:
-        raise InputError(
-            f"Line 1 of {name} announces {abs(missing):,} vectors"
-            f" {'more' if missing > 0 else 'less'} than follow; fetch the file again."
-        )
-    return Embeddings(tuple(table.words), table.stack(), name)
-
-
-def read_wink_json(file: IO[bytes], name: str, progress: Progress = lambda _: None) -> Embeddings:
-    """Read the JSON of the wink packages: ``"vectors": {word: [numbers, norm, index], ...}``.
-
-    The file is parsed entry by entry, in constant memory beside the result.
-    """
-    window = _Window(file, name, progress)
-    head = window.until('"vectors":{')
-    try:
-        dimensions = int(head.split('"dimensions":')[1].split(",")[0])
-    except (IndexError, ValueError):
-        raise InputError(f"{name} does not say its 'dimensions'.") from None
-    table = _Table()
-    more = True
-    while more:
-        word = window.value()
-        window.expect(":")
-        numbers = window.value()
-        more = window.expect(",}") == ","
-        if not isinstance(word, str) or not isinstance(numbers, list):
-            raise InputError(f"{name} is not a table of words and vectors.")
-        table.add(word, _row(numbers[:dimensions], dimensions, name))
-    return Embeddings(tuple(table.words), table.stack(), name)
-
-
-def _row(numbers: list[Any], width: int, name: str) -> Singles:
-    if len(numbers) != width or not all(isinstance(number, int | float) for number in numbers):
-        raise InputError(f"{name} has a word without its {width} numbers; fetch it again.")
-    return _single(numbers)
-
-
-def _single(numbers: list[Any]) -> Singles:
-    """Cast to float32; what is too large becomes infinite, which is refused with its place."""
-    with np.errstate(over="ignore"):
-        return np.array(numbers, dtype=np.float32)
-
-
-class _Table:
-    """Words and vectors as they come in; the vectors are kept in blocks, not as objects."""
-
-    def __init__(self) -> None:
-        self.words: dict[str, None] = {}
-        self._blocks: list[Singles] = []
-        self._rows: list[Singles] = []
-
-    def add(self, word: str, vector: Singles) -> None:
-        """Take a word in, unless it came before in the same spelling."""
-        word = normal(word)
-        if word in self.words:
-            return
-        self.words[word] = None
-        self._rows.append(vector)
-        if len(self._rows) == 8192:
-            self._blocks.append(np.stack(self._rows))
-            self._rows = []
-
-    def stack(self) -> Singles:
-        rest = [np.stack(self._rows)] if self._rows else []
-        return np.concatenate(self._blocks + rest)
-
-
-class _Window:
-    """A moving window of text over a long one-line JSON file."""
-
-    def __init__(self, file: IO[bytes], name: str, progress: Progress) -> None:
-        self._file, self._name, self._progress = file, name, progress
-        self._decoder = json.JSONDecoder()
-        self._text = ""
-        self._at = 0
-        self._read = 0
-
-    def _fill(self) -> None:
-        chunk = self._file.read(_CHUNK)
-        while chunk and chunk[-1] >= 0x80:  # never cut a character in two
-            chunk += (more := self._file.read(1))
-            if not more:
-                break
-        if not chunk or len(self._text) - self._at > 64 * _CHUNK:
-            raise InputError(f"{self._name} ends too early or is not the expected JSON.")
-        self._text = self._text[self._at :] + _decode(chunk, self._name, 1)
-        self._at = 0
-        self._read += len(chunk)
-        self._progress(self._read)
-
-    def until(self, mark: str) -> str:
-        while (found := self._text.find(mark, self._at)) < 0:
-            self._fill()
-        head = self._text[self._at : found]
-        self._at = found + len(mark)
-        return head
-
-    def value(self) -> object:
-        while True:
-            try:
-                value, end = self._decoder.raw_decode(self._text, self._at)
-            except ValueError:
-                self._fill()
-                continue
-            if end < len(self._text):  # a number at the very edge might go on
-                self._at = end
-                return value
-            self._fill()
-
-    def expect(self, options: str) -> str:
-        while self._at >= len(self._text):
-            self._fill()
-        mark = self._text[self._at]
-        if mark not in options:
-            raise InputError(f"{self._name} is not the expected JSON.")
-        self._at += 1
-        return mark
-
-
-def _lines(file: IO[bytes], name: str) -> Iterator[bytes]:
-    try:
-        while line := file.readline(_MAX_LINE):
-            if len(line) == _MAX_LINE:
-                raise InputError(
-                    f"{name} has a line of more than {_MAX_LINE:,} bytes; it is not a text file"
-                    " of vectors."
-                )
-            yield line
-    except (OSError, EOFError, zlib.error) as error:
-        raise InputError(f"{name} cannot be read to its end: {error}.") from None
-
-
-def _decode(data: bytes, name: str, number: int) -> str:
-    try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError:
-        raise InputError(
-            f"Line {number:,} of {name} is not UTF-8 text; a binary word2vec file must be"
-            " called .bin."
-        ) from None
-
-
-def _is_header(fields: list[str]) -> bool:
-    return len(fields) == 2 and all(field.isdecimal() for field in fields)
-
-
-def _split(fields: list[str], width: int, name: str, number: int) -> tuple[str, Singles]:
-    """Split a line into word and vector; a word may contain spaces, never a number field."""
-    word = " ".join(fields[:-width])
-    extra = len(fields) - 1 - width
-    try:
-        vector = _single([float(field) for field in fields[-width:]])
-    except ValueError:
-        vector = np.empty(0, dtype=np.float32)
-    if not word or len(vector) != width or (extra > 0 and any(map(_numeric, fields[1:-width]))):
-        raise InputError(
-            f"Line {number:,} of {name} does not hold a word and {width} numbers (torn line, or"
-            " rows of differing length); repair or fetch the file again."
-        )
-    if not np.isfinite(vector).all():
-        raise InputError(
-            f"Line {number:,} of {name} has a number that is not finite; remove that line."
-        )
-    return word, vector
-
-
-def _numeric(field: str) -> bool:
-    try:
-        float(field)
-    except ValueError:
-        return False
-    return True
 
 
 def _read_npy(path: Path) -> Embeddings:
@@ -279,18 +69,18 @@ def _read_binary(path: Path, progress: Progress) -> Embeddings:
         plausible = 0 < width <= MAX_DIM and count > 0
         if not plausible or path.stat().st_size < count * (4 * width + 1):
             raise torn
-        table = _Table()
+        gathered = Gathered()
         for number in range(count):
             word = _binary_word(file, torn)
             data = file.read(4 * width)
             if len(data) < 4 * width:
                 raise torn
-            table.add(word, np.frombuffer(data, dtype="<f4").astype(np.float32))
+            gathered.add(word, np.frombuffer(data, dtype="<f4").astype(np.float32))
             if number % 4096 == 0:
                 progress(file.tell())
         if file.read(2).strip():
             raise torn
-    return Embeddings(tuple(table.words), table.stack(), path.name)
+    return gathered.embeddings(path.name)
 
 
 def _binary_word(file: IO[bytes], torn: InputError) -> str:

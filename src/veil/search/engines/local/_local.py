@@ -2,22 +2,34 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Annotated, ClassVar
 
 import numpy as np
+from pydantic import Field
 
 from veil.core.errors import ParameterError
 from veil.core.types import Floats, Ids, Ranking
 from veil.corpus.collection import Collection, open_collection
+from veil.search.engines.engine import EngineSpec
 
 
-def collection_of(name: str, index: str, given: Collection | None) -> Collection:
-    """Return the collection an engine is to search: the one given, or a saved one."""
-    if (given is None) == (not index):
-        raise ParameterError(
-            f"The {name} engine needs either a collection, as veil.load_collection gives, or the"
-            f" folder of one, as {name}(index=FOLDER)."
-        )
-    return given if given is not None else open_collection(Path(index))
+class LocalSpec(EngineSpec):
+    """Parameters of an engine that searches a collection on this machine."""
+
+    collects: ClassVar[bool] = True
+
+    index: Annotated[
+        str, Field(description="folder of a saved collection, if none is given", examples=["idx"])
+    ] = ""
+
+    def chosen(self, given: Collection | None) -> Collection:
+        """Return the collection to search: the one given, or a saved one."""
+        if (given is None) == (not self.index):
+            raise ParameterError(
+                f"The {self.name} engine needs either a collection, as veil.load_collection gives,"
+                f" or the folder of one, as {self.name}(index=FOLDER)."
+            )
+        return given if given is not None else open_collection(Path(self.index))
 
 
 def local_ranking(

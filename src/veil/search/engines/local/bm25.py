@@ -6,12 +6,11 @@ from pydantic import Field
 
 from veil.corpus.collection import Collection
 from veil.data.fetch import Report, silent
-from veil.search.engines.engine import EngineSpec
 from veil.search.engines.local._lexical import LexicalEngine
-from veil.search.engines.local._local import collection_of
+from veil.search.engines.local._local import LocalSpec
 
 
-class BM25(EngineSpec):
+class BM25(LocalSpec):
     r"""Rank by BM25 as Lucene computes it, over English stems.
 
     .. math:: s(q, d) = \sum t \in q: \ln(1 + (n - df + 0.5)/(df + 0.5)) \,
@@ -24,11 +23,7 @@ class BM25(EngineSpec):
     """
 
     name: ClassVar[str] = "bm25"
-    collects: ClassVar[bool] = True
 
-    index: Annotated[
-        str, Field(description="folder of a saved collection, if none is given", examples=["idx"])
-    ] = ""
     k1: Annotated[float, Field(ge=0, le=100, description="how soon repetition stops counting")] = (
         1.2
     )
@@ -36,6 +31,6 @@ class BM25(EngineSpec):
 
     def open(self, collection: Collection | None = None, report: Report = silent) -> LexicalEngine:
         """Build the inverted index, or open the one kept with the collection."""
-        chosen = collection_of(self.name, self.index, collection)
+        chosen = self.chosen(collection)
         lexical = chosen.lexical(report)
         return LexicalEngine(chosen, lexical, lexical.weights("bm25", self.k1, self.b))

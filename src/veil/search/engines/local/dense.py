@@ -13,8 +13,8 @@ from veil.corpus.top import top
 from veil.data.fetch import Report, silent
 from veil.encoders.find import encoder
 from veil.encoders.vectors import document_vectors
-from veil.search.engines.engine import EngineSpec, check_call
-from veil.search.engines.local._local import collection_of, local_ranking
+from veil.search.engines.engine import check_call
+from veil.search.engines.local._local import LocalSpec, local_ranking
 
 _BLOCK = 64 * 2**20  # bytes of scores at a time
 
@@ -44,7 +44,7 @@ class DenseEngine:
         return local_ranking(self.collection, lists, scores, k)
 
 
-class Dense(EngineSpec):
+class Dense(LocalSpec):
     """Rank by the cosine of the vectors of query and document.
 
     References
@@ -54,18 +54,14 @@ class Dense(EngineSpec):
     """
 
     name: ClassVar[str] = "dense"
-    collects: ClassVar[bool] = True
 
-    index: Annotated[
-        str, Field(description="folder of a saved collection, if none is given", examples=["idx"])
-    ] = ""
     encoder: Annotated[
         str, Field(description="which encoder: minilm, wordllama, or a Hugging Face name")
     ] = "minilm"
 
     def open(self, collection: Collection | None = None, report: Report = silent) -> DenseEngine:
         """Encode the documents, or open the vectors kept with the collection."""
-        chosen = collection_of(self.name, self.index, collection)
+        chosen = self.chosen(collection)
         model = encoder(self.encoder, report)
         vectors = document_vectors(chosen.documents.passages, model, chosen.vectors_folder, report)
         return DenseEngine(chosen, vectors.vectors, model)

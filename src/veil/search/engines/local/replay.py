@@ -12,7 +12,7 @@ from veil.core.errors import EngineError, InputError, ParameterError
 from veil.core.types import Ranking, Released
 from veil.data.files import whole_file
 from veil.search.engines.engine import MAX_K, MAX_QUERIES, EngineSpec, Hit, check_call, ranking
-from veil.search.engines.network.answer import MAX_TEXT, MAX_TITLE, follow, label, number, plain
+from veil.search.engines.network.answer import follow, hit, label
 from veil.search.engines.network.counted_json import ExcessError, read
 
 _MAX_LINE = 16 * 2**20  # bytes
@@ -126,15 +126,10 @@ def _read(line: bytes, where: str) -> tuple[str, tuple[Hit, ...]]:
         raise InputError(f"{where} must be a JSON object with 'query' and a list of 'items'.")
     if len(items) > MAX_K:
         raise InputError(f"{where} has more than {MAX_K:,} items; repair it.")
+    told = ("score", "title", "text")
     hits = tuple(
-        Hit(
-            label(follow(item, "id")),
-            number(follow(item, "score")),
-            plain(follow(item, "title"), MAX_TITLE),
-            plain(follow(item, "text"), MAX_TEXT),
-        )
-        for item in items
+        hit(label(follow(item, "id")), *(follow(item, name) for name in told)) for item in items
     )
-    if not all(hit.id for hit in hits):
+    if not all(each.id for each in hits):
         raise InputError(f"{where} has an item without an 'id'; repair it.")
     return query, hits

@@ -1,17 +1,14 @@
 """TF-IDF over a local collection."""
 
-from typing import Annotated, ClassVar
-
-from pydantic import Field
+from typing import ClassVar
 
 from veil.corpus.collection import Collection
 from veil.data.fetch import Report, silent
-from veil.search.engines.engine import EngineSpec
 from veil.search.engines.local._lexical import LexicalEngine
-from veil.search.engines.local._local import collection_of
+from veil.search.engines.local._local import LocalSpec
 
 
-class TfIdf(EngineSpec):
+class TfIdf(LocalSpec):
     r"""Rank by the cosine of TF-IDF vectors, over English stems.
 
     .. math:: w(t, d) = (1 + \ln tf) \ln(1 + n/df)
@@ -25,14 +22,9 @@ class TfIdf(EngineSpec):
     """
 
     name: ClassVar[str] = "tfidf"
-    collects: ClassVar[bool] = True
-
-    index: Annotated[
-        str, Field(description="folder of a saved collection, if none is given", examples=["idx"])
-    ] = ""
 
     def open(self, collection: Collection | None = None, report: Report = silent) -> LexicalEngine:
         """Build the inverted index, or open the one kept with the collection."""
-        chosen = collection_of(self.name, self.index, collection)
+        chosen = self.chosen(collection)
         lexical = chosen.lexical(report)
         return LexicalEngine(chosen, lexical, lexical.weights("tfidf"))

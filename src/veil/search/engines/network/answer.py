@@ -96,6 +96,11 @@ def _late(answer: Answer) -> NoAnswer:
     return NoAnswer(f"The engine at {answer.where} answered more than could be read in time.")
 
 
+def hit(name: str, score: object, title: object, text: object) -> Hit:
+    """Return an item with what an engine says of it, as far as that can be used."""
+    return Hit(name, number(score), plain(title, MAX_TITLE), plain(text, MAX_TEXT))
+
+
 def label(value: object) -> str:
     """Return the name of an item as a string, or nothing for what is no name."""
     if isinstance(value, bool) or not isinstance(value, str | int | float):

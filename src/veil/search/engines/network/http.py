@@ -13,17 +13,7 @@ from veil.search.engines.network._address import check_url
 from veil.search.engines.network._fields import Auth, Megabytes, Timeout
 from veil.search.engines.network._http import exchange
 from veil.search.engines.network._wire import most_bytes
-from veil.search.engines.network.answer import (
-    MAX_TEXT,
-    MAX_TITLE,
-    first,
-    follow,
-    items,
-    number,
-    parse,
-    plain,
-    read_json,
-)
+from veil.search.engines.network.answer import first, follow, hit, items, parse, read_json
 from veil.search.engines.network.remote import NoAnswer, Remote
 
 Path = Annotated[str, Field(max_length=200)]
@@ -105,7 +95,7 @@ class Http(Remote):
         title, text, score = (
             follow(item, path) if path else None for path in (self.title, self.text, self.score)
         )
-        return Hit(name, number(score), plain(title, MAX_TITLE), plain(text, MAX_TEXT))
+        return hit(name, score, title, text)
 
 
 def _filled_url(url: str, query: str, k: int) -> str:

@@ -12,17 +12,7 @@ from veil.search.engines.engine import Hit
 from veil.search.engines.network._fields import Auth, Megabytes, Timeout, Url, shaped
 from veil.search.engines.network._http import Answer, exchange
 from veil.search.engines.network._wire import most_bytes
-from veil.search.engines.network.answer import (
-    MAX_TEXT,
-    MAX_TITLE,
-    first,
-    follow,
-    items,
-    number,
-    parse,
-    plain,
-    read_json,
-)
+from veil.search.engines.network.answer import first, follow, hit, items, parse, read_json
 from veil.search.engines.network.remote import Remote
 
 _FIELD = r"[\w.@-]{1,200}"
@@ -87,16 +77,11 @@ class OpenSearch(Remote):
             "track_total_hits": False,
         }
 
-    def _hit(self, hit: object, name: str) -> Hit:
-        source = follow(hit, "_source")
+    def _hit(self, item: object, name: str) -> Hit:
+        source = follow(item, "_source")
         title = follow(source, self.title) if self.title else None
         text = follow(source, self.text) if self.text else None
-        return Hit(
-            name,
-            number(follow(hit, "_score")),
-            plain(title, MAX_TITLE),
-            plain(text, MAX_TEXT),
-        )
+        return hit(name, follow(item, "_score"), title, text)
 
 
 def _fault(answer: Answer) -> str:

@@ -14,7 +14,7 @@ from veil.search.engines.network._fields import Timeout, shaped
 from veil.search.engines.network._tls import mode_of
 from veil.search.engines.network._watch import watched
 from veil.search.engines.network._wire import TooMuchError
-from veil.search.engines.network.answer import MAX_ID, MAX_TEXT, MAX_TITLE, label, number, plain
+from veil.search.engines.network.answer import MAX_ID, MAX_TEXT, MAX_TITLE, hit, label
 from veil.search.engines.network.remote import NoAnswer, Remote
 
 try:
@@ -115,13 +115,10 @@ class Postgres(Remote):
         """Send one query, and return what the server lists."""
         try:
             rows = self._rows(query, k)
-            hits = [
-                Hit(label(name), number(score), plain(title, MAX_TITLE), plain(text, MAX_TEXT))
-                for name, score, title, text in rows
-            ]
+            hits = [hit(label(name), score, title, text) for name, score, title, text in rows]
         except (psycopg.Error, TimeoutError, TooMuchError, ValueError) as error:
             raise self._failure(error) from None
-        return [hit for hit in hits if hit.id]
+        return [each for each in hits if each.id]
 
     def _rows(self, query: str, k: int) -> list[tuple[Any, ...]]:
         given = {"query": str(query), "config": self.config, "k": k}

@@ -10,16 +10,7 @@ from veil.search.engines.engine import Hit
 from veil.search.engines.network._fields import Auth, Megabytes, Timeout, Url, shaped
 from veil.search.engines.network._http import exchange
 from veil.search.engines.network._wire import most_bytes
-from veil.search.engines.network.answer import (
-    MAX_TEXT,
-    MAX_TITLE,
-    first,
-    follow,
-    items,
-    number,
-    plain,
-    read_json,
-)
+from veil.search.engines.network.answer import first, follow, hit, items, read_json
 from veil.search.engines.network.remote import NoAnswer, Remote
 
 _HINTS = {
@@ -60,8 +51,8 @@ class SearXNG(Remote):
                     break  # what there is, is an answer
                 raise
             before = len(found)
-            for hit in hits:
-                found.setdefault(hit.id, hit)
+            for each in hits:
+                found.setdefault(each.id, each)
             if len(found) >= k or len(found) == before:
                 break
         return list(found.values())
@@ -95,9 +86,4 @@ class SearXNG(Remote):
 
 
 def _hit(result: object, name: str) -> Hit:
-    return Hit(
-        name,
-        number(follow(result, "score")),
-        plain(follow(result, "title"), MAX_TITLE),
-        plain(follow(result, "content"), MAX_TEXT),
-    )
+    return hit(name, *(follow(result, path) for path in ("score", "title", "content")))

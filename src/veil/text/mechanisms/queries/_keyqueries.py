@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from veil.core.types import Floats, Ids
 from veil.corpus.lexical import Lexical
+from veil.corpus.top import top
 
 DEPTH = 100  # ranks that count
 K1, B = 0.9, 0.4
@@ -30,11 +31,7 @@ class Runner:
         for term in terms:
             documents, weights = self.postings(term)
             scores[documents] += weights
-        found = np.flatnonzero(scores)
-        if len(found) > k:
-            least = np.partition(scores[found], len(found) - k)[len(found) - k]
-            found = found[scores[found] >= least]
-        return found[np.argsort(-scores[found], kind="stable")[:k]]
+        return top(scores, k, above=0.0)
 
     def weigh(self, terms: Sequence[int], targets: Ids) -> Floats:
         """Return what each term adds to the scores of the targets, summed over these (n,)."""

@@ -23,5 +23,5 @@ class Decoys:
         return np.concatenate(drawn) if drawn else np.empty(0, dtype=np.int64)
 
     def _draw(self, count: int, rng: Generator) -> Ids:
-        # In a tiny vocabulary the same word may stand at two places.
+        # In a tiny vocabulary the same word may stand in two slots.
         return rng.choice(self._words, size=count, replace=count > self._words)

@@ -46,9 +46,9 @@ class Draft:
     _layout: str
 
     def spell(self, drawn: Sequence[str]) -> Released:
-        """Put one drawn word into each place."""
+        """Put one drawn word into each slot."""
         if len(drawn) != len(self.words):
-            raise InputError("There must be one drawn word for each place of the text.")
+            raise InputError("There must be one drawn word for each slot of the text.")
         return Released(self._layout % tuple(map(follow, self._cases, drawn)))
 
     @property
@@ -103,20 +103,20 @@ def draft(
 
 def draw(
     text: Draft,
-    places: Sequence[int],
+    slots: Sequence[int],
     mechanism: WordMechanism,
     space: Embeddings,
     size: int,
     decoys: Sequence[int],
 ) -> list[tuple[str, ...]]:
-    """Draw `size` words for each of these places, with fresh randomness.
+    """Draw `size` words for each of these slots, with fresh randomness.
 
-    `decoys` are numbers of words of the space, one for each of the places: it stands behind all
+    `decoys` are numbers of words of the space, one for each of the slots: it stands behind all
     draws of a word that the vectors do not know, and must not depend on that word for anybody
-    else. Returns one tuple of draws for each place.
+    else. Returns one tuple of draws for each slot.
     """
     random = generator(None)
-    ids = np.array([text._ids[place] for place in places], dtype=np.int64)
+    ids = np.array([text._ids[slot] for slot in slots], dtype=np.int64)
     ids[ids < 0] = np.asarray(decoys, dtype=np.int64)[ids < 0]
     drawn = space.spellings[draw_ids(mechanism.bind(space), ids, size, space.size, random)]
     return [tuple(column) for column in drawn.T.tolist()]

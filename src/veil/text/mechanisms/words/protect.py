@@ -37,37 +37,7 @@ def protect(
 ) -> Variants:
     """Release `size` variants of each text.
 
-    Parameters
-    ----------
-    texts
-        A sequence of strings.
-    mechanism, space
-        What replaces a word, and the vectors it works in.
-    size
-        Variants per text; each one is another release and adds to the cost.
-    unknown
-        What happens to a word that the vectors do not know: ``random`` puts the mechanism's
-        output for a uniformly drawn word in its place (one word behind all variants), so that
-        the release does not depend on the word; ``drop``, ``mask`` and, on request, ``keep``.
-    policies
-        Per kind of word (number, email, url, identifier, symbol): ``replace`` (the default: by the
-        mechanism if known, else as `unknown` says), ``keep``, ``drop`` or ``mask``.
-    select
-        Which words are protected, see `veil.text.select`; the mechanism's own choice by default.
-    max_chars
-        Longest text accepted.
-    in_clear
-        Whether a text may be released as it is where none of its words is protected; else such a
-        text raises `UnprotectedError`.
-    rng
-        None for fresh randomness of the operating system. A seed or a generator makes the release
-        repeatable, which is for experiments: it is marked as seeded and **not private**.
-
-    Notes
-    -----
-    Every text has the same words at the same places in all its variants, replaced independently.
-    What stays visible: the number of words, spacing, punctuation, case patterns, and which words
-    were selected.
+    The arguments are those of `veil.protect`, which is the door for mechanisms of all kinds.
     """
     check_request(texts, size, max_chars)
     _check(mechanism, space)
@@ -154,12 +124,12 @@ def _cases(plans: list[Plan]) -> Iterator[Case]:
 
 
 def draw_ids(kernel: Kernel, ids: Ids, count: int, words: int, rng: Generator) -> Ids:
-    """Draw, and refuse an answer that is not a word for every place."""
+    """Draw, and refuse an answer that is not a word for every slot."""
     if not len(ids):
         return np.empty((count, 0), dtype=np.int64)
     drawn = kernel.sample(ids, count, rng)
     if drawn.shape != (count, len(ids)) or drawn.min() < 0 or drawn.max() >= words:
-        raise VeilError("The mechanism did not give a word for every place; nothing is released.")
+        raise VeilError("The mechanism did not give a word for every slot; nothing is released.")
     return drawn
 
 

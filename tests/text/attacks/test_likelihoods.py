@@ -5,9 +5,9 @@ import pytest
 from tests.conftest import make_space
 from tests.text.attacks.test_bayes import word_mechanism
 
-from veil.text.attacks import _likelihoods as _tables
+from veil.text.attacks import _likelihoods
 from veil.text.attacks._likelihood import each, likelihood
-from veil.text.attacks._likelihoods import Tables
+from veil.text.attacks._likelihoods import Likelihoods
 
 SPECS = [
     "cmp(epsilon=3)",
@@ -34,11 +34,11 @@ def test_a_part_gives_what_the_whole_gives(
     logged = np.array([3, 40, 41, 700, 1400])
     law.prepare(logged)
     asked = np.array([40, -1, 3, 1400, -1])
-    whole = Tables.of(law, space, logged, np.unique(seen))
+    whole = Likelihoods.of(law, space, logged, np.unique(seen))
     assert not whole.part
-    monkeypatch.setattr(_tables, "_OTHERS", 600)
+    monkeypatch.setattr(_likelihoods, "_OTHERS", 600)
     space.memo.put("other words", np.sort(rng.permutation(1500)[:600]))
-    part = Tables.of(law, space, logged, np.unique(seen))
+    part = Likelihoods.of(law, space, logged, np.unique(seen))
     assert part.part == ("custext" not in spec and "wbb" not in spec)
     expected, found = whole.at(seen, asked), part.at(seen, asked)
     known = asked >= 0
@@ -51,7 +51,7 @@ def test_shares_add_up_to_the_vocabulary() -> None:
     space = make_space(1500, 4)
     space.memo.put("other words", np.arange(0, 1500, 5))
     law = likelihood(word_mechanism("cmp(epsilon=3)"), space)
-    found = Tables.of(law, space, np.array([0, 1, 2]), np.array([5, 9]))
+    found = Likelihoods.of(law, space, np.array([0, 1, 2]), np.array([5, 9]))
     assert np.exp(found.shares).sum() == pytest.approx(1)
     assert found.words.tolist() == sorted({0, 1, 2, 5, 9, *range(0, 1500, 5)})
 

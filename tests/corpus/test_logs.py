@@ -1,0 +1,57 @@
+"""A log is read from any kind of file, and from ir_datasets; its queries are not quoted."""
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+from veil.core.errors import InputError, UnknownNameError
+from veil.corpus.logs import read_log
+
+QUERIES = ["skin cancer", 'say "flu"', "skin cancer"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("log.txt", 'skin cancer\nsay "flu"\r\nskin cancer'),
+        ("log", 'skin cancer\nsay "flu"\nskin cancer\n'),
+        ("log.csv", 'user,query\n1,skin cancer\n2,"say ""flu"""\n1,skin cancer\n'),
+        ("log.tsv", '1\tskin cancer\n2\tsay "flu"\n1\tskin cancer\n'),
+        ("log.jsonl", '"skin cancer"\n{"query": "say \\"flu\\""}\n{"text": "skin cancer"}\n'),
+    ],
+)
+@pytest.mark.parametrize("packed", [False, True])
+def test_files(tmp_path: Path, name: str, content: str, packed: bool) -> None:
+    path = tmp_path / (f"{name}.gz" if packed else name)
+    data = b"\xef\xbb\xbf" + content.encode()
+    path.write_bytes(gzip.compress(data) if packed else data)
+    assert list(read_log(str(path))) == list(read_log(path)) == QUERIES
+
+
+def test_what_cannot_be_read_is_not_quoted(tmp_path: Path) -> None:
+    for name, content, message in (
+        ("a.txt", b"one\nsecret\xff\n", "a.txt is not UTF-8 text after line 1"),
+        ("a.txt.gz", gzip.compress(b"secret\n" * 99)[:-9], "a.txt.gz cannot be read"),
+        ("a.csv", b"secret\nsecret\n", "a.csv has no column 'text' or 'query'"),
+    ):
+        (tmp_path / name).write_bytes(content)
+        with pytest.raises(InputError, match=message) as caught:
+            list(read_log(str(tmp_path / name)))
+        assert "secret" not in str(caught.value)
+    with pytest.raises(InputError, match="There is no file"):
+        list(read_log(str(tmp_path / "none.txt")))
+
+
+def test_queries_of_ir_datasets(tmp_path: Path) -> None:
+    irds = pytest.importorskip("ir_datasets", reason="the extra 'irds' is not installed")
+    (tmp_path / "docs.tsv").write_text("d1\tCancer of the skin\n")
+    (tmp_path / "queries.tsv").write_text("q1\tskin cancer\nq2\tskin cancer\n")
+    docs, queries = str(tmp_path / "docs.tsv"), str(tmp_path / "queries.tsv")
+    irds.registry.register("veil-log", irds.create_dataset(docs, queries))
+    irds.registry.register("veil-no-log", irds.create_dataset(docs))
+    assert list(read_log("irds:veil-log")) == ["skin cancer", "skin cancer"]
+    with pytest.raises(InputError, match="irds:veil-no-log has no queries"):
+        list(read_log("irds:veil-no-log"))
+    with pytest.raises(UnknownNameError, match="knows no id 'veil-none'"):
+        list(read_log("irds:veil-none"))
