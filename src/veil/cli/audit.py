@@ -6,8 +6,10 @@ from pathlib import Path
 import click
 from rich.markup import escape
 
+from veil.cli._beside import Beside
 from veil.cli._scores import show_scores
 from veil.cli._screen import progress_bar, stderr
+from veil.cli.claims import claims
 from veil.core.errors import ParameterError, VeilError
 from veil.core.parallel import cores
 from veil.proxy.last_audit import note_audit
@@ -19,7 +21,7 @@ from veil.studies.study import load_study
 from veil.studies.sweep import sweep
 
 
-@click.command()
+@click.command(cls=Beside, commands={"claims": claims})
 @click.argument("study", type=click.Path(path_type=Path), required=False)
 @click.option(
     "--out",
