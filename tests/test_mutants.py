@@ -73,6 +73,6 @@ def test_mutant_is_killed(mutant: dict[str, str], outcomes: Outcomes) -> None:
 def test_every_mechanism_has_a_mutant() -> None:
     files = {mutant["file"] for mutant in MUTANTS}
     for name in veil.MECHANISMS.builtin:
-        assert f"mechanisms/words/{name}.py" in files
+        assert f"text/mechanisms/words/{name}.py" in files
     for name in veil.QUERY_MECHANISMS.builtin:
-        assert f"mechanisms/queries/{name}.py" in files
+        assert f"text/mechanisms/queries/{name}.py" in files
