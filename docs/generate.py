@@ -71,7 +71,6 @@ def pages() -> dict[str, str]:
         "engines.md": NOTE + engines_page(),
         "cli.md": NOTE + cli_page(),
         "http-api.md": NOTE + http_page(),
-        "extending.md": NOTE + _part(ROOT / "CONTRIBUTING.md", "## Add a mechanism"),
         "threat-model.md": NOTE + _part(ROOT / "SECURITY.md", "## Threat model"),
     }
 

@@ -76,3 +76,10 @@ def test_every_mechanism_has_a_mutant() -> None:
         assert f"text/mechanisms/words/{name}.py" in files
     for name in veil.QUERY_MECHANISMS.builtin:
         assert f"text/mechanisms/queries/{name}.py" in files
+
+
+def test_every_measure_has_a_mutant() -> None:
+    files = {mutant["file"] for mutant in MUTANTS}
+    for place in veil.MEASURES.builtin.values():
+        module = place.partition(":")[0].removeprefix("veil.")
+        assert f"{module.replace('.', '/')}.py" in files

@@ -53,11 +53,16 @@ if TYPE_CHECKING:
     from veil.corpus.collection import Collection
     from veil.encoders import ENCODERS
     from veil.measures.estimate import Estimate
+    from veil.proxy.ledger.ledger import StaleError
     from veil.search.engines import ENGINES
+    from veil.search.engines.network.remote import NoAnswer
     from veil.search.pipeline import SearchResult
+    from veil.studies.choose import UncertifiedError
     from veil.text.attacks import ATTACKS
     from veil.text.filing import FileRelease, protect_file
+    from veil.text.measures import MEASURES
     from veil.text.measures.claims import audit_claim
+    from veil.text.measures.run import measure_all
     from veil.text.mechanisms.queries import QUERY_MECHANISMS
     from veil.text.mechanisms.queries.aea import AEA
     from veil.text.mechanisms.queries.fea import FEA
@@ -83,7 +88,9 @@ _PLACES = {  # where each public name lives; it is loaded when it is first asked
     "veil.corpus.collection": "Collection",
     "veil.text.vectors.embeddings": "Embeddings",
     "veil.encoders": "ENCODERS",
+    "veil.text.measures": "MEASURES",
     "veil.text.measures.claims": "audit_claim",
+    "veil.text.measures.run": "measure_all",
     "veil.measures.estimate": "Estimate",
     "veil.text.mechanisms.queries": "QUERY_MECHANISMS",
     "veil.text.mechanisms.queries.aea": "AEA",
@@ -97,8 +104,11 @@ _PLACES = {  # where each public name lives; it is loaded when it is first asked
     "veil.text.mechanisms.words.vickrey": "Vickrey",
     "veil.text.mechanisms.words.wbb": "WBB",
     "veil.text.filing": "FileRelease protect_file",
+    "veil.proxy.ledger.ledger": "StaleError",
     "veil.search.engines": "ENGINES",
+    "veil.search.engines.network.remote": "NoAnswer",
     "veil.search.pipeline": "SearchResult",
+    "veil.studies.choose": "UncertifiedError",
 }
 _MODULES = {name: module for module, names in _PLACES.items() for name in names.split()}
 
@@ -109,6 +119,7 @@ __all__ = [
     "ENCODERS",
     "ENGINES",
     "FEA",
+    "MEASURES",
     "MECHANISMS",
     "QUERY_MECHANISMS",
     "TEM",
@@ -128,13 +139,16 @@ __all__ = [
     "LedgerError",
     "Mahalanobis",
     "MissingExtraError",
+    "NoAnswer",
     "ParameterError",
     "Ranking",
     "Released",
     "RiskError",
     "SanText",
     "SearchResult",
+    "StaleError",
     "TrustError",
+    "UncertifiedError",
     "UnknownNameError",
     "UnprotectedError",
     "Variants",
@@ -152,6 +166,7 @@ __all__ = [
     "load_collection",
     "load_embeddings",
     "log_ratio",
+    "measure_all",
     "mechanism",
     "protect",
     "protect_file",

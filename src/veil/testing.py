@@ -1,4 +1,4 @@
-"""Checks that mechanisms, engines and attackers keep their contract: ours, and others'.
+"""Checks that parts and domains keep their contract: ours, and those of others.
 
 >>> from veil.text.mechanisms.words.cmp import CMP
 >>> check_mechanism(CMP(epsilon=5))
@@ -15,9 +15,12 @@ from veil.core.errors import LawError, ParameterError, TrustError
 from veil.core.guarantee import KINDS
 from veil.core.protocols import ClosedForm, Engine, Role
 from veil.core.types import Released, Seeded, Singles
+from veil.corpus.wordnet import Thesaurus, wordnet
 from veil.measures.risk import chance, successes
+from veil.studies.check import check_domain as check_domain
 from veil.text.attacks.attack import AttackSpec, EncoderAttack, Outcome, Scene
 from veil.text.attacks.log import QueryLog
+from veil.text.measures.measure import NEEDS, Comparison, TextMeasure
 from veil.text.mechanisms.mechanism import TextMechanism
 from veil.text.mechanisms.words.custext import CusText
 from veil.text.mechanisms.words.mechanism import WordMechanism
@@ -125,12 +128,66 @@ def check_attack(attacker: AttackSpec) -> None:
         )
 
 
-def _scenes(attacker: AttackSpec) -> Iterator[Scene]:
-    """Yield texts of three words each, with variants by mechanisms that hardly change them."""
+def check_measure(measure: TextMeasure, thesaurus: Thesaurus | None = None) -> None:
+    """Raise AssertionError where a measure breaks the contract of `measure`.
+
+    It is shown texts beside variants of them, and one text without any; of what it may look
+    things up in, that alone which it says it needs. `thesaurus` is for a measure that needs one,
+    in the place of WordNet.
+    """
+    fields = type(measure).model_fields.values()
+    _require(measure.needs <= NEEDS, f"a measure may need some of {', '.join(sorted(NEEDS))}")
+    _require(not any(field.is_required() for field in fields), "parameters must have a default")
+    space, texts = _texts()
+    texts = texts[:9]
+    vectors = space.vectors.copy()
+    mechanism = SanText(epsilon=3)
+    rows = protect(texts, mechanism, space, 6, rng=3).rows
+    given = Comparison(
+        tuple(texts),
+        (*rows[:-1], ()),
+        _Letters() if "encoder" in measure.needs else None,
+        (thesaurus or wordnet()) if "thesaurus" in measure.needs else None,
+        mechanism if "mechanism" in measure.needs else None,
+        space if "vectors" in measure.needs else None,
+    )
+    values = measure.measure(given)
+    _require(np.shape(values) == (len(texts),), "there must be one value for each text, (n,)")
+    _require(np.asarray(values).dtype == np.float64, "values must be float64")
+    _require(bool(np.isnan(values[-1])), "a text without variants must have no value: nan")
+    _require(not np.isnan(values[:-1]).any(), "nan is for what cannot be measured, and that alone")
+    low, high = measure.lowest - 1e-12, measure.highest + 1e-12
+    _require(
+        bool(((values[:-1] >= low) & (values[:-1] <= high)).all()),
+        "values must lie between lowest and highest",
+    )
+    again = measure.measure(given)
+    _require(np.array_equal(values, again, equal_nan=True), "the same texts have the same values")
+    _require(np.array_equal(space.vectors, vectors), "the word vectors must stay as they are")
+    turned = replace(given, originals=given.originals[::-1], variants=given.variants[::-1])
+    _require(
+        np.allclose(measure.measure(turned)[::-1], values, equal_nan=True),
+        "the value of a text must not depend on the others",
+    )
+    if measure.equal is not None:
+        alike = replace(given, variants=tuple((text, text) for text in texts))
+        _require(
+            np.allclose(measure.measure(alike), measure.equal),
+            "where every variant is the text itself, the value must be `equal`",
+        )
+
+
+def _texts() -> tuple[Embeddings, list[str]]:
+    """Return word vectors, and texts of three of the words each."""
     rng = np.random.default_rng(5)
     words = tuple(f"{a}{b}" for a in "bdfgklmnprst" for b in ("ano", "elu", "ira", "omi", "ute"))
     space = Embeddings(words, rng.normal(size=(len(words), 6)).astype(np.float32), "check")
-    texts = list(dict.fromkeys(" ".join(rng.choice(words, 3)) for _ in range(200)))
+    return space, list(dict.fromkeys(" ".join(rng.choice(words, 3)) for _ in range(200)))
+
+
+def _scenes(attacker: AttackSpec) -> Iterator[Scene]:
+    """Yield texts with variants by mechanisms that hardly change them."""
+    space, texts = _texts()
     originals = tuple(texts[:12])
     for mechanism in (SanText(epsilon=30), CusText(epsilon=2, k=6)):
         released = protect(originals, mechanism, space, 6, rng=3)

@@ -9,6 +9,10 @@ from tests.cli.conftest import Veil
 
 from veil import MECHANISMS, api
 from veil.core.errors import AssetError
+from veil.measures import EVERYWHERE
+from veil.measures.effectiveness import effectiveness
+from veil.measures.risk import ATTACKERS
+from veil.text.measures import MEASURES
 from veil.text.mechanisms import find
 from veil.text.vectors.assets import VECTORS
 
@@ -46,6 +50,31 @@ def test_mechanisms_as_json(veil: Veil) -> None:
         assert entry["guarantee"]["means"]
     assert document["wbb"]["guarantee"]["kind"] == "none"
     assert document["cmp"]["guarantee"]["kind"] == "metric-dp"
+
+
+def test_measures_are_listed_with_what_they_count(veil: Veil) -> None:
+    result = veil("measures")
+    assert (result.code, result.err) == (0, "")
+    for name in MEASURES.names():
+        assert f"\n{name}  {MEASURES.get(name).says}\n" in result.out
+    for table in EVERYWHERE.values():
+        for name, sentence in table.items():
+            assert f"\n{name}  {sentence}\n" in result.out
+    some = veil("measures", "cosine", "QuIPU").out
+    assert "cosine" in some
+    assert "QuIPU" in some
+    assert "jaccard" not in some
+    assert "Did you mean 'jaccard'?" in veil("measures", "jacard").refused()
+    document = json.loads(veil("measures", "--json").out)
+    assert set(document["texts and variants"]) == set(MEASURES.names())
+    assert document["risk"]["lazy"] == EVERYWHERE["risk"]["lazy"]
+
+
+def test_what_is_measured_everywhere_is_what_is_computed() -> None:
+    assert tuple(EVERYWHERE["risk"]) == ATTACKERS
+    pytest.importorskip("ir_measures", reason="the extra 'measure' is not installed")
+    found = effectiveness({"q": {"d": 1}}, ["q"], [["d"]])
+    assert set(EVERYWHERE["utility"]) == {*found, "pooled recall"}
 
 
 def test_vectors_are_listed_without_fetching(veil: Veil, tmp_path: Path) -> None:

@@ -1,12 +1,15 @@
 """A domain of a page of the documentation gets the whole loop, and faults in it are noticed."""
 
+import re
+import shlex
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.town import MASKS, code, forget, install
+from tests.town import MASKS, PAGE, code, forget, install
 from tests.town import town as town
 
+from veil.cli import run
 from veil.core.errors import ParameterError, UnknownNameError
 from veil.measures.quipu import quipu
 from veil.studies.check import check_domain
@@ -104,6 +107,24 @@ def test_a_domain_that_is_not_there_is_told(town: Path) -> None:
     for kind, error in (("twon", UnknownNameError), (3, ParameterError)):
         with pytest.raises(error, match="'domain'"):
             make_study({"name": "x", "domain": kind}, "x.toml", town)
+
+
+def test_the_lines_of_the_page_run(town: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = PAGE.read_text()
+    _, check = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    exec(compile(check, PAGE.name, "exec"), {})  # noqa: S102 - our own
+    _, study = re.findall(r"```toml\n(.*?)```", text, re.DOTALL)
+    (town / "town.toml").write_text(study)
+    (commands,) = re.findall(r"```sh\n(.*?)```", text, re.DOTALL)
+    for line in [*commands.splitlines(), "veil audit town.toml --workers 0 --out audit"]:
+        assert run(shlex.split(line)[1:]) == 0, capsys.readouterr().err
+    assert (town / "town.html").exists()
+    assert (town / "audit" / "report.html").exists()
+
+
+def test_the_page_is_found() -> None:
+    for place in ("docs/extending.md", "mkdocs.yml"):
+        assert "add-a-domain.md" in (PAGE.parents[1] / place).read_text()
 
 
 def test_a_key_of_another_domain_is_told(town: Path) -> None:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 import click
@@ -16,16 +17,31 @@ from veil.core.registry import Registry, unknown_name
 
 
 def show_components(
-    registries: Mapping[str, Registry[Any]], noun: str, names: tuple[str, ...], *, as_json: bool
+    registries: Mapping[str, Registry[Any]],
+    noun: str,
+    names: tuple[str, ...],
+    *,
+    as_json: bool,
+    sentences: Mapping[str, Mapping[str, str]] = MappingProxyType({}),
 ) -> None:
-    """Print all components of some tables of names, or those that are named alone."""
-    every = [name for registry in registries.values() for name in registry.names()]
+    """Print all components of some tables of names, or those that are named alone.
+
+    `sentences` are tables of names that have neither a class nor parameters.
+    """
+    tables = {**{family: found.names() for family, found in registries.items()}, **sentences}
+    every = [name for table in tables.values() for name in table]
     for name in names:
         if name not in every:
             raise unknown_name(noun, name, every)
     families = {
-        family: {n: _load(registry, n) for n in registry.names() if n in (names or every)}
-        for family, registry in registries.items()
+        family: {
+            name: sentences[family][name]
+            if family in sentences
+            else _load(registries[family], name)
+            for name in table
+            if name in (names or every)
+        }
+        for family, table in tables.items()
     }
     if as_json:
         document = {
@@ -56,8 +72,13 @@ def _load(registry: Registry[Any], name: str) -> type[Component] | str:
     return found
 
 
+def _summary(found: type[Component]) -> str:
+    """Return the sentence that a class says of itself, or the first line of its docstring."""
+    return getattr(found, "says", "") or (found.__doc__ or "").strip().splitlines()[0]
+
+
 def _show(console: Console, name: str, found: type[Component] | str) -> None:
-    summary = found if isinstance(found, str) else (found.__doc__ or "").strip().splitlines()[0]
+    summary = found if isinstance(found, str) else _summary(found)
     console.print(f"[bold]{name}[/bold]  {escape(summary)}", soft_wrap=True)
     fields = {} if isinstance(found, str) else found.model_fields
     for key, field in fields.items():

@@ -55,6 +55,10 @@ COMMANDS: dict[str, Row] = {
         "veil.cli.ledger:ledger",
         "See, export or forget what the search page released; queries themselves are not in it.",
     ),
+    "measures": Row(
+        "veil.cli.measures:measures",
+        "List measures with their parameters, or those of NAMES alone.",
+    ),
     "mechanisms": Row(
         "veil.cli.mechanisms:mechanisms",
         "List mechanisms, their parameters, what is proved and what is not.",

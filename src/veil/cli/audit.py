@@ -4,7 +4,9 @@ from pathlib import Path
 
 import click
 
+from veil.cli._beside import Beside
 from veil.cli._sweeping import OUT, WORKERS, WORKERS_HELP, run_study
+from veil.cli.claims import claims
 from veil.core.errors import ParameterError, VeilError
 from veil.proxy.last_audit import note_audit
 from veil.search.study.shipped import default_study, demo_study
@@ -12,7 +14,7 @@ from veil.studies import DEFAULT
 from veil.studies.load import load_study
 
 
-@click.command()
+@click.command(cls=Beside, commands={"claims": claims})
 @click.argument("study", type=click.Path(path_type=Path), required=False)
 @click.option(
     "--out",

@@ -8,13 +8,16 @@
     ├── InputError          a text, a table or a vectors file that cannot be used
     │   ├── UnprotectedError  a text of which nothing would be protected
     │   ├── GateError       a rule of the user's own refuses to send a query
-    │   └── RiskError       a local attacker guesses a query from its variants
+    │   ├── RiskError       a local attacker guesses a query from its variants
+    │   └── UncertifiedError  no configuration is certified to keep a bound (veil.studies.choose)
     ├── LawError            an exact law was asked of a mechanism that has none
     ├── EngineError         an engine did not answer, or not in a way that can be used
+    │   └── NoAnswer        one query had no answer (veil.search.engines.network.remote)
     ├── TrustError          a string that was not released was about to leave
     ├── AssetError          something to be fetched could not be had
     ├── BudgetError         a release would cost more than is left of the budget
     ├── LedgerError         the ledger of releases cannot be used
+    │   └── StaleError      somebody else released the same query meanwhile (veil.proxy.ledger)
     └── MissingExtraError   an optional dependency is not installed
 
 No message ever quotes a text that was to be protected: messages end up in logs.

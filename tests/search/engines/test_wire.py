@@ -18,7 +18,7 @@ from tests.search.engines.recording import RecordingServer, Request, Wire, http,
 
 from veil.core.errors import ParameterError
 from veil.search.engines.network import _wire
-from veil.search.engines.network._http import Answer, accept, exchange
+from veil.search.engines.network.exchange import Answer, accept, exchange
 from veil.search.engines.network.remote import NoAnswer
 
 PROXIES = [f"{name}_proxy" for name in ("http", "https", "all", "no")]

@@ -86,6 +86,13 @@ def test_each_measure_by_hand() -> None:
     assert not found.synonyms
 
 
+def test_the_original_is_the_reference() -> None:
+    found = similarity(["ab cd ef gh"], [["ab cd"]], encoder=None, thesaurus=None)
+    assert found.bleu[0] == pytest.approx(np.exp(1 - 4 / 2))  # all is right, and half is missing
+    mean = 1 * (1 / 2) / (0.9 * 1 + 0.1 * 1 / 2)  # of precision and recall, the latter heavier
+    assert found.meteor[0] == pytest.approx(mean * (1 - 0.5 * (1 / 2) ** 3))
+
+
 def test_meteor_matches_stems_and_synonyms(tmp_path: Path) -> None:
     write(tmp_path)
     thesaurus = wordnet(tmp_path)

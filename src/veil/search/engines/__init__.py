@@ -1,7 +1,10 @@
 """The table of engines; each row is loaded on first use."""
 
 from veil.core.registry import Registry
-from veil.search.engines.engine import EngineSpec
+from veil.search.engines.engine import EngineSpec as EngineSpec
+from veil.search.engines.engine import Hit as Hit
+from veil.search.engines.engine import check_call as check_call
+from veil.search.engines.engine import ranking as ranking
 
 ENGINES: Registry[EngineSpec] = Registry(
     noun="engine",

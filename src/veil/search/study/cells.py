@@ -17,6 +17,7 @@ from veil.studies.keys import step_key
 from veil.studies.study import Grid
 from veil.text.attacks import ATTACKS
 from veil.text.attacks.attack import EncoderAttack
+from veil.text.measures.run import added
 from veil.text.mechanisms.find import TEXT_MECHANISMS
 from veil.text.mechanisms.mechanism import TextMechanism
 
@@ -75,7 +76,10 @@ def _steps(bench: Bench, protect: Step, attackers: Sequence[str]) -> Iterator[St
         key = _key("search", {"of": of, **_searched(bench, engine)})
         yield Step("search", key, spec, size, of, engine, size)
     synonyms = wordnet_folder().name if bench.synonyms else ""
-    key = _key("similarity", {"of": of, "encoder": _encoder_key(bench), "synonyms": synonyms})
+    compared: dict[str, object] = {"of": of, "encoder": _encoder_key(bench), "synonyms": synonyms}
+    if more := added():  # measures that plugins brought
+        compared["measures"] = list(more)
+    key = _key("similarity", compared)
     yield Step("similarity", key, spec, size, of, "wordnet" if synonyms else "", size)
     for each in attackers:
         attacker = ATTACKS.parse(each)

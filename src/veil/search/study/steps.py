@@ -11,14 +11,12 @@ from veil.corpus.wordnet import wordnet
 from veil.measures.effectiveness import effectiveness, pooled_recall
 from veil.search.pipeline import MAX_QUERY, ask
 from veil.search.study.bench import Bench
-from veil.search.study.uncertainty import uncertainty
 from veil.studies.experiment import Step
 from veil.studies.store import Result
 from veil.text.attacks import ATTACKS
 from veil.text.attacks.attack import Scene
-from veil.text.measures.similarity import similarity
+from veil.text.measures.run import measure_all
 from veil.text.mechanisms.find import mechanism
-from veil.text.mechanisms.words.mechanism import WordMechanism
 from veil.text.protect import protect
 
 Rows = Sequence[Sequence[str]]  # the variants of each query
@@ -72,13 +70,16 @@ def _search(material: Bench, step: Step, rows: Rows) -> Result:
 
 def _similarity(material: Bench, step: Step, rows: Rows) -> Result:
     """Compare the variants with the queries; whether METEOR knows synonyms is settled before."""
-    known = wordnet() if step.by else None
-    found = similarity(material.texts, rows, encoder=material.encoder, thesaurus=known)
-    arrays = {name: getattr(found, name) for name in ("jaccard", "cosine", "bleu", "meteor")}
     chosen = mechanism(step.spec)
-    if isinstance(chosen, WordMechanism):
-        arrays |= uncertainty(chosen, material.space, material.texts, rows)
-    return Result(arrays, {"synonyms": found.synonyms})
+    arrays = measure_all(
+        material.texts,
+        rows,
+        encoder=material.encoder,
+        thesaurus=wordnet() if step.by else None,
+        mechanism=chosen,
+        vectors=material.space if "vectors" in chosen.needs else None,
+    )
+    return Result(arrays, {"synonyms": bool(step.by)})
 
 
 def _attack(material: Bench, step: Step, rows: Rows) -> Result:

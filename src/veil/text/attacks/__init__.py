@@ -1,7 +1,10 @@
 """The table of attackers; each row is loaded on first use."""
 
 from veil.core.registry import Registry
-from veil.text.attacks.attack import AttackSpec
+from veil.text.attacks.attack import AttackSpec as AttackSpec
+from veil.text.attacks.attack import EncoderAttack as EncoderAttack
+from veil.text.attacks.attack import Outcome as Outcome
+from veil.text.attacks.attack import Scene as Scene
 
 ATTACKS: Registry[AttackSpec] = Registry(
     noun="attacker",

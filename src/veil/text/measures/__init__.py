@@ -1,1 +1,19 @@
-"""How alike texts and variants are, and whether a claim holds."""
+"""The table of measures of texts and their variants; each row is loaded on first use."""
+
+from veil.core.registry import Registry
+from veil.text.measures.measure import Comparison as Comparison
+from veil.text.measures.measure import PairMeasure as PairMeasure
+from veil.text.measures.measure import TextMeasure as TextMeasure
+
+MEASURES: Registry[TextMeasure] = Registry(
+    noun="measure",
+    group="veil.measures.text",
+    builtin={
+        "jaccard": "veil.text.measures.jaccard:Jaccard",
+        "cosine": "veil.text.measures.cosine:Cosine",
+        "bleu": "veil.text.measures.bleu:BLEU",
+        "meteor": "veil.text.measures.meteor:METEOR",
+        "N_w": "veil.text.measures.uncertainty:Itself",
+        "S_w": "veil.text.measures.uncertainty:Support",
+    },
+)

@@ -31,6 +31,7 @@ repeats a draw for all variants is void, though such a release costs less than i
 
 import math
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.random import Generator
@@ -39,11 +40,13 @@ from veil.core.errors import InputError, ParameterError
 from veil.core.protocols import Kernel
 from veil.core.rng import Randomness, generator
 from veil.core.types import Ids
+from veil.measures.binomial import lower_share, upper_share
 from veil.text.measures._claim import Claim, Source, claim, mates
 from veil.text.measures._event import log_ratio
 from veil.text.mechanisms.words.mechanism import WordMechanism
 from veil.text.vectors.embeddings import Embeddings
 
+Verdict = Literal["REFUTED", "not refuted", "out of reach", "nothing is claimed"]
 _FEWEST = 1_000
 _VIEWS = 2
 
@@ -81,9 +84,11 @@ class PairAudit:
         return self.claimed is not None and self.lower > self.claimed
 
     @property
-    def excess(self) -> float:
-        """How far the measured bound is above the claimed one; -inf where nothing is claimed."""
-        return -math.inf if self.claimed is None else self.lower - self.claimed
+    def reached(self) -> float:
+        """What part of the claim was measured; above 1 it is refuted, -1 if there is none."""
+        if self.claimed is None:
+            return -1.0
+        return self.lower / self.claimed if self.claimed else math.inf if self.lower else 0.0
 
 
 @dataclass(frozen=True)
@@ -97,13 +102,32 @@ class ClaimAudit:
 
     @property
     def worst(self) -> PairAudit:
-        """The pair whose measured bound comes nearest to its claim, or exceeds it the most."""
-        return max(self.pairs, key=lambda pair: (pair.excess, pair.lower))
+        """The pair whose measured bound comes nearest to its claim, or exceeds it the most.
+
+        That is in proportion: two words that are nearly the same may hardly differ.
+        """
+        return max(self.pairs, key=lambda pair: (pair.reached, pair.lower))
 
     @property
     def exceeded(self) -> bool:
         """Whether the claim is refuted for any pair."""
         return any(pair.exceeded for pair in self.pairs)
+
+    @property
+    def reach(self) -> float:
+        """The most that so many samples can show: a claim above it cannot be refuted by them."""
+        trials, share = self.samples - self.samples // 2, _share(self.error, len(self.pairs))
+        return math.log(lower_share(trials, trials, share) / upper_share(0, trials, share))
+
+    @property
+    def verdict(self) -> Verdict:
+        """What came of it; a claim that is not refuted is not thereby proved."""
+        claims = [pair.claimed for pair in self.pairs if pair.claimed is not None]
+        if not claims:
+            return "nothing is claimed"
+        if self.exceeded:
+            return "REFUTED"
+        return "not refuted" if min(claims) < self.reach else "out of reach"
 
     def __str__(self) -> str:
         worst = self.worst
@@ -142,12 +166,30 @@ def audit_claim(
     source = generator(rng)
     chosen = [_named(space, words)] if words else _choose(mechanism, space, pairs, source)
     kernel = mechanism.bind(space)
-    share = error / (len(chosen) * _VIEWS * 2 * 2)
+    share = _share(error, len(chosen))
     found = []
     for a, b in chosen:
         said = _limit(mechanism, space, kernel, a, b)
         found.append(_audit(kernel, space, (a, b), said, samples, share, source))
     return ClaimAudit(str(mechanism), tuple(found), samples, error)
+
+
+def line() -> Embeddings:
+    """Return words that stand a hundredth apart along a line.
+
+    There a claim is nearly reached, and what exceeds it shows in few samples: at an epsilon of 10,
+    neighbours may differ by 0.1 and the two ends by 6. Of words as far apart as those of GloVe,
+    claims are so high that no number of samples would refute them.
+    """
+    x = np.arange(-30, 31) / 100
+    y = 0.002 * (-1.0) ** np.arange(len(x))  # a second dimension, for shapes and angles
+    words = tuple(f"word{i}" for i in range(len(x)))
+    return Embeddings(words, np.stack([x, y], axis=1).astype(np.float32), "line")
+
+
+def _share(error: float, pairs: int) -> float:
+    """Divide the chance of error among all bounds of an audit."""
+    return error / (pairs * _VIEWS * 2 * 2)
 
 
 def _audit(

@@ -1,28 +1,7 @@
-r"""How alike a text and its variants are, by the classical measures.
+"""How alike a text and its variants are, by the classical measures."""
 
-.. math:: J = \frac{|A \cap B|}{|A \cup B|}
-
-of the white-space token sets; the cosine of the sentence vectors; BLEU and METEOR as NLTK computes
-them, the original being the reference. Texts are compared in lower case.
-
-* BLEU: up to 4-grams, up to the number of words of a variant with fewer than four (so that equal
-  texts have 1), zero counts smoothed by 1/2, 1/4, ... (method 3 of Chen and Cherry): the sentence
-  BLEU of sacrebleu with ``tokenize="none"``, from 0 to 1.
-* METEOR: alpha 0.9, beta 3, gamma 0.5; words match as they are, by their Porter stem, and as
-  synonyms where a WordNet is at hand. Even equal texts of n words have 1 - 0.5/n³ only.
-
-References
-----------
-Papineni, Roukos, Ward, Zhu. BLEU: a Method for Automatic Evaluation of Machine Translation. ACL
-2002. doi:10.3115/1073083.1073135
-Chen, Cherry. A Systematic Comparison of Smoothing Techniques for Sentence-Level BLEU. WMT 2014.
-doi:10.3115/v1/W14-3346
-Lavie, Agarwal. METEOR: An Automatic Metric for MT Evaluation with High Levels of Correlation with
-Human Judgments. WMT 2007.
-"""
-
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -33,11 +12,13 @@ from veil.core.types import Floats, Ids
 from veil.corpus.wordnet import Thesaurus, wordnet, wordnet_folder
 from veil.encoders.find import encoder as find_encoder
 from veil.measures.estimate import Estimate, bootstrap
-from veil.text.measures._nltk import by_nltk
+from veil.text.measures.bleu import BLEU
+from veil.text.measures.cosine import Cosine
+from veil.text.measures.jaccard import Jaccard
+from veil.text.measures.measure import Comparison
+from veil.text.measures.meteor import METEOR
 
-Pair = tuple[str, str]  # a text, a variant
 _NAMES = ("jaccard", "cosine", "bleu", "meteor")
-_AT_ONCE = 8192  # texts encoded at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +62,7 @@ def similarity(
     encoder: Encoder | str | None = "minilm",
     thesaurus: Thesaurus | str | None = "wordnet",
 ) -> Similarity:
-    """Compare each text with its variants.
+    """Compare each text with its variants, in lower case.
 
     Parameters
     ----------
@@ -92,60 +73,22 @@ def similarity(
     thesaurus
         For METEOR: one that is open, ``wordnet`` (used if it has been fetched before), or None.
     """
-    originals, variants = _listed(originals, variants)
-    _check(originals, variants)
-    known = _open(thesaurus)
-    pairs = [(text, one) for text, row in zip(originals, variants, strict=True) for one in row]
-    owners = np.repeat(np.arange(len(originals)), [len(row) for row in variants])
-    distinct = list(dict.fromkeys(pairs))
-    place = {pair: i for i, pair in enumerate(distinct)}
-    index = np.array([place[pair] for pair in pairs], dtype=np.int64)
-
-    def mean(values: Floats) -> Floats:
-        """Average over the variants of each text."""
-        sums = np.bincount(owners, values[index], len(originals))
-        counts = np.bincount(owners, minlength=len(originals))
-        out = np.full(len(originals), np.nan)
-        np.divide(sums, counts, out=out, where=counts > 0)
-        return out
-
-    tokens = [(one.lower().split(), other.lower().split()) for one, other in distinct]
-    bleu, meteor = by_nltk(known)
+    given = Comparison.of(originals, variants)
+    known, model = _open(thesaurus), _model(encoder) if given.sizes.any() else None
+    given = replace(given, thesaurus=known, encoder=model)
+    unknown = np.full(len(given.originals), np.nan)
     return Similarity(
-        jaccard=mean(np.array([_jaccard(set(one), set(other)) for one, other in tokens])),
-        cosine=mean(_cosine(distinct, encoder)),
-        bleu=mean(np.array([bleu(one, other) for one, other in tokens])),
-        meteor=mean(np.array([meteor(one, other) for one, other in tokens])),
-        sizes=np.bincount(owners, minlength=len(originals)).astype(np.int64),
+        jaccard=Jaccard().measure(given),
+        cosine=unknown if model is None else Cosine().measure(given),
+        bleu=BLEU().measure(given),
+        meteor=METEOR().measure(given),
+        sizes=given.sizes,
         synonyms=known is not None,
     )
 
 
-def _jaccard(one: set[str], other: set[str]) -> float:
-    """Return the share of common tokens; two texts without any are equal."""
-    return len(one & other) / len(one | other) if one or other else 1.0
-
-
-def _cosine(pairs: Sequence[Pair], encoder: Encoder | str | None) -> Floats:
-    """Return the cosine of each pair, each distinct text being encoded once."""
-    if encoder is None or not pairs:
-        return np.full(len(pairs), np.nan)
-    model = find_encoder(encoder) if isinstance(encoder, str) else encoder
-    texts = sorted({text for pair in pairs for text in pair}, key=len)
-    place = {text: i for i, text in enumerate(texts)}
-    vectors = np.concatenate(
-        [
-            model.encode(texts[start : start + _AT_ONCE], "query")
-            for start in range(0, len(texts), _AT_ONCE)
-        ]
-    )
-    one, other = (np.array([place[pair[side]] for pair in pairs]) for side in (0, 1))
-    out = np.empty(len(pairs))
-    for start in range(0, len(pairs), _AT_ONCE):
-        part = slice(start, start + _AT_ONCE)
-        left, right = (vectors[side[part]].astype(np.float64) for side in (one, other))
-        out[part] = np.einsum("ij,ij->i", left, right)
-    return np.clip(out, -1, 1)
+def _model(encoder: Encoder | str | None) -> Encoder | None:
+    return find_encoder(encoder) if isinstance(encoder, str) else encoder
 
 
 def _open(thesaurus: Thesaurus | str | None) -> Thesaurus | None:
@@ -154,32 +97,3 @@ def _open(thesaurus: Thesaurus | str | None) -> Thesaurus | None:
     if thesaurus != "wordnet":
         raise InputError("The 'thesaurus' must be wordnet, an open one, or None.")
     return wordnet() if wordnet_folder().is_dir() else None
-
-
-def _listed(
-    originals: Iterable[str], variants: Iterable[Iterable[str]]
-) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
-    """Make lists of columns, arrays and iterators; strings stay what they are, to be refused."""
-    try:
-        texts = originals if isinstance(originals, str) else list(originals)
-        rows = [row if isinstance(row, str) else list(row) for row in variants]
-    except TypeError:
-        raise InputError(
-            "Texts come in a list, and the variants of each text in a list, too."
-        ) from None
-    return texts, rows
-
-
-def _check(originals: Sequence[str], variants: Sequence[Sequence[str]]) -> None:
-    if isinstance(originals, str) or any(isinstance(row, str) for row in variants):
-        raise InputError("Texts come in a list, and the variants of each text in a list, too.")
-    if len(originals) != len(variants):
-        raise InputError(
-            f"There are {len(originals)} texts, but variants of {len(variants)}; give one row of"
-            " variants for each text."
-        )
-    if not originals:
-        raise InputError("A similarity needs at least one text.")
-    for number, (text, row) in enumerate(zip(originals, variants, strict=True)):
-        if not all(isinstance(each, str) for each in (text, *row)):
-            raise InputError(f"Text {number + 1} or one of its variants is not a string.")

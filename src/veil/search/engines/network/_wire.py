@@ -22,16 +22,6 @@ if TYPE_CHECKING:
 
 CONNECT = 5.0  # seconds for one address of a host
 MAX_HEAD = 2**17  # bytes of the head of an answer
-_BYTES = 2**20  # of any answer
-_BYTES_PER_ITEM = 40 * 2**10  # a text of MAX_TEXT characters of two bytes
-_MOST_BYTES = 64 * 2**20
-
-
-def most_bytes(k: int, megabytes: int = 0) -> int:
-    """Return how many bytes an answer of `k` items may have, unless the user says how many."""
-    if megabytes:
-        return megabytes * 2**20
-    return min(_BYTES + _BYTES_PER_ITEM * k, _MOST_BYTES)
 
 
 class TooMuchError(Exception):

@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 from veil.core.printable import marked, printable
 from veil.search.engines.engine import Hit
-from veil.search.engines.network._http import Answer, accept
 from veil.search.engines.network.counted_json import ExcessError, most_values, read
+from veil.search.engines.network.exchange import Answer, accept
 from veil.search.engines.network.remote import NoAnswer
 
 MAX_ID = 4_096  # characters

@@ -9,10 +9,9 @@ from pydantic import Field
 
 from veil.core.types import Released
 from veil.search.engines.engine import Hit
-from veil.search.engines.network._fields import Auth, Megabytes, Timeout, Url, shaped
-from veil.search.engines.network._http import Answer, exchange
-from veil.search.engines.network._wire import most_bytes
 from veil.search.engines.network.answer import first, follow, hit, items, parse, read_json
+from veil.search.engines.network.exchange import Answer, exchange, most_bytes
+from veil.search.engines.network.fields import Auth, Megabytes, Timeout, Url, shaped
 from veil.search.engines.network.remote import Remote
 
 _FIELD = r"[\w.@-]{1,200}"

@@ -10,11 +10,11 @@ from pydantic_core import PydanticCustomError
 from veil.core.errors import MissingExtraError
 from veil.core.types import Released
 from veil.search.engines.engine import Hit
-from veil.search.engines.network._fields import Timeout, shaped
 from veil.search.engines.network._tls import mode_of
 from veil.search.engines.network._watch import watched
 from veil.search.engines.network._wire import TooMuchError
 from veil.search.engines.network.answer import MAX_ID, MAX_TEXT, MAX_TITLE, hit, label
+from veil.search.engines.network.fields import Timeout, shaped
 from veil.search.engines.network.remote import NoAnswer, Remote
 
 try:

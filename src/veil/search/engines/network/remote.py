@@ -11,7 +11,7 @@ from typing import Self
 from veil.core.errors import EngineError, ParameterError
 from veil.core.types import Ranking, Released
 from veil.search.engines.engine import EngineSpec, Hit, check_call, ranking
-from veil.search.engines.network._fields import Attempts, Concurrency
+from veil.search.engines.network.fields import Attempts, Concurrency
 
 Ask = Callable[[Released, int], Sequence[Hit]]  # one query, at most so many items
 Outcome = Sequence[Hit] | str | BaseException  # hits, a reason for none, or a fault of ours

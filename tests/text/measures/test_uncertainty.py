@@ -1,16 +1,28 @@
 """N_w and S_w, counted by hand and against the exact law."""
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
 
-from veil.search.study.uncertainty import uncertainty
+from veil.core.types import Floats
+from veil.text.measures.run import measure_all
 from veil.text.mechanisms.find import mechanism
 from veil.text.mechanisms.words.explain import explain
 from veil.text.mechanisms.words.mechanism import WordMechanism
 from veil.text.protect import protect
 from veil.text.vectors.embeddings import Embeddings
+
+
+def uncertainty(
+    mechanism: WordMechanism,
+    space: Embeddings,
+    texts: Sequence[str],
+    rows: Sequence[Sequence[str]],
+) -> dict[str, Floats]:
+    found = measure_all(texts, rows, mechanism=mechanism, vectors=space)
+    return {name: found[name] for name in ("N_w", "S_w")}
 
 
 def word_mechanism(spec: str) -> WordMechanism:

@@ -27,6 +27,9 @@ from veil.search.engines.network._wire import (
 from veil.search.engines.network.remote import NoAnswer
 
 USER_AGENT = "Mozilla/5.0"  # the commonest beginning of all; tells neither program nor version
+_BYTES = 2**20  # of any answer
+_BYTES_PER_ITEM = 40 * 2**10  # a text of MAX_TEXT characters of two bytes
+_MOST_BYTES = 64 * 2**20
 _AGAIN = (429, 500, 502, 503, 504)
 _MEANING = {
     401: "wants credentials; name the variable that holds them with 'auth'",
@@ -57,6 +60,13 @@ class Answer(NamedTuple):
     wait: float  # seconds asked for by Retry-After
     body: bytes
     until: Deadline = NEVER  # by which it must be read, too
+
+
+def most_bytes(k: int, megabytes: int = 0) -> int:
+    """Return how many bytes an answer of `k` items may have, unless the user says how many."""
+    if megabytes:
+        return megabytes * 2**20
+    return min(_BYTES + _BYTES_PER_ITEM * k, _MOST_BYTES)
 
 
 def exchange(

@@ -1,0 +1,50 @@
+"""Measure texts and their variants: the one door for all measures."""
+
+from collections.abc import Iterable
+
+from veil.core.protocols import Encoder
+from veil.core.types import Floats
+from veil.corpus.wordnet import Thesaurus
+from veil.text.measures import MEASURES
+from veil.text.measures.measure import Comparison
+from veil.text.mechanisms.mechanism import TextMechanism
+from veil.text.vectors.embeddings import Embeddings
+
+
+def measure_all(
+    originals: Iterable[str],
+    variants: Iterable[Iterable[str]],
+    *,
+    encoder: Encoder | None = None,
+    thesaurus: Thesaurus | None = None,
+    mechanism: TextMechanism | None = None,
+    vectors: Embeddings | None = None,
+) -> dict[str, Floats]:
+    """Return each measure (n,) by its name, the built-in ones first, then those of plugins.
+
+    A measure that needs what is not given is left out: an encoder for the cosine, the mechanism
+    and its word vectors for what is counted by word (of a mechanism that rewrites whole queries
+    there is no such thing). METEOR knows synonyms if there is a thesaurus.
+
+    >>> measure_all(["a b", "c"], [["a d", "a b"], []])["jaccard"].round(3).tolist()
+    [0.667, nan]
+    """
+    given = Comparison.of(
+        originals,
+        variants,
+        encoder=encoder,
+        thesaurus=thesaurus,
+        mechanism=mechanism,
+        vectors=vectors,
+    )
+    chosen = {name: MEASURES.parse(name) for name in (*MEASURES.builtin, *added())}
+    return {
+        name: measure.measure(given)
+        for name, measure in chosen.items()
+        if all(getattr(given, need) is not None for need in measure.needs)
+    }
+
+
+def added() -> tuple[str, ...]:
+    """Return the names of the measures that plugins brought: what is computed depends on them."""
+    return tuple(name for name in MEASURES.names() if name not in MEASURES.builtin)
