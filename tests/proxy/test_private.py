@@ -89,9 +89,9 @@ def open_desk(tmp_path: Path, web: Web, words: Embeddings) -> Iterator[Open]:
             engine="web",
             untrusted=web,
             mixer=Mixer(web),
-            space=words,
+            vectors=lambda: words,
             ledger=ledger,
-            sticky=Sticky(ledger, budget, bound),
+            drawer=Sticky(ledger, budget, bound),
             rules=gate,
             preflight=Preflight(QueryLog.of(log), encoder) if log else None,
             reranker=Reranker(encoder),
@@ -238,9 +238,9 @@ def test_a_bound_refuses_before_anything_is_sent(
     assert desk.budget().spent == 0
 
 
-@pytest.mark.parametrize("size", [0, 201])
+@pytest.mark.parametrize("size", [0, 1_001])
 def test_the_number_of_variants_is_bounded(open_desk: Open, query: str, size: int) -> None:
-    with pytest.raises(ParameterError, match="from 1 to 200"):
+    with pytest.raises(ParameterError, match="from 1 to 1,000"):
         open_desk().search(query, Setting("cmp(epsilon=2)", size))
 
 

@@ -1,8 +1,7 @@
 """What the pages and the interface share: the desk, the plane, and the limits."""
 
-import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from veil.proxy.desk import Desk
 from veil.proxy.plane import Plane
@@ -43,19 +42,3 @@ class Service:
                 422, f"The slider has stops from 0 to {len(self.plane.stops) - 1}; choose one."
             )
         return self.plane.stops[stop].setting
-
-
-@dataclass(slots=True)
-class Once:
-    """Make something when it is first asked for, once, whoever asks."""
-
-    make: Vectors
-    _made: Embeddings | None = None
-    _lock: threading.Lock = field(default_factory=threading.Lock)
-
-    def __call__(self) -> Embeddings:
-        """Return it."""
-        with self._lock:
-            if self._made is None:
-                self._made = self.make()
-            return self._made

@@ -52,14 +52,14 @@ class Ledger:
         with self._database.reading() as db:
             return entry_of(db, query, setting)
 
-    def related(
-        self, words: Sequence[bytes], setting: str, length: int | None = None
-    ) -> tuple[Draws, bool]:
+    def related(self, words: Sequence[bytes], length: int | None = None) -> tuple[Draws, bool]:
         """Return earlier draws for words of a query, from releases that it refines or repeats.
 
         Two queries are related when at least half of the words of the longer one are common. The
         nearest one comes first, of equally near ones the newest. Also tells whether one of these
-        releases was chosen by a pre-flight check.
+        releases was chosen by a pre-flight check. Hashes of words are of a mechanism and vectors,
+        too: draws of others are not found by them, and which words a release protected does not
+        matter.
 
         `length` counts all words of the query, where `words` are only those that may be shared.
         """
@@ -71,9 +71,7 @@ class Ledger:
             common: dict[int, int] = {}
             for word in wanted:
                 rows = db.execute(
-                    "SELECT release FROM draws JOIN releases ON number = release"
-                    " WHERE word = ? AND place = 0 AND setting = ?",
-                    (word, setting),
+                    "SELECT release FROM draws WHERE word = ? AND place = 0", (word,)
                 )
                 for (release,) in rows:
                     common[release] = common.get(release, 0) + 1
