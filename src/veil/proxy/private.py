@@ -92,11 +92,15 @@ class PrivateDesk:
         """Word vectors."""
         return self.vectors()
 
-    def ready(self, setting: Setting, report: Report = silent) -> None:
-        """Do here and now what the first search with a setting would wait for."""
+    def ready(self, setting: Setting, report: Report = silent) -> Embeddings | None:
+        """Do here and now what the first search with a setting would wait for.
+
+        Returns the word vectors, where the mechanism needs them.
+        """
         mechanism, space = self._maker(setting)
         if self.preflight is not None:
             self.preflight.prepare(mechanism, space, report)
+        return space
 
     def prepare(self, setting: Setting) -> None:
         """Do, in the background, what the first search with a setting would wait for.
