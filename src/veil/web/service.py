@@ -1,16 +1,31 @@
 """What the pages and the interface share: the desk, the plane, and the limits."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from veil.proxy.desk import Desk
 from veil.proxy.plane import Plane
 from veil.proxy.types import Setting
 from veil.text.vectors.embeddings import Embeddings
 from veil.web.faults import RefusedError
+from veil.web.kept import Kept
 from veil.web.limits import Bucket, Turns
 
 Vectors = Callable[[], Embeddings]
+
+
+@dataclass(slots=True)
+class Slider:
+    """Where the slider stands, for all tabs."""
+
+    stop: int
+
+    @classmethod
+    def of(cls, desk: Desk, plane: Plane) -> "Slider":
+        """Put it where the user left it, if that is still a stop."""
+        chosen = desk.chosen()
+        place = plane.place(chosen) if chosen else None
+        return cls(plane.default if place is None else place)
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +38,8 @@ class Service:
         Who may run what takes long, and what does not: pages open while searches run.
     bucket
         How many searches and calls of the interface pass in a minute.
+    slider, kept
+        What the pages remember: the stop chosen last, and the last answers.
     patience
         Seconds for a request to arrive as a whole.
     """
@@ -33,6 +50,8 @@ class Service:
     bucket: Bucket
     searches: Turns
     looks: Turns
+    slider: Slider
+    kept: Kept = field(default_factory=Kept)
     patience: float = 10.0
 
     def setting(self, stop: int) -> Setting:
