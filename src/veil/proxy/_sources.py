@@ -11,6 +11,7 @@ from typing import Protocol
 import numpy as np
 from numpy.random import Generator
 
+from veil.core.amounts import count_of
 from veil.core.errors import ParameterError
 from veil.core.guarantee import Guarantee
 from veil.core.types import Released, Variants
@@ -173,7 +174,7 @@ class _Words:
         # nothing more of it, and the same ones would tell that it comes again.
         both = zip(self._keys, self._text.known, strict=True)
         shared = [key for key, is_known in both if is_known]
-        self._related, self._chosen = ledger.related(shared, len(self._keys))
+        self._related, self._chosen = ledger.related(shared, len(self._keys), known.query)
 
     def price(self, entry: Entry, size: int) -> float:
         """Return what the missing draws cost."""
@@ -212,7 +213,9 @@ class _Words:
         select = self._mechanism.select if select is None else select
         scale = scale_premise(guarantee, self._space)
         told = (*premises(select, words.get("policies"), scale), _SHARED)
-        return _released(entry, self._mechanism, self._text.kept, told)
+        kept, size = self._text.kept, len(entry.variants)
+        cost = release_cost(guarantee, entry.words, size, len(kept), told)
+        return _released(entry, self._mechanism, kept, cost)
 
     def marked(self, entry: Entry) -> tuple[Marks, ...]:
         """Compare the variants with the words of the query, and with draws for unknown ones."""
@@ -280,8 +283,11 @@ class _Queries:
         )
 
     def release(self, entry: Entry) -> Variants:
-        """Return the rewritings, with their cost."""
-        return _released(entry, self._mechanism, self._found.kept[0])
+        """Return the rewritings, with what all of them cost, also those of before."""
+        made, count = self._found, len(entry.variants)
+        cost = self._mechanism.guarantee.compose(count, f"release ({count_of(count, 'text')})")
+        cost = replace(cost, caveat=made.cost.caveat, passed=made.cost.passed)
+        return _released(entry, self._mechanism, made.kept[0], cost)
 
     def marked(self, entry: Entry) -> tuple[Marks, ...]:
         """Compare the rewritings with the words of the query."""
@@ -293,12 +299,10 @@ class _Queries:
 
 
 def _released(
-    entry: Entry, mechanism: TextMechanism, kept: tuple[str, ...], told: Sequence[str] = ()
+    entry: Entry, mechanism: TextMechanism, kept: tuple[str, ...], cost: Guarantee
 ) -> Variants:
-    cost = release_cost(mechanism.guarantee, entry.words, len(entry.variants), len(kept), told)
-    if entry.chosen:
-        cost = cost.with_caveat(_CHOSEN)
     row = tuple(Released(text) for text in entry.variants)
+    cost = cost.with_caveat(_CHOSEN) if entry.chosen else cost
     return Variants((row,), str(mechanism), cost, (kept,), (entry.words,))
 
 
