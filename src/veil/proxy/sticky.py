@@ -3,7 +3,7 @@
 import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, Protocol, Unpack
+from typing import Literal, Unpack
 
 from veil.core.errors import LedgerError, RiskError
 from veil.core.rng import Randomness, generator
@@ -50,39 +50,6 @@ class Taken:
     reused: int
     checked: Checked | None
     marks: tuple[Marks, ...]
-
-
-class Drawer(Protocol):
-    """Who draws variants for the desk, and accounts for them."""
-
-    @property
-    def bound(self) -> Bound | None:
-        """What must hold before variants are sent."""
-        ...
-
-    def take(
-        self,
-        query: str,
-        mechanism: TextMechanism,
-        space: Embeddings | None,
-        size: int,
-        look: Look | None = None,
-        **words: Unpack[Words],
-    ) -> Taken:
-        """Return variants that may be sent."""
-        ...
-
-    def note_plain(self, query: str) -> int:
-        """Account for a query that goes in clear, before it is sent."""
-        ...
-
-    def earlier(self, entry: Entry) -> float:
-        """Return what other settings released of the same query: epsilon, added up."""
-        ...
-
-    def budget(self) -> Budget:
-        """Return what was spent in the last 24 hours, and what is left."""
-        ...
 
 
 class Sticky:
@@ -200,6 +167,9 @@ class Unwritten:
     def budget(self) -> Budget:
         """Count nothing."""
         return Budget("", 0.0, None)
+
+
+Drawer = Sticky | Unwritten  # who draws for the desk, and accounts for it
 
 
 def _within(
