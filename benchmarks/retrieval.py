@@ -11,13 +11,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import ir_measures
+import numpy as np
 from benchmarks.report import Report
 from ir_measures import R, nDCG
 
 import veil
 from veil.core.protocols import Engine
 from veil.core.types import Ranking
-from veil.search.pipeline import search_all
+from veil.search.pipeline import search
 from veil.search.rerank import Reranker, reranker
 from veil.text.vectors import assets
 from veil.text.vectors.embeddings import Embeddings
@@ -49,6 +50,7 @@ MECHANISMS = (
     "fea(window=12)",
 )
 SIZE, DEPTH, SEED = 20, 100, 20261116
+NOTHING = Ranking((), np.empty((1, 0), dtype=np.int64), np.empty((1, 0)))
 
 
 def scores(
@@ -98,8 +100,9 @@ def with_privacy(
     report.add(f"{label}, no privacy", f"{ndcg:.3f} / {recall:.3f}")
     for spec in MECHANISMS:
         results = _private(spec, collection, names, space, engine, chosen)
-        ndcg, recall = scores(collection, names, [result.ranking for result in results])
-        pool = sum(len(result.answers.items) for result in results) / len(results)
+        lists = [result.ranking if result else NOTHING for result in results]
+        ndcg, recall = scores(collection, names, lists)
+        pool = sum(len(result.answers.items) for result in results if result) / len(results)
         share = pool / len(collection.documents)
         report.add(
             f"{label}, {spec}", f"{ndcg:.3f} / {recall:.3f}; pool {share:.0%} of the collection"
@@ -113,10 +116,19 @@ def _private(
     space: Embeddings,
     engine: Engine,
     chosen: Reranker,
-) -> list[veil.SearchResult]:
-    mechanism = veil.mechanism(spec)
-    queries = [collection.queries[name] for name in names]
-    return search_all(queries, mechanism, space, engine, SIZE, DEPTH, reranker=chosen, rng=SEED)
+) -> list[veil.SearchResult | None]:
+    """Search for each query; None where nothing may be sent."""
+    mechanism, rng = veil.mechanism(spec), np.random.default_rng(SEED)
+    results: list[veil.SearchResult | None] = []
+    for name in names:
+        query = collection.queries[name]
+        try:
+            results.append(
+                search(query, mechanism, space, engine, SIZE, DEPTH, reranker=chosen, rng=rng)
+            )
+        except veil.InputError:
+            results.append(None)
+    return results
 
 
 def main() -> None:

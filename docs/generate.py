@@ -105,9 +105,10 @@ def http_page() -> str:
         " or anything else to open\n(as `index` of `fea`) keeps its default, in plugins, too, and"
         " is refused before anything is looked for. `GET\n/api/mechanisms` lists what may be set."
         " Nothing is fetched for a request: `aea` and `fea` need `veil fetch wordnet`.\n\n"
-        "Searches go through the gate, the ledger and the budget, as those of the page do."
-        " `protect` hands variants to the\ncaller and sends nothing: they are not in the"
-        " ledger.\n\n"
+        "Searches go through the gate, the ledger and the budget, as those of the page and of"
+        " `veil search` do.\n`veil search --json` prints what stands below under `answers`, with"
+        " the variants as texts, and the spec of the engine.\n`protect` hands variants to the"
+        " caller and sends nothing: they are not in the ledger.\n\n"
     ) + reference(OPERATIONS)
 
 

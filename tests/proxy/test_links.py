@@ -6,10 +6,10 @@ import pytest
 from tests.web.reading import Page
 from tests.web.sample_pages import QUERY, common, found
 
+from veil.proxy.documents import ItemAnswer
 from veil.proxy.links import MOST, Link, link_of
 from veil.proxy.types import Item
 from veil.web import pages
-from veil.web.answers import ItemAnswer
 
 HOSTILE = [
     "https://evil.example\\@good.example/",  # browsers take the backslash for a slash

@@ -4,7 +4,9 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
+from typing import ClassVar
 from urllib.parse import quote
 
 import pytest
@@ -19,8 +21,11 @@ from veil.core.errors import (
     ParameterError,
     RiskError,
 )
+from veil.core.guarantee import Guarantee
 from veil.core.types import Ranking, Released
+from veil.proxy import private
 from veil.proxy.desk import Desk
+from veil.proxy.documents import SearchDocument
 from veil.proxy.gate.gate import Gate
 from veil.proxy.ledger.ledger import Ledger
 from veil.proxy.mixing.mixer import Mixer
@@ -31,6 +36,7 @@ from veil.proxy.types import Setting
 from veil.search.engines.engine import Hit, ranking
 from veil.search.rerank import Reranker
 from veil.text.attacks.log import QueryLog
+from veil.text.mechanisms.queries.mechanism import QueryMechanism, Scrambled
 from veil.text.mechanisms.words.cmp import CMP as MECHANISM
 from veil.text.mechanisms.words.kernels import Perturb
 from veil.text.vectors.embeddings import Embeddings
@@ -89,9 +95,9 @@ def open_desk(tmp_path: Path, web: Web, words: Embeddings) -> Iterator[Open]:
             engine="web",
             untrusted=web,
             mixer=Mixer(web),
-            space=words,
+            vectors=lambda: words,
             ledger=ledger,
-            sticky=Sticky(ledger, budget, bound),
+            drawer=Sticky(ledger, budget, bound),
             rules=gate,
             preflight=Preflight(QueryLog.of(log), encoder) if log else None,
             reranker=Reranker(encoder),
@@ -238,9 +244,9 @@ def test_a_bound_refuses_before_anything_is_sent(
     assert desk.budget().spent == 0
 
 
-@pytest.mark.parametrize("size", [0, 201])
+@pytest.mark.parametrize("size", [0, 1_001])
 def test_the_number_of_variants_is_bounded(open_desk: Open, query: str, size: int) -> None:
-    with pytest.raises(ParameterError, match="from 1 to 200"):
+    with pytest.raises(ParameterError, match="from 1 to 1,000"):
         open_desk().search(query, Setting("cmp(epsilon=2)", size))
 
 
@@ -313,3 +319,35 @@ def test_a_mechanism_is_prepared_once_however_many_search(
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda i: desk.search(words.words[i], CMP), range(8)))
     assert computed == [2.0]
+
+
+class Group(QueryMechanism):
+    """Sends the same texts for every query; what that tells is bounded in bits."""
+
+    name: ClassVar[str] = "group"
+    paper: ClassVar[str] = ""
+
+    @property
+    def guarantee(self) -> Guarantee:
+        return Guarantee("leakage", bits=2.0, unit="query")
+
+    def bind(self) -> "Group":
+        return self
+
+    def scramble(self, text: str, size: int) -> Scrambled:
+        return Scrambled(tuple(f"cover {i}" for i in range(size)), (), len(text.split()))
+
+
+def test_no_vectors_are_opened_and_no_epsilon_is_told_where_there_is_none(
+    open_desk: Open, web: Web, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(private, "_mechanism", lambda spec: Group())
+    desk = replace(open_desk(), vectors=lambda: pytest.fail("vectors were opened"))
+    found = desk.search("knee pain", Setting("group", 3))
+    assert sorted(web.seen) == ["cover 0", "cover 1", "cover 2"]
+    assert (found.cost.kind, found.cost.bits, found.budget.unproved) == ("leakage", 6.0, 1)
+    assert desk.ready(Setting("group", 3)) is None
+    told = SearchDocument.of(found, network=True, engine="web", variants=[])
+    assert (told.cost.epsilon, told.cost.says) == (None, str(found.cost))
+    with pytest.raises(BudgetError, match="no bound that a budget could count"):
+        open_desk(budget=1e6).search("skin", Setting("group", 3))

@@ -3,22 +3,24 @@
 import math
 import threading
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar, Literal
 
 import pytest
 
-from veil.core.errors import BudgetError, InputError, RiskError
+from veil.core.errors import BudgetError, InputError, ParameterError, RiskError
 from veil.core.guarantee import Guarantee
-from veil.core.types import Released
-from veil.proxy._sources import setting_name
+from veil.core.types import Released, Seeded
+from veil.proxy._sources import law_name
 from veil.proxy.ledger.entries import Entry
 from veil.proxy.ledger.ledger import Ledger
-from veil.proxy.marks import marks
-from veil.proxy.sticky import Bound, Sticky, Taken, too_near
+from veil.proxy.sticky import Bound, Sticky, Taken, Unwritten, too_near
 from veil.proxy.types import Checked, Standing
+from veil.search.pipeline import Words
 from veil.text.mechanisms.find import mechanism
 from veil.text.mechanisms.queries.mechanism import QueryMechanism, Scrambled
+from veil.text.protect import protect
 from veil.text.vectors.embeddings import Embeddings
 
 CMP = mechanism("cmp(epsilon=2)")
@@ -128,8 +130,7 @@ def test_an_unknown_word_is_sticky_too_and_marked(ask: Asking) -> None:
     taken = ask("xyzzy", 2)
     assert columns(ask("XYZZY", 2)) == columns(taken)
     assert "xyzzy" not in " ".join(taken.variants[0])
-    first = taken.variants[0][0]
-    found = marks(first, "xyzzy word", taken.text, [first.split()[0]])
+    first, found = taken.variants[0][0], taken.marks[0]
     assert [mark.kind for mark in found][:2] == ["unknown", "layout"]
     assert "".join(mark.text for mark in found) == first
 
@@ -267,8 +268,8 @@ def test_more_variants_have_an_end(ask: Asking) -> None:
     look = Watching(*[1] * 50)
     ask.sticky.bound = Bound(10, "more", tries=50)
     with pytest.raises(RiskError):
-        ask.sticky.take(ask.space.words[1], CMP, ask.space, 120, look)
-    assert max(map(len, look.shown)) == 200
+        ask.sticky.take(ask.space.words[1], CMP, ask.space, 600, look)
+    assert max(map(len, look.shown)) == 1_000
 
 
 def test_a_bound_that_nobody_can_check_refuses(ask: Asking) -> None:
@@ -309,8 +310,7 @@ def test_letters_that_look_alike_are_one_query(ask: Asking) -> None:
     word = ask.space.words[1]
     wide = "".join(chr(ord(letter) + 0xFEE0) for letter in word)
     first = ask(wide, 2)
-    assert first.text is not None
-    assert first.text.known == (True, True)
+    assert not any(mark.kind == "unknown" for row in first.marks for mark in row)
     assert ask(1, 2).variants[0] == first.variants[0]
 
 
@@ -364,7 +364,7 @@ def test_an_unknown_word_makes_no_queries_related(ask: Asking) -> None:
 
 
 def test_more_variants_of_an_older_release_have_its_decoy(ask: Asking) -> None:
-    key, name = ask.ledger.key, setting_name(SURE, ask.space)
+    key, name = ask.ledger.key, law_name(SURE, ask.space)
     (word,) = key.words(("xyzzy",), name)
     decoy = ask.space.words[key.decoy(word, b"", ask.space.size)]  # of the word alone
     older = Entry(key.query("xyzzy"), name, (decoy,), {word: (decoy,)}, words=1, tied=False)
@@ -436,3 +436,144 @@ def test_mechanisms_that_rewrite_whole_queries_stay_too(ledger: Ledger) -> None:
     assert math.isinf(ledger.releases(1)[0].spent)
     with pytest.raises(BudgetError, match="no bound that a budget could count"):
         Sticky(ledger, 1e9).take("dogs", Upside(), None, 3)
+
+
+def kinds(taken: Taken) -> set[str]:
+    return {mark.kind for row in taken.marks for mark in row}
+
+
+CHOICES: list[Words] = [
+    {"select": ["babeba"]},  # the third word
+    {"select": "content"},
+    {"unknown": "mask"},
+    {"unknown": "drop", "policies": {"number": "mask"}},
+    {"policies": {"number": "drop"}},
+]
+
+
+@pytest.mark.parametrize("words", CHOICES)
+@pytest.mark.parametrize("first", [True, False])
+def test_a_release_is_not_used_for_another_choice_of_words(
+    ask: Asking, words: Words, first: bool
+) -> None:
+    text = " ".join(["the", *ask.space.words[1:4], "xyzzy", "17"])
+    choices: tuple[Words, Words] = ({}, words) if first else (words, {})
+    one, other = (ask.sticky.take(text, CMP, ask.space, 4, **each) for each in choices)
+    assert other.reused == 0
+    assert other.entry.number != one.entry.number
+    chosen = other if first else one
+    assert all(part in chosen.entry.setting for part in ("cmp(epsilon=2.0) in", ", "))
+    assert chosen.variants == replace(
+        protect([text], CMP, ask.space, 4, in_clear=True, **words),
+        rows=chosen.variants.rows,
+        cost=chosen.variants.cost,
+    )  # so many words were replaced, and these were kept, as `protect` does
+    again = ask.sticky.take(text.upper(), CMP, ask.space, 4, **words)
+    assert again.variants.rows == chosen.variants.rows
+    assert (again.spent, again.variants.cost.passed) == (0, len(again.variants.kept[0]))
+    assert ask.ledger.earlier(one.entry.query, other.entry.setting) == one.entry.cost
+
+
+def test_draws_of_a_word_serve_whatever_other_words_are_protected(ask: Asking) -> None:
+    words = ask.space.words
+    text = f"{words[1]} {words[2]}"
+    whole = ask(1, 2)
+    part = ask.sticky.take(text, CMP, ask.space, 4, select=[words[2]])
+    assert (part.spent, part.entry.shared) == (0, 1)  # and so nothing can be averaged
+    assert columns(part) == [(words[1],) * 4, columns(whole)[1]]
+    assert part.variants.kept == ((words[1],),)
+    assert part.variants.cost.passed == 1
+    assert "not selected" not in whole.variants.cost.caveat
+    assert "selected and one that is not" in part.variants.cost.caveat
+    assert kinds(part) >= {"kept", "layout"}
+
+
+def test_the_usual_choices_have_no_name_of_their_own(ask: Asking) -> None:
+    first = ask(1, 2)
+    text = f"{ask.space.words[1]} {ask.space.words[2]}"
+    usual: Words = {"select": "all", "unknown": "random", "policies": {"number": "replace"}}
+    assert ask.sticky.take(text, CMP, ask.space, 4, **usual).entry.number == first.entry.number
+
+
+def test_where_other_words_are_selected_in_another_order_there_is_another_release(
+    ask: Asking,
+) -> None:
+    one, two, three = ask.space.words[1:4]
+    phrase: Words = {"select": [f"{one} {two}", three]}  # a phrase, or its words apart
+    first = ask.sticky.take(f"{one} {two} {three}", CMP, ask.space, 4, **phrase)
+    assert first.variants.kept == ((),)
+    other = ask.sticky.take(f"{two} {three} {one}", CMP, ask.space, 4, **phrase)
+    assert other.variants.kept == ((two, one),)
+    assert other.variants.cost.passed == 2
+    assert other.variants.protected == (1,)
+    assert other.entry.number != first.entry.number
+    assert all(text.split()[::2] == [two, one] for text in other.variants[0])
+    assert columns(other)[1] == columns(first)[2]
+    for again, taken in ((f"{three} {one} {two}", first), (f"{one} {three} {two}", other)):
+        repeated = ask.sticky.take(again, CMP, ask.space, 4, **phrase)
+        assert (repeated.entry.number, repeated.spent) == (taken.entry.number, 0)
+        assert repeated.variants.protected == taken.variants.protected
+
+
+def test_terms_that_select_are_not_in_the_ledger(ask: Asking, tmp_path: Path) -> None:
+    word = ask.space.words[2]
+    terms: Words = {"select": [word, "marmaladefox"]}
+    taken = ask.sticky.take(word, CMP, ask.space, 4, **terms)
+    assert "select=terms#" in taken.entry.setting
+    backwards: Words = {"select": ["Marmaladefox", word]}
+    assert ask.sticky.take(word, CMP, ask.space, 4, **backwards).spent == 0
+    assert not any(b"marmaladefox" in path.read_bytes() for path in (tmp_path / "veil").iterdir())
+
+
+def test_what_cannot_be_told_from_others_is_not_written_down(ask: Asking) -> None:
+    with pytest.raises(ParameterError, match="one function from another"):
+        ask.sticky.take("dog", CMP, ask.space, 4, select=lambda words: [True] * len(words))
+    with pytest.raises(ParameterError, match="A policy must give"):
+        ask.sticky.take("dog", CMP, ask.space, 4, policies={"nonsense": "keep"})
+    with pytest.raises(ParameterError, match="rewrites whole queries"):
+        ask.sticky.take("dog", Upside(), None, 4, unknown="drop")
+    assert ask.ledger.releases(9) == ()
+
+
+def test_attackers_guess_the_query_where_words_of_it_are_left_out(ask: Asking) -> None:
+    look, text = Watching(50, 50), f"{ask.space.words[1]} xyzzy"
+    ask.sticky.take(text, CMP, ask.space, 2, look, unknown="drop")
+    ask.sticky.take(text, CMP, ask.space, 2, look, select=[ask.space.words[1]])
+    assert look.asked == [text, text]
+
+
+def test_without_a_ledger_everything_is_drawn_anew(space: Embeddings) -> None:
+    text = " ".join(space.words[1:5])
+    fresh = Unwritten()
+    one, other = (fresh.take(text, CMP, space, 9) for _ in range(2))
+    assert one.variants[0] != other.variants[0]
+    assert (one.spent, one.reused, one.entry.number, fresh.budget().limit) == (0, 0, 0, None)
+    assert one.variants.cost == protect([text], CMP, space, 9).cost
+    assert {type(each) for each in one.variants[0]} == {Released}
+    assert fresh.note_plain(text) == 0
+    assert fresh.earlier(one.entry) == 0
+
+
+def test_a_seed_draws_what_the_library_draws(space: Embeddings) -> None:
+    text = " ".join(space.words[1:5])
+    taken = Unwritten(7).take(text, CMP, space, 9)
+    assert taken.variants == protect([text], CMP, space, 9, rng=7)
+    assert {type(each) for each in taken.variants[0]} == {Seeded}
+
+
+@pytest.mark.parametrize(("action", "drawn"), [("again", [4, 4, 4]), ("more", [4, 6, 8])])
+def test_a_bound_holds_without_a_ledger_too(
+    space: Embeddings, action: Literal["again", "more"], drawn: list[int]
+) -> None:
+    look = Watching(1, 1, 50)
+    taken = Unwritten(bound=Bound(10, action)).take(space.words[1], CMP, space, 4, look)
+    assert [len(shown) for shown in look.shown] == drawn
+    assert taken.variants[0] == look.shown[-1]
+    assert "passed a local attack" in taken.variants.cost.caveat
+    with pytest.raises(RiskError, match="nothing was sent"):
+        Unwritten(bound=Bound(10)).take(space.words[1], CMP, space, 4, Watching(1))
+
+
+def test_nothing_unprotected_is_drawn_without_a_ledger(space: Embeddings) -> None:
+    with pytest.raises(InputError, match="Nothing in the query would be protected"):
+        Unwritten().take(space.words[1], CMP, space, 4, select=[space.words[2]])

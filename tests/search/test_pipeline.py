@@ -12,8 +12,6 @@ from veil.core.types import Ranking, Released, Seeded
 from veil.corpus.collection import Collection
 from veil.corpus.documents import passage
 from veil.search.engines.engine import Hit, check_call, ranking
-from veil.search.pipeline import search_all
-from veil.search.rerank import Reranker
 from veil.text.vectors.embeddings import Embeddings
 
 pytest.importorskip("bm25s", reason="the extra 'search' is not installed")
@@ -87,20 +85,6 @@ def test_reranking_uses_the_true_query(spy: Spy, words: Embeddings, encoder: Bag
     assert set(fused.ranking.scores[0]) != set(shown.scores[0])
 
 
-def test_many_queries_at_once_give_the_same_as_one_by_one(
-    collection: Collection, words: Embeddings, encoder: BagEncoder
-) -> None:
-    engine = veil.engine("bm25", collection)
-    queries = [" ".join(words.words[i : i + 2]) for i in range(0, 10, 2)]
-    reranker = Reranker(encoder)
-    many = search_all(queries, veil.CMP(epsilon=3), words, engine, 4, 30, reranker=reranker, rng=2)
-    for query, result in zip(queries, many, strict=True):
-        alone = veil.ask(query, result.variants[0], engine, 30, encoder=encoder)
-        assert result.ranking.list(0) == alone.list(0)
-        assert result.cost.epsilon == 2 * 4 * 3
-        assert len(result.answers) == 4
-
-
 def test_a_seeded_release_stays_off_the_network(spy: Spy, words: Embeddings) -> None:
     spy.network = True
     query = words.words[0]
@@ -144,19 +128,7 @@ def test_what_is_not_selected_is_not_sent_alone(spy: Spy, words: Embeddings) -> 
     query = " ".join(words.words[:2])
     with pytest.raises(veil.InputError, match="Nothing in the query would be protected"):
         veil.search(query, veil.CMP(epsilon=3), words, spy, encoder=None, select=[words.words[9]])
-    results = search_all(
-        [query, words.words[9]],
-        veil.CMP(epsilon=3),
-        words,
-        spy,
-        2,
-        5,
-        reranker=None,
-        select=[words.words[9]],
-    )
-    assert results[0].variants.rows == ((),)
-    assert results[0].ranking.list(0) == ()
-    assert len(spy.seen) == 2 == len(results[1].variants[0])
+    assert not spy.seen
 
 
 def test_unknown_words_may_be_dropped_but_not_all(spy: Spy, words: Embeddings) -> None:
@@ -180,23 +152,19 @@ def test_the_pipeline_checks_what_it_hands_to_any_engine(words: Embeddings) -> N
     query = words.words[0]
     with pytest.raises(veil.TrustError):
         veil.search(query, veil.CMP(epsilon=1), words, Careless(), encoder=None, rng=1)
-    with pytest.raises(veil.TrustError):
-        search_all([query], veil.CMP(epsilon=1), words, Careless(), 2, 5, reranker=None, rng=1)
 
 
-def test_many_queries_tell_what_passed(spy: Spy, words: Embeddings) -> None:
+def test_the_cost_tells_what_passed(spy: Spy, words: Embeddings) -> None:
     query = " ".join(words.words[:2])
-    (result,) = search_all(
-        [query], veil.CMP(epsilon=3), words, spy, 2, 5, reranker=None, select=[words.words[0]]
+    result = veil.search(
+        query, veil.CMP(epsilon=3), words, spy, 2, 5, encoder=None, select=[words.words[0]]
     )
     assert "1 word passed unchanged" in result.cost.caveat
 
 
-def test_many_queries_tell_what_epsilon_is_worth(spy: Spy, words: Embeddings) -> None:
+def test_the_cost_tells_what_epsilon_is_worth(spy: Spy, words: Embeddings) -> None:
     long = Embeddings(words.words, words.vectors * 1_000)
-    (result,) = search_all(
-        [words.words[0]], veil.CMP(epsilon=3), long, spy, 2, 5, reranker=None
-    )  # fmt: skip
+    result = veil.search(words.words[0], veil.CMP(epsilon=3), long, spy, 2, 5, encoder=None)
     assert "the usual budgets hide nearly nothing." in result.cost.caveat
 
 

@@ -40,6 +40,8 @@ def test_a_search_answers_with_everything(client: Client, desk: FakeDesk) -> Non
         "unit": "release",
         "caveat": "Only so far.",
         "passed": 0,
+        "bits": None,
+        "says": "metric-dp: 20 * euclidean, per release",
     }
     assert one["budget"] == {
         "day": "2026-11-16",

@@ -4,12 +4,13 @@ from collections.abc import Iterator
 from typing import cast
 
 import pytest
+from tests.conftest import make_space
 from tests.web.conftest import Client, FakeDesk, make_plane
 
 from veil.web.api import OPERATIONS, Operation
 from veil.web.limits import Bucket, Turns
 from veil.web.routes import table
-from veil.web.service import Service
+from veil.web.service import Service, Slider
 
 Tree = dict[str, object]
 
@@ -43,7 +44,8 @@ def test_every_reference_resolves(described: Tree) -> None:
 
 
 def test_routes_and_document_agree(described: Tree, desk: FakeDesk) -> None:
-    service = Service(desk, make_plane(), lambda: None, Bucket(1), Turns(1, 1), Turns(1, 1))  # type: ignore[arg-type, return-value]
+    space, turns = make_space(2, 2), Turns(1, 1)
+    service = Service(desk, make_plane(), lambda: space, Bucket(1), turns, turns, Slider(0))
     routes = {
         (method.lower(), path) for method, path in table(service) if path.startswith("/api/")
     }

@@ -8,7 +8,6 @@ import click
 from veil.core.errors import ParameterError
 from veil.data.records import read_texts
 from veil.text.policy import Policy, Unknown
-from veil.text.select import Select
 
 SELECT_OPTIONS: list[click.Parameter] = [
     click.Option(
@@ -43,8 +42,8 @@ def policies_of(given: tuple[str, ...]) -> dict[str, Policy]:
     return policies
 
 
-def selection_of(select: str | None) -> Select | None:
+def selection_of(select: str | None) -> str | tuple[str, ...] | None:
     """Read the value of --select; @FILE is a list of terms."""
     if select is None or not select.startswith("@"):
         return select
-    return list(read_texts(Path(select[1:])))
+    return tuple(read_texts(Path(select[1:])))

@@ -1,5 +1,6 @@
 """The screen of a private search."""
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 
@@ -10,21 +11,19 @@ from rich.table import Table
 
 from veil.cli._screen import stdout
 from veil.cli._summary import cost_of
-from veil.core.amounts import count_of
+from veil.core.amounts import count_of, number_of
 from veil.core.printable import printable
-from veil.core.types import Ranking
-from veil.corpus.text import tokens
-from veil.search.pipeline import SearchResult
+from veil.proxy.types import NO_LEDGER, Checked, Found, Item, Mark, Seen
 from veil.text.mechanisms.mechanism import TextMechanism
 
+_PER_WORD = ("metric-dp", "umldp", "group-dp", "none")  # kinds that are told as a product
 _SNIPPET = 200  # characters
 
 
 def show_results(
     query: str,
-    result: SearchResult,
+    found: Found,
     mechanism: TextMechanism,
-    back: tuple[int, int] | None,
     show: int,
     caveats: Sequence[str] = (),
     *,
@@ -35,58 +34,89 @@ def show_results(
     console = stdout()
     how = "by your query" if reranked else "by the ranks in the engine's lists"
     console.print(f"\n[bold]Results[/bold], put in order on this machine {how}")
-    _show_ranking(console, result.ranking, show)
-    _show_variants(console, query, result)
-    _show_gaps(console, result.gaps)
-    _show_back(console, back, network=network)
-    _show_cost(console, result, mechanism, caveats)
+    _show_items(console, found.results, show)
+    _show_variants(console, query, found.seen)
+    _show_gaps(console, [seen.gap for seen in found.seen])
+    _show_back(console, found.back, network=network)
+    _show_checked(console, found.preflight)
+    _show_cost(console, found, mechanism, caveats)
 
 
 def _show_cost(
-    console: Console, result: SearchResult, mechanism: TextMechanism, caveats: Sequence[str]
+    console: Console, found: Found, mechanism: TextMechanism, caveats: Sequence[str]
 ) -> None:
-    words, sent = result.variants.protected[0], len(result.variants[0])
-    cost = escape(_cost(mechanism, words, sent))
+    cost = escape(_cost(found, mechanism))
     console.print(f"[bold]What it cost[/bold]\n  {cost}", soft_wrap=True)
-    for caveat in caveats:
-        console.print(f"  [yellow]{caveat}[/yellow]", soft_wrap=True)
-    if result.variants.kept[0]:
-        kept = " ".join(dict.fromkeys(result.variants.kept[0]))
-        console.print(
-            f"  [yellow]Sent unchanged, not selected or kept by policy: {escape(kept)}[/yellow]",
-            soft_wrap=True,
-        )
-    if result.variants.seeded:
-        console.print("  [yellow]Seeded: the draws can be repeated. NOT PRIVATE.[/yellow]")
+    if found.ledger:
+        console.print(f"  {found.news} {_account(found)}", soft_wrap=True)
+    warnings = list(caveats)
+    if found.kept:
+        kept = " ".join(dict.fromkeys(found.kept))
+        warnings.append(f"Sent unchanged, not selected or kept by policy: {escape(kept)}")
+    if not found.ledger:
+        warnings.append(NO_LEDGER)
+    if found.seeded:
+        warnings.append("Seeded: the draws can be repeated. NOT PRIVATE.")
+    for warning in warnings:
+        console.print(f"  [yellow]{warning}[/yellow]", soft_wrap=True)
 
 
-def _cost(mechanism: TextMechanism, words: int, sent: int) -> str:
-    cost = cost_of(mechanism.guarantee, words, sent).removeprefix("Cost: ")
-    if mechanism.guarantee.kind == "none":
+def _cost(found: Found, mechanism: TextMechanism) -> str:
+    guarantee = mechanism.guarantee
+    if guarantee.kind not in _PER_WORD:
+        return f"{found.cost}. {found.cost.caveat}".strip()
+    cost = cost_of(guarantee, found.words, len(found.seen)).removeprefix("Cost: ")
+    if guarantee.kind == "none":
         return cost
     return f"{cost} The less, the better: fewer variants and a smaller epsilon tell less."
 
 
-def _show_ranking(console: Console, ranking: Ranking, show: int) -> None:
-    listed = [place for place in ranking.index[0] if place >= 0]
-    if not listed:
+def _account(found: Found) -> str:
+    """Say what was spent now, and what is left."""
+    spent, left = found.spent, found.budget.left
+    now = f"Newly spent: {number_of(spent)}" if math.isfinite(spent) else "No sum covers it"
+    day = "no budget is set" if left is None else f"{number_of(left)} are left for 24 hours"
+    more = ""
+    if found.earlier:
+        sum_ = number_of(found.earlier) if math.isfinite(found.earlier) else "without bound"
+        more = f" Other settings released of this query before: {sum_}, on top of this."
+    return f"{now}; {day} (entry {found.release} of the ledger).{more}"
+
+
+def _show_checked(console: Console, checked: Checked | None) -> None:
+    if checked is None:
+        return
+    console.print("[bold]What local attackers made of it before it was sent[/bold]")
+    for one in checked.standings:
+        level = f", level with {one.ties - 1:,} others" if one.ties > 1 else ""
+        console.print(
+            f"  {one.attacker} puts your query in place {one.rank:,} of {one.candidates:,}{level}."
+        )
+    if checked.unable:
+        names = ", ".join(checked.unable)
+        console.print(f"  Cannot be used against this mechanism or query: {names}.")
+    if checked.draws > 1:
+        console.print(f"  {checked.draws} draws were looked at, and one was chosen.")
+    console.print()
+
+
+def _show_items(console: Console, items: Sequence[Item], show: int) -> None:
+    if not items:
         console.print("  Nothing was found.\n")
         return
     table = Table(box=None, show_header=False, padding=(0, 1))
     table.add_column(justify="right", style="dim")
     table.add_column(overflow="fold")
     table.add_column(justify="right", style="dim")
-    for rank, place in enumerate(listed[:show], start=1):
-        name = _words(ranking.items[place])
-        title = _words(ranking.titles[place] if ranking.titles else "")
-        text = _words(ranking.texts[place] if ranking.texts else "")
+    for item in items[:show]:
+        name, title, text = _words(item.id), _words(item.title), _words(item.text)
         head = f"[bold]{escape(title or name)}[/bold]"
         if title:
             head += f"  [dim]{escape(name)}[/dim]"
         snippet = f"\n{escape(_cut(text))}" if text else ""
-        table.add_row(str(rank), head + snippet, f"{ranking.scores[0][rank - 1]:.3f}")
+        table.add_row(str(item.rank), head + snippet, f"{item.score:.3f}")
     console.print(table)
-    rest = len(listed) - show
+    rest = len(items) - show
     console.print(f"  [dim]and {rest:,} more (--show)[/dim]\n" if rest > 0 else "")
 
 
@@ -99,17 +129,15 @@ def _cut(text: str) -> str:
     return text if len(text) <= _SNIPPET else text[:_SNIPPET].rsplit(" ", 1)[0] + " ..."
 
 
-def _show_variants(console: Console, query: str, result: SearchResult) -> None:
+def _show_variants(console: Console, query: str, seen: Sequence[Seen]) -> None:
     """List what was sent; words that are not of the query are marked."""
-    own = {query[token.start : token.end].casefold() for token in tokens(query)}
-    sent = Counter(str(variant) for variant in result.variants[0])
+    sent = Counter(one.text for one in seen)
+    pieces = {one.text: one.marks for one in seen}
     colours = console.color_system is not None and not console.no_color
     legend = " ([green]changed[/green], [red]unchanged[/red] words)" if colours else ""
-    console.print(
-        f"[bold]What the engine saw[/bold]: {count_of(len(result.variants[0]), 'variant')}{legend}"
-    )
+    console.print(f"[bold]What the engine saw[/bold]: {count_of(len(seen), 'variant')}{legend}")
     for variant, times in sent.items():
-        marked = _marked(variant, own) + (
+        marked = "".join(map(_marked, pieces[variant])) + (
             f" [dim](drawn {times} times)[/dim]" if times > 1 else ""
         )
         console.print(Padding(marked, (0, 0, 0, 2), expand=False))
@@ -126,18 +154,15 @@ def _show_variants(console: Console, query: str, result: SearchResult) -> None:
     console.print()
 
 
-def _marked(variant: str, own: set[str]) -> str:
-    parts, at = [], 0
-    for token in tokens(variant):
-        word = variant[token.start : token.end]
-        colour = "red" if word.casefold() in own else "green"
-        parts.append(escape(printable(variant[at : token.start])))
-        parts.append(f"[{colour}]{escape(printable(word))}[/{colour}]")
-        at = token.end
-    return "".join([*parts, escape(printable(variant[at:]))])
+def _marked(mark: Mark) -> str:
+    text = escape(printable(mark.text))
+    if mark.kind == "layout":
+        return text
+    colour = "red" if mark.kind in ("same", "kept") else "green"
+    return f"[{colour}]{text}[/{colour}]"
 
 
-def _show_gaps(console: Console, gaps: tuple[str, ...]) -> None:
+def _show_gaps(console: Console, gaps: Sequence[str]) -> None:
     reasons = Counter(reason for reason in gaps if reason)
     for reason, times in reasons.most_common(5):
         console.print(
@@ -151,7 +176,7 @@ def _show_back(console: Console, back: tuple[int, int] | None, *, network: bool)
     console.print("[bold]How much of the plain ranking came back[/bold]")
     if network:
         console.print("  Not measured: the engine would have to see your query.\n")
-    elif back is None:
+    elif not (back and back[1]):
         console.print("  Not known: your query by itself brings nothing here.\n")
     else:
         console.print(

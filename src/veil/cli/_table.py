@@ -53,7 +53,7 @@ COMMANDS: dict[str, Row] = {
     ),
     "ledger": Row(
         "veil.cli.ledger:ledger",
-        "See, export or forget what the search page released; queries themselves are not in it.",
+        "See, export or forget what searches released; queries themselves are not in it.",
     ),
     "measures": Row(
         "veil.cli.measures:measures",

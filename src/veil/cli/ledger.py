@@ -42,7 +42,7 @@ _GONE = (
 
 @click.group(cls=Commands)
 def ledger() -> None:
-    """See, export or forget what the search page released; queries themselves are not in it."""
+    """See, export or forget what searches released; queries themselves are not in it."""
 
 
 @ledger.command()

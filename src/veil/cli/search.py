@@ -1,32 +1,35 @@
 """``veil search``: results for a query that the engine never sees."""
 
-import json
 import sys
+from contextlib import closing
 from pathlib import Path
+from typing import Unpack
 
 import click
+from click.core import ParameterSource
 
 from veil import api
 from veil.cli._choices import SELECT_OPTIONS, policies_of, selection_of
-from veil.cli._engine import engine_options
+from veil.cli._desk import DeskFlags, desk_options
 from veil.cli._results import show_results
-from veil.cli._screen import VECTORS_OPTION, open_space, progress_bar
+from veil.cli._screen import VECTORS_OPTION, progress_bar, tell_scale
 from veil.cli._summary import not_covered
-from veil.core.errors import InputError
+from veil.core.errors import InputError, LedgerError, ParameterError
 from veil.core.printable import escaped_json
+from veil.core.types import Released
 from veil.data.files import require_folder
+from veil.proxy.types import MAX_SIZE, Found, Setting
 from veil.search.engines.local.replay import record as write_recording
-from veil.search.opening import open_engine
-from veil.search.pipeline import MAX_QUERY, SearchResult, came_back, check_query
-from veil.search.rerank import reranker
+from veil.search.pipeline import MAX_QUERY, check_query
 from veil.text.policy import Unknown
 
 _DEFAULT = "cmp(epsilon=6)"
+_WITHOUT = "Nothing was sent; --no-ledger searches without the ledger, for experiments."
 
 
 @click.command()
 @click.argument("query")
-@engine_options
+@desk_options
 @click.option(
     "--mechanism",
     default=_DEFAULT,
@@ -35,7 +38,7 @@ _DEFAULT = "cmp(epsilon=6)"
 )
 @click.option(
     "--size",
-    type=click.IntRange(1, 1000),
+    type=click.IntRange(1, MAX_SIZE),
     default=20,
     show_default=True,
     help="variants to send; each adds to the cost",
@@ -49,66 +52,93 @@ _DEFAULT = "cmp(epsilon=6)"
     type=click.Path(path_type=Path),
     help="also write what was sent and answered, for the replay engine (.jsonl)",
 )
-@click.option("--seed", type=click.IntRange(0, 2**63 - 1), help="repeatable, so NOT private")
+@click.option(
+    "--no-ledger",
+    is_flag=True,
+    help="for experiments: draw anew, and neither read the ledger nor write or count there",
+)
+@click.option(
+    "--seed",
+    type=click.IntRange(0, 2**63 - 1),
+    help="repeatable, so NOT private; implies --no-ledger",
+)
 def search(
     query: str,
-    engine: str,
-    collection: str | None,
     mechanism: str,
     size: int,
-    k: int,
     show: int,
-    encoder: str,
-    vectors: str,
     unknown: Unknown,
     policy: tuple[str, ...],
     select: str | None,
     as_json: bool,
     record: Path | None,
+    no_ledger: bool,
     seed: int | None,
+    **flags: Unpack[DeskFlags],
 ) -> None:
-    """Search for QUERY (- reads it from standard input); only variants of it are sent."""
+    """Search for QUERY (- reads it from standard input); only variants of it are sent.
+
+    What is sent is in the ledger, as with the search page (veil serve), and spends of the same
+    budget; what was asked before, here or there, is sent again at no further cost. Local attackers
+    look at the variants before they are sent where --log or --bound asks for that.
+    """
     text = check_query(_read() if query == "-" else query)
-    if record is not None:
-        require_folder(record)  # before anything is sent
-        if record.exists():
-            raise InputError(f"There is a file {record} already; delete it, or name another.")
-    chosen = api.mechanism(mechanism)
-    with progress_bar() as report:
-        asked = open_engine(engine, collection, report)
-    space = open_space(chosen, vectors)
-    policies, selected = policies_of(policy), selection_of(select)
-    with progress_bar() as report:
-        report("searching", 0, 0)
-        result = api.search(
-            text,
-            chosen,
-            space,
-            asked,
-            size,
-            k,
-            encoder=None if encoder == "none" else encoder,
-            report=report,
-            unknown=unknown,
-            policies=policies,
-            select=selected,
-            rng=seed,
-        )
-        model = None if encoder == "none" else reranker(encoder, asked, report)
-        back = came_back(text, result, asked, reranker=model)
+    _require_new(record)
+    counted = not no_ledger and seed is None
+    if not counted:
+        _require_no_budget()
+    chosen, policies, selected = (
+        api.mechanism(mechanism),
+        policies_of(policy),
+        selection_of(select),
+    )
+    setting = Setting(mechanism, size, unknown, tuple(policies.items()), selected)
+    found, network = _found(text, setting, flags, counted=counted, seed=seed)
     if as_json:
-        document = _document(result, engine, back)
-        click.echo(escaped_json(json.dumps(document, ensure_ascii=False, indent=1)))
+        _print_json(found, flags["engine"], network=network)
     else:
-        shown = {"network": asked.network, "reranked": encoder != "none"}
         caveats = not_covered(chosen, selected, policies)
-        show_results(text, result, chosen, back, show, caveats, **shown)
+        reranked = flags["encoder"] != "none"
+        show_results(text, found, chosen, show, caveats, network=network, reranked=reranked)
     sys.stdout.flush()
-    if record is not None:
-        write_recording(record, result.variants[0], result.answers)
+    if record is not None and found.answers is not None:
+        write_recording(record, [Released(seen.text) for seen in found.seen], found.answers)
 
 
 search.params += [VECTORS_OPTION, *SELECT_OPTIONS]
+
+
+def _found(
+    text: str, setting: Setting, flags: DeskFlags, *, counted: bool, seed: int | None
+) -> tuple[Found, bool]:
+    """Search through a desk; also tell whether variants left the machine."""
+    from veil.proxy.opening import open_desk  # long to load
+
+    try:
+        with (
+            progress_bar() as report,
+            closing(
+                open_desk(**flags, once=True, ledger=counted, seed=seed, report=report)
+            ) as desk,
+        ):
+            report("preparing the mechanism", 0, 0)
+            space = desk.ready(setting, report)
+            report("searching", 0, 0)
+            found = desk.search(text, setting)
+    except LedgerError as error:
+        raise LedgerError(f"{error} {_WITHOUT}") from None
+    if space is not None:
+        tell_scale(flags["vectors"], space)
+    return found, desk.network
+
+
+def _print_json(found: Found, engine: str, *, network: bool) -> None:
+    """Print the whole result; the true query is not in it."""
+    from veil.proxy.documents import SearchDocument
+
+    variants = [seen.text for seen in found.seen]
+    document = SearchDocument.of(found, network=network, engine=engine, variants=variants)
+    click.echo(escaped_json(document.model_dump_json(indent=1)))
 
 
 def _read() -> str:
@@ -119,43 +149,17 @@ def _read() -> str:
     return text.strip()
 
 
-def _document(
-    result: SearchResult, engine: str, back: tuple[int, int] | None
-) -> dict[str, object]:
-    """Return the whole result; the true query is not in it."""
-    ranking, release = result.ranking, result.variants
-    return {
-        "results": [
-            {
-                "rank": rank,
-                "id": ranking.items[place],
-                "title": ranking.titles[place] if ranking.titles else "",
-                "text": ranking.texts[place] if ranking.texts else "",
-                "score": float(score),
-            }
-            for rank, (place, score) in enumerate(
-                zip(ranking.index[0], ranking.scores[0], strict=True), start=1
-            )
-            if place >= 0
-        ],
-        "engine": engine,
-        "mechanism": release.mechanism,
-        "variants": list(release[0]),
-        "gaps": [
-            {"variant": number, "reason": reason}
-            for number, reason in enumerate(result.gaps, start=1)
-            if reason
-        ],
-        "plain_top10_came_back": None if back is None else back[0] / back[1],
-        "protected_words": release.protected[0],
-        "kept_words": list(release.kept[0]),
-        "cost": {
-            "kind": release.cost.kind,
-            "epsilon": release.cost.epsilon if release.cost.kind != "none" else None,
-            "metric": release.cost.metric,
-            "unit": release.cost.unit,
-            "caveat": release.cost.caveat,
-            "passed": release.cost.passed,
-        },
-        "seeded": release.seeded,
-    }
+def _require_new(record: Path | None) -> None:
+    """Say that a recording cannot be written before anything is sent."""
+    if record is not None:
+        require_folder(record)
+        if record.exists():
+            raise InputError(f"There is a file {record} already; delete it, or name another.")
+
+
+def _require_no_budget() -> None:
+    """Refuse a budget where nothing is counted."""
+    if click.get_current_context().get_parameter_source("budget") is ParameterSource.COMMANDLINE:
+        raise ParameterError(
+            "Without the ledger nothing is counted; leave out --budget, or --no-ledger and --seed."
+        )

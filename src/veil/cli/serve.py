@@ -1,19 +1,18 @@
 """``veil serve``: the private search page."""
 
 import ipaddress
-import math
 import os
 import sys
 import threading
 import webbrowser
 from contextlib import ExitStack, closing
 from pathlib import Path
-from typing import Literal
+from typing import Unpack
 
 import click
 from rich.markup import escape
 
-from veil.cli._engine import engine_options
+from veil.cli._desk import DeskFlags, desk_options
 from veil.cli._screen import VECTORS_OPTION, progress_bar, stderr, tell_scale
 from veil.core.errors import ParameterError
 from veil.proxy.desk import Desk
@@ -40,47 +39,12 @@ _EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}  # noqa: S104 - and how to
     help="further name under which it answers, as NAME, NAME:PORT or https://NAME; needed to"
     " listen beyond this machine",
 )
-@engine_options
+@desk_options
 @click.option(
     "--audit",
     type=click.Path(path_type=Path),
     help="folder of the audit that the slider moves along, or 'shipped' for Veil's own"
     "  [default: the last one, else the one shipped with Veil]",
-)
-@click.option(
-    "--log", help="queries for the local attackers, a file  [default: those of the collection]"
-)
-@click.option(
-    "--budget",
-    metavar="FLOAT|none",
-    default="10000",
-    show_default=True,
-    help="what may be spent in 24 hours: epsilon x words x variants, added up",
-)
-@click.option(
-    "--spread",
-    type=click.FloatRange(0, 600),
-    default=0.0,
-    show_default=True,
-    help="seconds over which the variants of a query are sent",
-)
-@click.option(
-    "--bound",
-    type=click.IntRange(1),
-    metavar="RANK",
-    help="the query must stand below this rank among the guesses of a local attacker",
-)
-@click.option(
-    "--on-bound",
-    type=click.Choice(["again", "more", "refuse"]),
-    default="refuse",
-    show_default=True,
-    help="what to do where it does not: draw again, add variants, or refuse",
-)
-@click.option(
-    "--gate",
-    type=click.Path(path_type=Path),
-    help="rules that refuse queries, or let them pass in clear on request (.toml)",
 )
 @click.option(
     "--rate",
@@ -94,20 +58,10 @@ def serve(
     host: str,
     port: int,
     allow_host: tuple[str, ...],
-    engine: str,
-    collection: str | None,
-    encoder: str,
-    vectors: str,
     audit: Path | None,
-    log: str | None,
-    budget: str,
-    spread: float,
-    bound: int | None,
-    on_bound: Literal["again", "more", "refuse"],
-    gate: Path | None,
-    k: int,
     rate: int,
     no_browser: bool,
+    **flags: Unpack[DeskFlags],
 ) -> None:
     """Open a search page on this machine; engines see variants of what is searched for.
 
@@ -121,65 +75,35 @@ def serve(
     from veil.web.server import bind, run
     from veil.web.token import leading, own_token, remove_left
 
-    limit = _limit(budget)
     _check_host(host, allow_host)
     names = (*_own_name(host), *allow_host, *LOOPBACK)
     sites(host_names(names, port))  # so that a fault is told before anything is opened
-    _warn_of_addresses(engine)
+    _warn_of_addresses(flags["engine"])
     token = own_token()
     remove_left()
     plane = load_plane(SHIPPED if str(audit) == "shipped" else audit)
-    with closing(bind("127.0.0.1" if host == "localhost" else host, port)) as sock:
+    bound = bind("127.0.0.1" if host == "localhost" else host, port)
+    with closing(bound) as sock, ExitStack() as opened:
         with progress_bar() as report:
-            desk = open_desk(
-                engine=engine,
-                collection=collection,
-                encoder=encoder,
-                vectors=vectors,
-                log=log,
-                budget=limit,
-                spread=spread,
-                bound=bound,
-                on_bound=on_bound,
-                gate=gate,
-                k=k,
-                setting=plane.stops[plane.default].setting,
-                report=report,
+            setting = plane.stops[plane.default].setting
+            desk = opened.enter_context(
+                closing(open_desk(**flags, setting=setting, report=report))
             )
-        with closing(desk):
-            hosts = host_names(names, sock.getsockname()[1])
-            app = make_app(
-                desk,
-                plane,
-                token=token,
-                hosts=hosts,
-                vectors=lambda: desk.space,
-                rate=rate,
-                note=_note,
-            )
-            address = f"{next(iter(sites(hosts).values()))}/enter?token={token}"
-            _tell(address, desk, plane, gate)
-            tell_scale(vectors, desk.space)
-            with ExitStack() as shown:
-                if not no_browser and sys.stderr.isatty():
-                    _open(shown.enter_context(leading(address)))
-                run(app, sock)
+            space = desk.space
+        hosts = host_names(names, sock.getsockname()[1])
+        app = make_app(
+            desk, plane, token=token, hosts=hosts, vectors=lambda: space, rate=rate, note=_note
+        )
+        address = f"{next(iter(sites(hosts).values()))}/enter?token={token}"
+        _tell(address, desk, plane, flags["gate"])
+        tell_scale(flags["vectors"], space)
+        if not no_browser and sys.stderr.isatty():
+            _open(opened.enter_context(leading(address)))
+        run(app, sock)
     stderr().print("Stopped.")
 
 
 serve.params.append(VECTORS_OPTION)
-
-
-def _limit(budget: str) -> float | None:
-    if budget.strip().lower() == "none":
-        return None
-    try:
-        limit = float(budget)
-    except ValueError:
-        limit = math.nan
-    if not (math.isfinite(limit) and limit > 0):
-        raise ParameterError("The --budget must be a number > 0, or none.")
-    return limit
 
 
 def _is_loopback(host: str) -> bool:

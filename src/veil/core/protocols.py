@@ -1,7 +1,7 @@
 """The verbs: what a part must offer to be used by the others."""
 
 from collections.abc import Sequence
-from typing import Literal, Protocol, TypeVar, runtime_checkable
+from typing import Literal, Protocol, runtime_checkable
 
 from numpy.random import Generator
 
@@ -9,7 +9,6 @@ from veil.core.guarantee import Guarantee
 from veil.core.types import Floats, Ids, Ranking, Released, Singles
 
 Role = Literal["query", "document"]
-Space_contra = TypeVar("Space_contra", contravariant=True)
 
 
 class Kernel(Protocol):
@@ -30,19 +29,6 @@ class ClosedForm(Kernel, Protocol):
 
     def log_probs(self, ids: Ids) -> Floats:
         """Return log P(v | w) as (n, |V|) for words `ids` (n,)."""
-        ...
-
-
-class Mechanism(Protocol[Space_contra]):
-    """Parameters are data; `bind` makes the sampler."""
-
-    @property
-    def guarantee(self) -> Guarantee:
-        """What is proved for one word and one variant."""
-        ...
-
-    def bind(self, space: Space_contra) -> Kernel:
-        """Prepare everything that depends on the space."""
         ...
 
 

@@ -5,34 +5,46 @@ import json
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Protocol
 
 import numpy as np
+from numpy.random import Generator
 
+from veil.core.amounts import count_of
 from veil.core.errors import ParameterError
 from veil.core.guarantee import Guarantee
-from veil.core.types import Variants
+from veil.core.types import Released, Variants
 from veil.proxy.ledger.entries import Entry
+from veil.proxy.ledger.key import Key
 from veil.proxy.ledger.ledger import Ledger
-from veil.search.pipeline import MAX_QUERY
+from veil.proxy.marks import marks
+from veil.proxy.types import Mark
+from veil.search.pipeline import MAX_QUERY, Words, release
+from veil.text.mechanisms.cost import premises, release_cost, scale_premise
 from veil.text.mechanisms.mechanism import TextMechanism
-from veil.text.mechanisms.words.draft import Draft, draft, draw
+from veil.text.mechanisms.words.draft import draft, draw
 from veil.text.mechanisms.words.mechanism import WordMechanism
 from veil.text.protect import protect
 from veil.text.vectors.embeddings import Embeddings
+
+Marks = tuple[Mark, ...]
+_CHOSEN = (
+    "The draws were released because they, or ones that they share, passed a local attack: that"
+    " choice is outside of the guarantee."
+)
+_SHARED = (
+    "Related queries share the draws of common words, which tells that a word is the same: no"
+    " bound covers that."
+)
 
 
 class Source(Protocol):
     """Adds variants to what was released of a query."""
 
     @property
-    def text(self) -> Draft | None:
-        """The query cut into words, where words are replaced."""
-        ...
-
-    @property
-    def kept(self) -> tuple[str, ...]:
-        """Words that pass unchanged by policy."""
+    def known(self) -> Entry:
+        """What was released of the query with the same choices, or an empty entry."""
         ...
 
     @property
@@ -40,12 +52,24 @@ class Source(Protocol):
         """The query as its variants are laid out: what an attacker has to guess."""
         ...
 
-    def price(self, entry: Entry, size: int) -> float | None:
-        """Return what it costs to have so many variants; None if no more can be had."""
-        ...
-
     def extend(self, entry: Entry, size: int) -> Entry:
         """Return an entry with so many variants."""
+        ...
+
+    def release(self, entry: Entry) -> Variants:
+        """Return the variants of an entry, which may be sent, with what they cost all in all."""
+        ...
+
+    def marked(self, entry: Entry) -> tuple[Marks, ...]:
+        """Say of each word of the variants what it is."""
+        ...
+
+
+class Priced(Source, Protocol):
+    """Knows what variants cost before they are drawn."""
+
+    def price(self, entry: Entry, size: int) -> float | None:
+        """Return what it costs to have so many variants; None if no more can be had."""
         ...
 
 
@@ -55,24 +79,37 @@ def source_of(
     space: Embeddings | None,
     size: int,
     ledger: Ledger,
-    known: Entry,
-) -> Source:
-    """Return what makes variants of a query; draws of related queries are looked up now.
-
-    `known` is what was released of the query, maybe in another order and form: further variants
-    have that, too.
-    """
+    words: Words,
+) -> Priced:
+    """Return what makes variants of a query; what was released of it is looked up now."""
     if not isinstance(mechanism, WordMechanism):
-        found = protect([query], mechanism, None, size, max_chars=MAX_QUERY)
-        return _Queries(query, found, mechanism)
+        return _Queries(query, mechanism, size, ledger, words)
     if space is None:
         raise ParameterError(f"{mechanism.name} replaces words and needs word vectors.")
-    return _Words(query, mechanism, space, ledger, known)
+    return _Words(query, mechanism, space, ledger, words)
 
 
-def setting_name(mechanism: TextMechanism, space: Embeddings | None) -> str:
+def law_name(mechanism: TextMechanism, space: Embeddings | None) -> str:
     """Name what makes draws: those of another mechanism or of other vectors are not the same."""
     return str(mechanism) if space is None else f"{mechanism} in {space.name}#{_digest(space)}"
+
+
+def _chosen_name(mechanism: WordMechanism, words: Words, key: Key) -> str:
+    """Name the choices that are not the usual ones; with others, a release is another one."""
+    told = [f"unknown={words['unknown']}"] if words.get("unknown", "random") != "random" else []
+    policies = sorted((words.get("policies") or {}).items())
+    told += [f"{kind}={policy}" for kind, policy in policies if policy != "replace"]
+    select = words.get("select")
+    if callable(select):
+        raise ParameterError(
+            "The ledger cannot tell one function from another: the 'select' argument must be a"
+            " name or a list of terms here."
+        )
+    if select is not None and select != mechanism.select:
+        # a list of terms may tell as much as a query
+        listed = select if isinstance(select, str) else f"terms#{key.terms(select).hex()}"
+        told.append(f"select={listed}")
+    return "".join(f", {each}" for each in told)
 
 
 class _Named:
@@ -103,7 +140,13 @@ def _sum(guarantee: Guarantee, draws: int) -> float:
 
 
 class _Words:
-    """Word by word, each with draws of its own."""
+    """Word by word, each with draws of its own.
+
+    Draws depend on the mechanism, the vectors and the word alone, so that those of related queries
+    serve whatever words these protected. A release also depends on which words are replaced: with
+    other choices, or where the same words in another order are selected otherwise, there is
+    another one.
+    """
 
     def __init__(
         self,
@@ -111,24 +154,27 @@ class _Words:
         mechanism: WordMechanism,
         space: Embeddings,
         ledger: Ledger,
-        known: Entry,
+        words: Words,
     ) -> None:
-        self._mechanism, self._space = mechanism, space
-        self.text = draft(query, mechanism, space, max_chars=MAX_QUERY)
-        name = setting_name(mechanism, space)
-        self._keys = ledger.key.words(self.text.words, name)
-        if known.form and _fits(known, self._keys):
+        self._query, self._mechanism, self._space = query, mechanism, space
+        self._words = words
+        self._text = draft(query, mechanism, space, max_chars=MAX_QUERY, **words)
+        name = law_name(mechanism, space)
+        self._keys = ledger.key.words(self._text.words, name)
+        setting = name + _chosen_name(mechanism, words, ledger.key)
+        self.known = known = self._find(ledger, ledger.key.query(query), setting)
+        if known.form:
             order = [self._keys.index(key) for key in known.draws]
-            self.text = self.text.in_form(known.form, order)
+            self._text = self._text.in_form(known.form, order)
             self._keys = tuple(known.draws)
-        self.kept, self.asked = self.text.kept, self.text.original
+        self.asked = query if _leaves_out(words) else self._text.original
         tied = known.query if known.tied else b""
         self._decoys = [ledger.key.decoy(key, tied, space.size) for key in self._keys]
         # An unknown word shares nothing: its draws do not depend on it, so that others tell
         # nothing more of it, and the same ones would tell that it comes again.
-        both = zip(self._keys, self.text.known, strict=True)
+        both = zip(self._keys, self._text.known, strict=True)
         shared = [key for key, is_known in both if is_known]
-        self._related, self._chosen = ledger.related(shared, name, len(self._keys))
+        self._related, self._chosen = ledger.related(shared, len(self._keys), known.query)
 
     def price(self, entry: Entry, size: int) -> float:
         """Return what the missing draws cost."""
@@ -141,7 +187,7 @@ class _Words:
         for count in sorted({each for each in missing if each}):
             places = [i for i, each in enumerate(missing) if each == count]
             decoys = [self._decoys[place] for place in places]
-            drawn = draw(self.text, places, self._mechanism, self._space, count, decoys)
+            drawn = draw(self._text, places, self._mechanism, self._space, count, decoys)
             for place, words in zip(places, drawn, strict=True):
                 columns[place] += words
         start = len(entry.variants)
@@ -150,15 +196,45 @@ class _Words:
         guarantee = self._mechanism.guarantee
         return replace(
             entry,
-            variants=(*entry.variants, *map(self.text.spell, rows)),
+            variants=(*entry.variants, *map(self._text.spell, rows)),
             draws=dict(zip(self._keys, columns, strict=True)),
             shared=max(sum(shared), entry.shared),
             chosen=entry.chosen or (any(shared) and self._chosen),
             spent=entry.spent + self.price(entry, size),
             cost=_sum(guarantee, len(self._keys) * size),
             words=len(self._keys),
-            form=entry.form or self.text.form,
+            form=entry.form or self._text.form,
         )
+
+    def release(self, entry: Entry) -> Variants:
+        """Return the variants, with their cost and what it does not cover."""
+        guarantee, words = self._mechanism.guarantee, self._words
+        select = words.get("select")
+        select = self._mechanism.select if select is None else select
+        scale = scale_premise(guarantee, self._space)
+        told = (*premises(select, words.get("policies"), scale), _SHARED)
+        kept, size = self._text.kept, len(entry.variants)
+        cost = release_cost(guarantee, entry.words, size, len(kept), told)
+        return _released(entry, self._mechanism, kept, cost)
+
+    def marked(self, entry: Entry) -> tuple[Marks, ...]:
+        """Compare the variants with the words of the query, and with draws for unknown ones."""
+        pairs = zip(self._keys, self._text.known, strict=True)
+        hidden = [entry.draws[key] for key, known in pairs if not known and key in entry.draws]
+        own, kept = (self._query, *self._text.words), self._text.kept
+        return tuple(
+            marks(variant, own, kept, [column[i] for column in hidden if i < len(column)])
+            for i, variant in enumerate(entry.variants)
+        )
+
+    def _find(self, ledger: Ledger, query: bytes, setting: str) -> Entry:
+        """Find what was released of the query where the same words of it were replaced."""
+        known = ledger.known(query, setting)
+        if known is not None and known.form and not _fits(known, self._keys):
+            mark = hashlib.blake2b(b"".join(sorted(self._keys)), digest_size=4).hexdigest()
+            setting = f"{setting}, other words#{mark}"
+            known = ledger.known(query, setting)
+        return known or Entry(query, setting)
 
     def _columns(self, entry: Entry, size: int) -> list[tuple[str, ...]]:
         have = {**self._related, **entry.draws}
@@ -173,20 +249,27 @@ def _fits(known: Entry, keys: Sequence[bytes]) -> bool:
     return set(known.draws) == set(keys) and len(json.loads(known.form)[1]) == len(keys)
 
 
+def _leaves_out(words: Words) -> bool:
+    """Whether words may be missing from the layout, so that it is not what was asked."""
+    made = {words.get("unknown", "random"), *(words.get("policies") or {}).values()}
+    return not made.isdisjoint({"drop", "mask"})
+
+
 class _Queries:
     """Whole queries, rewritten by a mechanism that draws nothing at random."""
 
-    text = None
-
-    def __init__(self, query: str, found: Variants, mechanism: TextMechanism) -> None:
-        self._found, self.asked = found, query
-        self._guarantee = mechanism.guarantee
-        self.kept = found.kept[0]
+    def __init__(
+        self, query: str, mechanism: TextMechanism, size: int, ledger: Ledger, words: Words
+    ) -> None:
+        self.asked, self._mechanism = query, mechanism
+        hashed, name = ledger.key.query(query), law_name(mechanism, None)
+        self.known = ledger.known(hashed, name) or Entry(hashed, name)
+        self._found = protect([query], mechanism, None, size, max_chars=MAX_QUERY, **words)
 
     def price(self, entry: Entry, size: int) -> float | None:
         """Return what the rewritings cost that are not there yet."""
         new = self._new(entry, size)
-        return _sum(self._guarantee, len(new)) if new or not entry.variants else None
+        return _sum(self._mechanism.guarantee, len(new)) if new or not entry.variants else None
 
     def extend(self, entry: Entry, size: int) -> Entry:
         """Add the rewritings that are not there yet."""
@@ -195,10 +278,59 @@ class _Queries:
             entry,
             variants=variants,
             spent=entry.spent + (self.price(entry, size) or 0.0),
-            cost=_sum(self._guarantee, len(variants)),
+            cost=_sum(self._mechanism.guarantee, len(variants)),
             words=self._found.protected[0],
         )
+
+    def release(self, entry: Entry) -> Variants:
+        """Return the rewritings, with what all of them cost, also those of before."""
+        made, count = self._found, len(entry.variants)
+        cost = self._mechanism.guarantee.compose(count, f"release ({count_of(count, 'text')})")
+        cost = replace(cost, caveat=made.cost.caveat, passed=made.cost.passed)
+        return _released(entry, self._mechanism, made.kept[0], cost)
+
+    def marked(self, entry: Entry) -> tuple[Marks, ...]:
+        """Compare the rewritings with the words of the query."""
+        return tuple(marks(text, [self.asked], self._found.kept[0]) for text in entry.variants)
 
     def _new(self, entry: Entry, size: int) -> Sequence[str]:
         known = set(entry.variants)
         return [text for text in self._found[0] if text not in known][: size - len(known)]
+
+
+def _released(
+    entry: Entry, mechanism: TextMechanism, kept: tuple[str, ...], cost: Guarantee
+) -> Variants:
+    row = tuple(Released(text) for text in entry.variants)
+    cost = cost.with_caveat(_CHOSEN) if entry.chosen else cost
+    return Variants((row,), str(mechanism), cost, (kept,), (entry.words,))
+
+
+class Fresh:
+    """Draws of which nothing is kept, whatever was released before."""
+
+    def __init__(
+        self,
+        query: str,
+        mechanism: TextMechanism,
+        space: Embeddings | None,
+        words: Words,
+        rng: Generator | None,
+    ) -> None:
+        self.asked, self.known = query, Entry(b"", "")
+        self._draw = partial(release, query, mechanism, space, rng=rng, **words)
+        self._made = Variants((), str(mechanism), mechanism.guarantee, (), ())
+
+    def extend(self, entry: Entry, size: int) -> Entry:
+        """Draw all of them anew."""
+        self._made = made = self._draw(size)
+        return replace(entry, variants=made[0], words=made.protected[0], spent=math.inf)
+
+    def release(self, entry: Entry) -> Variants:
+        """Return what was drawn last."""
+        made = self._made
+        return replace(made, cost=made.cost.with_caveat(_CHOSEN)) if entry.chosen else made
+
+    def marked(self, entry: Entry) -> tuple[Marks, ...]:
+        """Compare the variants with the words of the query."""
+        return tuple(marks(text, [self.asked], self._made.kept[0]) for text in entry.variants)

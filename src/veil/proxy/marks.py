@@ -5,22 +5,20 @@ from collections.abc import Iterable, Iterator, Mapping
 from veil.corpus.text import tokens
 from veil.proxy.ledger.key import folded
 from veil.proxy.types import Mark, MarkKind
-from veil.text.mechanisms.words.draft import Draft
 
 
 def marks(
-    variant: str, query: str, text: Draft | None, stand_ins: Iterable[str] = ()
+    variant: str, own: Iterable[str], kept: Iterable[str] = (), stand_ins: Iterable[str] = ()
 ) -> tuple[Mark, ...]:
     """Cut a variant into pieces, each with what it is.
 
     A word is compared with those of the query, wherever it stands: that is what a reader of the
-    variant sees. `stand_ins` are the words drawn for words that the vectors do not know.
+    variant sees. `own` are the query and its words as the vectors spell them, `kept` the words
+    that are sent as they are, `stand_ins` those drawn for words that the vectors do not know.
     """
     kinds: dict[str, MarkKind] = dict.fromkeys(_words(stand_ins), "unknown")
-    kinds |= dict.fromkeys(_words([query]), "same")
-    if text is not None:
-        kinds |= dict.fromkeys(_words(text.words), "same")
-        kinds |= dict.fromkeys(_words(text.kept), "kept")
+    kinds |= dict.fromkeys(_words(own), "same")
+    kinds |= dict.fromkeys(_words(kept), "kept")
     return tuple(_pieces(variant, kinds))
 
 

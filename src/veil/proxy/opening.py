@@ -2,6 +2,7 @@
 
 import urllib.parse
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -13,9 +14,10 @@ from veil.data.fetch import Report, silent
 from veil.proxy.gate.gate import Gate
 from veil.proxy.ledger.ledger import Ledger
 from veil.proxy.mixing.mixer import Mixer
+from veil.proxy.once import Once
 from veil.proxy.preflight import Preflight, open_preflight_log
 from veil.proxy.private import PrivateDesk
-from veil.proxy.sticky import Bound, Sticky
+from veil.proxy.sticky import Bound, Sticky, Unwritten
 from veil.proxy.types import Setting
 from veil.search.engines import ENGINES
 from veil.search.opening import open_engine
@@ -39,6 +41,9 @@ def open_desk(
     k: int = 100,
     setting: Setting | None = None,
     folder: Path | None = None,
+    once: bool = False,
+    ledger: bool = True,
+    seed: int | None = None,
     report: Report = silent,
 ) -> PrivateDesk:
     """Open everything that a private search needs, or say what is missing.
@@ -65,17 +70,27 @@ def open_desk(
     k
         Items asked for with each variant.
     setting
-        What is made ready in the background, unless the user chose another one last.
+        What is made ready in the background, unless the user chose another one last; nothing is
+        without it.
     folder
         Where the ledger lies; the user's data folder by default.
+    once
+        For one search, which waits for the local attackers: there are none unless `log` or
+        `bound` asks for them.
+    ledger, seed
+        Without the ledger nothing is read there, written down or counted, and variants are drawn
+        anew. A seed, for experiments, is for searches without it alone.
     """
+    if seed is not None and ledger:
+        raise ParameterError("What is drawn with a seed must not be in the ledger; do without it.")
     with ExitStack() as opened:
-        ledger = opened.enter_context(Ledger(folder))
+        book = opened.enter_context(Ledger(folder)) if ledger else None
         rules = Gate.load(gate, report) if gate is not None else Gate.empty()
         asked = open_engine(engine, collection, report)
-        space = load_embeddings(vectors, report)
         ranked = None if encoder == "none" else reranker(encoder, asked, report)
-        watch = _preflight(asked, log, "minilm" if encoder == "none" else encoder)
+        watch = None
+        if not once or log is not None or bound is not None:
+            watch = _preflight(asked, log, "minilm" if encoder == "none" else encoder)
         if bound is not None and watch is None:
             raise ParameterError(
                 "A bound on the rank needs a log for the local attackers; name one with --log."
@@ -85,18 +100,18 @@ def open_desk(
             engine=shown(engine, asked),
             untrusted=asked,
             mixer=opened.enter_context(Mixer(asked, spread=spread)),
-            space=space,
-            ledger=ledger,
-            sticky=Sticky(ledger, budget, limit),
+            vectors=Once(partial(load_embeddings, vectors, report)),
+            drawer=Unwritten(seed, limit) if book is None else Sticky(book, budget, limit),
+            ledger=book,
             rules=rules,
             preflight=watch,
             reranker=ranked,
             k=k,
+            patient=once,
         )
         opened.pop_all()
-    first = desk.chosen() or setting
-    if first is not None:
-        desk.prepare(first)
+    if setting is not None:
+        desk.prepare(desk.chosen() or setting)
     return desk
 
 

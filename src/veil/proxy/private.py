@@ -1,10 +1,10 @@
 """The desk: gate, variants, pre-flight, sending, and putting in order, one after the other."""
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from veil.core.apart import apart
@@ -13,12 +13,12 @@ from veil.core.guarantee import Guarantee
 from veil.core.parallel import BACKGROUND
 from veil.core.protocols import Engine
 from veil.core.types import Ranking, Released
+from veil.data.fetch import Report, silent
 from veil.proxy.gate.gate import Gate
 from veil.proxy.ledger.ledger import PLAIN, Ledger
-from veil.proxy.marks import marks
 from veil.proxy.mixing.mixer import Mixer
 from veil.proxy.preflight import Preflight
-from veil.proxy.sticky import Look, Sticky, Taken
+from veil.proxy.sticky import Drawer, Look, Taken
 from veil.proxy.types import (
     MAX_SIZE,
     Budget,
@@ -52,26 +52,33 @@ class PrivateDesk:
         Name of the engine that is shown, without anything secret.
     untrusted
         The engine itself; `mixer` sends to it.
-    space
-        Word vectors.
+    vectors
+        Opens the word vectors, for mechanisms that need them.
+    drawer
+        Draws variants, and accounts for them.
+    ledger
+        What was released before, or None for searches that are not written down.
     preflight
         Local attackers, or None where there is no log for them.
     reranker
         Orders results by the true query, or None to fuse the engine's lists by ranks alone.
     k
         Items asked for with each variant.
+    patient
+        Whether a search waits until the local attackers are prepared; with a bound it does.
     """
 
     engine: str
     untrusted: Engine
     mixer: Mixer
-    space: Embeddings
-    ledger: Ledger
-    sticky: Sticky
+    vectors: Callable[[], Embeddings]
+    drawer: Drawer
+    ledger: Ledger | None
     rules: Gate
     preflight: Preflight | None
     reranker: Reranker | None
     k: int
+    patient: bool = False
     _bound: set[str] = field(default_factory=set, repr=False)
     _binding: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
@@ -79,6 +86,21 @@ class PrivateDesk:
     def network(self) -> bool:
         """Whether variants leave the machine."""
         return self.untrusted.network
+
+    @property
+    def space(self) -> Embeddings:
+        """Word vectors."""
+        return self.vectors()
+
+    def ready(self, setting: Setting, report: Report = silent) -> Embeddings | None:
+        """Do here and now what the first search with a setting would wait for.
+
+        Returns the word vectors, where the mechanism needs them.
+        """
+        mechanism, space = self._maker(setting)
+        if self.preflight is not None:
+            self.preflight.prepare(mechanism, space, report)
+        return space
 
     def prepare(self, setting: Setting) -> None:
         """Do, in the background, what the first search with a setting would wait for.
@@ -97,7 +119,8 @@ class PrivateDesk:
     def close(self) -> None:
         """Stop sending, and close the ledger."""
         self.mixer.close()
-        self.ledger.close()
+        if self.ledger is not None:
+            self.ledger.close()
 
     def gate(self, query: str) -> Decision:
         """Say what the rules say of a query; nothing is sent."""
@@ -115,22 +138,21 @@ class PrivateDesk:
         if plain:
             return self._in_clear(query, setting, decision)
         mechanism, space = self._maker(setting)
-        taken = self.sticky.take(
-            query, mechanism, space, setting.size, self._look(mechanism, space)
-        )
+        look = self._look(mechanism, space)
+        taken = self.drawer.take(query, mechanism, space, setting.size, look, **setting.words)
         counted = _Counted(self.mixer)
         ranking, answers = ask(query, taken.variants[0], counted, self.k, self.reranker)
         result = SearchResult(ranking, taken.variants, answers)
         return Found(
             results=_items(ranking),
-            seen=self._seen(query, taken, answers),
-            setting=Setting(str(mechanism), setting.size),
+            seen=_seen(taken, answers),
+            setting=replace(setting, mechanism=str(mechanism)),
             release=taken.entry.number,
             words=taken.variants.protected[0],
             kept=taken.variants.kept[0],
             cost=taken.variants.cost,
             spent=taken.spent,
-            earlier=self.ledger.earlier(taken.entry.query, taken.entry.setting),
+            earlier=self.drawer.earlier(taken.entry),
             reused=taken.reused,
             shared=taken.entry.shared,
             sent=counted.sent,
@@ -138,6 +160,9 @@ class PrivateDesk:
             gate=decision,
             preflight=taken.checked,
             back=self._back(query, result),
+            ledger=self.ledger is not None,
+            seeded=taken.variants.seeded,
+            answers=answers,
         )
 
     def search_all(self, queries: Sequence[str], setting: Setting) -> list[Found]:
@@ -160,25 +185,27 @@ class PrivateDesk:
 
     def budget(self) -> Budget:
         """Return what was spent in the last 24 hours, and what is left."""
-        return self.ledger.budget(self.sticky.limit)
+        return self.drawer.budget()
 
     def releases(self, count: int, before: int | None = None) -> tuple[Release, ...]:
         """Return entries of the ledger, newest first, from `before` on."""
-        return self.ledger.releases(count, before)
+        return () if self.ledger is None else self.ledger.releases(count, before)
 
     def choose(self, setting: Setting) -> None:
         """Keep the setting that the user chose on the page."""
-        self.ledger.choose("setting", f"{setting.size} {setting.mechanism}")
+        if self.ledger is not None:
+            self.ledger.choose("setting", f"{setting.size} {setting.mechanism}")
 
     def chosen(self) -> Setting | None:
         """Return the setting that the user chose last, or None."""
-        size, _, mechanism = (self.ledger.choice("setting") or "").partition(" ")
+        chosen = None if self.ledger is None else self.ledger.choice("setting")
+        size, _, mechanism = (chosen or "").partition(" ")
         return Setting(mechanism, int(size)) if size.isdecimal() and len(size) < 9 else None
 
     def forget(self, number: int) -> bool:
         """Forget an entry; False if there is none."""
         self.mixer.forget()
-        return self.ledger.forget(number)
+        return self.ledger is not None and self.ledger.forget(number)
 
     def _back(self, query: str, result: SearchResult) -> tuple[int, int] | None:
         """Compare with the plain search; None where the engine would have to see the query."""
@@ -192,7 +219,7 @@ class PrivateDesk:
                 "No rule of yours lets this query pass in clear; nothing was sent. Search without"
                 " asking for that, or change the rules."
             )
-        number = self.ledger.note_plain(query)
+        number = self.drawer.note_plain(query)
         counted = _Counted(self.mixer)
         ranking, _ = ask(query, [Released(query)], counted, self.k, self.reranker)
         return Found(
@@ -211,24 +238,24 @@ class PrivateDesk:
             budget=self.budget(),
             gate=decision,
             plain=True,
+            ledger=self.ledger is not None,
         )
 
     def _maker(self, setting: Setting) -> tuple[TextMechanism, Embeddings | None]:
         if not 1 <= setting.size <= MAX_SIZE:
-            raise ParameterError(f"The number of variants must be from 1 to {MAX_SIZE}.")
+            raise ParameterError(f"The number of variants must be from 1 to {MAX_SIZE:,}.")
         mechanism = _mechanism(setting.mechanism)
-        if not isinstance(mechanism, WordMechanism):
-            return mechanism, None
-        if setting.mechanism not in self._bound:
+        space = self.space if "vectors" in mechanism.needs else None
+        if isinstance(mechanism, WordMechanism) and setting.mechanism not in self._bound:
             with self._binding:  # what takes long is then done once, not by all who wait for it
                 mechanism.bind(self.space)
                 if len(self._bound) < _MOST_BOUND:
                     self._bound.add(setting.mechanism)
-        return mechanism, self.space
+        return mechanism, space
 
     def _look(self, mechanism: TextMechanism, space: Embeddings | None) -> Look | None:
         """Return what shows variants to the local attackers; a bound waits until they can."""
-        watch, wait = self.preflight, self.sticky.bound is not None
+        watch, wait = self.preflight, self.patient or self.drawer.bound is not None
         if watch is None:
             return None
         watch.start(mechanism, space)
@@ -238,28 +265,10 @@ class PrivateDesk:
                 return watch.check(asked, variants, mechanism, space, wait=wait)
             except VeilError as error:
                 raise RiskError(
-                    f"The bound cannot be kept, and nothing was sent: {error}"
+                    f"The variants cannot be checked, and nothing was sent: {error}"
                 ) from None
 
         return look
-
-    def _seen(self, query: str, taken: Taken, answers: Ranking) -> tuple[Seen, ...]:
-        gaps = answers.gaps or ("",) * len(taken.variants[0])
-        hidden = self._stand_ins(taken)
-        found = []
-        for i, variant in enumerate(taken.variants[0]):
-            drawn = [column[i] for column in hidden if i < len(column)]
-            found.append(Seen(str(variant), marks(variant, query, taken.text, drawn), gaps[i]))
-        return tuple(found)
-
-    def _stand_ins(self, taken: Taken) -> list[tuple[str, ...]]:
-        """Return the draws that stand in for words that the vectors do not know."""
-        if taken.text is None:
-            return []
-        draws = taken.entry.draws
-        keys = self.ledger.key.words(taken.text.words, taken.entry.setting)
-        pairs = zip(keys, taken.text.known, strict=True)
-        return [draws[key] for key, known in pairs if not known and key in draws]
 
 
 @lru_cache(100)  # a mechanism is looked for among all packages that are installed
@@ -282,6 +291,12 @@ class _Counted:
         answered = self._mixer.ask(queries, k)
         self.sent += answered.sent
         return answered.ranking
+
+
+def _seen(taken: Taken, answers: Ranking) -> tuple[Seen, ...]:
+    texts = taken.variants[0]
+    gaps = answers.gaps or ("",) * len(texts)
+    return tuple(map(Seen, map(str, texts), taken.marks, gaps))
 
 
 def _items(ranking: Ranking) -> tuple[Item, ...]:

@@ -3,32 +3,20 @@
 import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import Literal
+from typing import Literal, Unpack
 
 from veil.core.errors import LedgerError, RiskError
-from veil.core.types import Released, Variants
-from veil.proxy._sources import Source, setting_name, source_of
+from veil.core.rng import Randomness, generator
+from veil.core.types import Variants
+from veil.proxy._sources import Fresh, Marks, Priced, Source, source_of
 from veil.proxy.ledger.entries import Entry
 from veil.proxy.ledger.ledger import Ledger, StaleError
-from veil.proxy.types import MAX_SIZE, Checked
-from veil.search.pipeline import require_protection
-from veil.text.mechanisms.cost import premises, release_cost, scale_premise
+from veil.proxy.types import MAX_SIZE, Budget, Checked
+from veil.search.pipeline import Words, require_protection
 from veil.text.mechanisms.mechanism import TextMechanism
-from veil.text.mechanisms.words.draft import Draft
-from veil.text.mechanisms.words.mechanism import WordMechanism
 from veil.text.vectors.embeddings import Embeddings
 
 Look = Callable[[str, Sequence[str]], Checked]  # what local attackers make of variants of a text
-Release = Callable[[Entry], Variants]  # what may be sent of what was drawn
-_CHOSEN = (
-    "The draws were released because they, or ones that they share, passed a local attack: that"
-    " choice is outside of the guarantee."
-)
-_SHARED = (
-    "Related queries share the draws of common words, which tells that a word is the same: no"
-    " bound covers that."
-)
 _LUCK = 0.05  # of an attacker that tries equal guesses in any order
 _ATTEMPTS = 10  # when others release the same query at the same time
 
@@ -53,8 +41,7 @@ class Bound:
 class Taken:
     """The variants to ask with, their entry in the ledger, and what was spent for them now.
 
-    `reused` counts the variants that were there before, `text` is the query cut into words where
-    the mechanism replaces words.
+    `reused` counts the variants that were there before, `marks` say what the words of each are.
     """
 
     variants: Variants
@@ -62,7 +49,7 @@ class Taken:
     spent: float
     reused: int
     checked: Checked | None
-    text: Draft | None
+    marks: tuple[Marks, ...]
 
 
 class Sticky:
@@ -95,6 +82,7 @@ class Sticky:
         space: Embeddings | None,
         size: int,
         look: Look | None = None,
+        **words: Unpack[Words],
     ) -> Taken:
         """Return variants that are in the ledger, made now if need be.
 
@@ -108,23 +96,14 @@ class Sticky:
         spelt = unicodedata.normalize("NFKC", query)  # as hashes are made
         for _ in range(_ATTEMPTS):
             try:
-                return self._take(spelt, mechanism, space, size, look)
+                source = source_of(spelt, mechanism, space, size, self.ledger, words)
+                return self._take(source, size, look)
             except StaleError:  # use what the other one released
                 continue
         raise LedgerError("The ledger is too busy with this query; try again.")
 
-    def _take(
-        self,
-        query: str,
-        mechanism: TextMechanism,
-        space: Embeddings | None,
-        size: int,
-        look: Look | None,
-    ) -> Taken:
-        hashed, name = self.ledger.key.query(query), setting_name(mechanism, space)
-        known = self.ledger.known(hashed, name) or Entry(hashed, name)
-        source = source_of(query, mechanism, space, size, self.ledger, known)
-        release = partial(_release, mechanism, source, _premises(mechanism, space))
+    def _take(self, source: Priced, size: int, look: Look | None) -> Taken:
+        known = source.known
         before = len(known.variants)
         price = None if before >= size else source.price(known, size)
         if price is None:
@@ -132,34 +111,93 @@ class Sticky:
             if self.bound is not None and too_near(checked, self.bound):
                 raise RiskError(_near(checked, self.bound))
             self.ledger.touch(known.number)
-            return Taken(release(known), known, 0.0, before, checked, source.text)
+            return _taken(source, known, 0.0, before, checked)
         self.ledger.check(price, self.limit)
-        made, checked = self._within(known, release, source, size, look)
+        made, checked = _within(self.bound, source, size, look)
         number, spent = self.ledger.record(made, before, self.limit)
-        return Taken(
-            release(made), replace(made, number=number), spent, before, checked, source.text
-        )
+        return _taken(source, replace(made, number=number), spent, before, checked)
 
-    def _within(
-        self, known: Entry, release: Release, source: Source, size: int, look: Look | None
-    ) -> tuple[Entry, Checked | None]:
-        """Draw, look, and draw again or more as long as an attacker comes too near."""
-        bound, start, wanted = self.bound, known, size
-        tries = bound.tries if bound and bound.action != "refuse" else 1
-        checked = None
-        for count in range(1, tries + 1):
-            made = source.extend(start, wanted)
-            require_protection(release(made))
-            checked = replace(look(source.asked, made.variants), draws=count) if look else None
-            if bound is None:
-                return made, checked
-            if not too_near(checked, bound):
-                return replace(made, chosen=True), checked
-            if bound.action == "more" and wanted < MAX_SIZE:
-                start, wanted = made, min(MAX_SIZE, wanted + max(1, size // 2))
-            elif made.spent == start.spent:
-                break  # everything was released before: there is nothing to draw again
-        raise RiskError(_near(checked, bound))
+    def note_plain(self, query: str) -> int:
+        """Write down that a query goes in clear; its text is not kept."""
+        return self.ledger.note_plain(query)
+
+    def earlier(self, entry: Entry) -> float:
+        """Return what other settings released of the same query: epsilon, added up."""
+        return self.ledger.earlier(entry.query, entry.setting)
+
+    def budget(self) -> Budget:
+        """Return what was spent in the last 24 hours, and what is left."""
+        return self.ledger.budget(self.limit)
+
+
+class Unwritten:
+    """Draws variants anew each time, and neither reads nor writes a ledger: for experiments.
+
+    With a seed the variants are marked as such, and no engine on a network takes them.
+    """
+
+    def __init__(self, rng: Randomness = None, bound: Bound | None = None) -> None:
+        self._rng = None if rng is None else generator(rng)
+        self.bound = bound
+
+    def take(
+        self,
+        query: str,
+        mechanism: TextMechanism,
+        space: Embeddings | None,
+        size: int,
+        look: Look | None = None,
+        **words: Unpack[Words],
+    ) -> Taken:
+        """Return variants that nobody knows of."""
+        source = Fresh(query, mechanism, space, words, self._rng)
+        made, checked = _within(self.bound, source, size, look)
+        return _taken(source, made, 0.0, 0, checked)
+
+    def note_plain(self, query: str) -> int:
+        """Account for nothing."""
+        del query
+        return 0
+
+    def earlier(self, entry: Entry) -> float:
+        """Know of nothing."""
+        del entry
+        return 0.0
+
+    def budget(self) -> Budget:
+        """Count nothing."""
+        return Budget("", 0.0, None)
+
+
+Drawer = Sticky | Unwritten  # who draws for the desk, and accounts for it
+
+
+def _within(
+    bound: Bound | None, source: Source, size: int, look: Look | None
+) -> tuple[Entry, Checked | None]:
+    """Draw, look, and draw again or more as long as an attacker comes too near."""
+    start, wanted = source.known, size
+    tries = bound.tries if bound and bound.action != "refuse" else 1
+    checked = None
+    for count in range(1, tries + 1):
+        made = source.extend(start, wanted)
+        require_protection(source.release(made))
+        checked = replace(look(source.asked, made.variants), draws=count) if look else None
+        if bound is None:
+            return made, checked
+        if not too_near(checked, bound):
+            return replace(made, chosen=True), checked
+        if bound.action == "more" and wanted < MAX_SIZE:
+            start, wanted = made, min(MAX_SIZE, wanted + max(1, size // 2))
+        elif made.spent == start.spent:
+            break  # everything was released before: there is nothing to draw again
+    raise RiskError(_near(checked, bound))
+
+
+def _taken(
+    source: Source, entry: Entry, spent: float, reused: int, checked: Checked | None
+) -> Taken:
+    return Taken(source.release(entry), entry, spent, reused, checked, source.marked(entry))
 
 
 def too_near(checked: Checked | None, bound: Bound) -> bool:
@@ -188,21 +226,3 @@ def _near(checked: Checked | None, bound: Bound | None) -> str:
         " sent."
         " Choose a more private setting, or other words."
     )
-
-
-def _premises(mechanism: TextMechanism, space: Embeddings | None) -> tuple[str, ...]:
-    if not isinstance(mechanism, WordMechanism):
-        return ()
-    return (*premises(mechanism.select, scale=scale_premise(mechanism.guarantee, space)), _SHARED)
-
-
-def _release(
-    mechanism: TextMechanism, source: Source, told: tuple[str, ...], entry: Entry
-) -> Variants:
-    """Return variants that may be sent, with what all that there is of the query cost."""
-    count, words = len(entry.variants), entry.words
-    cost = release_cost(mechanism.guarantee, words, count, len(source.kept), told)
-    if entry.chosen:
-        cost = cost.with_caveat(_CHOSEN)
-    row = tuple(Released(text) for text in entry.variants)
-    return Variants((row,), str(mechanism), cost, (source.kept,), (words,))

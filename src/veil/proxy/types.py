@@ -4,10 +4,18 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
+from veil.core.amounts import count_of
 from veil.core.guarantee import Guarantee
+from veil.core.types import Ranking
 from veil.proxy.links import link_of
+from veil.search.pipeline import Words
+from veil.text.policy import Policy, Unknown
 
-MAX_SIZE = 200  # variants of one search
+MAX_SIZE = 1_000  # variants of one search
+NO_LEDGER = (
+    "This search is not in the ledger: nothing was read there, written down or counted, and asking"
+    " again draws and sends anew."
+)
 
 Action = Literal["pass", "obfuscate", "refuse"]
 MarkKind = Literal["layout", "changed", "same", "unknown", "kept"]
@@ -23,10 +31,25 @@ MARKS: dict[MarkKind, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A configuration: the spec of a mechanism, and how many variants are sent."""
+    """A configuration: what makes the variants, how many are sent, and what of which words.
+
+    `unknown`, `policies` and `select` are those of `veil.protect`.
+    """
 
     mechanism: str
     size: int
+    unknown: Unknown = "random"
+    policies: tuple[tuple[str, Policy], ...] = ()
+    select: str | tuple[str, ...] | None = None
+
+    @property
+    def words(self) -> Words:
+        """Which words are protected, and how."""
+        return {
+            "unknown": self.unknown,
+            "policies": dict(self.policies),
+            "select": self.select,
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +214,7 @@ class Found:
     setting
         What made the variants.
     release
-        Number of the entry in the ledger.
+        Number of the entry in the ledger; 0 where there is none.
     words, kept
         Words that were replaced; words that went unchanged by policy.
     cost
@@ -214,6 +237,13 @@ class Found:
     back
         How many of the plain search's first ten results are among ours, and of how many; None
         where the engine would have to see the query.
+    ledger
+        Whether the release is in the ledger, and was counted; else `spent`, `earlier` and `budget`
+        say nothing.
+    seeded
+        Whether the draws can be repeated, which is not private.
+    answers
+        The engine's own list for each of the variants, in their order.
     """
 
     results: tuple[Item, ...]
@@ -233,3 +263,26 @@ class Found:
     preflight: Checked | None = None
     back: tuple[int, int] | None = None
     plain: bool = False
+    ledger: bool = True
+    seeded: bool = False
+    answers: Ranking | None = None
+
+    @property
+    def news(self) -> str:
+        """Whether the engine learnt anything new, in a sentence."""
+        if self.plain:
+            return "The query itself was sent, at your request: no budget measures that."
+        if not self.sent and self.reused:
+            return (
+                "Nothing new was sent: these variants were released before, and their answers were"
+                " remembered here."
+            )
+        if self.reused and self.reused >= len(self.seen):
+            return (
+                "No new variants: those that were released before were sent, at no further cost."
+            )
+        if self.reused:
+            return f"{count_of(self.reused, 'variant')} of before, and new ones besides."
+        if self.shared:
+            return "New variants, which share what was drawn for related queries before."
+        return "New variants, drawn for this query."

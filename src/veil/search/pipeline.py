@@ -4,7 +4,7 @@ The true query stays in this file and in `rerank`: engines are handed released s
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TypedDict, Unpack
 
 from veil.core.errors import EngineError, InputError
@@ -16,9 +16,7 @@ from veil.corpus.text import check_text
 from veil.search.engines.engine import check_call
 from veil.search.fuse import narrowed, reciprocal_rank
 from veil.search.rerank import Reranker
-from veil.text.mechanisms.cost import premises, release_cost, scale_premise
 from veil.text.mechanisms.mechanism import TextMechanism
-from veil.text.mechanisms.words.mechanism import WordMechanism
 from veil.text.policy import Policy, Unknown
 from veil.text.protect import protect
 from veil.text.select import Select
@@ -27,12 +25,17 @@ from veil.text.vectors.embeddings import Embeddings
 MAX_QUERY = 10_000  # characters
 
 
-class Choices(TypedDict, total=False):
-    """The choices of `protect` that a search hands on."""
+class Words(TypedDict, total=False):
+    """Which words of a query are protected, and how: choices of `protect`."""
 
     unknown: Unknown
     policies: dict[str, Policy]
     select: Select | None
+
+
+class Choices(Words, total=False):
+    """The choices of `protect` that a search hands on."""
+
     rng: Randomness
 
 
@@ -78,13 +81,24 @@ def search(
     **choices: Unpack[Choices],
 ) -> SearchResult:
     """Search privately for one query, or raise before anything is sent."""
-    check_query(query)
-    variants = protect(
-        [query], mechanism, space, size, max_chars=MAX_QUERY, in_clear=True, **choices
-    )
-    require_protection(variants)
+    variants = release(query, mechanism, space, size, **choices)
     ranking, answers = ask(query, variants[0], engine, k, reranker)
     return SearchResult(ranking, variants, answers)
+
+
+def release(
+    query: str,
+    mechanism: TextMechanism,
+    space: Embeddings | None,
+    size: int,
+    **choices: Unpack[Choices],
+) -> Variants:
+    """Draw variants of one query that may be sent, or raise; nothing is kept of them."""
+    variants = protect(
+        [check_query(query)], mechanism, space, size, max_chars=MAX_QUERY, in_clear=True, **choices
+    )
+    require_protection(variants)
+    return variants
 
 
 def ask(
@@ -96,55 +110,6 @@ def ask(
     """
     answers = _ask(released, engine, k)
     return _combine(query, answers, k, reranker), answers
-
-
-def search_all(
-    queries: Sequence[str],
-    mechanism: TextMechanism,
-    space: Embeddings | None,
-    engine: Engine,
-    size: int,
-    k: int,
-    *,
-    reranker: Reranker | None,
-    **choices: Unpack[Choices],
-) -> list[SearchResult]:
-    """Search privately for many queries, whose variants reach the engine in one call.
-
-    A query of which nothing would be protected is not sent: its lists are empty.
-    """
-    for query in queries:
-        check_query(query)
-    variants = protect(
-        queries, mechanism, space, size, max_chars=MAX_QUERY, in_clear=True, **choices
-    )
-    rows = [row if words else () for row, words in zip(variants, variants.protected, strict=True)]
-    answers = _ask([variant for row in rows for variant in row], engine, k)
-    results = []
-    start = 0
-    for number, (query, row) in enumerate(zip(queries, rows, strict=True)):
-        own = _rows(answers, slice(start, start + len(row)))
-        start += len(row)
-        words = variants.protected[number]
-        kept = variants.kept[number] if row else ()
-        told = _premises(mechanism, space, choices)
-        cost = release_cost(mechanism.guarantee, words, len(row), len(kept), told)
-        release = replace(variants, rows=(row,), kept=(kept,), protected=(words,), cost=cost)
-        results.append(SearchResult(_combine(query, own, k, reranker), release, own))
-    return results
-
-
-def _premises(
-    mechanism: TextMechanism, space: Embeddings | None, choices: Choices
-) -> tuple[str, ...]:
-    if not isinstance(mechanism, WordMechanism):
-        return ()
-    select = choices.get("select")
-    return premises(
-        mechanism.select if select is None else select,
-        choices.get("policies"),
-        scale_premise(mechanism.guarantee, space),
-    )
 
 
 def _ask(released: Sequence[Released], engine: Engine, k: int) -> Ranking:
@@ -198,19 +163,6 @@ def _combine(query: str, answers: Ranking, k: int, reranker: Reranker | None) ->
     fused = reciprocal_rank(answers)
     ordered = fused if reranker is None else reranker.order(query, fused)
     return narrowed(ordered, k)
-
-
-def _rows(ranking: Ranking, rows: slice) -> Ranking:
-    gaps = ranking.gaps[rows] if ranking.gaps else ()
-    part = Ranking(
-        ranking.items,
-        ranking.index[rows],
-        ranking.scores[rows],
-        ranking.texts,
-        ranking.titles,
-        gaps,
-    )
-    return narrowed(part, ranking.index.shape[1])
 
 
 def came_back(

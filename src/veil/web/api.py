@@ -15,18 +15,12 @@ from veil import api
 from veil.core.apart import apart
 from veil.core.errors import LawError
 from veil.corpus.text import check_text
+from veil.proxy.documents import BudgetAnswer, CostAnswer, FoundAnswer
 from veil.search.pipeline import check_query
 from veil.text.mechanisms.mechanism import TextMechanism
 from veil.text.mechanisms.words.explain import LogRatio
 from veil.text.vectors.embeddings import Embeddings
-from veil.web.answers import (
-    BudgetAnswer,
-    CostAnswer,
-    FoundAnswer,
-    ProtectAnswer,
-    SearchAnswer,
-    TextAnswer,
-)
+from veil.web.answers import ProtectAnswer, SearchAnswer, TextAnswer
 from veil.web.asks import Ask, ExplainAsk, LedgerAsk, Nothing, ProtectAsk, SearchAsk
 from veil.web.bodies import JSON_BYTES, fields, read_body, read_json, require_type
 from veil.web.catalogue import catalogue
@@ -117,7 +111,10 @@ def _search(service: Service, ask: SearchAsk) -> SearchAnswer:
         found = [desk.search(ask.query, setting, plain=ask.plain)]
     else:
         found = desk.search_all(ask.all_queries, setting)
-    answers = [FoundAnswer.of(one, ask.show) for one in found]
+    answers = [
+        FoundAnswer.of(one, network=desk.network, show=ask.show, variants=one.seen)
+        for one in found
+    ]
     return SearchAnswer(engine=desk.engine, network=desk.network, answers=answers)
 
 

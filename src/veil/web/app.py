@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection
 
 from veil.proxy.desk import Desk
+from veil.proxy.once import Once
 from veil.proxy.plane import Plane
 from veil.text.vectors.assets import load_embeddings
 from veil.text.vectors.embeddings import Embeddings
@@ -13,7 +14,7 @@ from veil.web.headers import Secured
 from veil.web.limits import Bucket, Turns
 from veil.web.messages import ASGIApp
 from veil.web.routes import Router, table
-from veil.web.service import Once, Service
+from veil.web.service import Service, Slider
 
 _LOOKS = 4  # pages and short calls at once
 
@@ -65,7 +66,8 @@ def make_app(
         Bucket(rate),
         Turns(at_once, waiting),
         Turns(_LOOKS, 16 * _LOOKS),
-        patience,
+        Slider.of(desk, plane),
+        patience=patience,
     )
     inside = Entrance(Router(table(service)), token, patience)
     return Secured(Faults(Guard(inside, sites(hosts)), note))

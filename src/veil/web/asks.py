@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from pydantic_core import ErrorDetails, PydanticCustomError
 
-from veil.proxy.types import MAX_SIZE, Setting
+from veil.proxy.types import Setting
 from veil.text.policy import Policy, Unknown
 from veil.web.faults import RefusedError
 from veil.web.specs import check_spec
@@ -17,6 +17,7 @@ MAX_QUERIES = 100
 MAX_TEXTS = 1_000
 MAX_WORDS = 100
 DEFAULT_SIZE = 20
+MAX_SIZE = 200  # variants of one search
 _SELECT = ("all", "content")  # or pos:, whose tagger is part of Veil; others open models
 
 Spec = Annotated[

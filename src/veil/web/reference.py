@@ -19,17 +19,21 @@ def _operation(one: Operation) -> Iterator[str]:
         yield from _table("body" if one.method == "POST" else "parameter", asked)
     answered = one.answer.model_json_schema(mode="serialization")
     if answered.get("properties"):
-        yield from _table("answer", answered)
+        yield from _table("answer", answered, told=False)
+    for name, field in answered.get("properties", {}).items():
+        if inner := field.get("items", {}).get("$ref", "").rpartition("/")[2]:
+            yield from _table(f"each of `{name}`", answered["$defs"][inner], told=False)
 
 
-def _table(head: str, schema: dict[str, Any]) -> Iterator[str]:
+def _table(head: str, schema: dict[str, Any], *, told: bool = True) -> Iterator[str]:
+    """List what there is; `told` of what a caller must give."""
     yield f"| {head} | | meaning |\n|---|---|---|"
-    required = schema.get("required", []) if head != "answer" else []
+    required = schema.get("required", []) if told else []
     for name, field in schema["properties"].items():
-        told = field.get("description", "").replace("|", "\\|")
+        says = field.get("description", "").replace("|", "\\|")
         need = "**required**" if name in required else _default(field)
         kind = f"{_kind(field)}{f', {need}' if need else ''}"
-        yield f"| `{name}` | {kind} | {told} |"
+        yield f"| `{name}` | {kind} | {says} |"
     yield ""
 
 

@@ -1,6 +1,5 @@
 """What the pages and the interface share: the desk, the plane, and the limits."""
 
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -9,9 +8,24 @@ from veil.proxy.plane import Plane
 from veil.proxy.types import Setting
 from veil.text.vectors.embeddings import Embeddings
 from veil.web.faults import RefusedError
+from veil.web.kept import Kept
 from veil.web.limits import Bucket, Turns
 
 Vectors = Callable[[], Embeddings]
+
+
+@dataclass(slots=True)
+class Slider:
+    """Where the slider stands, for all tabs."""
+
+    stop: int
+
+    @classmethod
+    def of(cls, desk: Desk, plane: Plane) -> "Slider":
+        """Put it where the user left it, if that is still a stop."""
+        chosen = desk.chosen()
+        place = plane.place(chosen) if chosen else None
+        return cls(plane.default if place is None else place)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +38,8 @@ class Service:
         Who may run what takes long, and what does not: pages open while searches run.
     bucket
         How many searches and calls of the interface pass in a minute.
+    slider, kept
+        What the pages remember: the stop chosen last, and the last answers.
     patience
         Seconds for a request to arrive as a whole.
     """
@@ -34,6 +50,8 @@ class Service:
     bucket: Bucket
     searches: Turns
     looks: Turns
+    slider: Slider
+    kept: Kept = field(default_factory=Kept)
     patience: float = 10.0
 
     def setting(self, stop: int) -> Setting:
@@ -43,19 +61,3 @@ class Service:
                 422, f"The slider has stops from 0 to {len(self.plane.stops) - 1}; choose one."
             )
         return self.plane.stops[stop].setting
-
-
-@dataclass(slots=True)
-class Once:
-    """Make something when it is first asked for, once, whoever asks."""
-
-    make: Vectors
-    _made: Embeddings | None = None
-    _lock: threading.Lock = field(default_factory=threading.Lock)
-
-    def __call__(self) -> Embeddings:
-        """Return it."""
-        with self._lock:
-            if self._made is None:
-                self._made = self.make()
-            return self._made

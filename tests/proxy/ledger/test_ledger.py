@@ -143,18 +143,18 @@ def test_related_queries_share_the_draws_of_common_words(ledger: Ledger) -> None
     ledger.record(entry(ledger, "skin cancer", setting="tem"), 0, None)
     key = ledger.key
     words = key.words(("skin", "cancer", "treatment"), "cmp")
-    assert set(ledger.related(words, "cmp")[0]) == set(words[:2])
-    assert set(ledger.related(words[:1], "cmp")[0]) == {words[0]}
+    assert set(ledger.related(words)[0]) == set(words[:2])
+    assert set(ledger.related(words[:1])[0]) == {words[0]}
     far = key.words(("skin", "of", "an", "apple"), "cmp")
-    assert ledger.related(far, "cmp") == ({}, False)
-    assert ledger.related(words, "wbb") == ({}, False)
+    assert ledger.related(far) == ({}, False)
+    assert ledger.related(key.words(("skin", "cancer"), "wbb")) == ({}, False)
 
 
 def test_draws_that_were_chosen_are_told_to_who_shares_them(ledger: Ledger) -> None:
     ledger.record(replace(entry(ledger, "skin cancer"), chosen=True), 0, None)
     words = ledger.key.words(("skin", "cancer", "treatment"), "cmp")
-    assert ledger.related(words, "cmp")[1]
-    assert not ledger.related(words[2:], "cmp")[1]
+    assert ledger.related(words)[1]
+    assert not ledger.related(words[2:])[1]
 
 
 def test_the_nearest_related_query_comes_first(ledger: Ledger) -> None:
@@ -162,7 +162,7 @@ def test_the_nearest_related_query_comes_first(ledger: Ledger) -> None:
     ledger.record(replace(near, draws=dict.fromkeys(near.draws, ("near", "near"))), 0, None)
     ledger.record(entry(ledger, "skin pain"), 0, None)
     words = ledger.key.words(("skin", "cancer"), "cmp")
-    assert set(ledger.related(words, "cmp")[0].values()) == {("near", "near")}
+    assert set(ledger.related(words)[0].values()) == {("near", "near")}
 
 
 def test_forgetting_leaves_nothing_but_what_was_spent(ledger: Ledger, tmp_path: Path) -> None:

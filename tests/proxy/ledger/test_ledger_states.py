@@ -282,7 +282,7 @@ def read_everything(ledger: Ledger) -> None:
     known = ledger.known(query, "cmp")
     if known is not None and known.form:
         assert known.variants == ("a b", "c d")
-    ledger.related(words, "cmp")
+    ledger.related(words)
     ledger.earlier(query, "tem")
     ledger.releases(9)
     ledger.choice("setting")

@@ -189,10 +189,10 @@ class Stage:
             engine="searxng at search.example",
             untrusted=self.web,
             mixer=Mixer(self.web),
-            space=self.words,
+            vectors=lambda: self.words,
             ledger=ledger,
             # nobody stands in place 0: to ask for that waits until the attackers are ready
-            sticky=Sticky(ledger, budget, bound or Bound(0)),
+            drawer=Sticky(ledger, budget, bound or Bound(0)),
             rules=gate,
             preflight=Preflight(QueryLog.of(log), encoder),
             reranker=Reranker(encoder),

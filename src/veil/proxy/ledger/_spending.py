@@ -80,7 +80,7 @@ def check_budget(state: Spent, fresh: float, limit: float | None) -> None:
     if not math.isfinite(fresh):
         raise BudgetError(
             "What the mechanism releases has no bound that a budget could count; nothing was sent."
-            " Choose another mechanism, or do without a budget."
+            " Choose another mechanism, or do without a budget (--budget none)."
         )
     account = Account({"epsilon": limit * (1 + _ROUNDING)}, {"epsilon": state.spent})
     try:

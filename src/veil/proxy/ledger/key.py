@@ -6,6 +6,7 @@ import hmac
 import os
 import secrets
 import unicodedata
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -51,6 +52,10 @@ class Key:
             counts[word] = counts.get(word, 0) + 1
             hashes.append(self._hash(b"word", f"{setting}\n{counts[word]}\n{word}"))
         return tuple(hashes)
+
+    def terms(self, terms: Iterable[str]) -> bytes:
+        """Return the hash of a list of terms, whatever its order."""
+        return self._hash(b"terms", "\n".join(sorted(set(map(folded, terms)))))[:4]
 
     def decoy(self, word: bytes, query: bytes, count: int) -> int:
         """Return one of `count` numbers, as if drawn once for a word in a query.

@@ -53,13 +53,15 @@ class Ledger:
             return entry_of(db, query, setting)
 
     def related(
-        self, words: Sequence[bytes], setting: str, length: int | None = None
+        self, words: Sequence[bytes], length: int | None = None, query: bytes = b""
     ) -> tuple[Draws, bool]:
         """Return earlier draws for words of a query, from releases that it refines or repeats.
 
-        Two queries are related when at least half of the words of the longer one are common. The
-        nearest one comes first, of equally near ones the newest. Also tells whether one of these
-        releases was chosen by a pre-flight check.
+        Two queries are related when at least half of the words of the longer one are common;
+        releases of one `query` always are, whatever words of it they replaced. The nearest one
+        comes first, of equally near ones the newest. Also tells whether one of these releases was
+        chosen by a pre-flight check. The hash of a word is of a mechanism and its vectors, too:
+        draws of others are not found by it.
 
         `length` counts all words of the query, where `words` are only those that may be shared.
         """
@@ -71,17 +73,15 @@ class Ledger:
             common: dict[int, int] = {}
             for word in wanted:
                 rows = db.execute(
-                    "SELECT release FROM draws JOIN releases ON number = release"
-                    " WHERE word = ? AND place = 0 AND setting = ?",
-                    (word, setting),
+                    "SELECT release FROM draws WHERE word = ? AND place = 0", (word,)
                 )
                 for (release,) in rows:
                     common[release] = common.get(release, 0) + 1
             for release in sorted(common, key=lambda one: (-common[one], -one)):
-                count, passed = db.execute(
-                    "SELECT words, chosen FROM releases WHERE number = ?", (release,)
+                count, passed, of = db.execute(
+                    "SELECT words, chosen, query FROM releases WHERE number = ?", (release,)
                 ).fetchone()
-                if 2 * common[release] >= max(longest, values.count(count)):
+                if of == query or 2 * common[release] >= max(longest, values.count(count)):
                     draws = draws_of(db, release)
                     new = [word for word in wanted if word in draws and word not in found]
                     found |= {word: draws[word] for word in new}

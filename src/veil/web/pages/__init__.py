@@ -1,5 +1,6 @@
 """The pages, as HTML that needs no script: everything in them is escaped."""
 
+from veil.web.pages._added import added
 from veil.web.pages._entrance import Back, entered, entrance
 from veil.web.pages._error import error
 from veil.web.pages._home import held, home
@@ -13,6 +14,7 @@ __all__ = [
     "Back",
     "Common",
     "Kind",
+    "added",
     "entered",
     "entrance",
     "error",

@@ -18,30 +18,12 @@ def cost(found: Found) -> Markup:
         pairs.append(("By other settings", (f"{amount(found.earlier)}, on top of this",)))
     pairs.append(("In the ledger", (_entry(found.release),)))
     return join(
-        tag("p", told(found), class_="told"),
+        tag("p", found.news, class_="told"),
         tag("dl", *(tag("div", tag("dt", name), tag("dd", *says)) for name, says in pairs),
             class_="facts"),
         tag("p", found.cost.caveat, class_="hint") if found.cost.caveat else "",
         _kept(found.kept),
     )  # fmt: skip
-
-
-def told(found: Found) -> str:
-    """Say in a sentence whether the engine learnt anything new."""
-    if found.plain:
-        return "The query itself was sent, at your request: no budget measures that."
-    if not found.sent and found.reused:
-        return (
-            "Nothing new was sent: these variants were released before, and their answers were"
-            " remembered here."
-        )
-    if found.reused and found.reused >= len(found.seen):
-        return "No new variants: those that were released before were sent, at no further cost."
-    if found.reused:
-        return f"{count(found.reused, 'variant')} of before, and new ones besides."
-    if found.shared:
-        return "New variants, which share what was drawn for related queries before."
-    return "New variants, drawn for this query."
 
 
 def _sent(found: Found) -> str:

@@ -3,8 +3,8 @@
 from veil.web.pages._day import day
 from veil.web.pages.common import Common
 from veil.web.pages.markup import ON, Markup, join, tag, void
+from veil.web.pages.table import all_pages
 
-_PLACES = (("/", "Search"), ("/plane", "Plane"), ("/ledger", "Ledger"))
 _KEYS = (
     ("/", "to the search box"),
     ("Esc", "out of the search box"),
@@ -65,8 +65,8 @@ def _head(title: str, drawn: bool) -> Markup:
 
 def _top(common: Common | None, here: str) -> Markup:
     links = [
-        tag("li", tag("a", name, href=place, aria_current="page" if place == here else None))
-        for place, name in _PLACES
+        tag("li", tag("a", one.label, href=one.path, aria_current=_current(one.path == here)))
+        for one in all_pages()
     ]
     return tag(
         "header",
@@ -75,6 +75,10 @@ def _top(common: Common | None, here: str) -> Markup:
         day(common.budget) if common else "",
         class_="top",
     )
+
+
+def _current(is_here: bool) -> str | None:
+    return "page" if is_here else None
 
 
 def _foot(common: Common | None) -> Markup:
