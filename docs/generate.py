@@ -7,7 +7,7 @@ the pages that differ and exits with 1.
 import inspect
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib.metadata import version
 from itertools import product
 from pathlib import Path
@@ -17,6 +17,7 @@ import click
 from pydantic.fields import FieldInfo
 
 from veil.cli import veil
+from veil.cli._beside import Beside
 from veil.cli._family import kind_of
 from veil.core.component import Component, example
 from veil.core.guarantee import KINDS, Guarantee
@@ -329,12 +330,18 @@ def cli_page() -> str:
             continue
         context = _below(root, command, name)
         parts.append(_help(context, 2))
-        if isinstance(command, click.Group):
-            for own in command.list_commands(context):
-                leaf = command.get_command(context, own)
-                if leaf is not None:
-                    parts.append(_help(_below(context, leaf, own), 3))
+        for own, leaf in _leaves(command, context).items():
+            parts.append(_help(_below(context, leaf, own), 3))
     return "\n".join(parts)
+
+
+def _leaves(command: click.Command, context: click.Context) -> Mapping[str, click.Command]:
+    """Return the commands below another one, or beside it."""
+    if isinstance(command, Beside):
+        return command.commands
+    names = command.list_commands(context) if isinstance(command, click.Group) else []
+    found = {name: command.get_command(context, name) for name in names}
+    return {name: leaf for name, leaf in found.items() if leaf is not None}
 
 
 def _below(parent: click.Context, command: click.Command, name: str) -> click.Context:

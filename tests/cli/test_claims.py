@@ -1,5 +1,6 @@
 """``veil audit claims``: the verdicts, the exit code, and that 'veil audit' is what it was."""
 
+import importlib
 import json
 import math
 from pathlib import Path
@@ -83,6 +84,20 @@ def test_the_audit_of_studies_is_what_it_was(veil: Veil, tmp_path: Path) -> None
     assert "Did you mean 'collection'?" in veil("audit", named).refused()
     for arguments in (["./claims"], ["--", "claims"], ["--out", "x", "claims"], ["claim"]):
         assert "cannot be read" in veil("audit", *arguments).refused()
+    assert "--demo is a study of its own" in veil("audit", "x.toml", "--demo").refused()
+    assert "not understood" in veil("audit", "x.toml", "y.toml").refused()
+
+
+def test_the_audit_without_arguments_is_that_of_all_mechanisms(
+    veil: Veil, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = importlib.import_module("veil.cli.audit")  # its command has the same name
+
+    def stop() -> None:
+        raise package.InputError("The default study.")
+
+    monkeypatch.setattr(module, "default_study", stop)
+    assert "The default study." in veil("audit").refused()
 
 
 @pytest.mark.parametrize("epsilon", [1, 3, 10, 100])
