@@ -311,7 +311,8 @@ def test_every_property_has_a_component_that_breaks_it() -> None:
     ]
     broken = {sentence for _, known in CHECKS.values() for sentence in known.values()}
     assert set(told) == broken | {NEEDS, DEFAULTS}
-    assert {name for name in vars(testing) if name.startswith("check_")} == set(CHECKS)
+    checks = {name for name in vars(testing) if name.startswith("check_")}
+    assert checks == {*CHECKS, "check_domain"}  # which tests/studies/test_domain.py breaks
 
 
 def _sentence(node: ast.expr) -> str:

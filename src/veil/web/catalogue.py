@@ -3,6 +3,7 @@
 from functools import cache
 from typing import Any
 
+from veil.core.component import example
 from veil.core.guarantee import KINDS
 from veil.text.mechanisms import find
 from veil.text.mechanisms.mechanism import TextMechanism
@@ -18,23 +19,21 @@ def catalogue() -> MechanismsAnswer:
 
 
 def _entry(cls: type[TextMechanism]) -> MechanismAnswer:
-    required = {
-        key: (field.examples or [None])[0]
-        for key, field in cls.model_fields.items()
-        if field.is_required()
-    }
-    example = cls.load(dict(required))
-    guarantee = example.guarantee
-    shown = ", ".join(f"{key}={getattr(example, key)!r}" for key in settable(cls))
+    made = example(cls)
+    guarantee = made.guarantee
+    shown = ", ".join(f"{key}={getattr(made, key)!r}" for key in settable(cls))
     return MechanismAnswer(
         paper=cls.paper,
         summary=(cls.__doc__ or "").strip().splitlines()[0],
+        family=cls.family,
+        needs=sorted(cls.needs),
         select=getattr(cls, "select", None),
         example=f"{cls.name}({shown})",
         guarantee=GuaranteeAnswer(
             kind=guarantee.kind,
             means=KINDS[guarantee.kind],
             metric=guarantee.metric,
+            neighbours=guarantee.neighbours,
             caveat=guarantee.caveat,
         ),
         schema_=_schema(cls),
