@@ -45,6 +45,7 @@ class GuaranteeAnswer(Answer):
     kind: str
     means: str
     metric: str
+    neighbours: str
     caveat: str
 
 
@@ -53,6 +54,8 @@ class MechanismAnswer(Answer):
 
     paper: str
     summary: str
+    family: str
+    needs: list[str]
     select: str | None
     example: str
     guarantee: GuaranteeAnswer
