@@ -7,7 +7,9 @@ import pytest
 from tests.cli.conftest import Veil
 from tests.town import town as town
 
+from veil.cli._verbs import show
 from veil.cli.domain import grids
+from veil.core.errors import ParameterError
 
 CANARY = "4321.98"
 
@@ -81,6 +83,16 @@ def test_bad_input_is_one_sentence(
     assert sentence in said
     assert CANARY not in said
     assert not (town / "out.csv").exists()
+
+
+def test_what_is_not_known_is_not_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    for found in ([CANARY], {CANARY}, object()):
+        with pytest.raises(ParameterError, match="is not shown") as raised:
+            show(found)
+        assert CANARY not in str(raised.value)
+    show(None)
+    show("done")
+    assert capsys.readouterr().out == "done\n"
 
 
 def test_specs_that_differ_in_one_number_are_a_curve() -> None:

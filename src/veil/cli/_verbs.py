@@ -85,8 +85,13 @@ def show(found: object) -> None:
         _show_figures(found)
     elif isinstance(found, Release):
         _show_release(found)
-    elif found is not None:
-        click.echo(str(found))
+    elif isinstance(found, str):
+        click.echo(found)
+    elif found is not None:  # it may hold an original
+        raise ParameterError(
+            "A verb returns a release, the outcome of an attack, figures by name, a text or"
+            f" nothing; {type(found).__name__} is not shown."
+        )
 
 
 def _show_release(found: Release) -> None:
