@@ -99,6 +99,19 @@ def _own(value: object, module: str) -> TypeGuard[type[BaseException]]:
     )
 
 
+@pytest.mark.parametrize("first", ["veil.protect", "veil.search", "import veil.search.engines"])
+def test_search_is_a_verb_and_a_package_whatever_comes_first(first: str) -> None:
+    code = (
+        f"import veil, inspect; {first}; import veil.search.pipeline;"
+        "from veil import search; from veil.api import search as verb;"
+        "assert search is veil.search and callable(search);"
+        "assert inspect.signature(search) == inspect.signature(verb);"
+        "print(veil.search.engines.ENGINES.noun, veil.search.pipeline.__name__)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "engine veil.search.pipeline"
+
+
 def test_importing_veil_loads_next_to_nothing() -> None:
     code = "import sys, veil; print('numpy' in sys.modules, 'pydantic' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
