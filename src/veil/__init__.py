@@ -43,6 +43,7 @@ if TYPE_CHECKING:
         MissingExtraError,
         ParameterError,
         RiskError,
+        StepError,
         TrustError,
         UnknownNameError,
         UnprotectedError,
@@ -81,7 +82,7 @@ _PLACES = {  # where each public name lives; it is loaded when it is first asked
     " load_embeddings log_ratio mechanism protect protect_stream quipu risk search similarity",
     "veil.text.attacks": "ATTACKS",
     "veil.core.errors": "AssetError BudgetError EngineError GateError InputError LawError"
-    " LedgerError MissingExtraError ParameterError RiskError TrustError UnknownNameError"
+    " LedgerError MissingExtraError ParameterError RiskError StepError TrustError UnknownNameError"
     " UnprotectedError VeilError",
     "veil.core.guarantee": "Guarantee",
     "veil.core.types": "Ranking Released Variants",
@@ -147,6 +148,7 @@ __all__ = [
     "SanText",
     "SearchResult",
     "StaleError",
+    "StepError",
     "TrustError",
     "UncertifiedError",
     "UnknownNameError",

@@ -10,6 +10,8 @@ from tests.town import town as town
 from veil.cli._verbs import show
 from veil.cli.domain import grids
 from veil.core.errors import ParameterError
+from veil.studies.export import write_csv
+from veil.studies.table import Results, Row
 
 CANARY = "4321.98"
 
@@ -66,9 +68,17 @@ def test_plane_and_choose(veil: Veil, town: Path) -> None:
         (["protect", "homes.csv"], "Missing TARGET"),
         (["protect", "homes.csv", "out.csv"], "Missing --mechanism"),
         (["protect", "homes.csv", "out.csv", "-m", "disk"], "No mask called 'disk'."),
-        (["protect", "gone.csv", "out.csv", "-m", "disc(radius=1)"], "gone.csv must hold lines"),
-        (["protect", "odd.csv", "out.csv", "-m", "disc(radius=1)"], "odd.csv must hold lines"),
-        (["plane", "odd.csv", "-m", "disc(radius=1)"], "odd.csv must hold lines"),
+        (["protect", "gone.csv", "out.csv", "-m", "disc(radius=1)"], "There is no file gone.csv"),
+        (
+            ["protect", "odd.csv", "out.csv", "-m", "disc(radius=1)"],
+            "Row 1 of odd.csv must be two numbers.",
+        ),
+        (["plane", "odd.csv", "-m", "disc(radius=1)"], "Row 1 of odd.csv must be two numbers."),
+        (["protect", "homes.csv", "./homes.csv", "-m", "disc(radius=1)"], "would replace"),
+        (["protect", "empty.csv", "out.csv", "-m", "disc(radius=1)"], "empty.csv"),
+        (["attack", "few.csv", "homes.csv"], "must have as many rows"),
+        (["measure", "few.csv", "homes.csv"], "must have as many rows"),
+        (["plane", "homes.csv", "-m", "disc(radius=1)", "--attacker", "odd"], "no attackers to"),
         (["plane", "homes.csv"], "Missing --mechanism"),
         (["plane", "homes.csv", "-m", "disc(radius=0)"], "must be a number > 0"),
         (["choose", "--max-risk", "1"], "run 'veil audit' first"),
@@ -78,7 +88,9 @@ def test_plane_and_choose(veil: Veil, town: Path) -> None:
 def test_bad_input_is_one_sentence(
     veil: Veil, town: Path, arguments: list[str], sentence: str
 ) -> None:
-    (town / "odd.csv").write_text(f"{CANARY},north\n")
+    (town / "odd.csv").write_text(f"x,y\n{CANARY},north\n")
+    (town / "few.csv").write_text("x,y\n1,2\n3,4\n")
+    (town / "empty.csv").write_text("")
     said = veil("town", *arguments).refused()
     assert sentence in said
     assert CANARY not in said
@@ -93,6 +105,15 @@ def test_what_is_not_known_is_not_shown(capsys: pytest.CaptureFixture[str]) -> N
     show(None)
     show("done")
     assert capsys.readouterr().out == "done\n"
+
+
+def test_a_table_of_another_domain_is_no_choice(veil: Veil, town: Path) -> None:
+    write_csv(Results("x", ()), town / "results.csv")
+    assert "is empty" in veil("town", "choose", "--max-risk", "1", "--results", ".").refused()
+    row = Row("c", "e", "cmp", "cmp", "", 0.0, 1, "utility", "nDCG@10", "", 0.5, 0.4, 0.6, 9)
+    write_csv(Results("x", (row,)), town / "results.csv")
+    said = veil("town", "choose", "--max-risk", "1", "--results", ".").refused()
+    assert "is an audit of search, and not of town" in said
 
 
 def test_specs_that_differ_in_one_number_are_a_curve() -> None:

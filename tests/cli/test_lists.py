@@ -2,12 +2,14 @@
 
 import importlib
 import json
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from tests.cli.conftest import Veil
 
-from veil import MECHANISMS, api
+from veil import ATTACKS, ENGINES, MECHANISMS, api
 from veil.core.errors import AssetError
 from veil.measures import EVERYWHERE
 from veil.measures.effectiveness import effectiveness
@@ -29,6 +31,62 @@ def test_mechanisms_are_listed_with_what_is_proved(veil: Veil) -> None:
     assert "epsilon FLOAT >0, required" in result.out
     assert "not proved: nothing is proved" in result.out
     assert "Budgets add up: words x variants x epsilon" in result.out
+
+
+BROKEN = {  # a plugin that fails on import, one that is none, and one that lacks what lists show
+    "boom": "raise RuntimeError('xanthippe')\n",
+    "nothing": "Nothing = 3\n",
+    "bare": """
+from typing import ClassVar
+from veil.text.mechanisms.words import WordMechanism
+from veil.text.mechanisms.words.cmp import CMP
+
+class Bare(WordMechanism):
+    name: ClassVar[str] = "bare"
+    k: int
+    guarantee = CMP.guarantee
+    bind = CMP.bind
+""",
+}
+
+
+@pytest.fixture
+def broken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Installs plugins that are not as they should be."""
+    info = tmp_path / "veil_broken-1.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: veil-broken\nVersion: 1\n")
+    rows = [f"{name} = veil_{name}:{name.capitalize()}" for name in BROKEN]
+    groups = ("veil.mechanisms.words", "veil.attacks.words", "veil.engines", "veil.measures.text")
+    (info / "entry_points.txt").write_text(
+        "".join("\n".join([f"[{group}]", *rows, ""]) for group in groups)
+    )
+    for name, text in BROKEN.items():
+        (tmp_path / f"veil_{name}.py").write_text(text)
+    monkeypatch.syspath_prepend(tmp_path)
+    yield
+    for table in (MECHANISMS, ATTACKS, ENGINES, MEASURES):
+        for name in BROKEN:
+            table._loaded.pop(name, None)
+            sys.modules.pop(f"veil_{name}", None)
+
+
+@pytest.mark.usefixtures("broken")
+def test_a_broken_plugin_does_not_hide_the_others(veil: Veil) -> None:
+    for command in (["mechanisms"], ["attackers"], ["engines"], ["measures"]):
+        result = veil(*command)
+        assert result.code == 0
+        assert "veil_boom:Boom" in result.out
+        assert "cannot be loaded (RuntimeError)" in result.out
+        assert "veil_nothing:Nothing" in result.out
+        assert "xanthippe" not in result.out
+    assert "needs an example: Field(examples=[...])" in veil("mechanisms").out
+    assert "cmp" in veil("mechanisms").out
+    shown = veil("protect", "--help")
+    assert (shown.code, "cmp" in shown.out) == (0, True)
+    assert "cannot be loaded" in veil("protect", "boom", "--epsilon", "1", "a cat").refused()
+    assert "cannot be loaded" in veil("mechanisms", "boom").refused()
+    assert json.loads(veil("mechanisms", "--json").out)["boom"].startswith("The plugin veil_boom")
 
 
 def test_some_mechanisms(veil: Veil) -> None:

@@ -10,7 +10,7 @@ from tests.town import MASKS, PAGE, code, forget, install
 from tests.town import town as town
 
 from veil.cli import run
-from veil.core.errors import ParameterError, UnknownNameError
+from veil.core.errors import ParameterError, StepError, UnknownNameError
 from veil.measures.quipu import quipu
 from veil.studies.check import check_domain
 from veil.studies.experiment import domain, domains, words_of
@@ -125,6 +125,20 @@ def test_the_lines_of_the_page_run(town: Path, capsys: pytest.CaptureFixture[str
 def test_the_page_is_found() -> None:
     for place in ("docs/extending.md", "mkdocs.yml"):
         assert "add-a-domain.md" in (PAGE.parents[1] / place).read_text()
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_a_step_that_fails_is_named_and_not_quoted(town: Path, workers: int) -> None:
+    broken = code().replace("far = np.linalg", "raise KeyError('xanthippe')\n    far = np.linalg")
+    install(town, broken)
+    forget()
+    study = make_study({"name": "x", "domain": "town", **KEYS}, "x", town)
+    with pytest.raises(StepError) as raised:
+        sweep(study, town / "out", workers=workers)
+    said = str(raised.value)
+    assert re.match(r"The step 'attack' of \w+\(.*\) by nearest failed: internal error", said)
+    assert re.search(r"\(KeyError at veil_town.py:\d+\); what is done is kept.$", said)
+    assert "xanthippe" not in said
 
 
 def test_a_key_of_another_domain_is_told(town: Path) -> None:

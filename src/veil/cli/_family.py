@@ -8,7 +8,8 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from veil.cli._near import meant
-from veil.core.errors import InputError, ParameterError
+from veil.core.component import summary
+from veil.core.errors import InputError, ParameterError, VeilError
 from veil.text.mechanisms import find
 from veil.text.mechanisms.mechanism import TextMechanism
 from veil.text.mechanisms.words.mechanism import WordMechanism
@@ -68,7 +69,11 @@ class Family(click.Group):
         if name.strip() not in names:
             hint = meant(name.strip(), names)
             raise InputError(f"{self._wanted()}. Known: {', '.join(names)}.{hint}")
-        return self._command(cmd_name, self._get(name.strip()), spec=bool(bracket))
+        try:
+            cls = self._get(name.strip())
+        except VeilError as error:  # the help of the others is shown all the same
+            return _broken(cmd_name, error)
+        return self._command(cmd_name, cls, spec=bool(bracket))
 
     def _command(self, name: str, cls: type[TextMechanism], *, spec: bool) -> click.Command:
         """Build the command of a mechanism, whose parameters come by flags or with its spec."""
@@ -103,6 +108,16 @@ class Family(click.Group):
         )
 
 
+def _broken(name: str, error: VeilError) -> click.Command:
+    """Return the command of a mechanism that cannot be loaded: it says so."""
+
+    def callback(**_: object) -> None:
+        raise error
+
+    given = {"ignore_unknown_options": True, "allow_extra_args": True}
+    return click.Command(name, callback=callback, help=str(error), context_settings=given)
+
+
 def _mechanism_first(arguments: list[str]) -> list[str]:
     """Move what --mechanism gives to the front, where it stands among the options."""
     end = arguments.index("--") if "--" in arguments else len(arguments)
@@ -117,8 +132,8 @@ def _mechanism_first(arguments: list[str]) -> list[str]:
 
 def describe(cls: type[TextMechanism]) -> str:
     """Return the first line of the class, and its paper."""
-    summary = (cls.__doc__ or "").strip().splitlines()[0]
-    return f"{summary}\n\n{cls.paper}."
+    paper = f"\n\n{cls.paper}." if cls.paper else ""
+    return f"{summary(cls) or cls.name}{paper}"
 
 
 def option(key: str, field: FieldInfo) -> click.Option:

@@ -11,8 +11,8 @@ from rich.markup import escape
 
 from veil.cli._family import kind_of
 from veil.cli._screen import stdout
-from veil.core.component import Component
-from veil.core.errors import MissingExtraError
+from veil.core.component import Component, summary
+from veil.core.errors import VeilError
 from veil.core.registry import Registry, unknown_name
 
 
@@ -67,19 +67,14 @@ def _load(registry: Registry[Any], name: str) -> type[Component] | str:
     """Return the class of that name, or the sentence that says what it needs."""
     try:
         found: type[Component] = registry.get(name)
-    except MissingExtraError as error:
+    except VeilError as error:  # it lacks something, or is broken: the others are listed
         return str(error)
     return found
 
 
-def _summary(found: type[Component]) -> str:
-    """Return the sentence that a class says of itself, or the first line of its docstring."""
-    return getattr(found, "says", "") or (found.__doc__ or "").strip().splitlines()[0]
-
-
 def _show(console: Console, name: str, found: type[Component] | str) -> None:
-    summary = found if isinstance(found, str) else _summary(found)
-    console.print(f"[bold]{name}[/bold]  {escape(summary)}", soft_wrap=True)
+    said = found if isinstance(found, str) else summary(found)
+    console.print(f"[bold]{name}[/bold]  {escape(said)}", soft_wrap=True)
     fields = {} if isinstance(found, str) else found.model_fields
     for key, field in fields.items():
         default = "required" if field.is_required() else f"default {field.default!r}"

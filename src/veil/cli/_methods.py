@@ -9,31 +9,37 @@ from rich.markup import escape
 
 from veil.cli._family import kind_of
 from veil.cli._screen import stdout
-from veil.core.component import example
+from veil.core.component import example, summary
+from veil.core.errors import VeilError
 from veil.core.guarantee import KINDS, Guarantee
 from veil.studies.experiment import OTHER, Methods
 
 
 def show_methods(methods: Methods, names: tuple[str, ...], *, as_json: bool) -> None:
     """Print all mechanisms, or those that are named alone."""
-    chosen = [methods.get(name) for name in names or methods.names()]
+    told, broken = {}, {}
+    for name in names or methods.names():
+        try:
+            told[name] = (methods.get(name), example(methods.get(name)).guarantee)
+        except VeilError as error:
+            if names:
+                raise
+            broken[name] = str(error)  # of a plugin: the others are listed
     if as_json:
-        click.echo(json.dumps({cls.name: _as_dict(cls) for cls in chosen}, indent=1))
+        shown: dict[str, object] = {name: _as_dict(*entry) for name, entry in told.items()}
+        click.echo(json.dumps(shown | broken, indent=1))
         return
     console = stdout()
-    for cls in chosen:
-        _show(console, cls)
+    for entry in told.values():
+        _show(console, *entry)
+    for name, sentence in broken.items():
+        console.print(f"[bold]{name}[/bold]  [yellow]{escape(sentence)}[/yellow]\n")
 
 
-def _summary(cls: type[Any]) -> str:
-    return (cls.__doc__ or "").strip().split("\n")[0]
-
-
-def _as_dict(cls: type[Any]) -> dict[str, object]:
-    guarantee: Guarantee = example(cls).guarantee
+def _as_dict(cls: type[Any], guarantee: Guarantee) -> dict[str, object]:
     return {
         "paper": getattr(cls, "paper", ""),
-        "summary": _summary(cls),
+        "summary": summary(cls),
         "family": getattr(cls, "family", OTHER),
         "needs": sorted(getattr(cls, "needs", ())),
         "select": getattr(cls, "select", None),
@@ -49,9 +55,8 @@ def _as_dict(cls: type[Any]) -> dict[str, object]:
     }
 
 
-def _show(console: Console, cls: type[Any]) -> None:
-    guarantee: Guarantee = example(cls).guarantee
-    console.print(f"[bold]{cls.name}[/bold]  {escape(_summary(cls))}", soft_wrap=True)
+def _show(console: Console, cls: type[Any], guarantee: Guarantee) -> None:
+    console.print(f"[bold]{cls.name}[/bold]  {escape(summary(cls))}", soft_wrap=True)
     if paper := getattr(cls, "paper", ""):
         console.print(f"  [dim]{escape(paper)}[/dim]", soft_wrap=True)
     for key, field in cls.model_fields.items():

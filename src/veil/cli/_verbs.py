@@ -17,7 +17,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from veil.cli._screen import stderr, stdout
-from veil.core.errors import ParameterError
+from veil.core.errors import InputError, ParameterError
 from veil.core.outcome import Outcome
 from veil.core.protocols import Release
 from veil.measures.estimate import Estimate, bootstrap
@@ -44,10 +44,19 @@ def command_of(verb: str, function: Callable[..., object], domain: Domain) -> cl
             methods = known[name]
             if isinstance(values.get(name), str) and methods is not None:
                 values[name] = methods.parse(values[name])
+        if verb == "protect":
+            _keep_apart([value for value in values.values() if isinstance(value, Path)])
         show(function(**values))
 
     params = [_parameter(one, hints.get(name, str)) for name, one in given.items()]
     return click.Command(verb, callback=run, params=params, help=inspect.getdoc(function) or "")
+
+
+def _keep_apart(paths: list[Path]) -> None:
+    """Refuse to write over what is read."""
+    places = [path.resolve() for path in paths]
+    if len(set(places)) < len(places):
+        raise InputError("The output would replace the input; name another file.")
 
 
 def _parameter(one: inspect.Parameter, hint: object) -> click.Parameter:

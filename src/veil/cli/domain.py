@@ -17,9 +17,10 @@ from veil.cli._near import Commands
 from veil.cli._sweeping import OUT, WORKERS, WORKERS_HELP, run_study
 from veil.cli._verbs import command_of, value_of
 from veil.cli.choose import choose
-from veil.core.errors import ParameterError
+from veil.core.errors import InputError, ParameterError
 from veil.core.registry import read_spec
 from veil.studies.experiment import Domain, domain
+from veil.studies.export import read_csv
 from veil.studies.load import make_study
 from veil.studies.study import Study
 
@@ -39,7 +40,7 @@ def domain_group(name: str) -> click.Group:
     """Return the commands of a domain."""
     found = domain(name)
     group = _Verbs(name, help=(found.__doc__ or "").strip().split("\n")[0])
-    made = {"plane": _plane(name, found), "choose": choose, "methods": _methods(found)}
+    made = {"plane": _plane(name, found), "choose": _choose(name), "methods": _methods(found)}
     if found.attackers is not None:
         made["attackers"] = _attackers(found)
     made |= {verb: _own(verb, place, found) for verb, place in found.verbs.items()}
@@ -53,6 +54,21 @@ def _own(verb: str, place: str, found: Domain) -> click.Command:
     module, _, attribute = place.partition(":")
     given: Any = getattr(import_module(module), attribute)
     return given if isinstance(given, click.Command) else command_of(verb, given, found)
+
+
+def _choose(name: str) -> click.Command:
+    """Return ``veil choose``, for tables of this domain alone."""
+
+    def run(results: Path, **given: Any) -> None:  # noqa: ANN401 - as choose has them
+        kinds = {row.domain for row in read_csv(results / "results.csv")}
+        if kinds - {name}:
+            raise InputError(
+                f"{results} is an audit of {', '.join(sorted(kinds))}, and not of {name}; 'veil"
+                " choose' takes any."
+            )
+        click.get_current_context().invoke(choose, results=results, **given)
+
+    return click.Command("choose", callback=run, params=choose.params, help=choose.help)
 
 
 def _methods(found: Domain) -> click.Command:

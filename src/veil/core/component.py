@@ -77,12 +77,20 @@ class Component(BaseModel):
 
 def example(cls: type[C]) -> C:
     """Build a component from the examples and defaults of its parameters."""
-    values = {
-        key: (field.examples or [None])[0]
-        for key, field in cls.model_fields.items()
-        if field.is_required()
-    }
+    values: dict[str, object] = {}
+    for key, field in cls.model_fields.items():
+        if field.is_required():
+            if not field.examples:
+                raise ParameterError(
+                    f"The '{key}' parameter of {cls.name} needs an example: Field(examples=[...])."
+                )
+            values[key] = field.examples[0]
     return cls.load(values)
+
+
+def summary(cls: type[Component]) -> str:
+    """Return what a component says of itself, or the first line of its docstring, or nothing."""
+    return str(getattr(cls, "says", "")) or (cls.__doc__ or "").strip().split("\n")[0]
 
 
 def no_parameter(cls: type[Component], name: str) -> str:

@@ -13,6 +13,7 @@
     ├── LawError            an exact law was asked of a mechanism that has none
     ├── EngineError         an engine did not answer, or not in a way that can be used
     │   └── NoAnswer        one query had no answer (veil.search.engines.network.remote)
+    ├── StepError           a step of a study failed, by no fault that it names
     ├── TrustError          a string that was not released was about to leave
     ├── AssetError          something to be fetched could not be had
     ├── BudgetError         a release would cost more than is left of the budget
@@ -81,6 +82,10 @@ class EngineError(VeilError):
     def __init__(self, *words: object, sent: int | None = None) -> None:
         super().__init__(*words)
         self.sent = sent
+
+
+class StepError(VeilError):
+    """A step of a study failed; what is done is kept."""
 
 
 class TrustError(VeilError, TypeError):

@@ -10,7 +10,7 @@ from importlib.metadata import entry_points
 from typing import Generic, TypeVar, cast
 
 from veil.core.component import Component
-from veil.core.errors import ParameterError, UnknownNameError
+from veil.core.errors import ParameterError, UnknownNameError, VeilError
 
 C = TypeVar("C", bound=Component)
 _MAX_SPEC = 2_000  # characters; a spec is a line, not a document
@@ -39,9 +39,28 @@ class Registry(Generic[C]):
             target = self.builtin.get(name) or self._plugins().get(name)
             if target is None:
                 raise unknown_name(self.noun, name, self.names())
-            module, _, attribute = target.partition(":")
-            self._loaded[name] = getattr(importlib.import_module(module), attribute)
+            self._loaded[name] = self._load(name, target)
         return self._loaded[name]
+
+    def _load(self, name: str, target: str) -> type[C]:
+        """Load a class; one of a plugin may be anything, and fail in any way."""
+        module, _, attribute = target.partition(":")
+        if name in self.builtin:
+            return cast(type[C], getattr(importlib.import_module(module), attribute))
+        try:
+            found = getattr(importlib.import_module(module), attribute)
+        except VeilError:
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever the plugin does
+            raise UnknownNameError(
+                f"The plugin {target} of {self.group} cannot be loaded ({type(error).__name__});"
+                " repair it, or uninstall it."
+            ) from None
+        if not (isinstance(found, type) and issubclass(found, Component)):
+            raise UnknownNameError(
+                f"The plugin {target} of {self.group} is no Component; repair it, or uninstall it."
+            )
+        return cast(type[C], found)
 
     def parse(self, spec: str) -> C:
         """Build a component from ``name`` or ``name(key=value, ...)``.

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Protocol, cast
 
 from veil.core.component import Component
-from veil.core.errors import UnknownNameError, VeilError
+from veil.core.errors import ParameterError, StepError, UnknownNameError, VeilError, place
 from veil.core.guarantee import Guarantee
 from veil.core.registry import unknown_name
 from veil.core.types import Floats, Ids
@@ -269,8 +269,11 @@ class Experiment(Protocol):
     @classmethod
     def spelt(cls, attackers: Sequence[str]) -> tuple[str, ...]:
         """Return the specs of attackers, written in one way; each must be one that there is."""
-        known = cls.attackers
-        return tuple(attackers) if known is None else once(map(known.parse, attackers))
+        if cls.attackers is not None:
+            return once(map(cls.attackers.parse, attackers))
+        if attackers:
+            raise ParameterError("This domain has no attackers to choose from; leave them out.")
+        return ()
 
     @abstractmethod
     def cells(self) -> Sequence[Cell]:
@@ -348,10 +351,11 @@ def domain(name: str) -> Domain:
 def _plugins() -> dict[str, str]:
     found: dict[str, str] = {}
     for point in entry_points(group=GROUP):
-        if point.name in DOMAINS or found.get(point.name, point.value) != point.value:
+        other = DOMAINS[point.name].place if point.name in DOMAINS else found.get(point.name, "")
+        if other not in ("", point.value):
             raise UnknownNameError(
-                f"There are two domains called '{point.name}', one of them {point.value}; rename"
-                " its entry point, or uninstall it."
+                f"There are two domains called '{point.name}': {other} and {point.value}; rename"
+                " an entry point, or uninstall one."
             )
         found[point.name] = point.value
     return found
@@ -381,5 +385,14 @@ def opened(study: Study) -> Experiment:
 def compute(study: Study, step: Step, of: Result | None) -> Result:
     """Compute a step in this process, and say how long it took."""
     started = time.perf_counter()
-    made = opened(study).compute(step, of)
+    try:
+        made = opened(study).compute(step, of)
+    except VeilError:
+        raise
+    except Exception as error:  # noqa: BLE001 - its own message could quote what is protected
+        by = f" by {step.by}" if step.by else ""
+        raise StepError(
+            f"The step '{step.kind}' of {step.spec or 'the data'}{by} failed:"
+            f" {place(error)}; what is done is kept."
+        ) from None
     return Result(made.arrays, made.data, time.perf_counter() - started)

@@ -3,7 +3,7 @@
 from functools import cache
 from typing import Any
 
-from veil.core.component import example
+from veil.core.component import example, summary
 from veil.core.guarantee import KINDS
 from veil.text.mechanisms import find
 from veil.text.mechanisms.mechanism import TextMechanism
@@ -24,7 +24,7 @@ def _entry(cls: type[TextMechanism]) -> MechanismAnswer:
     shown = ", ".join(f"{key}={getattr(made, key)!r}" for key in settable(cls))
     return MechanismAnswer(
         paper=cls.paper,
-        summary=(cls.__doc__ or "").strip().splitlines()[0],
+        summary=summary(cls),
         family=cls.family,
         needs=sorted(cls.needs),
         select=getattr(cls, "select", None),

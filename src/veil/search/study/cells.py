@@ -17,7 +17,7 @@ from veil.studies.keys import step_key
 from veil.studies.study import Grid
 from veil.text.attacks import ATTACKS
 from veil.text.attacks.attack import EncoderAttack
-from veil.text.measures.run import added
+from veil.text.measures import MEASURES
 from veil.text.mechanisms.find import TEXT_MECHANISMS
 from veil.text.mechanisms.mechanism import TextMechanism
 
@@ -28,6 +28,7 @@ VERSIONS = {  # a change of what a step computes needs a new number
     "similarity": 2,
     "attack": 4,
 }
+_MEASURES = {"jaccard", "cosine", "bleu", "meteor", "N_w", "S_w"}  # what version 2 computes
 APART = ("linkage",)  # attackers that are not watched as the variants grow
 
 
@@ -77,8 +78,8 @@ def _steps(bench: Bench, protect: Step, attackers: Sequence[str]) -> Iterator[St
         yield Step("search", key, spec, size, of, engine, size)
     synonyms = wordnet_folder().name if bench.synonyms else ""
     compared: dict[str, object] = {"of": of, "encoder": _encoder_key(bench), "synonyms": synonyms}
-    if more := added():  # measures that plugins brought
-        compared["measures"] = list(more)
+    if more := [name for name in MEASURES.names() if name not in _MEASURES]:
+        compared["measures"] = more
     key = _key("similarity", compared)
     yield Step("similarity", key, spec, size, of, "wordnet" if synonyms else "", size)
     for each in attackers:

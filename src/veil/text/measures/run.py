@@ -2,11 +2,14 @@
 
 from collections.abc import Iterable
 
+import numpy as np
+
+from veil.core.errors import ParameterError
 from veil.core.protocols import Encoder
 from veil.core.types import Floats
 from veil.corpus.wordnet import Thesaurus
 from veil.text.measures import MEASURES
-from veil.text.measures.measure import Comparison
+from veil.text.measures.measure import Comparison, TextMeasure
 from veil.text.mechanisms.mechanism import TextMechanism
 from veil.text.vectors.embeddings import Embeddings
 
@@ -39,12 +42,22 @@ def measure_all(
     )
     chosen = {name: MEASURES.parse(name) for name in (*MEASURES.builtin, *added())}
     return {
-        name: measure.measure(given)
+        name: _measured(measure, given)
         for name, measure in chosen.items()
         if all(getattr(given, need) is not None for need in measure.needs)
     }
 
 
+def _measured(measure: TextMeasure, given: Comparison) -> Floats:
+    values = np.asarray(measure.measure(given), dtype=np.float64)
+    if values.shape != (len(given.originals),):
+        raise ParameterError(
+            f"The measure {measure.name} must give one value for each of the"
+            f" {len(given.originals):,} texts; it gave an array of shape {values.shape}."
+        )
+    return values
+
+
 def added() -> tuple[str, ...]:
-    """Return the names of the measures that plugins brought: what is computed depends on them."""
+    """Return the names of the measures that plugins brought."""
     return tuple(name for name in MEASURES.names() if name not in MEASURES.builtin)

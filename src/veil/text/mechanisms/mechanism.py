@@ -14,7 +14,7 @@ class TextMechanism(Component):
     "vectors" is given to it, anything else is a name that ``veil fetch`` knows.
     """
 
-    paper: ClassVar[str]
+    paper: ClassVar[str] = ""
     family: ClassVar[str] = "Other"
     needs: ClassVar[frozenset[str]] = frozenset()
 
