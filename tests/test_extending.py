@@ -8,7 +8,7 @@ A page is ``docs/add-a*.md``. It holds, in any order:
 * one mutant at least (toml), which the tests must notice;
 * lines to try it with: every other python block, and the commands of every sh block.
 
-Nothing here knows what is added but `GROUPS`.
+Nothing here knows what is added but `GROUPS` and `CONTRACTS`.
 """
 
 import ast
@@ -38,6 +38,11 @@ SOURCE = Path(veil.__file__).parent
 PAGES = sorted(set((ROOT / "docs").glob("add-a*.md")) - {ROOT / "docs" / "add-a-domain.md"})
 TABLES: tuple[Registry[Any], ...] = (veil.MECHANISMS, veil.ENGINES, veil.ATTACKS, veil.MEASURES)
 GROUPS = {table.group: table for table in TABLES}
+CONTRACTS = {  # the tests of all rows of a table, also of one that is added
+    "veil.mechanisms.words": "tests/text/mechanisms/test_contract.py",
+    "veil.attacks.words": "tests/text/attacks/test_check.py",
+    "veil.measures.text": "tests/text/measures/test_measures.py",
+}
 ALONE = {
     **{name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")},
     "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",  # which takes longer than the tests
@@ -261,11 +266,13 @@ def test_rows():
 """
     (tmp_path / "test_here.py").write_text(tests + known)
     assert outcome(tmp_path, package=tmp_path) == (0, "")
+    if page.group in CONTRACTS:
+        assert outcome(ROOT, CONTRACTS[page.group], package=tmp_path) == (0, "")
 
 
-def outcome(folder: Path, package: Path = SOURCE.parent) -> tuple[int, str]:
+def outcome(folder: Path, *names: str, package: Path = SOURCE.parent) -> tuple[int, str]:
     """Run the tests of a folder; return the exit code, and what was said if it is no success."""
-    names = [path.name for path in folder.glob("test_*.py")]
+    names = names or tuple(path.name for path in folder.glob("test_*.py"))
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *names],
         cwd=folder,

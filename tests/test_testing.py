@@ -3,22 +3,26 @@
 import ast
 import inspect
 import itertools
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from types import SimpleNamespace
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import pytest
 from numpy.random import Generator
+from pydantic import Field
 
 import veil
 from veil import testing
-from veil.core.errors import ParameterError
+from veil.core.component import Component
+from veil.core.errors import EngineError, ParameterError
 from veil.core.guarantee import Guarantee
 from veil.core.types import Floats, Ids, Ranking, Released
 from veil.data.fetch import Report, silent
 from veil.search.engines.engine import Hit, check_call, ranking
+from veil.search.engines.network.remote import Remote
 from veil.testing import check_attack, check_engine, check_measure, check_mechanism
 from veil.text.attacks.attack import AttackSpec, Outcome, Scene
 from veil.text.attacks.bayes import Bayes
@@ -92,7 +96,7 @@ MECHANISMS = {
     "fractions": "draws must be whole numbers",
     "beyond": "draws must be words of the space",
     "unrepeatable": "the same generator must give the same draws",
-    "fixed": "draws must depend on the generator",
+    "fixed": "draws must depend on the generator; give parameters with which words change",
     "by word": "each place must be drawn on its own",
     "input": "the input must stay as it is",
     "space": "the space must stay as it is",
@@ -100,11 +104,6 @@ MECHANISMS = {
     "kind": "the guarantee must be of a known kind",
     "sum": "probabilities must add up to 1",
 }
-
-
-def test_what_is_no_mechanism_for_words_is_told_so() -> None:
-    with pytest.raises(AssertionError, match="must be one for words"):
-        check_mechanism(veil.AEA())
 
 
 # --- engines
@@ -198,12 +197,14 @@ class Spoilt(AttackSpec):
             "unrepeatable": {"ranks": found.ranks + next(CALLS) % 2},
             "blind": {"ranks": np.arange(n) * 7 % 190 + 2},
             "peeks": {"ranks": found.ranks + (scene.originals[1] != SECOND)},
+            "cheats": {"ranks": np.ones(n, dtype=np.int64), "ties": np.ones(n, dtype=np.int64)},
         }
         return replace(found, **changes.get(self.fault, {}))  # type: ignore[arg-type]
 
 
 ATTACKS = {
-    "never": "an attacker must work against one of santext and custext",
+    "never": "an attacker must work against one of santext and custext; say in `needs` what it"
+    " cannot do without: log, mechanism, space",
     "nothing": "there must be something to guess",
     "lengths": "* must be given for every rank",
     "zero": "the first guess has rank 1",
@@ -213,6 +214,8 @@ ATTACKS = {
     "unrepeatable": "the same question has the same answer",
     "blind": "an attacker must do better than a blind guess",
     "peeks": "the truth of one text must not change the guesses of another",
+    "cheats": "an attacker must not guess a text from the variants of others: it looks at the"
+    " truth",
 }
 
 
@@ -246,14 +249,6 @@ class Odd(TextMeasure):
         return changed[self.fault]() if self.fault in changed else values
 
 
-class Needy(Odd):
-    needs: ClassVar[frozenset[str]] = frozenset({"thesaurus", "luck"})
-
-
-class Demanding(Odd):
-    depth: int
-
-
 MEASURES = {
     "mean": "there must be one value for each text, (n,)",
     "singles": "values must be float64",
@@ -265,15 +260,209 @@ MEASURES = {
     "first": "the value of a text must not depend on the others",
     "half": "where every variant is the text itself, the value must be `equal`",
 }
+
+
+# --- what is declared, and what is given
+
+WORDS = "the mechanism must be one for words, with its parameters: no class, and no name"
+SPEC = "the attacker must be an AttackSpec with its parameters: no class, and no name"
+MEASURE = "the measure must be a TextMeasure with its parameters: no class, and no name"
+OPEN = "an engine must have `network` and `search`; of a spec give what its `open` returns"
+QUERIES = "there must be a list of queries to ask"
+NAME = "there must be a `name` of letters, digits and _, as a spec has it"
+DOCSTRING = "the class must have a docstring of its own, whose first line is listed"
+EXAMPLE = "the required field '*' must have an example: Field(examples=[...])"
+VALID = "the first example of each required field must be valid"
+PAPER = "a mechanism must have a `paper`: where it is defined"
+SAYS = "a measure must say what it counts, in `says`"
+MAY_NEED = "an attacker may need some of log, mechanism, space"
 NEEDS = "a measure may need some of *"
 DEFAULTS = "parameters must have a default"
 
 
-def test_what_a_measure_may_not_declare() -> None:
-    with pytest.raises(AssertionError, match="may need some of encoder, mechanism, thesaurus"):
-        check_measure(Needy())
-    with pytest.raises(AssertionError, match=DEFAULTS):
-        check_measure(Demanding(depth=3))
+class Nameless(WordMechanism):
+    """Any word."""
+
+    @property
+    def guarantee(self) -> Guarantee:
+        return Guarantee("none")
+
+    def bind(self, space: Embeddings) -> Lawful:
+        return Lawful("", space)
+
+
+class Unpublished(Nameless):
+    """Any word."""
+
+    name: ClassVar[str] = "unpublished"
+
+
+class Silent(Odd):
+    """Says nothing."""
+
+    says: ClassVar[str] = ""
+
+
+class Hyphened(Odd):
+    """Has a name that no spec can hold."""
+
+    name: ClassVar[str] = "share-of-words"
+
+
+class Mute(Wrong):
+    pass
+
+
+class Needy(Odd):
+    """Needs what there is not."""
+
+    needs: ClassVar[frozenset[str]] = frozenset({"thesaurus", "luck"})
+
+
+class Lucky(Spoilt):
+    """Needs what there is not."""
+
+    needs: ClassVar[frozenset[str]] = frozenset({"log", "luck"})
+
+
+class Demanding(Odd):
+    """Has a parameter without a default."""
+
+    depth: Annotated[int, Field(examples=[3])]
+
+
+class Deep(Wrong):
+    """Has a parameter without an example."""
+
+    depth: int
+
+
+class Far(Wrong):
+    """Has an example that it does not take."""
+
+    depth: Annotated[int, Field(ge=1, examples=[0])]
+
+
+class Shop(Remote):
+    name: ClassVar[str] = "shop"
+
+    def ask(self, query: Released, k: int) -> list[Hit]:
+        raise EngineError("It is closed.")
+
+
+def engine(given: Any, *queries: str, spec: Component | None = None) -> Callable[[], None]:  # noqa: ANN401
+    return lambda: check_engine(given, queries, spec=spec)
+
+
+GIVEN: tuple[tuple[Callable[[], None], str], ...] = (
+    (lambda: check_mechanism(veil.AEA()), WORDS),  # type: ignore[arg-type]
+    (lambda: check_mechanism(veil.CMP), WORDS),  # type: ignore[arg-type]
+    (lambda: check_mechanism("cmp(epsilon=1)"), WORDS),  # type: ignore[arg-type]
+    (lambda: check_mechanism(Nameless()), NAME),
+    (lambda: check_mechanism(Unpublished()), PAPER),
+    (lambda: check_mechanism(Mute()), DOCSTRING),
+    (lambda: check_mechanism(Deep(depth=1)), EXAMPLE),
+    (lambda: check_mechanism(Far(depth=1)), VALID),
+    (engine(veil.ENGINES.parse("bm25"), "a"), OPEN),
+    (engine(Shop, "a"), OPEN),
+    (engine("bm25", "a"), OPEN),
+    (engine(Answering("")), QUERIES),
+    (lambda: check_engine(Answering(""), "a b"), QUERIES),
+    (engine(Shop(), "a"), DOCSTRING),
+    (engine(Answering(""), "a", spec=Shop()), DOCSTRING),
+    (lambda: check_attack(Bayes), SPEC),  # type: ignore[arg-type]
+    (lambda: check_attack("bayes"), SPEC),  # type: ignore[arg-type]
+    (lambda: check_attack(Lucky()), MAY_NEED),
+    (lambda: check_measure("jaccard"), MEASURE),  # type: ignore[arg-type]
+    (lambda: check_measure(Hyphened()), NAME),
+    (lambda: check_measure(Silent()), SAYS),
+    (lambda: check_measure(Needy()), NEEDS),
+    (lambda: check_measure(Demanding(depth=3)), DEFAULTS),
+)
+
+
+@pytest.mark.parametrize(("check", "sentence"), GIVEN)
+def test_what_cannot_be_checked_or_listed_is_told(
+    check: Callable[[], None], sentence: str
+) -> None:
+    with pytest.raises(AssertionError) as caught:
+        check()
+    assert tells(str(caught.value), sentence)
+
+
+def tells(said: str, sentence: str) -> bool:
+    """Compare, with anything for *."""
+    return re.fullmatch(re.escape(sentence).replace(r"\*", ".+"), said) is not None
+
+
+# --- what is raised
+
+QUOTED = "treatment for a secret"
+
+
+class Forgetful(AttackSpec):
+    """Looks at a log, and does not say that it needs one."""
+
+    name: ClassVar[str] = "forgetful"
+
+    def attack(self, scene: Scene, report: Report = silent) -> Outcome:
+        assert len(scene.log.texts), QUOTED  # type: ignore[union-attr]
+        raise KeyError(QUOTED)
+
+
+class Careless(Odd):
+    """Fails."""
+
+    def measure(self, given: Comparison) -> Floats:
+        raise AssertionError(QUOTED)
+
+
+class Raising(Answering):
+    def search(self, queries: Sequence[Released], k: int) -> Ranking:
+        check_call(queries, k, network=False)
+        raise KeyError(QUOTED)
+
+
+class Loose(Wrong):
+    """Fails."""
+
+    def bind(self, space: Embeddings) -> Lawful:
+        raise KeyError(QUOTED)
+
+
+class Picky(Wrong):
+    """Cannot do with this space, and says so."""
+
+    def bind(self, space: Embeddings) -> Lawful:
+        raise ParameterError("It needs 300 words.")
+
+
+@pytest.mark.parametrize(
+    ("check", "raised"),
+    [
+        (lambda: check_mechanism(Loose()), "KeyError"),
+        (engine(Raising(""), "a"), "KeyError"),
+        (
+            lambda: check_attack(Forgetful()),
+            "AttributeError; say in `needs` what it cannot do without: log, mechanism, space",
+        ),
+        (
+            lambda: check_measure(Careless()),
+            "AssertionError; say in `needs` what it cannot do without",
+        ),
+    ],
+)
+def test_what_is_raised_is_named_and_not_quoted(check: Callable[[], None], raised: str) -> None:
+    with pytest.raises(AssertionError) as caught:
+        check()
+    said = "a component may raise VeilErrors alone; at test_testing.py:* it raised "
+    assert tells(str(caught.value), said + raised)
+    assert caught.value.__cause__ is caught.value.__context__ is None  # nor shown beside it
+
+
+def test_an_error_of_ours_is_a_sentence_already() -> None:
+    with pytest.raises(ParameterError, match="needs 300 words"):
+        check_mechanism(Picky())
 
 
 # --- all of them
@@ -298,7 +487,7 @@ def test_a_fault_is_named(name: str, fault: str) -> None:
     check, known = CHECKS[name]
     with pytest.raises(AssertionError) as caught:
         check(fault)
-    assert str(caught.value).endswith(known[fault].removeprefix("*"))
+    assert tells(str(caught.value), known[fault])
 
 
 def test_every_property_has_a_component_that_breaks_it() -> None:
@@ -310,7 +499,7 @@ def test_every_property_has_a_component_that_breaks_it() -> None:
         if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "_require"
     ]
     broken = {sentence for _, known in CHECKS.values() for sentence in known.values()}
-    assert set(told) == broken | {NEEDS, DEFAULTS}
+    assert set(told) == broken | {sentence for _, sentence in GIVEN}
     checks = {name for name in vars(testing) if name.startswith("check_")}
     assert checks == {*CHECKS, "check_domain"}  # which tests/studies/test_domain.py breaks
 

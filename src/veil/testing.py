@@ -4,14 +4,18 @@
 >>> check_mechanism(CMP(epsilon=5))
 """
 
-from collections.abc import Iterator, Sequence
+import traceback
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import wraps
 from itertools import pairwise
-from typing import cast
+from pathlib import Path
+from typing import ParamSpec, cast
 
 import numpy as np
 
-from veil.core.errors import LawError, ParameterError, TrustError
+from veil.core.component import Component, example
+from veil.core.errors import LawError, ParameterError, TrustError, VeilError
 from veil.core.guarantee import KINDS
 from veil.core.protocols import ClosedForm, Engine, Role
 from veil.core.types import Released, Seeded, Singles
@@ -21,18 +25,61 @@ from veil.studies.check import check_domain as check_domain
 from veil.text.attacks.attack import AttackSpec, EncoderAttack, Outcome, Scene
 from veil.text.attacks.log import QueryLog
 from veil.text.measures.measure import NEEDS, Comparison, TextMeasure
-from veil.text.mechanisms.mechanism import TextMechanism
 from veil.text.mechanisms.words.custext import CusText
 from veil.text.mechanisms.words.mechanism import WordMechanism
 from veil.text.mechanisms.words.protect import protect
 from veil.text.mechanisms.words.santext import SanText
 from veil.text.vectors.embeddings import Embeddings
 
+P = ParamSpec("P")
 
-def check_mechanism(mechanism: TextMechanism) -> None:
-    """Raise AssertionError where a word mechanism breaks the contract of `bind` and `sample`."""
-    if not isinstance(mechanism, WordMechanism):
-        raise AssertionError("the mechanism must be one for words")  # noqa: TRY004
+
+class _BrokenError(AssertionError):
+    """What a check found, in one sentence."""
+
+
+def _in_one_sentence(hint: str = "") -> Callable[[Callable[P, None]], Callable[P, None]]:
+    """Let a check fail with a sentence also where a component raises; it may quote a text."""
+
+    def decorate(check: Callable[P, None]) -> Callable[P, None]:
+        @wraps(check)
+        def told(*args: P.args, **kwargs: P.kwargs) -> None:
+            try:
+                check(*args, **kwargs)
+            except VeilError:
+                raise
+            except _BrokenError as broken:
+                sentence = str(broken)
+            except Exception as error:  # noqa: BLE001 - whatever a component may raise
+                sentence = _raised(error) + hint
+            else:
+                return
+            raise AssertionError(sentence)
+
+        return told
+
+    return decorate
+
+
+def _raised(error: Exception) -> str:
+    """Say what was raised and where, without its message."""
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    where = f"{Path(last.filename).name}:{last.lineno}"
+    return f"a component may raise VeilErrors alone; at {where} it raised {type(error).__name__}"
+
+
+@_in_one_sentence()
+def check_mechanism(mechanism: WordMechanism) -> None:
+    """Raise AssertionError where a word mechanism breaks the contract of `bind` and `sample`.
+
+    It must be one that draws: give parameters with which words often change.
+    """
+    _require(
+        isinstance(mechanism, WordMechanism),
+        "the mechanism must be one for words, with its parameters: no class, and no name",
+    )
+    _declared(type(mechanism))
+    _require(bool(mechanism.paper), "a mechanism must have a `paper`: where it is defined")
     rng = np.random.default_rng(0)
     vectors = 0.02 * rng.normal(size=(200, 6)).astype(np.float32)  # near: any budget moves words
     space = Embeddings(tuple(f"word{i}" for i in range(200)), vectors.copy(), "check")
@@ -48,7 +95,10 @@ def check_mechanism(mechanism: TextMechanism) -> None:
     again = mechanism.bind(space).sample(ids, size, np.random.default_rng(1))
     _require(np.array_equal(draws, again), "the same generator must give the same draws")
     other = mechanism.bind(space).sample(ids, size, np.random.default_rng(2))
-    _require(not np.array_equal(draws, other), "draws must depend on the generator")
+    _require(
+        not np.array_equal(draws, other),
+        "draws must depend on the generator; give parameters with which words change",
+    )
     _require(not np.array_equal(draws[:, 0], draws[:, 3]), "each place must be drawn on its own")
     _require(np.array_equal(ids, before), "the input must stay as it is")
     _require(np.array_equal(space.vectors, vectors), "the space must stay as it is")
@@ -60,11 +110,25 @@ def check_mechanism(mechanism: TextMechanism) -> None:
         _require(np.allclose(total, 1), "probabilities must add up to 1")
 
 
-def check_engine(engine: Engine, queries: Sequence[str], k: int = 5) -> None:
+@_in_one_sentence()
+def check_engine(
+    engine: Engine, queries: Sequence[str], k: int = 5, *, spec: Component | None = None
+) -> None:
     """Raise AssertionError where an engine breaks the contract of `search`.
 
-    `queries` must be texts that may be sent to it, and that it can answer.
+    `queries` must be texts that may be sent to it, and that it can answer. `spec` is what it was
+    opened from, where that is not the engine itself.
     """
+    _require(
+        isinstance(getattr(engine, "network", None), bool) and hasattr(engine, "search"),
+        "an engine must have `network` and `search`; of a spec give what its `open` returns",
+    )
+    for part in (engine, spec):
+        if isinstance(part, Component):
+            _declared(type(part))
+    _require(
+        len(queries) > 0 and not isinstance(queries, str), "there must be a list of queries to ask"
+    )
     asked = [Released(query) for query in queries]
     plain = str(queries[0])  # no longer a released string, should it be one
     for bad in ([*asked, plain], plain):
@@ -90,15 +154,34 @@ def check_engine(engine: Engine, queries: Sequence[str], k: int = 5) -> None:
     _require(bool((found.index >= 0).any()), "the queries must be ones that it can answer")
 
 
+@_in_one_sentence("; say in `needs` what it cannot do without: log, mechanism, space")
 def check_attack(attacker: AttackSpec) -> None:
     """Raise AssertionError where an attacker breaks the contract of `attack`.
 
     It is shown texts of a small log that were hardly changed, by mechanisms that it may know: it
-    must do better than a blind guess, and must not look at the truth of one text for another.
+    must do better than a blind guess, must not look at the truth of one text for another, and
+    must fail where the variants are of other texts.
     """
+    _require(
+        isinstance(attacker, AttackSpec),
+        "the attacker must be an AttackSpec with its parameters: no class, and no name",
+    )
+    _declared(type(attacker))
+    _require(
+        set(attacker.needs) <= {"log", "mechanism", "space"},
+        "an attacker may need some of log, mechanism, space",
+    )
     scenes = [scene for scene in _scenes(attacker) if _works(attacker, scene)]
-    _require(bool(scenes), "an attacker must work against one of santext and custext")
-    scene = scenes[0]
+    _require(
+        bool(scenes),
+        "an attacker must work against one of santext and custext; say in `needs` what it cannot"
+        " do without: log, mechanism, space",
+    )
+    _check_ranks(attacker, scenes[0])
+    _check_guesses(attacker, scenes[0])
+
+
+def _check_ranks(attacker: AttackSpec, scene: Scene) -> None:
     found = _attacked(attacker, scene)
     count, texts = len(found.ranks), len(scene.originals)
     _require(count > 0, "there must be something to guess")
@@ -115,9 +198,13 @@ def check_attack(attacker: AttackSpec) -> None:
     )
     again = _attacked(attacker, scene)
     _require(np.array_equal(found.ranks, again.ranks), "the same question has the same answer")
-    right = successes(found.ranks, "lazy", candidates=found.candidates, ties=found.ties).mean()
+
+
+def _check_guesses(attacker: AttackSpec, scene: Scene) -> None:
+    """Check that it guesses, and by what it is shown alone."""
+    found = _attacked(attacker, scene)
     blind = chance(found.candidates, "lazy", ranks=found.ranks)
-    _require(right > 2 * blind, "an attacker must do better than a blind guess")
+    _require(_right(found) > 2 * blind, "an attacker must do better than a blind guess")
     if found.unit != "release":  # there the truth is which rows belong together
         others = replace(scene, originals=(scene.originals[0], *scene.originals[:0:-1]))
         first = found.subjects == 0
@@ -126,8 +213,25 @@ def check_attack(attacker: AttackSpec) -> None:
             np.array_equal(found.ranks[first], other.ranks[other.subjects == 0]),
             "the truth of one text must not change the guesses of another",
         )
+    texts = len(scene.originals)
+    rows = tuple(  # each of variants of other texts, and no two of one text
+        tuple(scene.variants[(i + j + 1) % texts][j] for j in range(len(row)))
+        for i, row in enumerate(scene.variants)
+    )
+    mixed = _attacked(attacker, replace(scene, variants=rows))
+    _require(
+        2 * _right(mixed) <= _right(found),
+        "an attacker must not guess a text from the variants of others: it looks at the truth",
+    )
 
 
+def _right(found: Outcome) -> float:
+    """Return the share of first guesses that are right."""
+    won = successes(found.ranks, "lazy", candidates=found.candidates, ties=found.ties)
+    return float(won.mean())
+
+
+@_in_one_sentence("; say in `needs` what it cannot do without")
 def check_measure(measure: TextMeasure, thesaurus: Thesaurus | None = None) -> None:
     """Raise AssertionError where a measure breaks the contract of `measure`.
 
@@ -135,8 +239,14 @@ def check_measure(measure: TextMeasure, thesaurus: Thesaurus | None = None) -> N
     things up in, that alone which it says it needs. `thesaurus` is for a measure that needs one,
     in the place of WordNet.
     """
+    _require(
+        isinstance(measure, TextMeasure),
+        "the measure must be a TextMeasure with its parameters: no class, and no name",
+    )
+    _declared(type(measure))
+    _require(bool(getattr(measure, "says", "")), "a measure must say what it counts, in `says`")
     fields = type(measure).model_fields.values()
-    _require(measure.needs <= NEEDS, f"a measure may need some of {', '.join(sorted(NEEDS))}")
+    _require(set(measure.needs) <= NEEDS, f"a measure may need some of {', '.join(sorted(NEEDS))}")
     _require(not any(field.is_required() for field in fields), "parameters must have a default")
     space, texts = _texts()
     texts = texts[:9]
@@ -175,6 +285,33 @@ def check_measure(measure: TextMeasure, thesaurus: Thesaurus | None = None) -> N
             np.allclose(measure.measure(alike), measure.equal),
             "where every variant is the text itself, the value must be `equal`",
         )
+
+
+def _declared(cls: type[Component]) -> None:
+    """Check what lists, help and documentation are made of."""
+    name = getattr(cls, "name", "")
+    _require(
+        isinstance(name, str) and name.isascii() and name.isidentifier(),
+        "there must be a `name` of letters, digits and _, as a spec has it",
+    )
+    _require(
+        bool((vars(cls).get("__doc__") or "").strip()),
+        "the class must have a docstring of its own, whose first line is listed",
+    )
+    for key, field in cls.model_fields.items():
+        _require(
+            bool(field.examples) or not field.is_required(),
+            f"the required field '{key}' must have an example: Field(examples=[...])",
+        )
+    _require(_builds(cls), "the first example of each required field must be valid")
+
+
+def _builds(cls: type[Component]) -> bool:
+    try:
+        example(cls)
+    except ParameterError:
+        return False
+    return True
 
 
 def _texts() -> tuple[Embeddings, list[str]]:
@@ -241,4 +378,4 @@ def _refuses(engine: Engine, queries: object, k: int) -> bool:
 
 def _require(holds: bool, sentence: str) -> None:
     if not holds:
-        raise AssertionError(sentence)
+        raise _BrokenError(sentence)

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.conftest import make_space
+from tests.text.rows import NAMES, built
 
 import veil
 from veil.core.types import Ids
@@ -41,9 +42,9 @@ def test_layout_stays() -> None:
         assert found[2].islower()
 
 
-@pytest.mark.parametrize("name", veil.MECHANISMS.names())
+@pytest.mark.parametrize("name", NAMES)
 def test_every_output_word_is_of_the_vocabulary(name: str) -> None:
-    mechanism = veil.MECHANISMS.get(name).load({"epsilon": 3})
+    mechanism = built(name, epsilon=3)
     text = f"{A} zzz, 12.5 j.doe@mail.org https://x.org/a?b=1 ❤ {B}’s A1B2 don't"
     for variant in veil.protect([text], mechanism, SPACE, 30, select="all").rows[0]:
         assert set(words_of(variant)) <= set(SPACE.words)

@@ -7,6 +7,7 @@ import pytest
 from annotated_types import Ge, Gt, Le, Lt
 from numpy.random import Generator
 from tests.conftest import make_space
+from tests.text.rows import BUDGETED, NAMES
 
 import veil
 from veil.core import registry
@@ -14,8 +15,6 @@ from veil.core.component import example
 from veil.core.guarantee import KINDS
 from veil.testing import check_mechanism
 from veil.text.vectors.embeddings import Embeddings
-
-NAMES = veil.MECHANISMS.names()
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -48,14 +47,15 @@ def test_out_of_range_values_are_named_in_the_error(name: str) -> None:
             checked += 1
             with pytest.raises(veil.ParameterError, match=f"'{key}' parameter of {name} must"):
                 cls.load(good | {key: bad})
-    assert checked
+    assert checked or not good
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", BUDGETED)
 @pytest.mark.parametrize("bad", [float("nan"), float("inf"), "ten", None, [1]])
 def test_epsilon_must_be_a_finite_number(name: str, bad: object) -> None:
+    cls = veil.MECHANISMS.get(name)
     with pytest.raises(veil.ParameterError, match=f"'epsilon' parameter of {name} must be"):
-        veil.MECHANISMS.get(name).load({"epsilon": bad})
+        cls.load(dict(example(cls)) | {"epsilon": bad})
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -64,7 +64,7 @@ def test_choices_are_named_in_the_error(name: str) -> None:
     for key, field in cls.model_fields.items():
         if "Literal" in str(field.annotation):
             with pytest.raises(veil.ParameterError, match=f"'{key}' parameter of {name} must be"):
-                cls.load({"epsilon": 1, key: "nonsense"})
+                cls.load(dict(example(cls)) | {key: "nonsense"})
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -133,6 +133,8 @@ def test_check_suite_exposes_a_broken_mechanism(rng: Generator) -> None:
     """A mechanism that returns the word itself for some input shape must not pass."""
 
     class Lazy(veil.CMP):
+        """The first word, once."""
+
         name = "lazy"
 
         def bind(self, space: Embeddings) -> object:  # type: ignore[override]
@@ -142,7 +144,7 @@ def test_check_suite_exposes_a_broken_mechanism(rng: Generator) -> None:
 
             return Kernel()
 
-    with pytest.raises(AssertionError):
+    with pytest.raises(AssertionError, match="must give \\(size, n\\) draws"):
         check_mechanism(Lazy(epsilon=1))
 
 

@@ -8,6 +8,7 @@ import pytest
 from numpy.random import Generator
 from scipy import stats
 from tests.conftest import make_space
+from tests.text.rows import BUDGETED, NAMES, built
 
 import veil
 from veil.core.types import Floats, Ids
@@ -176,16 +177,16 @@ def test_far_points_find_the_word_in_their_direction(rng: Generator) -> None:
 
 
 @pytest.mark.parametrize("epsilon", [1e-300, 1e-9, 1e9, 1e300])
-@pytest.mark.parametrize("name", veil.MECHANISMS.names())
+@pytest.mark.parametrize("name", BUDGETED)
 def test_extreme_budgets_neither_fail_nor_warn(
     name: str, epsilon: float, space: Embeddings
 ) -> None:
-    mechanism = veil.MECHANISMS.get(name).load({"epsilon": epsilon})
+    mechanism = built(name, epsilon)
     out = veil.protect([" ".join(space.words[:9])], mechanism, space, 3, select="all")
     assert all(word in space.words for row in out.rows[0] for word in row.split())
 
 
 def test_mechanisms_pickle() -> None:
-    for name in veil.MECHANISMS.names():
-        mechanism = veil.MECHANISMS.get(name).load({"epsilon": 2.5})
+    for name in NAMES:
+        mechanism = built(name, epsilon=2.5)
         assert pickle.loads(pickle.dumps(mechanism)) == mechanism  # noqa: S301 - our own bytes

@@ -5,6 +5,7 @@ import unicodedata
 import numpy as np
 import pytest
 from tests.conftest import make_space
+from tests.text.rows import NAMES, built
 
 import veil
 from veil.core.protocols import ClosedForm
@@ -20,7 +21,7 @@ SYMBOLS = (
     *("\ud800", "x\u2028y", "a\u202eb"),
 )
 PLAIN = make_space(24, 3)
-SPECS = [f"{name}(epsilon=1)" for name in veil.MECHANISMS.names()]
+SPECS = [built(name, epsilon=1).brief for name in NAMES]
 SPECS += ["santext(epsilon=1, sensitive_share=0.5)", "vickrey(epsilon=1, k=4)", "tem(epsilon=9)"]
 SPECS += ["custext(epsilon=1, k=5, mapping=neighbours)", "wbb(epsilon=1, metric=distance)"]
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.conftest import make_space
+from tests.text.rows import NAMES, built
 
 import veil
 from veil.cli import run
@@ -131,10 +132,10 @@ def test_bounds_of_length() -> None:
     Embeddings(("a", "b", "c"), np.array([[1, 0], [0, 0], [0, 0]]))  # some may have no vector
 
 
-@pytest.mark.parametrize("spec", [f"{name}(epsilon=5)" for name in veil.MECHANISMS.names()])
-def test_words_in_one_place_neither_hang_nor_differ(spec: str) -> None:
+@pytest.mark.parametrize("name", NAMES)
+def test_words_in_one_place_neither_hang_nor_differ(name: str) -> None:
     same = Embeddings(tuple(f"word{i}" for i in range(40)), np.ones((40, 3), dtype=np.float32))
-    mechanism = veil.MECHANISMS.parse(spec)
+    mechanism = built(name, epsilon=5)
     if mechanism.name == "mahalanobis":
         with pytest.raises(veil.ParameterError, match="do not vary"):
             veil.protect(["word1 word7"], mechanism, same, 20, select="all")

@@ -23,9 +23,9 @@ class Intersect(AttackSpec):
 
     .. math:: F = \{ w : y_1, \dots, y_N \in C(w) \}
 
-    For mechanisms that draw a word among a few candidates (custext, wbb): each word seen rules
-    out all words that do not have it among their candidates, and what is left is certain to hold
-    the true word. `Outcome.left` is the number of words left.
+    For mechanisms whose kernel is a `Shortlist`, which draws from a few candidates per word
+    (custext, wbb): each word seen rules out all words that do not have it among their candidates,
+    and what is left is certain to hold the true word. `Outcome.left` is the number of words left.
 
     Notes
     -----
@@ -66,6 +66,7 @@ def _rank(scores: Floats, slot: Slot, rounding: float) -> tuple[int, int, int]:
 def _require_candidates(mechanism: WordMechanism, space: Embeddings) -> None:
     if not isinstance(mechanism.bind(space), Shortlist):
         raise ParameterError(
-            f"The intersect attacker is for mechanisms with a few candidates per word (custext,"
-            f" wbb); every word can come out of {mechanism.name}: use reconstruct."
+            "The intersect attacker needs a mechanism whose kernel is a Shortlist, which draws"
+            f" from a few candidates per word (custext, wbb); that of {mechanism.name} is none:"
+            " use reconstruct."
         )

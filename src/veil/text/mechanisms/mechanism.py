@@ -8,7 +8,7 @@ from veil.core.guarantee import Guarantee
 
 
 class TextMechanism(Component):
-    """Makes variants of a text; `paper` cites where it is defined.
+    """Makes variants of a text; `paper` cites where it is defined, for lists and help.
 
     `family` groups mechanisms that work alike, in reports. `needs` says what must be at hand:
     "vectors" is given to it, anything else is a name that ``veil fetch`` knows.
