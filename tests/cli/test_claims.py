@@ -10,6 +10,7 @@ from tests.cli.conftest import Veil
 from tests.reference import broken
 
 import veil as package
+from veil.core.component import example
 from veil.text.measures.claims import audit_claim, line
 
 
@@ -17,7 +18,7 @@ def test_all_mechanisms_are_tried_and_none_is_refuted(veil: Veil) -> None:
     result = veil("audit", "claims", "--samples", 2000, "--seed", 1)
     assert (result.code, result.err) == (0, "")
     for name in package.MECHANISMS.names():
-        assert f" {name}(epsilon=10.0) " in result.out
+        assert f" {example(package.MECHANISMS.get(name)).brief} " in result.out
     assert "(proved)" in result.out
     assert "out of reach" in result.out
     assert "2,000 draws show at most 4.0" in result.out
