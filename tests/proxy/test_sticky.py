@@ -573,14 +573,14 @@ def test_a_release_that_is_forgotten_meanwhile_is_made_anew(
 def test_a_name_that_only_its_capital_makes_known_is_not_sent_unsaid(ledger: Ledger) -> None:
     space = Embeddings(("flu", "cancer", "Madrid"), np.eye(3, dtype=np.float32), "cased")
     sticky, words = Sticky(ledger), Words(unknown="drop", select=["flu"])
-    first = sticky.take("flu in Madrid", CMP, space, 3, **words)
+    first = sticky.take("flu in Madrid", SURE, space, 3, **words)
     assert first.variants.kept == (("in", "Madrid"),)
-    second = sticky.take("flu in madrid", CMP, space, 3, **words)
+    second = sticky.take("flu in madrid", SURE, space, 3, **words)
     assert (second.variants.kept, second.variants.cost.passed) == ((("in",),), 1)
     assert not any("Madrid" in text for text in second.variants[0])
     assert (second.spent, second.entry.shared) == (0, 1)
     for text, taken in (("Madrid: IN flu", first), ("In Flu madrid", second)):
-        again = sticky.take(text, CMP, space, 3, **words)
+        again = sticky.take(text, SURE, space, 3, **words)
         assert (again.entry.number, again.spent) == (taken.entry.number, 0)
         assert again.variants.cost.passed == taken.variants.cost.passed
 
