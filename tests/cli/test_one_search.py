@@ -1,31 +1,39 @@
 """One private search: what `veil search` spends, keeps and refuses is what `veil serve` does."""
 
+import importlib
 import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import anyio.from_thread
 import pytest
+from rich.console import Console
 from tests.cli.conftest import CANARY, Result, Veil
 from tests.search.conftest import BagEncoder
 from tests.search.engines.recording import RecordingServer, leaks
 from tests.web.conftest import HOST, TOKEN, Client, Reply, make_plane
 from tests.web.serving import RecordingEngine, engine_spec
 
-from veil.proxy import opening
+from veil.cli import _results
+from veil.proxy import opening, sticky
 from veil.proxy.folder import data_folder
 from veil.proxy.ledger.ledger import Ledger
+from veil.proxy.mixing.mixer import Mixer
 from veil.proxy.opening import open_desk
 from veil.proxy.preflight import Preflight
+from veil.proxy.private import PrivateDesk
 from veil.proxy.types import NO_LEDGER
 from veil.text.attacks.log import QueryLog
+from veil.text.mechanisms.cost import LAYOUT, UNKNOWN
 from veil.web.app import make_app
 
 MECHANISM, SIZE = "cmp(epsilon=2)", 3
 QUERY = "flu cancer"
 COST = 2 * 2 * SIZE  # epsilon x words x variants
 Search = Callable[..., Result]
+cli_search = importlib.import_module("veil.cli.search")
 
 
 @pytest.fixture
@@ -234,9 +242,88 @@ def test_attackers_look_first_where_that_is_asked_for(
     assert "needs a log" in search("--bound", 3, CANARY).refused()
     assert wire.blob == sent
     shown = search("--log", log, "hiv doctor").out  # it is waited for
+    assert "They were tried; where your query stands is shown on a terminal only." in shown
+    assert "in place" not in shown
+    monkeypatch.setattr(_results, "stdout", lambda: Console(force_terminal=True, width=300))
+    shown = search("--log", log, "hiv doctor").out
     assert "inference puts your query in place" in shown
+    assert "on a terminal only" not in shown
     (standing,) = document(search("--json", "--log", log, "hiv doctor"))["preflight"]["standings"]  # type: ignore[index]
     assert standing["candidates"] == 3
+
+
+def test_the_screen_says_that_a_bound_chose(
+    search: Search, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    attackers(monkeypatch)
+    monkeypatch.setattr(sticky, "too_near", lambda *_: False)
+    log = tmp_path / "log.txt"
+    log.write_text("mad doctor\nparis london\n")
+    plain = search("dog bank").out
+    assert "passed a local attack" not in plain
+    assert "which tells that a word is the same: no bound covers that." in plain
+    assert not [usual for usual in (LAYOUT, UNKNOWN) if usual in plain]  # the manual has these
+    chosen = "The draws were released because they, or ones that they share, passed a local attack"
+    for flags in (["--log", log, "--bound", 1], [], ["--no-ledger", "--log", log, "--bound", 1]):
+        assert chosen in search(*flags, "hiv doctor").out
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "why"),
+    [
+        (KeyboardInterrupt, 130, "stopped"),
+        (partial(OSError, 28, "No space left on device"), 2, "No space left on device"),
+        (partial(RuntimeError, CANARY), 1, "internal error"),
+    ],
+)
+def test_what_is_cut_short_says_that_variants_may_be_out(
+    search: Search,
+    monkeypatch: pytest.MonkeyPatch,
+    error: Callable[[], BaseException],
+    code: int,
+    why: str,
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise error()
+
+    for owner, name in ((Mixer, "ask"), (cli_search, "show_results"), (PrivateDesk, "ready")):
+        with monkeypatch.context() as patched:
+            patched.setattr(owner, name, fail)
+            told = search("flu dog")
+        assert (told.code, told.out.strip()) == (code, "")
+        assert f"veil: {why}" in told.err
+        sent = "; variants may have been sent, and count as released." in told.err
+        assert sent == (name != "ready")
+        assert ("no file was written" in told.err) == (name == "ready")
+        assert CANARY not in told.err
+
+
+def test_a_recording_is_there_though_nobody_reads_the_results(
+    search: Search, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def closed(*_: object, **__: object) -> None:
+        raise OSError(9, "Bad file descriptor")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(cli_search, "show_results", closed)
+        assert search("--record", tmp_path / "r.jsonl", QUERY).code == 2
+    assert (tmp_path / "r.jsonl").stat().st_size
+    monkeypatch.setattr(cli_search, "write_recording", closed)
+    told = search("--record", tmp_path / "s.jsonl", QUERY)
+    assert "What the engine saw" in told.out  # nor the other way round
+    assert "Bad file descriptor; variants may have been sent" in told.err
+
+
+def test_of_an_address_the_document_has_the_host(search: Search, wire: RecordingServer) -> None:
+    told = document(search("--json", QUERY))["engine"]
+    assert f"http(url='{wire.url}', " in str(told)
+    assert "/ask" not in str(told)
+
+
+def test_a_log_in_another_encoding_is_to_be_converted(search: Search, tmp_path: Path) -> None:
+    (tmp_path / "log.txt").write_bytes(f"one\n{CANARY} \xe9\n".encode("latin-1"))
+    refused = search("--log", tmp_path / "log.txt", CANARY).refused()
+    assert "log.txt is not UTF-8 text after line 1; convert it to UTF-8." in refused
 
 
 @pytest.mark.parametrize("flags", [[], ["--no-ledger"], ["--unknown", "mask"]])

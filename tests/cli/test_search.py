@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.cli.conftest import CANARY, Veil
+from tests.cli.conftest import CANARY, WORDS, Veil
 from tests.search.conftest import BagEncoder
 
 from veil import api
+from veil.cli import run
 from veil.corpus import collection
 
 pytest.importorskip("bm25s", reason="the extra 'search' is not installed")
@@ -144,6 +145,26 @@ def test_a_document_does_not_steer_the_terminal(veil: Veil, tmp_path: Path, vect
     assert HOSTILE["title"] in titles  # JSON is the same, only written otherwise
 
 
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_a_title_that_cannot_be_shown_does_not_lose_the_results(
+    tmp_path: Path, vectors: str, encoding: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "docs.jsonl"
+    title = "\xdcn\xef \u2603 \U0001f642"
+    file.write_text(json.dumps({"id": "d9", "title": title, "text": " ".join(WORDS)}) + "\n")
+    for more in ((), ("--json",)):
+        written = io.BytesIO()
+        with monkeypatch.context() as patched:
+            patched.setattr(sys, "stdout", io.TextIOWrapper(written, encoding))
+            base = ("search", "--collection", file, "--encoder", "none", "--vectors", vectors)
+            assert run([*map(str, base), *more, "--seed", "1", "flu cancer dog"]) == 0
+            shown = written.getvalue().decode(encoding)
+        if more:
+            assert json.loads(shown)["results"][0]["title"] == title
+        else:
+            assert title.encode(encoding, "replace").decode(encoding) in shown
+
+
 def test_json_holds_everything_but_the_query(veil: Veil, idx: Path, vectors: str) -> None:
     result = search(
         veil, idx, vectors, "--json", "--size", "5", "--seed", "3", f"{CANARY} flu dog"
@@ -214,7 +235,7 @@ def test_nobody_at_home(veil: Veil, vectors: str) -> None:
             "search", "--engine", engine, "--vectors", vectors, "--mechanism", "cmp(epsilon=2)",
             "--encoder", "none", f"{CANARY} flu",
         )  # fmt: skip
-    result.refused()
+    assert "Nothing was sent. The variants are in the ledger and count" in result.refused()
 
 
 def test_seeded_releases_stay_here(veil: Veil, vectors: str) -> None:
@@ -234,7 +255,8 @@ def test_a_recording_is_replayed(veil: Veil, idx: Path, vectors: str, tmp_path: 
     assert "Not known: your query by itself brings nothing here" in again.out
     assert json.loads(first.out)["results"][0]["id"] in again.out
     other = search(veil, idx, vectors, "--engine", f"replay(file={tmp_path / 'r.jsonl'})", CANARY)
-    assert "recorded" in other.refused()
+    assert "None of the queries was recorded in r.jsonl; ask with the variants" in other.refused()
+    assert "count in the budget" in other.err
     twice = search(veil, idx, vectors, "--record", tmp_path / "r.jsonl", CANARY)
     assert "already" in twice.refused()
 

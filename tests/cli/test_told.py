@@ -203,7 +203,9 @@ def test_the_flag_for_the_encoding_is_named(cmp: Cmp, tmp_path: Path) -> None:
         path.write_bytes(content.encode("latin-1"))
         assert f"{where}; name its encoding with --encoding" in cmp(path).refused()
     path.write_bytes(f"text\n{CANARY}\n".encode("utf-16-le"))
-    assert "another encoding, to be named with --encoding" in cmp(path).refused()
+    assert (
+        "another encoding: name its encoding with --encoding, or convert it" in cmp(path).refused()
+    )
 
 
 @pytest.mark.parametrize("workers", [1, 2])

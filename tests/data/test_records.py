@@ -233,6 +233,13 @@ def test_gzip_spoilt_in_the_middle(tmp_path: Path, silent: Silent) -> None:
     silent(refused(write(tmp_path / "a.txt.gz", bytes(packed))))
 
 
+def test_parquet_with_a_time_out_of_range(tmp_path: Path) -> None:
+    late = pa.array([2**60], pa.timestamp("us"))
+    pq.write_table(pa.table({"text": ["x"], "at": late}), tmp_path / "a.parquet")
+    with pytest.raises(InputError, match="a date or a time that is out of range"):
+        list(read_records(tmp_path / "a.parquet", Columns(keep=("at",))))
+
+
 def test_parquet_spoilt_anywhere(tmp_path: Path, silent: Silent) -> None:
     path = tmp_path / "a.parquet"
     pq.write_table(pa.table({"text": [CANARY] * 50, "id": range(50)}), path)

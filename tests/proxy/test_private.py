@@ -18,8 +18,10 @@ from veil.core.errors import (
     EngineError,
     GateError,
     InputError,
+    LedgerError,
     ParameterError,
     RiskError,
+    UnprotectedError,
 )
 from veil.core.guarantee import Guarantee
 from veil.core.types import Ranking, Released
@@ -31,8 +33,8 @@ from veil.proxy.ledger.ledger import Ledger
 from veil.proxy.mixing.mixer import Mixer
 from veil.proxy.preflight import Preflight
 from veil.proxy.private import PrivateDesk
-from veil.proxy.sticky import Bound, Sticky
-from veil.proxy.types import Setting
+from veil.proxy.sticky import Bound, Sticky, Unwritten
+from veil.proxy.types import Found, Setting
 from veil.search.engines.engine import Hit, ranking
 from veil.search.rerank import Reranker
 from veil.text.attacks.log import QueryLog
@@ -223,6 +225,41 @@ def test_an_engine_that_fails_leaves_the_release_in_the_ledger(
     assert (found.spent, found.release) == (0, release.number)
 
 
+@pytest.mark.parametrize("plain", [False, True])
+def test_a_ledger_that_fails_while_variants_are_out_hides_nothing(
+    open_desk: Open, web: Web, query: str, plain: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk, ask = open_desk(LET), web.search
+
+    def damaged(*_: object) -> None:
+        raise LedgerError("The ledger is damaged.")
+
+    def search(queries: Sequence[Released], k: int) -> Ranking:
+        for name in ("earlier", "budget", "known", "touch"):
+            monkeypatch.setattr(desk.ledger, name, damaged)
+        return ask(queries, k)
+
+    monkeypatch.setattr(web, "search", search)
+    found = desk.search(query, CMP, plain=plain)
+    assert web.seen
+    assert (found.budget.spent, found.budget.unproved) == ((0, 1) if plain else (24, 0))
+
+
+@pytest.mark.parametrize("sent", [0, None])
+def test_what_failed_says_that_the_variants_count(
+    open_desk: Open, web: Web, query: str, sent: int | None
+) -> None:
+    desk = open_desk()
+    web.fault = EngineError("The engine at x is down.", sent=sent)
+    with pytest.raises(EngineError, match="count in the budget, sent or not") as raised:
+        desk.search(query, CMP)
+    assert (raised.value.sent == 0) == ("Nothing was sent." in str(raised.value)) == (sent == 0)
+    loose = replace(desk, ledger=None, drawer=Unwritten())
+    with pytest.raises(EngineError) as raised:
+        loose.search(query, CMP)
+    assert "budget" not in str(raised.value)
+
+
 def test_local_attackers_look_at_the_very_variants(
     open_desk: Open, words: Embeddings, query: str
 ) -> None:
@@ -270,6 +307,18 @@ def test_the_query_that_cannot_be_asked_is_named_by_its_number(
 ) -> None:
     with pytest.raises(InputError, match=r"^Query 2 of 2: Nothing in the query"):
         open_desk().search_all([words.words[5], "?!"], CMP)
+
+
+def test_any_error_is_told_with_its_number(
+    open_desk: Open, words: Embeddings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def search(*_: object) -> Found:
+        raise UnprotectedError(7)
+
+    monkeypatch.setattr(PrivateDesk, "search", search)
+    with pytest.raises(UnprotectedError, match=r"^Query 1 of 2: Text 7 has no word") as raised:
+        open_desk().search_all(words.words[:2], CMP)
+    assert raised.value.number == 7
 
 
 def test_a_setting_is_made_ready_in_the_background(

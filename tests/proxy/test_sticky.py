@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar, Literal
 
+import numpy as np
 import pytest
 
 from veil.core.errors import BudgetError, InputError, ParameterError, RiskError
@@ -14,7 +15,7 @@ from veil.core.guarantee import Guarantee
 from veil.core.types import Released, Seeded
 from veil.proxy._sources import law_name
 from veil.proxy.ledger.entries import Entry
-from veil.proxy.ledger.ledger import Ledger
+from veil.proxy.ledger.ledger import Ledger, StaleError
 from veil.proxy.sticky import Bound, Sticky, Taken, Unwritten, too_near
 from veil.proxy.types import Checked, Standing
 from veil.search.pipeline import Words
@@ -127,11 +128,11 @@ def test_a_word_that_comes_twice_is_drawn_twice(ask: Asking) -> None:
 
 
 def test_an_unknown_word_is_sticky_too_and_marked(ask: Asking) -> None:
-    taken = ask("xyzzy", 2)
-    assert columns(ask("XYZZY", 2)) == columns(taken)
+    taken = ask("xyzzy", "plugh")  # a word that is known may be drawn for another one
+    assert columns(ask("XYZZY", "Plugh")) == columns(taken)
     assert "xyzzy" not in " ".join(taken.variants[0])
     first, found = taken.variants[0][0], taken.marks[0]
-    assert [mark.kind for mark in found][:2] == ["unknown", "layout"]
+    assert [mark.kind for mark in found] == ["unknown", "layout", "unknown"]
     assert "".join(mark.text for mark in found) == first
 
 
@@ -438,6 +439,26 @@ def test_mechanisms_that_rewrite_whole_queries_stay_too(ledger: Ledger) -> None:
         Sticky(ledger, 1e9).take("dogs", Upside(), None, 3)
 
 
+class Telling(Upside):
+    """Sends one more of the words with each of its rewritings."""
+
+    def scramble(self, text: str, size: int) -> Scrambled:
+        words = sorted(text.split())
+        found = tuple(" ".join([*words[:i], "thing"]) for i in range(size))
+        return Scrambled(found, (), len(words))
+
+
+def test_words_that_earlier_rewritings_hold_are_told(ledger: Ledger) -> None:
+    sticky = Sticky(ledger)
+    for size, text in ((3, "skin a car"), (1, "car skin a")):
+        taken = sticky.take(text, Telling(), None, size)
+        assert taken.variants[0] == ("thing", "a thing", "a car thing")
+        assert sorted(taken.variants.kept[0]) == ["a", "car"]
+        assert taken.variants.cost.passed == 2
+        assert "2 words passed unchanged" in taken.variants.cost.caveat
+        assert kinds(taken) == {"kept", "layout", "changed"}
+
+
 def kinds(taken: Taken) -> set[str]:
     return {mark.kind for row in taken.marks for mark in row}
 
@@ -486,6 +507,82 @@ def test_draws_of_a_word_serve_whatever_other_words_are_protected(ask: Asking) -
     assert "not selected" not in whole.variants.cost.caveat
     assert "selected and one that is not" in part.variants.cost.caveat
     assert kinds(part) >= {"kept", "layout"}
+
+
+OTHER: list[Words] = [{"policies": {"number": "drop"}}, {"policies": {"number": "mask"}}]
+
+
+def test_all_that_is_out_of_a_word_is_used_before_more_is_drawn(ask: Asking) -> None:
+    """Else who asks with other choices, in other numbers, has more draws of it to average."""
+    text = " ".join(ask.space.words[1:3])
+
+    def take(size: int, words: Words) -> Taken:
+        return ask.sticky.take(text, CMP, ask.space, size, **words)
+
+    few, more = take(3, {}), take(6, OTHER[0])
+    assert more.spent == 2 * 2 * 3
+    assert [column[:3] for column in columns(more)] == columns(few)
+    own = take(6, {})
+    assert (own.spent, own.reused, own.entry.shared) == (0, 3, 2)
+    assert columns(own) == columns(more)
+    take(4, OTHER[1])  # the newest is not the longest
+    assert ask(1, 2, 3, size=6).spent == 2 * 6
+    assert ask.ledger.budget(None).spent == 2 * 2 * 6 + 2 * 6
+
+
+def test_draws_of_its_own_stay_where_others_go_another_way(ask: Asking) -> None:
+    """Two that were drawn at the same time differ, and each is paid for."""
+    text = " ".join(ask.space.words[1:3])
+    first = ask(1, 2, size=40)
+    other = Sticky(ask.ledger).take(text, CMP, ask.space, 60, **OTHER[0])
+    draws = {key: column[::-1] for key, column in other.entry.draws.items()}
+    assert all(draws[key][:40] != first.entry.draws[key] for key in draws)
+    ask.ledger.forget(other.entry.number)
+    ask.ledger.record(replace(other.entry, draws=draws), 0, None)
+    assert columns(ask(1, 2, size=50))[0][:40] == columns(first)[0]
+    assert ask(1, 2, size=50).spent == 0
+
+
+def test_what_passed_a_bound_in_part_was_chosen(ask: Asking) -> None:
+    text = " ".join(ask.space.words[1:3])
+    assert not ask(1, 2, size=3).entry.chosen
+    ask.sticky.bound = Bound(10)
+    ask.sticky.take(text, CMP, ask.space, 6, Watching(11), **OTHER[0])
+    ask.sticky.bound = None
+    assert ask(1, 2, size=6).entry.chosen
+
+
+def test_a_release_that_is_forgotten_meanwhile_is_made_anew(
+    ask: Asking, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, touch, late = ask(1, 2), ask.ledger.touch, [True]
+
+    def forgotten(number: int) -> None:
+        if late.pop():
+            ask.ledger.forget(number)
+        touch(number)
+
+    monkeypatch.setattr(ask.ledger, "touch", forgotten)
+    again = ask(1, 2)
+    assert again.spent == first.spent
+    assert [one.variants for one in ask.ledger.releases(9)] == [again.variants[0]]
+    with pytest.raises(StaleError, match="forgotten at the same time"):
+        touch(99)
+
+
+def test_a_name_that_only_its_capital_makes_known_is_not_sent_unsaid(ledger: Ledger) -> None:
+    space = Embeddings(("flu", "cancer", "Madrid"), np.eye(3, dtype=np.float32), "cased")
+    sticky, words = Sticky(ledger), Words(unknown="drop", select=["flu"])
+    first = sticky.take("flu in Madrid", SURE, space, 3, **words)
+    assert first.variants.kept == (("in", "Madrid"),)
+    second = sticky.take("flu in madrid", SURE, space, 3, **words)
+    assert (second.variants.kept, second.variants.cost.passed) == ((("in",),), 1)
+    assert not any("Madrid" in text for text in second.variants[0])
+    assert (second.spent, second.entry.shared) == (0, 1)
+    for text, taken in (("Madrid: IN flu", first), ("In Flu madrid", second)):
+        again = sticky.take(text, SURE, space, 3, **words)
+        assert (again.entry.number, again.spent) == (taken.entry.number, 0)
+        assert again.variants.cost.passed == taken.variants.cost.passed
 
 
 def test_the_usual_choices_have_no_name_of_their_own(ask: Asking) -> None:

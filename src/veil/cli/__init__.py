@@ -8,6 +8,7 @@ from contextlib import suppress
 import click
 from click.exceptions import NoArgsIsHelpError
 
+from veil.cli._ending import left_by
 from veil.cli._lazy import Lazy
 from veil.cli._near import meant_option
 from veil.cli._table import COMMANDS
@@ -53,19 +54,19 @@ def run(arguments: list[str]) -> int:
     except click.ClickException as error:
         _show(error, arguments)
         return 2
-    except (click.Abort, KeyboardInterrupt):
-        click.echo("veil: stopped; no file was written.", err=True)
+    except (click.Abort, KeyboardInterrupt) as error:
+        click.echo(f"veil: stopped; {left_by(error)}.", err=True)
         return 130
     except OSError as error:
         reason = error.strerror or type(error).__name__
-        click.echo(f"veil: {reason}; no file was written.", err=True)
+        click.echo(f"veil: {reason}; {left_by(error)}.", err=True)
         with suppress(OSError, ValueError):  # what is left for stdout has nowhere to go
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 2
     except Exception as error:
         if os.environ.get("VEIL_DEBUG"):
             raise
-        told = f"{place(error)}; no file was written. Set VEIL_DEBUG=1 to see more."
+        told = f"{place(error)}; {left_by(error)}. Set VEIL_DEBUG=1 to see more."
         click.echo(f"veil: {told}", err=True)
         return 1
 

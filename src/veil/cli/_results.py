@@ -12,8 +12,10 @@ from rich.table import Table
 from veil.cli._screen import stdout
 from veil.cli._summary import cost_of
 from veil.core.amounts import count_of, number_of
+from veil.core.guarantee import Guarantee
 from veil.core.printable import printable
 from veil.proxy.types import NO_LEDGER, Checked, Found, Item, Mark, Seen
+from veil.text.mechanisms.cost import LAYOUT, UNKNOWN
 from veil.text.mechanisms.mechanism import TextMechanism
 
 _PER_WORD = ("metric-dp", "umldp", "group-dp", "none")  # kinds that are told as a product
@@ -25,7 +27,6 @@ def show_results(
     found: Found,
     mechanism: TextMechanism,
     show: int,
-    caveats: Sequence[str] = (),
     *,
     network: bool,
     reranked: bool = True,
@@ -39,17 +40,16 @@ def show_results(
     _show_gaps(console, [seen.gap for seen in found.seen])
     _show_back(console, found.back, network=network)
     _show_checked(console, found.preflight)
-    _show_cost(console, found, mechanism, caveats)
+    _show_cost(console, found, mechanism)
 
 
-def _show_cost(
-    console: Console, found: Found, mechanism: TextMechanism, caveats: Sequence[str]
-) -> None:
+def _show_cost(console: Console, found: Found, mechanism: TextMechanism) -> None:
     cost = escape(_cost(found, mechanism))
     console.print(f"[bold]What it cost[/bold]\n  {cost}", soft_wrap=True)
     if found.ledger:
         console.print(f"  {found.news} {_account(found)}", soft_wrap=True)
-    warnings = list(caveats)
+    caveat = _caveat(found.cost, mechanism.guarantee)
+    warnings = [escape(caveat)] if caveat else []
     if found.kept:
         kept = " ".join(dict.fromkeys(found.kept))
         warnings.append(f"Sent unchanged, not selected or kept by policy: {escape(kept)}")
@@ -71,6 +71,17 @@ def _cost(found: Found, mechanism: TextMechanism) -> str:
     return f"{cost} The less, the better: fewer variants and a smaller epsilon tell less."
 
 
+def _caveat(cost: Guarantee, guarantee: Guarantee) -> str:
+    """Return what the cost does not cover, but for what stands in the cost or in the manual."""
+    if guarantee.kind not in _PER_WORD:
+        return ""  # the cost is told with all of it
+    told = guarantee.caveat if guarantee.kind in ("umldp", "none") else ""
+    rest = cost.caveat
+    for sentence in filter(None, (told, LAYOUT, UNKNOWN)):
+        rest = rest.replace(sentence, "")
+    return " ".join(rest.split())
+
+
 def _account(found: Found) -> str:
     """Say what was spent now, and what is left."""
     spent, left = found.spent, found.budget.left
@@ -87,7 +98,9 @@ def _show_checked(console: Console, checked: Checked | None) -> None:
     if checked is None:
         return
     console.print("[bold]What local attackers made of it before it was sent[/bold]")
-    for one in checked.standings:
+    if checked.standings and not console.is_terminal:  # a secret: for the person alone
+        console.print("  They were tried; where your query stands is shown on a terminal only.")
+    for one in checked.standings if console.is_terminal else ():
         level = f", level with {one.ties - 1:,} others" if one.ties > 1 else ""
         console.print(
             f"  {one.attacker} puts your query in place {one.rank:,} of {one.candidates:,}{level}."

@@ -1,8 +1,10 @@
 """What goes to the terminal: notes and progress to stderr, results to stdout."""
 
+import io
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import IO
 
 import click
 from rich.console import Console
@@ -39,6 +41,7 @@ def _console(*, err: bool = False, soft_wrap: bool = False) -> Console:
     the person at a terminal alone.
     """
     found = Console(stderr=err, highlight=False, emoji=False, soft_wrap=soft_wrap)
+    _let_all_pass(found.file)
     if found.file.isatty():
         return found
     return Console(
@@ -52,6 +55,12 @@ def _console(*, err: bool = False, soft_wrap: bool = False) -> Console:
         color_system=None,
         width=None if os.environ.get("COLUMNS") else _WIDE,
     )
+
+
+def _let_all_pass(file: IO[str]) -> None:
+    """Show a question mark for what the encoding lacks: one title must not lose all results."""
+    if isinstance(file, io.TextIOWrapper) and file.errors in ("strict", "surrogateescape"):
+        file.reconfigure(errors="replace")
 
 
 def stdout() -> Console:

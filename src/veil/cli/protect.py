@@ -58,7 +58,7 @@ def _run(
         target=output,
         kind=_kind(output, as_json=as_json, with_originals=with_originals),
         columns=Columns(column, id_column, keep),
-        layout=Layout(delimiter, encoding),
+        layout=Layout(delimiter, encoding, choice=True),
         with_originals=with_originals,
     )
     space = open_space(mechanism, vectors)

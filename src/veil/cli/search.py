@@ -11,9 +11,9 @@ from click.core import ParameterSource
 from veil import api
 from veil.cli._choices import SELECT_OPTIONS, policies_of, selection_of
 from veil.cli._desk import DeskFlags, desk_options
+from veil.cli._ending import sending
 from veil.cli._results import show_results
 from veil.cli._screen import VECTORS_OPTION, progress_bar, tell_scale
-from veil.cli._summary import not_covered
 from veil.core.errors import InputError, LedgerError, ParameterError
 from veil.core.printable import escaped_json
 from veil.core.types import Released
@@ -94,15 +94,16 @@ def search(
     )
     setting = Setting(mechanism, size, unknown, tuple(policies.items()), selected)
     found, network = _found(text, setting, flags, counted=counted, seed=seed)
-    if as_json:
-        _print_json(found, flags["engine"], network=network)
-    else:
-        caveats = not_covered(chosen, selected, policies)
-        reranked = flags["encoder"] != "none"
-        show_results(text, found, chosen, show, caveats, network=network, reranked=reranked)
-    sys.stdout.flush()
-    if record is not None and found.answers is not None:
-        write_recording(record, [Released(seen.text) for seen in found.seen], found.answers)
+    with sending():
+        try:  # first: standard output may be closed
+            _record(record, found)
+        finally:
+            if as_json:
+                _print_json(found, flags["engine"], network=network)
+            else:
+                reranked = flags["encoder"] != "none"
+                show_results(text, found, chosen, show, network=network, reranked=reranked)
+            sys.stdout.flush()
 
 
 search.params += [VECTORS_OPTION, *SELECT_OPTIONS]
@@ -124,7 +125,8 @@ def _found(
             report("preparing the mechanism", 0, 0)
             space = desk.ready(setting, report)
             report("searching", 0, 0)
-            found = desk.search(text, setting)
+            with sending():
+                found = desk.search(text, setting)
     except LedgerError as error:
         raise LedgerError(f"{error} {_WITHOUT}") from None
     if space is not None:
@@ -135,10 +137,17 @@ def _found(
 def _print_json(found: Found, engine: str, *, network: bool) -> None:
     """Print the whole result; the true query is not in it."""
     from veil.proxy.documents import SearchDocument
+    from veil.proxy.opening import hosts_alone
 
-    variants = [seen.text for seen in found.seen]
-    document = SearchDocument.of(found, network=network, engine=engine, variants=variants)
-    click.echo(escaped_json(document.model_dump_json(indent=1)))
+    variants, named = [seen.text for seen in found.seen], hosts_alone(engine)
+    document = SearchDocument.of(found, network=network, engine=named, variants=variants)
+    click.echo(escaped_json(document.model_dump_json(indent=1), sys.stdout.encoding or "utf-8"))
+
+
+def _record(path: Path | None, found: Found) -> None:
+    """Write what was sent and answered, where that is asked for."""
+    if path is not None and found.answers is not None:
+        write_recording(path, [Released(seen.text) for seen in found.seen], found.answers)
 
 
 def _read() -> str:

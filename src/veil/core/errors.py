@@ -26,6 +26,7 @@ No message ever quotes a text that was to be protected: messages end up in logs.
 
 import traceback
 from pathlib import Path
+from typing import TypeVar
 
 
 def place(error: BaseException) -> str:
@@ -37,6 +38,21 @@ def place(error: BaseException) -> str:
 
 class VeilError(Exception):
     """The family of all errors raised on purpose."""
+
+
+Error = TypeVar("Error", bound=VeilError)
+
+
+def retold(error: Error, message: str) -> Error:
+    """Return the same error with another message, however its class is made.
+
+    >>> str(retold(UnprotectedError(3), "Query 3 cannot be sent."))
+    'Query 3 cannot be sent.'
+    """
+    made = type(error).__new__(type(error))
+    vars(made).update(vars(error))
+    made.args = (message,)
+    return made
 
 
 class ParameterError(VeilError, ValueError):

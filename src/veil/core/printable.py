@@ -11,6 +11,7 @@ _HIDDEN = re.compile(
     "\U000e0000-\U000e007f]"
 )
 _TELLING = re.compile(f"{_CONTROL.pattern}|{_HIDDEN.pattern}")
+_NOT_ASCII = re.compile("[^\x00-\x7f]")
 
 
 def printable(text: str) -> str:
@@ -32,13 +33,22 @@ def marked(text: str) -> str:
     return _TELLING.sub("\ufffd", text)
 
 
-def escaped_json(document: str) -> str:
+def escaped_json(document: str, encoding: str = "utf-8") -> str:
     r"""Write what `printable` changes as ``\uXXXX``, which is the same JSON; line ends stay.
+
+    So is written what is not ASCII where the encoding does not have all of it.
 
     >>> escaped_json('["\x9b\u202e"]')
     '["\\u009b\\u202e"]'
+    >>> escaped_json('["\xe9"]', "ascii")
+    '["\\u00e9"]'
     """
-    return _TELLING.sub(_escape, document)
+    escaped = _TELLING.sub(_escape, document)
+    try:
+        escaped.encode(encoding)
+    except (UnicodeError, LookupError):
+        return _NOT_ASCII.sub(_escape, escaped)
+    return escaped
 
 
 def _escape(found: re.Match[str]) -> str:

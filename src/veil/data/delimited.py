@@ -3,7 +3,7 @@
 import csv
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain, islice
 from typing import Any
 
@@ -31,12 +31,15 @@ class Layout:
         quotes that lacks the names that are asked for.
     quotes
         Whether a field may stand in quotes; by default in all files but TSV.
+    choice
+        Whether the user can name the encoding, so that messages say how.
     """
 
     delimiter: str | None = None
     encoding: str | None = None
     header: bool | None = None
     quotes: bool | None = None
+    choice: bool = field(default=False, compare=False)
 
     def __post_init__(self) -> None:
         if self.encoding is not None:

@@ -19,6 +19,7 @@ Progress = Callable[[int], None]  # told how many bytes of a file have been read
 _TABLE = "save it as CSV (.csv)"
 _TEXT = "save it as plain text (.txt), one text per line"
 _UNPACK = "unpack it first; of packed files only .gz are read"
+_CONVERT = "convert it to UTF-8"
 _LINES = "write JSON lines (.jsonl), one object per line"
 _UNREAD = {
     **dict.fromkeys((".xlsx", ".xls", ".xlsm", ".xlsb", ".ods", ".numbers"), _TABLE),
@@ -81,19 +82,26 @@ def after(count: int, unit: str) -> str:
 
 
 def read_lines(
-    path: Path | None, encoding: str | None = None, progress: Progress = lambda _: None
+    path: Path | None,
+    encoding: str | None = None,
+    progress: Progress = lambda _: None,
+    *,
+    choice: bool = False,
 ) -> Iterator[str]:
-    """Yield the lines of a file, with their ends (None: standard input)."""
+    """Yield the lines of a file, with their ends (None: standard input).
+
+    `choice` says that whoever reads it can name the encoding: messages then say how.
+    """
+    remedy = "name its encoding with --encoding, or convert it" if choice or encoding else _CONVERT
     name = "standard input" if path is None else path.name
     number = 0
     try:
-        for line in _lines(path, name, encoding, progress):
+        for line in _lines(path, name, encoding, progress, remedy):
             number += 1
             yield line
     except UnicodeError:
         raise InputError(
-            f"{name} is not {encoding or 'UTF-8'} text {after(number, 'line')}; name its encoding"
-            " with --encoding, or convert it."
+            f"{name} is not {encoding or 'UTF-8'} text {after(number, 'line')}; {remedy}."
         ) from None
     except (OSError, EOFError, zlib.error) as error:
         raise InputError(
@@ -103,7 +111,7 @@ def read_lines(
 
 
 def _lines(
-    path: Path | None, name: str, encoding: str | None, progress: Progress
+    path: Path | None, name: str, encoding: str | None, progress: Progress, remedy: str
 ) -> Iterator[str]:
     with ExitStack() as stack:
         raw = sys.stdin.buffer if path is None else stack.enter_context(path.open("rb"))
@@ -120,7 +128,7 @@ def _lines(
             if "\0" in line or len(line) >= MAX_LINE:
                 raise InputError(
                     f"Line {number:,} of {name} is not a line of text (binary data, or another"
-                    " encoding, to be named with --encoding)."
+                    f" encoding: {remedy})."
                 )
             if number % 1024 == 0 and path is not None:
                 progress(raw.tell())

@@ -56,3 +56,7 @@ def _batches(file: Any, wanted: list[str], name: str) -> Iterator[dict[str, list
             yield batch.to_pydict()
     except (OSError, ValueError, NotImplementedError):
         raise InputError(f"{name} is a damaged Parquet file; fetch or write it again.") from None
+    except OverflowError:
+        raise InputError(
+            f"{name} has a date or a time that is out of range; write the column as text."
+        ) from None

@@ -50,7 +50,7 @@ def read_rows(
         )
     if path is not None and suffix == ".parquet":
         return read_parquet(path, pick, progress)
-    lines = split_returns(read_lines(path, layout.encoding, progress))
+    lines = split_returns(read_lines(path, layout.encoding, progress, choice=layout.choice))
     if packed:
         return read_jsonl(lines, name, pick)
     if suffix in (".csv", ".tsv") or layout.delimiter is not None:

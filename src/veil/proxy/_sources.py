@@ -11,7 +11,6 @@ from typing import Protocol
 import numpy as np
 from numpy.random import Generator
 
-from veil.core.amounts import count_of
 from veil.core.errors import ParameterError
 from veil.core.guarantee import Guarantee
 from veil.core.types import Released, Variants
@@ -23,6 +22,8 @@ from veil.proxy.types import Mark
 from veil.search.pipeline import MAX_QUERY, Words, release
 from veil.text.mechanisms.cost import premises, release_cost, scale_premise
 from veil.text.mechanisms.mechanism import TextMechanism
+from veil.text.mechanisms.queries.mechanism import Scrambled
+from veil.text.mechanisms.queries.scramble import passed, scrambled_cost
 from veil.text.mechanisms.words.draft import draft, draw
 from veil.text.mechanisms.words.mechanism import WordMechanism
 from veil.text.protect import protect
@@ -164,8 +165,7 @@ class _Words:
         setting = name + _chosen_name(mechanism, words, ledger.key)
         self.known = known = self._find(ledger, ledger.key.query(query), setting)
         if known.form:
-            order = [self._keys.index(key) for key in known.draws]
-            self._text = self._text.in_form(known.form, order)
+            self._text = self._text.in_form(known.form, self._order(known))
             self._keys = tuple(known.draws)
         self.asked = query if _leaves_out(words) else self._text.original
         tied = known.query if known.tied else b""
@@ -174,7 +174,9 @@ class _Words:
         # nothing more of it, and the same ones would tell that it comes again.
         both = zip(self._keys, self._text.known, strict=True)
         shared = [key for key, is_known in both if is_known]
-        self._related, self._chosen = ledger.related(shared, len(self._keys), known.query)
+        self._related, self._chosen = ledger.related(
+            shared, len(self._keys), known.query, known.draws
+        )
 
     def price(self, entry: Entry, size: int) -> float:
         """Return what the missing draws cost."""
@@ -192,7 +194,7 @@ class _Words:
                 columns[place] += words
         start = len(entry.variants)
         rows = zip(*(column[start:] for column in columns), strict=True)
-        shared = [key in self._related and key not in entry.draws for key in self._keys]
+        shared = [bool(self._more(entry, key)) for key in self._keys]
         guarantee = self._mechanism.guarantee
         return replace(
             entry,
@@ -230,23 +232,36 @@ class _Words:
     def _find(self, ledger: Ledger, query: bytes, setting: str) -> Entry:
         """Find what was released of the query where the same words of it were replaced."""
         known = ledger.known(query, setting)
-        if known is not None and known.form and not _fits(known, self._keys):
-            mark = hashlib.blake2b(b"".join(sorted(self._keys)), digest_size=4).hexdigest()
+        if known is not None and known.form and not self._fits(known, ledger.key):
+            kept = ledger.key.words(self._text.kept, setting)
+            both = b"".join(sorted(self._keys)) + b"".join(sorted(kept))
+            mark = hashlib.blake2b(both, digest_size=4).hexdigest()
             setting = f"{setting}, other words#{mark}"
             known = ledger.known(query, setting)
         return known or Entry(query, setting)
 
+    def _fits(self, known: Entry, key: Key) -> bool:
+        """Whether the same words were replaced and kept as before, so that the form is theirs."""
+        words = len(json.loads(known.form)[1])
+        if set(known.draws) != set(self._keys) or words != len(self._keys):
+            return False
+        there = self._text.in_form(known.form, self._order(known))
+        return key.query(there.original) == key.query(self._text.original)
+
+    def _order(self, known: Entry) -> list[int]:
+        """Return where the words of an earlier release stand in this query."""
+        return [self._keys.index(key) for key in known.draws]
+
     def _columns(self, entry: Entry, size: int) -> list[tuple[str, ...]]:
-        have = {**self._related, **entry.draws}
-        return [have.get(key, ())[:size] for key in self._keys]
+        return [(*entry.draws.get(key, ()), *self._more(entry, key))[:size] for key in self._keys]
+
+    def _more(self, entry: Entry, key: bytes) -> tuple[str, ...]:
+        """Return the draws of a word that go on from those of the entry, and are out already."""
+        have, column = entry.draws.get(key, ()), self._related.get(key, ())
+        return column[len(have) :] if column[: len(have)] == have else ()
 
     def _missing(self, entry: Entry, size: int) -> list[int]:
         return [size - len(column) for column in self._columns(entry, size)]
-
-
-def _fits(known: Entry, keys: Sequence[bytes]) -> bool:
-    """Whether the same words were selected as before, so that the form is theirs."""
-    return set(known.draws) == set(keys) and len(json.loads(known.form)[1]) == len(keys)
 
 
 def _leaves_out(words: Words) -> bool:
@@ -261,7 +276,7 @@ class _Queries:
     def __init__(
         self, query: str, mechanism: TextMechanism, size: int, ledger: Ledger, words: Words
     ) -> None:
-        self.asked, self._mechanism = query, mechanism
+        self.asked, self._mechanism, self._size = query, mechanism, size
         hashed, name = ledger.key.query(query), law_name(mechanism, None)
         self.known = ledger.known(hashed, name) or Entry(hashed, name)
         self._found = protect([query], mechanism, None, size, max_chars=MAX_QUERY, **words)
@@ -284,14 +299,15 @@ class _Queries:
 
     def release(self, entry: Entry) -> Variants:
         """Return the rewritings, with what all of them cost, also those of before."""
-        made, count = self._found, len(entry.variants)
-        cost = self._mechanism.guarantee.compose(count, f"release ({count_of(count, 'text')})")
-        cost = replace(cost, caveat=made.cost.caveat, passed=made.cost.passed)
-        return _released(entry, self._mechanism, made.kept[0], cost)
+        kept = passed(self.asked, entry.variants)
+        made = Scrambled(entry.variants, kept, entry.words)
+        cost = scrambled_cost(self._mechanism.guarantee, [made], self._size)
+        return _released(entry, self._mechanism, kept, cost)
 
     def marked(self, entry: Entry) -> tuple[Marks, ...]:
         """Compare the rewritings with the words of the query."""
-        return tuple(marks(text, [self.asked], self._found.kept[0]) for text in entry.variants)
+        kept = passed(self.asked, entry.variants)
+        return tuple(marks(text, [self.asked], kept) for text in entry.variants)
 
     def _new(self, entry: Entry, size: int) -> Sequence[str]:
         known = set(entry.variants)

@@ -209,5 +209,5 @@ class FoundAnswer(Search):
 class SearchDocument(Search):
     """What `veil search` prints: the variants are texts, without what became of each word."""
 
-    engine: str = Field(description="spec of the engine")
+    engine: str = Field(description="spec of the engine; of an address its host alone")
     variants: list[Text]

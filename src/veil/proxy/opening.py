@@ -121,6 +121,20 @@ def _preflight(asked: Engine, log: str | None, encoder: str) -> Preflight | None
     return None if queries is None else Preflight(queries, encoder)
 
 
+def hosts_alone(spec: str) -> str:
+    """Write a spec without what an address has but its host: the rest may be a secret.
+
+    >>> hosts_alone("searxng(url=https://search.example:8080/secret, timeout=5)")
+    'searxng(url=https://search.example:8080, timeout=5)'
+    """
+    url = str(dict(ENGINES.parse(spec)).get("url", ""))
+    parts = urllib.parse.urlsplit(url)
+    if not parts.netloc:
+        return spec
+    host = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
+    return spec.replace(url, host) if url in spec else shown(spec)
+
+
 def shown(spec: str, engine: Engine | None = None) -> str:
     """Name an engine without anything that may be secret: its kind, host, or collection.
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from veil.core.apart import apart
-from veil.core.errors import GateError, ParameterError, RiskError, VeilError
+from veil.core.errors import EngineError, GateError, ParameterError, RiskError, VeilError, retold
 from veil.core.guarantee import Guarantee
 from veil.core.parallel import BACKGROUND
 from veil.core.protocols import Engine
@@ -39,6 +39,10 @@ from veil.text.vectors.embeddings import Embeddings
 
 _AT_ONCE = 4  # searches of a batch, so that their variants are mixed
 _MOST_BOUND = 1_000  # mechanisms of which it is remembered that they were used before
+_DRAWN = (
+    "The variants are in the ledger and count in the budget, sent or not: to ask again sends the"
+    " same ones, at no further cost."
+)
 _IN_CLEAR = "The query was sent in clear, on request: the engine knows it."
 
 
@@ -140,8 +144,10 @@ class PrivateDesk:
         mechanism, space = self._maker(setting)
         look = self._look(mechanism, space)
         taken = self.drawer.take(query, mechanism, space, setting.size, look, **setting.words)
+        # Nothing is read of the ledger once variants are out: a fault then would hide that.
+        earlier, budget = self.drawer.earlier(taken.entry), self.budget()
         counted = _Counted(self.mixer)
-        ranking, answers = ask(query, taken.variants[0], counted, self.k, self.reranker)
+        ranking, answers = self._ask(query, taken.variants[0], counted)
         result = SearchResult(ranking, taken.variants, answers)
         return Found(
             results=_items(ranking),
@@ -152,11 +158,11 @@ class PrivateDesk:
             kept=taken.variants.kept[0],
             cost=taken.variants.cost,
             spent=taken.spent,
-            earlier=self.drawer.earlier(taken.entry),
+            earlier=earlier,
             reused=taken.reused,
             shared=taken.entry.shared,
             sent=counted.sent,
-            budget=self.budget(),
+            budget=budget,
             gate=decision,
             preflight=taken.checked,
             back=self._back(query, result),
@@ -180,7 +186,7 @@ class PrivateDesk:
             try:
                 found.append(one.result())
             except VeilError as error:
-                raise type(error)(f"Query {number} of {len(queries)}: {error}") from None
+                raise retold(error, f"Query {number} of {len(queries)}: {error}") from None
         return found
 
     def budget(self) -> Budget:
@@ -207,6 +213,17 @@ class PrivateDesk:
         self.mixer.forget()
         return self.ledger is not None and self.ledger.forget(number)
 
+    def _ask(
+        self, query: str, released: Sequence[Released], counted: "_Counted"
+    ) -> tuple[Ranking, Ranking]:
+        """Ask with variants; where that fails, also say what became of them in the ledger."""
+        try:
+            return ask(query, released, counted, self.k, self.reranker)
+        except EngineError as error:
+            if self.ledger is None:
+                raise
+            raise EngineError(f"{error} {_DRAWN}", sent=error.sent) from None
+
     def _back(self, query: str, result: SearchResult) -> tuple[int, int] | None:
         """Compare with the plain search; None where the engine would have to see the query."""
         if self.network:
@@ -219,7 +236,7 @@ class PrivateDesk:
                 "No rule of yours lets this query pass in clear; nothing was sent. Search without"
                 " asking for that, or change the rules."
             )
-        number = self.drawer.note_plain(query)
+        number, budget = self.drawer.note_plain(query), self.budget()
         counted = _Counted(self.mixer)
         ranking, _ = ask(query, [Released(query)], counted, self.k, self.reranker)
         return Found(
@@ -235,7 +252,7 @@ class PrivateDesk:
             reused=0,
             shared=0,
             sent=counted.sent,
-            budget=self.budget(),
+            budget=budget,
             gate=decision,
             plain=True,
             ledger=self.ledger is not None,

@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic_core import ErrorDetails
 
-from veil.core.errors import ParameterError, VeilError
+from veil.core.errors import ParameterError, VeilError, retold
 
 _KINDS = {
     "string_type": "a text in quotes",
@@ -69,4 +69,4 @@ def told(where: str) -> Iterator[None]:
     try:
         yield
     except VeilError as error:
-        raise type(error)(f"{where}: {error}") from None
+        raise retold(error, f"{where}: {error}") from None

@@ -102,7 +102,7 @@ def protect_file(
         target=output,
         kind=output.suffix.lower(),
         columns=Columns(column, id, tuple(keep)),
-        layout=Layout(delimiter, encoding),
+        layout=Layout(delimiter, encoding, choice=True),
         with_originals=with_originals,
     )
     tally = release(

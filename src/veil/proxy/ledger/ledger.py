@@ -21,7 +21,7 @@ PLAIN = "plain"  # the setting of a query that was sent in clear, on request
 
 
 class StaleError(LedgerError):
-    """Somebody else released variants of the same query at the same time."""
+    """Somebody else released or forgot variants of the same query at the same time."""
 
 
 class Ledger:
@@ -53,22 +53,28 @@ class Ledger:
             return entry_of(db, query, setting)
 
     def related(
-        self, words: Sequence[bytes], length: int | None = None, query: bytes = b""
+        self,
+        words: Sequence[bytes],
+        length: int | None = None,
+        query: bytes = b"",
+        own: Draws | None = None,
     ) -> tuple[Draws, bool]:
         """Return earlier draws for words of a query, from releases that it refines or repeats.
 
         Two queries are related when at least half of the words of the longer one are common;
         releases of one `query` always are, whatever words of it they replaced. The nearest one
-        comes first, of equally near ones the newest. Also tells whether one of these releases was
-        chosen by a pre-flight check. The hash of a word is of a mechanism and its vectors, too:
-        draws of others are not found by it.
+        comes first, of equally near ones the newest; but a word has the longest column of draws
+        that any of them has, as all of it is out. Where the query has draws of its `own`, only
+        columns count that go on from these. Also tells whether one of these releases was chosen by
+        a pre-flight check. The hash of a word is of a mechanism and its vectors, too: draws of
+        others are not found by it.
 
         `length` counts all words of the query, where `words` are only those that may be shared.
         """
-        wanted = dict.fromkeys(words)
+        wanted = {word: (own or {}).get(word, ()) for word in words}
         longest = len(wanted) if length is None else length
-        found: dict[bytes, tuple[str, ...]] = {}
-        chosen = False
+        found = dict(wanted)
+        chosen: dict[bytes, bool] = {}
         with self._database.reading() as db:
             common: dict[int, int] = {}
             for word in wanted:
@@ -82,11 +88,10 @@ class Ledger:
                     "SELECT words, chosen, query FROM releases WHERE number = ?", (release,)
                 ).fetchone()
                 if of == query or 2 * common[release] >= max(longest, values.count(count)):
-                    draws = draws_of(db, release)
-                    new = [word for word in wanted if word in draws and word not in found]
-                    found |= {word: draws[word] for word in new}
-                    chosen = chosen or (bool(new) and bool(values.count(passed)))
-        return found, chosen
+                    longer = _longer(draws_of(db, release), found, wanted)
+                    found |= longer
+                    chosen |= dict.fromkeys(longer, bool(values.count(passed)))
+        return {word: found[word] for word in chosen}, any(chosen.values())
 
     def earlier(self, query: bytes, setting: str) -> float:
         """Return what other settings released of the same query: epsilon, added up."""
@@ -154,12 +159,20 @@ class Ledger:
         return number
 
     def touch(self, number: int, now: datetime | None = None) -> None:
-        """Note that a release is asked with once more."""
+        """Note that a release is asked with once more.
+
+        Raises
+        ------
+        StaleError
+            If it was forgotten meanwhile: what is sent must have an entry.
+        """
         at = _now(now).timestamp()
         with self._database.writing() as db:
-            db.execute(
+            touched = db.execute(
                 "UPDATE releases SET asked = asked + 1, last = ? WHERE number = ?", (at, number)
-            )
+            ).rowcount
+            if not touched:
+                raise StaleError("The release was forgotten at the same time; try again.")
             see(db, at)
 
     def budget(self, limit: float | None, now: datetime | None = None) -> Budget:
@@ -208,6 +221,17 @@ class Ledger:
         """Keep something that the user chose on the page."""
         with self._database.writing() as db:
             db.execute("INSERT OR REPLACE INTO choices VALUES (?, ?)", (name, value))
+
+
+def _longer(draws: Draws, found: Draws, own: Draws) -> Draws:
+    """Return the columns that are longer than those found, and go on from the query's own."""
+    return {
+        word: column
+        for word, column in draws.items()
+        if word in found
+        and len(column) > len(found[word])
+        and column[: len(own[word])] == own[word]
+    }
 
 
 def forget_all(folder: Path | None = None) -> bool:

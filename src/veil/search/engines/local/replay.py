@@ -68,8 +68,8 @@ class Recorded:
         gaps = ["" if query in self.answers else gap for query in queries]
         if gaps and all(gaps):
             raise EngineError(
-                f"None of the queries was recorded in {self.source}; variants are drawn anew each"
-                " time, unless the seed and the size are those of the recording."
+                f"None of the queries was recorded in {self.source}; ask with the variants of the"
+                " recording: those that the ledger still has, or the same seed and size."
             )
         return ranking([self.answers.get(query, ()) for query in queries], int(k), gaps)
 

@@ -55,7 +55,7 @@ def scramble(
     return Variants(
         rows=tuple(tuple(map(Released, each.queries)) for each in found),
         mechanism=str(mechanism),
-        cost=_cost(mechanism.guarantee, found, size),
+        cost=scrambled_cost(mechanism.guarantee, found, size),
         kept=tuple(each.kept for each in found),
         protected=tuple(each.protected for each in found),
     )
@@ -72,10 +72,10 @@ def _sendable(found: Scrambled, text: str, size: int) -> Scrambled:
         for query in dict.fromkeys(found.queries)
         if [word.casefold() for word in _words(query)] not in ([], own)
     ][:size]
-    return Scrambled(tuple(queries), _passed(text, queries), found.protected)
+    return Scrambled(tuple(queries), passed(text, queries), found.protected)
 
 
-def _passed(text: str, queries: Sequence[str]) -> tuple[str, ...]:
+def passed(text: str, queries: Sequence[str]) -> tuple[str, ...]:
     """Return the words of a text that are in any of the queries, or the parts that are."""
     sent = {form for query in queries for word in _words(query) for form in _forms(word)}
     kept: list[str] = []
@@ -93,7 +93,8 @@ def _forms(word: str) -> list[str]:
     return [unaccented(form) for form in (word.casefold(), *bare_parts(word))]
 
 
-def _cost(guarantee: Guarantee, found: list[Scrambled], size: int) -> Guarantee:
+def scrambled_cost(guarantee: Guarantee, found: Sequence[Scrambled], size: int) -> Guarantee:
+    """Say what queries cost that were made for some texts, `size` of each asked for."""
     words = sum(each.protected for each in found)
     counts = [len(each.queries) for each in found]
     queries = "query" if sum(counts) == 1 else "queries"
@@ -111,9 +112,9 @@ def _cost(guarantee: Guarantee, found: list[Scrambled], size: int) -> Guarantee:
         cost = cost.with_caveat(
             f"{count_of(fewer, 'text')} {_have(fewer)} fewer than {size} queries."
         )
-    if passed := sum(len(each.kept) for each in found):
-        cost = replace(cost, passed=passed).with_caveat(
-            f"{count_of(passed, 'word')} passed unchanged by policy."
+    if kept := sum(len(each.kept) for each in found):
+        cost = replace(cost, passed=kept).with_caveat(
+            f"{count_of(kept, 'word')} passed unchanged by policy."
         )
     return cost
 
