@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from veil.studies.experiment import domain, opened
+from veil.studies.domains import domain, opened
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "add-a-domain.md"
 MASKS = [

@@ -13,7 +13,7 @@ import pytest
 from veil.core.errors import BudgetError, InputError, ParameterError, RiskError
 from veil.core.guarantee import Guarantee
 from veil.core.types import Released, Seeded
-from veil.proxy._sources import law_name
+from veil.proxy._names import law_name
 from veil.proxy.ledger.entries import Entry
 from veil.proxy.ledger.ledger import Ledger, StaleError
 from veil.proxy.sticky import Bound, Sticky, Taken, Unwritten, too_near

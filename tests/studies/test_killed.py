@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from veil.core.errors import EngineError
-from veil.studies import experiment
+from veil.studies import domains
 from veil.studies import sweep as sweep_module
 from veil.studies.experiment import Step
 from veil.studies.store import FILE, Result, Store
@@ -94,7 +94,7 @@ def computed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     def counting(study: Study, step: Step, of: Result | None) -> Result:
         keys.append(step.key)
-        return experiment.compute(study, step, of)
+        return domains.compute(study, step, of)
 
     monkeypatch.setattr(sweep_module, "compute", counting)
     return keys
@@ -152,7 +152,7 @@ def _deadly(study: Study, step: Step, of: Result | None) -> Result:
     """Compute a step, or die over one kind of it."""
     if step.kind == "similarity" and multiprocessing.parent_process() is not None:
         os.kill(os.getpid(), signal.SIGKILL)
-    return experiment.compute(study, step, of)
+    return domains.compute(study, step, of)
 
 
 def test_a_step_that_kills_its_workers_is_given_up(

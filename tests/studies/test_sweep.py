@@ -8,7 +8,7 @@ from tests.search.study.material import STUDY, Variant
 
 from veil.core.errors import InputError, ParameterError
 from veil.search.engines.local._lexical import LexicalEngine
-from veil.studies import experiment
+from veil.studies import domains
 from veil.studies import sweep as sweep_module
 from veil.studies.experiment import Step
 from veil.studies.figures import results
@@ -26,7 +26,7 @@ def computed(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 
     def counting(study: Study, step: Step, of: Result | None) -> Result:
         counted[step.kind] += 1
-        return experiment.compute(study, step, of)
+        return domains.compute(study, step, of)
 
     monkeypatch.setattr(sweep_module, "compute", counting)
     return counted
@@ -124,7 +124,7 @@ def test_other_material_is_noticed_under_the_same_name(
 ) -> None:
     sweep(study, folder / "out", workers=0)
     computed.clear()
-    experiment.opened.cache_clear()  # another process would open it anew
+    domains.opened.cache_clear()  # another process would open it anew
     text = (folder / file).read_text()
     (folder / file).write_text(text.replace("bebaba", "zzbaba"))
     sweep(study, folder / "out", workers=0)

@@ -12,7 +12,8 @@ from veil.cli._screen import stdout
 from veil.core.component import example, summary
 from veil.core.errors import VeilError
 from veil.core.guarantee import KINDS, Guarantee
-from veil.studies.experiment import OTHER, Methods
+from veil.studies.domains import OTHER
+from veil.studies.experiment import Methods
 
 
 def show_methods(methods: Methods, names: tuple[str, ...], *, as_json: bool) -> None:

@@ -22,7 +22,7 @@ from veil.core.outcome import Outcome
 from veil.core.protocols import Release
 from veil.measures.estimate import Estimate, bootstrap
 from veil.measures.risk import ATTACKERS, chance, risk
-from veil.studies.experiment import Domain
+from veil.studies.domains import Domain
 
 SPECS = {"mechanism": "-m", "attacker": "-a"}  # arguments that are given as specs
 _TYPES: dict[object, click.ParamType[Any]] = {

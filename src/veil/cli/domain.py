@@ -19,7 +19,7 @@ from veil.cli._verbs import command_of, value_of
 from veil.cli.choose import choose
 from veil.core.errors import InputError, ParameterError
 from veil.core.registry import read_spec
-from veil.studies.experiment import Domain, domain
+from veil.studies.domains import Domain, domain
 from veil.studies.export import read_csv
 from veil.studies.load import make_study
 from veil.studies.study import Study

@@ -8,12 +8,12 @@ from dataclasses import replace
 from functools import partial
 from typing import Protocol
 
-import numpy as np
 from numpy.random import Generator
 
 from veil.core.errors import ParameterError
 from veil.core.guarantee import Guarantee
 from veil.core.types import Released, Variants
+from veil.proxy._names import choices_name, law_name
 from veil.proxy.ledger.entries import Entry
 from veil.proxy.ledger.key import Key
 from veil.proxy.ledger.ledger import Ledger
@@ -90,49 +90,6 @@ def source_of(
     return _Words(query, mechanism, space, ledger, words)
 
 
-def law_name(mechanism: TextMechanism, space: Embeddings | None) -> str:
-    """Name what makes draws: those of another mechanism or of other vectors are not the same."""
-    return str(mechanism) if space is None else f"{mechanism} in {space.name}#{_digest(space)}"
-
-
-def _chosen_name(mechanism: WordMechanism, words: Words, key: Key) -> str:
-    """Name the choices that are not the usual ones; with others, a release is another one."""
-    told = [f"unknown={words['unknown']}"] if words.get("unknown", "random") != "random" else []
-    policies = sorted((words.get("policies") or {}).items())
-    told += [f"{kind}={policy}" for kind, policy in policies if policy != "replace"]
-    select = words.get("select")
-    if callable(select):
-        raise ParameterError(
-            "The ledger cannot tell one function from another: the 'select' argument must be a"
-            " name or a list of terms here."
-        )
-    if select is not None and select != mechanism.select:
-        # a list of terms may tell as much as a query
-        listed = select if isinstance(select, str) else f"terms#{key.terms(select).hex()}"
-        told.append(f"select={listed}")
-    return "".join(f", {each}" for each in told)
-
-
-class _Named:
-    """The digest of a space, kept with it."""
-
-    nbytes = 100
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-
-
-def _digest(space: Embeddings) -> str:
-    """Return what tells vectors from others that have the same name."""
-    known = space.memo.get("digest", _Named)
-    if known is None:
-        made = hashlib.blake2b("\n".join(space.words).encode(), digest_size=4)
-        made.update(np.ascontiguousarray(space.vectors).data)
-        known = _Named(made.hexdigest())
-        space.memo.put("digest", known)
-    return known.text
-
-
 def _sum(guarantee: Guarantee, draws: int) -> float:
     """Return what draws add to an account: infinite where a sum of epsilons says too little."""
     if not draws:
@@ -162,7 +119,7 @@ class _Words:
         self._text = draft(query, mechanism, space, max_chars=MAX_QUERY, **words)
         name = law_name(mechanism, space)
         self._keys = ledger.key.words(self._text.words, name)
-        setting = name + _chosen_name(mechanism, words, ledger.key)
+        setting = name + choices_name(mechanism, words, ledger.key)
         self.known = known = self._find(ledger, ledger.key.query(query), setting)
         if known.form:
             self._text = self._text.in_form(known.form, self._order(known))

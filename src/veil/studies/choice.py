@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from veil.core.errors import InputError
 from veil.measures.bounds import CONFIDENCE, cases_needed
-from veil.studies.experiment import words_of
+from veil.studies.domains import words_of
 from veil.studies.table import Row
 
 _NAMED = 5  # rivals that a sentence names

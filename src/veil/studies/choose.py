@@ -13,7 +13,8 @@ from veil.studies.choice import Choice as Choice
 from veil.studies.choice import UncertifiedError as UncertifiedError
 from veil.studies.choice import nearest, shortfall
 from veil.studies.curves import is_utility
-from veil.studies.experiment import Axis, words_of
+from veil.studies.domains import words_of
+from veil.studies.experiment import Axis
 from veil.studies.table import PLAIN, Row
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from veil.studies import DEFAULT
-from veil.studies.experiment import method, words_of
+from veil.studies.domains import method, words_of
 from veil.studies.table import PLAIN, Row
 
 Key = tuple[str, str, str]  # mechanism, swept parameter, the rest of the spec

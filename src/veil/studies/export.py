@@ -14,7 +14,8 @@ from veil.core.errors import InputError, MissingExtraError
 from veil.data.files import whole_file
 from veil.data.parquet import pyarrow, pyarrow_parquet
 from veil.studies import DEFAULT
-from veil.studies.experiment import Vocabulary, words_of
+from veil.studies.domains import words_of
+from veil.studies.experiment import Vocabulary
 from veil.studies.table import Results, Row, Score
 
 _COLUMNS = tuple(field.name for field in fields(Row))[:-1]  # the domain comes first, if at all

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from veil.core.errors import InputError, ParameterError
 from veil.studies import DEFAULT
-from veil.studies.experiment import Domain, domain
+from veil.studies.domains import Domain, domain
 from veil.studies.sentences import no_such_key, sentence, told
 from veil.studies.study import Grid, Study
 

@@ -13,7 +13,7 @@ from veil.core.types import Floats
 from veil.measures.paired import p_values
 from veil.measures.quipu import quipu_difference, quipu_interval
 from veil.studies.curves import Curve, Key, Panel, is_utility, key, panels
-from veil.studies.experiment import words_of
+from veil.studies.domains import words_of
 from veil.studies.table import PLAIN, Row, Score
 
 Planned = Counter[

@@ -21,7 +21,8 @@ from pathlib import Path
 from veil.core.errors import EngineError, ParameterError
 from veil.core.parallel import cores
 from veil.data.fetch import Report, silent
-from veil.studies.experiment import Cell, Experiment, Step, compute, domain
+from veil.studies.domains import compute, domain
+from veil.studies.experiment import Cell, Experiment, Step
 from veil.studies.figures import gather
 from veil.studies.pool import Here, end, processes
 from veil.studies.store import Result, Store

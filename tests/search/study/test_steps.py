@@ -9,7 +9,7 @@ from tests.search.study.material import STUDY, Variant
 from veil.core.errors import AssetError, InputError, LawError, ParameterError
 from veil.corpus import wordnet as wordnet_module
 from veil.data.fetch import Report
-from veil.studies import experiment
+from veil.studies import domains
 from veil.studies import sweep as sweep_module
 from veil.studies.experiment import Step
 from veil.studies.figures import results
@@ -98,7 +98,7 @@ def test_a_wordnet_that_comes_in_between_changes_nothing(
 ) -> None:
     def fetching(study: Study, step: Step, of: Result | None) -> Result:
         wordnet_module.wordnet()  # as another program might
-        return experiment.compute(study, step, of)
+        return domains.compute(study, step, of)
 
     monkeypatch.setattr(sweep_module, "compute", fetching)
     found = sweep(study, folder / "out", workers=0)

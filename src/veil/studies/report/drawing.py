@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from veil.studies import DEFAULT
 from veil.studies.curves import panels
-from veil.studies.experiment import words_of
+from veil.studies.domains import words_of
 from veil.studies.report import hints
 from veil.studies.report.best import best
 from veil.studies.report.groups import Group, groups, legend, styles_of

@@ -4,7 +4,7 @@ from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 
 from veil.studies.curves import Panel
-from veil.studies.experiment import words_of
+from veil.studies.domains import words_of
 from veil.studies.report import svg as _svg
 from veil.studies.report.markup import Markup, tag
 from veil.studies.report.plane import Stop, plane

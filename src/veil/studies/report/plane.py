@@ -3,7 +3,8 @@
 from collections.abc import Callable, Container, Mapping
 
 from veil.studies.curves import Curve, Panel, Point
-from veil.studies.experiment import Vocabulary, words_of
+from veil.studies.domains import words_of
+from veil.studies.experiment import Vocabulary
 from veil.studies.report import svg as _svg
 from veil.studies.report.markup import Markup, interval, join, number, percent, tag
 from veil.studies.table import Row

@@ -6,7 +6,8 @@ from itertools import pairwise
 
 from veil.studies import DEFAULT
 from veil.studies.curves import Key, key, names
-from veil.studies.experiment import Vocabulary, words_of
+from veil.studies.domains import words_of
+from veil.studies.experiment import Vocabulary
 from veil.studies.report import svg as _svg
 from veil.studies.report.markup import Markup, interval, join, number, percent, tag
 from veil.studies.table import PLAIN, Row

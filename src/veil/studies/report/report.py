@@ -6,7 +6,8 @@ from pathlib import Path
 from veil.core.errors import InputError
 from veil.data.files import whole_file
 from veil.studies.curves import Panel, key, names, panels
-from veil.studies.experiment import Vocabulary, words_of
+from veil.studies.domains import words_of
+from veil.studies.experiment import Vocabulary
 from veil.studies.report import hints
 from veil.studies.report.best import best
 from veil.studies.report.cards import cards

@@ -4,7 +4,8 @@ import math
 from collections.abc import Sequence
 
 from veil.studies import DEFAULT
-from veil.studies.experiment import OTHER, Vocabulary, method, words_of
+from veil.studies.domains import OTHER, method, words_of
+from veil.studies.experiment import Vocabulary
 from veil.studies.report.markup import Markup, interval, join, number, tag
 from veil.studies.report.tables import table
 from veil.studies.table import Score

@@ -7,7 +7,8 @@ from veil.core.errors import InputError
 from veil.studies import DEFAULT
 from veil.studies.choose import UncertifiedError, choose
 from veil.studies.curves import is_utility
-from veil.studies.experiment import Vocabulary, words_of
+from veil.studies.domains import words_of
+from veil.studies.experiment import Vocabulary
 from veil.studies.report.markup import Markup, join, number, percent, tag
 from veil.studies.table import PLAIN, Row
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 
 from veil.studies import DEFAULT
 from veil.studies.curves import key
-from veil.studies.experiment import words_of
+from veil.studies.domains import words_of
 from veil.studies.report.markup import Markup, interval, join, number, p_value, tag
 from veil.studies.table import PLAIN, Row
 
