@@ -30,7 +30,8 @@ def _run(
     return subprocess.run(
         [*command, mutant["tests"]],
         cwd=ROOT,
-        env={**environment, "PYTHONPATH": str(folder)},
+        # Loading plugins of pytest takes longer than most of the tests.
+        env={**environment, "PYTHONPATH": str(folder), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
         capture_output=True,
         text=True,
         timeout=600,

@@ -29,7 +29,7 @@ def install(folder: Path, text: str) -> None:
     told.mkdir(exist_ok=True)
     (told / "METADATA").write_text("Metadata-Version: 2.1\nName: veil-town\nVersion: 1\n")
     (told / "entry_points.txt").write_text("[veil.domains]\ntown = veil_town:Town\n")
-    homes = np.random.default_rng(1).uniform(0, 5000, (60, 2))
+    homes = np.random.default_rng(1).uniform(0, 5000, (40, 2))
     np.savetxt(folder / "homes.csv", homes, fmt="%.2f", delimiter=",", header="x,y", comments="")
 
 

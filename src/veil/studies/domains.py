@@ -76,7 +76,7 @@ def compute(study: Study, step: Step, of: Result | None) -> Result:
     started = time.perf_counter()
     try:
         made = opened(study).compute(step, of)
-    except VeilError:
+    except (VeilError, OSError):  # told as they are: a full disk, a missing file
         raise
     except Exception as error:  # noqa: BLE001 - its own message could quote what is protected
         by = f" by {step.by}" if step.by else ""
