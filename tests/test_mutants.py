@@ -30,8 +30,12 @@ def _run(
     return subprocess.run(
         [*command, mutant["tests"]],
         cwd=ROOT,
-        # Loading plugins of pytest takes longer than most of the tests.
-        env={**environment, "PYTHONPATH": str(folder), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
+        env={
+            **environment,
+            "PYTHONPATH": str(folder),
+            "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",  # it takes longer than most of the tests
+            "VEIL_TEST_PATIENCE": "20",
+        },
         capture_output=True,
         text=True,
         timeout=600,

@@ -78,8 +78,11 @@ def _gone(pid: int) -> bool:
     return state == "Z"
 
 
+PATIENCE = float(os.environ.get("VEIL_TEST_PATIENCE", "120"))  # less for a fault on purpose
+
+
 def _wait_until_gone(children: list[int]) -> None:
-    end = time.monotonic() + 120
+    end = time.monotonic() + PATIENCE
     while (left := [pid for pid in children if not _gone(pid)]) and time.monotonic() < end:
         time.sleep(0.1)
     for pid in left:  # leave nothing behind, also when this fails
