@@ -1,8 +1,10 @@
 """Show the product: run a handful of commands as a newcomer would type them."""
 
+import os
 import shlex
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 VEIL = Path(sys.executable).parent / "veil"
@@ -43,15 +45,21 @@ STEPS = [
 
 
 def main() -> None:
+    """Run every step, with a ledger of its own: a demo is none of the user's searches."""
+    with tempfile.TemporaryDirectory(prefix="veil-demo-") as data:
+        show({**os.environ, "VEIL_DATA": data})
+    print("\nNext: .venv/bin/veil --help, and README.md.")
+
+
+def show(environment: dict[str, str]) -> None:
     """Run every step, showing the command first."""
     for number, (what, command) in enumerate(STEPS, start=1):
         head = f"{number} of {len(STEPS)}. {what}"
         bold = f"\033[1m{head}\033[0m" if sys.stdout.isatty() else head
         print(f"\n{bold}\n$ veil {command}", flush=True)
-        result = subprocess.run([str(VEIL), *shlex.split(command)], check=False)
+        result = subprocess.run([str(VEIL), *shlex.split(command)], env=environment, check=False)
         if result.returncode and "-1" not in command:
             sys.exit(result.returncode)
-    print("\nNext: .venv/bin/veil --help, and README.md.")
 
 
 if __name__ == "__main__":
