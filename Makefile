@@ -34,6 +34,11 @@ check: $(READY)
 bench: fetch  ## print the figures of the README, beside the peer installed in its own environment
 	$(BIN)/python -m benchmarks.startup
 	$(BIN)/python -m benchmarks.retrieval
+	$(BIN)/python -m benchmarks.cascade
+	$(BIN)/python -m benchmarks.cover_table
+	$(BIN)/python -m benchmarks.cover_search
+	$(BIN)/python -m benchmarks.cover_sessions
+	$(BIN)/python -m benchmarks.cover_web
 	$(BIN)/python -m benchmarks.scale
 	$(BIN)/python -m benchmarks.measuring
 	$(BIN)/python -m benchmarks.selection

@@ -48,15 +48,19 @@ _WORDS = {
     "lambda": "lambda ",
     "le": "<=",
     "left": "",
+    "lfloor": "floor(",
     "ln": "ln ",
     "log": "log",
+    "mapsto": "->",
     "min": "min",
     "ni": "with",
     "phi": "phi",
     "prod": "product over ",
     "propto": "proportional to",
+    "qquad": "\n",
     "quad": "\n",
     "rVert": "|",
+    "rfloor": ")",
     "right": "",
     "sim": "~",
     "sum": "sum over ",
@@ -288,6 +292,7 @@ def plain(latex: str) -> str:
     'Pr[y] proportional to exp(-1/2 epsilon d)\nu = (a + 1)/b'
     """
     text = " ".join(latex.split()).replace(r"\,", " ")
+    text = text.replace(r"\{", "set(").replace(r"\}", ")")
     before = ""
     while text != before:  # from the inside out
         before = text
@@ -298,6 +303,7 @@ def plain(latex: str) -> str:
         text = re.sub(r"\be\^\{([^{}]*)\}", r"exp(\1)", text)
         text = re.sub(r"\^\{([^{}]*)\}", r"^(\1)", text)
     text = re.sub(r"\\([A-Za-z]+)", lambda match: _WORDS[match.group(1)], text)
+    text = re.sub(r"(\() +", r"\1", text)
     text = re.sub(r" +([),/]|$)", r"\1", re.sub(r"\| (\w) \|", r"|\1|", text))
     lines = (re.sub(r" {2,}", " ", line).strip(" ,") for line in text.split("\n"))
     return "\n".join(lines).replace("ln (", "ln(")

@@ -204,8 +204,8 @@ class Spoilt(AttackSpec):
 
 
 ATTACKS = {
-    "never": "an attacker must work against one of santext and custext; say in `needs` what it"
-    " cannot do without: log, mechanism, space",
+    "never": "an attacker must work against one of santext, custext, and a table of groups; say"
+    " in `needs` what it cannot do without: log, mechanism, space",
     "nothing": "there must be something to guess",
     "lengths": "* must be given for every rank",
     "zero": "the first guess has rank 1",

@@ -2,14 +2,16 @@
 
     veil audit
     veil audit studies/slider.toml --out slider
-    python tools/measured.py veil-report slider
+    veil audit studies/cover.toml --out cover
+    python tools/measured.py veil-report slider cover
 
 reads ``results.csv`` of audits that have collection, queries and log in common, and writes
 ``src/veil/proxy/measured.csv``: what the slider and the page "Plane" need until the user has an
 audit of their own. Kept are the nDCG@10, the risks by first guess, ten guesses and rank, the
 share of queries that a first guess names or restores as a whole, by attacker, and the share of
 queries one of whose variants is the query itself. Mechanisms whose
-spec names a file are left out: it would be a file of the machine that made the audit.
+spec names a file are left out: it would be a file of the machine that made the audit. So are
+tables that only a study has (half of its log), and attackers that are asked something else.
 """
 
 import re
@@ -28,6 +30,7 @@ KEPT = {
     "recovery": ("queries",),
     "similarity": (IN_CLEAR,),
 }
+APART = ("session", "shortlist", "topic")  # they are asked something else
 _FILE = re.compile(r"[/\\~]")
 
 
@@ -38,6 +41,8 @@ def trimmed(rows: Iterable[Row]) -> tuple[Row, ...]:
         for row in rows
         if row.measure in KEPT.get(row.kind, ())
         and not any(map(_FILE.search, (row.spec, row.task, row.attacker, row.data)))
+        and row.attacker.partition("(")[0] not in APART
+        and "table='half'" not in row.spec
     ]
     sized = {(row.spec, row.size) for row in found if row.kind == "utility"}
     return tuple(row for row in found if (row.spec, row.size) in sized)

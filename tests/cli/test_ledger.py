@@ -32,7 +32,7 @@ def filled() -> None:
                 spent=spent,
                 words=len(words),
             )
-            book.record(entry, 0, None)
+            book.record(entry, 0)
 
 
 def test_an_empty_ledger_says_so(capsys: pytest.CaptureFixture[str]) -> None:
@@ -97,10 +97,10 @@ def test_forgetting(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Monk
     assert run(["ledger", "forget", "2", "--yes"]) == 0
     with Ledger() as book:
         assert book.releases(9) == ()
-        assert book.budget(None).spent == 24
+        assert book.budget().spent == 24
     assert run(["ledger", "forget", "--all", "--yes"]) == 0
     with Ledger() as book:
-        assert book.budget(None).spent == 0
+        assert book.budget().spent == 0
 
 
 @pytest.mark.usefixtures("filled")

@@ -157,7 +157,8 @@ def test_a_title_that_cannot_be_shown_does_not_lose_the_results(
         with monkeypatch.context() as patched:
             patched.setattr(sys, "stdout", io.TextIOWrapper(written, encoding))
             base = ("search", "--collection", file, "--encoder", "none", "--vectors", vectors)
-            assert run([*map(str, base), *more, "--seed", "1", "flu cancer dog"]) == 0
+            draw = ("--mechanism", "cmp(epsilon=6)", "--seed", "1")
+            assert run([*map(str, base), *more, *draw, "flu cancer dog"]) == 0
             shown = written.getvalue().decode(encoding)
         if more:
             assert json.loads(shown)["results"][0]["title"] == title

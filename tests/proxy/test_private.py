@@ -396,7 +396,7 @@ def test_no_vectors_are_opened_and_no_epsilon_is_told_where_there_is_none(
     assert sorted(web.seen) == ["cover 0", "cover 1", "cover 2"]
     assert (found.cost.kind, found.cost.bits, found.budget.unproved) == ("leakage", 6.0, 1)
     assert desk.ready(Setting("group", 3)) is None
-    told = SearchDocument.of(found, network=True, engine="web", variants=[])
+    told = SearchDocument.of(found, network=True, standing="elsewhere", engine="web", variants=[])
     assert (told.cost.epsilon, told.cost.says) == (None, str(found.cost))
     with pytest.raises(BudgetError, match="no bound that a budget could count"):
         open_desk(budget=1e6).search("skin", Setting("group", 3))

@@ -64,7 +64,7 @@ def test_the_same_query_has_the_same_variants_and_costs_nothing(ask: Asking) -> 
     ):
         assert again.variants[0] == first.variants[0]
         assert (again.spent, again.reused, again.entry.number) == (0, 4, first.entry.number)
-    assert ask.ledger.budget(None).spent == 24
+    assert ask.ledger.budget().spent == 24
     assert ask.ledger.releases(1)[0].asked == 4
 
 
@@ -167,7 +167,7 @@ def test_two_at_once_release_once(ledger: Ledger, space: Embeddings, tmp_path: P
         thread.join()
     assert len({one.variants[0] for one in taken}) == 1
     assert sorted(one.spent for one in taken) == [0, 0, 0, 0, 0, 24]
-    assert ledger.budget(None).spent == 24
+    assert ledger.budget().spent == 24
 
 
 class Watching:
@@ -194,7 +194,7 @@ def test_a_draw_that_gives_too_much_away_is_refused(ask: Asking) -> None:
     with pytest.raises(RiskError, match=r"bayes puts your query in place 3 of 100"):
         taking(ask, Bound(10, "refuse"), Watching(3))
     assert ask.ledger.releases(9) == ()
-    assert ask.ledger.budget(None).spent == 0
+    assert ask.ledger.budget().spent == 0
 
 
 @pytest.mark.parametrize(
@@ -369,7 +369,7 @@ def test_more_variants_of_an_older_release_have_its_decoy(ask: Asking) -> None:
     (word,) = key.words(("xyzzy",), name)
     decoy = ask.space.words[key.decoy(word, b"", ask.space.size)]  # of the word alone
     older = Entry(key.query("xyzzy"), name, (decoy,), {word: (decoy,)}, words=1, tied=False)
-    ask.ledger.record(older, 0, None)
+    ask.ledger.record(older, 0)
     for size in (3, 6):
         assert ask.sticky.take("xyzzy", SURE, ask.space, size).variants[0] == (decoy,) * size
 
@@ -527,7 +527,7 @@ def test_all_that_is_out_of_a_word_is_used_before_more_is_drawn(ask: Asking) -> 
     assert columns(own) == columns(more)
     take(4, OTHER[1])  # the newest is not the longest
     assert ask(1, 2, 3, size=6).spent == 2 * 6
-    assert ask.ledger.budget(None).spent == 2 * 2 * 6 + 2 * 6
+    assert ask.ledger.budget().spent == 2 * 2 * 6 + 2 * 6
 
 
 def test_draws_of_its_own_stay_where_others_go_another_way(ask: Asking) -> None:
@@ -538,7 +538,7 @@ def test_draws_of_its_own_stay_where_others_go_another_way(ask: Asking) -> None:
     draws = {key: column[::-1] for key, column in other.entry.draws.items()}
     assert all(draws[key][:40] != first.entry.draws[key] for key in draws)
     ask.ledger.forget(other.entry.number)
-    ask.ledger.record(replace(other.entry, draws=draws), 0, None)
+    ask.ledger.record(replace(other.entry, draws=draws), 0)
     assert columns(ask(1, 2, size=50))[0][:40] == columns(first)[0]
     assert ask(1, 2, size=50).spent == 0
 

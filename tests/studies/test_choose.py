@@ -180,9 +180,12 @@ def test_restored_queries_alone_are_a_lazy_attack_and_no_other() -> None:
         choose(rows, max_risk=0.05, attacker="active")
 
 
-@pytest.mark.parametrize("spec", ["linkage", "linkage(encoder=minilm)"])
+@pytest.mark.parametrize(
+    "spec", ["linkage", "linkage(encoder=minilm)", "session", "shortlist(n=5)"]
+)
 def test_linkage_is_another_question(spec: str) -> None:
-    choice = choose([*ROWS, risk(5.0, 1.0, spec)], max_risk=0.05, attacker="active")
+    asked = [risk(5.0, 1.0, spec), replace(recovery(5.0, 1.0), attacker=spec)]
+    choice = choose([*ROWS, *asked], max_risk=0.05, attacker="active")
     assert best(choice) == "cmp(epsilon=5.0)"
     assert choice.best.attacks == ("inference",)
     assert not choose([*ROWS, risk(1.0, 1.0, spec)], max_risk=0.05, attacker="active").best.warning
@@ -325,3 +328,15 @@ def test_the_frontier_is_what_nothing_beats(rng: Generator) -> None:
 def test_the_frontier_leaves_out_what_is_not_known() -> None:
     assert pareto([(NAN, 1.0), (0.5, 0.5), (0.2, NAN)]) == (1,)
     assert pareto([]) == ()
+
+
+def test_what_draws_nothing_must_have_faced_who_runs_it_again() -> None:
+    rows = [replace(row, mechanism="fea", spec="fea(window=8)") for row in ROWS[:2]]
+    alone = choose(rows, max_risk=0.05, attacker="active").best
+    assert alone.foes == ("rerun",)
+    assert "fea(window=8) did not face rerun, which knows how it works" in alone.warning
+    rerun = replace(rows[0], attacker="rerun(best=80)")
+    faced = choose([*rows, rerun], max_risk=0.05, attacker="active").best
+    assert (faced.foes, faced.warning) == ((), "")
+    other = choose([*rows, replace(rerun, score=0.6)], max_risk=0.7, attacker="active").best
+    assert other.risk.attacker == "rerun(best=80)"

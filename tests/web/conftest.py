@@ -6,7 +6,7 @@ import socket
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from urllib.parse import unquote, urlencode
 
@@ -29,6 +29,7 @@ from veil.proxy.types import (
     Setting,
     Standing,
 )
+from veil.search.standing import Place
 from veil.studies.table import Row
 from veil.text.vectors.embeddings import Embeddings
 from veil.web.app import make_app
@@ -81,6 +82,8 @@ class FakeDesk:
 
     engine: str = "fake"
     network: bool = True
+    standing: Place = "elsewhere"
+    collection: str = ""
     fails: Exception | None = None
     closed: Exception | None = None
     decision: Decision = field(default_factory=lambda: Decision("obfuscate"))
@@ -107,6 +110,11 @@ class FakeDesk:
         if self.fails is not None:
             raise self.fails
         return self._found(setting, plain=plain)
+
+    def search_here(self, query: str) -> Found:
+        assert self.standing == "own"
+        found = self.search(query, Setting("plain", 0), plain=True)
+        return replace(found, here=True, ledger=False, release=0, spent=0.0, sent=0)
 
     def search_all(self, queries: Sequence[str], setting: Setting) -> list[Found]:
         return [self.search(query, setting) for query in queries]

@@ -104,6 +104,9 @@ def entry(number: int, **changes: object) -> Release:
 PLAIN = entry(3, mechanism="plain", variants=(), words=0, spent=0.0)
 IN_CLEAR = found(plain=True, seen=(), kept=(), spent=0.0, preflight=None, back=None,
                  setting=Setting("plain", 20), cost=Guarantee("none", unit="query"))  # fmt: skip
+OWN = {"standing": "own", "collection": "mine"}
+HERE = found(plain=True, here=True, ledger=False, seen=(), kept=(), spent=0.0, release=0, sent=0,
+             preflight=None, back=None, setting=Setting("plain", 0))  # fmt: skip
 KINDS: tuple[pages.Kind, ...] = get_args(pages.Kind)
 ALL = {
     "home": pages.home(common()),
@@ -111,6 +114,9 @@ ALL = {
     "in clear": pages.results(common(), QUERY, IN_CLEAR),
     "passed": pages.results(common(), QUERY, found(gate=Decision("pass", "Why.", ("weather",)))),
     "empty": pages.results(common(), QUERY, found(results=(), preflight=None, back=None)),
+    "own": pages.home(common(**OWN)),
+    "here": pages.results(common(**OWN), QUERY, HERE),
+    "demonstration": pages.results(common(**OWN), QUERY, found()),
     "held": pages.held(common(), QUERY, "Another site opened this address."),
     "plane": pages.plane(common()),
     "ledger": pages.ledger(common(), [entry(4, asked=3), PLAIN], 3),
@@ -126,9 +132,9 @@ def evil(name: str) -> str:
 
 
 FIELDS = frozenset(
-    "attacker caveat chosen-by engine entry gap gate-reason id kept kept-reason link message"
-    " metric note origin query reason scheme snippet spec stop-warning title unable unit variant"
-    " waiting where-asked where-found".split()
+    "attacker caveat chosen-by collection engine entry gap gate-reason id kept kept-reason link"
+    " message metric note origin query reason scheme snippet spec stop-warning title unable unit"
+    " variant waiting where-asked where-found".split()
 )
 
 
@@ -161,8 +167,12 @@ def hostile_pages() -> dict[str, str]:
     )
     kept = Decision("obfuscate", evil("kept-reason"), ("x",))
     release = entry(1, mechanism=spec, variants=(evil("entry"),))
+    own = replace(bad, standing="own", collection=evil("collection"))
+    near = replace(bad, standing="stand-in", collection=evil("collection"))
     return {
         "home": pages.home(bad),
+        "stand-in": pages.results(near, evil("query"), everything),
+        "demonstration": pages.results(own, evil("query"), everything),
         "results": pages.results(bad, evil("query"), everything),
         "obfuscated": pages.results(bad, evil("query"), replace(everything, gate=kept, seen=())),
         "held": pages.held(bad, evil("query"), evil("reason")),

@@ -50,6 +50,9 @@ def test_a_search_answers_with_everything(client: Client, desk: FakeDesk) -> Non
         "left": 60.0,
         "unproved": 0,
         "free": None,
+        "bits": 0.0,
+        "bits_limit": None,
+        "bits_left": None,
     }
     assert one["earlier"] is None  # without bound
     assert one["plain_top10_came_back"] == 0.4
@@ -358,8 +361,11 @@ def test_mechanisms_are_listed_as_by_the_command_line(
 ) -> None:
     assert run(["mechanisms", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
-    del told["fea"]["schema"]["properties"]["index"]  # names something to open
-    told["fea"]["example"] = told["fea"]["example"].replace("index='icd10cm', ", "")
+    opens = {"fea": "index", "cover": "table", "blind": "source"}  # names something to open
+    for mechanism, name in opens.items():
+        del told[mechanism]["schema"]["properties"][name]
+        shown = told[mechanism]["example"]
+        told[mechanism]["example"] = shown.replace(f"{name}='icd10cm', ", "")
     assert client.get("/api/mechanisms").json() == told
 
 
@@ -391,7 +397,7 @@ def test_the_ledger_is_told(client: Client) -> None:
 def test_the_budget_is_told(client: Client) -> None:
     assert client.get("/api/budget").json() == {
         "day": "2026-11-16", "spent": 20.0, "limit": 100.0, "left": 80.0, "unproved": 0,
-        "free": None,
+        "free": None, "bits": 0.0, "bits_limit": None, "bits_left": None,
     }  # fmt: skip
 
 

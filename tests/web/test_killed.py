@@ -57,7 +57,7 @@ def released(house: House) -> dict[int, tuple[str, ...]]:
     """Open the ledger as it was left, see that it is whole, and return what it holds."""
     with Ledger(house.data) as ledger:
         found = {one.number: one.variants for one in ledger.releases(100_000)}
-        spent = ledger.budget(None).spent
+        spent = ledger.budget().spent
     with closing(sqlite3.connect(house.data / "ledger.sqlite")) as db:
         assert db.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
         assert db.execute("PRAGMA foreign_key_check").fetchall() == []

@@ -21,6 +21,7 @@ class DeskFlags(TypedDict):
     vectors: str
     log: str | None
     budget: float | None
+    bits: float | None
     spread: float
     bound: int | None
     on_bound: Literal["again", "more", "refuse"]
@@ -28,7 +29,7 @@ class DeskFlags(TypedDict):
 
 
 def _limit(context: click.Context, parameter: click.Parameter, given: str) -> float | None:
-    del context, parameter
+    del context
     if given.strip().lower() == "none":
         return None
     try:
@@ -36,7 +37,7 @@ def _limit(context: click.Context, parameter: click.Parameter, given: str) -> fl
     except ValueError:
         limit = math.nan
     if not (math.isfinite(limit) and limit > 0):
-        raise ParameterError("The --budget must be a number > 0, or none.")
+        raise ParameterError(f"The --{parameter.name} must be a number > 0, or none.")
     return limit
 
 
@@ -52,6 +53,15 @@ _OPTIONS = (
         callback=_limit,
         help="what may be spent in 24 hours, by all searches: epsilon x words x variants, added"
         " up",
+    ),
+    click.option(
+        "--bits",
+        metavar="FLOAT|none",
+        default="300",
+        show_default=True,
+        callback=_limit,
+        help="the same for cover: bits of leakage, counted for each group that is sent the first"
+        " time",
     ),
     click.option(
         "--spread",

@@ -1,6 +1,7 @@
 """Turn declared parameters into flags: one command per mechanism, made when it is asked for."""
 
 from collections.abc import Callable, Sequence
+from types import NoneType
 from typing import Literal, get_args, get_origin
 
 import click
@@ -164,5 +165,6 @@ def kind_of(field: FieldInfo) -> str:
         if getattr(rule, key, None) is not None
     ]
     nouns: dict[object, str] = {int: "INT", float: "FLOAT", bool: "BOOL"}
-    noun = nouns.get(field.annotation, "TEXT")
+    kinds = [each for each in get_args(field.annotation) if each is not NoneType]
+    noun = nouns.get(kinds[0] if len(kinds) == 1 else field.annotation, "TEXT")
     return f"{noun} {' '.join(bounds)}".strip()

@@ -14,12 +14,16 @@ from veil.cli._summary import cost_of
 from veil.core.amounts import count_of, number_of
 from veil.core.guarantee import Guarantee
 from veil.core.printable import printable
-from veil.proxy.types import NO_LEDGER, Checked, Found, Item, Mark, Seen
+from veil.proxy.desk import Desk
+from veil.proxy.types import NO_LEDGER, Checked, Found, Group, Item, Mark, Seen
+from veil.search.standing import DEMONSTRATION, HERE, told_of_stand_in
 from veil.text.mechanisms.cost import LAYOUT, UNKNOWN
 from veil.text.mechanisms.mechanism import TextMechanism
+from veil.text.mechanisms.queries.cover import NOT_COVERED
 
 _PER_WORD = ("metric-dp", "umldp", "group-dp", "none")  # kinds that are told as a product
 _SNIPPET = 200  # characters
+FAR = 0.35  # cosine below which a table says little of a query
 
 
 def show_results(
@@ -27,25 +31,50 @@ def show_results(
     found: Found,
     mechanism: TextMechanism,
     show: int,
+    desk: Desk,
     *,
-    network: bool,
     reranked: bool = True,
 ) -> None:
     """Print the results, what the engine saw, what came back, and what it cost."""
     console = stdout()
+    if desk.standing == "own":
+        console.print(f"[yellow]{DEMONSTRATION}[/yellow]", soft_wrap=True)
+    elif desk.standing == "stand-in":
+        name = printable(desk.collection or desk.engine)
+        console.print(escape(told_of_stand_in(name)), soft_wrap=True)
     how = "by your query" if reranked else "by the ranks in the engine's lists"
     console.print(f"\n[bold]Results[/bold], put in order on this machine {how}")
     _show_items(console, found.results, show)
-    _show_variants(console, query, found.seen)
+    if found.cover is None:
+        _show_variants(console, query, found.seen)
+    else:
+        _show_group(console, found.cover, found.seen)
     _show_gaps(console, [seen.gap for seen in found.seen])
-    _show_back(console, found.back, network=network)
+    _show_back(console, found.back, network=desk.network)
     _show_checked(console, found.preflight)
     _show_cost(console, found, mechanism)
 
 
+def show_here(found: Found, show: int, *, reranked: bool = True) -> None:
+    """Print the results of a search that nothing left this machine for, and why that is so."""
+    console = stdout()
+    console.print(HERE, soft_wrap=True)
+    how = "put in order by your query" if reranked else "in the engine's own order"
+    console.print(f"\n[bold]Results[/bold], {how}")
+    _show_items(console, found.results, show)
+    console.print(
+        "Nothing was sent, and nothing was written to the ledger. With a --mechanism you see, as a"
+        " demonstration, what an engine elsewhere would see.",
+        soft_wrap=True,
+    )
+
+
 def _show_cost(console: Console, found: Found, mechanism: TextMechanism) -> None:
-    cost = escape(_cost(found, mechanism))
-    console.print(f"[bold]What it cost[/bold]\n  {cost}", soft_wrap=True)
+    if found.cover is None:
+        cost = escape(_cost(found, mechanism))
+        console.print(f"[bold]What it cost[/bold]\n  {cost}", soft_wrap=True)
+    else:
+        _show_leakage(console, found, found.cover)
     if found.ledger:
         console.print(f"  {found.news} {_account(found)}", soft_wrap=True)
     caveat = _caveat(found.cost, mechanism.guarantee)
@@ -59,6 +88,19 @@ def _show_cost(console: Console, found: Found, mechanism: TextMechanism) -> None
         warnings.append("Seeded: the draws can be repeated. NOT PRIVATE.")
     for warning in warnings:
         console.print(f"  [yellow]{warning}[/yellow]", soft_wrap=True)
+
+
+def _show_leakage(console: Console, found: Found, group: Group) -> None:
+    """Say in a line what is guaranteed, and in another what is not."""
+    console.print(
+        f"[bold]What is guaranteed[/bold]\n  The engine learnt which of {group.groups:,} groups"
+        f" was asked for and nothing else: at most {number_of(round(found.cost.bits, 2))} bits."
+        f" If any of the {group.texts:,} texts of the table may have been asked, an engine that"
+        f" knows everything is right within ten guesses in {100 * group.active:.2g} % of the"
+        " cases.",
+        soft_wrap=True,
+    )
+    console.print(f"  [dim]{escape(NOT_COVERED)}[/dim]", soft_wrap=True)
 
 
 def _cost(found: Found, mechanism: TextMechanism) -> str:
@@ -84,13 +126,18 @@ def _caveat(cost: Guarantee, guarantee: Guarantee) -> str:
 
 def _account(found: Found) -> str:
     """Say what was spent now, and what is left."""
-    spent, left = found.spent, found.budget.left
-    now = f"Newly spent: {number_of(spent)}" if math.isfinite(spent) else "No sum covers it"
-    day = "no budget is set" if left is None else f"{number_of(left)} are left for 24 hours"
+    spent, left, unit = found.spent, found.budget.left, ""
+    if found.cover is not None:
+        spent, left, unit = round(found.bits, 2), found.budget.bits_left, " bits"
+        left = None if left is None else round(left, 1)
+    now = f"Newly spent: {number_of(spent)}{unit}" if math.isfinite(spent) else "No sum covers it"
+    day = "no budget is set" if left is None else f"{number_of(left)}{unit} are left for 24 hours"
     more = ""
+    if found.earlier_bits:
+        more += f" Other settings released of this query before: {found.earlier_bits:.3g} bits."
     if found.earlier:
         sum_ = number_of(found.earlier) if math.isfinite(found.earlier) else "without bound"
-        more = f" Other settings released of this query before: {sum_}, on top of this."
+        more += f" Other settings released of this query before: {sum_}, on top of this."
     return f"{now}; {day} (entry {found.release} of the ledger).{more}"
 
 
@@ -138,8 +185,8 @@ def _words(text: str) -> str:
     return " ".join(printable(text).split())
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= _SNIPPET else text[:_SNIPPET].rsplit(" ", 1)[0] + " ..."
+def _cut(text: str, most: int = _SNIPPET) -> str:
+    return text if len(text) <= most else text[:most].rsplit(" ", 1)[0] + " ..."
 
 
 def _show_variants(console: Console, query: str, seen: Sequence[Seen]) -> None:
@@ -163,6 +210,36 @@ def _show_variants(console: Console, query: str, seen: Sequence[Seen]) -> None:
             f"  [yellow]{count_of(clear, 'variant')} came out equal to your query: at this"
             " budget the mechanism changes little. Choose a smaller epsilon.[/yellow]",
             soft_wrap=True,
+        )
+    console.print()
+
+
+def _show_group(console: Console, group: Group, seen: Sequence[Seen]) -> None:
+    """List the texts of the group that was sent, and who else would send the same."""
+    of = f"group {group.address + 1:,} of {group.groups:,}" if group.address >= 0 else "a group"
+    console.print(
+        f"[bold]What the engine saw[/bold]: {of}, {len(seen)} fixed texts on different topics, one"
+        " of them near yours"
+    )
+    for one in seen:
+        console.print(Padding(escape(printable(one.text)), (0, 0, 0, 2), expand=False))
+    others = "; ".join(printable(_cut(each, 50)) for each in group.others[:5])
+    if others:
+        console.print(
+            f"  [dim]The same would be sent for: {escape(others)} ... and for about"
+            f" {group.texts // group.groups:,} texts of the table in all.[/dim]"
+        )
+    else:
+        console.print(
+            "  [dim]It is of an earlier table, as your query was asked before: another group now"
+            " would tell more.[/dim]"
+        )
+    if group.stayed:
+        console.print("  Your query is near to the one before, and was answered from its group.")
+    if group.cosine < FAR and console.is_terminal:  # a secret: for the person alone
+        console.print(
+            "  [yellow]The table knows little of what you ask (perhaps it is in another language):"
+            " results may be poor. It hides you all the same.[/yellow]"
         )
     console.print()
 

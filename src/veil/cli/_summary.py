@@ -21,6 +21,8 @@ def cost_of(guarantee: Guarantee, words: int, size: int, passed: int = 0) -> str
         return "Cost: unbounded, as nothing is protected."
     if guarantee.kind == "none":
         return f"Cost: unbounded. {guarantee.caveat}"
+    if guarantee.kind == "leakage":
+        return f"Cost of each text: {guarantee}. {guarantee.caveat}"
     total = guarantee.compose(words * size, "release")
     unit = "between words of one group" if guarantee.kind == "group-dp" else ""
     unit = unit or f"per unit of {guarantee.metric} distance"
@@ -34,7 +36,7 @@ def cost_of(guarantee: Guarantee, words: int, size: int, passed: int = 0) -> str
 
 def cost_of_each(guarantee: Guarantee, tally: Tally, size: int) -> str:
     """Say what single texts cost: a sum over the texts of different people means nothing."""
-    if guarantee.kind == "none" or tally.texts < 2 or not tally.each:
+    if guarantee.kind in ("none", "leakage") or tally.texts < 2 or not tally.each:
         return ""
     unit = size * guarantee.epsilon
     smallest, median, largest = (number_of(words * unit) for words in tally.spread())

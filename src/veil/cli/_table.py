@@ -31,6 +31,10 @@ COMMANDS: dict[str, Row] = {
         "veil.cli.choose:choose",
         "Choose the mechanism and parameters with the best utility under a bound on the risk.",
     ),
+    "cover": Row(
+        "veil.cli.cover:cover",
+        "Build tables of cover groups for private search, and see what would be sent.",
+    ),
     "engines": Row(
         "veil.cli.engines:engines",
         "List engines and encoders with their parameters, or those of NAMES alone.",

@@ -29,6 +29,7 @@ _MEANINGS: dict[Attacker, str] = {
     "motivated": "mean of 1 / rank",
     "persistent": "rank-biased",
 }
+_UNITS = {"query": "queries"}
 
 
 @dataclass(frozen=True)
@@ -90,11 +91,13 @@ def attack(
         raise InputError(f"The {chosen.name} attacker needs a log of queries; name it with --log.")
     tables = read_variants(variants)
     log = QueryLog.of(read_log(log_file)) if log_file and "log" in chosen.needs else None
-    space = open_vectors(vectors) if "space" in chosen.needs else None
+    knows = "mechanism" in chosen.needs
+    informed = [_mechanism(mechanism, table) if knows else None for table in tables]
+    needed = any("space" in chosen.against(one) for one in informed)
+    space = open_vectors(vectors) if needed else None
     found = []
-    for table in tables:
+    for table, known_mechanism in zip(tables, informed, strict=True):
         known, missing = (log, 0) if log is None else log.with_queries(table.originals)
-        informed = _mechanism(mechanism, table) if "mechanism" in chosen.needs else None
         with progress_bar() as report:
             report(f"attacking by {chosen.name}", 0, 0)
             outcome = run_attack(
@@ -102,7 +105,7 @@ def attack(
                 table.originals,
                 log if as_is else known,
                 chosen,
-                mechanism=informed,
+                mechanism=known_mechanism,
                 space=space,
                 report=report,
             )
@@ -187,8 +190,8 @@ def _table(found: list[_Found], title: str) -> Table:
 
 
 def _guesses(each: _Found) -> str:
-    units = {"query": "queries", "word": "words", "release": "releases"}
-    return f"{len(each.outcome.ranks):,} {units[each.outcome.unit]}"
+    unit = each.outcome.unit
+    return f"{len(each.outcome.ranks):,} {_UNITS.get(unit, f'{unit}s')}"
 
 
 def _cells(each: _Found) -> list[str]:

@@ -59,7 +59,7 @@ def show(count: int, variants: bool) -> None:
     console = stdout()
     with Ledger() as book:
         found = book.releases(count)
-        spent, begun = book.budget(None).spent, book.begun
+        spent, begun = book.budget().spent, book.begun
     if not found:
         console.print("The ledger is empty: nothing was released.")
     else:

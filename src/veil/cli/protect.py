@@ -18,6 +18,7 @@ from veil.data.rows import Layout
 from veil.text.mechanisms import find
 from veil.text.mechanisms.mechanism import TextMechanism
 from veil.text.policy import Unknown
+from veil.text.protect import variants_of
 from veil.text.release import Filing, release
 from veil.text.stream import Choices
 
@@ -26,7 +27,7 @@ def _run(
     mechanism: TextMechanism,
     texts: tuple[str, ...],
     text: tuple[str, ...],
-    size: int,
+    size: int | None,
     output: Path | None,
     vectors: str,
     unknown: Unknown,
@@ -61,16 +62,24 @@ def _run(
         layout=Layout(delimiter, encoding, choice=True),
         with_originals=with_originals,
     )
+    variants = variants_of(mechanism, size)
     space = open_space(mechanism, vectors)
     quiet = output is None and sys.stdout.isatty()  # the variants themselves show what is done
     with nullcontext(silent) if quiet else progress_bar() as report:
         tally = release(
-            filing, mechanism, space, size, workers=workers, seed=seed, report=report, **choices
+            filing,
+            mechanism,
+            space,
+            variants,
+            workers=workers,
+            seed=seed,
+            report=report,
+            **choices,
         )
     sys.stdout.flush()
     caveats = not_covered(mechanism, choices["select"], choices["policies"])
     left = filing.left
-    show_summary(mechanism, tally, size, output, left, caveats, with_originals=with_originals)
+    show_summary(mechanism, tally, variants, output, left, caveats, with_originals=with_originals)
 
 
 def _kind(output: Path | None, *, as_json: bool, with_originals: bool) -> str:
@@ -97,9 +106,7 @@ protect = Family(
         click.Option(
             ["--size"],
             type=click.IntRange(1, 100_000),
-            default=1,
-            show_default=True,
-            help="variants per text; each adds to the cost",
+            help="variants per text; each adds to the cost  [default: 1; cover: a whole group]",
         ),
         click.Option(
             ["-o", "--output"],

@@ -1,7 +1,8 @@
-"""``veil search``: results for a query that the engine never sees."""
+"""``veil search``: results for a query that no engine elsewhere ever sees."""
 
 import sys
-from contextlib import closing
+from collections.abc import Callable
+from contextlib import closing, nullcontext
 from pathlib import Path
 from typing import Unpack
 
@@ -12,18 +13,23 @@ from veil import api
 from veil.cli._choices import SELECT_OPTIONS, policies_of, selection_of
 from veil.cli._desk import DeskFlags, desk_options
 from veil.cli._ending import sending
-from veil.cli._results import show_results
+from veil.cli._results import show_here, show_results
 from veil.cli._screen import VECTORS_OPTION, progress_bar, tell_scale
 from veil.core.errors import InputError, LedgerError, ParameterError
 from veil.core.printable import escaped_json
 from veil.core.types import Released
+from veil.data.fetch import Report
 from veil.data.files import require_folder
+from veil.proxy.desk import Desk
 from veil.proxy.types import MAX_SIZE, Found, Setting
+from veil.proxy.usual import usual_mechanism, usual_size
 from veil.search.engines.local.replay import record as write_recording
 from veil.search.pipeline import MAX_QUERY, check_query
 from veil.text.policy import Unknown
 
-_DEFAULT = "cmp(epsilon=6)"
+_OF_VARIANTS = (  # who gives one of these wants variants, also of documents of his own
+    "mechanism size unknown policy select record seed log spread bound on_bound"
+).split()
 _WITHOUT = "Nothing was sent; --no-ledger searches without the ledger, for experiments."
 
 
@@ -32,16 +38,13 @@ _WITHOUT = "Nothing was sent; --no-ledger searches without the ledger, for exper
 @desk_options
 @click.option(
     "--mechanism",
-    default=_DEFAULT,
-    show_default=True,
-    help="what makes the variants: veil mechanisms",
+    help="what makes the variants: veil mechanisms  [default: cover, with the table of icd10cm for"
+    " the embedded catalogue, of wordnet for an engine elsewhere]",
 )
 @click.option(
     "--size",
     type=click.IntRange(1, MAX_SIZE),
-    default=20,
-    show_default=True,
-    help="variants to send; each adds to the cost",
+    help="variants to send; each adds to the cost  [default: those of a group of cover, else 20]",
 )
 @click.option(
     "--show", type=click.IntRange(1, 1000), default=10, show_default=True, help="results to print"
@@ -64,8 +67,8 @@ _WITHOUT = "Nothing was sent; --no-ledger searches without the ledger, for exper
 )
 def search(
     query: str,
-    mechanism: str,
-    size: int,
+    mechanism: str | None,
+    size: int | None,
     show: int,
     unknown: Unknown,
     policy: tuple[str, ...],
@@ -78,6 +81,11 @@ def search(
 ) -> None:
     """Search for QUERY (- reads it from standard input); only variants of it are sent.
 
+    Documents of your own (--collection, or an engine with an index) are on this machine, as is
+    the engine: your query does not leave it, and is searched as it is, unless a --mechanism or
+    another flag about variants asks for a demonstration. The embedded catalogue, icd10cm, stands
+    in for an engine elsewhere, and is searched privately.
+
     What is sent is in the ledger, as with the search page (veil serve), and spends of the same
     budget; what was asked before, here or there, is sent again at no further cost. Local attackers
     look at the variants before they are sent where --log or --bound asks for that.
@@ -87,22 +95,29 @@ def search(
     counted = not no_ledger and seed is None
     if not counted:
         _require_no_budget()
-    chosen, policies, selected = (
-        api.mechanism(mechanism),
-        policies_of(policy),
-        selection_of(select),
-    )
-    setting = Setting(mechanism, size, unknown, tuple(policies.items()), selected)
-    found, network = _found(text, setting, flags, counted=counted, seed=seed)
-    with sending():
+    if mechanism is not None:
+        api.mechanism(mechanism)  # what is wrong with it is told before anything is opened
+    policies, selected = tuple(policies_of(policy).items()), selection_of(select)
+
+    def setting_for(desk: Desk, report: Report) -> Setting:
+        spec = mechanism or usual_mechanism(desk.standing)
+        variants = usual_size(api.mechanism(spec), size, report)
+        return Setting(spec, variants, unknown, policies, selected)
+
+    found, desk = _found(text, setting_for, flags, counted=counted, seed=seed)
+    reranked = flags["encoder"] != "none"
+    if found.here and not as_json:
+        show_here(found, show, reranked=reranked)
+        return
+    with sending() if not found.here else nullcontext():
         try:  # first: standard output may be closed
             _record(record, found)
         finally:
             if as_json:
-                _print_json(found, flags["engine"], network=network)
+                _print_json(found, flags["engine"], desk)
             else:
-                reranked = flags["encoder"] != "none"
-                show_results(text, found, chosen, show, network=network, reranked=reranked)
+                chosen = api.mechanism(found.setting.mechanism)
+                show_results(text, found, chosen, show, desk, reranked=reranked)
             sys.stdout.flush()
 
 
@@ -110,19 +125,31 @@ search.params += [VECTORS_OPTION, *SELECT_OPTIONS]
 
 
 def _found(
-    text: str, setting: Setting, flags: DeskFlags, *, counted: bool, seed: int | None
-) -> tuple[Found, bool]:
-    """Search through a desk; also tell whether variants left the machine."""
+    text: str,
+    setting_for: Callable[[Desk, Report], Setting],
+    flags: DeskFlags,
+    *,
+    counted: bool,
+    seed: int | None,
+) -> tuple[Found, Desk]:
+    """Search through a desk, privately unless nothing leaves the machine; return it, too."""
     from veil.proxy.opening import open_desk  # long to load
 
+    plainly = not _wants_variants()
     try:
         with (
             progress_bar() as report,
             closing(
-                open_desk(**flags, once=True, ledger=counted, seed=seed, report=report)
+                open_desk(
+                    **flags, once=True, plainly=plainly, ledger=counted, seed=seed, report=report
+                )
             ) as desk,
         ):
+            if plainly and desk.standing == "own":
+                report("searching", 0, 0)
+                return desk.search_here(text), desk
             report("preparing the mechanism", 0, 0)
+            setting = setting_for(desk, report)
             space = desk.ready(setting, report)
             report("searching", 0, 0)
             with sending():
@@ -131,16 +158,24 @@ def _found(
         raise LedgerError(f"{error} {_WITHOUT}") from None
     if space is not None:
         tell_scale(flags["vectors"], space)
-    return found, desk.network
+    return found, desk
 
 
-def _print_json(found: Found, engine: str, *, network: bool) -> None:
+def _wants_variants() -> bool:
+    """Tell whether the user gave a flag that is about variants."""
+    given = click.get_current_context().get_parameter_source
+    return any(given(name) is not ParameterSource.DEFAULT for name in _OF_VARIANTS)
+
+
+def _print_json(found: Found, engine: str, desk: Desk) -> None:
     """Print the whole result; the true query is not in it."""
     from veil.proxy.documents import SearchDocument
     from veil.proxy.opening import hosts_alone
 
     variants, named = [seen.text for seen in found.seen], hosts_alone(engine)
-    document = SearchDocument.of(found, network=network, engine=named, variants=variants)
+    document = SearchDocument.of(
+        found, network=desk.network, standing=desk.standing, engine=named, variants=variants
+    )
     click.echo(escaped_json(document.model_dump_json(indent=1), sys.stdout.encoding or "utf-8"))
 
 

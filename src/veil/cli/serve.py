@@ -15,10 +15,12 @@ from rich.markup import escape
 from veil.cli._desk import DeskFlags, desk_options
 from veil.cli._screen import VECTORS_OPTION, progress_bar, stderr, tell_scale
 from veil.core.errors import ParameterError
+from veil.core.printable import printable
 from veil.proxy.desk import Desk
 from veil.proxy.folder import data_folder
 from veil.proxy.plane import Plane
 from veil.search.engines import ENGINES
+from veil.search.standing import HERE, told_of_stand_in
 
 _EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}  # noqa: S104 - and how to get there from here
 
@@ -65,10 +67,14 @@ def serve(
 ) -> None:
     """Open a search page on this machine; engines see variants of what is searched for.
 
+    Documents of your own (--collection, or an engine with an index) are on this machine, as is
+    the engine: they are searched for the query as it is, and the private way is a demonstration.
+
     It runs until Ctrl-C, which lets the searches under way come to their end; a second one does
     not.
     """
-    from veil.proxy.opening import open_desk  # all this is long to load, and needs an extra
+    from veil.proxy.covered import with_cover  # all this is long to load, and needs an extra
+    from veil.proxy.opening import open_desk
     from veil.proxy.plane import SHIPPED, load_plane
     from veil.web.app import make_app
     from veil.web.guard import LOOPBACK, host_names, sites
@@ -85,18 +91,26 @@ def serve(
     bound = bind("127.0.0.1" if host == "localhost" else host, port)
     with closing(bound) as sock, ExitStack() as opened:
         with progress_bar() as report:
-            setting = plane.stops[plane.default].setting
-            desk = opened.enter_context(
-                closing(open_desk(**flags, setting=setting, report=report))
-            )
-            space = desk.space
+            desk = opened.enter_context(closing(open_desk(**flags, report=report)))
+            plane = with_cover(plane, desk.standing, report)
+            own = desk.standing == "own"
+            space = None if own else desk.space  # for a demonstration alone: when it is asked for
+            if not own:
+                desk.prepare(desk.chosen() or plane.stops[plane.default].setting)
         hosts = host_names(names, sock.getsockname()[1])
         app = make_app(
-            desk, plane, token=token, hosts=hosts, vectors=lambda: space, rate=rate, note=_note
+            desk,
+            plane,
+            token=token,
+            hosts=hosts,
+            vectors=lambda: desk.space,
+            rate=rate,
+            note=_note,
         )
         address = f"{next(iter(sites(hosts).values()))}/enter?token={token}"
         _tell(address, desk, plane, flags["gate"])
-        tell_scale(flags["vectors"], space)
+        if space is not None:
+            tell_scale(flags["vectors"], space)
         if not no_browser and sys.stderr.isatty():
             _open(opened.enter_context(leading(address)))
         run(app, sock)
@@ -149,6 +163,7 @@ def _tell(address: str, desk: Desk, plane: Plane, gate: Path | None) -> None:
     """Say what is going on, a line each."""
     console = stderr()
     where = "variants leave this machine" if desk.network else "on this machine"
+    own = desk.standing == "own"
     state = desk.budget()
     limited = f"{state.limit:,g} may be spent in 24 hours" if state.limit is not None else ""
     # in one line however long, so that it can be clicked
@@ -156,10 +171,19 @@ def _tell(address: str, desk: Desk, plane: Plane, gate: Path | None) -> None:
     console.print(told, soft_wrap=True)
     console.print("Who opens that address is let in: keep it. 'veil token' prints the token.")
     console.print(f"Engine: {escape(desk.engine)}, {where}.")
+    if own:
+        console.print(HERE, soft_wrap=True)
+    elif desk.standing == "stand-in":
+        name = printable(desk.collection or desk.engine)
+        console.print(escape(told_of_stand_in(name)), soft_wrap=True)
     console.print(
         f"Budget: {limited or 'no limit is set'}; {state.spent:,g} spent in the last 24 hours."
     )
-    console.print(f"Slider: {len(plane.stops)} stops of the audit ({escape(plane.origin)}).")
+    alone = ", for demonstrations alone" if own else ""
+    first = "" if plane.stops[0].measured else "cover, and "
+    count = sum(stop.measured for stop in plane.stops)
+    stops = f"{first}{count} stops of the audit ({escape(plane.origin)}){alone}"
+    console.print(f"Slider: {stops}.")
     if plane.note:
         console.print(f"[yellow]{escape(plane.note)}[/yellow]")
     console.print(f"Ledger: {escape(str(data_folder()))}")

@@ -180,7 +180,7 @@ class Guarantee:
         if self.kind == "zcdp":
             return f"rho {self.rho:g}"
         if self.kind == "leakage":
-            return f"{self.bits:g} bits"
+            return f"{self.bits:.4g} bits" if math.isfinite(self.bits) else "bits not known yet"
         name, _ = _LEVELS[self.kind]
         return f"{name} = {getattr(self, name):g}"
 

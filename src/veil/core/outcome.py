@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from veil.core.types import Ids
 
 RELEASE = "release"  # the unit of an attacker that tells which releases belong together
+LABEL = "label"  # the unit of an attacker that tells what subjects are about, not which they are
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,8 +25,8 @@ class Outcome:
         (m,) which subject (a query, a record, a household) each belongs to; where a whole subject
         is guessed it is 0, 1, ..., n - 1.
     unit
-        What is guessed: a whole subject by its name ("query"), a part of one ("word"), or
-        `RELEASE`: which release belongs to the same subject.
+        What is guessed: a whole subject by its name ("query"), a part of one ("word"),
+        `RELEASE`: which release belongs to the same subject, or `LABEL`: what it is about.
     prior
         (m,) rank of the truth by what was believed beforehand, where that is not uniform.
     left

@@ -1,8 +1,9 @@
 """Texts to index terms, as Lucene's English analyser does: words, stop words, Porter stems."""
 
 import re
+import threading
 from collections.abc import Iterable
-from functools import cache
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -21,15 +22,21 @@ LUCENE_STOP_WORDS = frozenset(
 )
 
 
-@cache
-def _stemmer() -> Any:  # noqa: ANN401 - the library has no types
-    try:
-        import Stemmer
-    except ImportError:
-        raise MissingExtraError(
-            "A local index needs PyStemmer and bm25s: pip install 'veil[search]'."
-        ) from None
-    return Stemmer.Stemmer("porter")
+class _Own(threading.local):
+    """A stemmer for each thread: it takes one word at a time."""
+
+    @cached_property
+    def stemmer(self) -> Any:  # noqa: ANN401 - the library has no types
+        try:
+            import Stemmer
+        except ImportError:
+            raise MissingExtraError(
+                "A local index needs PyStemmer and bm25s: pip install 'veil[search]'."
+            ) from None
+        return Stemmer.Stemmer("porter")
+
+
+_OWN = _Own()
 
 
 def words_of(text: str) -> list[str]:
@@ -38,12 +45,15 @@ def words_of(text: str) -> list[str]:
     >>> words_of("Crohn's disease, type-2")
     ['crohn', 'disease', 'type', '2']
     """
-    return [_POSSESSIVE.sub("", word) for word in _WORD.findall(text.lower())]
+    words: list[str] = _WORD.findall(text.lower())
+    if "'" in text or "’" in text:
+        return [_POSSESSIVE.sub("", word) for word in words]
+    return words
 
 
 def term_of(word: str) -> str:
     """Return the index term of one word in lower case, or "" for a stop word."""
-    return "" if word in LUCENE_STOP_WORDS else str(_stemmer().stemWord(word))
+    return "" if word in LUCENE_STOP_WORDS else str(_OWN.stemmer.stemWord(word))
 
 
 def analyse(text: str) -> list[str]:

@@ -74,6 +74,15 @@ def check_text(text: object, where: str, max_chars: int = MAX_CHARS) -> str:
     return text
 
 
+def folded(text: str) -> str:
+    """Return a text as it is compared: case and white space folded.
+
+    >>> folded("  Skin   Cancer ")
+    'skin cancer'
+    """
+    return " ".join(text.casefold().split())
+
+
 def tokens(text: str) -> list[Token]:
     """Find the words of a text, in order.
 

@@ -158,6 +158,31 @@ def wordnet(folder: Path | str | None = None, report: Report = silent) -> Thesau
         return _open(Path(folder).resolve())
 
 
+def glosses(report: Report = silent) -> Iterator[str]:
+    """Yield the nouns of WordNet, a synset at a time: its words, and what they mean.
+
+    Without the examples that follow some meanings. WordNet is fetched the first time.
+    """
+    wordnet(report=report)
+    with (wordnet_folder() / "data.noun").open(encoding="utf-8") as lines:
+        for line in lines:
+            if not line.startswith("  "):  # the licence
+                yield _gloss(line)
+
+
+def _gloss(line: str) -> str:
+    """Read one line of a file of synsets.
+
+    >>> _gloss('01 04 n 02 skin_cancer 0 cutis 0 001 @ 2 n 0000 | a growth; "not nice"')
+    'skin cancer, cutis: a growth'
+    """
+    data, _, gloss = line.partition(" | ")
+    fields = data.split()
+    names = fields[4 : 4 + 2 * int(fields[3], 16) : 2]
+    meaning = gloss.partition('; "')[0].strip()
+    return f"{', '.join(names).replace('_', ' ')}: {meaning}"
+
+
 def wordnet_folder() -> Path:
     """Folder of the cache for WordNet, whether it is there or not."""
     return cache_folder() / "wordnet" / "3.1"

@@ -1,6 +1,7 @@
 """Run a BERT graph with onnxruntime: texts to tokens, tokens to batches, batches to vectors."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -29,7 +30,8 @@ class BertEncoder:
     """Mean of the last layer over the tokens of each text, of length 1.
 
     A vector does not depend on the texts encoded with it, but for the last digits (about 1e-7),
-    which depend on the size of the batch.
+    which depend on the size of the batch. Each batch is computed by one thread, and several
+    batches at a time: threads that share a batch wait for each other most of the time.
     """
 
     def __init__(
@@ -40,9 +42,8 @@ class BertEncoder:
         self._tokenizer = Tokenizer.from_buffer((folder / "tokenizer.json").read_bytes())
         self._tokenizer.no_padding()
         self._tokenizer.enable_truncation(max_tokens)
-        count = threads or cores()
-        self._batch = max(_BATCH, count * _BATCH // 2)
-        self._session = _session(graph, folder, count)
+        self._threads = threads or cores()
+        self._session = _session(graph, folder)
         self.dim = int(self._session.get_outputs()[0].shape[1])
 
     def encode(
@@ -55,19 +56,36 @@ class BertEncoder:
         done = 0
         for start, block in blocks(texts):
             found = [encoding.ids for encoding in self._tokenizer.encode_batch_fast(block)]
-            for rows in _batches([len(ids) for ids in found], self._batch):
+
+            def run(rows: Ids, found: list[list[int]] = found, start: int = start) -> int:
                 ids, mask = _padded([found[row] for row in rows])
                 (vectors,) = self._session.run(["vectors"], {"ids": ids, "mask": mask})
                 out[start + rows] = vectors
-                done += len(rows)
+                return len(rows)
+
+            batches = list(_batches([len(ids) for ids in found], _BATCH))
+            for count in _at_once(run, batches, self._threads):
+                done += count
                 report("encoding texts", done, len(texts))
         return out
 
 
-def _session(graph: bytes, folder: Path, threads: int) -> onnxruntime.InferenceSession:
+def _at_once(run: Callable[[Ids], int], batches: Sequence[Ids], threads: int) -> Iterator[int]:
+    """Run batches in some threads; none is begun any more once the caller is interrupted."""
+    if min(threads, len(batches)) < 2:
+        yield from map(run, batches)
+        return
+    pool = ThreadPoolExecutor(min(threads, len(batches)))
+    try:
+        yield from pool.map(run, batches)
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _session(graph: bytes, folder: Path) -> onnxruntime.InferenceSession:
     options = onnxruntime.SessionOptions()
     options.log_severity_level = _ERRORS_ONLY
-    options.intra_op_num_threads = threads
+    options.intra_op_num_threads = 1
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     options.add_session_config_entry(_FOLDER, str(folder))
     onnxruntime.disable_telemetry_events()

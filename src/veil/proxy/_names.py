@@ -1,13 +1,17 @@
 """The names under which the ledger keeps draws and releases: what makes others has another."""
 
 import hashlib
+from pathlib import Path
 
 import numpy as np
 
 from veil.core.errors import ParameterError
+from veil.cover.build import CELL, TRACKS, WORDS
+from veil.cover.universe import BUILT_IN
 from veil.proxy.ledger.key import Key
 from veil.search.pipeline import Words
 from veil.text.mechanisms.mechanism import TextMechanism
+from veil.text.mechanisms.queries.cover import Cover
 from veil.text.mechanisms.words.mechanism import WordMechanism
 from veil.text.vectors.embeddings import Embeddings
 
@@ -15,6 +19,19 @@ from veil.text.vectors.embeddings import Embeddings
 def law_name(mechanism: TextMechanism, space: Embeddings | None) -> str:
     """Name what makes draws: those of another mechanism or of other vectors are not the same."""
     return str(mechanism) if space is None else f"{mechanism} in {space.name}#{_digest(space)}"
+
+
+def group_name(mechanism: Cover) -> str:
+    """Name the table of a mechanism, whatever its version: see `Groups`."""
+    fields = Cover.model_fields
+    usual = {name: fields[name].default for name in ("stay", "near")}
+    if mechanism.table not in BUILT_IN:  # wherever it was named from
+        usual |= dict.fromkeys(("tracks", "cell", "words"))  # a folder has its own
+        usual["table"] = str(Path(mechanism.table).resolve())
+        return mechanism.model_copy(update=usual).brief
+    same = {"tracks": TRACKS, "cell": CELL, "words": WORDS}
+    usual |= {name: None for name, value in same.items() if getattr(mechanism, name) == value}
+    return mechanism.model_copy(update=usual).brief
 
 
 def choices_name(mechanism: WordMechanism, words: Words, key: Key) -> str:

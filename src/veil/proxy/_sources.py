@@ -13,23 +13,32 @@ from numpy.random import Generator
 from veil.core.errors import ParameterError
 from veil.core.guarantee import Guarantee
 from veil.core.types import Released, Variants
-from veil.proxy._names import choices_name, law_name
+from veil.corpus.text import tokens
+from veil.cover.table import Located, Table
+from veil.proxy._names import choices_name, group_name, law_name
 from veil.proxy.ledger.entries import Entry
 from veil.proxy.ledger.key import Key
 from veil.proxy.ledger.ledger import Ledger
+from veil.proxy.ledger.price import Price
 from veil.proxy.marks import marks
-from veil.proxy.types import Mark
+from veil.proxy.types import Group, Mark
 from veil.search.pipeline import MAX_QUERY, Words, release
 from veil.text.mechanisms.cost import premises, release_cost, scale_premise
 from veil.text.mechanisms.mechanism import TextMechanism
-from veil.text.mechanisms.queries.mechanism import Scrambled
-from veil.text.mechanisms.queries.scramble import passed, scrambled_cost
+from veil.text.mechanisms.queries.cover import Cover
+from veil.text.mechanisms.queries.mechanism import QueryMechanism, Scrambled
+from veil.text.mechanisms.queries.scramble import passed, scrambled_cost, size_of, whole_cost
 from veil.text.mechanisms.words.draft import draft, draw
 from veil.text.mechanisms.words.mechanism import WordMechanism
 from veil.text.protect import protect
 from veil.text.vectors.embeddings import Embeddings
 
 Marks = tuple[Mark, ...]
+EARLIER = (
+    "The group is that of an earlier table, as the query was asked before: the old and the new one"
+    " together would tell more."
+)
+SESSION = 1800.0  # seconds after a search in which the next one may stay with its group
 _CHOSEN = (
     "The draws were released because they, or ones that they share, passed a local attack: that"
     " choice is outside of the guarantee."
@@ -69,7 +78,7 @@ class Source(Protocol):
 class Priced(Source, Protocol):
     """Knows what variants cost before they are drawn."""
 
-    def price(self, entry: Entry, size: int) -> float | None:
+    def price(self, entry: Entry, size: int) -> Price | None:
         """Return what it costs to have so many variants; None if no more can be had."""
         ...
 
@@ -83,6 +92,8 @@ def source_of(
     words: Words,
 ) -> Priced:
     """Return what makes variants of a query; what was released of it is looked up now."""
+    if isinstance(mechanism, Cover):
+        return Groups(query, mechanism, ledger)
     if not isinstance(mechanism, WordMechanism):
         return _Queries(query, mechanism, size, ledger, words)
     if space is None:
@@ -135,9 +146,9 @@ class _Words:
             shared, len(self._keys), known.query, known.draws
         )
 
-    def price(self, entry: Entry, size: int) -> float:
+    def price(self, entry: Entry, size: int) -> Price:
         """Return what the missing draws cost."""
-        return _sum(self._mechanism.guarantee, sum(self._missing(entry, size)))
+        return Price(_sum(self._mechanism.guarantee, sum(self._missing(entry, size))))
 
     def extend(self, entry: Entry, size: int) -> Entry:
         """Draw for each word what is missing, and spell the variants that are not there yet."""
@@ -159,7 +170,7 @@ class _Words:
             draws=dict(zip(self._keys, columns, strict=True)),
             shared=max(sum(shared), entry.shared),
             chosen=entry.chosen or (any(shared) and self._chosen),
-            spent=entry.spent + self.price(entry, size),
+            spent=entry.spent + self.price(entry, size).epsilon,
             cost=_sum(guarantee, len(self._keys) * size),
             words=len(self._keys),
             form=entry.form or self._text.form,
@@ -238,37 +249,145 @@ class _Queries:
         self.known = ledger.known(hashed, name) or Entry(hashed, name)
         self._found = protect([query], mechanism, None, size, max_chars=MAX_QUERY, **words)
 
-    def price(self, entry: Entry, size: int) -> float | None:
+    def price(self, entry: Entry, size: int) -> Price | None:
         """Return what the rewritings cost that are not there yet."""
         new = self._new(entry, size)
-        return _sum(self._mechanism.guarantee, len(new)) if new or not entry.variants else None
+        if not new and entry.variants:
+            return None
+        return self._price(len(new))
 
     def extend(self, entry: Entry, size: int) -> Entry:
         """Add the rewritings that are not there yet."""
-        variants = (*entry.variants, *self._new(entry, size))
+        new = self._new(entry, size)
+        variants = (*entry.variants, *new)
+        price = self._price(len(new))
         return replace(
             entry,
             variants=variants,
-            spent=entry.spent + (self.price(entry, size) or 0.0),
-            cost=_sum(self._mechanism.guarantee, len(variants)),
+            spent=entry.spent + price.epsilon,
+            bits=entry.bits + price.bits,
+            cost=self._price(len(variants)).epsilon,
             words=self._found.protected[0],
         )
 
     def release(self, entry: Entry) -> Variants:
         """Return the rewritings, with what all of them cost, also those of before."""
         kept = passed(self.asked, entry.variants)
+        if self._whole:
+            return _released(entry, self._mechanism, (), whole_cost(self._mechanism.guarantee, 1))
         made = Scrambled(entry.variants, kept, entry.words)
         cost = scrambled_cost(self._mechanism.guarantee, [made], self._size)
         return _released(entry, self._mechanism, kept, cost)
 
     def marked(self, entry: Entry) -> tuple[Marks, ...]:
         """Compare the rewritings with the words of the query."""
+        if self._whole:
+            return tuple((Mark(text, "cover"),) for text in entry.variants)
         kept = passed(self.asked, entry.variants)
         return tuple(marks(text, [self.asked], kept) for text in entry.variants)
+
+    @property
+    def _whole(self) -> bool:
+        """Whether the queries are one release, whatever their number."""
+        return isinstance(self._mechanism, QueryMechanism) and self._mechanism.whole
+
+    def _price(self, queries: int) -> Price:
+        guarantee = self._mechanism.guarantee
+        if self._whole and math.isfinite(guarantee.bits):
+            return Price(bits=guarantee.bits if queries else 0.0)
+        return Price(_sum(guarantee, queries))
 
     def _new(self, entry: Entry, size: int) -> Sequence[str]:
         known = set(entry.variants)
         return [text for text in self._found[0] if text not in known][: size - len(known)]
+
+
+class Groups:
+    """Whole groups of fixed texts: what is sent depends on the address of the query alone.
+
+    What was released of a query is released again, also if the table was built anew meanwhile:
+    the old and the new group together would tell more. A query that is near to the group of the
+    one before stays with it, within a session.
+    """
+
+    def __init__(self, query: str, mechanism: Cover, ledger: Ledger) -> None:
+        self.asked, self._mechanism, self._ledger = query, mechanism, ledger
+        self._table = table = mechanism.open()
+        hashed, name = ledger.key.query(query), group_name(mechanism)
+        self.known = ledger.known(hashed, name) or Entry(hashed, name)
+        self.found = mechanism.locate(query)
+        self.stayed = False
+        self._texts = table.group(self.found.address)
+        last = None if self.known.variants else ledger.latest(name, SESSION)
+        if last is not None and last.variants != self._texts:
+            current = table.find(last.variants)
+            if current >= 0 and table.near(query, current) >= mechanism.stay:
+                self.stayed, self._texts = True, table.group(current)
+        self._key = ledger.key.words(("\n".join(self._texts),), name)[0]
+        self.sent_before = bool(self.known.variants) or ledger.was_sent(self._key)
+
+    def price(self, entry: Entry, size: int) -> Price | None:
+        """Return the bits of a group that was never sent; of one that was, nothing."""
+        size_of(self._mechanism, size)
+        if entry.variants:
+            return None
+        return Price(bits=0.0 if self.sent_before else self._table.bits)
+
+    def extend(self, entry: Entry, size: int) -> Entry:
+        """Take all texts of the group."""
+        price = self.price(entry, size)
+        if price is None:
+            return entry
+        return replace(
+            entry,
+            variants=tuple(map(str, self._texts)),
+            draws={self._key: ("group",)},
+            bits=entry.bits + price.bits,
+            words=max(1, len(tokens(self.asked))),
+        )
+
+    def release(self, entry: Entry) -> Variants:
+        """Return the texts of the group; all of them cost what one release does."""
+        cost = whole_cost(self._mechanism.guarantee, 1)
+        if self._table.find(entry.variants) < 0:
+            cost = replace(cost, bits=entry.bits or cost.bits, caveat=EARLIER)
+        return _released(entry, self._mechanism, (), cost)
+
+    def marked(self, entry: Entry) -> tuple[Marks, ...]:
+        """Say that every text is a fixed one, whatever words it has."""
+        return tuple((Mark(text, "cover"),) for text in entry.variants)
+
+    def group(self, entry: Entry) -> Group:
+        """Say which group was sent, and who else would send the same."""
+        return group_of(
+            self._table,
+            entry.variants,
+            self.found,
+            known=self.sent_before,
+            stayed=self.stayed,
+            bits=entry.bits,
+        )
+
+
+def group_of(
+    table: Table,
+    texts: Sequence[str],
+    found: Located,
+    *,
+    known: bool,
+    stayed: bool,
+    bits: float = 0.0,
+) -> Group:
+    """Describe a group that was sent; of one of an earlier table little is known but its bits."""
+    address = table.find(texts)
+    if address < 0:
+        groups = round(2**bits) if bits else table.L
+        active = min(1.0, 10 * groups / len(table))
+        return Group(-1, groups, len(table), known, stayed, found.cosine, (), active)
+    first = {int(table.tracks[i]): int(i) for i in table.members(address)[::-1]}
+    others = tuple(table.texts[first[track]] for track in sorted(first))
+    active = table.risk()
+    return Group(address, table.L, len(table), known, stayed, found.cosine, others, active)
 
 
 def _released(
@@ -290,7 +409,7 @@ class Fresh:
         words: Words,
         rng: Generator | None,
     ) -> None:
-        self.asked, self.known = query, Entry(b"", "")
+        self.asked, self.known, self._mechanism = query, Entry(b"", ""), mechanism
         self._draw = partial(release, query, mechanism, space, rng=rng, **words)
         self._made = Variants((), str(mechanism), mechanism.guarantee, (), ())
 
@@ -306,4 +425,13 @@ class Fresh:
 
     def marked(self, entry: Entry) -> tuple[Marks, ...]:
         """Compare the variants with the words of the query."""
+        if isinstance(self._mechanism, Cover):
+            return tuple((Mark(text, "cover"),) for text in entry.variants)
         return tuple(marks(text, [self.asked], self._made.kept[0]) for text in entry.variants)
+
+    def group(self, entry: Entry) -> Group | None:
+        """Say which group was sent, where one was."""
+        if not isinstance(self._mechanism, Cover):
+            return None
+        found = self._mechanism.locate(self.asked)
+        return group_of(self._mechanism.open(), entry.variants, found, known=False, stayed=False)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from veil.proxy.types import Budget, Decision, Found, Release, Setting
+from veil.search.standing import Place
 
 
 class Desk(Protocol):
@@ -19,12 +20,26 @@ class Desk(Protocol):
         """Whether variants leave the machine."""
         ...
 
+    @property
+    def standing(self) -> Place:
+        """What the engine is to the user: see `veil.search.standing.standing`."""
+        ...
+
+    @property
+    def collection(self) -> str:
+        """Name of the documents on this machine that are searched, or nothing."""
+        ...
+
     def gate(self, query: str) -> Decision:
         """Say what the rules say of a query; nothing is sent."""
         ...
 
     def search(self, query: str, setting: Setting, *, plain: bool = False) -> Found:
         """Search privately; `plain` sends the query itself, if a rule lets it pass."""
+        ...
+
+    def search_here(self, query: str) -> Found:
+        """Search the user's own documents, on this machine, for the query as it is."""
         ...
 
     def search_all(self, queries: Sequence[str], setting: Setting) -> list[Found]:

@@ -13,6 +13,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from veil.core.guarantee import Guarantee
 from veil.proxy.types import NO_LEDGER, Found
+from veil.search.standing import HERE, Place
 
 
 def _finite(value: object) -> object:
@@ -70,6 +71,9 @@ class BudgetAnswer(Answer):
     limit: Figure = Field(description="null where there is no limit")
     left: Figure
     unproved: int = Field(description="releases in the 24 hours that no sum covers")
+    bits: Figure = Field(description="leakage of releases that are bounded so, in the 24 hours")
+    bits_limit: Figure = Field(description="null where there is no limit")
+    bits_left: Figure
     free: datetime | None = Field(description="when the oldest of the sums no longer counts")
 
 
@@ -88,7 +92,7 @@ class MarkAnswer(Answer):
     """A piece of a variant, and what it is."""
 
     text: Text
-    kind: str = Field(description="layout, changed, same, unknown or kept")
+    kind: str = Field(description="layout, changed, same, unknown, kept or cover")
 
 
 class SeenAnswer(Answer):
@@ -125,6 +129,21 @@ class GateAnswer(Answer):
     rules: list[str]
 
 
+class GroupAnswer(Answer):
+    """The group of fixed texts that was sent, and who else would send the same."""
+
+    address: int = Field(description="from 0; -1 for a group of an earlier table")
+    groups: int
+    texts: int = Field(description="texts of the table")
+    known: bool = Field(description="whether the engine had seen the group before")
+    stayed: bool = Field(description="whether it is the group of the query before, near to this")
+    others: list[Text] = Field(description="public texts that have the same group")
+    active: Figure = Field(
+        description="how often an engine that knows everything is right within ten guesses, if"
+        " all texts of the table are possible queries: exact"
+    )
+
+
 class GapAnswer(Answer):
     """A variant that was not answered."""
 
@@ -139,7 +158,14 @@ class Search(Answer):
     network: bool = Field(description="whether variants leave the machine")
     mechanism: str
     size: int
-    plain: bool = Field(description="whether the query itself was sent, on request")
+    standing: Place = Field(
+        description="own: documents of yours on this machine, elsewhere: variants leave it,"
+        " stand-in: on this machine in place of an engine elsewhere"
+    )
+    plain: bool = Field(
+        description="whether the query was searched as it is: sent on request, or not sent at all"
+        " as engine and documents are your own and on this machine"
+    )
     gaps: list[GapAnswer] = Field(description="variants without an answer, and why")
     plain_top10_came_back: float | None = Field(
         description="share of the plain search's first ten results that is among ours"
@@ -152,6 +178,11 @@ class Search(Answer):
     note: str = Field(description="what that means, where it is not")
     spent: Figure = Field(description="what this search added to what was spent")
     earlier: Figure = Field(description="what other settings released of the query before")
+    bits: Figure = Field(description="what this search added in leakage")
+    earlier_bits: Figure = Field(description="what other settings leaked of the query before")
+    cover: GroupAnswer | None = Field(
+        description="the group, of a mechanism that sends whole groups"
+    )
     reused: int = Field(description="variants that had been released before")
     shared: int = Field(description="words whose draws came from related queries")
     sent: int = Field(description="variants that went to the engine now")
@@ -164,13 +195,22 @@ class Search(Answer):
     )
 
     @classmethod
-    def of(cls, found: Found, *, network: bool, show: int | None = None, **more: object) -> Self:
+    def of(
+        cls,
+        found: Found,
+        *,
+        network: bool,
+        standing: Place,
+        show: int | None = None,
+        **more: object,
+    ) -> Self:
         """Make it of what a search found, with its first results and what the door adds."""
         back, checked, counted = found.back, found.preflight, found.ledger
         return cls.model_validate(
             {
                 "results": found.results[:show],
                 "network": network,
+                "standing": standing,
                 "mechanism": found.setting.mechanism,
                 "size": found.setting.size,
                 "plain": found.plain,
@@ -185,9 +225,12 @@ class Search(Answer):
                 "cost": CostAnswer.of(found.cost),
                 "seeded": found.seeded,
                 "ledger": counted,
-                "note": "" if counted else NO_LEDGER,
+                "note": HERE if found.here else "" if counted else NO_LEDGER,
                 "spent": found.spent if counted else None,
                 "earlier": found.earlier if counted else None,
+                "bits": found.bits if counted else None,
+                "earlier_bits": found.earlier_bits if counted else None,
+                "cover": found.cover,
                 "reused": found.reused,
                 "shared": found.shared,
                 "sent": found.sent,

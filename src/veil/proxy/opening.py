@@ -22,8 +22,10 @@ from veil.proxy.types import Setting
 from veil.search.engines import ENGINES
 from veil.search.opening import open_engine
 from veil.search.rerank import reranker
+from veil.search.standing import standing
 
 BUDGET = 10_000.0  # epsilon x words x variants, in 24 hours
+BITS = 300.0  # of leakage, in 24 hours: 46 different groups of the default table
 
 
 def open_desk(
@@ -34,6 +36,7 @@ def open_desk(
     vectors: str = "glove-100d",
     log: str | None = None,
     budget: float | None = BUDGET,
+    bits: float | None = BITS,
     spread: float = 0.0,
     bound: int | None = None,
     on_bound: Literal["again", "more", "refuse"] = "refuse",
@@ -42,6 +45,7 @@ def open_desk(
     setting: Setting | None = None,
     folder: Path | None = None,
     once: bool = False,
+    plainly: bool = False,
     ledger: bool = True,
     seed: int | None = None,
     report: Report = silent,
@@ -58,8 +62,8 @@ def open_desk(
         Word vectors of the mechanisms.
     log
         Queries for the local attackers: a file, or None for those of the collection, if any.
-    budget
-        What may be spent in 24 hours, or None.
+    budget, bits
+        What may be spent in 24 hours, or None: epsilons, and bits of leakage.
     spread
         Seconds over which the variants of a query are sent.
     bound, on_bound
@@ -77,6 +81,9 @@ def open_desk(
     once
         For one search, which waits for the local attackers: there are none unless `log` or
         `bound` asks for them.
+    plainly
+        For searches for queries as they are, where that is safe: documents of the user's own on
+        this machine need no ledger and no local attackers. Of no effect with other engines.
     ledger, seed
         Without the ledger nothing is read there, written down or counted, and variants are drawn
         anew. A seed, for experiments, is for searches without it alone.
@@ -84,14 +91,16 @@ def open_desk(
     if seed is not None and ledger:
         raise ParameterError("What is drawn with a seed must not be in the ledger; do without it.")
     with ExitStack() as opened:
-        book = opened.enter_context(Ledger(folder)) if ledger else None
         rules = Gate.load(gate, report) if gate is not None else Gate.empty()
         asked = open_engine(engine, collection, report)
+        own = standing(asked) == "own"
+        plainly = plainly and own
+        book = opened.enter_context(Ledger(folder)) if ledger and not plainly else None
         ranked = None if encoder == "none" else reranker(encoder, asked, report)
         watch = None
-        if not once or log is not None or bound is not None:
+        if not plainly and (not once or log is not None or bound is not None):
             watch = _preflight(asked, log, "minilm" if encoder == "none" else encoder)
-        if bound is not None and watch is None:
+        if bound is not None and watch is None and not plainly:
             raise ParameterError(
                 "A bound on the rank needs a log for the local attackers; name one with --log."
             )
@@ -101,7 +110,7 @@ def open_desk(
             untrusted=asked,
             mixer=opened.enter_context(Mixer(asked, spread=spread)),
             vectors=Once(partial(load_embeddings, vectors, report)),
-            drawer=Unwritten(seed, limit) if book is None else Sticky(book, budget, limit),
+            drawer=Unwritten(seed, limit) if book is None else Sticky(book, budget, limit, bits),
             ledger=book,
             rules=rules,
             preflight=watch,
@@ -110,7 +119,7 @@ def open_desk(
             patient=once,
         )
         opened.pop_all()
-    if setting is not None:
+    if setting is not None and not own:  # those are searched for the query as it is, mostly
         desk.prepare(desk.chosen() or setting)
     return desk
 

@@ -16,8 +16,9 @@ from veil.text.attacks import ATTACKS
 from veil.text.attacks.bayes import Bayes
 from veil.text.attacks.inference import Inference
 from veil.text.attacks.log import QueryLog
-from veil.text.attacks.single import Single, SingleBayes, SingleInference
+from veil.text.attacks.single import Single, SingleBayes, SingleGroups, SingleInference
 from veil.text.mechanisms.mechanism import TextMechanism
+from veil.text.mechanisms.queries.mechanism import QueryMechanism, table_of
 from veil.text.mechanisms.words.mechanism import WordMechanism
 from veil.text.vectors.embeddings import Embeddings
 
@@ -111,8 +112,9 @@ class Preflight:
 
         Attackers that are not ready are started and named in `waiting`, unless `wait`. Those that
         cannot be used are named in `unable`: bayes against a mechanism that rewrites whole
-        queries, or without word vectors, or where a query would take it minutes, as one of more
-        than 64 words does; and one whose preparation failed, unless `wait`, which tells why.
+        queries by rules, or without word vectors, or where a query would take it minutes, as one
+        of more than 64 words does; and one whose preparation failed, unless `wait`, which tells
+        why.
         """
         text = check_text(query, "The query")
         row = tuple(check_text(variant, "A variant") for variant in variants)
@@ -161,7 +163,9 @@ class Preflight:
         *,
         again: bool,
     ) -> Made | None:
-        if space is None or not isinstance(mechanism, WordMechanism):
+        table = table_of(mechanism) if isinstance(mechanism, QueryMechanism) else None
+        words = isinstance(mechanism, WordMechanism) and space is not None
+        if table is None and not words:
             return None
         key = (name, str(mechanism), id(space))  # `make` holds the space: its id stays its own
         found = self._bayes.get(key)
@@ -169,7 +173,9 @@ class Preflight:
 
             def make(report: Report) -> Single | None:
                 with self._one_by_one:
-                    return SingleBayes.ready(spec, self._log, mechanism, space, report)
+                    if table is not None:
+                        return SingleGroups.ready(spec, self._log, table, report)
+                    return SingleBayes.ready(spec, self._log, mechanism, space, report)  # type: ignore[arg-type]  # words
 
             found = self._bayes[key] = Preparation("The bayes attacker", make)
         self._bayes.move_to_end(key)

@@ -8,7 +8,15 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from veil.core.apart import apart
-from veil.core.errors import EngineError, GateError, ParameterError, RiskError, VeilError, retold
+from veil.core.errors import (
+    EngineError,
+    GateError,
+    ParameterError,
+    RiskError,
+    TrustError,
+    VeilError,
+    retold,
+)
 from veil.core.guarantee import Guarantee
 from veil.core.parallel import BACKGROUND
 from veil.core.protocols import Engine
@@ -30,10 +38,13 @@ from veil.proxy.types import (
     Seen,
     Setting,
 )
+from veil.search.engines.engine import leaves
 from veil.search.pipeline import SearchResult, ask, came_back, check_query
 from veil.search.rerank import Reranker
+from veil.search.standing import Place, collection_name, standing
 from veil.text.mechanisms import find
 from veil.text.mechanisms.mechanism import TextMechanism
+from veil.text.mechanisms.queries.cover import Cover
 from veil.text.mechanisms.words.mechanism import WordMechanism
 from veil.text.vectors.embeddings import Embeddings
 
@@ -44,6 +55,7 @@ _DRAWN = (
     " same ones, at no further cost."
 )
 _IN_CLEAR = "The query was sent in clear, on request: the engine knows it."
+_NOTHING_LEFT = "Nothing was released: engine and documents are on this machine."
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +101,17 @@ class PrivateDesk:
     @property
     def network(self) -> bool:
         """Whether variants leave the machine."""
-        return self.untrusted.network
+        return leaves(self.untrusted)
+
+    @property
+    def standing(self) -> Place:
+        """What the engine is to the user."""
+        return standing(self.untrusted)
+
+    @property
+    def collection(self) -> str:
+        """Name of the documents on this machine that are searched, or nothing."""
+        return collection_name(self.untrusted)
 
     @property
     def space(self) -> Embeddings:
@@ -101,7 +123,7 @@ class PrivateDesk:
 
         Returns the word vectors, where the mechanism needs them.
         """
-        mechanism, space = self._maker(setting)
+        mechanism, space = self._maker(setting, report)
         if self.preflight is not None:
             self.preflight.prepare(mechanism, space, report)
         return space
@@ -146,6 +168,7 @@ class PrivateDesk:
         taken = self.drawer.take(query, mechanism, space, setting.size, look, **setting.words)
         # Nothing is read of the ledger once variants are out: a fault then would hide that.
         earlier, budget = self.drawer.earlier(taken.entry), self.budget()
+        earlier_bits = self.drawer.earlier_bits(taken.entry)
         counted = _Counted(self.mixer)
         ranking, answers = self._ask(query, taken.variants[0], counted)
         result = SearchResult(ranking, taken.variants, answers)
@@ -169,6 +192,50 @@ class PrivateDesk:
             ledger=self.ledger is not None,
             seeded=taken.variants.seeded,
             answers=answers,
+            bits=taken.bits,
+            earlier_bits=earlier_bits,
+            cover=taken.group,
+        )
+
+    @apart()
+    def search_here(self, query: str) -> Found:
+        """Search the user's own documents, on this machine, for the query as it is.
+
+        Nothing of it is written down or counted, as nothing leaves.
+
+        Raises
+        ------
+        TrustError
+            If the engine is not here, or not over documents of the user's own.
+        """
+        decision = self.gate(query)
+        if self.standing != "own":
+            raise TrustError(
+                "Only documents of your own, on this machine, are searched for a query as it is;"
+                " nothing was sent. Search privately."
+            )
+        if decision.action == "refuse":
+            raise GateError(decision.reason)
+        budget = self.budget()
+        ranking, _ = ask(query, [Released(query)], self.mixer, self.k, self.reranker)
+        return Found(
+            results=_items(ranking),
+            seen=(),
+            setting=Setting(PLAIN, 0),
+            release=0,
+            words=0,
+            kept=(),
+            cost=Guarantee("leakage", bits=0.0, unit="query", caveat=_NOTHING_LEFT),
+            spent=0.0,
+            earlier=0.0,
+            reused=0,
+            shared=0,
+            sent=0,
+            budget=budget,
+            gate=decision,
+            plain=True,
+            here=True,
+            ledger=False,
         )
 
     def search_all(self, queries: Sequence[str], setting: Setting) -> list[Found]:
@@ -258,14 +325,19 @@ class PrivateDesk:
             ledger=self.ledger is not None,
         )
 
-    def _maker(self, setting: Setting) -> tuple[TextMechanism, Embeddings | None]:
+    def _maker(
+        self, setting: Setting, report: Report = silent
+    ) -> tuple[TextMechanism, Embeddings | None]:
         if not 1 <= setting.size <= MAX_SIZE:
             raise ParameterError(f"The number of variants must be from 1 to {MAX_SIZE:,}.")
         mechanism = _mechanism(setting.mechanism)
         space = self.space if "vectors" in mechanism.needs else None
-        if isinstance(mechanism, WordMechanism) and setting.mechanism not in self._bound:
+        if setting.mechanism not in self._bound:
             with self._binding:  # what takes long is then done once, not by all who wait for it
-                mechanism.bind(self.space)
+                if isinstance(mechanism, WordMechanism):
+                    mechanism.bind(self.space)
+                elif isinstance(mechanism, Cover):
+                    mechanism.open(report)
                 if len(self._bound) < _MOST_BOUND:
                     self._bound.add(setting.mechanism)
         return mechanism, space

@@ -5,15 +5,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, Unpack
 
-from veil.core.errors import LedgerError, RiskError
+from veil.core.errors import LedgerError, ParameterError, RiskError
 from veil.core.rng import Randomness, generator
 from veil.core.types import Variants
-from veil.proxy._sources import Fresh, Marks, Priced, Source, source_of
+from veil.proxy._sources import Fresh, Groups, Marks, Priced, Source, source_of
 from veil.proxy.ledger.entries import Entry
 from veil.proxy.ledger.ledger import Ledger, StaleError
-from veil.proxy.types import MAX_SIZE, Budget, Checked
+from veil.proxy.ledger.price import Limits, Price
+from veil.proxy.types import MAX_SIZE, Budget, Checked, Group
 from veil.search.pipeline import Words, require_protection
 from veil.text.mechanisms.mechanism import TextMechanism
+from veil.text.mechanisms.queries.mechanism import QueryMechanism
 from veil.text.vectors.embeddings import Embeddings
 
 Look = Callable[[str, Sequence[str]], Checked]  # what local attackers make of variants of a text
@@ -50,6 +52,8 @@ class Taken:
     reused: int
     checked: Checked | None
     marks: tuple[Marks, ...]
+    bits: float = 0.0
+    group: Group | None = None
 
 
 class Sticky:
@@ -69,10 +73,15 @@ class Sticky:
     """
 
     def __init__(
-        self, ledger: Ledger, limit: float | None = None, bound: Bound | None = None
+        self,
+        ledger: Ledger,
+        limit: float | None = None,
+        bound: Bound | None = None,
+        bits: float | None = None,
     ) -> None:
         self.ledger = ledger
         self.limit = limit
+        self.bits = bits
         self.bound = bound
 
     def take(
@@ -94,6 +103,7 @@ class Sticky:
             If a local attacker comes too near; nothing is written down or sent then.
         """
         spelt = unicodedata.normalize("NFKC", query)  # as hashes are made
+        _require_no_choice(self.bound, mechanism)
         for _ in range(_ATTEMPTS):
             try:
                 source = source_of(spelt, mechanism, space, size, self.ledger, words)
@@ -111,11 +121,15 @@ class Sticky:
             if self.bound is not None and too_near(checked, self.bound):
                 raise RiskError(_near(checked, self.bound))
             self.ledger.touch(known.number)
-            return _taken(source, known, 0.0, before, checked)
-        self.ledger.check(price, self.limit)
+            return _taken(source, known, Price(), before, checked)
+        self.ledger.check(price, self._limits)
         made, checked = _within(self.bound, source, size, look)
-        number, spent = self.ledger.record(made, before, self.limit)
+        number, spent = self.ledger.record(made, before, self._limits)
         return _taken(source, replace(made, number=number), spent, before, checked)
+
+    @property
+    def _limits(self) -> Limits:
+        return Limits(self.limit, self.bits)
 
     def note_plain(self, query: str) -> int:
         """Write down that a query goes in clear; its text is not kept."""
@@ -125,9 +139,13 @@ class Sticky:
         """Return what other settings released of the same query: epsilon, added up."""
         return self.ledger.earlier(entry.query, entry.setting)
 
+    def earlier_bits(self, entry: Entry) -> float:
+        """Return what other settings leaked of the same query: bits, added up."""
+        return self.ledger.earlier_bits(entry.query, entry.setting)
+
     def budget(self) -> Budget:
         """Return what was spent in the last 24 hours, and what is left."""
-        return self.ledger.budget(self.limit)
+        return self.ledger.budget(self._limits)
 
 
 class Unwritten:
@@ -150,9 +168,10 @@ class Unwritten:
         **words: Unpack[Words],
     ) -> Taken:
         """Return variants that nobody knows of."""
+        _require_no_choice(self.bound, mechanism)
         source = Fresh(query, mechanism, space, words, self._rng)
         made, checked = _within(self.bound, source, size, look)
-        return _taken(source, made, 0.0, 0, checked)
+        return _taken(source, made, Price(), 0, checked)
 
     def note_plain(self, query: str) -> int:
         """Account for nothing."""
@@ -160,6 +179,11 @@ class Unwritten:
         return 0
 
     def earlier(self, entry: Entry) -> float:
+        """Know of nothing."""
+        del entry
+        return 0.0
+
+    def earlier_bits(self, entry: Entry) -> float:
         """Know of nothing."""
         del entry
         return 0.0
@@ -195,9 +219,23 @@ def _within(
 
 
 def _taken(
-    source: Source, entry: Entry, spent: float, reused: int, checked: Checked | None
+    source: Source, entry: Entry, spent: Price, reused: int, checked: Checked | None
 ) -> Taken:
-    return Taken(source.release(entry), entry, spent, reused, checked, source.marked(entry))
+    group = source.group(entry) if isinstance(source, Groups | Fresh) else None
+    marked = source.marked(entry)
+    return Taken(
+        source.release(entry), entry, spent.epsilon, reused, checked, marked, spent.bits, group
+    )
+
+
+def _require_no_choice(bound: Bound | None, mechanism: TextMechanism) -> None:
+    """Refuse to choose by the query what must not depend on it."""
+    if bound is not None and isinstance(mechanism, QueryMechanism) and mechanism.whole:
+        raise ParameterError(
+            f"A bound on the rank chooses by the query what is sent, and {mechanism.name} sends"
+            " the whole group of a query or nothing: do without --bound, or choose another"
+            " mechanism. Nothing was sent."
+        )
 
 
 def too_near(checked: Checked | None, bound: Bound) -> bool:

@@ -6,12 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from veil.core.errors import VeilError
+from veil.cover.universe import BUILT_IN
 from veil.measures.bounds import CONFIDENCE
 from veil.proxy.types import MAX_SIZE, Setting
 from veil.search.study.remarks import IN_CLEAR
 from veil.studies.choose import Candidate, candidates, pareto
 from veil.studies.table import Row
-from veil.text.mechanisms.words import MECHANISMS
+from veil.text.mechanisms import find
+from veil.text.mechanisms.queries.cover import Cover
 
 BOUND = 0.5  # below it the attacker is wrong more often than right
 RULE = (
@@ -51,6 +53,11 @@ class Stop:
     upper: float
     warning: str
     clear: Row | None = None
+
+    @property
+    def measured(self) -> bool:
+        """Whether it is of the audit; else its risk is exact, and its utility is not known."""
+        return not math.isnan(self.utility.score)
 
     @property
     def log_size(self) -> int | None:
@@ -124,9 +131,12 @@ def _usable(one: Candidate) -> bool:
     if not (1 <= one.size <= MAX_SIZE and math.isfinite(one.upper)):
         return False
     try:
-        guarantee = MECHANISMS.parse(one.spec).guarantee
+        mechanism = find.mechanism(one.spec)
+        guarantee = mechanism.guarantee
     except VeilError:  # a plugin that is gone, a parameter that has another range now
         return False
+    if isinstance(mechanism, Cover):  # a table that can be built, or is there
+        return mechanism.table in BUILT_IN or math.isfinite(guarantee.bits)
     return guarantee.kind != "none" and math.isfinite(guarantee.epsilon)
 
 

@@ -18,7 +18,7 @@ NO_LEDGER = (
 )
 
 Action = Literal["pass", "obfuscate", "refuse"]
-MarkKind = Literal["layout", "changed", "same", "unknown", "kept"]
+MarkKind = Literal["layout", "changed", "same", "unknown", "kept", "cover"]
 
 MARKS: dict[MarkKind, str] = {
     "layout": "spacing and punctuation, which stay",
@@ -26,6 +26,7 @@ MARKS: dict[MarkKind, str] = {
     "same": "a word of yours: the mechanism drew it again, by chance",
     "unknown": "in place of a word unknown to the vectors (a typo?); at most it can be recognised",
     "kept": "a word of yours that is sent as it is: it was not selected, or a policy keeps it",
+    "cover": "a word of a fixed public text, the same for every query of the group",
 }
 
 
@@ -58,7 +59,9 @@ class Budget:
 
     `limit` is None where there is none. `day` is the date on which the 24 hours end, in UTC, as
     2026-11-16. `unproved` counts the releases in them that no sum covers: in clear, or without a
-    formal guarantee. `free` is when the oldest of the sums no longer counts, or None.
+    formal guarantee. `free` is when the oldest of the sums no longer counts, or None. `bits` are
+    those of releases whose leakage is bounded, `bits_limit` what they may be; they are not added
+    to `spent`.
     """
 
     day: str
@@ -66,6 +69,13 @@ class Budget:
     limit: float | None
     unproved: int = 0
     free: datetime | None = None
+    bits: float = 0.0
+    bits_limit: float | None = None
+
+    @property
+    def bits_left(self) -> float | None:
+        """Bits that may still be spent, or None where there is no limit."""
+        return None if self.bits_limit is None else max(0.0, self.bits_limit - self.bits)
 
     @property
     def left(self) -> float | None:
@@ -98,6 +108,8 @@ class Release:
     chosen
         Whether it was released because it passed a pre-flight check, or has draws of one that
         was: that is outside of the formal guarantee.
+    bits
+        What the release added in leakage: 0 for a group that was sent before.
     """
 
     number: int
@@ -110,6 +122,7 @@ class Release:
     shared: int
     spent: float
     chosen: bool
+    bits: float = 0.0
 
     @property
     def plain(self) -> bool:
@@ -201,6 +214,38 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True)
+class Group:
+    """The group of fixed texts that was sent for a query, and who else would send the same.
+
+    Attributes
+    ----------
+    address, groups, texts
+        Which group of how many it is, and of how many texts the table is made.
+    known
+        Whether the group had been sent before: it learnt nothing but that it was asked for again.
+    stayed
+        Whether the query was answered from the group of the one before, as it is near to it,
+        though it has another by itself.
+    cosine
+        How near the nearest text of the table is: below about 0.3 the table knows little of it.
+    others
+        Some public texts, track by track, that have the same group.
+    active
+        How often an engine that knows everything is right within ten guesses, if every text of
+        the table is a possible query.
+    """
+
+    address: int
+    groups: int
+    texts: int
+    known: bool
+    stayed: bool
+    cosine: float
+    others: tuple[str, ...]
+    active: float
+
+
+@dataclass(frozen=True, slots=True)
 class Found:
     """Everything that the page shows for one search.
 
@@ -210,7 +255,8 @@ class Found:
         Best first, by the true query.
     seen
         All that was released of the query under this setting, also before and then in larger
-        number; empty where the query went in clear on request (`plain`).
+        number; empty where the query went in clear on request (`plain`), or was searched as it is
+        among the user's own documents, on this machine (`plain` and `here`).
     setting
         What made the variants.
     release
@@ -244,6 +290,10 @@ class Found:
         Whether the draws can be repeated, which is not private.
     answers
         The engine's own list for each of the variants, in their order.
+    bits, earlier_bits
+        What this search added in leakage, and what other settings leaked of the same query.
+    cover
+        Where the query was looked up, for a mechanism that sends a whole group; else None.
     """
 
     results: tuple[Item, ...]
@@ -263,15 +313,23 @@ class Found:
     preflight: Checked | None = None
     back: tuple[int, int] | None = None
     plain: bool = False
+    here: bool = False
     ledger: bool = True
     seeded: bool = False
     answers: Ranking | None = None
+    bits: float = 0.0
+    earlier_bits: float = 0.0
+    cover: "Group | None" = None
 
     @property
     def news(self) -> str:
         """Whether the engine learnt anything new, in a sentence."""
+        if self.here:
+            return "Nothing was sent: the query was searched as it is, on this machine."
         if self.plain:
             return "The query itself was sent, at your request: no budget measures that."
+        if self.cover is not None:
+            return self._of_group(self.cover)
         if not self.sent and self.reused:
             return (
                 "Nothing new was sent: these variants were released before, and their answers were"
@@ -286,3 +344,16 @@ class Found:
         if self.shared:
             return "New variants, which share what was drawn for related queries before."
         return "New variants, drawn for this query."
+
+    def _of_group(self, group: Group) -> str:
+        if not group.known:
+            return "A group that had not been sent before."
+        if not self.sent:
+            return (
+                "Nothing was sent: the group had been sent before, and its answers were remembered"
+                " here."
+            )
+        return (
+            "A group that had been sent before: the engine learnt nothing but that it was asked"
+            " for again."
+        )

@@ -13,7 +13,7 @@ from veil.core.protocols import Engine
 from veil.core.rng import Randomness
 from veil.core.types import Ranking, Released, Variants
 from veil.corpus.text import check_text
-from veil.search.engines.engine import check_call
+from veil.search.engines.engine import check_call, leaves
 from veil.search.fuse import narrowed, reciprocal_rank
 from veil.search.rerank import Reranker
 from veil.text.mechanisms.mechanism import TextMechanism
@@ -114,11 +114,11 @@ def ask(
 
 def _ask(released: Sequence[Released], engine: Engine, k: int) -> Ranking:
     """Hand released strings to an engine, checked here, too: an engine may be a plugin."""
-    check_call(released, k, network=engine.network)
+    check_call(released, k, network=leaves(engine))
     try:
         return engine.search(released, k)
     except EngineError as error:
-        if not engine.network:
+        if not leaves(engine):
             raise
         told = _told(error.sent, len(set(released)))
         raise EngineError(f"{error} {told}", sent=error.sent) from None
@@ -179,7 +179,7 @@ def came_back(
     have to be sent. None, too, where the query by itself finds nothing, or a recording does not
     hold it.
     """
-    if engine.network:
+    if leaves(engine):
         return None
     k = max(depth, result.answers.index.shape[1])
     try:

@@ -25,6 +25,8 @@ class Candidate:
         subjects.
     attacks, unfaced
         The attackers that were tried on it, and those that were tried on others alone.
+    foes
+        The attackers that know how its mechanism works, as that declares, and that it was spared.
     """
 
     spec: str
@@ -36,6 +38,7 @@ class Candidate:
     n: int
     attacks: tuple[str, ...]
     unfaced: tuple[str, ...]
+    foes: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         many = words_of(self.risk.domain).sizes(self.size)
@@ -48,6 +51,11 @@ class Candidate:
     @property
     def warning(self) -> str:
         """Say which attackers it was spared, or nothing."""
+        if self.foes:
+            return (
+                f"{self.spec} did not face {', '.join(self.foes)}, which knows how it works: its"
+                " risk may look lower for that reason alone."
+            )
         if not self.unfaced:
             return ""
         return (

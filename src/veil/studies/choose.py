@@ -13,9 +13,11 @@ from veil.studies.choice import Choice as Choice
 from veil.studies.choice import UncertifiedError as UncertifiedError
 from veil.studies.choice import nearest, shortfall
 from veil.studies.curves import is_utility
-from veil.studies.domains import words_of
+from veil.studies.domains import method, words_of
 from veil.studies.experiment import Axis
 from veil.studies.table import PLAIN, Row
+
+_APART = ("linkage", "session", "shortlist")  # attackers that are asked something else
 
 
 def choose(
@@ -45,8 +47,9 @@ def choose(
     The confidence is that of `veil.measures.bounds.upper_bound`, for subjects like those of the
     study and for each configuration by itself: of many that are tried, some may owe it to luck.
     A subject whose parts are all restored counts as guessed at once. Linkage does not count: it
-    tells which releases belong together, not of what they are. A risk that is not a number, or
-    out of its range, keeps no bound.
+    tells which releases belong together, not of what they are. Nor do session and shortlist, who
+    are asked something else: what several releases tell, or which of a few suspects it is. A risk
+    that is not a number, or out of its range, keeps no bound.
     """
     rows = tuple(rows)
     words = words_of(rows[0].domain if rows else DEFAULT)
@@ -177,9 +180,20 @@ def _candidates(rows: Sequence[Row], axis: Axis, subjects: str) -> list[Candidat
             unfaced = tuple(one for one in everyone if one not in attacks)
             found.append(
                 Candidate(row.spec, row.mechanism, row.size, row, worst, bound(limit), limit.n,
-                          attacks, unfaced)
+                          attacks, unfaced, _foes(row, attacks))
             )  # fmt: skip
     return found
+
+
+def _foes(row: Row, attacks: Sequence[str]) -> tuple[str, ...]:
+    """Return the attackers that know how a mechanism works, as that declares, but did not try."""
+    faced = {_name(one) for one in attacks}
+    declared: tuple[str, ...] = getattr(method(row.domain, row.mechanism), "foes", ())
+    return tuple(one for one in declared if one not in faced)
+
+
+def _name(spec: str) -> str:
+    return spec.partition("(")[0].strip()
 
 
 def _attack(row: Row, axis: Axis, subjects: str) -> Row | None:
@@ -187,8 +201,10 @@ def _attack(row: Row, axis: Axis, subjects: str) -> Row | None:
 
     Of an attacker that restores parts nothing but its first guess is known: a lower bound.
     """
+    if _name(row.attacker) in _APART:
+        return None
     if row.kind == "risk" and row.measure == axis.name:
-        return None if row.attacker.partition("(")[0].strip() == "linkage" else row
+        return row
     if row.kind == "recovery" and row.measure == subjects:
         score, low, high = (axis.top * one for one in (row.score, row.low, row.high))
         return replace(row, measure=axis.name, score=score, low=low, high=high)

@@ -17,7 +17,7 @@ from typing import cast
 import numpy as np
 
 from veil.core.guarantee import KINDS
-from veil.core.outcome import RELEASE, Outcome
+from veil.core.outcome import LABEL, RELEASE, Outcome
 from veil.core.parallel import cores
 from veil.core.ranks import first_guess
 from veil.core.types import Floats
@@ -66,14 +66,18 @@ def _risks(outcome: Outcome, by: str, kind: str) -> Iterator[Figure]:
 
 
 def _recovery(outcome: Outcome, by: str, words: Vocabulary) -> Iterator[Figure]:
-    """Yield the share of whole subjects, and of their parts, that the first guess gets right."""
+    """Yield the share of whole subjects, and of their parts, that the first guess gets right.
+
+    A label is neither: who knows it does not know the subject.
+    """
     ranks, among = outcome.ranks, outcome.candidates
     right = first_guess(ranks, outcome.ties) * (ranks <= among)
     blind = np.where(ranks <= among, 1.0 / among, 0.0)
     if outcome.prior is not None:
         blind = first_guess(outcome.prior, outcome.prior_ties)
-    if outcome.unit == words.subject:
-        yield _recovered(words.subjects, right, blind, outcome, by)
+    if outcome.unit in (words.subject, LABEL):
+        named = f"{LABEL}s" if outcome.unit == LABEL else words.subjects
+        yield _recovered(named, right, blind, outcome, by)
         return
     subjects, owner = np.unique(outcome.subjects, return_inverse=True)
     all_right, lucky = np.ones(len(subjects)), np.ones(len(subjects))

@@ -8,12 +8,16 @@ import numpy as np
 from veil.core.errors import LawError, ParameterError
 from veil.measures.risk import chance, successes
 from veil.testing._contract import declared, in_one_sentence, require
+from veil.testing._grouped import Grouped
 from veil.testing._texts import Letters, small_log
 from veil.text.attacks.attack import AttackSpec, EncoderAttack, Outcome, Scene
 from veil.text.attacks.log import QueryLog
+from veil.text.mechanisms.mechanism import TextMechanism
 from veil.text.mechanisms.words.custext import CusText
 from veil.text.mechanisms.words.protect import protect
 from veil.text.mechanisms.words.santext import SanText
+
+Rows = tuple[tuple[str, ...], ...]
 
 
 @in_one_sentence("; say in `needs` what it cannot do without: log, mechanism, space")
@@ -36,8 +40,8 @@ def check_attack(attacker: AttackSpec) -> None:
     scenes = [scene for scene in _scenes(attacker) if _works(attacker, scene)]
     require(
         bool(scenes),
-        "an attacker must work against one of santext and custext; say in `needs` what it cannot"
-        " do without: log, mechanism, space",
+        "an attacker must work against one of santext, custext, and a table of groups; say in"
+        " `needs` what it cannot do without: log, mechanism, space",
     )
     _check_ranks(attacker, scenes[0])
     _check_guesses(attacker, scenes[0])
@@ -97,14 +101,19 @@ def _scenes(attacker: AttackSpec) -> Iterator[Scene]:
     """Yield texts with variants by mechanisms that hardly change them."""
     space, texts = small_log()
     originals = tuple(texts[:12])
-    for mechanism in (SanText(epsilon=30), CusText(epsilon=2, k=6)):
-        released = protect(originals, mechanism, space, 6, rng=3)
+    word_by_word = (SanText(epsilon=30), CusText(epsilon=2, k=6))
+    released: list[tuple[TextMechanism, Rows]] = [
+        (one, protect(originals, one, space, 6, rng=3).rows) for one in word_by_word
+    ]
+    whole, table = Grouped(), Grouped().bind()
+    released.append((whole, tuple(table.scramble(text, 6).queries for text in originals)))
+    for mechanism, rows in released:
         yield Scene(
-            released.rows,
+            rows,
             originals,
             QueryLog.of(texts) if "log" in attacker.needs else None,
             mechanism if "mechanism" in attacker.needs else None,
-            space if "space" in attacker.needs else None,
+            space if "space" in attacker.against(mechanism) else None,
         )
 
 

@@ -12,7 +12,10 @@ from veil.data.records import Columns
 from veil.data.rows import Layout
 from veil.text.mechanisms.cost import premises, release_cost, scale_premise
 from veil.text.mechanisms.mechanism import TextMechanism
+from veil.text.mechanisms.queries.mechanism import QueryMechanism
+from veil.text.mechanisms.queries.scramble import whole_cost
 from veil.text.mechanisms.words.mechanism import WordMechanism
+from veil.text.protect import variants_of
 from veil.text.release import Filing, release
 from veil.text.stream import Choices
 from veil.text.tally import Tally
@@ -59,7 +62,7 @@ def protect_file(
     target: str | PathLike[str],
     mechanism: TextMechanism,
     space: Embeddings | None = None,
-    size: int = 1,
+    size: int | None = None,
     *,
     column: str | None = None,
     id: str | None = None,  # noqa: A002 - the name of the flag
@@ -105,13 +108,14 @@ def protect_file(
         layout=Layout(delimiter, encoding, choice=True),
         with_originals=with_originals,
     )
+    variants = variants_of(mechanism, size)
     tally = release(
-        filing, mechanism, space, size, workers=workers, seed=seed, report=report, **choices
+        filing, mechanism, space, variants, workers=workers, seed=seed, report=report, **choices
     )
     return FileRelease(
         path=output,
         mechanism=str(mechanism),
-        cost=_cost(mechanism, space, tally, size, choices),
+        cost=_cost(mechanism, space, tally, variants, choices),
         texts=tally.texts,
         protected=tally.words,
         kept=tally.kept,
@@ -131,6 +135,8 @@ def _cost(
     choices: Choices,
 ) -> Guarantee:
     told: tuple[str, ...] = ()
+    if isinstance(mechanism, QueryMechanism) and mechanism.whole:
+        return whole_cost(mechanism.guarantee, tally.texts)
     if isinstance(mechanism, WordMechanism):
         select = choices.get("select")
         told = premises(

@@ -8,18 +8,25 @@ from veil.core.types import Variants
 from veil.corpus.text import MAX_CHARS
 from veil.text.mechanisms.mechanism import TextMechanism
 from veil.text.mechanisms.queries.mechanism import QueryMechanism
-from veil.text.mechanisms.queries.scramble import scramble
+from veil.text.mechanisms.queries.scramble import scramble, size_of
 from veil.text.mechanisms.words.protect import protect as protect_words
 from veil.text.policy import Policy, Unknown
 from veil.text.select import Select
 from veil.text.vectors.embeddings import Embeddings
 
 
+def variants_of(mechanism: TextMechanism, size: int | None) -> int:
+    """Return how many variants of a text there are: as asked for, else one, or a whole group."""
+    if isinstance(mechanism, QueryMechanism):
+        return size_of(mechanism, size)
+    return 1 if size is None else size
+
+
 def protect(
     texts: Sequence[str],
     mechanism: TextMechanism,
     space: Embeddings | None = None,
-    size: int = 1,
+    size: int | None = None,
     *,
     unknown: Unknown = "random",
     policies: Mapping[str, Policy] | None = None,
@@ -39,7 +46,8 @@ def protect(
         (``aea``, ``fea``) needs no vectors, draws nothing at random, and may find fewer than
         `size` variants, or none: then the row is empty.
     size
-        Variants per text; each one is another release and adds to the cost.
+        Variants per text; each one is another release and adds to the cost. None for one, or for
+        as many as the mechanism has by itself: ``cover`` sends a whole group of texts.
     unknown
         What happens to a word that the vectors do not know: ``random`` puts the mechanism's
         output for a uniformly drawn word in its place (one word behind all variants), so that
@@ -75,7 +83,7 @@ def protect(
         texts,
         mechanism,  # type: ignore[arg-type]  # checked there, with a sentence, as is the space
         space,  # type: ignore[arg-type]
-        size,
+        1 if size is None else size,
         unknown=unknown,
         policies=policies,
         select=select,

@@ -1,10 +1,12 @@
 """Who answers at the addresses of the pages; `veil.web.pages` writes the HTML."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
+from typing import Literal
 
 from veil.core.errors import GateError, VeilError
-from veil.proxy.types import Decision
+from veil.proxy.types import Budget, Decision, Found
 from veil.search.pipeline import check_query
 from veil.web import pages
 from veil.web.bodies import FORM_BYTES, fields, read_body, require_type, whole_number
@@ -14,6 +16,7 @@ from veil.web.messages import Request, Response, header_values, page
 from veil.web.pages import Common
 from veil.web.service import Service
 
+Way = Literal["private", "clear", "here"]
 _ENTRIES = 50  # of the ledger on one page
 _HELD = "Another site opened this address, so that nothing was searched for and nothing was sent."
 _FORM = "application/x-www-form-urlencoded"
@@ -42,7 +45,9 @@ async def search_asked(service: Service, request: Request) -> Response:
         return await home(service, request)
     if request.method == "HEAD" or is_led(request.scope):
         return page(pages.held(await common_of(service, request), query, _HELD))
-    return _led(service, request, await _searched(service, request, query, service.slider.stop))
+    way: Way = "here" if service.own else "private"
+    answer = await _searched(service, request, query, service.slider.stop, way)
+    return _led(service, request, answer)
 
 
 async def search_posted(service: Service, request: Request) -> Response:
@@ -51,9 +56,19 @@ async def search_posted(service: Service, request: Request) -> Response:
     given = fields(await read_body(request, FORM_BYTES, service.patience))
     last = len(service.plane.stops) - 1
     stop = whole_number(given["stop"], "stop", 0, last) if "stop" in given else service.slider.stop
-    plain = given.get("plain") == "1"
-    answer = await _searched(service, request, given.get("q", ""), stop, plain=plain)
+    answer = await _searched(service, request, given.get("q", ""), stop, _way(service, given))
     return _led(service, request, answer)
+
+
+def _way(service: Service, given: Mapping[str, str]) -> Way:
+    """Return how to search: documents of the user's own as it is, unless a demonstration is asked.
+
+    Whatever a form says, a query is never sent in clear but by a rule, nor searched as it is but
+    here: the desk sees to that.
+    """
+    if service.own:
+        return "private" if given.get("demo") == "1" else "here"
+    return "clear" if given.get("plain") == "1" else "private"
 
 
 async def results(service: Service, request: Request) -> Response:
@@ -72,23 +87,27 @@ def _led(service: Service, request: Request, answer: Response) -> Response:
 
 
 async def _searched(
-    service: Service, request: Request, query: str, stop: int, *, plain: bool = False
+    service: Service, request: Request, query: str, stop: int, way: Way
 ) -> Response:
     try:
         check_query(query)
         service.bucket.take()
-        search = partial(
-            service.desk.search, query, service.plane.stops[stop].setting, plain=plain
-        )
+        search = partial(_search, service, query, stop, way)
         found = await service.searches.run(request, search)
     except VeilError as error:
         return await _refused(service, request, query, stop, error)
-    desk = service.desk
-    if stop != service.slider.stop:  # one that was searched with
+    if stop != service.slider.stop and way != "here":  # one that was searched with
         service.slider.stop = stop
-        await service.looks.run(request, partial(desk.choose, service.plane.stops[stop].setting))
-    common = Common(desk.engine, desk.network, found.budget, service.plane, stop)
-    return page(pages.results(common, query, found))
+        chosen = partial(service.desk.choose, service.plane.stops[stop].setting)
+        await service.looks.run(request, chosen)
+    return page(pages.results(_common(service, found.budget, stop), query, found))
+
+
+def _search(service: Service, query: str, stop: int, way: Way) -> Found:
+    if way == "here":
+        return service.desk.search_here(query)
+    setting = service.plane.stops[stop].setting
+    return service.desk.search(query, setting, plain=way == "clear")
 
 
 async def _refused(
@@ -134,6 +153,12 @@ async def forget(service: Service, request: Request) -> Response:
 
 async def common_of(service: Service, request: Request) -> Common:
     """Return what every page shows."""
+    budget = await service.looks.run(request, service.desk.budget)
+    return _common(service, budget, service.slider.stop)
+
+
+def _common(service: Service, budget: Budget, stop: int) -> Common:
     desk = service.desk
-    budget = await service.looks.run(request, desk.budget)
-    return Common(desk.engine, desk.network, budget, service.plane, service.slider.stop)
+    return Common(
+        desk.engine, desk.network, budget, service.plane, stop, desk.standing, desk.collection
+    )

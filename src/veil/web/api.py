@@ -19,6 +19,7 @@ from veil.proxy.documents import BudgetAnswer, CostAnswer, FoundAnswer
 from veil.search.pipeline import check_query
 from veil.text.mechanisms.mechanism import TextMechanism
 from veil.text.mechanisms.words.explain import LogRatio
+from veil.text.protect import variants_of
 from veil.text.vectors.embeddings import Embeddings
 from veil.web.answers import ProtectAnswer, SearchAnswer, TextAnswer
 from veil.web.asks import Ask, ExplainAsk, LedgerAsk, Nothing, ProtectAsk, SearchAsk
@@ -67,19 +68,20 @@ class Operation:
 def _protect(service: Service, ask: ProtectAsk) -> ProtectAnswer:
     for number, text in enumerate(ask.texts, start=1):
         check_text(text, f"Text {number:,}")
-    written = max(map(len, ask.texts)) * len(ask.texts) * ask.size
-    if len(ask.texts) * ask.size > _VARIANTS or written > _CHARACTERS:
+    mechanism = api.mechanism(ask.mechanism)
+    size = variants_of(mechanism, ask.size)
+    written = max(map(len, ask.texts)) * len(ask.texts) * size
+    if len(ask.texts) * size > _VARIANTS or written > _CHARACTERS:
         raise RefusedError(
             422,
             f"At most {_VARIANTS:,} variants with {_CHARACTERS:,} characters are made for one"
             " request; give fewer or shorter texts, or a smaller size.",
         )
-    mechanism = api.mechanism(ask.mechanism)
     made = api.protect(
         ask.texts,
         mechanism,
         _space(service, mechanism),
-        ask.size,
+        size,
         unknown=ask.unknown,
         policies=ask.policies,
         select=ask.select,
@@ -87,7 +89,7 @@ def _protect(service: Service, ask: ProtectAsk) -> ProtectAnswer:
     )
     return ProtectAnswer(
         mechanism=made.mechanism,
-        size=ask.size,
+        size=size,
         texts=[
             TextAnswer(variants=list(row), protected_words=words, kept_words=list(kept))
             for row, words, kept in zip(made, made.protected, made.kept, strict=True)
@@ -107,12 +109,20 @@ def _search(service: Service, ask: SearchAsk) -> SearchAnswer:
         check_query(query)
     place = service.plane.default if ask.stop is None else ask.stop
     setting = ask.setting() or service.setting(place)
-    if ask.query is not None:
-        found = [desk.search(ask.query, setting, plain=ask.plain)]
+    if ask.here(own=service.own):
+        found = [desk.search_here(query) for query in ask.all_queries]
+    elif ask.query is not None:
+        found = [desk.search(ask.query, setting, plain=ask.plain is True)]
     else:
         found = desk.search_all(ask.all_queries, setting)
     answers = [
-        FoundAnswer.of(one, network=desk.network, show=ask.show, variants=one.seen)
+        FoundAnswer.of(
+            one,
+            network=desk.network,
+            standing=desk.standing,
+            show=ask.show,
+            variants=one.seen,
+        )
         for one in found
     ]
     return SearchAnswer(engine=desk.engine, network=desk.network, answers=answers)
@@ -173,7 +183,8 @@ OPERATIONS = (
     Operation(
         "POST",
         "/api/search",
-        "Search privately for one query or several, and spend of the budget.",
+        "Search privately for one query or several, and spend of the budget; documents of your"
+        " own, on this machine, are searched for them as they are.",
         _search,
         SearchAsk,
         SearchAnswer,

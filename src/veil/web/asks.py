@@ -9,6 +9,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from veil.proxy.types import Setting
+from veil.proxy.usual import SIZE, usual_size
+from veil.text.mechanisms import find
 from veil.text.policy import Policy, Unknown
 from veil.web.faults import RefusedError
 from veil.web.specs import check_spec
@@ -16,7 +18,6 @@ from veil.web.specs import check_spec
 MAX_QUERIES = 100
 MAX_TEXTS = 1_000
 MAX_WORDS = 100
-DEFAULT_SIZE = 20
 MAX_SIZE = 200  # variants of one search
 _SELECT = ("all", "content")  # or pos:, whose tagger is part of Veil; others open models
 
@@ -66,7 +67,12 @@ class ProtectAsk(Ask):
         min_length=1, max_length=MAX_TEXTS, description="texts", examples=[["a cat"]]
     )
     mechanism: Spec
-    size: int = Field(default=1, ge=1, le=1_000, description="variants per text")
+    size: int | None = Field(
+        default=None,
+        ge=1,
+        le=1_000,
+        description="variants per text; 1 unless the mechanism sends a whole group",
+    )
     unknown: Unknown = Field(
         default="random", description="what happens to words that the vectors do not know"
     )
@@ -97,7 +103,7 @@ class ProtectAsk(Ask):
 
 
 class SearchAsk(Ask):
-    """A query, or several; the engine sees variants of them alone."""
+    """A query, or several; an engine elsewhere sees variants of them alone."""
 
     verb: ClassVar[str] = "search"
 
@@ -112,7 +118,7 @@ class SearchAsk(Ask):
         default=None,
         ge=1,
         le=MAX_SIZE,
-        description=f"variants to send, with a mechanism  [default: {DEFAULT_SIZE}]",
+        description=f"variants to send, with a mechanism  [default: {SIZE}, or a whole group]",
     )
     stop: int | None = Field(
         default=None,
@@ -120,8 +126,11 @@ class SearchAsk(Ask):
         description="stop of the slider, instead of a mechanism; see /api/plane"
         "  [default: the one that the page starts with]",
     )
-    plain: bool = Field(
-        default=False, description="send the query itself, if a rule of the gate lets it pass"
+    plain: bool | None = Field(
+        default=None,
+        description="true: search for the query as it is, if a rule of the gate lets it pass or"
+        " engine and documents are your own and on this machine; false: privately"
+        "  [default: as it is for those, unless a mechanism or a stop is given; else privately]",
     )
     show: int | None = Field(
         default=None, ge=1, le=10_000, description="results of each query  [default: all]"
@@ -144,6 +153,12 @@ class SearchAsk(Ask):
         """All queries, be it one or several."""
         return [self.query] if self.query is not None else list(self.queries or ())
 
+    def here(self, *, own: bool) -> bool:
+        """Tell whether the queries are searched as they are, on this machine alone."""
+        if not own or self.plain is False:
+            return False
+        return self.plain is True or (self.mechanism is None and self.stop is None)
+
     @property
     def weight(self) -> int:
         """How many requests it counts for: one for each query."""
@@ -153,7 +168,12 @@ class SearchAsk(Ask):
         """Return the setting that was spelt out, if one was."""
         if self.mechanism is None:
             return None
-        return Setting(self.mechanism, self.size or DEFAULT_SIZE)
+        size = usual_size(find.mechanism(self.mechanism), self.size)
+        if size > MAX_SIZE:
+            raise RefusedError(
+                422, f"At most {MAX_SIZE} texts are sent for one query over the web."
+            )
+        return Setting(self.mechanism, size)
 
 
 class ExplainAsk(Ask):

@@ -123,6 +123,7 @@ class ReleaseAnswer(Answer):
     spent: Figure
     chosen: bool
     plain: bool
+    bits: Figure = Field(description="what it added in leakage")
 
 
 class LedgerAnswer(Answer):

@@ -54,6 +54,11 @@ class Service:
     kept: Kept = field(default_factory=Kept)
     patience: float = 10.0
 
+    @property
+    def own(self) -> bool:
+        """Whether documents of the user's own are searched, on this machine."""
+        return self.desk.standing == "own"
+
     def setting(self, stop: int) -> Setting:
         """Return the setting of a stop of the slider."""
         if not 0 <= stop < len(self.plane.stops):

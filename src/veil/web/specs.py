@@ -7,7 +7,7 @@ the server starts, and a request is refused before anything is looked for: the a
 what there is.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from enum import Enum
 from types import NoneType, UnionType
 from typing import Annotated, Literal, Union, get_args, get_origin
@@ -17,8 +17,10 @@ from pydantic import AliasChoices, AliasPath
 from veil.core.component import no_parameter
 from veil.core.errors import ParameterError
 from veil.corpus.wordnet import wordnet_at_hand, wordnet_folder
+from veil.cover.named import at_hand
 from veil.text.mechanisms import find
 from veil.text.mechanisms.mechanism import TextMechanism
+from veil.text.mechanisms.queries.cover import Cover
 from veil.web.faults import RefusedError
 
 _PLAIN = (bool, int, float, NoneType)
@@ -37,6 +39,8 @@ def check_spec(spec: str) -> None:
             raise _refused(cls, name, allowed)
     for name in sorted(cls.needs):
         _check_at_hand(cls.name, name)
+    if issubclass(cls, Cover):
+        _check_table(parameters)
 
 
 def _refused(cls: type[TextMechanism], name: str, allowed: tuple[str, ...]) -> Exception:
@@ -67,6 +71,18 @@ def _check_at_hand(mechanism: str, name: str) -> None:
         f"{mechanism} needs {name}, which {state} in the cache, and nothing is fetched for a"
         f" request; run: veil fetch {again}{name}.",
     )
+
+
+def _check_table(parameters: Mapping[str, object]) -> None:
+    """Refuse a table that would have to be built: that takes long, and fills the disk."""
+    wanted = {name: parameters.get(name) for name in ("tracks", "cell", "words")}
+    chosen = {name: value for name, value in wanted.items() if isinstance(value, int)}
+    if not at_hand(Cover.model_fields["table"].default, **chosen):
+        raise RefusedError(
+            422,
+            "cover has no table with these parameters yet, and none is built for a request; build"
+            " it first: veil cover build.",
+        )
 
 
 def settable(cls: type[TextMechanism]) -> tuple[str, ...]:

@@ -17,6 +17,7 @@ from veil.proxy.ledger._database import FILE, LOCK
 from veil.proxy.ledger.entries import Entry
 from veil.proxy.ledger.key import FILE as KEY_FILE
 from veil.proxy.ledger.ledger import Ledger, StaleError, forget_all
+from veil.proxy.ledger.price import Limits, Price
 
 NOON = datetime(2100, 11, 16, 12, tzinfo=UTC)  # later than when the ledger is made
 
@@ -37,8 +38,8 @@ def entry(ledger: Ledger, text: str, spent: float = 10.0, setting: str = "cmp") 
 
 def test_what_is_recorded_is_found_again(ledger: Ledger, tmp_path: Path) -> None:
     made = entry(ledger, "skin cancer")
-    number, spent = ledger.record(made, 0, None, NOON)
-    assert spent == 10
+    number, spent = ledger.record(made, 0, Limits(), NOON)
+    assert spent == Price(10)
     ledger.close()
     again = Ledger(tmp_path / "veil")
     assert again.known(made.query, "cmp") == replace(made, number=number)
@@ -47,7 +48,7 @@ def test_what_is_recorded_is_found_again(ledger: Ledger, tmp_path: Path) -> None
 
 
 def test_files_and_folder_are_for_the_owner_alone(ledger: Ledger, tmp_path: Path) -> None:
-    ledger.record(entry(ledger, "skin cancer"), 0, None)
+    ledger.record(entry(ledger, "skin cancer"), 0)
     folder = tmp_path / "veil"
     assert folder.stat().st_mode & 0o777 == 0o700
     assert {one.name: one.stat().st_mode & 0o777 for one in folder.iterdir()} == {
@@ -67,7 +68,7 @@ def test_what_others_can_read_is_refused(ledger: Ledger, tmp_path: Path, name: s
 
 
 def test_no_word_of_a_query_is_in_any_file(ledger: Ledger, tmp_path: Path) -> None:
-    ledger.record(entry(ledger, "quokkapox zebrafish"), 0, None)
+    ledger.record(entry(ledger, "quokkapox zebrafish"), 0)
     ledger.forget_query("other")
     for file in (tmp_path / "veil").iterdir():
         content = file.read_bytes().lower()
@@ -76,26 +77,26 @@ def test_no_word_of_a_query_is_in_any_file(ledger: Ledger, tmp_path: Path) -> No
 
 
 def test_the_budget_of_a_day_is_kept_and_begins_anew(ledger: Ledger) -> None:
-    ledger.record(entry(ledger, "one", 60), 0, 100, NOON)
+    ledger.record(entry(ledger, "one", 60), 0, Limits(100), NOON)
     with pytest.raises(
         BudgetError, match=r"would cost 60, and 40 of the 100 for 24 hours are left"
     ):
-        ledger.record(entry(ledger, "two", 60), 0, 100, NOON)
-    assert ledger.budget(100, NOON).spent == 60
-    assert ledger.budget(100, NOON).left == 40
+        ledger.record(entry(ledger, "two", 60), 0, Limits(100), NOON)
+    assert ledger.budget(Limits(100), NOON).spent == 60
+    assert ledger.budget(Limits(100), NOON).left == 40
     assert ledger.known(ledger.key.query("two"), "cmp") is None
-    ledger.record(entry(ledger, "three", 40), 0, 100, NOON)
+    ledger.record(entry(ledger, "three", 40), 0, Limits(100), NOON)
     tomorrow = NOON + timedelta(days=1)
-    assert ledger.budget(100, tomorrow).spent == 0
-    ledger.record(entry(ledger, "two", 60), 0, 100, tomorrow)
+    assert ledger.budget(Limits(100), tomorrow).spent == 0
+    ledger.record(entry(ledger, "two", 60), 0, Limits(100), tomorrow)
 
 
 def test_more_variants_cost_only_what_is_new(ledger: Ledger) -> None:
     made = entry(ledger, "skin cancer", 20)
-    number, _ = ledger.record(made, 0, None, NOON)
+    number, _ = ledger.record(made, 0, Limits(), NOON)
     more = replace(made, variants=(*made.variants, "e f"), spent=30.0)
-    assert ledger.record(more, 2, None, NOON) == (number, 10.0)
-    assert ledger.budget(None, NOON).spent == 30
+    assert ledger.record(more, 2, Limits(), NOON) == (number, Price(10.0))
+    assert ledger.budget(Limits(), NOON).spent == 30
     known = ledger.known(made.query, "cmp")
     assert known is not None
     assert known.variants == ("a b", "c d", "e f")
@@ -104,18 +105,18 @@ def test_more_variants_cost_only_what_is_new(ledger: Ledger) -> None:
 def test_what_has_no_guarantee_needs_a_day_without_a_limit(ledger: Ledger) -> None:
     made = entry(ledger, "one", math.inf)
     with pytest.raises(BudgetError, match="no bound that a budget could count"):
-        ledger.record(made, 0, 1e9, NOON)
-    ledger.record(made, 0, None, NOON)
-    assert ledger.budget(None, NOON).spent == 0
-    assert ledger.budget(None, NOON).unproved == 1
+        ledger.record(made, 0, Limits(1e9), NOON)
+    ledger.record(made, 0, Limits(), NOON)
+    assert ledger.budget(Limits(), NOON).spent == 0
+    assert ledger.budget(Limits(), NOON).unproved == 1
     assert ledger.releases(1)[0].spent == math.inf
 
 
 def test_a_stale_entry_is_refused(ledger: Ledger) -> None:
     made = entry(ledger, "one")
-    ledger.record(made, 0, None)
+    ledger.record(made, 0)
     with pytest.raises(StaleError):
-        ledger.record(made, 0, None)
+        ledger.record(made, 0)
 
 
 def test_two_programs_cannot_overspend_together(ledger: Ledger, tmp_path: Path) -> None:
@@ -125,7 +126,7 @@ def test_two_programs_cannot_overspend_together(ledger: Ledger, tmp_path: Path) 
     def spend(one: Ledger, first: int) -> None:
         for number in range(first, first + 20):
             try:
-                one.record(entry(one, f"query {number}"), 0, 200, NOON)
+                one.record(entry(one, f"query {number}"), 0, Limits(200), NOON)
             except BudgetError as error:
                 errors.append(error)
 
@@ -134,13 +135,13 @@ def test_two_programs_cannot_overspend_together(ledger: Ledger, tmp_path: Path) 
         thread.start()
     for thread in threads:
         thread.join()
-    assert ledger.budget(200, NOON).spent == 200
+    assert ledger.budget(Limits(200), NOON).spent == 200
     assert len(errors) == 20
 
 
 def test_related_queries_share_the_draws_of_common_words(ledger: Ledger) -> None:
-    ledger.record(entry(ledger, "skin cancer"), 0, None)
-    ledger.record(entry(ledger, "skin cancer", setting="tem"), 0, None)
+    ledger.record(entry(ledger, "skin cancer"), 0)
+    ledger.record(entry(ledger, "skin cancer", setting="tem"), 0)
     key = ledger.key
     words = key.words(("skin", "cancer", "treatment"), "cmp")
     assert set(ledger.related(words)[0]) == set(words[:2])
@@ -151,7 +152,7 @@ def test_related_queries_share_the_draws_of_common_words(ledger: Ledger) -> None
 
 
 def test_draws_that_were_chosen_are_told_to_who_shares_them(ledger: Ledger) -> None:
-    ledger.record(replace(entry(ledger, "skin cancer"), chosen=True), 0, None)
+    ledger.record(replace(entry(ledger, "skin cancer"), chosen=True), 0, Limits())
     words = ledger.key.words(("skin", "cancer", "treatment"), "cmp")
     assert ledger.related(words)[1]
     assert not ledger.related(words[2:])[1]
@@ -159,35 +160,35 @@ def test_draws_that_were_chosen_are_told_to_who_shares_them(ledger: Ledger) -> N
 
 def test_the_nearest_related_query_comes_first(ledger: Ledger) -> None:
     near = entry(ledger, "skin cancer treatment")
-    ledger.record(replace(near, draws=dict.fromkeys(near.draws, ("near", "near"))), 0, None)
-    ledger.record(entry(ledger, "skin pain"), 0, None)
+    ledger.record(replace(near, draws=dict.fromkeys(near.draws, ("near", "near"))), 0, Limits())
+    ledger.record(entry(ledger, "skin pain"), 0)
     words = ledger.key.words(("skin", "cancer"), "cmp")
     assert set(ledger.related(words)[0].values()) == {("near", "near")}
 
 
 def test_forgetting_leaves_nothing_but_what_was_spent(ledger: Ledger, tmp_path: Path) -> None:
     made = replace(entry(ledger, "one"), variants=("marmalade teapot",))
-    number, _ = ledger.record(made, 0, 100, NOON)
-    kept, _ = ledger.record(entry(ledger, "two"), 0, 100, NOON)
+    number, _ = ledger.record(made, 0, Limits(100), NOON)
+    kept, _ = ledger.record(entry(ledger, "two"), 0, Limits(100), NOON)
     assert ledger.forget(number)
     assert not ledger.forget(number)
     assert [one.number for one in ledger.releases(9)] == [kept]
     assert b"marmalade" not in (tmp_path / "veil" / FILE).read_bytes()
     assert made.query not in (tmp_path / "veil" / FILE).read_bytes()
-    assert ledger.budget(100, NOON).spent == 20
+    assert ledger.budget(Limits(100), NOON).spent == 20
 
 
 def test_forgetting_by_query_and_by_date(ledger: Ledger) -> None:
-    ledger.record(entry(ledger, "skin cancer"), 0, None, NOON - timedelta(days=9))
-    ledger.record(entry(ledger, "skin cancer", setting="tem"), 0, None, NOON)
-    ledger.record(entry(ledger, "love"), 0, None, NOON)
+    ledger.record(entry(ledger, "skin cancer"), 0, Limits(), NOON - timedelta(days=9))
+    ledger.record(entry(ledger, "skin cancer", setting="tem"), 0, Limits(), NOON)
+    ledger.record(entry(ledger, "love"), 0, Limits(), NOON)
     assert ledger.forget_before(NOON - timedelta(days=1)) == 1
     assert ledger.forget_query("Cancer SKIN") == 1
     assert len(ledger.releases(9)) == 1
 
 
 def test_entries_come_newest_first_and_in_pages(ledger: Ledger) -> None:
-    numbers = [ledger.record(entry(ledger, f"q{i}"), 0, None)[0] for i in range(5)]
+    numbers = [ledger.record(entry(ledger, f"q{i}"), 0)[0] for i in range(5)]
     assert [one.number for one in ledger.releases(2)] == numbers[:2:-1]
     assert [one.number for one in ledger.releases(9, before=numbers[2])] == numbers[1::-1]
     ledger.touch(numbers[0])
@@ -213,7 +214,7 @@ def test_a_damaged_ledger_is_told_and_never_begun_anew(
     ledger: Ledger, tmp_path: Path, damage: bytes | None
 ) -> None:
     for number in range(50):
-        ledger.record(entry(ledger, f"query {number}"), 0, None)
+        ledger.record(entry(ledger, f"query {number}"), 0)
     ledger.close()
     file = tmp_path / "veil" / FILE
     content = file.read_bytes()
@@ -246,12 +247,12 @@ def test_small_amounts_are_told(ledger: Ledger) -> None:
     with pytest.raises(
         BudgetError, match=r"would cost 0.25, and 0.10 of the 0.10 for 24 hours are left"
     ):
-        ledger.check(0.25, 0.1)
+        ledger.check(Price(0.25), Limits(0.1))
 
 
 def test_what_other_settings_released_adds_up(ledger: Ledger) -> None:
-    ledger.record(entry(ledger, "skin", 5, "cmp"), 0, None)
-    ledger.record(replace(entry(ledger, "skin", 0, "tem"), cost=7.0), 0, None)
+    ledger.record(entry(ledger, "skin", 5, "cmp"), 0)
+    ledger.record(replace(entry(ledger, "skin", 0, "tem"), cost=7.0), 0, Limits())
     assert ledger.earlier(ledger.key.query("skin"), "wbb") == 12
     assert ledger.earlier(ledger.key.query("skin"), "cmp") == 7
     ledger.note_plain("SKIN")
@@ -260,14 +261,14 @@ def test_what_other_settings_released_adds_up(ledger: Ledger) -> None:
 
 def test_a_fault_of_the_program_is_not_called_damage(ledger: Ledger) -> None:
     with pytest.raises(sqlite3.IntegrityError):
-        ledger.record(entry(ledger, "skin", math.nan), 0, None)
+        ledger.record(entry(ledger, "skin", math.nan), 0)
     assert ledger.releases(9) == ()
 
 
 def test_a_ledger_in_use_is_not_forgotten(ledger: Ledger, tmp_path: Path) -> None:
     with pytest.raises(LedgerError, match="end 'veil serve' first"):
         forget_all(tmp_path / "veil")
-    ledger.record(entry(ledger, "skin"), 0, None)
+    ledger.record(entry(ledger, "skin"), 0)
     ledger.close()
     assert forget_all(tmp_path / "veil")
 
@@ -290,7 +291,7 @@ for number in itertools.count():
     draws = {word: tuple("abcdefgh") for word in words}
     query = ledger.key.query(f"q {number}")
     entry = Entry(query, "cmp", tuple("abcdefgh"), draws, spent=8.0, words=2)
-    ledger.record(entry, 0, None)
+    ledger.record(entry, 0)
     print(number, flush=True)
 """
 
@@ -310,4 +311,4 @@ def test_a_killed_process_leaves_the_ledger_whole(tmp_path: Path, told: int) -> 
         found = ledger.releases(10_000)
         assert len(found) >= told
         assert all(one.variants == tuple("abcdefgh") for one in found)
-        assert ledger.budget(None).spent == 8.0 * len(found)
+        assert ledger.budget().spent == 8.0 * len(found)

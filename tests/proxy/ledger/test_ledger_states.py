@@ -19,6 +19,7 @@ from veil.proxy.ledger._tables import make_tables
 from veil.proxy.ledger.entries import Entry
 from veil.proxy.ledger.key import FILE as KEY_FILE
 from veil.proxy.ledger.ledger import Ledger, forget_all
+from veil.proxy.ledger.price import Limits, Price
 
 
 @pytest.fixture
@@ -45,7 +46,7 @@ def fill(ledger: Ledger) -> None:
         {words[0]: ("a", "c"), words[1]: ("b", "d")}, spent=60.0, cost=60.0, words=2,
         form='["%s %s", ["lower", "lower"]]',
     )  # fmt: skip
-    ledger.record(entry, 0, None)
+    ledger.record(entry, 0)
     ledger.choose("setting", "20 cmp(epsilon=2)")
 
 
@@ -127,7 +128,7 @@ def test_what_is_not_whole_is_refused_and_begun_anew_on_request_only(
     assert "it will not know what was released and spent before" in capsys.readouterr().out
     with Ledger(folder) as ledger:
         assert ledger.releases(9) == ()
-        assert ledger.budget(60).spent == 0
+        assert ledger.budget(Limits(60)).spent == 0
     assert run(["ledger", "show"]) == 0
     assert f"begins at {ledger.begun:%Y-%m-%d %H:%M}" in capsys.readouterr().out
 
@@ -139,7 +140,7 @@ def test_a_copy_put_back_is_used(folder: Path) -> None:
         Ledger(folder)
     (folder / FILE).write_bytes(copy)
     with Ledger(folder) as ledger:
-        assert ledger.budget(60).spent == 60
+        assert ledger.budget(Limits(60)).spent == 60
 
 
 @pytest.mark.parametrize("spoil", [emptied, gone, another_database])
@@ -150,9 +151,9 @@ def test_what_goes_while_it_is_used_makes_nothing_free(
         spoil(folder)
         entry = Entry(ledger.key.query("q"), "cmp", ("a",), spent=1.0, cost=1.0, words=1)
         with pytest.raises(LedgerError):
-            ledger.record(entry, 0, 100)
+            ledger.record(entry, 0, Limits(100))
         with suppress(LedgerError):
-            assert ledger.budget(100).spent == 60
+            assert ledger.budget(Limits(100)).spent == 60
 
 
 def test_a_key_in_the_keyring_tells_that_there_was_a_ledger(
@@ -230,7 +231,7 @@ def test_a_first_start_that_was_cut_short_is_made_whole(
     with Ledger(tmp_path / "data") as ledger:
         fill(ledger)
     with Ledger(tmp_path / "data") as ledger:
-        assert ledger.budget(60).spent == 60
+        assert ledger.budget(Limits(60)).spent == 60
 
 
 _FIRST = """
@@ -278,7 +279,7 @@ BAD = {
 def read_everything(ledger: Ledger) -> None:
     """Use every way of reading that there is."""
     query, words = ledger.key.query("skin cancer"), ledger.key.words(("skin", "cancer"), "cmp")
-    assert ledger.budget(100).spent >= 60
+    assert ledger.budget(Limits(100)).spent >= 60
     known = ledger.known(query, "cmp")
     if known is not None and known.form:
         assert known.variants == ("a b", "c d")
@@ -287,9 +288,9 @@ def read_everything(ledger: Ledger) -> None:
     ledger.releases(9)
     ledger.choice("setting")
     ledger.touch(1)
-    ledger.check(1.0, 100)
+    ledger.check(Price(1.0), Limits(100))
     ledger.forget(77)
-    assert ledger.budget(100).spent >= 60
+    assert ledger.budget(Limits(100)).spent >= 60
 
 
 @pytest.mark.parametrize("bad", BAD)
@@ -315,7 +316,7 @@ def test_whatever_is_known_of_the_ledger_itself_is_checked(
     change(folder / FILE, f"UPDATE meta SET value = {value} WHERE name = '{name}'")  # noqa: S608
     with suppress(LedgerError), Ledger(folder) as ledger:
         assert name in ("begun", "clock")
-        assert ledger.budget(100).spent == 60
+        assert ledger.budget(Limits(100)).spent == 60
     change(folder / FILE, f"DELETE FROM meta WHERE name = '{name}'")  # noqa: S608
     with pytest.raises(LedgerError, match="is damaged"):
         Ledger(folder)
@@ -324,7 +325,10 @@ def test_whatever_is_known_of_the_ledger_itself_is_checked(
 def test_text_in_a_sum_is_damage(folder: Path) -> None:
     with Ledger(folder) as ledger:
         change(folder / FILE, "UPDATE spendings SET spent = 'many'")
-        for use in (lambda: ledger.budget(100), lambda: ledger.check(1.0, 100)):
+        for use in (
+            lambda: ledger.budget(Limits(100)),
+            lambda: ledger.check(Price(1.0), Limits(100)),
+        ):
             with pytest.raises(LedgerError, match="is damaged"):
                 use()
     with pytest.raises(LedgerError, match="is damaged"):

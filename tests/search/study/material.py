@@ -20,6 +20,7 @@ sizes = [4]
 k = 10
 seed = 7
 attackers = ["bayes"]
+blind = false
 
 [[mechanism]]
 spec = "cmp"

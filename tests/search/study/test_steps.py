@@ -88,8 +88,8 @@ def test_whether_meteor_knows_synonyms_is_settled_first(
     assert len(tiny_wordnet) == 1
     assert dict(found.facts)["METEOR"] == "WordNet 3.1"
     assert [note for note in found.notes if note.startswith("bayes against")] == [
-        "bayes against aea: The bayes attacker needs a mechanism that replaces words, but aea"
-        " rewrites whole queries; use the inference attacker."
+        "bayes against aea: The bayes attacker needs a mechanism with a law, but aea rewrites"
+        " whole queries by rules; use the rerun or the inference attacker."
     ]
 
 

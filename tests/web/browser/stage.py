@@ -18,6 +18,9 @@ from tests.web.conftest import TOKEN
 
 from veil.core.errors import EngineError
 from veil.core.types import Ranking, Released
+from veil.corpus.collection import Collection
+from veil.corpus.documents import Document, Documents
+from veil.proxy.covered import without_embedded
 from veil.proxy.gate.gate import Gate
 from veil.proxy.ledger.ledger import Ledger
 from veil.proxy.mixing.mixer import Mixer
@@ -64,6 +67,7 @@ HITS = (
     Hit("d17", 3.0, "", "A passage without a title or a link: paint the fence and the roof."),
     Hit("https://health.example/knee", 2.0, RIGHT, "knee pain quokkapox : what helps"),
 )
+MINE = Collection("mine", Documents.of([Document("d1", "", "a document of one's own")]))
 
 
 @dataclass
@@ -79,6 +83,7 @@ class Web:
     fails: Callable[[str], str] = lambda _: ""
     seen: list[str] = field(default_factory=list)
     free: threading.Event = field(default_factory=threading.Event)
+    collection: Collection | None = None
 
     def __post_init__(self) -> None:
         self.free.set()
@@ -174,9 +179,19 @@ class Stage:
         return self.desk.releases(1)[0].mechanism.partition(" in ")[0]
 
     def open(
-        self, *, budget: float | None = 10_000, rules: str = "", bound: Bound | None = None
+        self,
+        *,
+        budget: float | None = 10_000,
+        rules: str = "",
+        bound: Bound | None = None,
+        own: bool = False,
     ) -> None:
-        """Begin anew: an empty ledger, these rules, and the slider where it starts."""
+        """Begin anew: an empty ledger, these rules, and the slider where it starts.
+
+        `own` makes the engine one over documents of the user's own, on this machine.
+        """
+        if own:
+            self.web.network, self.web.collection = False, MINE
         folder = self.folder / f"desk-{len(self.desks)}"
         folder.mkdir()
         gate = Gate.empty()
@@ -186,7 +201,7 @@ class Stage:
         ledger, encoder = Ledger(folder / "veil"), BagEncoder()
         log = [f"{a} {b} {c}" for a, b, c in zip(WORDS, WORDS[1:], WORDS[2:50], strict=False)]
         desk = PrivateDesk(
-            engine="searxng at search.example",
+            engine="bm25 over mine" if own else "searxng at search.example",
             untrusted=self.web,
             mixer=Mixer(self.web),
             vectors=lambda: self.words,
@@ -235,7 +250,7 @@ def shipped_plane(folder: Path) -> Plane:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("VEIL_DATA", str(folder))
         patch.chdir(folder)
-        return load_plane()
+        return without_embedded(load_plane())  # no table is built for a page
 
 
 @dataclass

@@ -23,6 +23,26 @@ def results(page: Page, stage: Stage, other: Elsewhere) -> None:
     page.search(QUERY)
 
 
+def here(page: Page, stage: Stage, other: Elsewhere) -> None:
+    """Documents of one's own, searched for the query as it is."""
+    stage.open(own=True)
+    page.open("/")
+    page.search(QUERY)
+    assert stage.web.seen == [QUERY]
+    assert stage.desk.releases(1) == ()
+
+
+def demonstration(page: Page, stage: Stage, other: Elsewhere) -> None:
+    """The same, as an engine elsewhere would see it."""
+    stage.open(own=True)
+    page.open("/")
+    page.press(QUERY)
+    page.click(".demo summary")
+    with page.loading():
+        page.click(".demo button")
+    assert sorted(page.variants) == sorted({text for text in stage.web.seen if text != QUERY})
+
+
 def useful(page: Page, stage: Stage, other: Elsewhere) -> None:
     """At the other end of the slider, with much to read."""
     long = " ".join(["supercalifragilisticexpialidocious" * 3, *["knee pain and fever"] * 40])
@@ -96,8 +116,8 @@ def unfold(page: Page) -> None:
 
 
 SHOWS: tuple[Show, ...] = (
-    home, results, useful, nothing_found, in_clear, spent, down, held, missing, plane,
-    empty_ledger, ledger,
+    home, results, here, demonstration, useful, nothing_found, in_clear, spent, down, held,
+    missing, plane, empty_ledger, ledger,
 )  # fmt: skip
 PAGES = pytest.mark.parametrize("show", SHOWS, ids=lambda show: show.__name__)
 

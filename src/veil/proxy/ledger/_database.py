@@ -105,8 +105,8 @@ class Database:
 
     def _check(self, db: sqlite3.Connection, meta: dict[str, Any]) -> Key:
         """Bring the tables up to date, and see that they are whole and fit the key."""
-        if meta.get("format") == 1:
-            upgrade(db, time.time())
+        if meta.get("format") in (1, 2):
+            upgrade(db, meta["format"], time.time())
             meta = dict(db.execute("SELECT name, value FROM meta"))
         elif "format" not in meta:
             raise sqlite3.DatabaseError

@@ -2,12 +2,14 @@
 
 import math
 import sqlite3
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
 from veil.core.accounting import Account
 from veil.core.errors import BudgetError
 from veil.proxy.ledger._values import amount, count, moment, seconds
+from veil.proxy.ledger.price import Limits, Price
 
 DAY = 24 * 3600.0
 _ROUNDING = 1e-12  # of sums of what was spent
@@ -18,13 +20,16 @@ class Spent:
     """What was spent in 24 hours, how many releases no sum covers, and when some of it ends.
 
     `until` is the end of the 24 hours, in seconds since 1970; `free` is when the oldest of the
-    sums is out of them, or None where there is none.
+    sums is out of them, or None where there is none. `bits` are those of releases whose leakage is
+    bounded, and `free_bits` is when the oldest of these is out.
     """
 
     until: float
     spent: float
     unproved: int
     free: datetime | None
+    bits: float = 0.0
+    free_bits: datetime | None = None
 
 
 def spent_until(db: sqlite3.Connection, at: float) -> Spent:
@@ -35,17 +40,25 @@ def spent_until(db: sqlite3.Connection, at: float) -> Spent:
     """
     until = latest(db, at)
     rows = [
-        (seconds(when), amount(spent), count(unproved))
-        for when, spent, unproved in db.execute("SELECT at, spent, unproved FROM spendings")
+        (seconds(when), amount(spent), count(unproved), amount(bits))
+        for when, spent, unproved, bits in db.execute(
+            "SELECT at, spent, unproved, bits FROM spendings"
+        )
     ]
     inside = [row for row in rows if row[0] > until - DAY]
-    first = min((when for when, spent, _ in inside if spent), default=None)
     return Spent(
         until,
-        math.fsum(spent for _, spent, _ in inside),
-        sum(unproved for _, _, unproved in inside),
-        None if first is None else moment(first + DAY),
+        math.fsum(spent for _, spent, _, _ in inside),
+        sum(unproved for _, _, unproved, _ in inside),
+        _free(when for when, spent, _, _ in inside if spent),
+        math.fsum(bits for _, _, _, bits in inside),
+        _free(when for when, _, _, bits in inside if bits),
     )
+
+
+def _free(moments: Iterator[float]) -> datetime | None:
+    first = min(moments, default=None)
+    return None if first is None else moment(first + DAY)
 
 
 def latest(db: sqlite3.Connection, at: float) -> float:
@@ -61,20 +74,22 @@ def see(db: sqlite3.Connection, at: float) -> float:
     return now
 
 
-def spend(db: sqlite3.Connection, at: float, spent: float) -> None:
+def spend(db: sqlite3.Connection, at: float, price: Price) -> None:
     """Count what is spent now; what is older than 24 hours is not needed any more."""
     now = see(db, at)
     db.execute("DELETE FROM spendings WHERE at <= ?", (now - DAY,))
-    if spent > 0:
-        proved = math.isfinite(spent)
+    if price.epsilon > 0 or price.bits > 0:
+        proved = math.isfinite(price.epsilon)
         db.execute(
-            "INSERT INTO spendings (at, spent, unproved) VALUES (?, ?, ?)",
-            (now, spent if proved else 0.0, int(not proved)),
+            "INSERT INTO spendings (at, spent, unproved, bits) VALUES (?, ?, ?, ?)",
+            (now, price.epsilon if proved else 0.0, int(not proved), price.bits),
         )
 
 
-def check_budget(state: Spent, fresh: float, limit: float | None) -> None:
+def check_budget(state: Spent, price: Price, limits: Limits) -> None:
     """Refuse what costs more than is left."""
+    _check_bits(state, price.bits, limits.bits)
+    fresh, limit = price.epsilon, limits.epsilon
     if limit is None or fresh <= 0:
         return
     if not math.isfinite(fresh):
@@ -94,6 +109,19 @@ def check_budget(state: Spent, fresh: float, limit: float | None) -> None:
             " left; nothing was sent. Ask something that was asked before, or choose a more"
             f" private setting{wait}."
         ) from None
+
+
+def _check_bits(state: Spent, fresh: float, limit: float | None) -> None:
+    if limit is None or fresh <= 0 or state.bits + fresh <= limit * (1 + _ROUNDING):
+        return
+    free = state.free_bits
+    wait = f", or wait: some of it comes free at {free:%Y-%m-%d %H:%M}" if free else ""
+    raise BudgetError(
+        f"The query would cost {_amount(fresh)} bits, and"
+        f" {_amount(max(0.0, limit - state.bits))} of the {_amount(limit)} bits for 24 hours are"
+        " left; nothing was sent. Ask something of a group that was sent before, or raise the"
+        f" limit (--bits){wait}."
+    )
 
 
 def _amount(value: float) -> str:

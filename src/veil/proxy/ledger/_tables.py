@@ -5,10 +5,11 @@ from datetime import UTC, datetime, timedelta
 
 from veil.proxy.ledger._values import LATEST, amount, count, text
 
-FORMAT = 2  # of the tables; a change of layout needs a new number
+FORMAT = 3  # of the tables; a change of layout needs a new number
 _SPENDINGS = """
 CREATE TABLE spendings (
-  number INTEGER PRIMARY KEY, at REAL NOT NULL, spent REAL NOT NULL, unproved INTEGER NOT NULL
+  number INTEGER PRIMARY KEY, at REAL NOT NULL, spent REAL NOT NULL, unproved INTEGER NOT NULL,
+  bits REAL NOT NULL DEFAULT 0.0
 )"""
 _TABLES = f"""
 CREATE TABLE meta (name TEXT PRIMARY KEY, value BLOB NOT NULL);
@@ -16,7 +17,7 @@ CREATE TABLE releases (
   number INTEGER PRIMARY KEY AUTOINCREMENT, query BLOB NOT NULL, setting TEXT NOT NULL,
   made REAL NOT NULL, last REAL NOT NULL, asked INTEGER NOT NULL, words INTEGER NOT NULL,
   shared INTEGER NOT NULL, spent REAL NOT NULL, cost REAL NOT NULL, chosen INTEGER NOT NULL,
-  form TEXT NOT NULL, tied INTEGER NOT NULL,
+  form TEXT NOT NULL, tied INTEGER NOT NULL, bits REAL NOT NULL DEFAULT 0.0,
   UNIQUE (query, setting)
 );
 CREATE TABLE variants (
@@ -58,13 +59,13 @@ _GOOD = {  # what holds for every row
     "releases": [
         _hash("query"), _text("setting"), _time("made"), _time("last"), _count("asked"),
         _count("words"), _count("shared"), _sum("spent"), _sum("cost"), _count("chosen"),
-        _text("form"), _count("tied"),
+        _text("form"), _count("tied"), _sum("bits"),
     ],
     "variants": [_count("release"), _count("place"), _text("text")],
     "draws": [
         _count("release"), _hash("word"), _count("place"), _count("spot"), _text("drawn"),
     ],
-    "spendings": [_time("at"), _sum("spent"), _count("unproved")],
+    "spendings": [_time("at"), _sum("spent"), _count("unproved"), _sum("bits")],
     "choices": [_text("name"), _text("value")],
 }  # fmt: skip
 _BAD = [
@@ -91,7 +92,17 @@ def was_used(db: sqlite3.Connection) -> bool:
     return any(db.execute(f"SELECT 1 FROM {table}").fetchone() for table in tables)  # noqa: S608 - fixed names
 
 
-def upgrade(db: sqlite3.Connection, now: float) -> None:
+def upgrade(db: sqlite3.Connection, format: int, now: float) -> None:  # noqa: A002 - as in meta
+    """Bring tables of an older format up to date."""
+    if format == 1:
+        _from_days(db, now)
+    else:  # 2: it knew no bits
+        db.execute("ALTER TABLE spendings ADD COLUMN bits REAL NOT NULL DEFAULT 0.0")
+    db.execute("ALTER TABLE releases ADD COLUMN bits REAL NOT NULL DEFAULT 0.0")
+    db.execute("INSERT OR REPLACE INTO meta VALUES ('format', ?)", (FORMAT,))
+
+
+def _from_days(db: sqlite3.Connection, now: float) -> None:
     """Bring tables of format 1 up to date: it had sums of the days of the user's calendar.
 
     What was spent on a day is dated as late as it can have been: at the end of that day wherever
@@ -109,7 +120,7 @@ def upgrade(db: sqlite3.Connection, now: float) -> None:
     db.execute("ALTER TABLE releases ADD COLUMN tied INTEGER NOT NULL DEFAULT 0")
     (first,) = db.execute("SELECT MIN(made) FROM releases").fetchone()
     latest = max([now, *(at for at, _, _ in spendings)])
-    changed = {"format": FORMAT, "begun": now if first is None else first, "clock": latest}
+    changed = {"begun": now if first is None else first, "clock": latest}
     db.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", changed.items())
 
 

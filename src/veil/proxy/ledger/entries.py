@@ -21,6 +21,7 @@ class Entry:
     `spent` is what was paid for the entry in all, `cost` what its variants add up to, also
     where draws were shared and paid before. `tied` says that the decoys of unknown words are those
     of the word in this query; in entries of earlier versions of Veil they are of the word alone.
+    `bits` is what was paid in leakage.
     """
 
     query: bytes
@@ -35,22 +36,24 @@ class Entry:
     form: str = ""
     number: int = 0
     tied: bool = True
+    bits: float = 0.0
 
 
 def entry_of(db: sqlite3.Connection, query: bytes, setting: str) -> Entry | None:
     """Return what was released of a query under a setting, or None."""
     row = db.execute(
-        "SELECT number, words, shared, spent, cost, chosen, form, tied FROM releases"
+        "SELECT number, words, shared, spent, cost, chosen, form, tied, bits FROM releases"
         " WHERE query = ? AND setting = ?",
         (query, setting),
     ).fetchone()
     if row is None:
         return None
-    number, words, shared, spent, cost, chosen, form, tied = row
+    number, words, shared, spent, cost, chosen, form, tied, bits = row
     return Entry(
         query, setting, _variants_of(db, number), draws_of(db, number), values.count(shared),
         values.amount(spent), values.amount(cost), bool(values.count(chosen)),
         values.count(words), values.form(form), number, bool(values.count(tied)),
+        values.amount(bits),
     )  # fmt: skip
 
 
@@ -85,16 +88,25 @@ def write_entry(db: sqlite3.Connection, entry: Entry, number: int | None, at: da
         made = db.execute(
             "INSERT INTO releases"
             " (query, setting, made, last, asked, words, shared, spent, cost, chosen, form,"
-            " tied) VALUES (?, ?, ?, ?, 1, ?, ?, ?, ?, ?, ?, ?)",
+            " tied, bits) VALUES (?, ?, ?, ?, 1, ?, ?, ?, ?, ?, ?, ?, ?)",
             (entry.query, entry.setting, moment, moment, entry.words, entry.shared, entry.spent,
-             entry.cost, entry.chosen, entry.form, entry.tied),
+             entry.cost, entry.chosen, entry.form, entry.tied, entry.bits),
         )  # fmt: skip
         number = int(made.lastrowid or 0)
     else:
         db.execute(
             "UPDATE releases SET last = ?, asked = asked + 1, words = ?, shared = ?, spent = ?,"
-            " cost = ?, chosen = MAX(chosen, ?) WHERE number = ?",
-            (moment, entry.words, entry.shared, entry.spent, entry.cost, entry.chosen, number),
+            " cost = ?, chosen = MAX(chosen, ?), bits = ? WHERE number = ?",
+            (
+                moment,
+                entry.words,
+                entry.shared,
+                entry.spent,
+                entry.cost,
+                entry.chosen,
+                entry.bits,
+                number,
+            ),
         )
     db.executemany(
         "INSERT OR IGNORE INTO variants VALUES (?, ?, ?)",
@@ -113,9 +125,10 @@ def write_entry(db: sqlite3.Connection, entry: Entry, number: int | None, at: da
 
 def release_of(db: sqlite3.Connection, row: tuple[Any, ...]) -> Release:
     """Return an entry as it is shown."""
-    number, made, last, asked, setting, words, shared, spent, chosen = row
+    number, made, last, asked, setting, words, shared, spent, chosen, bits = row
     return Release(
         number, values.moment(made), values.moment(last), values.count(asked),
         values.text(setting), _variants_of(db, number), values.count(words),
         values.count(shared), values.amount(spent), bool(values.count(chosen)),
+        values.amount(bits),
     )  # fmt: skip

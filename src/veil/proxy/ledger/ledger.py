@@ -3,7 +3,7 @@
 import contextlib
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -15,8 +15,10 @@ from veil.proxy.ledger._database import FILE, LOCK, Database, in_use
 from veil.proxy.ledger._spending import check_budget, see, spend, spent_until
 from veil.proxy.ledger.entries import Draws, Entry, draws_of, entry_of, release_of, write_entry
 from veil.proxy.ledger.key import drop_key
+from veil.proxy.ledger.price import Limits, Price
 from veil.proxy.types import Budget, Release
 
+NONE = Limits()
 PLAIN = "plain"  # the setting of a query that was sent in clear, on request
 
 
@@ -101,14 +103,45 @@ class Ledger:
             )
             return math.fsum(values.amount(cost) for (cost,) in rows)
 
-    def check(self, price: float, limit: float | None, now: datetime | None = None) -> None:
+    def earlier_bits(self, query: bytes, setting: str) -> float:
+        """Return what other settings leaked of the same query at most: bits, added up."""
+        with self._database.reading() as db:
+            rows = db.execute(
+                "SELECT bits FROM releases WHERE query = ? AND setting <> ?", (query, setting)
+            )
+            return math.fsum(values.amount(bits) for (bits,) in rows)
+
+    def was_sent(self, group: bytes) -> bool:
+        """Whether a group of texts, by its hash, is in any release: it is out already."""
+        with self._database.reading() as db:
+            row = db.execute("SELECT 1 FROM draws WHERE word = ? AND place = 0", (group,))
+            return row.fetchone() is not None
+
+    def latest(self, setting: str, seconds: float, now: datetime | None = None) -> Entry | None:
+        """Return the release of a setting that was asked with last, if that is not long ago."""
+        at = _now(now).timestamp()
+        with self._database.reading() as db:
+            row = db.execute(
+                "SELECT query FROM releases WHERE setting = ? AND last >= ?"
+                " ORDER BY last DESC, number DESC LIMIT 1",
+                (setting, at - seconds),
+            ).fetchone()
+            return None if row is None else entry_of(db, values.hashed(row[0]), setting)
+
+    def holds(self, texts: Iterable[str]) -> int:
+        """Count how many of these texts were asked for: the queries of the ledger's owner."""
+        with self._database.reading() as db:
+            known = {query for (query,) in db.execute("SELECT DISTINCT query FROM releases")}
+        return sum(self.key.query(text) in known for text in texts) if known else 0
+
+    def check(self, price: Price, limits: Limits, now: datetime | None = None) -> None:
         """Refuse what the budget does not allow, before it is drawn; `record` decides."""
         with self._database.reading() as db:
-            check_budget(spent_until(db, _now(now).timestamp()), price, limit)
+            check_budget(spent_until(db, _now(now).timestamp()), price, limits)
 
     def record(
-        self, entry: Entry, before: int, limit: float | None, now: datetime | None = None
-    ) -> tuple[int, float]:
+        self, entry: Entry, before: int, limits: Limits = NONE, now: datetime | None = None
+    ) -> tuple[int, Price]:
         """Write a release down, before anything is sent, if the budget allows it.
 
         Parameters
@@ -117,8 +150,8 @@ class Ledger:
             The whole release; its `spent` in all.
         before
             How many variants of it were there before: it is refused as stale if that is not so.
-        limit
-            What may be spent in 24 hours, or None.
+        limits
+            What may be spent in 24 hours.
 
         Returns
         -------
@@ -132,16 +165,18 @@ class Ledger:
         at = _now(now)
         with self._database.writing() as db:
             row = db.execute(
-                "SELECT number, spent, (SELECT COUNT(*) FROM variants WHERE release = number)"
+                "SELECT number, spent, bits,"
+                " (SELECT COUNT(*) FROM variants WHERE release = number)"
                 " FROM releases WHERE query = ? AND setting = ?",
                 (entry.query, entry.setting),
             ).fetchone()
-            number, paid, count = row or (None, 0.0, 0)
-            paid = values.amount(paid)
+            number, paid, paid_bits, count = row or (None, 0.0, 0.0, 0)
+            paid, paid_bits = values.amount(paid), values.amount(paid_bits)
             if count != before:
                 raise StaleError("The same query was released at the same time; try again.")
-            fresh = entry.spent - paid if math.isfinite(paid) else entry.spent
-            check_budget(spent_until(db, at.timestamp()), fresh, limit)
+            epsilon = entry.spent - paid if math.isfinite(paid) else entry.spent
+            fresh = Price(epsilon, max(0.0, entry.bits - paid_bits))
+            check_budget(spent_until(db, at.timestamp()), fresh, limits)
             number = write_entry(db, entry, number, at)
             spend(db, at.timestamp(), fresh)
         return number, fresh
@@ -155,7 +190,7 @@ class Ledger:
             ).fetchone()
             entry = Entry(hashed, PLAIN, spent=math.inf, cost=math.inf)
             number = write_entry(db, entry, row[0] if row else None, at)
-            spend(db, at.timestamp(), math.inf)
+            spend(db, at.timestamp(), Price(math.inf))
         return number
 
     def touch(self, number: int, now: datetime | None = None) -> None:
@@ -175,18 +210,20 @@ class Ledger:
                 raise StaleError("The release was forgotten at the same time; try again.")
             see(db, at)
 
-    def budget(self, limit: float | None, now: datetime | None = None) -> Budget:
+    def budget(self, limits: Limits = NONE, now: datetime | None = None) -> Budget:
         """Return what was spent in the last 24 hours, and what is left."""
         with self._database.reading() as db:
             state = spent_until(db, _now(now).timestamp())
         day = datetime.fromtimestamp(state.until, UTC).date().isoformat()
-        return Budget(day, state.spent, limit, state.unproved, state.free)
+        return Budget(
+            day, state.spent, limits.epsilon, state.unproved, state.free, state.bits, limits.bits
+        )
 
     def releases(self, count: int, before: int | None = None) -> tuple[Release, ...]:
         """Return entries, newest first; those with a number below `before`."""
         with self._database.reading() as db:
             rows = db.execute(
-                "SELECT number, made, last, asked, setting, words, shared, spent, chosen"
+                "SELECT number, made, last, asked, setting, words, shared, spent, chosen, bits"
                 " FROM releases WHERE ? IS NULL OR number < ? ORDER BY number DESC LIMIT ?",
                 (before, before, count),
             ).fetchall()
@@ -232,6 +269,11 @@ def _longer(draws: Draws, found: Draws, own: Draws) -> Draws:
         and len(column) > len(found[word])
         and column[: len(own[word])] == own[word]
     }
+
+
+def has_ledger(folder: Path | None = None) -> bool:
+    """Whether there is a ledger, without making one."""
+    return ((data_folder() if folder is None else folder) / FILE).is_file()
 
 
 def forget_all(folder: Path | None = None) -> bool:

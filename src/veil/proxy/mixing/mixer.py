@@ -20,7 +20,7 @@ from veil.proxy.mixing._answers import Answers
 from veil.proxy.mixing._join import joined, outcome
 from veil.proxy.mixing._mixing import Job, Key, Outcome, Search
 from veil.proxy.mixing._pool import Pool
-from veil.search.engines.engine import check_call
+from veil.search.engines.engine import check_call, leaves
 from veil.search.engines.network.remote import NOT_SENT, Unsent, unsendable
 
 WORKERS = 4  # where an engine does not say how many requests it takes at a time
@@ -94,7 +94,7 @@ class Mixer:
     @property
     def network(self) -> bool:
         """Whether queries leave the machine."""
-        return self._engine.network
+        return leaves(self._engine)
 
     @property
     def collection(self) -> object:

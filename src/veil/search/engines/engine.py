@@ -39,6 +39,18 @@ class Hit(NamedTuple):
     text: str = ""
 
 
+def leaves(engine: Engine) -> bool:
+    """Tell whether what an engine is asked leaves this machine.
+
+    Who does not say so may be anywhere.
+
+    >>> from types import SimpleNamespace
+    >>> leaves(SimpleNamespace(network=False)), leaves(SimpleNamespace(network=None))
+    (False, True)
+    """
+    return getattr(engine, "network", True) is not False
+
+
 def check_call(queries: Sequence[Released], k: int, *, network: bool) -> None:
     """Let released strings pass, and nothing else; no message quotes one."""
     if isinstance(queries, str) or not isinstance(queries, Sequence):

@@ -19,11 +19,13 @@ from veil.search.pipeline import check_query
 from veil.search.rerank import Reranker, reranker
 from veil.search.study.log import open_log
 from veil.search.study.study import SearchStudy
+from veil.search.study.tables import Tables
 from veil.studies.keys import digest
 from veil.text.attacks import ATTACKS
 from veil.text.attacks.log import QueryLog
 from veil.text.attacks.prepare import prepare
 from veil.text.mechanisms.find import mechanism, mechanism_class
+from veil.text.mechanisms.mechanism import TextMechanism
 from veil.text.mechanisms.words.mechanism import WordMechanism
 from veil.text.vectors.assets import load_embeddings
 from veil.text.vectors.embeddings import Embeddings
@@ -80,6 +82,19 @@ class Bench:
     def log(self) -> QueryLog:
         """The attacker's log."""
         return self._log[0]
+
+    @cached_property
+    def tables(self) -> Tables:
+        """What mechanisms take from the log or the collection of the study."""
+        try:
+            log: QueryLog | None = self.log
+        except InputError:
+            log = None
+        return Tables(self.collection, log, self.texts, self._report)
+
+    def mechanism(self, spec: str, size: int) -> TextMechanism:
+        """Build a mechanism, with the universe of the study where it names that."""
+        return self.tables.settled(mechanism(spec), size, self.study.universe)
 
     @property
     def missing(self) -> int:

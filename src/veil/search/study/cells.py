@@ -20,6 +20,7 @@ from veil.text.attacks.attack import EncoderAttack
 from veil.text.measures import MEASURES
 from veil.text.mechanisms.find import TEXT_MECHANISMS
 from veil.text.mechanisms.mechanism import TextMechanism
+from veil.text.mechanisms.queries.mechanism import QueryMechanism
 
 VERSIONS = {  # a change of what a step computes needs a new number
     "plain": 1,
@@ -29,7 +30,8 @@ VERSIONS = {  # a change of what a step computes needs a new number
     "attack": 4,
 }
 _MEASURES = {"jaccard", "cosine", "bleu", "meteor", "N_w", "S_w"}  # what version 2 computes
-APART = ("linkage",)  # attackers that are not watched as the variants grow
+# Attackers that are not watched as the variants grow.
+APART = ("linkage", "rerun", "session", "shortlist", "topic")
 
 
 def plain_steps(bench: Bench) -> list[Step]:
@@ -45,9 +47,17 @@ def cells(bench: Bench) -> list[Cell]:
     return [
         _cell(bench, mechanism, grid, value, size)
         for size in dict.fromkeys(bench.study.sizes)
-        for grid in bench.study.mechanism
+        for grid in (*bench.study.mechanism, *_blind(bench, size))
         for mechanism, value in grid.mechanisms(TEXT_MECHANISMS)
     ]
+
+
+def _blind(bench: Bench, size: int) -> Iterator[Grid]:
+    """Yield what every plane is measured by: texts that do not depend on the query."""
+    study = bench.study
+    told = {grid.spec.partition("(")[0].strip() for grid in study.mechanism}
+    if study.blind and "blind" not in told and (source := bench.tables.source(size)):
+        yield Grid(spec=f"blind(source={source}, count={size})", attackers=study.all_attackers)
 
 
 def _cell(bench: Bench, mechanism: TextMechanism, grid: Grid, value: float, size: int) -> Cell:
@@ -55,10 +65,12 @@ def _cell(bench: Bench, mechanism: TextMechanism, grid: Grid, value: float, size
         "queries": bench.query_digest,
         "size": size,
         "seed": bench.study.seed,
-        **inputs(mechanism, bench),
+        **inputs(mechanism, bench, size),
     }
     protect = Step("protect", _key("protect", made_from), str(mechanism), size)
-    steps = tuple(_distinct(_steps(bench, protect, bench.study.against(grid))))
+    against = bench.study.against(grid)
+    whole = isinstance(mechanism, QueryMechanism) and mechanism.whole
+    steps = tuple(_distinct(_steps(bench, protect, against, whole=whole)))
     return Cell(mechanism, grid.parameter, value, size, protect, steps)
 
 
@@ -70,8 +82,10 @@ def _distinct(steps: Iterable[Step]) -> list[Step]:
     return list(found.values())
 
 
-def _steps(bench: Bench, protect: Step, attackers: Sequence[str]) -> Iterator[Step]:
-    """Yield what is done with the variants of a cell."""
+def _steps(
+    bench: Bench, protect: Step, attackers: Sequence[str], *, whole: bool
+) -> Iterator[Step]:
+    """Yield what is done with the variants of a cell; those of a `whole` group come together."""
     spec, size, of = protect.spec, protect.size, protect.key
     for engine in bench.study.engine:
         key = _key("search", {"of": of, **_searched(bench, engine)})
@@ -89,7 +103,9 @@ def _steps(bench: Bench, protect: Step, attackers: Sequence[str]) -> Iterator[St
             known["log"] = bench.log_digest
         if isinstance(attacker, EncoderAttack):
             known["encoder"] = bench.encoder_key(attacker.encoder)
-        growing = attacker.name not in APART and size == max(bench.study.sizes)
+        if attacker.reads:
+            known["reads"] = attacker.reads
+        growing = attacker.name not in APART and size == max(bench.study.sizes) and not whole
         for count in bench.study.counts if growing else (size,):
             key = _key("attack", {**known, "count": count})
             yield Step("attack", key, spec, size, of, each, count)

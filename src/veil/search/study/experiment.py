@@ -28,6 +28,9 @@ from veil.studies.table import Example, Results
 from veil.text.attacks import ATTACKS
 from veil.text.attacks.log import folded
 from veil.text.mechanisms.find import TEXT_MECHANISMS
+from veil.text.mechanisms.queries.cover import Cover
+from veil.text.mechanisms.queries.mechanism import QueryMechanism
+from veil.text.mechanisms.queries.scramble import whole_cost
 
 WORDS = Vocabulary(
     title="private search",
@@ -39,7 +42,7 @@ WORDS = Vocabulary(
     better="the search results are better",
     data="collection",
     task="engine",
-    families=("Sampling", "Embedding perturbation", "Heuristics"),
+    families=("Cover groups", "Sampling", "Embedding perturbation", "Heuristics"),
     elsewhere={"vickreycmp": "vickrey", "vickreymhl": "vickrey", "scramble": "aea"},
 )
 _EXAMPLES = 3  # queries of a configuration, and variants of each
@@ -72,7 +75,7 @@ class SearchExperiment(Experiment):
         """Make paths absolute and write specs in one way."""
         settled: dict[str, Any] = {
             key: absolute(getattr(study, key), key, name, folder)
-            for key in ("collection", "vectors", "log")
+            for key in ("collection", "vectors", "log", "universe")
         }
         with told(f"In {name}, 'engine'"):
             settled["engine"] = engine_specs(study.engine)
@@ -88,6 +91,11 @@ class SearchExperiment(Experiment):
         first, _ = next(grid.mechanisms(TEXT_MECHANISMS))
         if index := getattr(first, "index", ""):
             placed = first.model_copy(update={"index": absolute(index, "index", where, folder)})
+            return grid.model_copy(update={"spec": written(placed, leave=grid.parameter)})
+        if isinstance(first, Cover):
+            placed = first.model_copy(
+                update={"table": absolute(first.table, "table", where, folder)}
+            )
             return grid.model_copy(update={"spec": written(placed, leave=grid.parameter)})
         return grid
 
@@ -105,7 +113,10 @@ class SearchExperiment(Experiment):
         return plain_steps(self.bench)
 
     def prepare(self, missing: Sequence[Step]) -> None:
-        """Have indexes, vectors and what attackers need on disk."""
+        """Have tables, indexes, vectors and what attackers need on disk."""
+        for step in missing:
+            if step.kind == "protect":
+                self.bench.mechanism(step.spec, step.size)
         for engine in dict.fromkeys(s.by for s in missing if s.kind in ("plain", "search")):
             self.bench.reranker(engine) or self.bench.engine(engine)
         attacked: dict[str, dict[str, None]] = {}
@@ -142,6 +153,9 @@ class SearchExperiment(Experiment):
 
     def cost(self, cell: Cell, made: Result) -> Guarantee:
         """Return what all variants of a query of the usual length cost."""
+        mechanism = self.bench.mechanism(str(cell.mechanism), cell.size)
+        if isinstance(mechanism, QueryMechanism) and mechanism.whole:
+            return whole_cost(mechanism.guarantee, 1)
         words = made.arrays["protected"]
         usual = int(np.median(words)) if len(words) else 0
         size = f"{count_of(usual, 'word')} x {count_of(cell.size, 'variant')}"

@@ -14,7 +14,7 @@ _TAGGERS = {  # what `veil.text.select` calls them, and the packages that hold p
 _OF_QUERIES = ("textblob", "nltk", "PyStemmer")  # tagger, reader of WordNet, terms of an index
 
 
-def inputs(mechanism: TextMechanism, bench: Bench) -> dict[str, object]:
+def inputs(mechanism: TextMechanism, bench: Bench, size: int = 1) -> dict[str, object]:
     """Name all that decides what a mechanism makes of a text, but for the draws.
 
     Files are named by their content, wherever they lie. A mechanism of whole queries opens by
@@ -24,6 +24,8 @@ def inputs(mechanism: TextMechanism, bench: Bench) -> dict[str, object]:
     if index := getattr(mechanism, "index", ""):  # it works with documents of its own
         mechanism = mechanism.model_copy(update={"index": bench.index_digest(index)})
     found["mechanism"] = str(mechanism)
+    if made := bench.tables.named(mechanism, size, bench.study.universe):
+        found["table"] = made
     if "vectors" in mechanism.needs:
         found["vectors"] = [bench.space.name, bench.space_digest]
         select = str(getattr(mechanism, "select", ""))

@@ -10,6 +10,8 @@ from veil.studies.load import parse_study
 # reconstruct would take too long against santext and tem, whose every word needs its normaliser.
 # To certify a risk of 5 % takes at least 72 queries. The first run searches the nearest words of
 # all words for intersect, some minutes once. The local corpus of fea is the one that is searched.
+# The table of cover is made of half of the log, without the queries; blind texts are added to
+# every plane by themselves.
 _DEFAULT = """
 name = "icd10cm"
 collection = "icd10cm"
@@ -18,9 +20,21 @@ sizes = [20]
 attackers = ["inference(encoder=wordllama)", "bayes", "reconstruct"]
 
 [[mechanism]]
+spec = "cover(table=half)"
+parameter = "cell"
+values = [1, 5, 10, 25, 100]
+attackers = [
+  "inference(encoder=wordllama)", "bayes", "topic(labels=icd10cm-chapter)", "session", "shortlist",
+]
+
+[[mechanism]]
 spec = "cmp"
 parameter = "epsilon"
 values = [2.5, 5, 7.5, 10, 15, 20]
+attackers = [
+  "inference(encoder=wordllama)", "bayes", "reconstruct", "topic(labels=icd10cm-chapter)",
+  "shortlist",
+]
 
 [[mechanism]]
 spec = "mahalanobis"
@@ -60,13 +74,13 @@ attackers = ["inference(encoder=wordllama)", "bayes", "reconstruct", "intersect"
 spec = "aea"
 parameter = "level"
 values = [1, 2, 3]
-attackers = ["inference(encoder=wordllama)"]
+attackers = ["inference(encoder=wordllama)", "rerun"]
 
 [[mechanism]]
 spec = "fea"
 parameter = "window"
 values = [8, 12, 16]
-attackers = ["inference(encoder=wordllama)"]
+attackers = ["inference(encoder=wordllama)", "rerun"]
 """
 
 # Nothing that must be prepared for all words of the vocabulary: a first look is short.

@@ -16,7 +16,6 @@ from veil.studies.store import Result
 from veil.text.attacks import ATTACKS
 from veil.text.attacks.attack import Scene
 from veil.text.measures.run import measure_all
-from veil.text.mechanisms.find import mechanism
 from veil.text.protect import protect
 
 Rows = Sequence[Sequence[str]]  # the variants of each query
@@ -39,7 +38,7 @@ def _protect(material: Bench, step: Step) -> Result:
 
     A query of which nothing would be protected is not sent: it has no variants.
     """
-    chosen = mechanism(step.spec)
+    chosen = material.mechanism(step.spec, step.size)
     space = material.space if "vectors" in chosen.needs else None
     rng = stream(material.study.seed, int(step.key[:16], 16))
     made = protect(
@@ -70,7 +69,7 @@ def _search(material: Bench, step: Step, rows: Rows) -> Result:
 
 def _similarity(material: Bench, step: Step, rows: Rows) -> Result:
     """Compare the variants with the queries; whether METEOR knows synonyms is settled before."""
-    chosen = mechanism(step.spec)
+    chosen = material.mechanism(step.spec, step.size)
     arrays = measure_all(
         material.texts,
         rows,
@@ -90,12 +89,13 @@ def _attack(material: Bench, step: Step, rows: Rows) -> Result:
     """
     attacker = ATTACKS.parse(step.by)
     knows = bool({"mechanism", "space"} & attacker.needs)
+    known = material.mechanism(step.spec, step.size) if knows else None
     scene = Scene(
         variants=tuple(tuple(row[: step.count]) for row in rows),
         originals=material.texts,
         log=material.log if "log" in attacker.needs else None,
-        mechanism=mechanism(step.spec) if knows else None,
-        space=material.space if knows else None,
+        mechanism=known,
+        space=material.space if "space" in attacker.against(known) else None,
     )
     try:
         outcome = attacker.attack(scene)

@@ -24,6 +24,12 @@ class SearchStudy(Study):
         What is asked, one or several; what re-ranks, or ``none``.
     sizes, k
         Numbers of variants, and results of each.
+    universe
+        What the table of ``cover`` is made of where its spec names none: ``half`` (every second
+        query of the log, without those of the study), ``log``, ``passages`` or ``titles`` (of the
+        collection), ``icd10cm``, ``wordnet``, or a folder that ``veil cover build`` wrote.
+    blind
+        Whether every plane has a point that nothing is learnt from: fixed texts of the log.
     """
 
     collection: str = "icd10cm"
@@ -39,3 +45,5 @@ class SearchStudy(Study):
     ] = (20,)
     k: Annotated[int, Field(ge=1, le=MAX_K)] = 100
     attackers: Annotated[Specs, Field(strict=False)] = ("inference",)
+    universe: str = ""
+    blind: bool = True

@@ -56,7 +56,9 @@ def _choice(rows: Sequence[Row], attacker: str, data: str, task: str, named: boo
         of_plain = f", {percent(best.utility.score / plain)} of {words.plain}"
     rivals = len(choice.ties) + len(choice.overlapping)
     close = f"; {rivals} more have intervals that overlap" if rivals else ""
-    if best.unfaced:
+    if best.foes:
+        close += f"; it did not face {', '.join(best.foes)}, which knows how it works"
+    elif best.unfaced:
         close += f"; it did not face {', '.join(best.unfaced)}, as others did"
     return join(
         doubt,

@@ -15,5 +15,9 @@ ATTACKS: Registry[AttackSpec] = Registry(
         "intersect": "veil.text.attacks.intersect:Intersect",
         "linkage": "veil.text.attacks.linkage:Linkage",
         "reconstruct": "veil.text.attacks.reconstruct:Reconstruct",
+        "rerun": "veil.text.attacks.rerun:Rerun",
+        "session": "veil.text.attacks.session:Session",
+        "shortlist": "veil.text.attacks.shortlist:Shortlist",
+        "topic": "veil.text.attacks.topic:Topic",
     },
 )

@@ -53,6 +53,17 @@ class AttackSpec(Component):
 
     needs: ClassVar[frozenset[str]] = frozenset()
 
+    @property
+    def reads(self) -> str:
+        """What names the content of files that its parameters name, "" where there are none."""
+        return ""
+
+    def against(self, mechanism: TextMechanism | None) -> frozenset[str]:
+        """Return what it needs against a mechanism: no word vectors where that has none."""
+        if mechanism is None or "vectors" in mechanism.needs:
+            return self.needs
+        return self.needs - {"space"}
+
     @abstractmethod
     def attack(self, scene: Scene, report: Report = silent) -> Outcome:
         """Rank the truth among everything that may stand behind what is seen."""

@@ -9,11 +9,10 @@ from pydantic import Field
 from veil.core.ranks import standing
 from veil.core.types import Floats, Ids
 from veil.data.fetch import Report, silent
-from veil.text.attacks._likelihood import Surrogate, likelihood
-from veil.text.attacks._shaped_log import ShapedLog
+from veil.text.attacks._likelihood import Surrogate
+from veil.text.attacks._weighing import believed, weighing
 from veil.text.attacks.attack import AttackSpec, Outcome, Scene
 from veil.text.attacks.inference import log_of, places_of, queries_ranked
-from veil.text.attacks.shapes import reader, space_of, word_mechanism
 
 Prior = Annotated[
     Literal["uniform", "frequency"],
@@ -36,6 +35,10 @@ class Bayes(AttackSpec):
     with a closed form. For cmp, mahalanobis and vickrey a surrogate stands in for it: `simulated`,
     a Gaussian model learned by trying the mechanism on 20,000 words, or `density`, that of the
     noise at the difference of the vectors.
+
+    Of a mechanism that sends groups of texts (cover) the release is an address: queries with
+    that address are equally likely, and all others impossible. That is exact, needs no word
+    vectors, and takes no longer than to look the log up.
 
     Notes
     -----
@@ -64,25 +67,18 @@ class Bayes(AttackSpec):
 
     def attack(self, scene: Scene, report: Report = silent) -> Outcome:
         """Rank each original in the log by its probability."""
-        log, space = log_of(scene, self.name), space_of(scene, self.name)
-        mechanism = word_mechanism(scene, self.name)
-        law = likelihood(mechanism, space, self.surrogate)
-        shaped = ShapedLog.of(log, reader(mechanism, space, self.select))
+        log = log_of(scene, self.name)
+        weighed = weighing(scene, log, self.name, self.surrogate, self.select, report)
         prior = self.belief(log.counts)
         places = places_of(scene)
         found, ties = np.empty((2, len(places)), dtype=np.int64)
         for i, row in enumerate(scene.variants):
             report("weighing the log", i, len(places))
-            scores = shaped.scores(row, law, report)
-            found[i], ties[i] = standing(believed(scores, prior), int(places[i]), law.rounding)
+            scores = believed(weighed.scores(row, report), prior)
+            found[i], ties[i] = standing(scores, int(places[i]), weighed.rounding)
         report("weighing the log", len(places), len(places))
         outcome = queries_ranked(found, ties, len(log))
         if self.prior == "uniform":
             return outcome
         before, level = np.array([standing(prior, int(place)) for place in places]).T
         return replace(outcome, prior=before, prior_ties=level)
-
-
-def believed(scores: Floats, prior: Floats) -> Floats:
-    """Add likelihood and prior (N,); where no query fits at all, the prior alone decides."""
-    return prior if np.isneginf(scores).all() else scores + prior

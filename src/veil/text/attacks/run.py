@@ -70,7 +70,7 @@ def attack(
     if space is not None and not isinstance(space, Embeddings):
         raise ParameterError("The 'space' argument must be embeddings: see load_embeddings.")
     scene = Scene(rows, texts, log, known, space)
-    for need in sorted(chosen.needs):
+    for need in sorted(chosen.against(known)):
         if getattr(scene, need) is None:
             raise ParameterError(f"The {chosen.name} attacker needs {_NEEDED[need]}.")
     return _run(chosen, scene, encoder, report)

@@ -17,14 +17,17 @@ from veil.data.fetch import Report, silent
 from veil.encoders.find import encoder as open_encoder
 from veil.text.attacks._centroids import centroids
 from veil.text.attacks._exponentials import Exponentials
+from veil.text.attacks._groups import Groups
 from veil.text.attacks._likelihood import Likelihood, likelihood, quick
 from veil.text.attacks._likelihoods import Likelihoods
 from veil.text.attacks._ranks import ranks, ranks_beside
 from veil.text.attacks._shaped_log import ShapedLog
-from veil.text.attacks.bayes import Bayes, believed
+from veil.text.attacks._weighing import believed
+from veil.text.attacks.bayes import Bayes
 from veil.text.attacks.inference import told
 from veil.text.attacks.log import QueryLog
 from veil.text.attacks.shapes import reader, slots_in
+from veil.text.mechanisms.queries.mechanism import Addressed
 from veil.text.mechanisms.words.mechanism import WordMechanism
 from veil.text.vectors.distances import in_chunks
 from veil.text.vectors.embeddings import Embeddings
@@ -77,6 +80,33 @@ class SingleInference:
             own = self.encoder.encode([" ".join(query.split())], "document")
             (rank,), (ties,) = ranks_beside(centre, self.vectors, own)
         return int(rank), int(ties)
+
+
+@dataclass(frozen=True, eq=False)
+class SingleGroups:
+    """The `Bayes` attacker on whole groups of a table: exact, and the same for all of a group."""
+
+    spec: Bayes
+    log: QueryLog
+    groups: Groups
+
+    @classmethod
+    def ready(
+        cls, spec: Bayes, log: QueryLog, table: Addressed, report: Report = silent
+    ) -> "SingleGroups":
+        """Look the whole log up."""
+        log.place("")
+        return cls(spec, log, Groups.of(log, table, report))
+
+    def rank(self, query: str, variants: tuple[str, ...]) -> tuple[int, int]:
+        """Return where a query stands, which gave what was seen whatever the table says now."""
+        place = self.log.place(query)
+        more = 0 if place >= 0 else 1
+        scores = np.append(self.groups.scores(variants), np.zeros(more))
+        counts = np.append(self.log.counts, np.ones(more, dtype=np.int64))
+        own = len(self.log) if more else place
+        scores[own] = 0.0  # it was sent for it, be it by an earlier table or in a session
+        return standing(believed(scores, self.spec.belief(counts)), own)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,21 +1,28 @@
 """What a search cost, and what of it was new."""
 
 from veil.proxy.types import Found
-from veil.web.pages._words import amount, count
+from veil.web.pages._words import amount, bits, count
 from veil.web.pages.markup import Markup, isolated, join, tag
 
 
-def cost(found: Found) -> Markup:
-    """Say what was spent now and all in all, and what went to the engine."""
+def cost(found: Found, *, own: bool = False) -> Markup:
+    """Say what was spent now and all in all, and what went to the engine.
+
+    `own` of a demonstration with documents of the user's own, in which nothing is sent.
+    """
+    spent = amount(found.spent) if found.cover is None else bits(found.bits)
     pairs: list[tuple[str, tuple[str, ...]]] = [
-        ("Sent now", (_sent(found),)),
-        ("Newly spent", (amount(found.spent),)),
+        ("Searched with" if own else "Sent now", (_sent(found),)),
+        ("Newly spent", (spent,)),
     ]
     if not found.plain:
-        pairs += [("This query in all", (str(found.cost),)),
-                  ("Words replaced", (_replaced(found),))]  # fmt: skip
+        pairs.append(("This query in all", (str(found.cost),)))
+    if not found.plain and found.cover is None:
+        pairs.append(("Words replaced", (_replaced(found),)))
     if found.earlier:
         pairs.append(("By other settings", (f"{amount(found.earlier)}, on top of this",)))
+    if found.earlier_bits:
+        pairs.append(("By other settings", (f"{bits(found.earlier_bits)}, on top of this",)))
     pairs.append(("In the ledger", (_entry(found.release),)))
     return join(
         tag("p", found.news, class_="told"),
@@ -30,11 +37,12 @@ def _sent(found: Found) -> str:
     if found.plain:
         return "the query, in clear" if found.sent else "nothing: its answer was remembered"
     different = len({one.text for one in found.seen})
+    noun = "variant" if found.cover is None else "text"
     if found.sent >= different:
-        return count(found.sent, "variant")
+        return count(found.sent, noun)
     if not found.sent:
-        return f"none of {different:,} variants: the answers were remembered"
-    return f"{found.sent:,} of {different:,} variants: other answers were remembered"
+        return f"none of {different:,} {noun}s: the answers were remembered"
+    return f"{found.sent:,} of {different:,} {noun}s: other answers were remembered"
 
 
 def _replaced(found: Found) -> str:

@@ -1,18 +1,19 @@
 """The search box alone, and a search that waits for the user."""
 
 from veil.search.opening import DEFAULT
+from veil.search.standing import HERE, told_of_stand_in
 from veil.web.pages._form import form
 from veil.web.pages._shell import document
 from veil.web.pages.common import Common
-from veil.web.pages.markup import isolated, tag
+from veil.web.pages.markup import Markup, isolated, tag
 
 _WHAT = (
-    "The engine sees random variants of your query. What it answers is put in order by your"
+    "The engine sees other texts in place of your query. What it answers is put in order by your"
     " query here, on this machine."
 )
 _DEMO = (
-    "You are searching a catalogue of diagnoses, icd10cm, on this machine, for demonstration."
-    " For the web: veil serve --engine 'searxng(url=…)'; for your own documents: --collection."
+    " It is a catalogue of diagnoses. For the web: veil serve --engine 'searxng(url=…)'; for your"
+    " own documents: --collection."
 )
 
 
@@ -20,14 +21,20 @@ def home(common: Common) -> str:
     """Return the page with the search box."""
     return document(
         "",
-        tag("h1", "Private search"),
-        tag("p", _WHAT, class_="lead"),
-        tag("p", _DEMO, class_="hint") if common.engine.endswith(f" over {DEFAULT}") else "",
+        tag("h1", "Search" if common.own else "Private search"),
+        tag("p", HERE if common.own else _WHAT, class_="lead"),
+        _stand_in(common) if common.standing == "stand-in" else "",
         form(common, focus=True),
         common=common,
         here="/",
         kind="home",
     )
+
+
+def _stand_in(common: Common) -> Markup:
+    embedded = common.collection == DEFAULT
+    told = told_of_stand_in(common.collection or common.engine)
+    return tag("p", told, _DEMO if embedded else "", class_="hint")
 
 
 def held(common: Common, query: str, reason: str) -> str:

@@ -13,10 +13,11 @@ _ADDRESS = 90
 _PATH = 30  # of it at least, after a long name of a host, which is never cut
 
 
-def items(found: tuple[Item, ...]) -> Markup:
-    """List the results, best first."""
+def items(found: tuple[Item, ...], *, here: bool = False) -> Markup:
+    """List the results, best first; `here` of a search that no slider is for."""
     if not found:
-        words = "No results. Other words, or a stop nearer to useful, may help."
+        stop = "" if here else ", or a stop nearer to useful,"
+        words = f"No results. Other words{stop} may help."
         return tag("p", words, class_="empty")
     first, more = ([_item(one) for one in part] for part in (found[:_FIRST], found[_FIRST:]))
     rest = tag("details", tag("summary", count(len(more), "more result")),

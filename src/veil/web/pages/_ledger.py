@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from veil.proxy.brief import brief
-from veil.proxy.types import Release
-from veil.web.pages._day import told
+from veil.proxy.types import Budget, Release
+from veil.text.mechanisms.queries.cover import Cover
+from veil.web.pages._day import leaked, told
 from veil.web.pages._shell import document
-from veil.web.pages._words import amount, count, moment
+from veil.web.pages._words import amount, bits, count, moment
 from veil.web.pages.common import Common
 from veil.web.pages.markup import Markup, hidden, isolated, join, tag, void
 
@@ -30,7 +31,7 @@ def ledger(common: Common, releases: Sequence[Release], older: int | None) -> st
         "Ledger",
         tag("h1", "Ledger"),
         tag("p", _WHAT, class_="lead"),
-        tag("p", f"{told(common.budget)}."),
+        tag("p", f"{told(common.budget)}{_bits(common.budget)}."),
         _table(releases) if releases else _none(),
         tag("p", tag("a", "Older entries", href=f"/ledger?before={older}", rel="next"),
             class_="older") if older is not None else "",
@@ -64,7 +65,7 @@ def _row(one: Release) -> Markup:
         (_time(one.made),),
         (_how(one),),
         (_words(one),),
-        ("not measured" if one.plain else amount(one.spent),),
+        (_spent(one),),
         (_asked(one),),
         (_forget(one.number),),
     )
@@ -91,8 +92,23 @@ def _how(one: Release) -> Markup:
     )  # fmt: skip
 
 
-def _words(one: Release) -> str:
+def _bits(budget: Budget) -> str:
+    known = budget.bits or budget.bits_limit is not None
+    return f", and {leaked(budget)} of leakage" if known else ""
+
+
+def _spent(one: Release) -> str:
     if one.plain:
+        return "not measured"
+    return bits(one.bits) if _is_group(one) else amount(one.spent)
+
+
+def _is_group(one: Release) -> bool:
+    return one.bits > 0 or one.mechanism.partition("(")[0] == Cover.name
+
+
+def _words(one: Release) -> str:
+    if one.plain or _is_group(one):
         return "–"
     return f"{one.words:,}, {one.shared:,} shared" if one.shared else f"{one.words:,}"
 

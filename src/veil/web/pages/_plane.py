@@ -21,8 +21,9 @@ def plane(common: Common) -> str:
         "Plane",
         tag("h1", "Plane"),
         tag("p", _WHAT, class_="lead"),
+        _stops.abroad(common),
         tag("h2", "Planes", class_="aside-only"),
-        _choice(drawn.plots, measured.stops[common.stop].risk.attacker),
+        _choice(drawn.plots, _attacker(common)),
         tag("div", Markup(drawn.html), class_="planes", data_now=common.stop),
         tag("h2", "Stops of the slider"),
         *_stops.origin(measured),
@@ -32,6 +33,12 @@ def plane(common: Common) -> str:
         kind="drawn",
         drawn=True,
     )
+
+
+def _attacker(common: Common) -> str:
+    """Return the attacker of the stop, or of the first that the audit measured."""
+    stops = common.plane.stops
+    return next((stop.risk.attacker for stop in (stops[common.stop], *stops) if stop.measured), "")
 
 
 def _choice(plots: tuple[Plot, ...], attacker: str) -> Markup:

@@ -54,7 +54,7 @@ def refused(
             "div",
             tag("p", isolated(message)) if message else "",
             _why(gate, message),
-            tag("p", tag("strong", _SENT[kind]), " ", _NEXT[kind]),
+            tag("p", tag("strong", _NOTHING if common.own else _SENT[kind]), " ", _NEXT[kind]),
             class_="note refused",
             role="alert",
         ),

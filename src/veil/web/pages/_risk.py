@@ -1,19 +1,30 @@
 """The risk meter: what the audit measured, and what the local attackers made of this query."""
 
-from veil.proxy.plane import Plane
-from veil.proxy.types import Checked, Found, Standing
+from veil.proxy.types import Checked, Found, Group, Standing
 from veil.web.pages import _stops
+from veil.web.pages._exact import exact_bar, exact_group, few
+from veil.web.pages._session import session
 from veil.web.pages._words import listed, ordinal
+from veil.web.pages.common import Common
 from veil.web.pages.markup import Markup, join, tag
 
 
-def risk(plane: Plane, found: Found) -> Markup:
+def risk(common: Common, found: Found) -> Markup:
     """Show how often an engine would have guessed such a query, and this very one."""
     if found.plain:
         return tag("p", "The engine read the query itself: there is nothing left to guess.")
+    if common.own:
+        return join(
+            tag("p", f"No figure is shown: the stops were measured on {common.plane.collection},"
+                " which says nothing of your documents and queries."),
+            tag("h3", "This query, by the attackers here"), _checked(found.preflight),
+        )  # fmt: skip
+    plane = common.plane
     place = plane.place(found.setting)
     if place is None:
         measured = tag("p", "This setting is no stop of the audit: its risk is not known.")
+    elif not plane.stops[place].measured:
+        measured = tag("p", "The audit did not measure this setting.")
     else:
         stop = plane.stops[place]
         measured = join(
@@ -21,13 +32,28 @@ def risk(plane: Plane, found: Found) -> Markup:
             tag("p", _stops.guessed(stop), " ", _stops.bounded(stop)),
             tag("p", "The attacker was ", tag("code", stop.risk.attacker),
                 ", which did best of those tried.", class_="hint"),
+            _stops.abroad(common),
             _more(found),
             tag("p", _stops.warning(stop), class_="warning") if stop.warning else "",
         )  # fmt: skip
     return join(
+        _exact(found.cover) if found.cover else "",
         tag("h3", "The queries of the audit, at this setting"), measured,
         tag("h3", "This query, by the attackers here"), _checked(found.preflight),
     )  # fmt: skip
+
+
+def _exact(group: Group) -> Markup:
+    """Show what is exact, and what it does not cover."""
+    exact = exact_group(group)
+    return join(
+        tag("h3", "An engine that knows everything"),
+        tag("div", exact_bar(exact), class_="bars"),
+        tag("p", str(exact)),
+        tag("p", few(exact), class_="hint"),
+        tag("h3", "Several queries"),
+        session(group),
+    )
 
 
 def _more(found: Found) -> Markup | str:

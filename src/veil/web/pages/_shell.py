@@ -1,5 +1,6 @@
 """What surrounds every page: its head, the navigation, the bar of the budget, and the foot."""
 
+from veil.search.standing import Place
 from veil.web.pages._day import day
 from veil.web.pages.common import Common
 from veil.web.pages.markup import ON, Markup, join, tag, void
@@ -11,6 +12,12 @@ _KEYS = (
     ("↓", "to the first result, and on"),
     ("↑", "back"),
 )
+
+_WHERE: dict[Place, str] = {
+    "own": ", on this machine: your queries do not leave it.",
+    "stand-in": ", on this machine in place of one elsewhere: variants do not leave it.",
+    "elsewhere": ": variants leave this machine.",
+}
 
 
 def document(
@@ -94,9 +101,5 @@ def _foot(common: Common | None) -> Markup:
 
 
 def _engine(common: Common) -> tuple[str, ...]:
-    where = (
-        ": variants leave this machine."
-        if common.network
-        else ", on this machine: variants do not leave it."
-    )
+    where = _WHERE[common.standing]
     return ("Engine ", tag("code", common.engine), where)

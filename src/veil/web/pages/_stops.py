@@ -8,11 +8,19 @@ from veil.proxy.plane import RULE, Plane, Stop
 from veil.proxy.types import Setting
 from veil.studies.table import Row
 from veil.web.pages._bar import bar
+from veil.web.pages._exact import exact_bar, exact_of
 from veil.web.pages._words import count, figures, share, share_at_most, shares
+from veil.web.pages.common import Common
 from veil.web.pages.markup import Markup, join, tag
 
+_UNKNOWN = "not measured in this audit"
 _OFTEN = 0.1  # of the queries: above it, going out in clear is a warning
 _NEAR = 1e-6  # a share of n queries, times n, is a whole number up to rounding
+_COVER = (
+    "Until it is moved, the slider stands at cover, whose risk needs no audit: it is exact for an"
+    " engine that knows the mechanism, its table and all possible queries, and it is told for ten"
+    " guesses, where that of other stops is for one."
+)
 _SUCCESS = {
     "lazy": "guessed at once",
     "active": "among ten guesses",
@@ -33,19 +41,50 @@ def named(setting: Setting) -> str:
 def spoken(plane: Plane, place: int) -> str:
     """Say all of a stop in one sentence, as the value of the slider."""
     stop = plane.stops[place]
+    exact = exact_of(stop)
+    row = stop.utility
+    useful = f"{row.score:.2f}{_told(figures(row.low, row.high))}" if stop.measured else _UNKNOWN
+    risk = f"{share(stop.risk.score)}{_told(shares(stop.risk.low, stop.risk.high))}"
     return (
         f"Stop {place + 1} of {len(plane.stops)}: {named(stop.setting)}; risk"
-        f" {share(stop.risk.score)}{_told(shares(stop.risk.low, stop.risk.high))}; utility"
-        f" {stop.utility.score:.2f}{_told(figures(stop.utility.low, stop.utility.high))}"
+        f" {f'{exact.shown} among ten guesses, exact' if exact else risk}; utility {useful}"
+    )
+
+
+def unmeasured(plane: Plane, place: int) -> str:
+    """Say which stop it is, and nothing that was measured on other documents."""
+    return f"Stop {place + 1} of {len(plane.stops)}: {named(plane.stops[place].setting)}"
+
+
+def bare(stop: Stop) -> Markup:
+    """Show the setting of a stop alone."""
+    return tag(
+        "p", tag("code", brief(stop.setting.mechanism)), ", ",
+        count(stop.setting.size, "variant"), class_="setting",
+    )  # fmt: skip
+
+
+def abroad(common: Common) -> Markup | str:
+    """Say on what the figures were measured, where that is not what is searched here."""
+    if not common.foreign:
+        return ""
+    plane = common.plane
+    return tag(
+        "p",
+        f"Risk and utility were measured on {plane.collection} with {plane.engine}, not on what"
+        f" you search here ({common.engine}): there they may be others.",
+        class_="hint abroad",
     )
 
 
 def shown(plane: Plane, stop: Stop) -> Markup:
     """Show a stop: its setting, its risk and its utility."""
+    exact = exact_of(stop)
     return join(
-        tag("p", tag("code", brief(stop.setting.mechanism)), ", ",
-            count(stop.setting.size, "variant"), class_="setting"),
-        tag("div", risk_bar(stop), utility_bar(stop, plane.plain), class_="bars"),
+        bare(stop),
+        tag("div", exact_bar(exact) if exact else risk_bar(stop),
+            utility_bar(stop, plane.plain), class_="bars"),
+        tag("p", str(exact), class_="hint") if exact else "",
         _clear(stop),
         _unfaced(warning(stop)) if stop.warning else "",
     )  # fmt: skip
@@ -91,6 +130,8 @@ def risk_bar(stop: Stop) -> Markup:
 def utility_bar(stop: Stop, plain: Row | None) -> Markup:
     """Draw the measured utility with its interval, and say what plain search reached."""
     row = stop.utility
+    if not stop.measured:
+        return tag("div", tag("p", tag("strong", "Utility "), _UNKNOWN), class_="bar utility")
     beside = f", plain search {plain.score:.2f}" if plain else ""
     words = join(
         tag("strong", "Utility "), f"{row.score:.2f}",
@@ -146,7 +187,7 @@ def origin(plane: Plane) -> Sequence[Markup]:
         f" is a perfect order of results{_plain(plane.plain)}.",
         "Stops are the best of all that were tried, so that some owe their place to luck; the"
         " confidence holds for each by itself.",
-        RULE,
+        _COVER if any(not stop.measured for stop in plane.stops) else RULE,
         "Your engine and your queries may differ from those of the audit: ‘veil audit’ measures"
         " what you name.",
     ]
@@ -155,6 +196,8 @@ def origin(plane: Plane) -> Sequence[Markup]:
 
 def _row(stop: Stop, place: int, current: bool, link: bool) -> Markup:
     risk, utility = stop.risk, stop.utility
+    if not stop.measured:
+        return _exact_row(stop, place, current, link)
     at_most = share_at_most(stop.upper)
     cells = (
         tag("code", brief(stop.setting.mechanism)),
@@ -164,6 +207,22 @@ def _row(stop: Stop, place: int, current: bool, link: bool) -> Markup:
         join(f"{utility.score:.2f}", " ", tag("small", figures(utility.low, utility.high))),
         tag("code", risk.attacker),
     )
+    return _line(cells, place, current, link)
+
+
+def _exact_row(stop: Stop, place: int, current: bool, link: bool) -> Markup:
+    """List a stop that the audit did not measure, by what is exact of it."""
+    exact = exact_of(stop)
+    shown = exact.shown if exact else share(stop.risk.score)
+    cells = (
+        tag("code", brief(stop.setting.mechanism)), str(stop.setting.size),
+        join(shown, " ", tag("small", "among ten guesses")), "exact", tag("small", "not measured"),
+        tag("small", stop.risk.attacker),
+    )  # fmt: skip
+    return _line(cells, place, current, link)
+
+
+def _line(cells: Sequence[str], place: int, current: bool, link: bool) -> Markup:
     name = tag("a", f"use {place + 1}", href=f"/?stop={place}") if link else str(place + 1)
     head = tag("th", name, tag("small", " now") if current else "", scope="row")
     return tag(
@@ -191,11 +250,12 @@ def _success(row: Row) -> str:
 
 
 def _cases(plane: Plane) -> str:
-    return f"{_between({stop.risk.n for stop in plane.stops})} queries"
+    return f"{_between({stop.risk.n for stop in plane.stops if stop.measured})} queries"
 
 
 def _log(plane: Plane) -> str:
-    sizes = {stop.log_size for stop in plane.stops if stop.log_size is not None}
+    measured = [stop for stop in plane.stops if stop.measured]
+    sizes = {stop.log_size for stop in measured if stop.log_size is not None}
     if not sizes:
         return ""
     return (

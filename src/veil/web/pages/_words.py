@@ -20,6 +20,18 @@ def amount(value: float) -> str:
     return text if text not in ("-0", "0") or not value else "less than 0.01"
 
 
+def bits(value: float) -> str:
+    """Write an amount of leakage.
+
+    >>> bits(6.4919), bits(0.0), bits(300.0), bits(1.0), bits(float("inf"))
+    ('6.49 bits', 'no bits', '300 bits', '1 bit', 'bits without bound')
+    """
+    if not math.isfinite(value):
+        return "bits without bound"
+    text = amount(value)
+    return "no bits" if not value else f"{text} bit{'' if text == '1' else 's'}"
+
+
 def count(value: int, one: str, many: str = "") -> str:
     """Write a number with its noun.
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from veil.proxy.plane import Plane
 from veil.proxy.types import Budget
+from veil.search.standing import Place
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +21,8 @@ class Common:
         What the slider moves along.
     stop
         Where the slider stands: a place in ``plane.stops``.
+    standing, collection
+        What the engine is to the user, and the name of the documents that it searches here.
     """
 
     engine: str
@@ -27,3 +30,15 @@ class Common:
     budget: Budget
     plane: Plane
     stop: int
+    standing: Place = "elsewhere"
+    collection: str = ""
+
+    @property
+    def own(self) -> bool:
+        """Whether documents of the user's own are searched, on this machine."""
+        return self.standing == "own"
+
+    @property
+    def foreign(self) -> bool:
+        """Whether the figures of the plane were measured on other documents, or not here."""
+        return self.collection != self.plane.collection

@@ -39,7 +39,8 @@ for (const form of document.querySelectorAll("form[action='/search']")) {
     }
     button.disabled = true;
     const now = document.querySelector(".stop:not([hidden])");
-    const plain = form.elements.plain;
+    const demo = event.submitter && event.submitter.name === "demo";
+    const plain = form.elements.plain || ("here" in form.dataset && !demo);
     if (working) {
       working.textContent = plain || !now
         ? "Searching …"

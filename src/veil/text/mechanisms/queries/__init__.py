@@ -8,6 +8,8 @@ QUERY_MECHANISMS: Registry[QueryMechanism] = Registry(
     group="veil.mechanisms.queries",
     builtin={
         "aea": "veil.text.mechanisms.queries.aea:AEA",
+        "blind": "veil.text.mechanisms.queries.blind:Blind",
+        "cover": "veil.text.mechanisms.queries.cover:Cover",
         "fea": "veil.text.mechanisms.queries.fea:FEA",
     },
 )

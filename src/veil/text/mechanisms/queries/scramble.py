@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from veil.core.amounts import count_of
-from veil.core.errors import ParameterError
+from veil.core.errors import InputError, ParameterError
 from veil.core.guarantee import Guarantee
 from veil.core.types import Released, Variants
 from veil.corpus.text import bare_parts, check_text, tokens, unaccented
@@ -17,7 +17,7 @@ MAX_CHARS = 2_000  # in one query, unless the caller says otherwise
 def scramble(
     texts: Sequence[str],
     mechanism: QueryMechanism,
-    size: int = 1,
+    size: int | None = None,
     *,
     max_chars: int = MAX_CHARS,
 ) -> Variants:
@@ -33,7 +33,7 @@ def scramble(
     mechanism
         What makes the queries.
     size
-        Queries per text.
+        Queries per text; None for as many as the mechanism has by itself, else one.
     max_chars
         Longest text accepted.
 
@@ -41,24 +41,58 @@ def scramble(
     -----
     The release is a function of the texts alone: there is no randomness, and no `rng`.
     """
-    check_request(texts, size, max_chars)
     if not isinstance(mechanism, QueryMechanism):
         raise ParameterError(
             "The 'mechanism' argument must be a query mechanism, as aea(level=3) is. Got"
             f" {type(mechanism).__name__} instead."
         )
+    check_request(texts, 1 if size is None else size, max_chars)
+    size = size_of(mechanism, size)
     checked = [
         check_text(text, f"Text {number}", max_chars) for number, text in enumerate(texts, start=1)
     ]
     scrambler = mechanism.bind()
-    found = [_sendable(scrambler.scramble(text, size), text, size) for text in checked]
+    if mechanism.whole:
+        found = [_whole(scrambler.scramble(text, size), size) for text in checked]
+        cost = whole_cost(mechanism.guarantee, len(found))
+    else:
+        found = [_sendable(scrambler.scramble(text, size), text, size) for text in checked]
+        cost = scrambled_cost(mechanism.guarantee, found, size)
     return Variants(
         rows=tuple(tuple(map(Released, each.queries)) for each in found),
         mechanism=str(mechanism),
-        cost=scrambled_cost(mechanism.guarantee, found, size),
+        cost=cost,
         kept=tuple(each.kept for each in found),
         protected=tuple(each.protected for each in found),
     )
+
+
+def size_of(mechanism: QueryMechanism, size: int | None) -> int:
+    """Return how many queries there are for one text; another number than a fixed one raises."""
+    fixed = mechanism.size
+    if fixed is None:
+        return 1 if size is None else size
+    if size not in (None, fixed):
+        raise ParameterError(
+            f"{mechanism.name} sends all {fixed} texts of a group or none, so that the number of"
+            f" variants is {fixed}; leave it out. Got {size} instead."
+        )
+    return fixed
+
+
+def _whole(found: Scrambled, size: int) -> Scrambled:
+    """Check that a release that is whole or nothing is whole."""
+    if len(found.queries) != size or not all(query.strip() for query in found.queries):
+        raise InputError(
+            f"The mechanism must send {size} texts or none, and does not have them all; nothing"
+            " was sent. Build its table again."
+        )
+    return Scrambled(found.queries, (), found.protected)
+
+
+def whole_cost(guarantee: Guarantee, texts: int) -> Guarantee:
+    """Say what the releases of so many texts cost, each of which is one whole."""
+    return guarantee.compose(texts, f"release ({count_of(texts, 'text')})")
 
 
 def _sendable(found: Scrambled, text: str, size: int) -> Scrambled:

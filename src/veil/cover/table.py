@@ -1,0 +1,302 @@
+"""The table of cover groups: fixed, public, and all that an engine ever learns from."""
+
+import hashlib
+import math
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from veil.core.errors import InputError, ParameterError
+from veil.core.protocols import Encoder
+from veil.core.types import Ids, Singles
+from veil.corpus.text import check_text, folded
+from veil.cover.risk import bound, exact_risk
+from veil.data.arrays import kind_of_folder, open_arrays, save_arrays
+from veil.data.strings import Strings
+from veil.encoders.find import encoder as open_encoder
+
+KIND, VERSION = "veil-cover", 1
+MAX_CHARS = 10_000  # of a query
+_BLOCK = 256  # queries that are looked up at a time
+
+
+@dataclass(frozen=True, slots=True)
+class Located:
+    """Where a query is looked up: its address and track, and the text of the universe it is at.
+
+    `cosine` is how near that text is, 1 where it is the query itself.
+    """
+
+    address: int
+    track: int
+    nearest: int
+    cosine: float
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Groups of texts that are sent together, whatever the query of the group.
+
+    Attributes
+    ----------
+    universe
+        What the texts are: the name of a collection or file, never a path.
+    k, L, cell
+        Texts in a group, number of groups, and how many texts of the universe share a cell.
+    texts, counts
+        The universe: n public texts, and how often each is asked (1 where nobody knows).
+    tracks, addresses
+        (n,) the track (0 to k - 1) and the address (0 to L - 1) of each.
+    cells
+        The text of the cell of address a in track j, at a * k + j.
+    vectors
+        (n, d) unit vectors of the texts, by `encoder`.
+    encoder, key
+        Spec of the encoder, and what names it together with its weights.
+    bands
+        How many bands of popularity there are.
+    """
+
+    universe: str
+    k: int
+    L: int
+    cell: int
+    words: int
+    texts: Strings
+    counts: Ids
+    tracks: Ids
+    addresses: Ids
+    cells: Strings
+    vectors: Singles
+    encoder: str
+    key: str
+    bands: int = 1
+    _opened: list[Encoder] = field(default_factory=list, repr=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    @property
+    def bits(self) -> float:
+        """Maximal leakage of one release: the logarithm of the number of groups."""
+        return math.log2(self.L)
+
+    @cached_property
+    def digest(self) -> str:
+        """Of all that decides which texts are sent for which query."""
+        made = hashlib.sha256(f"{VERSION} {self.k} {self.L} {self.key}".encode())
+        for name, array in sorted(self._arrays().items()):
+            made.update(f" {name} {array.shape} ".encode())
+            made.update(np.ascontiguousarray(array).data)
+        return made.hexdigest()
+
+    @cached_property
+    def even(self) -> bool:
+        """Whether every track is exactly as likely as any other, given the release.
+
+        That is so if all texts are asked equally often, and all cells of a group hold as many.
+        """
+        low, high = self.track_odds
+        return low == high
+
+    @cached_property
+    def track_odds(self) -> tuple[float, float]:
+        """How likely a track is, given the release: at the least, and at the most.
+
+        By the counts of the texts, for queries that are texts of the universe.
+        """
+        places = self.addresses * self.k + self.tracks
+        mass = np.bincount(places, self.counts, minlength=self.L * self.k)
+        odds = mass.reshape(self.L, self.k)
+        odds = odds / odds.sum(axis=1, keepdims=True)
+        return float(odds.min()), float(odds.max())
+
+    def address(self, texts: Sequence[str]) -> Ids:
+        """Return the address (n,) of each query: 0 to L - 1."""
+        return np.array([each.address for each in self.locate(texts)], dtype=np.int64)
+
+    def locate(self, texts: Sequence[str]) -> list[Located]:
+        """Look queries up: itself, if it is a text of the universe, else the nearest of all.
+
+        The work is done on this machine, and nothing of it is written down.
+        """
+        if isinstance(texts, str | bytes):
+            raise InputError("Queries are a list of texts; put a single one into a list.")
+        checked = [
+            check_text(text, f"Query {number}", MAX_CHARS)
+            for number, text in enumerate(texts, start=1)
+        ]
+        places = np.array([self._own.get(folded(text), -1) for text in checked], dtype=np.int64)
+        cosines = np.ones(len(checked))
+        unknown = np.flatnonzero(places < 0)
+        for start in range(0, len(unknown), _BLOCK):
+            some = unknown[start : start + _BLOCK]
+            near = self.encode([checked[i] for i in some]) @ self.vectors.T
+            best = near.argmax(axis=1)
+            places[some], cosines[some] = best, near[np.arange(len(some)), best]
+        return [
+            Located(int(self.addresses[place]), int(self.tracks[place]), int(place), float(cosine))
+            for place, cosine in zip(places, cosines, strict=True)
+        ]
+
+    def group(self, address: int) -> tuple[str, ...]:
+        """Return the k texts of an address, in the order of the tracks."""
+        whole = isinstance(address, int | np.integer) and not isinstance(address, bool)
+        if not whole or not 0 <= address < self.L:
+            raise ParameterError(f"An address of this table is a number from 0 to {self.L - 1:,}.")
+        return tuple(self.cells[int(address) * self.k + track] for track in range(self.k))
+
+    def members(self, address: int, track: int | None = None) -> Ids:
+        """Return the texts of the universe that have an address, also of one track alone."""
+        there = self.addresses == address
+        return np.flatnonzero(there if track is None else there & (self.tracks == track))
+
+    def find(self, released: Sequence[str]) -> int:
+        """Return the address whose group these texts are, in whatever order, or -1."""
+        return self._groups.get(frozenset(released), -1)
+
+    def risk(self, queries: int | None = None, guesses: int = 10) -> float:
+        """Return how often an engine that knows everything is right within so many guesses.
+
+        Of the texts of the universe, as often as each is asked: exact. Of another number of
+        `queries`, all equally likely and spread over the groups as it is worst: at most.
+        """
+        if queries is not None:
+            return bound(self.L, queries, guesses)
+        return exact_risk(self.addresses, guesses, self.counts.astype(np.float64))
+
+    def encode(self, texts: Sequence[str]) -> Singles:
+        """Return the vectors of queries (n, d), by the encoder that the table was made with."""
+        with self._lock:
+            if not self._opened:
+                self._opened.append(local_encoder(self.encoder))
+            model = self._opened[0]
+        if model.key != self.key:
+            raise InputError(
+                f"The table was made with another version of the encoder {self.encoder}, so that"
+                " queries would be looked up wrongly; build it again: veil cover build."
+            )
+        return model.encode(list(texts), "query")
+
+    def near(self, text: str, address: int) -> float:
+        """Return the cosine of a query to the nearest text of a group, in whatever track."""
+        there = self.members(address)
+        return float((self.vectors[there] @ self.encode([text])[0]).max())
+
+    def wide(self, groups: int) -> "Table":
+        """Return the table whose groups are so many neighbouring ones of this, sent together.
+
+        There are fewer of those, so that each tells less, and what related queries need is sent
+        at once. The last ones may overlap; all have the same number of texts.
+        """
+        if groups == 1:
+            return self
+        if not 1 <= groups <= self.L:
+            raise ParameterError(
+                f"This table has {self.L:,} groups; from 1 to so many can be sent together. Got"
+                f" {groups:,} instead."
+            )
+        k, count = self.k * groups, -(-self.L // groups)
+        starts = [min(block * groups, self.L - groups) for block in range(count)]
+        blocks = self.addresses // groups
+        inside = self.addresses - np.array(starts, dtype=np.int64)[blocks]
+        return replace(
+            self,
+            k=k,
+            L=count,
+            addresses=blocks,
+            tracks=inside * self.k + self.tracks,
+            cells=Strings.of(
+                text
+                for start in starts
+                for text in self.cells[start * self.k : (start + groups) * self.k]
+            ),
+            _opened=self._opened,
+            _lock=threading.Lock(),
+        )
+
+    def save(self, path: str | Path) -> "Table":
+        """Write the table into a new folder, whole or not at all."""
+        folder = Path(path)
+        if folder.exists():
+            raise InputError(f"There is a {folder} already; delete it, or name a new folder.")
+        save_arrays(folder, KIND, VERSION, self._arrays(), self._facts())
+        return self
+
+    def _arrays(self) -> dict[str, np.ndarray[tuple[int, ...], np.dtype[np.generic]]]:
+        found = dict(self.texts.arrays("text"))
+        found |= self.cells.arrays("cell")
+        found["counts"], found["tracks"] = self.counts, self.tracks
+        found["addresses"] = self.addresses
+        found["vectors"] = np.ascontiguousarray(self.vectors, dtype=np.float32)
+        return found
+
+    def _facts(self) -> dict[str, object]:
+        return {
+            "universe": self.universe, "tracks": self.k, "groups": self.L, "cell": self.cell,
+            "words": self.words, "texts": len(self), "encoder": self.encoder, "key": self.key,
+            "bands": self.bands,
+        }  # fmt: skip
+
+    @cached_property
+    def _own(self) -> Mapping[str, int]:
+        return {folded(text): place for place, text in enumerate(self.texts)}
+
+    @cached_property
+    def _groups(self) -> Mapping[frozenset[str], int]:
+        return {frozenset(self.group(a)): a for a in range(self.L)}
+
+
+def open_table(folder: Path) -> Table:
+    """Open a table that was saved: its vectors are memory-mapped.
+
+    Raises
+    ------
+    InputError
+        If it is none, of another version, or not whole: nothing is looked up in it then.
+    """
+    found = open_arrays(folder, KIND, VERSION)
+    if found is None:
+        raise InputError(_refusal(folder))
+    arrays, facts = found
+    try:
+        table = Table(
+            str(facts["universe"]), int(facts["tracks"]), int(facts["groups"]),
+            int(facts["cell"]), int(facts["words"]), Strings.from_arrays(arrays, "text"),
+            arrays["counts"], arrays["tracks"], arrays["addresses"],
+            Strings.from_arrays(arrays, "cell"), arrays["vectors"], str(facts["encoder"]),
+            str(facts["key"]), int(facts["bands"]),
+        )  # fmt: skip
+        whole = table.L >= 1 and table.k >= 1 and len(table.cells) == table.L * table.k
+        sizes = {len(each) for each in (table.counts, table.tracks, table.addresses, table.texts)}
+        whole = whole and sizes == {len(table.vectors)}
+    except (LookupError, ValueError, TypeError):
+        whole = False
+    if not whole:
+        raise InputError(_refusal(folder))
+    return table
+
+
+def local_encoder(spec: str) -> Encoder:
+    """Open an encoder, which must work on this machine: queries are looked up with it."""
+    opened = open_encoder(spec)
+    ours = type(opened).__module__.startswith("veil.")  # others must say so: network = False
+    if getattr(opened, "network", not ours) is not False:
+        raise ParameterError(
+            "The queries are looked up on this machine: an encoder on a network would see them."
+            " Name a local one, such as minilm."
+        )
+    return opened
+
+
+def _refusal(folder: Path) -> str:
+    if not folder.is_dir():
+        return f"There is no folder {folder}; write a table with 'veil cover build'."
+    if kind_of_folder(folder) != KIND:
+        return f"{folder} is no table that 'veil cover build' wrote; name one, or build it."
+    return f"The table {folder} is damaged or of another version; build it again."

@@ -1,0 +1,148 @@
+"""Universes: public texts that queries are looked up among."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal, get_args
+
+import numpy as np
+
+from veil.core.errors import InputError, ParameterError
+from veil.core.types import Ids
+from veil.corpus.collections import load_collection
+from veil.corpus.documents import Documents
+from veil.corpus.icd10cm import NAMES
+from veil.corpus.logs import read_log
+from veil.corpus.text import check_text, folded
+from veil.corpus.wordnet import glosses
+from veil.data.fetch import Report, silent
+from veil.data.strings import Strings, StringsBuilder
+
+Part = Literal["passages", "titles", "queries", "log"]
+PARTS: tuple[Part, ...] = get_args(Part)
+BUILT_IN = (*NAMES, "wordnet")
+MAX_TEXTS = 5_000_000
+_MAX_CHARS = 100_000  # of one text
+NOUNS = 40_000  # of WordNet's 82,000: what two processors encode in a minute
+_TITLE = 10  # words of a passage without a title that stand for one
+
+
+@dataclass(frozen=True, eq=False)
+class Universe:
+    """Distinct public texts in the order in which they first came, and how often each did."""
+
+    name: str
+    texts: Strings
+    counts: Ids
+
+    @classmethod
+    def of(
+        cls,
+        texts: Iterable[str] | Mapping[str, int],
+        name: str = "texts",
+        *,
+        counted: bool = True,
+    ) -> "Universe":
+        """Fold and count texts; a mapping has the counts. What has no letter is left out.
+
+        Not `counted`, each counts once: how often a title comes is not how often it is asked for.
+
+        Two texts that differ in case or white space alone are one, spelt as it first came.
+        """
+        if isinstance(texts, str | bytes) or not isinstance(texts, Iterable):
+            raise InputError("A universe is a list of texts, or the name of one.")
+        counts: dict[str, int] = {}
+        spelt = StringsBuilder()
+        pairs = texts.items() if isinstance(texts, Mapping) else ((text, 1) for text in texts)
+        for number, (text, count) in enumerate(pairs, start=1):
+            if number > MAX_TEXTS:
+                raise InputError(f"A universe has at most {MAX_TEXTS:,} texts; take a sample.")
+            where = f"Text {number:,} of the universe"
+            key = folded(check_text(text, where, _MAX_CHARS))
+            if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1:
+                raise InputError(f"{where} must have a whole number >= 1 as its count.")
+            if not any(map(str.isalnum, key)):
+                continue
+            if key not in counts:
+                counts[key] = 0
+                spelt.add(" ".join(text.split()))
+            counts[key] += int(count)
+        if not counts:
+            raise InputError("The universe is empty: it needs public texts, such as a catalogue.")
+        total = np.fromiter(counts.values(), dtype=np.int64)
+        return cls(name, spelt.done(), total if counted else np.ones_like(total))
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    def sampled(self, share: float) -> "Universe":
+        """Take a share of the texts, evenly."""
+        if not 0 < share <= 1:
+            raise ParameterError("The share of a universe must be a number > 0, at most 1.")
+        if share == 1:
+            return self
+        found = self.evenly(max(1, round(len(self) * share)))
+        return replace(found, name=f"{self.name}, a share of {share:g}")
+
+    def evenly(self, wanted: int) -> "Universe":
+        """Take so many texts, from the whole length of it."""
+        if wanted >= len(self):
+            return self
+        places = np.arange(wanted) * len(self) // wanted
+        texts = Strings.of(self.texts[int(i)] for i in places)
+        return Universe(self.name, texts, self.counts[places])
+
+
+def read_universe(
+    source: str | Path, part: Part | None = None, sample: float = 1.0, report: Report = silent
+) -> Universe:
+    """Read a universe by name or path.
+
+    ``icd10cm`` has the terms of the classification, ``wordnet`` 40,000 of its nouns with what they
+    mean. A collection (a folder, an index, ``irds:ID``) has its ``passages``, its ``titles`` (the
+    first ten words where there is none), its ``queries`` or its ``log``; passages by default. A
+    file holds queries, one per line or in a table, unless `part` says that it holds
+    documents. Texts that come more often count as often.
+    """
+    if part is not None and part not in PARTS:
+        raise ParameterError(f"The part of a universe must be one of: {', '.join(PARTS)}.")
+    name = str(source)
+    if not name.strip():
+        raise InputError("A universe needs a name: icd10cm, wordnet, a collection or a file.")
+    if name == "wordnet":
+        if part is not None:
+            raise ParameterError("wordnet has one part only; leave the part out.")
+        nouns = Universe.of(glosses(report), "wordnet", counted=False)
+        return nouns.evenly(min(NOUNS, len(nouns))).sampled(sample)
+    path = Path(source)
+    shown = name if name in NAMES or name.startswith("irds:") else path.name
+    if part is None and path.is_file():
+        return Universe.of(read_log(path), shown).sampled(sample)
+    chosen: Part = part or ("log" if name in NAMES else "passages")
+    texts = _of_collection(source, chosen, report)
+    told = shown if name in NAMES and chosen == "log" else f"{shown}, {chosen}"
+    asked = chosen in ("queries", "log")
+    return Universe.of(texts, told, counted=asked).sampled(sample)
+
+
+def titles_of(documents: Documents) -> Iterator[str]:
+    """Yield the title of each document, or the first words of one that has none."""
+    for title, text in zip(documents.titles, documents.texts, strict=True):
+        yield title or " ".join(text.split()[:_TITLE])
+
+
+def _of_collection(source: str | Path, part: Part, report: Report) -> Iterable[str]:
+    if part in ("queries", "log") and str(source).startswith("irds:"):
+        return read_log(str(source))
+    collection = load_collection(source, report)
+    documents = collection.documents
+    if part == "passages":
+        return (text[:_MAX_CHARS] for text in documents.passages)
+    if part == "titles":
+        return titles_of(documents)
+    found = collection.queries.values() if part == "queries" else collection.log
+    if not found:
+        raise InputError(
+            f"The collection {collection.name} has no {part}; take its passages or titles."
+        )
+    return found

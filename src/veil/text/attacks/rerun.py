@@ -1,0 +1,136 @@
+"""Rerun: run the mechanism on the queries of a log, and see which gives the same."""
+
+from collections.abc import Iterator, Sequence
+from typing import Annotated, ClassVar
+
+import numpy as np
+from pydantic import Field
+
+from veil.core.errors import ParameterError
+from veil.core.ranks import standing
+from veil.core.types import Floats, Ids
+from veil.corpus.collections import load_collection
+from veil.data.fetch import Report, silent
+from veil.text.attacks._aims import Aims
+from veil.text.attacks.attack import AttackSpec, Outcome, Scene
+from veil.text.attacks.bayes import Bayes
+from veil.text.attacks.inference import log_of, places_of, queries_ranked
+from veil.text.attacks.log import QueryLog, folded
+from veil.text.mechanisms.queries.mechanism import QueryMechanism, Scrambler
+
+Release = frozenset[str]
+_NOT_RUN = -1.0
+
+
+class Rerun(AttackSpec):
+    r"""Rank the queries of a log by how far they give the same release.
+
+    .. math:: s(q) = \frac{|M(q) \cap v|}{|M(q) \cup v|}
+
+    For mechanisms that draw nothing (aea, fea): who has the mechanism can run it on any query and
+    compare the sets of variants. The true query gives what was seen, so that it is found unless
+    others give the same.
+
+    Of a mechanism with a local collection (fea) only the `best` queries are run, as each takes a
+    while: the variants are run on that collection, which is public, and a query of the log is
+    worth the discounted gains that its own ten best documents have in their answers:
+
+    .. math:: g(q) = \sum d \in top_{10}(q), v: 1/\log_2(1 + rank_v(d))
+
+    They are run from the best on until one gives what was seen; all others follow in the order of
+    g. So the risk is a lower bound there. Others are run on the whole log, once for all texts;
+    one with a table (cover) is looked up there, which is what `bayes` does.
+    """
+
+    name: ClassVar[str] = "rerun"
+    needs: ClassVar[frozenset[str]] = frozenset({"log", "mechanism"})
+
+    best: Annotated[
+        int,
+        Field(ge=0, description="queries that a mechanism with a collection is run on; 0: all"),
+    ] = 80
+
+    def attack(self, scene: Scene, report: Report = silent) -> Outcome:
+        """Rank each original in the log by the release that it gives."""
+        log, mechanism = log_of(scene, self.name), _without_draws(scene)
+        if mechanism.whole:
+            return Bayes().attack(scene, report)
+        index = getattr(mechanism, "index", "") if self.best else ""
+        aims = Aims.of(log, load_collection(index, report), report) if index else None
+        size = max(map(len, scene.variants), default=0)
+        runs = _Runs.of(log, mechanism, size)
+        places = places_of(scene)
+        found, ties = np.empty((2, len(places)), dtype=np.int64)
+        for i, row in enumerate(scene.variants):
+            report("running the mechanism again", i, len(places))
+            worth = np.zeros(len(log)) if aims is None else aims.worth(row)
+            order = np.argsort(-worth, kind="stable")[: self.best if aims else None]
+            scores = _compared(_as_seen(row), runs, order, worth)
+            found[i], ties[i] = standing(scores, int(places[i]))
+        report("running the mechanism again", len(places), len(places))
+        return queries_ranked(found, ties, len(log))
+
+
+class _Runs:
+    """What the mechanism gives for queries of a log; each is run once."""
+
+    def __init__(self, log: QueryLog, scrambler: Scrambler, size: int) -> None:
+        self._log, self._scrambler, self._size = log, scrambler, size
+        self._known: dict[int, Release] = {}
+
+    @classmethod
+    def of(cls, log: QueryLog, mechanism: QueryMechanism, size: int) -> "_Runs":
+        """Open the mechanism; what it gave for a log is kept with the log."""
+        key = ("runs", str(mechanism), size)
+        found = log.memo.get(key)
+        if not isinstance(found, _Runs):
+            found = cls(log, mechanism.bind(), size)
+            log.memo[key] = found
+        return found
+
+    def __getitem__(self, place: int) -> Release:
+        found = self._known.get(place)
+        if found is None:
+            given = self._scrambler.scramble(self._log.texts[place], self._size)
+            found = self._known[place] = _as_seen(given.queries[: self._size])
+        return found
+
+
+def _compared(seen: Release, runs: _Runs, order: Ids, worth: Floats) -> Floats:
+    """Return a score (N,) for each query: the likeness of its release, then what it is worth."""
+    like = np.full(len(worth), _NOT_RUN)
+    for place in _until_found(seen, runs, order.tolist(), worth):
+        like[place] = _jaccard(seen, runs[place])
+    _, level = np.unique(np.stack([like, worth], axis=1), axis=0, return_inverse=True)
+    return level.reshape(-1).astype(np.float64)
+
+
+def _until_found(seen: Release, runs: _Runs, order: Sequence[int], worth: Floats) -> Iterator[int]:
+    """Yield queries to run, up to one that gives what was seen, and those worth as much."""
+    least = -np.inf
+    for place in order if seen else ():
+        if worth[place] < least:
+            return
+        yield place
+        if runs[place] == seen:
+            least = worth[place]
+
+
+def _jaccard(one: Release, other: Release) -> float:
+    return len(one & other) / max(1, len(one | other))
+
+
+def _as_seen(queries: Sequence[str]) -> Release:
+    return frozenset(map(folded, queries)) - {""}
+
+
+def _without_draws(scene: Scene) -> QueryMechanism:
+    """Return the mechanism of a scene, which must be one that gives the same every time."""
+    if scene.mechanism is None:
+        raise ParameterError("The rerun attacker needs the mechanism: give mechanism=.")
+    if not isinstance(scene.mechanism, QueryMechanism):
+        raise ParameterError(
+            "The rerun attacker needs a mechanism that draws nothing (aea, fea), but"
+            f" {scene.mechanism.name} draws; use the bayes attacker."
+        )
+    return scene.mechanism

@@ -1,0 +1,108 @@
+"""Universes: which public texts, each once, and how often."""
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+from veil.core.errors import InputError, ParameterError
+from veil.cover import Universe, build, read_universe
+
+
+def test_texts_are_folded_and_counted() -> None:
+    found = Universe.of(["Skin  cancer", "flu", "skin CANCER ", "...", " "])
+    assert list(found.texts) == ["Skin cancer", "flu"]
+    assert found.counts.tolist() == [2, 1]
+    weighed = Universe.of({"flu": 5, "FLU": 2, "cold": 1})
+    assert (list(weighed.texts), weighed.counts.tolist()) == (["flu", "cold"], [7, 1])
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ([], "The universe is empty"),
+        (["...", "  "], "The universe is empty"),
+        (["a", 3], "Text 2 of the universe must be a string"),
+        (b"flu", "A universe is a list of texts"),
+        (3, "A universe is a list of texts"),
+        ({"flu": 0}, "must have a whole number >= 1 as its count"),
+        ({"flu": True}, "must have a whole number >= 1 as its count"),
+    ],
+)
+def test_bad_universes(given: object, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        build(given)  # type: ignore[arg-type]
+
+
+def test_one_text_many_times_is_one_text() -> None:
+    with pytest.raises(InputError, match="has 1 distinct texts"):
+        build(["flu"] * 1000, tracks=2, cell=2)
+
+
+def test_a_share_is_taken_evenly() -> None:
+    whole = Universe.of([f"text {i}" for i in range(100)])
+    tenth = whole.sampled(0.1)
+    assert list(tenth.texts) == [f"text {i}" for i in range(0, 100, 10)]
+    assert tenth.name == "texts, a share of 0.1"
+    assert whole.sampled(1) is whole
+    for bad in (0, -1, 1.5):
+        with pytest.raises(ParameterError, match="share of a universe"):
+            whole.sampled(bad)
+
+
+@pytest.fixture
+def collection(tmp_path: Path) -> Path:
+    folder = tmp_path / "library"
+    folder.mkdir()
+    documents = [
+        {"id": "1", "title": "On skin", "text": "All about skin."},
+        {"id": "2", "title": "", "text": "one two three four five six seven eight nine ten more"},
+    ]
+    (folder / "docs.jsonl").write_text("\n".join(map(json.dumps, documents)))
+    (folder / "queries.jsonl").write_text(json.dumps({"id": "q", "text": "skin care"}))
+    (folder / "qrels.txt").write_text("q 0 1 1\n")
+    return folder
+
+
+def test_parts_of_a_collection(collection: Path) -> None:
+    passages = read_universe(collection)
+    assert next(iter(passages.texts)) == "On skin All about skin."
+    assert passages.name == "library, passages"
+    titles = read_universe(collection, "titles")
+    assert list(titles.texts) == ["On skin", "one two three four five six seven eight nine ten"]
+    assert list(read_universe(str(collection), "queries").texts) == ["skin care"]
+    with pytest.raises(InputError, match="has no log"):
+        read_universe(collection, "log")
+    with pytest.raises(ParameterError, match="must be one of: passages"):
+        read_universe(collection, "pages")  # type: ignore[arg-type]
+
+
+def test_a_file_of_queries_or_of_documents(collection: Path, tmp_path: Path) -> None:
+    log = tmp_path / "log.txt.gz"
+    log.write_bytes(gzip.compress(b"flu\nFlu\ncold\n"))
+    found = read_universe(log)
+    assert (list(found.texts), found.counts.tolist()) == (["flu", "cold"], [2, 1])
+    assert found.name == "log.txt.gz"
+    documents = read_universe(collection / "docs.jsonl", "titles")
+    assert next(iter(documents.texts)) == "On skin"
+
+
+def test_wordnet_has_one_part(tmp_path: Path) -> None:
+    with pytest.raises(ParameterError, match="one part only"):
+        read_universe("wordnet", "titles")
+
+
+def test_nouns_with_what_they_mean(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "data.noun").write_text(
+        "  1 This software\n"
+        '00001740 03 n 01 entity 0 000 | that which is; "it was full of entities"\n'
+        "00001930 03 n 02 skin_cancer 0 cutis 1 001 @ 00001740 n 0000 | a growth of the skin\n"
+    )
+    monkeypatch.setattr("veil.corpus.wordnet.wordnet_folder", lambda: tmp_path)
+    monkeypatch.setattr("veil.corpus.wordnet.wordnet", lambda report: None)
+    found = read_universe("wordnet")
+    assert list(found.texts) == [
+        "entity: that which is",
+        "skin cancer, cutis: a growth of the skin",
+    ]

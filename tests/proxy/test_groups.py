@@ -1,0 +1,156 @@
+"""Cover groups in the ledger: bits once per group, sessions that stay, tables built anew."""
+
+import shutil
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import pytest
+from tests.cover.conftest import Bag
+from tests.cover.conftest import bag as bag
+from tests.cover.conftest import table as table
+from tests.cover.conftest import texts as texts
+
+from veil.core.errors import BudgetError, ParameterError
+from veil.cover import Table, build
+from veil.proxy.ledger.ledger import Ledger
+from veil.proxy.preflight import Preflight
+from veil.proxy.sticky import Bound, Sticky, Taken, Unwritten
+from veil.proxy.types import Standing
+from veil.text.attacks.log import QueryLog
+from veil.text.mechanisms.queries.cover import Cover
+
+BITS = 3  # of the small table: eight groups
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Ledger:
+    return Ledger(tmp_path / "veil")
+
+
+@pytest.fixture
+def cover(table: Table, tmp_path: Path) -> Cover:
+    table.save(tmp_path / "t")
+    return Cover(table=str(tmp_path / "t"), stay=1)
+
+
+def take(ledger: Ledger, query: str, cover: Cover, bits: float | None = None) -> Taken:
+    return Sticky(ledger, 10.0, None, bits).take(query, cover, None, 4)
+
+
+def of_group(table: Table, address: int) -> list[str]:
+    return [table.texts[i] for i in table.members(address)]
+
+
+def test_a_group_is_paid_once(ledger: Ledger, cover: Cover, table: Table) -> None:
+    one, other = of_group(table, 2)[:2]
+    first = take(ledger, one, cover)
+    assert (first.bits, first.spent, first.reused) == (BITS, 0, 0)
+    assert first.variants[0] == table.group(2)
+    assert first.group is not None
+    assert (first.group.address, first.group.groups, first.group.known) == (2, 8, False)
+    assert len(first.group.others) == 4
+    for query, reused in ((one.upper(), 4), (other, 0)):
+        again = take(ledger, query, cover)
+        assert (again.bits, again.spent, again.reused) == (0, 0, reused)
+        assert again.variants[0] == table.group(2)
+        assert again.group is not None
+        assert again.group.known
+    assert take(ledger, of_group(table, 5)[0], cover).bits == BITS
+    state = ledger.budget()
+    assert (state.bits, state.spent, state.unproved) == (2 * BITS, 0, 0)
+    assert [one.bits for one in ledger.releases(9)] == [BITS, 0, BITS]
+
+
+def test_bits_have_a_limit_of_their_own(ledger: Ledger, cover: Cover, table: Table) -> None:
+    take(ledger, of_group(table, 0)[0], cover, bits=4)
+    with pytest.raises(
+        BudgetError, match=r"would cost 3 bits, and 1 of the 4 bits .* nothing was"
+    ):
+        take(ledger, of_group(table, 1)[0], cover, bits=4)
+    assert len(ledger.releases(9)) == 1
+    assert take(ledger, of_group(table, 0)[1], cover, bits=4).bits == 0
+    later = datetime.now().astimezone() + timedelta(hours=25)
+    assert ledger.budget(now=later).bits == 0
+
+
+def test_a_session_stays_with_its_group(ledger: Ledger, cover: Cover, table: Table) -> None:
+    near = cover.model_copy(update={"stay": 0.92})
+    first = take(ledger, "skin rare tumour", near)
+    assert first.group is not None
+    assert not first.group.stayed
+    address = first.group.address
+    own = {text: int(table.address([text])[0]) for text in table.texts}
+    follow = next(t for t in table.texts if own[t] != address and table.near(t, address) >= 0.92)
+    far = next(t for t in table.texts if own[t] != address and table.near(t, address) < 0.92)
+    second = take(ledger, follow, near)
+    assert second.group is not None
+    assert (second.group.stayed, second.group.address, second.bits) == (True, address, 0)
+    assert second.variants[0] == first.variants[0]
+    third = take(ledger, far, near)
+    assert third.group is not None
+    assert (third.group.stayed, third.group.address) == (False, own[far])
+    assert third.bits == BITS
+    # what was released of a query stays, also when the session has gone on
+    assert take(ledger, follow, near).variants[0] == first.variants[0]
+
+
+def test_a_session_ends(
+    ledger: Ledger, cover: Cover, table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    near = cover.model_copy(update={"stay": 0.0})
+    one, other = of_group(table, 2)[0], of_group(table, 5)[0]
+    take(ledger, one, near)
+    monkeypatch.setattr("veil.proxy._sources.SESSION", -1.0)
+    assert take(ledger, other, near).variants[0] == table.group(5)
+
+
+def test_a_table_built_anew_keeps_the_groups_of_before(
+    ledger: Ledger, cover: Cover, table: Table, texts: list[str]
+) -> None:
+    query = of_group(table, 2)[0]
+    first = take(ledger, query, cover)
+    shutil.rmtree(cover.table)
+    build([*texts[:100], *(f"new {i} text" for i in range(60))], 4, 4).save(cover.table)
+    again = take(ledger, query, cover)
+    assert again.variants[0] == first.variants[0]
+    assert (again.bits, again.reused) == (0, 4)
+    assert take(ledger, "new 7 text", cover).variants[0] == cover.open().group(
+        int(cover.open().address(["new 7 text"])[0])
+    )
+
+
+@pytest.mark.parametrize("drawer", [Sticky, Unwritten])
+def test_a_bound_must_not_choose(ledger: Ledger, cover: Cover, drawer: type) -> None:
+    bound = Bound(5)
+    made = Sticky(ledger, None, bound) if drawer is Sticky else Unwritten(None, bound)
+    with pytest.raises(ParameterError, match="chooses by the query what is sent"):
+        made.take("skin", cover, None, 4)
+    assert ledger.releases(9) == ()
+
+
+def test_without_a_ledger(cover: Cover, table: Table) -> None:
+    taken = Unwritten().take("skin rare tumour", cover, None, 4)
+    assert taken.group is not None
+    assert taken.variants[0] == table.group(taken.group.address)
+    assert {mark.kind for marks in taken.marks for mark in marks} == {"cover"}
+
+
+def test_the_ledger_knows_whose_queries_are_in_a_universe(
+    ledger: Ledger, cover: Cover, texts: list[str]
+) -> None:
+    assert ledger.holds(texts) == 0
+    take(ledger, texts[3].title(), cover)
+    take(ledger, "something else", cover)
+    assert ledger.holds(texts) == 1
+
+
+def test_the_local_attacker_knows_the_group_and_no_more(cover: Cover, table: Table) -> None:
+    watch = Preflight(QueryLog.of(table.texts), Bag(), attackers=("bayes",))
+    for query, more in ((of_group(table, 2)[0], 0), ("skin rare tumour treatment", 1)):
+        address = int(table.address([query])[0])
+        found = watch.check(query, table.group(address), cover, None, wait=True)
+        assert found.standings == (
+            Standing("bayes", 1, len(table) + more, len(table.members(address)) + more),
+        )
+    unseen = watch.check("skin", ["something else"], cover, None, wait=True)
+    assert unseen.standings[0] == Standing("bayes", 1, len(table) + 1, 1)  # nobody else fits

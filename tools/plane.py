@@ -1,0 +1,87 @@
+"""Draw the plane of the README: a development-time script.
+
+    veil audit studies/cover.toml --out cover
+    python tools/plane.py cover
+
+takes the rows of that audit and those that ship with the search page (``measured.csv``), of twenty
+variants, and draws risk and utility under the strongest attacker that knows the mechanism: `bayes`
+where there is a law, `rerun` where nothing is drawn. It writes ``docs/plane.svg``.
+"""
+
+import re
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from veil.studies.curves import Panel, panels
+from veil.studies.export import read_csv
+from veil.studies.report import svg
+from veil.studies.report.groups import styles_of
+from veil.studies.report.look import PLANES
+from veil.studies.report.markup import Markup, join, tag
+from veil.studies.report.plane import plane
+from veil.studies.table import PLAIN, Row
+
+ROOT = Path(__file__).resolve().parents[1]
+SHIPPED = ROOT / "src" / "veil" / "proxy" / "measured.csv"
+TARGET = ROOT / "docs" / "plane.svg"
+SIZE, MEASURE, KNOWING = 20, "active", ("bayes", "rerun")
+_WIDTH, _LINE = 640, 21
+
+
+def chosen(rows: Sequence[Row]) -> list[Row]:
+    """Return utility and risk of twenty variants, by whoever knows the mechanism best."""
+    found: dict[tuple[object, ...], Row] = {}
+    for row in rows:
+        wanted = row.mechanism == PLAIN or row.size == SIZE
+        if not wanted or "table='icd10cm'" in row.spec:
+            continue
+        if row.kind == "utility" and row.measure == "nDCG@10":
+            found[row.spec, row.kind] = row
+        elif row.kind == "risk" and row.measure == MEASURE and row.attacker in KNOWING:
+            found[row.spec, row.kind] = replace(row, attacker=KNOWING[0])
+    return list(found.values())
+
+
+def drawn(panel: Panel) -> str:
+    """Return the drawing with a legend beside it, as one file."""
+    names = [curve.name for curve in panel.curves]
+    first = sorted(names, key=lambda name: (name != "cover", name != "blind", name))
+    styles = styles_of([panel], first)
+    figure = plane(panel, styles, names, "plane")
+    found = re.search(r"<svg.*</svg>", figure, re.DOTALL)
+    if found is None:
+        raise SystemExit("There is nothing to draw.")
+    inner = Markup(found[0].replace("<svg", '<svg x="0" y="0" width="420" height="400"', 1))
+    legend = [
+        tag(
+            "g",
+            tag("g", svg.shape(styles[name]), transform="translate(0 -4)"),
+            tag("text", name, x=14, y=0, class_="name"),
+            class_=f"curve c{styles[name] % svg.COLOURS}",
+            transform=f"translate(445 {50 + i * _LINE})",
+        )
+        for i, name in enumerate(first)
+    ]
+    style = PLANES + "svg .name{font-size:13px;fill:var(--ink)}"
+    return join(
+        Markup(f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} 400">'),
+        Markup(f"<style>{style}</style>"),
+        Markup('<rect width="100%" height="100%" fill="var(--ground)"/>'),
+        inner,
+        *legend,
+        Markup("</svg>\n"),
+    )
+
+
+def main(*folders: str) -> None:
+    """Write the drawing."""
+    rows = list(read_csv(SHIPPED))
+    for folder in folders:
+        rows += read_csv(Path(folder) / "results.csv")
+    TARGET.write_text(drawn(panels(chosen(rows))[0]), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
