@@ -43,13 +43,22 @@ def processes(workers: int) -> ProcessPoolExecutor:
 
 
 def end(pool: Executor) -> None:
-    """End worker processes at once: what they were doing is of no use any more."""
+    """End worker processes at once: what they were doing is of no use any more.
+
+    A worker that is killed in the middle of a result leaves half of it in the pipe. The pool's
+    thread would read on for ever, and this program never end, as long as somebody could still
+    write: so our own end of the pipe is closed, and it reads that no more will come.
+    """
     running = dict(getattr(pool, "_processes", None) or {})
+    results = getattr(getattr(pool, "_result_queue", None), "_writer", None)
     pool.shutdown(wait=False, cancel_futures=True)
     for process in running.values():
         process.kill()
     for process in running.values():
         process.join(5)
+    if results is not None:
+        with suppress(OSError):
+            results.close()
 
 
 def _settle(turn: "Synchronized[int]", workers: int) -> None:
