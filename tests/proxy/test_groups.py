@@ -100,7 +100,7 @@ def test_a_session_ends(
     near = cover.model_copy(update={"stay": 0.0})
     one, other = of_group(table, 2)[0], of_group(table, 5)[0]
     take(ledger, one, near)
-    monkeypatch.setattr("veil.proxy._sources.SESSION", -1.0)
+    monkeypatch.setattr("veil.proxy.sources.groups.SESSION", -1.0)
     assert take(ledger, other, near).variants[0] == table.group(5)
 
 

@@ -7,8 +7,8 @@ from tests.web.reading import Page
 from tests.web.sample_pages import QUERY, common, found
 
 from veil.proxy.documents import ItemAnswer
+from veil.proxy.found import Item
 from veil.proxy.links import MOST, Link, link_of
-from veil.proxy.types import Item
 from veil.web import pages
 
 HOSTILE = [

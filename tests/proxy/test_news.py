@@ -3,7 +3,7 @@
 import pytest
 from tests.web.sample_pages import found
 
-from veil.proxy.types import Group
+from veil.proxy.found import Group
 
 
 def group(*, known: bool = False, stayed: bool = False) -> Group:

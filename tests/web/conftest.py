@@ -16,19 +16,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from veil.core.errors import VeilError
 from veil.core.guarantee import Guarantee
+from veil.proxy.found import Found, Item, Mark, Seen
 from veil.proxy.plane import Plane, Stop
-from veil.proxy.types import (
-    Budget,
-    Checked,
-    Decision,
-    Found,
-    Item,
-    Mark,
-    Release,
-    Seen,
-    Setting,
-    Standing,
-)
+from veil.proxy.types import Budget, Checked, Decision, Release, Setting, Standing
 from veil.search.standing import Place
 from veil.studies.table import Row
 from veil.text.vectors.embeddings import Embeddings

@@ -6,20 +6,9 @@ from functools import cache
 from typing import get_args
 
 from veil.core.guarantee import Guarantee
+from veil.proxy.found import MARKS, Found, Item, Mark, Seen
 from veil.proxy.plane import Plane, Stop
-from veil.proxy.types import (
-    MARKS,
-    Budget,
-    Checked,
-    Decision,
-    Found,
-    Item,
-    Mark,
-    Release,
-    Seen,
-    Setting,
-    Standing,
-)
+from veil.proxy.types import Budget, Checked, Decision, Release, Setting, Standing
 from veil.studies.table import Row
 from veil.web import pages
 

@@ -7,7 +7,8 @@ import pytest
 from tests.web.reading import Page
 from tests.web.sample_pages import ALL, QUERY, SPECS, common, found, plane, seen
 
-from veil.proxy.types import MARKS, Checked, Decision, Item, MarkKind, Setting
+from veil.proxy.found import MARKS, Item, MarkKind
+from veil.proxy.types import Checked, Decision, Setting
 from veil.web import pages
 
 

@@ -154,7 +154,20 @@ def test_what_is_no_parameter_is_never_handed_on(
         assert told in client.post(path, BODIES[path] | {"mechanism": spec}).refused(422)
 
 
-def test_the_catalogue_shows_what_may_be_set(client: Client, plugin: None) -> None:
+def test_no_table_of_cover_is_built_for_a_request(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("veil.web.specs.at_hand", lambda *_, **__: False)
+    monkeypatch.setattr("veil.cover.named.build", _no)
+    for path, body in BODIES.items():
+        sentence = client.post(path, body | {"mechanism": "cover(cell=7)"}).refused(422)
+        assert "veil cover build" in sentence
+
+
+def test_the_catalogue_shows_what_may_be_set(
+    client: Client, monkeypatch: pytest.MonkeyPatch, plugin: None
+) -> None:
+    monkeypatch.setattr("veil.web.specs.at_hand", lambda *_, **__: True)  # the tables of cover
     found = client.get("/api/mechanisms").json()
     shown = found["opener"]
     assert isinstance(shown, dict)

@@ -15,7 +15,8 @@ from veil.core.amounts import count_of, number_of
 from veil.core.guarantee import Guarantee
 from veil.core.printable import printable
 from veil.proxy.desk import Desk
-from veil.proxy.types import NO_LEDGER, Checked, Found, Group, Item, Mark, Seen
+from veil.proxy.found import Found, Group, Item, Mark, Seen
+from veil.proxy.types import NO_LEDGER, Checked
 from veil.search.standing import DEMONSTRATION, HERE, told_of_stand_in
 from veil.text.mechanisms.cost import LAYOUT, UNKNOWN
 from veil.text.mechanisms.mechanism import TextMechanism

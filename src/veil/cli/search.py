@@ -21,7 +21,8 @@ from veil.core.types import Released
 from veil.data.fetch import Report
 from veil.data.files import require_folder
 from veil.proxy.desk import Desk
-from veil.proxy.types import MAX_SIZE, Found, Setting
+from veil.proxy.found import Found
+from veil.proxy.types import MAX_SIZE, Setting
 from veil.proxy.usual import usual_mechanism, usual_size
 from veil.search.engines.local.replay import record as write_recording
 from veil.search.pipeline import MAX_QUERY, check_query

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from veil.proxy.types import Budget, Decision, Found, Release, Setting
+from veil.proxy.found import Found
+from veil.proxy.types import Budget, Decision, Release, Setting
 from veil.search.standing import Place
 
 

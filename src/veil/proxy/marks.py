@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Iterator, Mapping
 
 from veil.corpus.text import tokens
+from veil.proxy.found import Mark, MarkKind
 from veil.proxy.ledger.key import folded
-from veil.proxy.types import Mark, MarkKind
 
 
 def marks(

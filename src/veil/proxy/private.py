@@ -22,22 +22,14 @@ from veil.core.parallel import BACKGROUND
 from veil.core.protocols import Engine
 from veil.core.types import Ranking, Released
 from veil.data.fetch import Report, silent
+from veil.proxy.found import Found, as_it_is, items_of, seen_of
 from veil.proxy.gate.gate import Gate
 from veil.proxy.ledger.ledger import PLAIN, Ledger
+from veil.proxy.mixing.counted import Counted
 from veil.proxy.mixing.mixer import Mixer
 from veil.proxy.preflight import Preflight
-from veil.proxy.sticky import Drawer, Look, Taken
-from veil.proxy.types import (
-    MAX_SIZE,
-    Budget,
-    Checked,
-    Decision,
-    Found,
-    Item,
-    Release,
-    Seen,
-    Setting,
-)
+from veil.proxy.sticky import Drawer, Look
+from veil.proxy.types import MAX_SIZE, Budget, Checked, Decision, Release, Setting
 from veil.search.engines.engine import leaves
 from veil.search.pipeline import SearchResult, ask, came_back, check_query
 from veil.search.rerank import Reranker
@@ -169,12 +161,12 @@ class PrivateDesk:
         # Nothing is read of the ledger once variants are out: a fault then would hide that.
         earlier, budget = self.drawer.earlier(taken.entry), self.budget()
         earlier_bits = self.drawer.earlier_bits(taken.entry)
-        counted = _Counted(self.mixer)
+        counted = Counted(self.mixer)
         ranking, answers = self._ask(query, taken.variants[0], counted)
         result = SearchResult(ranking, taken.variants, answers)
         return Found(
-            results=_items(ranking),
-            seen=_seen(taken, answers),
+            results=items_of(ranking),
+            seen=seen_of(taken.variants[0], taken.marks, answers),
             setting=replace(setting, mechanism=str(mechanism)),
             release=taken.entry.number,
             words=taken.variants.protected[0],
@@ -218,25 +210,9 @@ class PrivateDesk:
             raise GateError(decision.reason)
         budget = self.budget()
         ranking, _ = ask(query, [Released(query)], self.mixer, self.k, self.reranker)
-        return Found(
-            results=_items(ranking),
-            seen=(),
-            setting=Setting(PLAIN, 0),
-            release=0,
-            words=0,
-            kept=(),
-            cost=Guarantee("leakage", bits=0.0, unit="query", caveat=_NOTHING_LEFT),
-            spent=0.0,
-            earlier=0.0,
-            reused=0,
-            shared=0,
-            sent=0,
-            budget=budget,
-            gate=decision,
-            plain=True,
-            here=True,
-            ledger=False,
-        )
+        cost = Guarantee("leakage", bits=0.0, unit="query", caveat=_NOTHING_LEFT)
+        found = as_it_is(ranking, Setting(PLAIN, 0), cost, budget, decision)
+        return replace(found, here=True)
 
     def search_all(self, queries: Sequence[str], setting: Setting) -> list[Found]:
         """Search privately for many queries; the variants of some are mixed on their way.
@@ -281,7 +257,7 @@ class PrivateDesk:
         return self.ledger is not None and self.ledger.forget(number)
 
     def _ask(
-        self, query: str, released: Sequence[Released], counted: "_Counted"
+        self, query: str, released: Sequence[Released], counted: Counted
     ) -> tuple[Ranking, Ranking]:
         """Ask with variants; where that fails, also say what became of them in the ledger."""
         try:
@@ -304,26 +280,12 @@ class PrivateDesk:
                 " asking for that, or change the rules."
             )
         number, budget = self.drawer.note_plain(query), self.budget()
-        counted = _Counted(self.mixer)
+        counted = Counted(self.mixer)
         ranking, _ = ask(query, [Released(query)], counted, self.k, self.reranker)
-        return Found(
-            results=_items(ranking),
-            seen=(),
-            setting=Setting(PLAIN, setting.size),
-            release=number,
-            words=0,
-            kept=(),
-            cost=Guarantee("none", unit="query", caveat=_IN_CLEAR),
-            spent=0.0,
-            earlier=0.0,
-            reused=0,
-            shared=0,
-            sent=counted.sent,
-            budget=budget,
-            gate=decision,
-            plain=True,
-            ledger=self.ledger is not None,
-        )
+        cost = Guarantee("none", unit="query", caveat=_IN_CLEAR)
+        found = as_it_is(ranking, Setting(PLAIN, setting.size), cost, budget, decision)
+        noted = self.ledger is not None
+        return replace(found, release=number, sent=counted.sent, ledger=noted)
 
     def _maker(
         self, setting: Setting, report: Report = silent
@@ -363,42 +325,3 @@ class PrivateDesk:
 @lru_cache(100)  # a mechanism is looked for among all packages that are installed
 def _mechanism(spec: str) -> TextMechanism:
     return find.mechanism(spec)
-
-
-class _Counted:
-    """Sends through a mixer, and counts what went out now."""
-
-    def __init__(self, mixer: Mixer) -> None:
-        self._mixer = mixer
-        self.sent = 0
-
-    @property
-    def network(self) -> bool:
-        return self._mixer.network
-
-    def search(self, queries: Sequence[Released], k: int) -> Ranking:
-        answered = self._mixer.ask(queries, k)
-        self.sent += answered.sent
-        return answered.ranking
-
-
-def _seen(taken: Taken, answers: Ranking) -> tuple[Seen, ...]:
-    texts = taken.variants[0]
-    gaps = answers.gaps or ("",) * len(texts)
-    return tuple(map(Seen, map(str, texts), taken.marks, gaps))
-
-
-def _items(ranking: Ranking) -> tuple[Item, ...]:
-    return tuple(
-        Item(
-            rank=rank,
-            id=ranking.items[place],
-            title=ranking.titles[place] if ranking.titles else "",
-            text=ranking.texts[place] if ranking.texts else "",
-            score=float(score),
-        )
-        for rank, (place, score) in enumerate(
-            zip(ranking.index[0], ranking.scores[0], strict=True), start=1
-        )
-        if place >= 0
-    )

@@ -8,11 +8,15 @@ from typing import Literal, Unpack
 from veil.core.errors import LedgerError, ParameterError, RiskError
 from veil.core.rng import Randomness, generator
 from veil.core.types import Variants
-from veil.proxy._sources import Fresh, Groups, Marks, Priced, Source, source_of
+from veil.proxy.found import Group
 from veil.proxy.ledger.entries import Entry
 from veil.proxy.ledger.ledger import Ledger, StaleError
 from veil.proxy.ledger.price import Limits, Price
-from veil.proxy.types import MAX_SIZE, Budget, Checked, Group
+from veil.proxy.sources.find import source_of
+from veil.proxy.sources.fresh import Fresh
+from veil.proxy.sources.groups import Groups
+from veil.proxy.sources.source import Marks, Priced, Source
+from veil.proxy.types import MAX_SIZE, Budget, Checked
 from veil.search.pipeline import Words, require_protection
 from veil.text.mechanisms.mechanism import TextMechanism
 from veil.text.mechanisms.queries.mechanism import QueryMechanism

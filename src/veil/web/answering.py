@@ -6,7 +6,8 @@ from functools import partial
 from typing import Literal
 
 from veil.core.errors import GateError, VeilError
-from veil.proxy.types import Budget, Decision, Found
+from veil.proxy.found import Found
+from veil.proxy.types import Budget, Decision
 from veil.search.pipeline import check_query
 from veil.web import pages
 from veil.web.bodies import FORM_BYTES, fields, read_body, require_type, whole_number

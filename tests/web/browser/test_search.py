@@ -6,7 +6,7 @@ from tests.web.browser.driver import Page
 from tests.web.browser.stage import HITS, QUERY, RIGHT, Elsewhere, Stage
 
 from veil.proxy.brief import brief
-from veil.proxy.types import MARKS
+from veil.proxy.found import MARKS
 from veil.search.engines.engine import Hit
 from veil.web.pages._stops import named
 from veil.web.pages._words import amount

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from veil.core.errors import VeilError
 from veil.cover.risk import bound
+from veil.proxy.found import Group
 from veil.proxy.plane import Stop
-from veil.proxy.types import Group
 from veil.text.mechanisms.queries import QUERY_MECHANISMS
 from veil.text.mechanisms.queries.cover import Cover
 from veil.web.pages._bar import bar

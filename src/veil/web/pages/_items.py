@@ -1,8 +1,8 @@
 """The results: whatever an engine puts into them, it is shown as text."""
 
 from veil.core.printable import printable
+from veil.proxy.found import Item
 from veil.proxy.links import Link, link_of
-from veil.proxy.types import Item
 from veil.web.pages._words import count
 from veil.web.pages.markup import Markup, isolated, join, tag
 

@@ -3,7 +3,7 @@
 from collections import Counter
 
 from veil.proxy.brief import brief
-from veil.proxy.types import MARKS, Found, Mark, MarkKind, Seen
+from veil.proxy.found import MARKS, Found, Mark, MarkKind, Seen
 from veil.web.pages._words import count
 from veil.web.pages.markup import Markup, join, tag
 

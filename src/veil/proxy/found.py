@@ -1,0 +1,238 @@
+"""What a search found, what the engine saw of it, and what that told; none of it holds a query."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from veil.core.amounts import count_of
+from veil.core.guarantee import Guarantee
+from veil.core.types import Ranking, Released
+from veil.proxy.links import link_of
+from veil.proxy.types import Budget, Checked, Decision, Setting
+
+MarkKind = Literal["layout", "changed", "same", "unknown", "kept", "cover"]
+
+MARKS: dict[MarkKind, str] = {
+    "layout": "spacing and punctuation, which stay",
+    "changed": "drawn by the mechanism in place of one of your words",
+    "same": "a word of yours: the mechanism drew it again, by chance",
+    "unknown": "in place of a word unknown to the vectors (a typo?); at most it can be recognised",
+    "kept": "a word of yours that is sent as it is: it was not selected, or a policy keeps it",
+    "cover": "a word of a fixed public text, the same for every query of the group",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A piece of a variant, and what it is: see `MARKS`."""
+
+    text: str
+    kind: MarkKind
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A variant as the engine saw it, in pieces; `gap` says why it had no answer, or is empty."""
+
+    text: str
+    marks: tuple[Mark, ...]
+    gap: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One result, as the engine gave it: everything in it is to be escaped."""
+
+    rank: int
+    id: str
+    title: str
+    text: str
+    score: float
+
+    @property
+    def link(self) -> str:
+        """The address of the result, or nothing if its name is none that may be followed."""
+        found = link_of(self.id)
+        return found.href if found else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The group of fixed texts that was sent for a query, and who else would send the same.
+
+    Attributes
+    ----------
+    address, groups, texts
+        Which group of how many it is, and of how many texts the table is made.
+    known
+        Whether the group had been sent before: it learnt nothing but that it was asked for again.
+    stayed
+        Whether the query was answered from the group of the one before, as it is near to it,
+        though it has another by itself.
+    cosine
+        How near the nearest text of the table is: below about 0.3 the table knows little of it.
+    others
+        Some public texts, track by track, that have the same group.
+    active
+        How often an engine that knows everything is right within ten guesses, if every text of
+        the table is a possible query.
+    """
+
+    address: int
+    groups: int
+    texts: int
+    known: bool
+    stayed: bool
+    cosine: float
+    others: tuple[str, ...]
+    active: float
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Everything that the page shows for one search.
+
+    Attributes
+    ----------
+    results
+        Best first, by the true query.
+    seen
+        All that was released of the query under this setting, also before and then in larger
+        number; empty where the query went in clear on request (`plain`), or was searched as it is
+        among the user's own documents, on this machine (`plain` and `here`).
+    setting
+        What made the variants.
+    release
+        Number of the entry in the ledger; 0 where there is none.
+    words, kept
+        Words that were replaced; words that went unchanged by policy.
+    cost
+        Guarantee of the variants of this query under this setting, all in all.
+    spent
+        What this search added to what was spent; 0 when everything was released before.
+    earlier
+        What other settings released of the same query before, in epsilon: it adds to the cost;
+        infinite where no sum covers it.
+    reused
+        Variants that had been released before.
+    shared
+        Words whose draws came from related queries.
+    sent
+        Variants that went to the engine now; fewer than there are when answers were remembered.
+    budget
+        What was spent in the last 24 hours, this search included.
+    preflight
+        What the local attackers made of it, or None where there is no log.
+    back
+        How many of the plain search's first ten results are among ours, and of how many; None
+        where the engine would have to see the query.
+    ledger
+        Whether the release is in the ledger, and was counted; else `spent`, `earlier` and `budget`
+        say nothing.
+    seeded
+        Whether the draws can be repeated, which is not private.
+    answers
+        The engine's own list for each of the variants, in their order.
+    bits, earlier_bits
+        What this search added in leakage, and what other settings leaked of the same query.
+    cover
+        Where the query was looked up, for a mechanism that sends a whole group; else None.
+    """
+
+    results: tuple[Item, ...]
+    seen: tuple[Seen, ...]
+    setting: Setting
+    release: int
+    words: int
+    kept: tuple[str, ...]
+    cost: Guarantee
+    spent: float
+    earlier: float
+    reused: int
+    shared: int
+    sent: int
+    budget: Budget
+    gate: Decision
+    preflight: Checked | None = None
+    back: tuple[int, int] | None = None
+    plain: bool = False
+    here: bool = False
+    ledger: bool = True
+    seeded: bool = False
+    answers: Ranking | None = None
+    bits: float = 0.0
+    earlier_bits: float = 0.0
+    cover: "Group | None" = None
+
+    @property
+    def news(self) -> str:
+        """Whether the engine learnt anything new, in a sentence."""
+        if self.here:
+            return "Nothing was sent: the query was searched as it is, on this machine."
+        if self.plain:
+            return "The query itself was sent, at your request: no budget measures that."
+        if self.cover is not None:
+            return self._of_group(self.cover)
+        if not self.sent and self.reused:
+            return (
+                "Nothing new was sent: these variants were released before, and their answers were"
+                " remembered here."
+            )
+        if self.reused and self.reused >= len(self.seen):
+            return (
+                "No new variants: those that were released before were sent, at no further cost."
+            )
+        if self.reused:
+            return f"{count_of(self.reused, 'variant')} of before, and new ones besides."
+        if self.shared:
+            return "New variants, which share what was drawn for related queries before."
+        return "New variants, drawn for this query."
+
+    def _of_group(self, group: Group) -> str:
+        if not group.known:
+            return "A group that had not been sent before."
+        if not self.sent:
+            return (
+                "Nothing was sent: the group had been sent before, and its answers were remembered"
+                " here."
+            )
+        return (
+            "A group that had been sent before: the engine learnt nothing but that it was asked"
+            " for again."
+        )
+
+
+def items_of(ranking: Ranking) -> tuple[Item, ...]:
+    """Return the results of a list, best first."""
+    return tuple(
+        Item(
+            rank=rank,
+            id=ranking.items[place],
+            title=ranking.titles[place] if ranking.titles else "",
+            text=ranking.texts[place] if ranking.texts else "",
+            score=float(score),
+        )
+        for rank, (place, score) in enumerate(
+            zip(ranking.index[0], ranking.scores[0], strict=True), start=1
+        )
+        if place >= 0
+    )
+
+
+def seen_of(
+    texts: Sequence[Released], marks: Sequence[tuple[Mark, ...]], answers: Ranking
+) -> tuple[Seen, ...]:
+    """Return what the engine saw, in pieces, and which of it had no answer."""
+    gaps = answers.gaps or ("",) * len(texts)
+    return tuple(map(Seen, map(str, texts), marks, gaps))
+
+
+def as_it_is(
+    ranking: Ranking, setting: Setting, cost: Guarantee, budget: Budget, gate: Decision
+) -> Found:
+    """Return what was found for a query that was asked as it is: nothing stood in for it."""
+    return Found(
+        results=items_of(ranking), seen=(), setting=setting, release=0, words=0, kept=(),
+        cost=cost, spent=0.0, earlier=0.0, reused=0, shared=0, sent=0, budget=budget, gate=gate,
+        plain=True, ledger=False,
+    )  # fmt: skip
