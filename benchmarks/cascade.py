@@ -1,7 +1,8 @@
 """Print what re-ranking in a cascade costs in nDCG@10, and what it takes in seconds.
 
 Of 20 requests with 100 results each, all that came back is re-ranked by minilm, or the best of
-it by the cheap order: the same lists, query by query. Requests are those of cmp(epsilon=7.5), and
+it by the cheap order, alone or with letters that count, as in `veil search`: the same lists, query
+by query, against all of it by minilm alone. Requests are those of cmp(epsilon=7.5), and
 those of a search under cover: the text of a public list that is nearest to the query, and 19
 others that have nothing to do with it. The collections are those in
 ``../shared/data/collections`` that are at hand, and the embedded one; their vectors are computed
@@ -15,7 +16,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import cycle, islice
+from itertools import cycle, islice, product
 from pathlib import Path
 
 import numpy as np
@@ -32,13 +33,13 @@ from veil.search.cascade import POOL, cheap_order
 from veil.search.engines.engine import Hit, ranking
 from veil.search.fuse import reciprocal_rank
 from veil.search.pipeline import ask, release
-from veil.search.rerank import Reranker
+from veil.search.rerank import LEAST, LETTERS, Reranker
 from veil.text.vectors import assets
 from veil.text.vectors.embeddings import Embeddings
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data" / "collections"
 NAMES = ("dl19-pool", "nfcorpus")
-POOLS = (12, 50, POOL, 150, 200)  # 12: what is left of it for each of eight searches at a time
+POOLS = (LEAST, 50, POOL, 200)
 SIZE, DEPTH, SEED = 20, 100, 20261118
 EVERYTHING = 1_000_000
 NEW, WORDS = 2_000, 44  # passages, and words of each: about a hundred tokens
@@ -127,24 +128,25 @@ def quality(report: Report, name: str, most: int) -> None:
         found = {query: each for query, each in lists.items() if each is not None}
         union = float(np.mean([len(each.list(0)) for each in found.values()]))
 
-        def values(pool: int, found: dict[str, Ranking] = found) -> np.ndarray:
-            one = Reranker(LookedUp(model, rows), pool=pool)
+        def values(pool: int, letters: float, found: dict[str, Ranking] = found) -> np.ndarray:
+            one = Reranker(LookedUp(model, rows), pool=pool, letters=letters)
             ordered = [
                 one.order(collection.queries[query], each).list(0) for query, each in found.items()
             ]
             return effectiveness(collection.judgements, list(found), ordered)["nDCG@10"]
 
-        full = values(EVERYTHING)
-        title = f"{collection.name}, {label}"
+        title, cosine = f"{collection.name}, {label}", values(EVERYTHING, 0)
         report.add(
-            f"{title}: all {union:,.0f} re-ranked", f"{full.mean():.4f} ({len(found)} queries)"
+            f"{title}: all {union:,.0f} re-ranked by minilm",
+            f"{cosine.mean():.4f} ({len(found)} queries)",
         )
-        for pool in POOLS:
-            gap = compare(values(pool), full).difference
+        for pool, letters in [(EVERYTHING, LETTERS), *product(POOLS, (0.0, LETTERS))]:
+            gap = compare(values(pool, letters), cosine).difference
+            best = "all" if pool == EVERYTHING else f"the best {pool}"
             report.add(
-                f"{title}: the best {pool}",
+                f"{title}: {best}{', letters count' if letters else ''}",
                 f"{gap:+.4f} [{gap.low:+.4f}, {gap.high:+.4f}]",
-                "-0.005 or more" if pool == POOL else "",
+                "-0.005 or more" if pool == POOL and letters else "",
             )
 
 
@@ -173,7 +175,7 @@ def seconds(report: Report) -> None:
     sent = [veil.declassify(f"request {i}") for i in range(SIZE)]
     model = encoder("minilm")
     for times in range(3):  # the first one warms up
-        one, engine = Reranker(model), Fresh(texts)
+        one, engine = Reranker(model, letters=LETTERS), Fresh(texts)
         clock, cpu = time.perf_counter(), time.process_time()
         found, answers = ask(QUERY, sent, engine, DEPTH, one)
         clock, cpu = time.perf_counter() - clock, time.process_time() - cpu

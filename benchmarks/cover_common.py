@@ -22,6 +22,7 @@ from veil.encoders.vectors import document_vectors
 from veil.measures.effectiveness import effectiveness
 from veil.measures.estimate import bootstrap
 from veil.measures.paired import compare
+from veil.search.cascade import cheap_scores
 from veil.text.attacks.log import QueryLog
 
 Flags = NDArray[np.bool_]
@@ -92,25 +93,39 @@ class Field:
             out[self.find(text, depth)] = True
         return out
 
-    def ndcg(self, pools: Sequence[Flags]) -> Floats:
-        """Return nDCG@10 (n,) of one pool per query, ordered by the true query."""
+    def ndcg(self, pools: Sequence[Flags], letters: float = 0.0) -> Floats:
+        """Return nDCG@10 (n,) of one pool per query, ordered by the true query.
+
+        With `letters`, what a passage shares with it counts beside the cosine.
+        """
         lists = []
-        for pool, query in zip(pools, self.queries, strict=True):
+        for pool, query, name in zip(pools, self.queries, self.names, strict=True):
             places = np.flatnonzero(pool)
-            best = places[np.argsort(-(self.documents[places] @ query), kind="stable")[:10]]
+            scores = (self.documents[places] @ query).astype(np.float64)
+            if letters and len(places):
+                passages = [self.collection.documents.passages[int(i)] for i in places]
+                cheap = cheap_scores(self.collection.queries[name], passages)
+                scores += letters * scores.std() * cheap
+            best = places[np.argsort(-scores, kind="stable")[:10]]
             lists.append([self.collection.documents.ids[int(i)] for i in best])
         return effectiveness(self.collection.judgements, self.names, lists)["nDCG@10"]
 
-    def plain(self, depth: int = DEPTH) -> Floats:
+    def plain(self, depth: int = DEPTH, letters: float = 0.0) -> Floats:
         """Return nDCG@10 of the queries as they are."""
         texts = [self.collection.queries[name] for name in self.names]
-        return self.ndcg([self.pool([text], depth) for text in texts])
+        return self.ndcg([self.pool([text], depth) for text in texts], letters)
 
-    def covered(self, table: Table, lookup: Lookup = nearest, depth: int = DEPTH) -> Floats:
+    def covered(
+        self,
+        table: Table,
+        lookup: Lookup = nearest,
+        depth: int = DEPTH,
+        letters: float = 0.0,
+    ) -> Floats:
         """Return nDCG@10 with the groups of a table."""
         addresses = lookup(table, self.queries).tolist()
         pools = {a: self.pool(table.group(a), depth) for a in set(addresses)}
-        return self.ndcg([pools[a] for a in addresses])
+        return self.ndcg([pools[a] for a in addresses], letters)
 
 
 def judged(collection: Collection) -> list[str]:

@@ -25,6 +25,7 @@ from veil.encoders import ENCODERS
 from veil.search.engines import ENGINES
 from veil.text.mechanisms.mechanism import TextMechanism
 from veil.text.mechanisms.queries import QUERY_MECHANISMS
+from veil.text.mechanisms.queries.cover import NOT_COVERED, Cover
 from veil.text.mechanisms.words import MECHANISMS
 from veil.web.api import OPERATIONS
 from veil.web.guard import HEAD_BYTES
@@ -224,7 +225,11 @@ def _default(field: FieldInfo) -> str:
 
 def _guarantees(shown: TextMechanism) -> Iterator[str]:
     """Say what is proved of the example, and of what differs from it in the kind of guarantee."""
-    yield _guarantee(shown.guarantee, f"**Guarantee** of `{shown}`")
+    given = shown.guarantee
+    if isinstance(shown, Cover):  # whether its table is there or not, the page is the same
+        told = "The bits are the logarithm of the number of groups of the table."
+        given = Guarantee("leakage", unit="query", caveat=f"{told} {NOT_COVERED}")
+    yield _guarantee(given, f"**Guarantee** of `{shown}`")
     found: list[set[tuple[str, object]]] = []
     for changes in sorted(_variations(shown), key=len):
         if any(smaller <= set(changes.items()) for smaller in found):
@@ -240,7 +245,8 @@ def _guarantee(guarantee: Guarantee, heading: str) -> str:
     if guarantee.kind == "none":
         return f"{heading}: none. {guarantee.caveat}\n"
     additive = f" and additive {guarantee.additive:.4f}" if guarantee.additive else ""
-    metric = f"Here d is `{guarantee.metric}`{additive}. " if guarantee.kind != "group-dp" else ""
+    told = guarantee.kind not in ("group-dp", "leakage")
+    metric = f"Here d is `{guarantee.metric}`{additive}. " if told else ""
     return (
         f"{heading}: {guarantee.kind}, that is\n\n```text\n{KINDS[guarantee.kind]}\n```\n\n"
         f"{metric}{guarantee.caveat}\n"

@@ -14,10 +14,10 @@ from veil.core.types import Ranking, Singles
 from veil.corpus.collection import Collection
 from veil.encoders.vectors import document_vectors
 from veil.search import rerank
-from veil.search.cascade import POOL, cheap_order
+from veil.search.cascade import POOL, cheap_order, cheap_scores
 from veil.search.engines.engine import Hit, ranking
 from veil.search.fuse import reciprocal_rank
-from veil.search.rerank import Reranker
+from veil.search.rerank import LEAST, Reranker
 
 WORDS = "skin cancer lung fever bone heart liver blood cell nerve joint vein".split()
 QUERY = "skin cancer"
@@ -132,8 +132,9 @@ class Gated(BagEncoder):
         return super().encode(texts, role)
 
 
-@pytest.mark.parametrize(("same", "encoded"), [(True, 20), (False, 40)])
+@pytest.mark.parametrize(("same", "encoded"), [(True, 20), (False, 36)])
 def test_searches_at_once_encode_a_passage_once(rng: Generator, same: bool, encoded: int) -> None:
+    """And they share the pool: the second has 16 passages scored, where alone it has 20."""
     encoder, fused, other = Gated(), union_of(rng, 50), union_of(rng, 50)
     one = Reranker(encoder, pool=20)
     lists = [fused, fused if same else other]
@@ -152,12 +153,41 @@ def test_searches_at_once_encode_a_passage_once(rng: Generator, same: bool, enco
     assert len([text for text in encoder.encoded if text != QUERY]) == encoded
 
 
+def test_letters_count_beside_the_cosine(encoder: BagEncoder, rng: Generator) -> None:
+    fused = union_of(rng, 60)
+    weight, cheap = 0.7, cheap_scores(QUERY, fused.texts)
+    cosines = encoder.encode(list(fused.texts)) @ encoder.encode([QUERY])[0]
+    wanted = cosines + weight * cosines.std() * cheap
+    got = Reranker(encoder, letters=weight).order(QUERY, fused)
+    assert np.allclose(got.scores[0], np.sort(wanted)[::-1], atol=1e-6)
+    assert got.list(0) != Reranker(encoder).order(QUERY, fused).list(0)
+    known = document_vectors(fused.texts, encoder)
+    assert Reranker(encoder, known, letters=weight).order(QUERY, fused).list(0) == got.list(0)
+
+
+def test_a_search_alone_has_the_whole_pool_again(encoder: BagEncoder, rng: Generator) -> None:
+    one = Reranker(encoder, pool=40)
+    with one._sharing() as first, one._sharing() as second, one._sharing() as third:
+        assert (first, second, third) == (40, 20, LEAST)
+    with one._sharing() as alone:
+        assert alone == 40
+    with Reranker(encoder, pool=5)._sharing() as small:
+        assert small == 5
+
+
+@pytest.mark.parametrize("letters", [-0.1, 11, float("nan")])
+def test_a_bad_weight_is_refused(encoder: BagEncoder, letters: float) -> None:
+    with pytest.raises(ParameterError, match="'letters'"):
+        Reranker(encoder, letters=letters)
+
+
 def test_a_fault_lets_others_go_on(encoder: BagEncoder, rng: Generator) -> None:
     one = Reranker(encoder, pool=5)
     encoder.encode = None  # type: ignore[method-assign, assignment]
     with pytest.raises(TypeError):
         one.order(QUERY, union_of(rng, 9))
     assert not one._turn.locked()
+    assert one._busy == 0
 
 
 @pytest.mark.parametrize("pool", [0, -1, 2.5, True, None])

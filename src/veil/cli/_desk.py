@@ -17,6 +17,7 @@ class DeskFlags(TypedDict):
     engine: str
     collection: str | None
     encoder: str
+    letters: float
     k: int
     vectors: str
     log: str | None
@@ -42,6 +43,14 @@ def _limit(context: click.Context, parameter: click.Parameter, given: str) -> fl
 
 
 _OPTIONS = (
+    click.option(
+        "--letters",
+        type=click.FloatRange(0, 10),
+        default=0.2,
+        show_default=True,
+        help="weight of the words and letters that a result shares with the query, beside the"
+        " encoder",
+    ),
     click.option(
         "--log", help="queries for the local attackers, a file  [default: those of the collection]"
     ),

@@ -168,7 +168,10 @@ class Table:
         """
         if queries is not None:
             return bound(self.L, queries, guesses)
-        return exact_risk(self.addresses, guesses, self.counts.astype(np.float64))
+        if guesses not in self._risks:  # pages show it again and again
+            counts = self.counts.astype(np.float64)
+            self._risks[guesses] = exact_risk(self.addresses, guesses, counts)
+        return self._risks[guesses]
 
     def encode(self, texts: Sequence[str]) -> Singles:
         """Return the vectors of queries (n, d), by the encoder that the table was made with."""
@@ -242,6 +245,10 @@ class Table:
             "words": self.words, "texts": len(self), "encoder": self.encoder, "key": self.key,
             "bands": self.bands,
         }  # fmt: skip
+
+    @cached_property
+    def _risks(self) -> dict[int, float]:
+        return {}
 
     @cached_property
     def _own(self) -> Mapping[str, int]:

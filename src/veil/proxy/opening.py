@@ -21,7 +21,7 @@ from veil.proxy.sticky import Bound, Sticky, Unwritten
 from veil.proxy.types import Setting
 from veil.search.engines import ENGINES
 from veil.search.opening import open_engine
-from veil.search.rerank import reranker
+from veil.search.rerank import LETTERS, reranker
 from veil.search.standing import standing
 
 BUDGET = 10_000.0  # epsilon x words x variants, in 24 hours
@@ -33,6 +33,7 @@ def open_desk(
     engine: str = "bm25",
     collection: str | None = None,
     encoder: str = "minilm",
+    letters: float = LETTERS,
     vectors: str = "glove-100d",
     log: str | None = None,
     budget: float | None = BUDGET,
@@ -58,6 +59,8 @@ def open_desk(
         Who is asked, and the documents of a local engine.
     encoder
         Re-ranks by the true query, and serves the local attacker; "none" to fuse by ranks alone.
+    letters
+        Weight of the words and letters that a result shares with the query, beside the encoder.
     vectors
         Word vectors of the mechanisms.
     log
@@ -96,7 +99,7 @@ def open_desk(
         own = standing(asked) == "own"
         plainly = plainly and own
         book = opened.enter_context(Ledger(folder)) if ledger and not plainly else None
-        ranked = None if encoder == "none" else reranker(encoder, asked, report)
+        ranked = None if encoder == "none" else reranker(encoder, asked, report, letters=letters)
         watch = None
         if not plainly and (not once or log is not None or bound is not None):
             watch = _preflight(asked, log, "minilm" if encoder == "none" else encoder)

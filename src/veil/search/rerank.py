@@ -3,51 +3,72 @@
 import hashlib
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 
 import numpy as np
 
 from veil.core.errors import ParameterError
 from veil.core.protocols import Encoder, Engine
-from veil.core.types import Ids, Ranking, Singles
+from veil.core.types import Floats, Ids, Ranking, Singles
 from veil.corpus.collection import Collection
 from veil.corpus.documents import passage
 from veil.data.fetch import Report, silent
 from veil.encoders.find import encoder
 from veil.encoders.vectors import DocumentVectors, document_vectors, open_document_vectors
-from veil.search.cascade import POOL, cheap_order
+from veil.search.cascade import POOL, cheap_scores
 
 DEEPEST = 5_000  # new passages looked at for one query
 _LONGEST = 4_000  # letters of a passage that are looked at; models read fewer
+LETTERS = 0.2  # of the search page and `veil search`: chosen on NFCorpus and DL'19
+LEAST = 16  # new passages that are scored for a query, however many are asked at once
 _REMEMBERED = 50_000  # vectors of passages, in memory only: they tell what was searched for
 
 
 class Reranker:
-    """Scores passages by the cosine of their vector with that of the true query.
+    r"""Scores passages by the cosine of their vector with that of the true query.
 
     `known` are vectors of a whole collection, which say nothing about a query: what they hold is
     scored at once. Of the passages that are new, the best `pool` by a cheap order are scored (see
     `veil.search.cascade`), and the others follow in that order. Their vectors are kept in memory
-    for a while, and never written down; they save time, and change no order.
+    for a while, and never written down; they save time, and change no order. While several
+    searches are made at once they share the pool, and each has `LEAST` passages scored at least.
+
+    With `letters` the words and letters that a passage shares with the query count, too:
+
+    .. math:: s(d) = \cos(d, q) + \lambda\, \sigma_{\cos}\, c(d)
+
+    where c is the cheap score, of deviation 1 among all that came back, and the deviation of
+    the cosines is that among those scored.
 
     Parameters
     ----------
     pool
         New passages that are scored for one query.
+    letters
+        Weight of the cheap score; 0 goes by the cosine alone.
     """
 
     def __init__(
-        self, encoder: Encoder, known: DocumentVectors | None = None, pool: int = POOL
+        self,
+        encoder: Encoder,
+        known: DocumentVectors | None = None,
+        pool: int = POOL,
+        letters: float = 0.0,
     ) -> None:
         if isinstance(pool, bool) or not isinstance(pool, int) or pool < 1:
             raise ParameterError("The 'pool' argument must be a whole number of passages from 1.")
+        if not 0 <= letters <= 10:
+            raise ParameterError("The 'letters' argument must be a weight from 0 to 10.")
         self.encoder = encoder
         self.pool = pool
+        self.letters = letters
         self._known = known
         self._recent: OrderedDict[bytes, Singles] = OrderedDict()
         self._lock = threading.Lock()
         self._turn = threading.Lock()  # one search encodes at a time, with all processors
+        self._busy = 0  # searches that are put in order now
 
     def order(self, query: str, fused: Ranking) -> Ranking:
         """Re-rank one fused list by the true query.
@@ -61,19 +82,47 @@ class Reranker:
         worded = np.flatnonzero([bool(each) for each in passages])
         if not len(worded):
             return fused
-        texts = [passages[i][:_LONGEST] for i in worded]
-        found = self._places([passages[i] for i in worded])
-        inside, outside = _cut(query, texts, found, self.pool)
+        with self._sharing() as pool:
+            order, scores = self._ordered(query, [passages[i] for i in worded], pool)
+        final = places.copy()
+        final[worded] = places[worded[order]]
+        # Scores of two kinds cannot be compared: what counts then is the order.
+        every = len(scores) == len(places)
+        values = scores if every else 1 / np.arange(1.0, len(places) + 1)
+        return replace(fused, index=final[None], scores=values[None])
+
+    @contextmanager
+    def _sharing(self) -> Iterator[int]:
+        """Give a search its share of the pool while it is put in order."""
+        with self._lock:
+            self._busy += 1
+            share = max(min(self.pool, LEAST), self.pool // self._busy)
+        try:
+            yield share
+        finally:
+            with self._lock:
+                self._busy -= 1
+
+    def _ordered(self, query: str, passages: Sequence[str], pool: int) -> tuple[Ids, Floats]:
+        """Return passages in their order (n,), and the scores of those that the model scored.
+
+        Which are scored does not depend on what was searched for before.
+        """
+        texts = [each[:_LONGEST] for each in passages]
+        found = self._places(passages)
+        new = np.flatnonzero(found < 0)
+        inside, outside = np.arange(len(texts)), new[:0]
+        cheap = np.zeros(len(texts))
+        if self.letters or len(new) > pool:
+            cheap = cheap_scores(query, texts)
+        if len(new) > pool:
+            best = new[np.argsort(-cheap[new], kind="stable")]
+            inside, outside = np.setdiff1d(inside, best[pool:]), best[pool:]
         vectors = self._vectors([texts[i] for i in inside], found[inside])
         scores = (vectors @ self.encoder.encode([query], "query")[0]).astype(np.float64)
-        best = np.argsort(-scores, kind="stable")
-        order = places.copy()
-        order[worded] = places[worded[np.concatenate([inside[best], outside])]]
-        if len(inside) == len(places):
-            values = scores[best]
-        else:  # scores of two kinds cannot be compared: what counts is the order
-            values = 1 / np.arange(1.0, len(places) + 1)
-        return replace(fused, index=order[None], scores=values[None])
+        scores += self.letters * float(scores.std()) * cheap[inside]
+        order = np.argsort(-scores, kind="stable")
+        return np.concatenate([inside[order], outside]), scores[order]
 
     def _places(self, passages: Sequence[str]) -> Ids:
         """Return where the known vectors of passages are, -1 for those that are new."""
@@ -114,18 +163,6 @@ class Reranker:
                 self._recent.popitem(last=False)
 
 
-def _cut(query: str, texts: Sequence[str], found: Ids, pool: int) -> tuple[Ids, Ids]:
-    """Return the texts that the model scores, in their order, and the others, best first.
-
-    Which are which does not depend on what was searched for before.
-    """
-    new = np.flatnonzero(found < 0)
-    if len(new) <= pool:
-        return np.arange(len(texts)), new[:0]
-    cheap = new[cheap_order(query, [texts[i] for i in new.tolist()])]
-    return np.setdiff1d(np.arange(len(texts)), cheap[pool:]), cheap[pool:]
-
-
 def _digest(text: str) -> bytes:
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
@@ -137,10 +174,13 @@ def _passage(ranking: Ranking, place: int) -> str:
 
 
 _LARGE = 20_000  # documents: more are not encoded before a search, but as they come back
-_shared: dict[str, Reranker] = {}
+_Made = dict[tuple[str, float], Reranker]
+_shared: _Made = {}
 
 
-def reranker(model: Encoder | str, engine: Engine, report: Report = silent) -> Reranker:
+def reranker(
+    model: Encoder | str, engine: Engine, report: Report = silent, *, letters: float = 0.0
+) -> Reranker:
     """Return a re-ranker for what an engine brings; the same one every time.
 
     The vectors of a local collection are computed once and kept with it, unless it is large.
@@ -148,15 +188,17 @@ def reranker(model: Encoder | str, engine: Engine, report: Report = silent) -> R
     chosen = encoder(model, report) if isinstance(model, str) else model
     collection = getattr(engine, "collection", None)
     if not isinstance(collection, Collection):
-        return _of(chosen, _shared, lambda: Reranker(chosen))
-    rerankers = collection.remember("rerankers", dict[str, Reranker])
-    return _of(chosen, rerankers, lambda: Reranker(chosen, _known(collection, chosen, report)))
+        return _of(chosen, letters, _shared, lambda: None)
+    rerankers = collection.remember("rerankers", _Made)
+    return _of(chosen, letters, rerankers, lambda: _known(collection, chosen, report))
 
 
-def _of(chosen: Encoder, made: dict[str, Reranker], make: Callable[[], Reranker]) -> Reranker:
-    found = made.get(chosen.key)
+def _of(
+    chosen: Encoder, letters: float, made: _Made, known: Callable[[], DocumentVectors | None]
+) -> Reranker:
+    found = made.get((chosen.key, letters))
     if found is None or found.encoder is not chosen:
-        found = made[chosen.key] = make()
+        found = made[chosen.key, letters] = Reranker(chosen, known(), letters=letters)
     return found
 
 

@@ -33,6 +33,7 @@ def search(
     k: int = 100,
     *,
     encoder: Encoder | str | None = "minilm",
+    letters: float = 0.0,
     report: Report = silent,
     **choices: Unpack[pipeline.Choices],
 ) -> SearchResult:
@@ -53,12 +54,15 @@ def search(
     encoder
         Re-ranks by the true query what came back: an encoder, its spec, or None to fuse the lists
         by ranks alone.
+    letters
+        Weight of the words and letters that a result shares with the query, beside the cosine of
+        the encoder: ``veil search`` has 0.2. See `veil.search.rerank.Reranker`.
     choices
         ``unknown``, ``policies``, ``select`` and ``rng``, as for `protect`. A release with a seed
         is refused by engines on a network.
     """
     pipeline.check_query(query)  # before an encoder is fetched, or documents are encoded
-    chosen = None if encoder is None else reranker(encoder, engine, report)
+    chosen = None if encoder is None else reranker(encoder, engine, report, letters=letters)
     return pipeline.search(query, mechanism, space, engine, size, k, reranker=chosen, **choices)
 
 
@@ -69,6 +73,7 @@ def ask(
     k: int = 100,
     *,
     encoder: Encoder | str | None = "minilm",
+    letters: float = 0.0,
     report: Report = silent,
 ) -> Ranking:
     """Ask with strings that were released before, and re-rank by the true query what comes back.
@@ -76,7 +81,7 @@ def ask(
     With ``[declassify(query)]`` this is the plain engine and the re-ranker.
     """
     pipeline.check_query(query)
-    chosen = None if encoder is None else reranker(encoder, engine, report)
+    chosen = None if encoder is None else reranker(encoder, engine, report, letters=letters)
     return pipeline.ask(query, released, engine, k, chosen)[0]
 
 
@@ -87,12 +92,13 @@ def came_back(
     depth: int = 10,
     *,
     encoder: Encoder | str | None = "minilm",
+    letters: float = 0.0,
 ) -> float | None:
     """Return the share of the plain search's first `depth` results that are among ours.
 
     Both lists are re-ranked by the encoder. None for an engine on a network, which would have to
     see the query, and where the query by itself finds nothing.
     """
-    chosen = None if encoder is None else reranker(encoder, engine)
+    chosen = None if encoder is None else reranker(encoder, engine, letters=letters)
     found = pipeline.came_back(query, result, engine, depth, reranker=chosen)
     return None if found is None else found[0] / found[1]

@@ -140,7 +140,8 @@ class Bench:
         """Return what orders the answers of an engine by the true query."""
         if self.encoder is None:
             return None
-        return reranker(self.encoder, self.engine(spec), self._report)
+        letters = self.study.letters
+        return reranker(self.encoder, self.engine(spec), self._report, letters=letters)
 
     def prepare(self, attacker: str, specs: Sequence[str]) -> None:
         """Have on disk what an attacker needs against these mechanisms."""

@@ -120,6 +120,8 @@ def _searched(bench: Bench, engine: str) -> dict[str, object]:
         "encoder": _encoder_key(bench),
         "k": bench.study.k,
     }
+    if bench.study.letters:
+        found["letters"] = bench.study.letters
     if own := getattr(chosen, "encoder", ""):
         found["vectors"] = bench.encoder_key(own)
     return found

@@ -25,6 +25,7 @@ def facts(material: Bench) -> Iterator[tuple[str, str]]:
     yield "vectors", study.vectors if "/" not in study.vectors else Path(study.vectors).name
     yield "engines", ", ".join(study.engine)
     yield "encoder", study.encoder
+    yield "weight of letters", f"{study.letters:g}" if study.letters else ""
     yield "weights", _weights(material)
     yield "cosine of", "" if study.encoder == "none" else f"vectors of {study.encoder}"
     yield "METEOR", f"WordNet {wordnet_folder().name}" if material.synonyms else "no synonyms"

@@ -22,6 +22,9 @@ class SearchStudy(Study):
         distinct queries of it, taken evenly, 0 for all.
     engine, encoder
         What is asked, one or several; what re-ranks, or ``none``.
+    letters
+        Weight of the words and letters that a result shares with the query, beside the encoder:
+        0 in a study unless it says otherwise, 0.2 in ``veil search`` and on the search page.
     sizes, k
         Numbers of variants, and results of each.
     universe
@@ -40,6 +43,7 @@ class SearchStudy(Study):
     vectors: str = "glove-100d"
     engine: Annotated[Specs, Field(min_length=1, strict=False)] = ("bm25",)
     encoder: str = "minilm"
+    letters: Annotated[float, Field(ge=0, le=10)] = 0.0
     sizes: Annotated[
         tuple[Annotated[int, Field(ge=1, le=MAX_SIZE)], ...], Field(min_length=1, strict=False)
     ] = (20,)
