@@ -8,14 +8,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.random import Generator
 from tests.conftest import make_space
+from tests.search.conftest import BagEncoder
 from tests.text.attacks.test_bayes import word_mechanism
 from tests.text.attacks.test_inference import unit
 from tests.text.attacks.test_normalisers import kernel
 
 from veil.core.types import Floats, Ids
-from veil.text.attacks import _boxes, _likelihood
+from veil.text.attacks import _boxes, _centroids, _likelihood
 from veil.text.attacks import shapes as _shapes
 from veil.text.attacks._cases import Shown
+from veil.text.attacks._centroids import Centres, centroids
 from veil.text.attacks._likelihood import likelihood, quick
 from veil.text.attacks._normalisers import Normalisers, compute, prepare
 from veil.text.attacks._ranks import ranks, ranks_beside
@@ -144,3 +146,18 @@ def test_laws_that_try_every_word_are_not_quick(monkeypatch: pytest.MonkeyPatch)
     assert not quick(_likelihood._Plain(Uniform(), SPACE))
     monkeypatch.setattr(_boxes, "_ENTRIES", 60)  # no room for a table
     assert [name for name, law in laws.items() if not quick(law)] == ["product", "angle"]
+
+
+def test_the_mean_of_texts_that_come_again_is_computed_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(_centroids, "_KEPT", 2)
+    encoder, centres = BagEncoder(), Centres()
+    rows = [("skin", "lung"), ("skin", "bone"), ("lung",)]
+    for _ in range(3):
+        assert np.array_equal(centres.of(rows[0], encoder), centroids([rows[0]], BagEncoder()))
+    assert encoder.encoded == ["skin", "lung"]
+    for row in rows[1:]:
+        assert np.array_equal(centres.of(row, encoder), centroids([row], BagEncoder()))
+    assert len(centres._kept) == 2
+    assert rows[0] not in centres._kept

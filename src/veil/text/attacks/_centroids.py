@@ -1,5 +1,7 @@
 """The mean vector of each row of texts."""
 
+import threading
+from collections import OrderedDict
 from collections.abc import Sequence
 
 import numpy as np
@@ -9,6 +11,31 @@ from veil.core.types import Floats, Ids
 from veil.data.fetch import Report, silent
 
 _STEP = 512  # texts encoded at a time
+_KEPT = 512  # rows of texts whose mean is remembered
+
+
+class Centres:
+    """Remembers the mean vector of rows of texts: the same ones are released again and again.
+
+    Texts that were released are no secret; they and their means are in memory alone, and the
+    oldest ones are forgotten.
+    """
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[tuple[str, ...], Floats] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def of(self, row: tuple[str, ...], encoder: Encoder) -> Floats:
+        """Return the mean (1, d) of one row, which must always come with the same encoder."""
+        with self._lock:
+            found = self._kept.get(row)
+        if found is None:
+            found = centroids([row], encoder)
+            with self._lock:
+                self._kept[row] = found
+                while len(self._kept) > _KEPT:
+                    self._kept.popitem(last=False)
+        return found
 
 
 def centroids(rows: Sequence[Sequence[str]], encoder: Encoder, report: Report = silent) -> Floats:

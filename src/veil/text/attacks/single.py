@@ -5,7 +5,7 @@ with that query in it (`QueryLog.with_queries`): 1 + the number of other queries
 with the number of those that score as high, itself included.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
@@ -15,7 +15,7 @@ from veil.core.ranks import standing
 from veil.core.types import Singles
 from veil.data.fetch import Report, silent
 from veil.encoders.find import encoder as open_encoder
-from veil.text.attacks._centroids import centroids
+from veil.text.attacks._centroids import Centres
 from veil.text.attacks._exponentials import Exponentials
 from veil.text.attacks._groups import Groups
 from veil.text.attacks._likelihood import Likelihood, likelihood, quick
@@ -56,6 +56,7 @@ class SingleInference:
     log: QueryLog
     encoder: Encoder
     vectors: Singles  # (N, d), of the log
+    centres: Centres = field(default_factory=Centres, repr=False)
 
     @classmethod
     def ready(
@@ -73,7 +74,7 @@ class SingleInference:
         if not variants:  # the most frequent queries come first
             counts = np.append(self.log.counts, 1)[: len(self.log) + (place < 0)]
             return standing(counts.astype(np.float64), place if place >= 0 else len(self.log))
-        centre = centroids([variants], self.encoder)
+        centre = self.centres.of(variants, self.encoder)
         if place >= 0:
             (rank,), (ties,) = ranks(centre, self.vectors, np.array([place]))
         else:
