@@ -19,6 +19,7 @@ from veil.text.vectors.assets import at_hand, load_embeddings
 from veil.text.vectors.embeddings import Embeddings
 
 # Tests have caches of their own; compiling takes ten seconds, so they share what is compiled.
+os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # tests load it by itself, too
 os.environ.setdefault("VEIL_KERNELS", str(cache_folder() / "kernels"))
 # A machine may be busy: no example is too slow, and none takes too long to make.
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])

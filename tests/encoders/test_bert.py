@@ -1,5 +1,8 @@
 """The BERT graph against the papers' equations, and batches that change nothing."""
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -116,3 +119,13 @@ def test_progress_ends_at_the_end(bert: Path) -> None:
     report: Callable[[str, int, int], None] = lambda *each: seen.append(each)  # noqa: E731
     open_tiny(bert).encode(TEXTS, "query", report)
     assert seen[-1] == ("encoding texts", len(TEXTS), len(TEXTS))
+
+
+def test_loading_the_runtime_tells_nobody(tmp_path: Path) -> None:
+    """Some versions of onnxruntime keep a number of the machine, and look up a host, if let."""
+    home = tmp_path / "home"
+    home.mkdir()
+    own = {"HOME": str(home), "XDG_CACHE_HOME": "", "ORT_DISABLE_TELEMETRY": "0"}
+    program = "import veil.encoders._bert, time; time.sleep(1)"
+    subprocess.run([sys.executable, "-c", program], check=True, env={**os.environ, **own})
+    assert [each for each in home.rglob("*") if each.is_file()] == []

@@ -1,6 +1,7 @@
-"""Cover groups in the ledger: bits once per group, sessions that stay, tables built anew."""
+"""Cover groups in the ledger: bits once per query, sessions that stay, tables built anew."""
 
 import shutil
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -11,11 +12,14 @@ from tests.cover.conftest import table as table
 from tests.cover.conftest import texts as texts
 
 from veil.core.errors import BudgetError, ParameterError
+from veil.core.types import Ranking, Released
 from veil.cover import Table, build
 from veil.proxy.ledger.ledger import Ledger
 from veil.proxy.preflight import Preflight
+from veil.proxy.sources.source import Line
 from veil.proxy.sticky import Bound, Sticky, Taken, Unwritten
 from veil.proxy.types import Standing
+from veil.search.engines.engine import Hit, ranking
 from veil.text.attacks.log import QueryLog
 from veil.text.mechanisms.queries.cover import Cover
 
@@ -41,7 +45,8 @@ def of_group(table: Table, address: int) -> list[str]:
     return [table.texts[i] for i in table.members(address)]
 
 
-def test_a_group_is_paid_once(ledger: Ledger, cover: Cover, table: Table) -> None:
+def test_a_group_is_paid_once_for_each_query(ledger: Ledger, cover: Cover, table: Table) -> None:
+    """That it went out for another query before tells the engine no less of this one."""
     one, other = of_group(table, 2)[:2]
     first = take(ledger, one, cover)
     assert (first.bits, first.spent, first.reused) == (BITS, 0, 0)
@@ -49,16 +54,59 @@ def test_a_group_is_paid_once(ledger: Ledger, cover: Cover, table: Table) -> Non
     assert first.group is not None
     assert (first.group.address, first.group.groups, first.group.known) == (2, 8, False)
     assert len(first.group.others) == 4
-    for query, reused in ((one.upper(), 4), (other, 0)):
+    for query, bits, reused in ((one.upper(), 0, 4), (other, BITS, 0), (other, 0, 4)):
         again = take(ledger, query, cover)
-        assert (again.bits, again.spent, again.reused) == (0, 0, reused)
+        assert (again.bits, again.spent, again.reused) == (bits, 0, reused)
         assert again.variants[0] == table.group(2)
         assert again.group is not None
         assert again.group.known
     assert take(ledger, of_group(table, 5)[0], cover).bits == BITS
     state = ledger.budget()
-    assert (state.bits, state.spent, state.unproved) == (2 * BITS, 0, 0)
-    assert [one.bits for one in ledger.releases(9)] == [BITS, 0, BITS]
+    assert (state.bits, state.spent, state.unproved) == (3 * BITS, 0, 0)
+    assert [one.bits for one in ledger.releases(9)] == [BITS, BITS, BITS]
+
+
+def test_what_is_remembered_is_not_sent_and_costs_nothing(
+    ledger: Ledger, cover: Cover, table: Table
+) -> None:
+    sticky, query = Sticky(ledger, 10.0), of_group(table, 2)[1]
+    answers = ranking([[Hit("a")]] * 4, 1)
+    asked: list[tuple[str, ...]] = []
+
+    def recall(texts: Sequence[Released]) -> Ranking:
+        asked.append(tuple(texts))
+        return answers
+
+    free = sticky.take(query, cover, None, 4, None, Line(recall=recall))
+    assert (free.bits, free.answers) == (0, answers)
+    assert asked == [table.group(2)]
+    later = take(ledger, query, cover)  # nobody remembers: now it goes out for this query
+    assert (later.bits, later.answers, later.reused) == (BITS, None, 4)
+    assert take(ledger, query, cover).bits == 0
+    assert ledger.budget().bits == BITS
+
+
+def test_a_demonstration_pays_for_nothing_that_leaves(
+    ledger: Ledger, cover: Cover, table: Table
+) -> None:
+    sticky, query = Sticky(ledger, 10.0), of_group(table, 2)[0]
+    shown = sticky.take(query, cover, None, 4, None, Line(leaves=False))
+    assert shown.group is not None
+    assert not shown.group.known
+    sent = take(ledger, query, cover)
+    assert (sent.bits, sent.reused) == (BITS, 0)
+    assert sent.group is not None
+    assert not sent.group.known  # by no engine elsewhere
+
+
+def test_many_queries_cannot_hide_behind_groups_that_are_known(
+    ledger: Ledger, cover: Cover, table: Table
+) -> None:
+    """The engine learns the address of each: bits add up, however few groups there are."""
+    queries = [text for address in range(table.L) for text in of_group(table, address)[:3]]
+    for query in queries:
+        take(ledger, query, cover)
+    assert ledger.budget().bits == BITS * len(queries)
 
 
 def test_bits_have_a_limit_of_their_own(ledger: Ledger, cover: Cover, table: Table) -> None:
@@ -68,7 +116,9 @@ def test_bits_have_a_limit_of_their_own(ledger: Ledger, cover: Cover, table: Tab
     ):
         take(ledger, of_group(table, 1)[0], cover, bits=4)
     assert len(ledger.releases(9)) == 1
-    assert take(ledger, of_group(table, 0)[1], cover, bits=4).bits == 0
+    with pytest.raises(BudgetError):
+        take(ledger, of_group(table, 0)[1], cover, bits=4)
+    assert take(ledger, of_group(table, 0)[0], cover, bits=4).bits == 0
     later = datetime.now().astimezone() + timedelta(hours=25)
     assert ledger.budget(now=later).bits == 0
 
@@ -84,14 +134,23 @@ def test_a_session_stays_with_its_group(ledger: Ledger, cover: Cover, table: Tab
     far = next(t for t in table.texts if own[t] != address and table.near(t, address) < 0.92)
     second = take(ledger, follow, near)
     assert second.group is not None
-    assert (second.group.stayed, second.group.address, second.bits) == (True, address, 0)
+    assert (second.group.stayed, second.group.address, second.bits) == (True, address, BITS)
     assert second.variants[0] == first.variants[0]
     third = take(ledger, far, near)
     assert third.group is not None
     assert (third.group.stayed, third.group.address) == (False, own[far])
     assert third.bits == BITS
-    # what was released of a query stays, also when the session has gone on
-    assert take(ledger, follow, near).variants[0] == first.variants[0]
+    # texts that would have stayed are ruled out by who saw both groups
+    there = [i for i in table.members(own[far]) if table.near(table.texts[i], address) < 0.92]
+    assert third.group.session
+    assert third.group.same == len(there) < len(table.members(own[far]))
+    assert set(third.group.others) <= {table.texts[i] for i in there}
+    assert third.group.active == min(1.0, 10 / len(there))
+    # what was released of a query stays, also when the session has gone on, and that is told
+    again = take(ledger, follow, near)
+    assert again.variants[0] == first.variants[0]
+    assert again.group is not None
+    assert again.group.stayed
 
 
 def test_a_session_ends(

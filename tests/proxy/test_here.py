@@ -30,7 +30,7 @@ def idx(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def desk(idx: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[PrivateDesk]:
-    monkeypatch.setattr(opening, "reranker", lambda *_: Reranker(BagEncoder()))
+    monkeypatch.setattr(opening, "reranker", lambda *_, **__: Reranker(BagEncoder()))
     rules = tmp_path / "gate.toml"
     rules.write_text('[[rule]]\nname = "dogs"\nwords = ["dog"]\naction = "refuse"\n')
     made = open_desk(engine=f"bm25(index={idx})", folder=tmp_path / "veil", gate=rules)

@@ -11,7 +11,12 @@ def group(*, known: bool = False, stayed: bool = False) -> Group:
 
 
 AGAIN = (
-    "A group that had been sent before: the engine learnt nothing but that it was asked for again."
+    "The group was sent for this query before: the engine learnt nothing but that it was asked for"
+    " again."
+)
+OTHER = (
+    "A group that had been sent before, for another query: of this one it tells as much as a new"
+    " group would."
 )
 
 
@@ -19,7 +24,7 @@ AGAIN = (
     ("known", "sent", "reused", "sentence"),
     [
         (False, 20, 0, "A group that had not been sent before."),
-        (True, 20, 0, AGAIN),
+        (True, 20, 0, OTHER),
         (True, 20, 20, AGAIN),
         (True, 0, 20, "Nothing was sent: the group had been sent before, and its answers were"
          " remembered here."),

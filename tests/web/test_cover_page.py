@@ -123,21 +123,25 @@ def test_the_risk_is_exact_and_its_limits_are_told(spec: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "count", "words"),
+    ("changes", "count", "reused", "words"),
     [
-        ({"stayed": True, "known": True}, 0, "this query is close to the one before"),
-        ({"known": True}, 0, "Nothing was sent: the group had been sent before"),
-        ({"known": True}, K, "the engine learnt nothing but that it was asked for again"),
-        ({}, K, "A group that had not been sent before."),
+        ({"stayed": True, "known": True}, 0, 0, "Nothing new: nothing was sent"),
+        ({"stayed": True, "known": True}, K, 0, "This query is close to an earlier one"),
+        ({"known": True}, 0, 0, "Nothing was sent: the group had been sent before"),
+        ({"known": True}, K, K, "Nothing new: the same group as for this query before"),
+        ({"known": True}, K, 0, "of this one it tells as much as a new group would"),
+        ({"session": True}, K, 0, "Texts near the one before would have stayed with it"),
+        ({}, K, 0, "A group that had not been sent before."),
     ],
 )
 def test_it_is_told_whether_anything_new_was_sent(
-    spec: str, changes: dict[str, object], count: int, words: str
+    spec: str, changes: dict[str, object], count: int, reused: int, words: str
 ) -> None:
     group = replace(GROUP, **changes)  # type: ignore[arg-type]
-    text = text_of(pages.results(common(), QUERY, sent(spec, group, sent=count, bits=0.0)))
+    found = sent(spec, group, sent=count, bits=0.0, reused=reused)
+    text = text_of(pages.results(common(), QUERY, found))
     assert words in text
-    assert ("Nothing new: " in text) == bool(changes)
+    assert ("Nothing new: " in text) == (not count or bool(reused))
     assert "Newly spentno bits" in text
 
 

@@ -69,8 +69,8 @@ _OPTIONS = (
         default="300",
         show_default=True,
         callback=_limit,
-        help="the same for cover: bits of leakage, counted for each group that is sent the first"
-        " time",
+        help="the same for cover: bits of leakage, counted for each query whose group is sent,"
+        " once",
     ),
     click.option(
         "--spread",

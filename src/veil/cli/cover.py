@@ -170,7 +170,7 @@ def _show_facts(console: Console, table: Table, queries: int | None) -> None:
     console.print(
         f"Guarantee: the engine sees one of {table.L:,} groups, at most"
         f" {number_of(round(table.bits, 2))} bits for each"
-        " different one; the same group again adds nothing."
+        " query; the same query again adds nothing."
     )
     console.print(
         f"If one of {among} was asked, an engine that knows everything is right within ten guesses"

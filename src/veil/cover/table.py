@@ -173,6 +173,11 @@ class Table:
             self._risks[guesses] = exact_risk(self.addresses, guesses, counts)
         return self._risks[guesses]
 
+    def risk_of(self, texts: Ids, guesses: int = 10) -> float:
+        """Return the same where it is known that one of these texts was asked."""
+        weights = self.counts[texts].astype(np.float64)
+        return exact_risk(np.zeros(len(texts), dtype=np.int64), guesses, weights)
+
     def encode(self, texts: Sequence[str]) -> Singles:
         """Return the vectors of queries (n, d), by the encoder that the table was made with."""
         with self._lock:

@@ -1,5 +1,6 @@
 """Run a BERT graph with onnxruntime: texts to tokens, tokens to batches, batches to vectors."""
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -12,6 +13,10 @@ from veil.core.protocols import Role
 from veil.core.types import Ids, Singles
 from veil.data.fetch import Report, silent
 from veil.encoders.encoder import blocks, check_texts
+
+# Read when onnxruntime is loaded: without it some versions look up a host of their maker's from
+# then on, and keep a number of this machine in the user's folder. Nothing may tell of a search.
+os.environ["ORT_DISABLE_TELEMETRY"] = "1"
 
 try:
     import onnxruntime

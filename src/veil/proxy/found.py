@@ -65,9 +65,9 @@ class Group:
     address, groups, texts
         Which group of how many it is, and of how many texts the table is made.
     known
-        Whether the group had been sent before: it learnt nothing but that it was asked for again.
+        Whether the group had been sent before, for this query or for another.
     stayed
-        Whether the query was answered from the group of the one before, as it is near to it,
+        Whether it is the group of an earlier query of a session, as this one is near to it,
         though it has another by itself.
     cosine
         How near the nearest text of the table is: below about 0.3 the table knows little of it.
@@ -76,6 +76,11 @@ class Group:
     active
         How often an engine that knows everything is right within ten guesses, if every text of
         the table is a possible query.
+    same
+        How many texts of the table have the same group.
+    session
+        Whether another group was sent shortly before. Then `others`, `same` and `active` leave
+        out the texts that would have stayed with that one, as an engine can.
     """
 
     address: int
@@ -86,6 +91,8 @@ class Group:
     cosine: float
     others: tuple[str, ...]
     active: float
+    same: int = 0
+    session: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,9 +203,14 @@ class Found:
                 "Nothing was sent: the group had been sent before, and its answers were remembered"
                 " here."
             )
+        if self.reused:
+            return (
+                "The group was sent for this query before: the engine learnt nothing but that it"
+                " was asked for again."
+            )
         return (
-            "A group that had been sent before: the engine learnt nothing but that it was asked"
-            " for again."
+            "A group that had been sent before, for another query: of this one it tells as much as"
+            " a new group would."
         )
 
 

@@ -25,7 +25,7 @@ from veil.search.rerank import LETTERS, reranker
 from veil.search.standing import standing
 
 BUDGET = 10_000.0  # epsilon x words x variants, in 24 hours
-BITS = 300.0  # of leakage, in 24 hours: 46 different groups of the default table
+BITS = 300.0  # of leakage, in 24 hours: 46 different queries with the default table
 
 
 def open_desk(

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from veil.core.apart import apart
 from veil.core.errors import (
@@ -28,6 +28,7 @@ from veil.proxy.ledger.ledger import PLAIN, Ledger
 from veil.proxy.mixing.counted import Counted
 from veil.proxy.mixing.mixer import Mixer
 from veil.proxy.preflight import Preflight
+from veil.proxy.sources.source import Line
 from veil.proxy.sticky import Drawer, Look
 from veil.proxy.types import MAX_SIZE, Budget, Checked, Decision, Release, Setting
 from veil.search.engines.engine import leaves
@@ -157,11 +158,14 @@ class PrivateDesk:
             return self._in_clear(query, setting, decision)
         mechanism, space = self._maker(setting)
         look = self._look(mechanism, space)
-        taken = self.drawer.take(query, mechanism, space, setting.size, look, **setting.words)
+        line = Line(self.network, partial(self.mixer.recall, k=self.k))
+        taken = self.drawer.take(
+            query, mechanism, space, setting.size, look, line, **setting.words
+        )
         # Nothing is read of the ledger once variants are out: a fault then would hide that.
         earlier, budget = self.drawer.earlier(taken.entry), self.budget()
         earlier_bits = self.drawer.earlier_bits(taken.entry)
-        counted = Counted(self.mixer)
+        counted = Counted(self.mixer, taken.answers)
         ranking, answers = self._ask(query, taken.variants[0], counted)
         result = SearchResult(ranking, taken.variants, answers)
         return Found(

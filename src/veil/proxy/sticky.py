@@ -7,7 +7,7 @@ from typing import Literal, Unpack
 
 from veil.core.errors import LedgerError, ParameterError, RiskError
 from veil.core.rng import Randomness, generator
-from veil.core.types import Variants
+from veil.core.types import Ranking, Variants
 from veil.proxy.found import Group
 from veil.proxy.ledger.entries import Entry
 from veil.proxy.ledger.ledger import Ledger, StaleError
@@ -15,7 +15,7 @@ from veil.proxy.ledger.price import Limits, Price
 from veil.proxy.sources.find import source_of
 from veil.proxy.sources.fresh import Fresh
 from veil.proxy.sources.groups import Groups
-from veil.proxy.sources.source import Marks, Priced, Source
+from veil.proxy.sources.source import Line, Marks, Priced, Source
 from veil.proxy.types import MAX_SIZE, Budget, Checked
 from veil.search.pipeline import Words, require_protection
 from veil.text.mechanisms.mechanism import TextMechanism
@@ -48,6 +48,7 @@ class Taken:
     """The variants to ask with, their entry in the ledger, and what was spent for them now.
 
     `reused` counts the variants that were there before, `marks` say what the words of each are.
+    `answers` are what is remembered for them, in place of asking anybody.
     """
 
     variants: Variants
@@ -58,6 +59,7 @@ class Taken:
     marks: tuple[Marks, ...]
     bits: float = 0.0
     group: Group | None = None
+    answers: Ranking | None = None
 
 
 class Sticky:
@@ -95,6 +97,7 @@ class Sticky:
         space: Embeddings | None,
         size: int,
         look: Look | None = None,
+        line: Line = Line(),  # noqa: B008 - frozen
         **words: Unpack[Words],
     ) -> Taken:
         """Return variants that are in the ledger, made now if need be.
@@ -110,7 +113,7 @@ class Sticky:
         _require_no_choice(self.bound, mechanism)
         for _ in range(_ATTEMPTS):
             try:
-                source = source_of(spelt, mechanism, space, size, self.ledger, words)
+                source = source_of(spelt, mechanism, space, size, self.ledger, words, line)
                 return self._take(source, size, look)
             except StaleError:  # use what the other one released
                 continue
@@ -119,7 +122,8 @@ class Sticky:
     def _take(self, source: Priced, size: int, look: Look | None) -> Taken:
         known = source.known
         before = len(known.variants)
-        price = None if before >= size else source.price(known, size)
+        done = before >= size and not (isinstance(source, Groups) and source.owing)
+        price = None if done else source.price(known, size)
         if price is None:
             checked = look(source.asked, known.variants) if look else None
             if self.bound is not None and too_near(checked, self.bound):
@@ -169,9 +173,11 @@ class Unwritten:
         space: Embeddings | None,
         size: int,
         look: Look | None = None,
+        line: Line = Line(),  # noqa: B008 - frozen
         **words: Unpack[Words],
     ) -> Taken:
         """Return variants that nobody knows of."""
+        del line  # nothing is counted, whatever is remembered
         _require_no_choice(self.bound, mechanism)
         source = Fresh(query, mechanism, space, words, self._rng)
         made, checked = _within(self.bound, source, size, look)
@@ -227,9 +233,11 @@ def _taken(
 ) -> Taken:
     group = source.group(entry) if isinstance(source, Groups | Fresh) else None
     marked = source.marked(entry)
+    answers = source.answers if isinstance(source, Groups) else None
     return Taken(
-        source.release(entry), entry, spent.epsilon, reused, checked, marked, spent.bits, group
-    )
+        source.release(entry), entry, spent.epsilon, reused, checked, marked, spent.bits, group,
+        answers,
+    )  # fmt: skip
 
 
 def _require_no_choice(bound: Bound | None, mechanism: TextMechanism) -> None:

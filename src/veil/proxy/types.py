@@ -95,7 +95,7 @@ class Release:
         Whether it was released because it passed a pre-flight check, or has draws of one that
         was: that is outside of the formal guarantee.
     bits
-        What the release added in leakage: 0 for a group that was sent before.
+        What the release added in leakage: 0 where nothing was sent for it.
     """
 
     number: int

@@ -119,7 +119,7 @@ def _check_bits(state: Spent, fresh: float, limit: float | None) -> None:
     raise BudgetError(
         f"The query would cost {_amount(fresh)} bits, and"
         f" {_amount(max(0.0, limit - state.bits))} of the {_amount(limit)} bits for 24 hours are"
-        " left; nothing was sent. Ask something of a group that was sent before, or raise the"
+        " left; nothing was sent. Ask for something that you asked before, or raise the"
         f" limit (--bits){wait}."
     )
 

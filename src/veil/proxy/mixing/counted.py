@@ -7,10 +7,13 @@ from veil.proxy.mixing.mixer import Mixer
 
 
 class Counted:
-    """Sends through a mixer, and counts what went out now."""
+    """Sends through a mixer, and counts what went out now.
 
-    def __init__(self, mixer: Mixer) -> None:
-        self._mixer = mixer
+    Where the `answers` are remembered, they are given, and nothing is sent.
+    """
+
+    def __init__(self, mixer: Mixer, answers: Ranking | None = None) -> None:
+        self._mixer, self._answers = mixer, answers
         self.sent = 0
 
     @property
@@ -20,6 +23,8 @@ class Counted:
 
     def search(self, queries: Sequence[Released], k: int) -> Ranking:
         """Ask through the mixer, which remembers what was answered before."""
+        if self._answers is not None:
+            return self._answers
         answered = self._mixer.ask(queries, k)
         self.sent += answered.sent
         return answered.ranking

@@ -131,6 +131,22 @@ class Mixer:
         found = [search.outcomes[query] for query in queries]
         return Answered(joined(found, int(k), search.sent), search.sent)
 
+    def recall(self, queries: Sequence[Released], k: int) -> Ranking | None:
+        """Return what was answered lately to all of these queries; None if any is missing.
+
+        Whoever is given it need ask nobody. A local engine is always asked.
+        """
+        check_call(queries, k, network=self.network)
+        if not self.network:
+            return None
+        with self._lock:
+            self._require_open()
+            now = _now()
+            found = [self._answers.find((query, int(k)), now) for query in queries]
+        if any(each is None for each in found):
+            return None
+        return joined([each for each in found if each is not None], int(k), 0)
+
     def forget(self) -> None:
         """Remember no answer, not even of what is under way."""
         with self._lock:

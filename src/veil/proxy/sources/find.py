@@ -4,7 +4,7 @@ from veil.core.errors import ParameterError
 from veil.proxy.ledger.ledger import Ledger
 from veil.proxy.sources.groups import Groups
 from veil.proxy.sources.queries import OfQueries
-from veil.proxy.sources.source import Priced
+from veil.proxy.sources.source import Line, Priced
 from veil.proxy.sources.words import OfWords
 from veil.search.pipeline import Words
 from veil.text.mechanisms.mechanism import TextMechanism
@@ -20,10 +20,11 @@ def source_of(
     size: int,
     ledger: Ledger,
     words: Words,
+    line: Line,
 ) -> Priced:
     """Return what makes variants of a query; what was released of it is looked up now."""
     if isinstance(mechanism, Cover):
-        return Groups(query, mechanism, ledger)
+        return Groups(query, mechanism, ledger, line)
     if not isinstance(mechanism, WordMechanism):
         return OfQueries(query, mechanism, size, ledger, words)
     if space is None:

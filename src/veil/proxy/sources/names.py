@@ -21,8 +21,15 @@ def law_name(mechanism: TextMechanism, space: Embeddings | None) -> str:
     return str(mechanism) if space is None else f"{mechanism} in {space.name}#{_digest(space)}"
 
 
-def group_name(mechanism: Cover) -> str:
-    """Name the table of a mechanism, whatever its version: see `Groups`."""
+def group_name(mechanism: Cover, *, leaves: bool = True) -> str:
+    """Name the table of a mechanism, whatever its version: see `Groups`.
+
+    What was searched on this machine alone is apart: no engine elsewhere has seen it.
+    """
+    return f"{_table_name(mechanism)}{'' if leaves else ', on this machine'}"
+
+
+def _table_name(mechanism: Cover) -> str:
     fields = Cover.model_fields
     usual = {name: fields[name].default for name in ("stay", "near")}
     if mechanism.table not in BUILT_IN:  # wherever it was named from

@@ -1,20 +1,35 @@
 """What makes variants of a query, and what all that do so share."""
 
 import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from veil.core.guarantee import Guarantee
-from veil.core.types import Released, Variants
+from veil.core.types import Ranking, Released, Variants
 from veil.proxy.found import Mark
 from veil.proxy.ledger.entries import Entry
 from veil.proxy.ledger.price import Price
 from veil.text.mechanisms.mechanism import TextMechanism
 
 Marks = tuple[Mark, ...]
+Recall = Callable[[Sequence[Released]], Ranking | None]
 _CHOSEN = (
     "The draws were released because they, or ones that they share, passed a local attack: that"
     " choice is outside of the guarantee."
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """How texts reach the engine: whether they leave this machine, and what is remembered.
+
+    `recall` gives what was answered lately to all of some texts, so that nothing need be sent, or
+    None.
+    """
+
+    leaves: bool = True
+    recall: Recall = lambda _: None
 
 
 class Source(Protocol):

@@ -38,13 +38,13 @@ def risk(common: Common, found: Found) -> Markup:
             tag("p", _stops.warning(stop), class_="warning") if stop.warning else "",
         )  # fmt: skip
     return join(
-        _exact(found.cover) if found.cover else "",
+        _exact(found, found.cover) if found.cover else "",
         tag("h3", "The queries of the audit, at this setting"), measured,
         tag("h3", "This query, by the attackers here"), _checked(found.preflight),
     )  # fmt: skip
 
 
-def _exact(group: Group) -> Markup:
+def _exact(found: Found, group: Group) -> Markup:
     """Show what is exact, and what it does not cover."""
     exact = exact_group(group)
     return join(
@@ -53,7 +53,7 @@ def _exact(group: Group) -> Markup:
         tag("p", str(exact)),
         tag("p", few(exact), class_="hint"),
         tag("h3", "Several queries"),
-        session(group),
+        session(found, group),
     )
 
 

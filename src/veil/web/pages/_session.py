@@ -1,6 +1,6 @@
 """What several related queries give away together, in plain words."""
 
-from veil.proxy.found import Group
+from veil.proxy.found import Found, Group
 from veil.web.pages.markup import Markup, join, tag
 
 # Walks of five on the public graph of related queries of icd10cm, cells of 10, mirrored tracks;
@@ -16,19 +16,28 @@ _MEASURED = (
 )
 
 
-def session(group: Group) -> Markup:
+def session(found: Found, group: Group) -> Markup:
     """Say what a session gives away, and what this search added to it."""
-    return join(_told(group), tag("p", _MEASURED))
+    return join(_told(found, group), tag("p", _MEASURED))
 
 
-def _told(group: Group) -> Markup:
-    if group.stayed:
+def _told(found: Found, group: Group) -> Markup:
+    """Say what the engine can put together; it goes by what was really sent."""
+    if not found.sent:
+        words = "Nothing new: nothing was sent, the answers were remembered here."
+    elif group.stayed:
         words = (
-            "Nothing new: this query is close to the one before, and was answered from the group"
-            " that the engine has seen already."
+            "This query is close to an earlier one, and its group was sent again: the engine sees"
+            " that something near it was asked, and no other group."
         )
-    elif group.known:
-        words = "Nothing new: the engine has seen this group before, for this or another query."
+    elif found.reused:
+        words = "Nothing new: the same group as for this query before."
+    elif group.session:
+        words = (
+            "Another group than shortly before: the engine can put the two together. Texts near"
+            " the one before would have stayed with it, and are not counted in the risk above."
+        )
     else:
-        words = "A new group: the engine can put it together with those that it saw before."
-    return tag("p", words, class_="stayed" if group.known or group.stayed else None)
+        words = "The engine can put this group together with those that it saw before."
+    quiet = group.stayed or found.reused or not found.sent
+    return tag("p", words, class_="stayed" if quiet else None)

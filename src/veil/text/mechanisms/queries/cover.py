@@ -186,8 +186,9 @@ def told(table: Table) -> str:
         f"The engine sees one of {groups} and nothing else: whatever it wants to guess about the"
         " query, and whatever it believed before, its probability of being right grows at most"
         f" {table.L:,}-fold. Of N equally likely queries it finds yours with t guesses in at most"
-        f" {table.L:,} t / N of the cases. The same query again, or another of the same group,"
-        f" adds nothing; each different group adds {math.log2(table.L):.3g} bits."
+        f" {table.L:,} t / N of the cases. The same query again adds nothing; each other query"
+        f" adds {math.log2(table.L):.3g} bits, also one of the same group, unless nothing is sent"
+        " for it."
     )
     if table.even:
         proved += (
