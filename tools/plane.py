@@ -1,10 +1,9 @@
 """Draw the plane of the README: a development-time script.
 
-    veil audit studies/cover.toml --out cover
-    python tools/plane.py cover
+    veil audit
+    python tools/plane.py veil-report
 
-takes the rows of that audit and those that ship with the search page (``measured.csv``), of twenty
-variants, and draws risk and utility under the strongest attacker that knows the mechanism: `bayes`
+takes the rows of the default audit, of twenty variants, and draws risk and utility under the strongest attacker that knows the mechanism: `bayes`
 where there is a law, `rerun` where nothing is drawn. It writes ``docs/plane.svg``.
 """
 
@@ -24,7 +23,6 @@ from veil.studies.report.plane import plane
 from veil.studies.table import PLAIN, Row
 
 ROOT = Path(__file__).resolve().parents[1]
-SHIPPED = ROOT / "src" / "veil" / "proxy" / "measured.csv"
 TARGET = ROOT / "docs" / "plane.svg"
 SIZE, MEASURE, KNOWING = 20, "active", ("bayes", "rerun")
 _WIDTH, _LINE = 640, 21
@@ -77,9 +75,7 @@ def drawn(panel: Panel) -> str:
 
 def main(*folders: str) -> None:
     """Write the drawing."""
-    rows = list(read_csv(SHIPPED))
-    for folder in folders:
-        rows += read_csv(Path(folder) / "results.csv")
+    rows = [row for folder in folders for row in read_csv(Path(folder) / "results.csv")]
     TARGET.write_text(drawn(panels(chosen(rows))[0]), encoding="utf-8")
 
 
