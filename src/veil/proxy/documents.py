@@ -139,6 +139,11 @@ class GroupAnswer(Answer):
     known: bool = Field(description="whether the engine had seen the group before")
     stayed: bool = Field(description="whether it is the group of the query before, near to this")
     others: list[Text] = Field(description="public texts that have the same group")
+    same: int = Field(description="how many texts of the table have it")
+    session: bool = Field(
+        description="whether another group was sent shortly before: texts that would have stayed"
+        " with that one are then left out of others, same and active"
+    )
     active: Figure = Field(
         description="how often an engine that knows everything is right within ten guesses, if"
         " all texts of the table are possible queries: exact"
