@@ -55,8 +55,11 @@ def _larger(universe: Universe, vectors: Singles) -> tuple[Universe, Singles]:
         f"{i} {universe.texts[a]} {universe.texts[b]}"
         for i, (a, b) in enumerate(zip(first.tolist(), second.tolist(), strict=True))
     ]
-    near = vectors[first] + 0.5 * vectors[second]
-    near /= np.linalg.norm(near, axis=1, keepdims=True)
+    near = np.empty((LARGE, vectors.shape[1]), dtype=np.float32)
+    for start in range(0, LARGE, 4096):  # in pieces: memory is measured
+        block = slice(start, start + 4096)
+        some = vectors[first[block]] + 0.5 * vectors[second[block]]
+        near[block] = some / np.linalg.norm(some, axis=1, keepdims=True)
     return Universe.of(texts, "made"), near
 
 
