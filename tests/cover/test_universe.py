@@ -18,6 +18,22 @@ def test_texts_are_folded_and_counted() -> None:
     assert (list(weighed.texts), weighed.counts.tolist()) == (["flu", "cold"], [7, 1])
 
 
+def test_every_text_can_be_sent() -> None:
+    """Engines refuse NUL, and all texts of a group are sent or none."""
+    found = Universe.of(
+        ["skin\x00cancer", "\x00 flu\x1b", "Skin\x85Cancer", "\x00\x07", "\u200bflu"]
+    )
+    assert list(found.texts) == ["skin cancer", "flu"]
+    assert found.counts.tolist() == [2, 2]
+    weighed = Universe.of({"a\x00": 2, "a": 3, "b": 1})
+    assert (list(weighed.texts), weighed.counts.tolist()) == (["a", "b"], [5, 1])
+
+
+def test_texts_that_are_looked_up_as_one_are_one() -> None:
+    found = Universe.of(["ﬂour", "flour", "½ cup", "1⁄2 CUP"])
+    assert list(found.texts) == ["ﬂour", "½ cup"]
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [

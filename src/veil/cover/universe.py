@@ -8,12 +8,13 @@ from typing import Literal, get_args
 import numpy as np
 
 from veil.core.errors import InputError, ParameterError
+from veil.core.printable import printable
 from veil.core.types import Ids
 from veil.corpus.collections import load_collection
 from veil.corpus.documents import Documents
 from veil.corpus.icd10cm import NAMES
 from veil.corpus.logs import read_log
-from veil.corpus.text import check_text, folded
+from veil.corpus.text import alike, check_text
 from veil.corpus.wordnet import glosses
 from veil.data.fetch import Report, silent
 from veil.data.strings import Strings, StringsBuilder
@@ -47,7 +48,9 @@ class Universe:
 
         Not `counted`, each counts once: how often a title comes is not how often it is asked for.
 
-        Two texts that differ in case or white space alone are one, spelt as it first came.
+        Two texts that are looked up as one are one, spelt as it first came: they differ in case,
+        white space or forms of a character alone. Control characters become spaces, as engines
+        refuse them, and what is not seen is dropped: all texts of a group must be sent.
         """
         if isinstance(texts, str | bytes) or not isinstance(texts, Iterable):
             raise InputError("A universe is a list of texts, or the name of one.")
@@ -58,14 +61,14 @@ class Universe:
             if number > MAX_TEXTS:
                 raise InputError(f"A universe has at most {MAX_TEXTS:,} texts; take a sample.")
             where = f"Text {number:,} of the universe"
-            key = folded(check_text(text, where, _MAX_CHARS))
+            key = alike(check_text(text, where, _MAX_CHARS))
             if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1:
                 raise InputError(f"{where} must have a whole number >= 1 as its count.")
             if not any(map(str.isalnum, key)):
                 continue
             if key not in counts:
                 counts[key] = 0
-                spelt.add(" ".join(text.split()))
+                spelt.add(" ".join(printable(text).split()))
             counts[key] += int(count)
         if not counts:
             raise InputError("The universe is empty: it needs public texts, such as a catalogue.")
