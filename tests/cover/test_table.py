@@ -117,6 +117,9 @@ def test_risk_is_that_of_brute_force(table: Table) -> None:
         exact_risk(groups, 0)
     with pytest.raises(ParameterError, match="at least one guess"):
         bound(3, 0)
+    for bad in ([0.0] * 5, [-1.0, 1, 1, 1, 1], [np.nan, 1, 1, 1, 1], [np.inf, 1, 1, 1, 1], [1.0]):
+        with pytest.raises(ParameterError, match="weights"):
+            exact_risk(groups, 1, np.array(bad))
 
 
 def test_popular_texts_share_a_group_with_popular_ones(monkeypatch: pytest.MonkeyPatch) -> None:
