@@ -273,6 +273,17 @@ def test_the_screen_of_a_search_with_cover(searching: Veil, table: Table) -> Non
     assert holding(CANARY, cache_folder(), data_folder()) == []
 
 
+@pytest.mark.parametrize(("address", "members"), [(0, 48), (2, 32)])
+def test_the_screen_tells_how_many_texts_have_the_same_group(
+    searching: Veil, table: Table, folder: Path, address: int, members: int
+) -> None:
+    wide = table.wide(3)  # of the 8 groups two blocks have three, and one has two
+    query = wide.texts[wide.members(address)[0]]
+    told = searching("--mechanism", f"cover(table={folder}, stay=1, ahead=3)", query)
+    assert told.code == 0, told.err
+    assert f"and for {members} texts of the table in all." in " ".join(told.out.split())
+
+
 def test_a_group_is_whole_or_not_sent(searching: Veil) -> None:
     assert "sends all 4 texts of a group or none" in searching("--size", 5, QUERY).refused()
     assert searching("--size", 4, QUERY).code == 0

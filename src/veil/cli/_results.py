@@ -12,6 +12,7 @@ from rich.table import Table
 from veil.cli._screen import stdout
 from veil.cli._summary import cost_of
 from veil.core.amounts import count_of, number_of
+from veil.core.errors import VeilError
 from veil.core.guarantee import Guarantee
 from veil.core.printable import printable
 from veil.proxy.desk import Desk
@@ -20,7 +21,7 @@ from veil.proxy.types import NO_LEDGER, Checked
 from veil.search.standing import DEMONSTRATION, HERE, told_of_stand_in
 from veil.text.mechanisms.cost import LAYOUT, UNKNOWN
 from veil.text.mechanisms.mechanism import TextMechanism
-from veil.text.mechanisms.queries.cover import NOT_COVERED
+from veil.text.mechanisms.queries.cover import NOT_COVERED, Cover
 
 _PER_WORD = ("metric-dp", "umldp", "group-dp", "none")  # kinds that are told as a product
 _SNIPPET = 200  # characters
@@ -49,7 +50,7 @@ def show_results(
     if found.cover is None:
         _show_variants(console, query, found.seen)
     else:
-        _show_group(console, found.cover, found.seen)
+        _show_group(console, found.cover, found.seen, mechanism)
     _show_gaps(console, [seen.gap for seen in found.seen])
     _show_back(console, found.back, network=desk.network)
     _show_checked(console, found.preflight)
@@ -215,7 +216,9 @@ def _show_variants(console: Console, query: str, seen: Sequence[Seen]) -> None:
     console.print()
 
 
-def _show_group(console: Console, group: Group, seen: Sequence[Seen]) -> None:
+def _show_group(
+    console: Console, group: Group, seen: Sequence[Seen], mechanism: TextMechanism
+) -> None:
     """List the texts of the group that was sent, and who else would send the same."""
     of = f"group {group.address + 1:,} of {group.groups:,}" if group.address >= 0 else "a group"
     console.print(
@@ -226,10 +229,9 @@ def _show_group(console: Console, group: Group, seen: Sequence[Seen]) -> None:
         console.print(Padding(escape(printable(one.text)), (0, 0, 0, 2), expand=False))
     others = "; ".join(printable(_cut(each, 50)) for each in group.others[:5])
     if others:
-        console.print(
-            f"  [dim]The same would be sent for: {escape(others)} ... and for about"
-            f" {group.texts // group.groups:,} texts of the table in all.[/dim]"
-        )
+        count = _members(group, mechanism)
+        rest = f" and for {count_of(count, 'text')} of the table in all." if count else ""
+        console.print(f"  [dim]The same would be sent for: {escape(others)} ...{rest}[/dim]")
     else:
         console.print(
             "  [dim]It is of an earlier table, as your query was asked before: another group now"
@@ -243,6 +245,18 @@ def _show_group(console: Console, group: Group, seen: Sequence[Seen]) -> None:
             " results may be poor. It hides you all the same.[/yellow]"
         )
     console.print()
+
+
+def _members(group: Group, mechanism: TextMechanism) -> int:
+    """Count the texts of the table that have the group, or return 0 if it is not at hand now."""
+    if not isinstance(mechanism, Cover):
+        return 0
+    try:
+        table = mechanism.open()
+    except VeilError:  # it was deleted meanwhile; what was sent is told all the same
+        return 0
+    known = (table.L, len(table)) == (group.groups, group.texts)
+    return len(table.members(group.address)) if known else 0
 
 
 def _marked(mark: Mark) -> str:
