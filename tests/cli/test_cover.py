@@ -260,7 +260,7 @@ def test_the_screen_of_a_search_with_cover(searching: Veil, table: Table) -> Non
     assert said == [
         "  The engine learnt which of 8 groups was asked for and nothing else: at most 3 bits. If"
         " any of the 128 texts of the table may have been asked, an engine that knows everything"
-        " is right within ten guesses in 62 % of the cases."
+        " is right within ten guesses in 62.5 % of the cases."
     ]
     assert f"  {NOT_COVERED}" in told.lines
     assert "A group that had not been sent before. Newly spent: 3 bits; 297 bits are" in told.out
@@ -291,10 +291,10 @@ def test_a_group_is_whole_or_not_sent(searching: Veil) -> None:
 
 def test_bits_have_a_limit(searching: Veil, table: Table) -> None:
     one, same, other = (table.texts[table.members(a)[i]] for a, i in ((0, 0), (0, 9), (7, 0)))
-    assert "1 bits are left for 24 hours" in searching("--bits", 4, one).out
+    assert "; 1 bit is left for 24 hours" in searching("--bits", 4, one).out
     refused = searching("--bits", 4, other).refused()
-    assert "would cost 3 bits, and 1 of the 4 bits for 24 hours are" in refused
-    assert "Newly spent: 0 bits; 1 bits are left" in searching("--bits", 4, same).out
+    assert "would cost 3 bits, and 1 of the 4 bits for 24 hours" in refused
+    assert "Newly spent: 0 bits; 1 bit is left" in searching("--bits", 4, same).out
     assert "no budget is set" in searching("--bits", "none", other).out
 
 
@@ -302,6 +302,20 @@ def test_bits_have_a_limit(searching: Veil, table: Table) -> None:
 def test_bits_that_are_no_limit(searching: Veil, bad: str) -> None:
     said = searching("--bits", bad, QUERY).refused()
     assert "The --bits must be a number > 0, or none." in said
+
+
+def test_one_is_told_as_one(veil: Veil, searching: Veil, log: Path, tmp_path: Path) -> None:
+    """Two groups, a bit, and a text in a cell; an engine that is always right."""
+    log.write_text("skin rare tumour\nheart mild pain\nlung late injury\nbone early infection\n")
+    small = ("--tracks", 2, "--cell", 1, "--out", tmp_path / "two")
+    told = veil("cover", "build", log, *small)
+    assert "2 groups; 1 text or a few more behind each" in told.out
+    assert "one of 2 groups, at most 1 bit for each different one" in told.out
+    assert "right within ten guesses in 100 % of the cases" in told.out
+    found = searching("--mechanism", f"cover(table={tmp_path / 'two'})", QUERY)
+    assert "and nothing else: at most 1 bit. If any of the 4 texts" in found.out
+    assert "right within ten guesses in 100 % of the cases" in found.out
+    assert "Newly spent: 1 bit; 299 bits are left for 24 hours" in found.out
 
 
 def test_json_tells_of_the_group_and_not_of_the_query(searching: Veil, table: Table) -> None:

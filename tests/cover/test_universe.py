@@ -52,7 +52,7 @@ def test_bad_universes(given: object, message: str) -> None:
 
 
 def test_one_text_many_times_is_one_text() -> None:
-    with pytest.raises(InputError, match="has 1 distinct texts"):
+    with pytest.raises(InputError, match="has 1 distinct text, and 2 tracks with cells of 2"):
         build(["flu"] * 1000, tracks=2, cell=2)
 
 

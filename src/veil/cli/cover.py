@@ -13,7 +13,7 @@ from rich.table import Table as Grid
 from veil.cli._near import Commands
 from veil.cli._results import FAR
 from veil.cli._screen import progress_bar, stdout
-from veil.core.amounts import count_of, number_of
+from veil.core.amounts import bits_of, count_of
 from veil.core.errors import InputError
 from veil.core.printable import printable
 from veil.cover.build import CELL, MOST_TRACKS, TRACKS, WORDS, build
@@ -163,14 +163,13 @@ def _show_facts(console: Console, table: Table, queries: int | None) -> None:
     active = table.risk() if queries is None else table.risk(queries)
     among = "these texts" if queries is None else f"{queries:,} equally likely queries"
     console.print(
-        f"[bold]{escape(printable(table.universe))}[/bold]: {len(table):,} texts in {table.k}"
-        f" tracks and {table.L:,} groups{bands}; {table.cell} texts or a few more behind each of"
-        " the texts of a group."
+        f"[bold]{escape(printable(table.universe))}[/bold]: {count_of(len(table), 'text')} in"
+        f" {count_of(table.k, 'track')} and {count_of(table.L, 'group')}{bands};"
+        f" {count_of(table.cell, 'text')} or a few more behind each of the texts of a group."
     )
     console.print(
-        f"Guarantee: the engine sees one of {table.L:,} groups, at most"
-        f" {number_of(round(table.bits, 2))} bits for each"
-        " different one; the same group again adds nothing."
+        f"Guarantee: the engine sees one of {count_of(table.L, 'group')}, at most"
+        f" {bits_of(table.bits)} for each different one; the same group again adds nothing."
     )
     console.print(
         f"If one of {among} was asked, an engine that knows everything is right within ten guesses"
@@ -192,7 +191,7 @@ def show(table: str, query: str) -> None:
     _show_facts(console, opened, None)
     console.print(
         f"\n[bold]What an engine would see[/bold]: group {found.address + 1:,} of {opened.L:,},"
-        f" {opened.k} texts"
+        f" {count_of(opened.k, 'text')}"
     )
     grid = Grid(box=None, padding=(0, 1), show_header=True)
     for name, style in (("track", "dim"), ("text", ""), ("who else would send the same", "dim")):
