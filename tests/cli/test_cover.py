@@ -85,7 +85,19 @@ def test_how_often_a_query_is_asked_makes_bands(
     told = veil("cover", "build", log, *SMALL, "--out", tmp_path / "a")
     bands = load(tmp_path / "a").bands
     assert bands > 1
-    assert f"8 groups, in {bands} bands of popularity;" in told.out
+    assert f"Counts were found: the texts are in {bands} bands of popularity." in told.out
+
+
+def test_counts_of_a_table_make_bands(veil: Veil, texts: list[str], tmp_path: Path) -> None:
+    rows = "".join(f"{text}\t{4 if i < 16 else 1}\n" for i, text in enumerate(texts))
+    (tmp_path / "counted.tsv").write_text(rows)
+    told = veil("cover", "build", tmp_path / "counted.tsv", *SMALL, "--out", tmp_path / "a")
+    bands = load(tmp_path / "a").bands
+    assert bands > 1
+    assert f"Counts were found: the texts are in {bands} bands of popularity." in told.out
+    (tmp_path / "plain.tsv").write_text("".join(f"{i}\t{text}\n" for i, text in enumerate(texts)))
+    told = veil("cover", "build", tmp_path / "plain.tsv", *SMALL, "--out", tmp_path / "b")
+    assert "No counts were found, or all are equal: there is one band of popularity." in told.out
 
 
 @pytest.mark.parametrize("part", ["passages", "titles", "queries"])

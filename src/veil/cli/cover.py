@@ -159,14 +159,20 @@ def _require_not_own(universe: Universe) -> None:
 
 
 def _show_facts(console: Console, table: Table, queries: int | None) -> None:
-    bands = f", in {table.bands} bands of popularity" if table.bands > 1 else ""
     active = table.risk() if queries is None else table.risk(queries)
     among = "these texts" if queries is None else f"{queries:,} equally likely queries"
     console.print(
         f"[bold]{escape(printable(table.universe))}[/bold]: {count_of(len(table), 'text')} in"
-        f" {count_of(table.k, 'track')} and {count_of(table.L, 'group')}{bands};"
+        f" {count_of(table.k, 'track')} and {count_of(table.L, 'group')};"
         f" {count_of(table.cell, 'text')} or a few more behind each of the texts of a group."
     )
+    if (table.counts == table.counts[0]).all():
+        told = "No counts were found, or all are equal: there is one band of popularity."
+    else:
+        told = (
+            f"Counts were found: the texts are in {count_of(table.bands, 'band')} of popularity."
+        )
+    console.print(told)
     console.print(
         f"Guarantee: the engine sees one of {count_of(table.L, 'group')}, at most"
         f" {bits_of(table.bits)} for each different one; the same group again adds nothing."

@@ -67,8 +67,8 @@ def build(
     if len(texts) < tracks * cell:
         raise InputError(
             f"The universe has {count_of(len(texts), 'distinct text')}, and"
-            f" {count_of(tracks, 'track')} with cells of {cell} need{'s' if tracks == 1 else ''} at"
-            f" least {tracks * cell:,}; take a larger one, or smaller cells."
+            f" {count_of(tracks, 'track')} with cells of {cell} need{'s' if tracks == 1 else ''}"
+            f" at least {tracks * cell:,}; take a larger one, or smaller cells."
         )
     spec = str(parse_encoder(encoder))
     model = local_encoder(encoder)
