@@ -85,7 +85,19 @@ def test_how_often_a_query_is_asked_makes_bands(
     told = veil("cover", "build", log, *SMALL, "--out", tmp_path / "a")
     bands = load(tmp_path / "a").bands
     assert bands > 1
-    assert f"8 groups, in {bands} bands of popularity;" in told.out
+    assert f"Counts were found: the texts are in {bands} bands of popularity." in told.out
+
+
+def test_counts_of_a_table_make_bands(veil: Veil, texts: list[str], tmp_path: Path) -> None:
+    rows = "".join(f"{text}\t{4 if i < 16 else 1}\n" for i, text in enumerate(texts))
+    (tmp_path / "counted.tsv").write_text(rows)
+    told = veil("cover", "build", tmp_path / "counted.tsv", *SMALL, "--out", tmp_path / "a")
+    bands = load(tmp_path / "a").bands
+    assert bands > 1
+    assert f"Counts were found: the texts are in {bands} bands of popularity." in told.out
+    (tmp_path / "plain.tsv").write_text("".join(f"{i}\t{text}\n" for i, text in enumerate(texts)))
+    told = veil("cover", "build", tmp_path / "plain.tsv", *SMALL, "--out", tmp_path / "b")
+    assert "No counts were found, or all are equal: there is one band of popularity." in told.out
 
 
 @pytest.mark.parametrize("part", ["passages", "titles", "queries"])
@@ -260,7 +272,7 @@ def test_the_screen_of_a_search_with_cover(searching: Veil, table: Table) -> Non
     assert said == [
         "  The engine learnt which of 8 groups was asked for and nothing else: at most 3 bits. If"
         " any of the 128 texts of the table may have been asked, an engine that knows everything"
-        " is right within ten guesses in 62 % of the cases."
+        " is right within ten guesses in 62.5 % of the cases."
     ]
     assert f"  {NOT_COVERED}" in told.lines
     assert "A group that had not been sent before. Newly spent: 3 bits; 297 bits are" in told.out
@@ -273,6 +285,17 @@ def test_the_screen_of_a_search_with_cover(searching: Veil, table: Table) -> Non
     assert holding(CANARY, cache_folder(), data_folder()) == []
 
 
+@pytest.mark.parametrize(("address", "members"), [(0, 48), (2, 32)])
+def test_the_screen_tells_how_many_texts_have_the_same_group(
+    searching: Veil, table: Table, folder: Path, address: int, members: int
+) -> None:
+    wide = table.wide(3)  # of the 8 groups two blocks have three, and one has two
+    query = wide.texts[wide.members(address)[0]]
+    told = searching("--mechanism", f"cover(table={folder}, stay=1, ahead=3)", query)
+    assert told.code == 0, told.err
+    assert f"and for {members} texts of the table in all." in " ".join(told.out.split())
+
+
 def test_a_group_is_whole_or_not_sent(searching: Veil) -> None:
     assert "sends all 4 texts of a group or none" in searching("--size", 5, QUERY).refused()
     assert searching("--size", 4, QUERY).code == 0
@@ -280,10 +303,10 @@ def test_a_group_is_whole_or_not_sent(searching: Veil) -> None:
 
 def test_bits_have_a_limit(searching: Veil, table: Table) -> None:
     one, other = (table.texts[table.members(a)[0]] for a in (0, 7))
-    assert "1 bits are left for 24 hours" in searching("--bits", 4, one).out
+    assert "; 1 bit is left for 24 hours" in searching("--bits", 4, one).out
     refused = searching("--bits", 4, other).refused()
-    assert "would cost 3 bits, and 1 of the 4 bits for 24 hours are" in refused
-    assert "Newly spent: 0 bits; 1 bits are left" in searching("--bits", 4, one).out
+    assert "would cost 3 bits, and 1 of the 4 bits for 24 hours" in refused
+    assert "Newly spent: 0 bits; 1 bit is left" in searching("--bits", 4, one).out
     assert "no budget is set" in searching("--bits", "none", other).out
 
 
@@ -291,6 +314,20 @@ def test_bits_have_a_limit(searching: Veil, table: Table) -> None:
 def test_bits_that_are_no_limit(searching: Veil, bad: str) -> None:
     said = searching("--bits", bad, QUERY).refused()
     assert "The --bits must be a number > 0, or none." in said
+
+
+def test_one_is_told_as_one(veil: Veil, searching: Veil, log: Path, tmp_path: Path) -> None:
+    """Two groups, a bit, and a text in a cell; an engine that is always right."""
+    log.write_text("skin rare tumour\nheart mild pain\nlung late injury\nbone early infection\n")
+    small = ("--tracks", 2, "--cell", 1, "--out", tmp_path / "two")
+    told = veil("cover", "build", log, *small)
+    assert "2 groups; 1 text or a few more behind each" in told.out
+    assert "one of 2 groups, at most 1 bit for each different one" in told.out
+    assert "right within ten guesses in 100 % of the cases" in told.out
+    found = searching("--mechanism", f"cover(table={tmp_path / 'two'})", QUERY)
+    assert "and nothing else: at most 1 bit. If any of the 4 texts" in found.out
+    assert "right within ten guesses in 100 % of the cases" in found.out
+    assert "Newly spent: 1 bit; 299 bits are left for 24 hours" in found.out
 
 
 def test_json_tells_of_the_group_and_not_of_the_query(searching: Veil, table: Table) -> None:

@@ -75,6 +75,46 @@ def test_an_export_is_whole_and_private(
     assert len(capsys.readouterr().out.splitlines()) == 2
 
 
+@pytest.fixture
+def leaked() -> None:
+    """Two groups of cover: one that was sent for the first time, and the same again."""
+    with Ledger() as book:
+        for text, bits in (("quokkapox care", 6.4919), ("quokkapox", 0.0)):
+            name = "cover(table='icd10cm')"
+            entry = Entry(book.key.query(text), name, ("a", "b"), bits=bits, words=1)
+            book.record(entry, 0)
+
+
+@pytest.mark.usefixtures("leaked")
+@pytest.mark.parametrize("columns", [120, 40])
+def test_bits_are_shown(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], columns: int
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    assert run(["ledger", "show"]) == 0
+    out = capsys.readouterr().out
+    told = " ".join(out.split())
+    assert "Leaked in the last 24 hours: 6.49 bits (groups of cover sent for the first" in told
+    if columns == 120:
+        header, second, first = (line.split() for line in out.splitlines()[:3])
+        at = header.index("bits") + 1  # a date is two words
+        assert (first[0], first[at], second[at]) == ("1", "6.49", "0")
+        assert first[at - 1] == "0"  # spent
+    else:
+        assert "spent 0 and 6.49 bits," in told
+        assert "spent 0 and 0 bits," in told
+
+
+@pytest.mark.usefixtures("leaked")
+def test_bits_are_exported(tmp_path: Path) -> None:
+    for name in ("out.csv", "out.jsonl"):
+        assert run(["ledger", "export", str(tmp_path / name)]) == 0
+    with (tmp_path / "out.csv").open(newline="") as file:
+        assert [row["bits"] for row in csv.DictReader(file)] == ["0.0", "6.4919"]
+    lines = (tmp_path / "out.jsonl").read_text().splitlines()
+    assert [json.loads(line)["bits"] for line in lines] == [0.0, 6.4919]
+
+
 @pytest.mark.usefixtures("filled")
 def test_an_export_to_another_kind_of_file_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -158,6 +158,7 @@ def test_without_the_ledger_nothing_is_kept_and_it_is_said(
     assert "left for 24 hours" not in again.out
     assert not data_folder().exists()
     assert len(set(engine.texts)) > SIZE  # drawn anew
+    assert "a fixed group is sent again" in NO_LEDGER  # cover draws nothing
 
 
 def test_a_seed_keeps_off_the_ledger_and_the_network(
@@ -173,7 +174,9 @@ def test_a_seed_keeps_off_the_ledger_and_the_network(
     assert (first["seeded"], first["ledger"], first["note"]) == (True, False, NO_LEDGER)
     assert not data_folder().exists()
     for flag in (("--seed", 1), ("--no-ledger",)):
-        assert "nothing is counted" in veil(*local, *flag, "--budget", 5, CANARY).refused()
+        for limit in ("--budget", "--bits"):
+            said = veil(*local, *flag, limit, 5, CANARY).refused()
+            assert f"nothing is counted; leave out {limit}," in said
 
 
 def spoil(how: str) -> None:

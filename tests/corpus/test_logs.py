@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from veil.core.errors import InputError, UnknownNameError
-from veil.corpus.logs import read_log
+from veil.corpus.logs import read_counted, read_log
 
 QUERIES = ["skin cancer", 'say "flu"', "skin cancer"]
 
@@ -27,6 +27,56 @@ def test_files(tmp_path: Path, name: str, content: str, packed: bool) -> None:
     data = b"\xef\xbb\xbf" + content.encode()
     path.write_bytes(gzip.compress(data) if packed else data)
     assert list(read_log(str(path))) == list(read_log(path)) == QUERIES
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "pairs"),
+    [
+        ("a.csv", "query,count\nflu,5\ncold,1.0\n", [("flu", 5), ("cold", 1)]),
+        ("a.tsv", "flu\t5\n90210\t3\n", [("flu", 5), ("90210", 3)]),
+        ("a.tsv", "q1\tflu\nq2\t90210\n", [("flu", 1), ("90210", 1)]),
+        ("a.tsv", "1\t7\n2\t19\n", [("7", 1), ("19", 1)]),  # names and texts, as ever
+        ("a.txt", "flu\t5\n", [("flu\t5", 1)]),  # no table
+        ("a.jsonl", '"flu"\n{"query": "cold", "count": 3}\n', [("flu", 1), ("cold", 3)]),
+    ],
+)
+def test_counts(tmp_path: Path, name: str, content: str, pairs: list[tuple[str, int]]) -> None:
+    (tmp_path / name).write_text(content)
+    assert list(read_counted(tmp_path / name)) == pairs
+    assert list(read_log(tmp_path / name)) == [text for text, _ in pairs]
+
+
+def test_counts_of_parquet(tmp_path: Path) -> None:
+    pa = pytest.importorskip("pyarrow", reason="the extra 'parquet' is not installed")
+    import pyarrow.parquet as pq
+
+    for counts in ([5, 1], [5.0, 1.0]):
+        pq.write_table(
+            pa.table({"count": counts, "query": ["flu", "cold"]}), tmp_path / "a.parquet"
+        )
+        assert list(read_counted(tmp_path / "a.parquet")) == [("flu", 5), ("cold", 1)]
+    pq.write_table(
+        pa.table({"count": [5, None], "query": ["flu", "cold"]}), tmp_path / "b.parquet"
+    )
+    with pytest.raises(InputError, match="Row 2 of b.parquet"):
+        list(read_counted(tmp_path / "b.parquet"))
+
+
+@pytest.mark.parametrize(
+    "bad", ["0", "-1", "0.5", "", "many", "1e99", "nan", "9" * 30, "9" * 9999]
+)
+def test_a_count_that_is_none_is_told(tmp_path: Path, bad: str) -> None:
+    for name, header in (("a.csv", "query,count\n"), ("a.tsv", "")):
+        mark = "," if header else "\t"
+        rows = [f"flu{mark}5", f"secret{mark}{bad}"]
+        if not header:
+            rows = [*[f"flu{mark}5"] * 200, rows[1]]
+        (tmp_path / name).write_text(header + "\n".join(rows) + "\n")
+        with pytest.raises(
+            InputError, match="must have a whole number >= 1 as its count"
+        ) as caught:
+            list(read_counted(tmp_path / name))
+        assert "secret" not in str(caught.value)
 
 
 def test_what_cannot_be_read_is_not_quoted(tmp_path: Path) -> None:

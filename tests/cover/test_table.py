@@ -12,6 +12,7 @@ from veil.core.errors import InputError, ParameterError
 from veil.core.types import Ids
 from veil.cover import Table, Universe, bound, build, exact_risk, load
 from veil.cover.bands import bands
+from veil.cover.blocks import blocks
 from veil.cover.build import _groups
 from veil.cover.tracks import balanced, sizes
 from veil.data.fetch import silent
@@ -40,6 +41,16 @@ def test_a_text_is_at_its_own_address_in_whatever_case_and_spacing(table: Table)
     spelt = [f"  {text.upper()}  ".replace(" ", "\t") for text in table.texts]
     assert np.array_equal(table.address(spelt), table.addresses)
     assert table.address([]).shape == (0,)
+
+
+def test_a_text_is_found_in_whatever_characters_it_is_spelt(texts: list[str]) -> None:
+    """Queries come as they were typed, or as the ledger folds them (NFKC)."""
+    odd, plain = "½ cup of ﬂour", "1⁄2 cup of flour"
+    for own in (odd, plain):
+        table = build([*texts, own], tracks=4, cell=4)
+        for asked in (odd, plain, plain.upper(), "½ cup  of flour"):
+            found = table.locate([asked])[0]
+            assert (found.nearest, found.cosine) == (len(texts), 1.0)
 
 
 def test_another_text_is_at_the_address_of_the_nearest(table: Table) -> None:
@@ -117,6 +128,9 @@ def test_risk_is_that_of_brute_force(table: Table) -> None:
         exact_risk(groups, 0)
     with pytest.raises(ParameterError, match="at least one guess"):
         bound(3, 0)
+    for bad in ([0.0] * 5, [-1.0, 1, 1, 1, 1], [np.nan, 1, 1, 1, 1], [np.inf, 1, 1, 1, 1], [1.0]):
+        with pytest.raises(ParameterError, match="weights"):
+            exact_risk(groups, 1, np.array(bad))
 
 
 def test_popular_texts_share_a_group_with_popular_ones(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -264,10 +278,13 @@ def test_bad_requests(table: Table, texts: list[str]) -> None:
         build(texts, 4, 4, vectors=table.vectors[1:])
 
 
-@pytest.mark.parametrize("groups", [2, 3, 8])
+@pytest.mark.parametrize("groups", [2, 3, 5, 7, 8])
 def test_groups_that_are_sent_together(table: Table, groups: int) -> None:
     wide = table.wide(groups)
     assert (wide.k, wide.L) == (4 * groups, -(-8 // groups))
+    members = np.bincount(wide.addresses, minlength=wide.L)
+    assert members.max() - members.min() <= 16  # texts of one group: no block hides less than told
+    assert len({wide.group(address) for address in range(wide.L)}) == wide.L
     assert len(wide.cells) == wide.k * wide.L
     for address in range(wide.L):
         assert len(wide.group(address)) == wide.k
@@ -275,9 +292,25 @@ def test_groups_that_are_sent_together(table: Table, groups: int) -> None:
             own = table.group(int(table.addresses[member]))
             assert set(own) <= set(wide.group(address))
             assert wide.group(address)[int(wide.tracks[member])] == own[int(table.tracks[member])]
-    assert np.array_equal(wide.address(list(table.texts)), table.addresses // groups)
+    assert np.array_equal(wide.address(list(table.texts)), wide.addresses)
     assert wide.risk() <= table.risk()
     assert wide.even == (8 % groups == 0)
+
+
+def test_neighbouring_groups_are_spread_evenly_over_the_blocks() -> None:
+    assert blocks(9, 4).starts == (0, 3, 5)
+    assert blocks(9, 4).of.tolist() == [0, 0, 0, 1, 1, 1, 2, 2, 2]
+    for whole, groups in itertools.product(range(1, 40), range(1, 40)):
+        if groups > whole:
+            continue
+        found = blocks(whole, groups)
+        sizes_ = np.bincount(found.of)
+        assert len(sizes_) == len(found.starts) == len(set(found.starts)) == -(-whole // groups)
+        assert sizes_.max() - sizes_.min() <= 1
+        inside = np.arange(whole) - np.array(found.starts)[found.of]
+        assert inside.min() >= 0
+        assert inside.max() < groups
+        assert found.starts[-1] + groups <= whole
 
 
 def test_no_more_groups_than_there_are(table: Table) -> None:

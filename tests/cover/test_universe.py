@@ -18,6 +18,22 @@ def test_texts_are_folded_and_counted() -> None:
     assert (list(weighed.texts), weighed.counts.tolist()) == (["flu", "cold"], [7, 1])
 
 
+def test_every_text_can_be_sent() -> None:
+    """Engines refuse NUL, and all texts of a group are sent or none."""
+    found = Universe.of(
+        ["skin\x00cancer", "\x00 flu\x1b", "Skin\x85Cancer", "\x00\x07", "\u200bflu"]
+    )
+    assert list(found.texts) == ["skin cancer", "flu"]
+    assert found.counts.tolist() == [2, 2]
+    weighed = Universe.of({"a\x00": 2, "a": 3, "b": 1})
+    assert (list(weighed.texts), weighed.counts.tolist()) == (["a", "b"], [5, 1])
+
+
+def test_texts_that_are_looked_up_as_one_are_one() -> None:
+    found = Universe.of(["ﬂour", "flour", "½ cup", "1⁄2 CUP"])
+    assert list(found.texts) == ["ﬂour", "½ cup"]
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [
@@ -28,6 +44,8 @@ def test_texts_are_folded_and_counted() -> None:
         (3, "A universe is a list of texts"),
         ({"flu": 0}, "must have a whole number >= 1 as its count"),
         ({"flu": True}, "must have a whole number >= 1 as its count"),
+        ({"flu": 10**30}, "must have a whole number >= 1 as its count"),
+        (["2019", "3.5", "12 000"], "The texts of the universe are all numbers"),
     ],
 )
 def test_bad_universes(given: object, message: str) -> None:
@@ -36,7 +54,7 @@ def test_bad_universes(given: object, message: str) -> None:
 
 
 def test_one_text_many_times_is_one_text() -> None:
-    with pytest.raises(InputError, match="has 1 distinct texts"):
+    with pytest.raises(InputError, match="has 1 distinct text, and 2 tracks with cells of 2"):
         build(["flu"] * 1000, tracks=2, cell=2)
 
 
@@ -86,6 +104,28 @@ def test_a_file_of_queries_or_of_documents(collection: Path, tmp_path: Path) -> 
     assert found.name == "log.txt.gz"
     documents = read_universe(collection / "docs.jsonl", "titles")
     assert next(iter(documents.texts)) == "On skin"
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("log.csv", "query,count\nflu,5\ncold,1\nFLU,2\n"),
+        ("log.csv", "Counts;text\n5;flu\n1;cold\n2;FLU\n"),
+        ("log.tsv", "frequency\tquery\n5\tflu\n1\tcold\n2\tFLU\n"),
+        ("log.tsv", "flu\t5\ncold\t1\nFLU\t2\n"),
+        ("log.jsonl", '{"text": "flu", "count": 7}\n{"query": "cold"}\n'),
+    ],
+)
+def test_counts_of_a_file(tmp_path: Path, name: str, content: str) -> None:
+    (tmp_path / name).write_text(content)
+    found = read_universe(tmp_path / name)
+    assert (list(found.texts), found.counts.tolist()) == (["flu", "cold"], [7, 1])
+
+
+def test_numbers_are_no_universe(tmp_path: Path) -> None:
+    (tmp_path / "log.tsv").write_text("1\t7\n2\t19\n")
+    with pytest.raises(InputError, match="are all numbers; .* 'query' or 'text'"):
+        read_universe(tmp_path / "log.tsv")
 
 
 def test_wordnet_has_one_part(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
@@ -22,7 +23,7 @@ import veil.proxy.plane as planes
 import veil.web.server as serving
 from veil.core.errors import BudgetError, InputError
 from veil.proxy.folder import data_folder
-from veil.proxy.types import Setting
+from veil.proxy.types import Budget, Setting
 from veil.text.vectors.embeddings import Embeddings
 from veil.web.headers import HEADERS
 from veil.web.token import own_token
@@ -168,6 +169,9 @@ class ClosingDesk(FakeDesk):
     def prepare(self, setting: Setting) -> None:
         self.prepared = setting
 
+    def budget(self) -> Budget:
+        return replace(super().budget(), bits=6.4919, bits_limit=300.0)
+
 
 def test_the_command_says_what_is_going_on(veil: Veil, started: list[dict[str, object]]) -> None:  # noqa: F811
     before = ClosingDesk.closings
@@ -182,6 +186,8 @@ def test_the_command_says_what_is_going_on(veil: Veil, started: list[dict[str, o
         "Who opens that address is let in: keep it. 'veil token' prints the token.",
         "Engine: fake, variants leave this machine.",
         "Budget: 100 may be spent in 24 hours; 20 spent in the last 24 hours.",
+        "Budget of cover: 300 bits may be leaked in 24 hours; 6.49 bits leaked in the last 24"
+        " hours.",
         "Slider: 3 stops of the audit (shipped with Veil).",
         "cover, which hides most, is not on the slider: its table of wordnet is not there yet."
         " Build it once with 'veil cover build wordnet', and start again.",

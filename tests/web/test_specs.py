@@ -18,6 +18,7 @@ from veil.text.mechanisms.words.cmp import CMP
 from veil.text.vectors.embeddings import Embeddings
 from veil.web.api import OPERATIONS
 from veil.web.catalogue import catalogue
+from veil.web.faults import RefusedError
 
 TAKES_SPECS = [one for one in OPERATIONS if "mechanism" in one.ask.model_fields]
 BODIES: dict[str, dict[str, object]] = {
@@ -162,6 +163,40 @@ def test_no_table_of_cover_is_built_for_a_request(
     for path, body in BODIES.items():
         sentence = client.post(path, body | {"mechanism": "cover(cell=7)"}).refused(422)
         assert "veil cover build" in sentence
+
+
+def test_a_built_in_table_of_cover_may_be_named_if_it_is_there(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[tuple[str, dict[str, int]]] = []
+
+    def at_hand(name: str, **chosen: int) -> bool:
+        asked.append((name, chosen))
+        return name == "wordnet"
+
+    monkeypatch.setattr("veil.web.specs.at_hand", at_hand)
+    specs.check_spec("cover(table=wordnet, cell=7)")
+    specs.check_spec("cover(table='wordnet')")
+    assert asked == [("wordnet", {"cell": 7}), ("wordnet", {})]
+    for spec in ("cover(table=icd10cm)", "cover(table=icd10cm-full)", "cover"):
+        with pytest.raises(RefusedError, match="none is built for a request"):
+            specs.check_spec(spec)
+
+
+@pytest.mark.parametrize("path", BODIES)
+@pytest.mark.parametrize(
+    "table", ["{folder}", "./wordnet", "wordnet/", "WordNet", " wordnet", "", ".", "5", "True"]
+)
+def test_no_folder_is_named_as_a_table(
+    client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str, table: str
+) -> None:
+    monkeypatch.setattr("veil.web.specs.at_hand", _no)
+    monkeypatch.setattr("veil.cover.named.open_table", _no)
+    spec = f"cover(table='{table.format(folder=tmp_path)}')"
+    for each in (spec, "cover(table=5)"):
+        sentence = client.post(path, BODIES[path] | {"mechanism": each}).refused(422)
+        assert sentence.startswith("The 'table' parameter of cover may not be set over the web")
+        assert sentence.endswith("The tables that may be named: icd10cm, icd10cm-full, wordnet.")
 
 
 def test_the_catalogue_shows_what_may_be_set(

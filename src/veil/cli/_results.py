@@ -11,7 +11,7 @@ from rich.table import Table
 
 from veil.cli._screen import stdout
 from veil.cli._summary import cost_of
-from veil.core.amounts import count_of, number_of
+from veil.core.amounts import bits_of, count_of, number_of
 from veil.core.guarantee import Guarantee
 from veil.core.printable import printable
 from veil.proxy.desk import Desk
@@ -95,10 +95,10 @@ def _show_leakage(console: Console, found: Found, group: Group) -> None:
     """Say in a line what is guaranteed, and in another what is not."""
     console.print(
         f"[bold]What is guaranteed[/bold]\n  The engine learnt which of {group.groups:,} groups"
-        f" was asked for and nothing else: at most {number_of(round(found.cost.bits, 2))} bits."
-        f" If any of the {group.texts:,} texts of the table may have been asked, an engine that"
-        f" knows everything is right within ten guesses in {100 * group.active:.2g} % of the"
-        " cases.",
+        f" was asked for and nothing else: at most {bits_of(found.cost.bits)}."
+        f" If any of the {count_of(group.texts, 'text')} of the table may have been asked, an"
+        " engine that knows everything is right within ten guesses in"
+        f" {100 * group.active:.3g} % of the cases.",
         soft_wrap=True,
     )
     console.print(f"  [dim]{escape(NOT_COVERED)}[/dim]", soft_wrap=True)
@@ -127,15 +127,16 @@ def _caveat(cost: Guarantee, guarantee: Guarantee) -> str:
 
 def _account(found: Found) -> str:
     """Say what was spent now, and what is left."""
-    spent, left, unit = found.spent, found.budget.left, ""
+    spent, left, told = found.spent, found.budget.left, number_of
     if found.cover is not None:
-        spent, left, unit = round(found.bits, 2), found.budget.bits_left, " bits"
-        left = None if left is None else round(left, 1)
-    now = f"Newly spent: {number_of(spent)}{unit}" if math.isfinite(spent) else "No sum covers it"
-    day = "no budget is set" if left is None else f"{number_of(left)}{unit} are left for 24 hours"
+        spent, left, told = found.bits, found.budget.bits_left, bits_of
+    now = f"Newly spent: {told(spent)}" if math.isfinite(spent) else "No sum covers it"
+    day = "no budget is set"
+    if left is not None:
+        day = f"{told(left)} {'is' if told(left) == '1 bit' else 'are'} left for 24 hours"
     more = ""
     if found.earlier_bits:
-        more += f" Other settings released of this query before: {found.earlier_bits:.3g} bits."
+        more += f" Other settings released of this query before: {bits_of(found.earlier_bits)}."
     if found.earlier:
         sum_ = number_of(found.earlier) if math.isfinite(found.earlier) else "without bound"
         more += f" Other settings released of this query before: {sum_}, on top of this."
@@ -226,17 +227,20 @@ def _show_group(console: Console, group: Group, seen: Sequence[Seen]) -> None:
         console.print(Padding(escape(printable(one.text)), (0, 0, 0, 2), expand=False))
     others = "; ".join(printable(_cut(each, 50)) for each in group.others[:5])
     if others:
-        console.print(
-            f"  [dim]The same would be sent for: {escape(others)} ... and for about"
-            f" {group.texts // group.groups:,} texts of the table in all.[/dim]"
-        )
+        rest = f" and for {count_of(group.same, 'text')} of the table in all."
+        console.print(f"  [dim]The same would be sent for: {escape(others)} ...{rest}[/dim]")
     else:
         console.print(
             "  [dim]It is of an earlier table, as your query was asked before: another group now"
             " would tell more.[/dim]"
         )
     if group.stayed:
-        console.print("  Your query is near to the one before, and was answered from its group.")
+        console.print("  Your query is near to an earlier one, and was answered from its group.")
+    if group.session:
+        console.print(
+            "  Another group was sent shortly before: texts near to that one would have stayed"
+            " there, and are not counted."
+        )
     if group.cosine < FAR and console.is_terminal:  # a secret: for the person alone
         console.print(
             "  [yellow]The table knows little of what you ask (perhaps it is in another language):"

@@ -13,7 +13,7 @@ from rich.table import Table as Grid
 from veil.cli._near import Commands
 from veil.cli._results import FAR
 from veil.cli._screen import progress_bar, stdout
-from veil.core.amounts import count_of, number_of
+from veil.core.amounts import bits_of, count_of
 from veil.core.errors import InputError
 from veil.core.printable import printable
 from veil.cover.build import CELL, MOST_TRACKS, TRACKS, WORDS, build
@@ -159,18 +159,23 @@ def _require_not_own(universe: Universe) -> None:
 
 
 def _show_facts(console: Console, table: Table, queries: int | None) -> None:
-    bands = f", in {table.bands} bands of popularity" if table.bands > 1 else ""
     active = table.risk() if queries is None else table.risk(queries)
     among = "these texts" if queries is None else f"{queries:,} equally likely queries"
     console.print(
-        f"[bold]{escape(printable(table.universe))}[/bold]: {len(table):,} texts in {table.k}"
-        f" tracks and {table.L:,} groups{bands}; {table.cell} texts or a few more behind each of"
-        " the texts of a group."
+        f"[bold]{escape(printable(table.universe))}[/bold]: {count_of(len(table), 'text')} in"
+        f" {count_of(table.k, 'track')} and {count_of(table.L, 'group')};"
+        f" {count_of(table.cell, 'text')} or a few more behind each of the texts of a group."
     )
+    if (table.counts == table.counts[0]).all():
+        told = "No counts were found, or all are equal: there is one band of popularity."
+    else:
+        told = (
+            f"Counts were found: the texts are in {count_of(table.bands, 'band')} of popularity."
+        )
+    console.print(told)
     console.print(
-        f"Guarantee: the engine sees one of {table.L:,} groups, at most"
-        f" {number_of(round(table.bits, 2))} bits for each"
-        " query; the same query again adds nothing."
+        f"Guarantee: the engine sees one of {count_of(table.L, 'group')}, at most"
+        f" {bits_of(table.bits)} for each query; the same query again adds nothing."
     )
     console.print(
         f"If one of {among} was asked, an engine that knows everything is right within ten guesses"
@@ -192,7 +197,7 @@ def show(table: str, query: str) -> None:
     _show_facts(console, opened, None)
     console.print(
         f"\n[bold]What an engine would see[/bold]: group {found.address + 1:,} of {opened.L:,},"
-        f" {opened.k} texts"
+        f" {count_of(opened.k, 'text')}"
     )
     grid = Grid(box=None, padding=(0, 1), show_header=True)
     for name, style in (("track", "dim"), ("text", ""), ("who else would send the same", "dim")):

@@ -17,7 +17,7 @@ from rich.table import Table
 
 from veil.cli._near import Commands
 from veil.cli._screen import fits, stderr, stdout
-from veil.core.amounts import count_of
+from veil.core.amounts import bits_of, count_of, number_of
 from veil.core.errors import InputError
 from veil.data.files import whole_file
 from veil.proxy.brief import brief
@@ -28,8 +28,8 @@ from veil.search.pipeline import MAX_QUERY
 _LARGEST = 2**62  # number of an entry; none comes near
 _PAGE = 500  # entries read at a time
 _COLUMNS = (
-    "number", "made", "last", "asked", "mechanism", "words", "shared", "spent", "chosen",
-    "variants",
+    "number", "made", "last", "asked", "mechanism", "words", "shared", "spent", "bits",
+    "chosen", "variants",
 )  # fmt: skip
 _ASKED = "Forget? What was sent stays sent"
 _ASKED_ALL = f"{_ASKED}, and nothing will know of it or of what was spent"
@@ -59,13 +59,17 @@ def show(count: int, variants: bool) -> None:
     console = stdout()
     with Ledger() as book:
         found = book.releases(count)
-        spent, begun = book.budget().spent, book.begun
+        state, begun = book.budget(), book.begun
     if not found:
         console.print("The ledger is empty: nothing was released.")
     else:
         _show(console, found, variants=variants)
     console.print(
-        f"Spent in the last 24 hours: {spent:,.0f} (epsilon x words x variants newly drawn)."
+        f"Spent in the last 24 hours: {state.spent:,.0f} (epsilon x words x variants newly drawn)."
+    )
+    console.print(
+        f"Leaked in the last 24 hours: {bits_of(state.bits)} (groups of cover sent for the first"
+        " time)."
     )
     console.print(
         f"The ledger begins at {begun:%Y-%m-%d %H:%M}; what was released before, it does not know."
@@ -74,7 +78,7 @@ def show(count: int, variants: bool) -> None:
 
 def _show(console: Console, found: tuple[Release, ...], *, variants: bool) -> None:
     table = Table(box=None, padding=(0, 1))
-    for name in ("no.", "made", "asked", "variants", "words", "shared", "spent"):
+    for name in ("no.", "made", "asked", "variants", "words", "shared", "spent", "bits"):
         table.add_column(name, justify="left" if name == "made" else "right")
     table.add_column("mechanism", overflow="fold")
     for one in found:
@@ -86,11 +90,12 @@ def _show(console: Console, found: tuple[Release, ...], *, variants: bool) -> No
             str(one.words),
             str(one.shared),
             f"{one.spent:,.0f}" if math.isfinite(one.spent) else "no bound",
+            number_of(round(one.bits, 2)) if math.isfinite(one.bits) else "no bound",
             escape(brief(one.mechanism) + (", passed a bound" if one.chosen else "")),
         )
         if variants:
             for text in one.variants:
-                table.add_row("", "", "", "", "", "", "", f"[dim]{escape(text)}[/dim]")
+                table.add_row(*[""] * 8, f"[dim]{escape(text)}[/dim]")
     if fits(console, table):
         console.print(table)
     else:
@@ -101,11 +106,13 @@ def _show_narrow(console: Console, found: tuple[Release, ...], *, variants: bool
     """Put one below the other what has no room side by side."""
     for one in found:
         spent = f"{one.spent:,.0f}" if math.isfinite(one.spent) else "no bound"
+        leaked = bits_of(one.bits) if math.isfinite(one.bits) else "bits without bound"
         chosen = ", passed a bound" if one.chosen else ""
         console.print(
             f"no. {one.number}, made {one.made:%Y-%m-%d %H:%M}, asked {one.asked},"
             f" {count_of(len(one.variants), 'variant')}, {count_of(one.words, 'word')},"
-            f" {one.shared} shared, spent {spent}, {escape(brief(one.mechanism))}{chosen}"
+            f" {one.shared} shared, spent {spent} and {leaked},"
+            f" {escape(brief(one.mechanism))}{chosen}"
         )
         for text in one.variants if variants else ():
             console.print(Padding(f"[dim]{escape(text)}[/dim]", (0, 0, 0, 2), expand=False))
@@ -209,6 +216,7 @@ def _values(one: Release) -> list[object]:
         one.words,
         one.shared,
         one.spent if math.isfinite(one.spent) else "",
+        one.bits if math.isfinite(one.bits) else "",
         one.chosen,
         json.dumps(one.variants, ensure_ascii=False),
     ]
@@ -223,5 +231,6 @@ def _csv(values: Sequence[object]) -> str:
 def _line(one: Release) -> str:
     values: dict[str, object] = dict(zip(_COLUMNS, _values(one), strict=True))
     values["spent"] = one.spent if math.isfinite(one.spent) else None
+    values["bits"] = one.bits if math.isfinite(one.bits) else None
     values["variants"] = list(one.variants)
     return json.dumps(values, ensure_ascii=False)

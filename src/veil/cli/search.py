@@ -204,7 +204,10 @@ def _require_new(record: Path | None) -> None:
 
 def _require_no_budget() -> None:
     """Refuse a budget where nothing is counted."""
-    if click.get_current_context().get_parameter_source("budget") is ParameterSource.COMMANDLINE:
-        raise ParameterError(
-            "Without the ledger nothing is counted; leave out --budget, or --no-ledger and --seed."
-        )
+    given = click.get_current_context().get_parameter_source
+    for name in ("budget", "bits"):
+        if given(name) is ParameterSource.COMMANDLINE:
+            raise ParameterError(
+                f"Without the ledger nothing is counted; leave out --{name}, or --no-ledger and"
+                " --seed."
+            )

@@ -14,6 +14,7 @@ from rich.markup import escape
 
 from veil.cli._desk import DeskFlags, desk_options
 from veil.cli._screen import VECTORS_OPTION, progress_bar, stderr, tell_scale
+from veil.core.amounts import bits_of
 from veil.core.errors import ParameterError
 from veil.core.printable import printable
 from veil.proxy.desk import Desk
@@ -178,6 +179,13 @@ def _tell(address: str, desk: Desk, plane: Plane, gate: Path | None) -> None:
         console.print(escape(told_of_stand_in(name)), soft_wrap=True)
     console.print(
         f"Budget: {limited or 'no limit is set'}; {state.spent:,g} spent in the last 24 hours."
+    )
+    leaks = "no limit is set"
+    if state.bits_limit is not None:
+        leaks = f"{bits_of(state.bits_limit)} may be leaked in 24 hours"
+    console.print(
+        f"Budget of cover: {leaks}; {bits_of(state.bits)} leaked in the last 24 hours.",
+        soft_wrap=True,
     )
     alone = ", for demonstrations alone" if own else ""
     first = "" if plane.stops[0].measured else "cover, and "

@@ -12,6 +12,16 @@ def count_of(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
+def bits_of(value: float) -> str:
+    """Return an amount of leakage, to the hundredth of a bit.
+
+    >>> bits_of(1.0), bits_of(6.4919), bits_of(0.0)
+    ('1 bit', '6.49 bits', '0 bits')
+    """
+    text = number_of(round(value, 2))
+    return f"{text} bit{'' if text == '1' else 's'}"
+
+
 def number_of(value: float) -> str:
     """Return six digits of a number, or more before the point, in groups of three.
 

@@ -12,6 +12,7 @@ from enum import StrEnum
 from functools import lru_cache
 
 from veil.core.errors import InputError
+from veil.core.printable import printable
 
 MASK = "[MASK]"  # in place of a word that is hidden
 MAX_CHARS = 1_000_000  # in one text, unless the caller says otherwise
@@ -81,6 +82,15 @@ def folded(text: str) -> str:
     'skin cancer'
     """
     return " ".join(text.casefold().split())
+
+
+def alike(text: str) -> str:
+    r"""Return a text as it is looked up: folded, in whatever characters it is spelt (NFKC).
+
+    >>> alike("½ Cup of\0ﬂour")
+    '1⁄2 cup of flour'
+    """
+    return folded(unicodedata.normalize("NFKC", printable(text)))
 
 
 def tokens(text: str) -> list[Token]:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
+from veil.core.amounts import count_of
 from veil.core.errors import InputError, ParameterError
 from veil.core.types import Ids, Singles
 from veil.cover.bands import bands
@@ -65,8 +66,9 @@ def build(
     texts = _universe(universe, report)
     if len(texts) < tracks * cell:
         raise InputError(
-            f"The universe has {len(texts):,} distinct texts, and {tracks} tracks with cells of"
-            f" {cell} need at least {tracks * cell:,}; take a larger one, or smaller cells."
+            f"The universe has {count_of(len(texts), 'distinct text')}, and"
+            f" {count_of(tracks, 'track')} with cells of {cell} need{'s' if tracks == 1 else ''}"
+            f" at least {tracks * cell:,}; take a larger one, or smaller cells."
         )
     spec = str(parse_encoder(encoder))
     model = local_encoder(encoder)

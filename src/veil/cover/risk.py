@@ -25,6 +25,10 @@ def exact_risk(groups: Ids, guesses: int = 10, weights: Floats | None = None) ->
     if guesses < 1 or not len(groups):
         raise ParameterError("A risk needs at least one guess and one possible query.")
     mass = np.ones(len(groups)) if weights is None else np.asarray(weights, dtype=np.float64)
+    if mass.shape != np.shape(groups) or not (mass >= 0).all() or not 0 < mass.sum() < np.inf:
+        raise ParameterError(
+            "The weights of a risk must be numbers >= 0, one for each query, and not all 0."
+        )
     order = np.lexsort((-mass, groups))
     sorted_groups = np.asarray(groups)[order]
     starts = np.flatnonzero(np.r_[True, sorted_groups[1:] != sorted_groups[:-1]])

@@ -3,6 +3,7 @@
 import hashlib
 import math
 import threading
+import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -13,7 +14,8 @@ import numpy as np
 from veil.core.errors import InputError, ParameterError
 from veil.core.protocols import Encoder
 from veil.core.types import Ids, Singles
-from veil.corpus.text import check_text, folded
+from veil.corpus.text import alike, check_text
+from veil.cover.blocks import blocks
 from veil.cover.risk import bound, exact_risk
 from veil.data.arrays import kind_of_folder, open_arrays, save_arrays
 from veil.data.strings import Strings
@@ -123,15 +125,16 @@ class Table:
     def locate(self, texts: Sequence[str]) -> list[Located]:
         """Look queries up: itself, if it is a text of the universe, else the nearest of all.
 
-        The work is done on this machine, and nothing of it is written down.
+        Forms of a character are folded (NFKC), as the ledger does. The work is done on this
+        machine, and nothing of it is written down.
         """
         if isinstance(texts, str | bytes):
             raise InputError("Queries are a list of texts; put a single one into a list.")
         checked = [
-            check_text(text, f"Query {number}", MAX_CHARS)
+            unicodedata.normalize("NFKC", check_text(text, f"Query {number}", MAX_CHARS))
             for number, text in enumerate(texts, start=1)
         ]
-        places = np.array([self._own.get(folded(text), -1) for text in checked], dtype=np.int64)
+        places = np.array([self._own.get(alike(text), -1) for text in checked], dtype=np.int64)
         cosines = np.ones(len(checked))
         unknown = np.flatnonzero(places < 0)
         for start in range(0, len(unknown), _BLOCK):
@@ -200,7 +203,7 @@ class Table:
         """Return the table whose groups are so many neighbouring ones of this, sent together.
 
         There are fewer of those, so that each tells less, and what related queries need is sent
-        at once. The last ones may overlap; all have the same number of texts.
+        at once. They may overlap; all have the same number of texts.
         """
         if groups == 1:
             return self
@@ -209,19 +212,18 @@ class Table:
                 f"This table has {self.L:,} groups; from 1 to so many can be sent together. Got"
                 f" {groups:,} instead."
             )
-        k, count = self.k * groups, -(-self.L // groups)
-        starts = [min(block * groups, self.L - groups) for block in range(count)]
-        blocks = self.addresses // groups
-        inside = self.addresses - np.array(starts, dtype=np.int64)[blocks]
+        parts = blocks(self.L, groups)
+        addresses = parts.of[self.addresses]
+        inside = self.addresses - np.array(parts.starts, dtype=np.int64)[addresses]
         return replace(
             self,
-            k=k,
-            L=count,
-            addresses=blocks,
+            k=self.k * groups,
+            L=len(parts.starts),
+            addresses=addresses,
             tracks=inside * self.k + self.tracks,
             cells=Strings.of(
                 text
-                for start in starts
+                for start in parts.starts
                 for text in self.cells[start * self.k : (start + groups) * self.k]
             ),
             _opened=self._opened,
@@ -257,7 +259,7 @@ class Table:
 
     @cached_property
     def _own(self) -> Mapping[str, int]:
-        return {folded(text): place for place, text in enumerate(self.texts)}
+        return {alike(text): place for place, text in enumerate(self.texts)}
 
     @cached_property
     def _groups(self) -> Mapping[frozenset[str], int]:

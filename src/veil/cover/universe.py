@@ -8,12 +8,13 @@ from typing import Literal, get_args
 import numpy as np
 
 from veil.core.errors import InputError, ParameterError
+from veil.core.printable import printable
 from veil.core.types import Ids
 from veil.corpus.collections import load_collection
 from veil.corpus.documents import Documents
 from veil.corpus.icd10cm import NAMES
-from veil.corpus.logs import read_log
-from veil.corpus.text import check_text, folded
+from veil.corpus.logs import MAX_COUNT, read_counted, read_log
+from veil.corpus.text import alike, check_text
 from veil.corpus.wordnet import glosses
 from veil.data.fetch import Report, silent
 from veil.data.strings import Strings, StringsBuilder
@@ -47,30 +48,43 @@ class Universe:
 
         Not `counted`, each counts once: how often a title comes is not how often it is asked for.
 
-        Two texts that differ in case or white space alone are one, spelt as it first came.
+        Two texts that are looked up as one are one, spelt as it first came: they differ in case,
+        white space or forms of a character alone. Control characters become spaces, as engines
+        refuse them, and what is not seen is dropped: all texts of a group must be sent.
         """
         if isinstance(texts, str | bytes) or not isinstance(texts, Iterable):
             raise InputError("A universe is a list of texts, or the name of one.")
+        pairs = texts.items() if isinstance(texts, Mapping) else ((text, 1) for text in texts)
+        found = cls.of_pairs(pairs, name)
+        return found if counted else replace(found, counts=np.ones_like(found.counts))
+
+    @classmethod
+    def of_pairs(cls, pairs: Iterable[tuple[str, int]], name: str = "texts") -> "Universe":
+        """Fold texts as `of` does, and add up their counts."""
         counts: dict[str, int] = {}
         spelt = StringsBuilder()
-        pairs = texts.items() if isinstance(texts, Mapping) else ((text, 1) for text in texts)
+        letters = False
         for number, (text, count) in enumerate(pairs, start=1):
             if number > MAX_TEXTS:
                 raise InputError(f"A universe has at most {MAX_TEXTS:,} texts; take a sample.")
             where = f"Text {number:,} of the universe"
-            key = folded(check_text(text, where, _MAX_CHARS))
-            if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1:
-                raise InputError(f"{where} must have a whole number >= 1 as its count.")
+            key = alike(check_text(text, where, _MAX_CHARS))
+            _check_count(count, where)
             if not any(map(str.isalnum, key)):
                 continue
             if key not in counts:
                 counts[key] = 0
-                spelt.add(" ".join(text.split()))
+                spelt.add(" ".join(printable(text).split()))
+                letters = letters or any(map(str.isalpha, key))
             counts[key] += int(count)
         if not counts:
             raise InputError("The universe is empty: it needs public texts, such as a catalogue.")
-        total = np.fromiter(counts.values(), dtype=np.int64)
-        return cls(name, spelt.done(), total if counted else np.ones_like(total))
+        if not letters:
+            raise InputError(
+                "The texts of the universe are all numbers; give texts, or call the column of a"
+                " table that has them 'query' or 'text'."
+            )
+        return cls(name, spelt.done(), np.fromiter(counts.values(), dtype=np.int64))
 
     def __len__(self) -> int:
         return len(self.texts)
@@ -102,7 +116,7 @@ def read_universe(
     mean. A collection (a folder, an index, ``irds:ID``) has its ``passages``, its ``titles`` (the
     first ten words where there is none), its ``queries`` or its ``log``; passages by default. A
     file holds queries, one per line or in a table, unless `part` says that it holds
-    documents. Texts that come more often count as often.
+    documents; a table may have a column ``count``. Texts that come more often count as often.
     """
     if part is not None and part not in PARTS:
         raise ParameterError(f"The part of a universe must be one of: {', '.join(PARTS)}.")
@@ -117,12 +131,20 @@ def read_universe(
     path = Path(source)
     shown = name if name in NAMES or name.startswith("irds:") else path.name
     if part is None and path.is_file():
-        return Universe.of(read_log(path), shown).sampled(sample)
+        return Universe.of_pairs(read_counted(path), shown).sampled(sample)
     chosen: Part = part or ("log" if name in NAMES else "passages")
     texts = _of_collection(source, chosen, report)
     told = shown if name in NAMES and chosen == "log" else f"{shown}, {chosen}"
     asked = chosen in ("queries", "log")
     return Universe.of(texts, told, counted=asked).sampled(sample)
+
+
+def _check_count(count: object, where: str) -> None:
+    whole = isinstance(count, int | np.integer) and not isinstance(count, bool)
+    if not whole or not 1 <= count <= MAX_COUNT:  # type: ignore[operator]  # it is a number
+        raise InputError(
+            f"{where} must have a whole number >= 1 as its count, at most {MAX_COUNT:,}."
+        )
 
 
 def titles_of(documents: Documents) -> Iterator[str]:

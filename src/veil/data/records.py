@@ -7,7 +7,7 @@ from typing import Any
 
 from veil.core.errors import InputError
 from veil.data.lines import Progress, require_file
-from veil.data.rows import Header, Layout, Row, plain_value, read_rows
+from veil.data.rows import Header, Layout, Pick, Row, plain_value, read_rows
 
 READABLE = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet", ".txt")
 _TEXT_COLUMNS = ("text", "query")
@@ -102,19 +102,19 @@ def read_records(
     `progress` is told how many bytes of the file have been read.
     """
     name = "standard input" if path is None else path.name
-    for row in _rows(path, name, columns, progress, layout):
+    for row in text_rows(path, name, columns.pick, progress, layout):
         yield _record(row, name, named=bool(columns.id))
 
 
 def read_texts(path: Path) -> Iterator[str]:
     """Yield the texts of a file alone: lines, or the column ``text`` or ``query`` of a table."""
-    return (row.values[0] for row in _rows(path, path.name, Columns()))
+    return (row.values[0] for row in text_rows(path, path.name, Columns().pick))
 
 
-def _rows(
+def text_rows(
     path: Path | None,
     name: str,
-    columns: Columns,
+    pick: Pick,
     progress: Progress = lambda _: None,
     layout: Layout = _USUAL,
 ) -> Iterator[Row[Any]]:
@@ -122,7 +122,7 @@ def _rows(
     if path is not None:
         require_file(path, "texts")
     empty = True
-    for row in read_rows(path, columns.pick, layout, progress):
+    for row in read_rows(path, pick, layout, progress):
         empty = False
         if not isinstance(text := row.values[0], str):
             raise InputError(

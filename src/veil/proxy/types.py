@@ -9,8 +9,8 @@ from veil.text.policy import Policy, Unknown
 
 MAX_SIZE = 1_000  # variants of one search
 NO_LEDGER = (
-    "This search is not in the ledger: nothing was read there, written down or counted, and asking"
-    " again draws and sends anew."
+    "This search is not in the ledger: nothing was read there, written down or counted. Asking"
+    " again sends anew: what is drawn is drawn anew, and a fixed group is sent again."
 )
 
 Action = Literal["pass", "obfuscate", "refuse"]

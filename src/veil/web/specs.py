@@ -2,9 +2,10 @@
 
 A text can be the path of a file, an address, or the name of something to fetch. So no parameter
 that takes a text may be given by a request, whatever it is for, and also in a plugin; it keeps
-its default. No name but that of a parameter is handed on. What mechanisms open is then fixed when
-the server starts, and a request is refused before anything is looked for: the answer does not tell
-what there is.
+its default. Only a built-in table of cover may be named, if it is there. No name but that of a
+parameter is handed on. What mechanisms open is then fixed when the server starts, and a request is
+refused before anything is looked for: but for these tables, the answer does not tell what there
+is.
 """
 
 from collections.abc import Callable, Mapping
@@ -18,6 +19,7 @@ from veil.core.component import no_parameter
 from veil.core.errors import ParameterError
 from veil.corpus.wordnet import wordnet_at_hand, wordnet_folder
 from veil.cover.named import at_hand
+from veil.cover.universe import BUILT_IN
 from veil.text.mechanisms import find
 from veil.text.mechanisms.mechanism import TextMechanism
 from veil.text.mechanisms.queries.cover import Cover
@@ -35,7 +37,8 @@ def check_spec(spec: str) -> None:
     cls, parameters = find.read(spec)
     allowed = settable(cls)
     for name, value in parameters.items():
-        if name not in allowed and not _is_default(cls, name, value):
+        known = _is_default(cls, name, value) or _is_built_in(cls, name, value)
+        if name not in allowed and not known:
             raise _refused(cls, name, allowed)
     for name in sorted(cls.needs):
         _check_at_hand(cls.name, name)
@@ -54,10 +57,11 @@ def _refused(cls: type[TextMechanism], name: str, allowed: tuple[str, ...]) -> E
     opens = field is not None and not _is_plain(field.annotation)
     why = ", as it names something to open" if opens else ""
     known = ", ".join(allowed) or "none"
+    tables = f" The tables that may be named: {', '.join(BUILT_IN)}."
     return RefusedError(
         422,
         f"The '{name}' parameter of {cls.name} may not be set over the web{why}; what may be set:"
-        f" {known}.",
+        f" {known}.{tables if cls is Cover and name == 'table' else ''}",
     )
 
 
@@ -77,7 +81,8 @@ def _check_table(parameters: Mapping[str, object]) -> None:
     """Refuse a table that would have to be built: that takes long, and fills the disk."""
     wanted = {name: parameters.get(name) for name in ("tracks", "cell", "words")}
     chosen = {name: value for name, value in wanted.items() if isinstance(value, int)}
-    if not at_hand(Cover.model_fields["table"].default, **chosen):
+    table = parameters.get("table", Cover.model_fields["table"].default)
+    if not at_hand(str(table), **chosen):
         raise RefusedError(
             422,
             "cover has no table with these parameters yet, and none is built for a request; build"
@@ -137,6 +142,11 @@ def _is_default(cls: type[TextMechanism], name: str, value: object) -> bool:
     if field is None or field.validation_alias is not None or name in _aliases(cls):
         return False
     return not field.is_required() and type(value) is str and value == field.default
+
+
+def _is_built_in(cls: type[TextMechanism], name: str, value: object) -> bool:
+    """Tell whether a value is the name of a built-in table, which is no folder to open."""
+    return cls is Cover and name == "table" and type(value) is str and value in BUILT_IN
 
 
 def _never() -> bool:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from veil.core.accounting import Account
+from veil.core.amounts import bits_of
 from veil.core.errors import BudgetError
 from veil.proxy.ledger._values import amount, count, moment, seconds
 from veil.proxy.ledger.price import Limits, Price
@@ -117,8 +118,8 @@ def _check_bits(state: Spent, fresh: float, limit: float | None) -> None:
     free = state.free_bits
     wait = f", or wait: some of it comes free at {free:%Y-%m-%d %H:%M}" if free else ""
     raise BudgetError(
-        f"The query would cost {_amount(fresh)} bits, and"
-        f" {_amount(max(0.0, limit - state.bits))} of the {_amount(limit)} bits for 24 hours are"
+        f"The query would cost {bits_of(fresh)}, and"
+        f" {_amount(max(0.0, limit - state.bits))} of the {bits_of(limit)} for 24 hours are"
         " left; nothing was sent. Ask for something that you asked before, or raise the"
         f" limit (--bits){wait}."
     )
