@@ -322,7 +322,7 @@ def test_one_is_told_as_one(veil: Veil, searching: Veil, log: Path, tmp_path: Pa
     small = ("--tracks", 2, "--cell", 1, "--out", tmp_path / "two")
     told = veil("cover", "build", log, *small)
     assert "2 groups; 1 text or a few more behind each" in told.out
-    assert "one of 2 groups, at most 1 bit for each different one" in told.out
+    assert "one of 2 groups, at most 1 bit for each query" in told.out
     assert "right within ten guesses in 100 % of the cases" in told.out
     found = searching("--mechanism", f"cover(table={tmp_path / 'two'})", QUERY)
     assert "and nothing else: at most 1 bit. If any of the 4 texts" in found.out
