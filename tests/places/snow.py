@@ -41,10 +41,11 @@ def deaths() -> tuple[Floats, Floats]:
 
 
 def register() -> tuple[Floats, Floats]:
-    """Return the distinct addresses (322, 2) by x and y, and their weights: 1 + deaths, summed."""
+    """Return the distinct addresses (322, 2) by x and y, and 1 + the deaths at each."""
     xy, count = deaths()
     distinct, place = np.unique(xy, axis=0, return_inverse=True)
-    return distinct, np.bincount(place.ravel(), 1 + count).astype(np.float64)
+    weights = 1.0 + np.bincount(place.ravel(), count).astype(np.float64)
+    return distinct, np.asarray(weights, dtype=np.float64)
 
 
 def masked() -> Floats:

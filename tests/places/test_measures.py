@@ -15,12 +15,12 @@ from veil.places.measures.utility import PARTS, parts_of, scored
 
 def distances(one: Floats, other: Floats) -> Floats:
     """Return all distances, the slow way."""
-    return np.asarray(np.sqrt(np.square(one[:, None] - other[None]).sum(axis=2)))
+    apart: Floats = np.sqrt(np.square(one[:, None] - other[None]).sum(axis=2))
+    return apart
 
 
 def town(rng: Generator, n: int = 60) -> Floats:
-    spread: Floats = rng.normal(size=(n, 2)) * np.array([300, 200])
-    return spread + np.array([5_000, 9_000])
+    return np.column_stack([rng.normal(5_000, 300, n), rng.normal(9_000, 200, n)])
 
 
 @needs_snow
