@@ -81,3 +81,12 @@ def _transformers(code: str) -> tuple[Any, Any]:
     except ProjError:
         raise InputError(f"There is no coordinate system {code}; check the code.") from None
     return forth, back
+
+
+def projjson(code: str) -> dict[str, Any]:
+    """Return the description of a code as PROJJSON, for files that ask for it."""
+    _transformers(code)
+    from pyproj import CRS
+
+    described: dict[str, Any] = CRS.from_user_input(code).to_json_dict()
+    return described

@@ -18,6 +18,7 @@ from veil.places.points import Points
 from veil.places.projection import Surface, pairs
 
 UNIT = "point"
+_ROWS = 2**15  # points drawn at a time: they stay in the cache
 AVERAGED = "No bound; repeated releases average out."
 
 
@@ -46,13 +47,15 @@ class Method(Component):
 
     `family` groups methods that work alike, in reports. `needs` says what must be handed in:
     "population" (Points), "users" (of the points themselves). `lawful` says whether the density
-    of an output is known, so that attackers and k can use it. `conditioned` says that a region is
-    kept to by drawing again; where a proof forbids that, by projection.
+    of an output is known, so that attackers and k can use it. `random` says whether anything is
+    drawn. `conditioned` says that a region is kept to by drawing again; where a proof forbids
+    that, by projection.
     """
 
     family: ClassVar[str] = "Other"
     needs: ClassVar[frozenset[str]] = frozenset()
     lawful: ClassVar[bool] = False
+    random: ClassVar[bool] = True
     conditioned: ClassVar[bool] = True
 
     @property
@@ -123,8 +126,13 @@ class Radial(Method):
     ) -> Floats:
         """Draw distances and directions."""
         del population
-        uniform = rng.random((len(xy), self.uniforms + 1))
-        return on.move(xy, self.radii(uniform), 2 * np.pi * uniform[:, -1])
+        moved = np.empty_like(xy)
+        for start in range(0, len(xy), _ROWS):
+            block = xy[start : start + _ROWS]
+            uniform = rng.random((len(block), self.uniforms + 1))
+            azimuth = 2 * np.pi * uniform[:, -1]
+            moved[start : start + _ROWS] = on.move(block, self.radii(uniform), azimuth)
+        return moved
 
     def log_density(
         self, released: Floats, candidates: Floats, on: Surface, population: Points | None = None

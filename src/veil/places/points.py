@@ -55,9 +55,9 @@ class Points:
             raise InputError("There must be at least one point; there is none.")
         object.__setattr__(self, "crs", check_crs(self.crs))
         object.__setattr__(self, "xy", check_coordinates(xy, self.crs))
-        for name, check in _CHECKS.items():
+        for name in _CHECKS:
             if (values := getattr(self, name)) is not None:
-                object.__setattr__(self, name, check(values, len(xy)))
+                object.__setattr__(self, name, checked(name, values, len(xy)))
         for values in self.columns.values():
             _same_length(len(values), len(xy), "columns")
 
@@ -76,6 +76,12 @@ class Points:
         }
         columns = {name: [values[i] for i in at] for name, values in self.columns.items()}
         return Points(self.xy[at], self.crs, **kept, columns=columns)
+
+
+def checked(name: str, values: ArrayLike, n: int) -> NDArray[Any]:
+    """Return what stands beside n points (ids, weights, times or users), or raise."""
+    array: NDArray[Any] = _CHECKS[name](values, n)
+    return array
 
 
 def check_coordinates(xy: Floats, crs: str | None) -> Floats:

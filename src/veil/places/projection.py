@@ -53,8 +53,15 @@ class Surface(Protocol):
         """Move points (n, 2) by metres (n,) in a direction (n,) in radians, from north by east."""
         ...
 
-    def lattice(self, xy: Floats, step: float) -> Floats:
-        """Move points (n, 2) to a lattice of `step` metres that is anchored at 0."""
+    def seen(self, centre: Floats, xy: Floats) -> tuple[Floats, Floats]:
+        """Return metres (n,) and direction (n,) of points as seen from a centre (1, 2)."""
+        ...
+
+    def lattice(self, xy: Floats, step: float, shift: float = 0.0) -> Floats:
+        """Move points (n, 2) to the lattice of `step` metres that is anchored at 0.
+
+        `shift` is 0 for its nodes, 0.5 for the centres of its cells.
+        """
         ...
 
 
@@ -86,9 +93,14 @@ class Plane:
         moved += xy
         return moved
 
-    def lattice(self, xy: Floats, step: float) -> Floats:
-        """Round to multiples of `step`."""
-        return np.round(xy / step) * step
+    def seen(self, centre: Floats, xy: Floats) -> tuple[Floats, Floats]:
+        """Return the polar coordinates."""
+        east, north = (xy - centre).T
+        return np.hypot(east, north), np.arctan2(east, north)
+
+    def lattice(self, xy: Floats, step: float, shift: float = 0.0) -> Floats:
+        """Round to multiples of `step`, or to what lies halfway between."""
+        return _rounded(xy, step, shift)
 
 
 @dataclass(frozen=True)
@@ -115,16 +127,29 @@ class Sphere:
         lonlat = to_lonlat(xy, self.crs)
         return from_lonlat(_along(lonlat, np.asarray(distance), np.asarray(azimuth)), self.crs)
 
-    def lattice(self, xy: Floats, step: float) -> Floats:
+    def seen(self, centre: Floats, xy: Floats) -> tuple[Floats, Floats]:
+        """Return the logarithmic map: the length and the first direction of a great circle."""
+        there = self.embed(xy)
+        here, east, north = _frame(to_lonlat(centre, self.crs))
+        apart = self.metres(np.sqrt(((there - here) ** 2).sum(axis=1)))
+        return apart, np.arctan2((there * east).sum(axis=1), (there * north).sum(axis=1))
+
+    def lattice(self, xy: Floats, step: float, shift: float = 0.0) -> Floats:
         """Round to rows of latitude, and to columns that are as far apart on their row."""
         lonlat = to_lonlat(xy, self.crs)
-        high = np.degrees(step / RADIUS)
-        lat = np.clip(np.round(lonlat[:, 1] / high) * high, -90, 90)
+        high = float(np.degrees(step / RADIUS))
+        lat = np.clip(_rounded(lonlat[:, 1], high, shift), -90, 90)
         with np.errstate(divide="ignore"):
             wide = np.minimum(high / np.abs(np.cos(np.radians(lat))), 360.0)
-        lon = np.round(lonlat[:, 0] / wide) * wide
-        lon = (lon + 180.0) % 360.0 - 180.0
+        lon = _rounded(lonlat[:, 0], wide, shift)
+        lon = np.where(np.abs(lon) > 180, (lon + 180) % 360 - 180, lon)
         return from_lonlat(np.column_stack([lon, lat]), self.crs)
+
+
+def _rounded(values: Floats, step: float | Floats, shift: float) -> Floats:
+    """Return the nearest of (i + shift) * step."""
+    rounded: Floats = (np.floor(values / step - shift + 0.5) + shift) * step
+    return rounded
 
 
 def surface(crs: str | None) -> Surface:
@@ -154,14 +179,20 @@ def degrees(vectors: Floats) -> Floats:
     return np.degrees(np.column_stack([np.arctan2(y, x), np.arctan2(z, np.hypot(x, y))]))
 
 
-def _along(lonlat: Floats, distance: Floats, azimuth: Floats) -> Floats:
-    """Apply the exponential map at points (n, 2)."""
+def _frame(lonlat: Floats) -> tuple[Floats, Floats, Floats]:
+    """Return unit vectors (n, 3) of points (n, 2), and their directions east and north."""
     lon, lat = np.radians(lonlat[:, 0]), np.radians(lonlat[:, 1])
     east = np.column_stack([-np.sin(lon), np.cos(lon), np.zeros_like(lon)])
     north = np.column_stack([-np.sin(lat) * np.cos(lon), -np.sin(lat) * np.sin(lon), np.cos(lat)])
+    return unit_vectors(lonlat), east, north
+
+
+def _along(lonlat: Floats, distance: Floats, azimuth: Floats) -> Floats:
+    """Apply the exponential map at points (n, 2)."""
+    here, east, north = _frame(lonlat)
     turn = (distance / RADIUS)[:, None]
     way = north * np.cos(azimuth)[:, None] + east * np.sin(azimuth)[:, None]
-    return degrees(unit_vectors(lonlat) * np.cos(turn) + way * np.sin(turn))
+    return degrees(here * np.cos(turn) + way * np.sin(turn))
 
 
 def destination(
