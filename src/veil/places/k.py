@@ -18,11 +18,11 @@ effective
 """
 
 from collections.abc import Callable
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 
-from veil.core.errors import InputError, ParameterError
+from veil.core.errors import InputError, MissingExtraError, ParameterError
 from veil.core.types import Floats
 from veil.places.method import Method
 from veil.places.methods import method as named
@@ -30,7 +30,6 @@ from veil.places.numbered import numbered
 from veil.places.points import Points
 from veil.places.projection import BLOCK, Surface, blocks, common
 from veil.places.release import Masked, crs_of, releases_of
-from veil.places.trees import tree
 
 Kind = Literal["actual", "estimated", "possible", "effective"]
 _EXACT = 1 + 1e-12  # d(z, y) <= d(z, x), but for the last digits
@@ -69,11 +68,22 @@ def _actual(xy: Floats, released: Floats, population: Points, on: Surface) -> Fl
     """Count the people who are as near to z as x is."""
     there, here = on.embed(released), on.embed(xy)
     reach = np.sqrt(((there - here) ** 2).sum(axis=1)) * _EXACT
-    index = tree(on.embed(population.xy))
+    index = _index(on.embed(population.xy))
     if population.weights is None:
         counts: Floats = index.query_ball_point(there, reach, return_length=True)
         return counts.astype(np.float64)
     return _weights(index, there, reach, population.weights)
+
+
+def _index(there: Floats) -> Any:  # noqa: ANN401 - scipy has no types
+    """Return a k-d tree of points (n, d) that is built fast: it is asked one question only."""
+    try:
+        from scipy.spatial import cKDTree
+    except ImportError:
+        raise MissingExtraError(
+            "Counting people needs scipy: pip install 'veil[places]'."
+        ) from None
+    return cKDTree(there, balanced_tree=False, compact_nodes=False)
 
 
 def _weights(index: object, there: Floats, reach: Floats, people: Floats) -> Floats:
@@ -91,7 +101,7 @@ def _estimated(xy: Floats, released: Floats, population: Points, on: Surface) ->
     """Multiply the area of the displacement with the density around z."""
     people = np.ones(len(population)) if population.weights is None else population.weights
     there, here = on.embed(released), on.embed(xy)
-    index = tree(on.embed(population.xy))
+    index = _index(on.embed(population.xy))
     count = min(_NEIGHBOURS, len(population))
     apart, _ = index.query(there, k=[count])
     empty = np.flatnonzero(apart[:, 0] == 0)

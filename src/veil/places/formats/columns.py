@@ -12,7 +12,7 @@ from veil.places.points import Points, checked
 
 _EAST = {"x": False, "lon": True, "lng": True, "long": True, "longitude": True}
 _NORTH = {"y": False, "lat": True, "latitude": True}
-_GEOMETRY = frozenset({"geometry", "geom", "wkt", "wkb", "the_geom"})
+_GEOMETRY = frozenset("geometry geom the_geom wkt wkb easting northing coordinates".split())
 _BESIDE = {  # attribute of Points: names of columns that are taken for it
     "ids": ("id",),
     "weights": ("weight", "weights", "population"),

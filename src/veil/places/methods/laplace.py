@@ -98,10 +98,10 @@ class Laplace(Radial):
                 )
             turn = _FAR / RADIUS
             epsilon += turn / (3 * RADIUS) * (1 + 0.1 * turn**2)
-            beyond = (1 + self.epsilon * _FAR) * math.exp(-self.epsilon * _FAR)
+            beyond = max((1 + self.epsilon * _FAR) * math.exp(-self.epsilon * _FAR), 1e-300)
             caveats.append(
-                "The curvature of the sphere is counted up to 1,000 km, which a displacement"
-                f" exceeds with probability {beyond:.1g}."
+                "Metres are those of a sphere, up to 0.56 % off WGS84. Its curvature is counted up"
+                f" to 1,000 km, which each displacement exceeds with probability {beyond:.1g}."
             )
         return Guarantee("metric-dp", epsilon, on.metric, UNIT, " ".join(caveats))
 
