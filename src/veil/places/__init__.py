@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from veil.places.budget import Budget as Budget
+    from veil.places.claims import audit_claim as audit_claim
     from veil.places.displacement import displacement as displacement
     from veil.places.formats.load import load as load
     from veil.places.formats.save import save as save
@@ -31,6 +32,7 @@ _PLACES = {  # where each public name lives; it is loaded when it is first asked
     "veil.places.attack": "Found attack",
     "veil.places.attackers": "ATTACKERS",
     "veil.places.budget": "Budget",
+    "veil.places.claims": "audit_claim",
     "veil.places.displacement": "displacement",
     "veil.places.formats.load": "load",
     "veil.places.formats.save": "save",
