@@ -125,6 +125,7 @@ def picture(width: float, height: float, title: str, says: str, *parts: Markup) 
         tag("desc", says),
         tag("rect", width=at(width), height=at(height), fill="#ffffff"),
         *parts,
+        class_="map",
         xmlns="http://www.w3.org/2000/svg",
         role="img",
         viewBox=f"0 0 {at(width)} {at(height)}",
