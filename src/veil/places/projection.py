@@ -138,17 +138,18 @@ class Sphere:
         """Round to rows of latitude, and to columns that are as far apart on their row."""
         lonlat = to_lonlat(xy, self.crs)
         high = float(np.degrees(step / RADIUS))
-        lat = np.clip(_rounded(lonlat[:, 1], high, shift), -90, 90)
+        lat = _rounded(lonlat[:, 1], high, shift, 90.0)
         with np.errstate(divide="ignore"):
-            wide = np.minimum(high / np.abs(np.cos(np.radians(lat))), 360.0)
-        lon = _rounded(lonlat[:, 0], wide, shift)
-        lon = np.where(np.abs(lon) > 180, (lon + 180) % 360 - 180, lon)
+            wide = np.minimum(high / np.cos(np.radians(lat)), 360.0)
+        lon = _rounded(lonlat[:, 0], wide, shift, 180.0)
         return from_lonlat(np.column_stack([lon, lat]), self.crs)
 
 
-def _rounded(values: Floats, step: float | Floats, shift: float) -> Floats:
-    """Return the nearest of (i + shift) * step."""
-    rounded: Floats = (np.floor(values / step - shift + 0.5) + shift) * step
+def _rounded(values: Floats, step: float | Floats, shift: float, limit: float = np.inf) -> Floats:
+    """Return the nearest of (i + shift) * step that is not beyond a limit on either side."""
+    number = np.floor(values / step - shift + 0.5) + shift
+    most = np.floor(limit / step - shift) + shift
+    rounded: Floats = np.clip(number, -most, most) * step
     return rounded
 
 
