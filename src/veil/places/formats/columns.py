@@ -13,6 +13,7 @@ from veil.places.points import Points, checked
 _EAST = {"x": False, "lon": True, "lng": True, "long": True, "longitude": True}
 _NORTH = {"y": False, "lat": True, "latitude": True}
 _GEOMETRY = frozenset("geometry geom the_geom wkt wkb easting northing coordinates".split())
+NUMBER = "release"  # the column that numbers releases of the same points, in what is written
 _BESIDE = {  # attribute of Points: names of columns that are taken for it
     "ids": ("id",),
     "weights": ("weight", "weights", "population"),
@@ -62,7 +63,7 @@ class Named:
             try:
                 given[attribute] = checked(attribute, columns[name], len(xy))  # type: ignore[arg-type]
             except InputError:
-                if told or attribute == "ids":
+                if told or (attribute == "ids" and NUMBER not in columns):
                     raise
         kept = {name: values for name, values in columns.items() if not of_place(name)}
         return Points(xy, crs, **given, columns=kept)

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from veil.core.errors import InputError
+from veil.places.crs import check_crs
 from veil.places.formats.columns import Named
 from veil.places.numbered import numbered
 from veil.places.points import Points
@@ -40,7 +41,7 @@ def read_frame(frame: Any, named: Named, crs: str | None) -> Points:  # noqa: AN
 def _code(crs: Any) -> str | None:  # noqa: ANN401 - of pyproj
     if crs is None:
         return None
-    code = crs.to_epsg()
-    if code is None:
+    known = crs.to_authority()
+    if known is None:
         raise InputError("The frame has a coordinate system without a code; name it: crs=.")
-    return f"EPSG:{code}"
+    return check_crs(":".join(known))

@@ -13,13 +13,12 @@ from veil.data.files import whole_file
 from veil.data.header import normal
 from veil.data.releases import stream_writer
 from veil.places.crs import LONLAT, to_lonlat
-from veil.places.formats.columns import of_place
+from veil.places.formats.columns import NUMBER, of_place
 from veil.places.formats.geojson import write_geojson
 from veil.places.formats.geoparquet import write_geoparquet
 from veil.places.release import Release
 
 _KINDS = (".csv", ".tsv", ".geojson", ".json", ".parquet")
-_NUMBER = "release"  # the column that numbers the releases, where there are several
 _ROWS = 2**16  # rows of text made at a time
 
 
@@ -45,7 +44,7 @@ def save(
     xy = np.concatenate([one[rows] for one, rows in zip(release.xy, order, strict=True)])
     columns: dict[str, Sequence[object]] = {}
     if release.size > 1:
-        columns[_NUMBER] = np.repeat(np.arange(1, release.size + 1), len(release)).tolist()
+        columns[NUMBER] = np.repeat(np.arange(1, release.size + 1), len(release)).tolist()
     flat = order.ravel().tolist()
     columns |= {name: [values[row] for row in flat] for name, values in kept.items()}
     with whole_file(target) as part:
@@ -65,7 +64,7 @@ def _kept(release: Release, keep: Sequence[str]) -> dict[str, Sequence[object]]:
     """Return the columns that leave, by the names they have."""
     kept: dict[str, Sequence[object]] = {}
     for name in [keep] if isinstance(keep, str) else keep:
-        if of_place(name) or normal(name) == _NUMBER:
+        if of_place(name) or normal(name) == NUMBER:
             raise InputError(
                 f"A column called '{name}' cannot be kept: it may be the original place, or stand"
                 " in its way; rename it."
