@@ -202,7 +202,10 @@ def test_a_double_entry_hides_nothing() -> None:
         np.array([[0.0, 0.0], [9.0, 9.0], [0.0, 0.0]]), weights=np.array([1.0, 1.0, 5.0])
     )
     entries = true_entries(Points(np.array([[0.0, 5e-7], [9.0, 9.1]])), twice, surface(None))
-    assert entries.tolist() == [2, -1]
+    assert entries.tolist() == [[0, 2], [-1, -1]]
+    seen = np.array([[3.0, 0.0]])
+    found = attack(seen, twice.take(np.array([0])), twice, "bayes", "disk(radius=90)")
+    assert (found.first[0], found.tied[0]) == (1, 1)  # the heavier of the two is guessed first
 
 
 def test_risk_is_exact_for_ties() -> None:

@@ -56,7 +56,7 @@ def attack(
         scene.releases, scene.on, register, scene.method, scene.population, known,
         original.users, original.times,
     )  # fmt: skip
-    entries = np.full(len(original), -1, dtype=np.int64)
+    entries = np.full((len(original), 1), -1, dtype=np.int64)
     if register is not None:
         entries = true_entries(original, register, scene.on)
     return by.found(told, Truth(original, entries))
@@ -77,16 +77,17 @@ def scene_of(
 
 
 def true_entries(original: Points, register: Points, on: Surface) -> Ids:
-    """Return the entry (n,) of the register at each true point, -1 where there is none.
+    """Return the entries (n, g) of the register at each true point, padded with -1.
 
-    Of several at one place it is the heaviest: nothing is hidden by a double entry.
+    Several may be at one place: whichever is guessed first counts, so that nothing is hidden by
+    an address that is listed twice.
     """
-    weights = np.ones(len(register)) if register.weights is None else register.weights
-    order = np.lexsort((-weights, register.xy[:, 1], register.xy[:, 0]))
-    places, first = np.unique(register.xy[order], axis=0, return_index=True)
-    distances, nearest = tree(on.embed(places)).query(on.embed(original.xy))
-    there = on.metres(distances) <= SAME
-    return np.where(there, order[first[nearest]], -1)
+    reach = float(on.chord(np.array(SAME)))
+    found = tree(on.embed(register.xy)).query_ball_point(on.embed(original.xy), reach)
+    counts = np.array([len(one) for one in found])
+    entries = np.full((len(original), max(1, int(counts.max()))), -1, dtype=np.int64)
+    entries[np.arange(entries.shape[1]) < counts[:, None]] = np.concatenate(found)
+    return entries
 
 
 def _told(masked: Masked, by: Attacker, method: str | Method | None) -> str | Method | None:

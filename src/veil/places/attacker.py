@@ -71,10 +71,15 @@ class Scene:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Truth:
-    """What an attack is scored by: the true points, and the entry (n,) of each or -1."""
+    """What an attack is scored by: the true points, and the entries (n, g) of each, or -1."""
 
     points: Points
     entries: Ids
+
+    @property
+    def absent(self) -> int:
+        """How many points have no entry."""
+        return int((self.entries[:, 0] < 0).sum())
 
 
 class Attacker(Component):
@@ -111,12 +116,13 @@ class Ranker(Attacker):
         first, tied = np.full(n, among + 1), np.ones(n, dtype=np.int64)
         for rows in blocks(n, among, BLOCK):
             entries = truth.entries[rows]
-            there = np.flatnonzero(entries >= 0)
+            there = np.flatnonzero(entries[:, 0] >= 0)
             scores = self.scores(scene, rows)[there]
-            own = scores[np.arange(len(there)), entries[there]][:, None]
+            own = np.take_along_axis(scores, np.maximum(entries[there], 0), axis=1)
+            own = np.where(entries[there] >= 0, own, -np.inf).max(axis=1, keepdims=True)
             size = np.where(np.isfinite(own), np.abs(own), 0.0)
             room = self.absolute + self.relative * size
             ahead = (scores > own + room).sum(axis=1)
             first[rows.start + there] = 1 + ahead
             tied[rows.start + there] = (scores >= own - room).sum(axis=1) - ahead
-        return Found(first, tied, among, int((truth.entries < 0).sum()))
+        return Found(first, tied, among, truth.absent)
