@@ -176,6 +176,12 @@ def test_matching_uses_all_points_at_once(rng: Generator) -> None:
     assert float(risk(found, 10)) <= 0.4
 
 
+def test_matching_sums_squares() -> None:
+    pair = Points(np.array([[0.0, 0.0], [70.0, 0.0]]))
+    seen = np.array([[60.0, 0.0], [88.04, 57.22]])  # 60 and 60 metres away, or 10 and 105
+    assert float(risk(attack(seen, pair, pair, "matching"))) == 1
+
+
 def test_matching_takes_what_is_impossible_last() -> None:
     cost = np.array([[1.0, np.inf], [0.0, np.inf], [5.0, 2.0]])
     filled = matchings._feasible(cost.copy())

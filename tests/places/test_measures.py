@@ -90,6 +90,17 @@ def test_the_surface_is_a_sum_of_kernels(rng: Generator) -> None:
     assert surface.surface(points, frame).ravel() == pytest.approx(wanted)
 
 
+def test_hot_is_the_densest_tenth_and_of_equal_cells_the_first() -> None:
+    cells = np.zeros((surface.CELLS, surface.CELLS))
+    cells[3, :] = 2.0
+    cells[60, 5] = 9.0
+    hot = surface.hottest(cells)
+    assert len(hot) == surface.HOT
+    assert hot[0] == 60 * 64 + 5
+    assert hot[1:65].tolist() == list(range(192, 256))
+    assert hot[65:].tolist() == [i for i in range(410) if not 192 <= i < 256][: 410 - 65]
+
+
 def test_points_on_one_line_can_be_measured(rng: Generator) -> None:
     points = np.column_stack([rng.normal(size=40), np.zeros(40)])
     assert parts_of(points, points)["neighbours"] == 1

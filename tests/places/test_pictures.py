@@ -55,7 +55,7 @@ def test_originals_are_drawn_on_request_alone_and_marked(points: Floats) -> None
     without, beside = chart(released, "x"), chart(released, "x", points)
     assert WARNING not in without
     assert 'class="original"' not in without
-    assert WARNING in beside
+    assert f'class="warning">{WARNING}<' in beside
     assert len(moves(beside, "original")) == len(points)
     for picture in (surfaces(points, released), rose(points, released)):
         assert WARNING in picture
