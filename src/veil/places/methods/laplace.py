@@ -134,6 +134,6 @@ class Laplace(Radial):
 
     def _inverse(self, p: float) -> float:
         """Invert by the lower branch of Lambert's W."""
-        if p >= 1:
-            return math.inf
+        if p in (0, 1):  # the branch point, where digits are lost, and the end
+            return math.inf if p else 0.0
         return float(-(special().lambertw((p - 1) / math.e, -1).real + 1) / self.epsilon)
