@@ -11,6 +11,7 @@ from numpy.random import Generator
 
 from veil.cli import veil
 from veil.core.errors import InputError
+from veil.places import links
 from veil.places.links import distinct, folder, linked, matched
 from veil.places.plane import plane
 from veil.places.points import Points
@@ -177,6 +178,33 @@ def test_links_are_row_numbers_for_their_owner(town: Path, tmp_path: Path) -> No
     seen = CliRunner().invoke(veil, ["places", "attack", str(out), "--original", str(town)])
     assert isinstance(seen.exception, InputError)
     assert matched(np.zeros((2, 2)), np.ones((2, 2))) is None
+
+
+def test_no_more_links_are_kept_than_needed(
+    town: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(links, "FILES", 2)
+    for number in range(3):
+        run("protect", town, "-m", "disk(radius=4)", "-o", tmp_path / f"{number}.csv")
+    assert len(list(folder().iterdir())) == 2
+    monkeypatch.setattr(links, "MOST", 39)
+    run("protect", town, "-m", "disk(radius=4)", "-o", tmp_path / "large.csv")
+    assert len(list(folder().iterdir())) == 2
+
+
+def test_other_coordinates_come_back_to_those_of_the_original(
+    tmp_path: Path, rng: Generator
+) -> None:
+    town = tmp_path / "grid.csv"
+    xy = rng.uniform(0, 900, (30, 2)) + np.array([530_000, 180_000])
+    town.write_text("x,y\n" + "".join(f"{x:.3f},{y:.3f}\n" for x, y in xy.tolist()))
+    out, grid = tmp_path / "masked.geojson", ("--crs", "EPSG:27700")
+    run("protect", town, "-m", "disk(radius=3)", "-o", out, *grid)
+    told = run("attack", out, "--original", town, "--register", town, "-a", "nearest", *grid)
+    assert float(told.split("within   1 guesses: ")[1].split()[0]) > 0.8
+    assert "mean displacement" in run("measure", town, out, *grid)
+    found = CliRunner().invoke(veil, ["places", "attack", str(out), "--original", str(town)])
+    assert "a plane in metres" in str(found.exception)
 
 
 def test_protect_does_not_write_over_what_it_reads(town: Path) -> None:

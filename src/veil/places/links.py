@@ -24,6 +24,8 @@ from veil.places.release import Release
 
 _TOLD = (".geojson", ".json", ".parquet")  # formats that say their coordinates
 _DECIMALS = 7  # as they are written
+MOST = 200_000  # rows of a file whose order is kept: an attack on more would take hours
+FILES = 100  # links that are kept, the newest
 
 
 def folder() -> Path:
@@ -38,6 +40,8 @@ def remember(out: Path, release: Release) -> bool:
     It is found by where each row lies: rows at one place may be exchanged, which changes nothing
     that is measured. Where it cannot be kept nothing is lost but comparisons by row.
     """
+    if len(release) > MOST:
+        return False
     written = load(out, crs=told(out, release.crs), columns=())
     there = release.xy[0]
     if release.crs is not None and written.crs != release.crs:
@@ -47,6 +51,9 @@ def remember(out: Path, release: Release) -> bool:
         return False
     with whole_file(_file(out), private=True) as part, part.open("wb") as file:
         np.save(file, order, allow_pickle=False)
+    kept = sorted(folder().glob("*.npy"), key=lambda one: one.stat().st_mtime)
+    for older in kept[:-FILES]:
+        older.unlink(missing_ok=True)
     return True
 
 
