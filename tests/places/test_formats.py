@@ -1,6 +1,7 @@
 """Files of points: what is read, what is refused, and that nothing else is written."""
 
 import csv
+import gzip
 import json
 import struct
 from pathlib import Path
@@ -246,6 +247,15 @@ def test_columns_may_be_named(tmp_path: Path) -> None:
     ("document", "sentence"),
     [
         ("{", "not GeoJSON"),
+        ('{"type": "FeatureCollection", "features": [{"geometry": {"type": "Po', "not GeoJSON"),
+        ('{"type": "FeatureCollection", "features": []} {}', "not GeoJSON"),
+        ('{"type": "FeatureCollection", "features": [], "features": []}', "not GeoJSON"),
+        ('{"type": "FeatureCollection", "features": [1, 2]}', "Rows 1, 2 of .* a Point"),
+        ('{"type": "FeatureCollection", "features": {}}', "holds no points"),
+        ('{"type": "Feature", "features": []}', "must be a FeatureCollection"),
+        ('{"type" "FeatureCollection"}', "not GeoJSON"),
+        ("[" * 100_000, "must be a FeatureCollection"),
+        ('{"a": ' + "[" * 100_000, "not GeoJSON"),
         ("[]", "must be a FeatureCollection"),
         ('{"type": "FeatureCollection", "features": []}', "holds no points"),
         ('{"type": "FeatureCollection", "features": [{"geometry": null}]}', "Row 1 of .* a Point"),
@@ -255,6 +265,29 @@ def test_bad_geojson_is_refused(document: str, sentence: str, tmp_path: Path) ->
     (tmp_path / "in.geojson").write_text(document)
     with pytest.raises(InputError, match=sentence):
         places.load(tmp_path / "in.geojson")
+
+
+@pytest.mark.parametrize("chunk", [1, 7, 2**20])
+def test_geojson_is_read_in_pieces(
+    chunk: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("veil.places.formats.features._CHUNK", chunk)
+    features = [
+        {"geometry": {"type": "Point", "coordinates": [i, 0.5]}, "properties": {f"p{i % 2}": i}}
+        for i in range(20)
+    ]
+    document = {"count": 1234, "features": features, "veil": {"coordinates": "planar metres"}}
+    for indent in (None, 3):
+        text = json.dumps(
+            document | {"type": "FeatureCollection", "more": [1, "é"]}, indent=indent
+        )
+        (tmp_path / "in.geojson").write_text("\ufeff" + text + " \n", encoding="utf-8")
+        found = places.load(tmp_path / "in.geojson")
+        assert found.crs is None  # said after the features
+        assert found.xy.tolist() == [[i, 0.5] for i in range(20)]
+        assert found.columns["p0"] == [i if i % 2 == 0 else None for i in range(20)]
+    (tmp_path / "in.geojson.gz").write_bytes(gzip.compress(text.encode()))
+    assert len(places.load(tmp_path / "in.geojson.gz", columns=[])) == 20
 
 
 def test_a_geometry_that_is_no_point_is_refused_by_its_row(tmp_path: Path) -> None:

@@ -4,12 +4,12 @@ Coordinates are longitude and latitude, with seven decimals at most: more is fal
 plane in metres is no GeoJSON of that standard; a member of our own says that it is one.
 """
 
-import gzip
 import json
 import re
-from collections.abc import Mapping, Sequence
+from array import array
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, Any
 
 import numpy as np
 
@@ -17,50 +17,69 @@ from veil.core.errors import InputError
 from veil.core.types import Floats
 from veil.places.crs import LONLAT, check_crs
 from veil.places.formats.columns import Named
+from veil.places.formats.features import Features
 from veil.places.numbered import numbered
 from veil.places.points import Points
 
-_LARGEST = 2**30  # bytes
 _PLANE = {"coordinates": "planar metres"}
 _CRS = re.compile(r"(?:urn:ogc:def:crs:)?(EPSG|OGC):(?:[\d.]*:)?(\w+)")
 
 
-def read_geojson(path: Path, named: Named, crs: str | None) -> Points:
-    """Read a FeatureCollection; properties become columns."""
-    document = _document(path)
-    features = document.get("features")
-    if document.get("type") != "FeatureCollection" or not isinstance(features, list):
+def read_geojson(
+    path: Path, named: Named, crs: str | None, columns: Collection[str] | None = None
+) -> Points:
+    """Read a FeatureCollection one by one; properties become columns, those asked for or all."""
+    features, flat, beside, bad = Features(path), array("d"), _Properties(columns), list[int]()
+    for row, feature in enumerate(features):
+        place = _place(feature)
+        if place is None:
+            bad.append(row)
+        else:
+            flat.extend(place)
+            beside.add(feature)
+    if features.members.get("type") != "FeatureCollection" or "features" not in features.members:
         raise InputError(f"{path.name} must be a FeatureCollection of points; write it as one.")
-    if not features:
-        raise InputError(f"{path.name} holds no points.")
-    places = [_place(feature) for feature in features]
-    bad = [row for row, place in enumerate(places) if place is None]
     if bad:
         raise InputError(
             f"{numbered(bad)} of {path.name} must be a Point with two numbers; leave out what is"
             " none."
         )
-    told = _code(document, path.name) if crs is None else crs
-    xy = np.array(places, dtype=np.float64)
-    return named.points(xy, told, _columns(features), path.name)
+    if not flat:
+        raise InputError(f"{path.name} holds no points.")
+    told = _code(features.members, path.name) if crs is None else crs
+    xy = np.frombuffer(flat).reshape(-1, 2)
+    return named.points(xy, told, beside.columns(), path.name)
 
 
-def _document(path: Path) -> Mapping[str, Any]:
-    if not path.is_file():
-        raise InputError(f"There is no file {path}; check the path.")
-    if path.stat().st_size > _LARGEST:
-        raise InputError(f"{path.name} must be smaller than 1 GB; use CSV or Parquet for more.")
-    try:
-        with _opened(path) as file:
-            document = json.loads(file.read(_LARGEST))
-    except (ValueError, RecursionError, OSError, EOFError):
-        raise InputError(f"{path.name} is not GeoJSON; write it again.") from None
-    return document if isinstance(document, Mapping) else {}
+class _Properties:
+    """Columns that grow with the features; who lacks a property has None."""
 
+    def __init__(self, wanted: Collection[str] | None) -> None:
+        self._wanted = wanted
+        self._columns: dict[str, list[object]] = {}
+        self._ids: list[object] = []
+        self._rows = 0
 
-def _opened(path: Path) -> IO[bytes]:
-    packed = path.suffix.lower() == ".gz"
-    return cast(IO[bytes], gzip.open(path)) if packed else path.open("rb")
+    def add(self, feature: object) -> None:
+        """Take the properties and the id of a feature."""
+        members = feature if isinstance(feature, Mapping) else {}
+        properties = members.get("properties")
+        for name, value in properties.items() if isinstance(properties, Mapping) else ():
+            if self._wanted is None or name in self._wanted:
+                column = self._columns.setdefault(name, [])
+                column.extend([None] * (self._rows - len(column)))
+                column.append(_plain(value))
+        if "id" in members:
+            self._ids.append(_plain(members["id"]))
+        self._rows += 1
+
+    def columns(self) -> dict[str, list[object]]:
+        """Return the properties by name, and the ids of the features if all have one."""
+        for column in self._columns.values():
+            column.extend([None] * (self._rows - len(column)))
+        if "id" not in self._columns and len(self._ids) == self._rows:
+            self._columns["id"] = self._ids
+        return self._columns
 
 
 def _place(feature: object) -> tuple[float, float] | None:
@@ -78,19 +97,6 @@ def _place(feature: object) -> tuple[float, float] | None:
         return float(numbers[0]), float(numbers[1])
     except OverflowError:
         return None
-
-
-def _columns(features: Sequence[Mapping[str, Any]]) -> dict[str, list[object]]:
-    """Return the properties by name, and the ids of the features if all have one."""
-    properties = [
-        found if isinstance(found := feature.get("properties"), Mapping) else {}
-        for feature in features
-    ]
-    names = dict.fromkeys(name for row in properties for name in row)
-    columns = {name: [_plain(row.get(name)) for row in properties] for name in names}
-    if "id" not in columns and all("id" in feature for feature in features):
-        columns["id"] = [_plain(feature["id"]) for feature in features]
-    return columns
 
 
 def _plain(value: object) -> object:

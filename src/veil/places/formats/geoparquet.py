@@ -1,7 +1,7 @@
 """Points of GeoParquet 1.1: a column of WKB points, and metadata that say so."""
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from veil.places.numbered import numbered
 from veil.places.points import Points
 
 BATCH = 2**20  # rows of a row group
+_READ = 2**16  # rows read at a time
 _WKB = np.dtype([("order", "u1"), ("type", "<u4"), ("xy", "<f8", (2,))])  # 21 bytes
 _BYTES = 21
 
@@ -40,21 +41,45 @@ def read_geoparquet(
     """Read points of the primary column; of the others those asked for, or all."""
     primary, about = _primary(geo, path.name)
     told = _code(about, path.name) if crs is None else crs
-    try:
-        file = pyarrow_parquet().ParquetFile(path)
-        names = [
-            name
-            for name in file.schema_arrow.names
-            if name != primary and not of_place(name) and (columns is None or name in columns)
-        ]
-        table = file.read(columns=[primary, *names])
-        blobs = table.column(primary).to_pylist()
-        beside = {name: table.column(name).to_pylist() for name in names}
-    except (OSError, ValueError, NotImplementedError, KeyError):
-        raise InputError(f"{path.name} is a damaged Parquet file; write it again.") from None
-    if not blobs:
+    blocks, beside, bad, row = list[Floats](), dict[str, list[object]](), list[int](), 0
+    for blobs, others in _batches(path, primary, columns):
+        wrong = [at for at, blob in enumerate(blobs) if not _is_point(blob)]
+        bad.extend(row + at for at in wrong)
+        row += len(blobs)
+        if not bad:
+            packed = np.frombuffer(b"".join(blobs), dtype=_WKB)  # type: ignore[arg-type]
+            blocks.append(packed["xy"].astype(np.float64))
+            for name, values in others.items():
+                beside.setdefault(name, []).extend(values)
+    if bad:
+        raise InputError(
+            f"{numbered(bad)} of {path.name} must be a point of two numbers; leave out what is"
+            " none."
+        )
+    if not row:
         raise InputError(f"{path.name} holds no points.")
-    return named.points(_unpacked(blobs, path.name), told, beside, path.name)
+    return named.points(np.concatenate(blocks), told, beside, path.name)
+
+
+def _batches(
+    path: Path, primary: str, columns: Collection[str] | None
+) -> Iterator[tuple[list[object], dict[str, list[object]]]]:
+    """Yield the geometries, and the other columns, some rows at a time."""
+    try:
+        with pyarrow_parquet().ParquetFile(path) as file:
+            known = file.schema_arrow.names
+            names = [
+                name
+                for name in known
+                if name != primary and not of_place(name) and (columns is None or name in columns)
+            ]
+            for batch in file.iter_batches(_READ, columns=[primary, *names]):
+                values = batch.to_pydict()
+                yield values.pop(primary), values
+    except InputError:
+        raise
+    except (OSError, ValueError, NotImplementedError, KeyError, OverflowError):
+        raise InputError(f"{path.name} is a damaged Parquet file; write it again.") from None
 
 
 def _primary(geo: Mapping[str, Any], name: str) -> tuple[str, Mapping[str, Any]]:
@@ -65,17 +90,6 @@ def _primary(geo: Mapping[str, Any], name: str) -> tuple[str, Mapping[str, Any]]
     if about.get("encoding") != "WKB":
         raise InputError(f"{name} must have its points as WKB; write it again.")
     return primary, about
-
-
-def _unpacked(blobs: Sequence[object], name: str) -> Floats:
-    """Return coordinates (n, 2) of little-endian WKB points."""
-    bad = [row for row, blob in enumerate(blobs) if not _is_point(blob)]
-    if bad:
-        raise InputError(
-            f"{numbered(bad)} of {name} must be a point of two numbers; leave out what is none."
-        )
-    packed = np.frombuffer(b"".join(blobs), dtype=_WKB)  # type: ignore[arg-type]
-    return np.array(packed["xy"], dtype=np.float64)
 
 
 def _is_point(blob: object) -> bool:

@@ -50,9 +50,9 @@ def load(
         return read_frame(source, named, code)
     path = Path(source)
     suffix = suffix_of(path)
-    if suffix in (".geojson", ".json"):
-        return read_geojson(path, named, code)
     wanted = None if columns is None else {*columns, *filter(None, _told(named))}
+    if suffix in (".geojson", ".json"):
+        return read_geojson(path, named, code, wanted)
     if suffix == ".parquet":
         require_file(path, "points")
         geo = geometry_of(path)
