@@ -8,6 +8,7 @@ from tests.places.snow import FILES, deaths, golden, masked, needs_snow, registe
 from veil.core.component import example
 from veil.core.errors import InputError, LawError, ParameterError, UnknownNameError
 from veil.core.types import Floats
+from veil.measures.estimate import bootstrap
 from veil.places.attack import attack, true_entries
 from veil.places.attackers import ATTACKERS
 from veil.places.attackers import home as homes
@@ -77,13 +78,18 @@ def test_laplace_on_snow_is_golden(count: int) -> None:
     assert error == pytest.approx(bayes["error_of_posterior_mean"], abs=1e-6)
 
 
-@needs_snow
-def test_bayes_never_identifies_less_than_nearest() -> None:
-    xy, weights = register()
-    original, people = Points(deaths()[0]), Points(xy, weights=weights)
-    strong = attack(releases(), original, people, "bayes", golden()["laplace"]["method"])
-    naive = attack(releases(), original, people, "nearest")
-    assert float(risk(strong)) >= risk(naive).high
+@pytest.mark.parametrize(
+    "spec", ["donut(low=60, high=90)", "laplace(epsilon=0.02)", "gaussian(sigma=60)"]
+)
+def test_bayes_never_identifies_less_than_nearest(spec: str, rng: Generator) -> None:
+    homes = Points(rng.uniform(0, 900, (80, 2)))  # all alike, as the attacker believes
+    method, gains = METHODS.parse(spec), []
+    for _ in range(30):
+        moved = method.draw(homes.xy, surface(None), rng)
+        strong = attack(moved, homes, homes, "bayes", method)
+        gains.append(float(risk(strong)) - float(risk(attack(moved, homes, homes, "nearest"))))
+    assert bootstrap(gains).high >= 0
+    assert ("donut" in spec) == (bootstrap(gains).low > 0)  # elsewhere the nearest is likeliest
 
 
 def test_ranks_and_ties_are_those_of_brute_force(rng: Generator) -> None:

@@ -1,13 +1,15 @@
 """Maps as files: whole, for all or for their owner, never more than was handed in."""
 
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import pytest
 from numpy.random import Generator
 
 from veil import places
-from veil.core.errors import InputError
+from veil.core.errors import InputError, ParameterError
+from veil.places.plot import Kind
 from veil.places.points import Points
 
 
@@ -35,6 +37,18 @@ def test_a_map_with_originals_is_for_its_owner(homes: Points, tmp_path: Path) ->
     path = places.plot(release, tmp_path / "map.svg", original=homes)
     assert "not for release" in path.read_text()
     assert path.stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize("kind", ["density", "rose"])
+def test_other_drawings_need_the_originals(homes: Points, tmp_path: Path, kind: Kind) -> None:
+    release = places.protect(homes, "donut(low=20, high=90)", rng=1)
+    path = places.plot(release, tmp_path / "map.svg", homes, kind=kind)
+    assert "not for release" in path.read_text()
+    assert path.stat().st_mode & 0o077 == 0
+    with pytest.raises(InputError, match="needs the originals"):
+        places.plot(release, tmp_path / "no.svg", kind=kind)
+    with pytest.raises(ParameterError, match="one of map"):
+        places.plot(release, tmp_path / "no.svg", kind=cast(Kind, "tiles"))
 
 
 def test_degrees_are_drawn_with_one_scale(homes: Points, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from veil.places.localise import localised
 from veil.places.measures.utility import utility
 from veil.places.method import Method
 from veil.places.methods import method as method_of
+from veil.places.plot import Kind
 from veil.places.plot import plot as plotted
 from veil.places.protect import protect as protected
 from veil.places.release import Release
@@ -135,19 +137,24 @@ def plot(
     *,
     out: Path,
     original: Path | None = None,
+    kind: str = "map",
     crs: str | None = None,
     same_order: bool = False,
 ) -> None:
-    """Draw MASKED as a map (SVG); with --original the true points too: not for release."""
+    """Draw MASKED as a map (SVG); with --original the true points too: not for release.
+
+    With --original there are also the kinds 'density', before and after, and 'rose', where points
+    went.
+    """
     seen = load(masked, crs=told(masked, crs))
     if original is None:
-        plotted(seen, out)
+        plotted(seen, out, kind=cast(Kind, kind))
         return
     points = load(original, crs=crs)
     link = linked(masked, points, crs, same_order=same_order)
     if link is None:
         raise InputError(_UNKNOWN.format(masked.name, original.name))
-    plotted(link, out, points)
+    plotted(link, out, points, kind=cast(Kind, kind))
 
 
 def _beside(figures: Mapping[str, Estimate]) -> list[str]:

@@ -18,11 +18,13 @@ from veil.places.formats.load import load
 from veil.places.formats.save import save
 from veil.places.ladder import LADDERS, METRES, ladder
 from veil.places.links import distinct
+from veil.places.measures.frame import LEAST
 from veil.places.pictures.spots import spots
 from veil.places.plane import plane
 from veil.places.plot import drawing
 from veil.places.points import Points
 from veil.places.protect import protect
+from veil.places.release import Release
 from veil.proxy.documents import Answer, CostAnswer
 from veil.web.asks import Ask
 from veil.web.faults import RefusedError
@@ -124,6 +126,9 @@ class PlacesProtectAnswer(Answer):
     method: str
     file: str = Field(description="the masked points, in a random order")
     svg: str = Field(description="the map, as a drawing")
+    beside: list[str] = Field(
+        description="with the true points: density before and after, and where points went"
+    )
     cost: CostAnswer
 
 
@@ -146,6 +151,12 @@ def measured(ask: PlacesPlaneAsk) -> PlacesPlaneAnswer:
     )
 
 
+def _beside(release: Release, points: Points) -> list[str]:
+    if len(points) < LEAST:  # there is no density of them
+        return []
+    return [drawing(release, points, kind="density"), drawing(release, points, kind="rose")]
+
+
 def masked(ask: PlacesProtectAsk) -> PlacesProtectAnswer:
     """Mask points, draw them, and write them as a file."""
     with ask.opened(ask.points, "points") as points:
@@ -158,5 +169,6 @@ def masked(ask: PlacesProtectAsk) -> PlacesProtectAnswer:
         method=release.method,
         file=text,
         svg=drawing(release, points if ask.original else None),
+        beside=_beside(release, points) if ask.original else [],
         cost=CostAnswer.of(release.cost),
     )

@@ -28,7 +28,7 @@ def choose(page: Page, path: Path) -> None:
 
 
 def ready(page: Page) -> bool:
-    return bool(page.value("#places-download", "href")) and page.count("#places-map svg") == 1
+    return bool(page.value("#places-download", "href")) and page.count("#places-map svg") > 0
 
 
 def dots(page: Page) -> str:
@@ -103,6 +103,13 @@ def test_true_points_are_shown_on_request_and_marked(page: Page, town: Path) -> 
     page.click("#places-original")
     page.until(lambda: page.count("#places-map .original") == 1 and ready(page), "true points")
     assert "not for release" in page.shown("#places-map")
+    assert page.texts("#places-map svg > title") == [
+        "Map of released points", "Density before and after", "Displacement rose",
+    ]  # fmt: skip
+    page.shoot("places-true")
+    page.click("#places-original")
+    page.until(lambda: page.count("#places-map svg") == 1 and ready(page), "no true points")
+    assert page.count("#places-map .original") == 0
 
 
 def test_geojson_and_other_methods(page: Page, town: Path) -> None:

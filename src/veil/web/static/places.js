@@ -35,9 +35,9 @@
     return found;
   }
 
-  function draw(place, svg) {
-    const parsed = new DOMParser().parseFromString(svg, "image/svg+xml").documentElement;
-    place.replaceChildren(document.importNode(parsed, true));
+  function draw(place, ...drawings) {
+    place.replaceChildren(...drawings.map((svg) => document.importNode(
+      new DOMParser().parseFromString(svg, "image/svg+xml").documentElement, true)));
   }
 
   function offer(text) {
@@ -74,7 +74,7 @@
       const asked = { method: spec, out: at("out").value, original: at("original").checked };
       const found = await ask("/api/places/protect", asked);
       if (mine !== turn) return;
-      draw(at("map"), found.svg);
+      draw(at("map"), found.svg, ...found.beside);
       offer(found.file);
       at("cost").textContent = `${found.cost.says}. ${found.cost.caveat}`;
       say("");
