@@ -272,7 +272,9 @@ def trace(rng: Generator, users: int = 4, nights: int = 30) -> tuple[Points, Flo
 def test_home_is_where_the_nights_are(rng: Generator) -> None:
     original, _ = trace(rng)
     spec = "home(utc_offset=8)"
-    assert float(risk(attack(original, original, None, spec))) == 1
+    found = attack(original, original, None, spec)
+    assert float(risk(found)) == 1
+    assert found.among == 4  # a blind guess is right once in as many times
     elsewhere = original.xy + rng.uniform(3_000, 9_000, original.xy.shape)
     assert float(risk(attack(elsewhere, original, None, spec))) == 0
     with pytest.raises(InputError, match="No user has 5"):

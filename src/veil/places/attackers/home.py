@@ -58,8 +58,9 @@ class _Home(Attacker):
             raise InputError(
                 f"No user has {LEAST} fixes of the night; check the offset to GMT and the hours."
             )
-        first = np.where(right, 1, 2)
-        return Found(first, np.ones_like(first), 1, left)
+        among = len(right)  # the homes of all users, of which one is guessed
+        first = np.where(right, 1, among + 1)
+        return Found(first, np.ones_like(first), among, left)
 
     def _of(self, parameter: str) -> float:
         return float(getattr(self, parameter))
