@@ -258,3 +258,20 @@ def test_methods_without_a_law_say_so() -> None:
                 method.log_density(np.zeros((1, 2)), np.zeros((1, 2)), surface(None))
             with pytest.raises(LawError, match="closed form"):
                 places.displacement(method)
+
+
+@pytest.mark.parametrize("spec", ["density(k=9)", "swap(low=50, high=700)"])
+def test_a_law_in_blocks_is_the_law_of_what_is_asked(spec: str) -> None:
+    method, people, on = places.method(spec), cloud(80), surface(None)
+    other, fewer = cloud(80, None, 5), cloud(40, None, 6)
+    whole = method.log_density(people.xy[:9], people.xy, on, people)
+    parts = [method.log_density(people.xy[i : i + 3], people.xy, on, people) for i in (0, 3, 6)]
+    assert (np.concatenate(parts) == whole).all()
+    for candidates, population in ((other.xy, people), (people.xy, fewer), (people.xy, people)):
+        again = places.method(spec)  # one that has nothing to remember
+        told = method.log_density(people.xy[:9], candidates, on, population)
+        assert (told == again.log_density(people.xy[:9], candidates, on, population)).all()
+    loose = people.xy.copy()
+    before = method.log_density(people.xy[:9], loose, on, people)
+    loose += 40  # what can be written to is not remembered
+    assert (method.log_density(people.xy[:9], loose, on, people) != before).any()

@@ -76,8 +76,6 @@ def _batches(
             for batch in file.iter_batches(_READ, columns=[primary, *names]):
                 values = batch.to_pydict()
                 yield values.pop(primary), values
-    except InputError:
-        raise
     except (OSError, ValueError, NotImplementedError, KeyError, OverflowError):
         raise InputError(f"{path.name} is a damaged Parquet file; write it again.") from None
 

@@ -15,6 +15,9 @@ from veil.places.methods.donut import By, ring
 from veil.places.points import Points
 from veil.places.projection import Surface, pairs
 from veil.places.radius import reach
+from veil.places.remembered import Remembered
+
+_RADII: Remembered[Floats] = Remembered()
 
 
 class Density(Method):
@@ -63,7 +66,10 @@ class Density(Method):
         self, released: Floats, candidates: Floats, on: Surface, population: Points | None = None
     ) -> Floats:
         """Use the ring that each candidate itself would have had."""
-        high = reach(candidates, self.people(population), self.k, on, moved=True)
+        people = self.people(population)
+        high = _RADII.of(
+            candidates, (people, self), lambda: reach(candidates, people, self.k, on, moved=True)
+        )
         low = self.inner * high
         metres = pairs(on, on.embed(released), on.embed(candidates))
         within = (metres >= low * (1 - 1e-9)) & (metres <= high * (1 + 1e-9))

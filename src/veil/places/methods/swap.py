@@ -14,9 +14,11 @@ from veil.places.method import AVERAGED, UNIT, Method, above_low, inside
 from veil.places.numbered import numbered
 from veil.places.points import Points
 from veil.places.projection import Surface, pairs
+from veil.places.remembered import Remembered
 from veil.places.trees import tree
 
 _ROWS = 2**12  # points whose neighbours are listed at a time
+_COUNTS: Remembered[Floats] = Remembered()
 
 
 class Swap(Method):
@@ -85,15 +87,19 @@ class Swap(Method):
     ) -> Floats:
         """Return one over the number of those in the ring of a candidate."""
         people = self.people(population)
-        index, here = tree(on.embed(people.xy)), on.embed(candidates)
-        most, least = (
-            index.query_ball_point(here, chord, return_length=True)
-            for chord in (self._chord(self.high, on), self._chord(self.low, on, -1))
+        law = _COUNTS.of(
+            candidates, (people, self), lambda: self._law(people, on.embed(candidates), on)
         )
-        inner = least if self.low else 0
-        with np.errstate(divide="ignore"):
-            law = -np.log(np.maximum(most - inner, 0).astype(np.float64))
-        law[np.isinf(law)] = -np.inf  # who has nobody around becomes nobody
-        metres = pairs(on, on.embed(released), here)
+        metres = pairs(on, on.embed(released), on.embed(candidates))
         density: Floats = inside(metres, self.low, self.high) + law
         return density
+
+    def _law(self, people: Points, here: Floats, on: Surface) -> Floats:
+        """Return minus the logarithm of how many are in the ring of each candidate."""
+        index = tree(on.embed(people.xy))
+        counts = index.query_ball_point(here, self._chord(self.high, on), return_length=True)
+        if self.low:
+            low = self._chord(self.low, on, -1)
+            counts = counts - index.query_ball_point(here, low, return_length=True)
+        alone = counts <= 0  # who has nobody around becomes nobody
+        return np.where(alone, -np.inf, -np.log(np.where(alone, 1, counts)))
