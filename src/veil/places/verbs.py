@@ -50,6 +50,10 @@ def protect(
     OUT holds coordinates in a random order, and columns that are named by --keep. In which order
     the rows were is kept for this user alone, so that 'attack' and 'measure' can compare OUT with
     SOURCE; it is not in OUT.
+
+    --crs tells the coordinates of tables, as EPSG:4326; --within is GeoJSON of the region to stay in,
+    --population, --snap and --prior are files of points; --users and --times name columns of a
+    trace; --seed repeats the draws, for experiments.
     """
     points = load(source, crs=crs, users=users, times=times)
     release = protected(
@@ -81,7 +85,13 @@ def attack(
     population: Path | None = None,
     same_order: bool = False,
 ) -> str:
-    """Guess which address of REGISTER is behind each point of MASKED, and say how often it is."""
+    """Guess which address of REGISTER is behind each point of MASKED, and say how often it is.
+
+    The attacker bayes needs --method, the spec of what made MASKED. --weights, --users and --times
+    name columns: people of REGISTER, and whose and when the points of ORIGINAL are. --population is
+    what the method was handed, if not REGISTER. --same-order says that the rows of MASKED are in
+    the order of ORIGINAL, where that is not known here.
+    """
     points = load(original, crs=crs, users=users, times=times)
     seen = linked(masked, points, crs, same_order=same_order)
     if seen is None:
@@ -113,7 +123,11 @@ def measure(
     times: str | None = None,
     same_order: bool = False,
 ) -> str:
-    """Compare the map of MASKED with that of ORIGINAL: utility, its parts, and figures beside."""
+    """Compare the map of MASKED with that of ORIGINAL: utility, its parts, and figures beside.
+
+    --facilities is a file of places; --weights, --values and --times name columns of ORIGINAL:
+    people, what Moran's I is of, and what Knox is of.
+    """
     points = load(original, crs=crs, weights=weights, times=times)
     seen = linked(masked, points, crs, same_order=same_order)
     whole = opened(masked, points, crs) if seen is None else seen
