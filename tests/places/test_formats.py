@@ -81,6 +81,22 @@ def test_a_fresh_order_every_time_and_a_seeded_one_on_request(tmp_path: Path) ->
     assert order(keep=["id"]) == order(keep=["id"])
 
 
+def test_a_column_that_is_named_as_ids_is_one(tmp_path: Path) -> None:
+    rows = "".join(f"{i},{i},c{i},n{i}\n" for i in range(60))
+    (tmp_path / "in.csv").write_text("x,y,case,note\n" + rows)
+    for ids, kept in (("case", True), (None, False)):
+        points = places.load(tmp_path / "in.csv", ids=ids)
+        places.save(places.protect(points, "disk(radius=3)"), tmp_path / "out.csv", ["case"])
+        order = [row[2] for row in rows_of(tmp_path / "out.csv")[1:]]
+        assert (order == [f"c{i}" for i in range(60)]) == kept
+    (tmp_path / "in.csv").write_text("x,y,Id\n" + "".join(f"{i},{i},0\n" for i in range(60)))
+    release = places.protect(places.load(tmp_path / "in.csv"), "translate(dx=1, dy=0)")
+    places.save(release, tmp_path / "out.csv", ["Id"])  # tells nothing apart
+    assert [row[0] for row in rows_of(tmp_path / "out.csv")[1:]] != [
+        f"{i}.0" for i in range(1, 61)
+    ]
+
+
 def test_what_is_kept_stays_with_its_row(tmp_path: Path) -> None:
     release = places.protect(sample(), "disk(radius=300)")
     for keep in (["note"], ["id", "note"]):

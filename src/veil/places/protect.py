@@ -1,5 +1,6 @@
 """The one door from points to a release."""
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +47,8 @@ def protect(
     size
         Releases of each point; each one adds to the cost.
     within
-        GeoJSON polygons (dict or file) that released points keep to. By the methods of which
+        GeoJSON polygons (dict or file) that released points keep to: in metres for points of a
+        plane, else in longitude and latitude. By the methods of which
         something is proved a point outside is moved to the nearest point of the region, which
         leaves the proof as it is; by all others it is drawn again, which is their law given the
         region, at most 1,000 times. A point that finds no place stops the whole release.
@@ -81,6 +83,7 @@ def protect(
     for release in xy:
         release[:], taken = drawing.draw(points, draws)
         steps.append(taken)
+    columns, id_column = _columns(points)
     return Release(
         xy,
         points.crs,
@@ -88,8 +91,8 @@ def protect(
         cost,
         rng is not None,
         steps=_sum([taken for taken in steps if taken is not None]),
-        columns=_columns(points),
-        id_column="" if points.ids is None else "id",
+        columns=columns,
+        id_column=id_column,
     )
 
 
@@ -118,11 +121,17 @@ def _sum(steps: list[Steps]) -> Steps | None:
     return Steps(sum(taken.hard for taken in steps), sum(taken.easy for taken in steps), worst)
 
 
-def _columns(points: Points) -> dict[str, Any]:
-    """Return what stands beside the points: columns of the file, and what was handed in."""
+def _columns(points: Points) -> tuple[dict[str, Any], str]:
+    """Return what stands beside the points, and the name of the column of ids, if any."""
     columns = dict(points.columns)
+    id_column = "" if points.ids is None else _same(columns, points.ids.tolist())
     for attribute, name in _OWN.items():
         values = getattr(points, attribute)
-        if values is not None and name not in columns:
+        if values is not None and name not in columns and not (name == "id" and id_column):
             columns[name] = values
-    return columns
+    return columns, id_column or ("id" if points.ids is not None else "")
+
+
+def _same(columns: Mapping[str, Sequence[object]], ids: list[str]) -> str:
+    """Return the name of the column that the ids were read from."""
+    return next((name for name in columns if [str(value) for value in columns[name]] == ids), "")

@@ -81,14 +81,15 @@ def _kept(release: Release, keep: Sequence[str]) -> dict[str, Sequence[object]]:
 def _order(release: Release, kept: Mapping[str, Sequence[object]], rng: Randomness) -> Ids:
     """Return the order (size, n) of the rows: as they came if an id is kept, else drawn."""
     rows = np.arange(len(release))
-    if any(_tells_apart(name, values) for name, values in kept.items()):
+    known = {release.id_column, *(name for name in kept if normal(name) == "id")}
+    if any(name in known and _tells_apart(values) for name, values in kept.items()):
         return np.tile(rows, (release.size, 1))
     draws = generator(rng)
     return np.stack([draws.permutation(rows) for _ in range(release.size)])
 
 
-def _tells_apart(name: str, values: Sequence[object]) -> bool:
-    return normal(name) == "id" and len(set(map(str, values))) == len(values)
+def _tells_apart(values: Sequence[object]) -> bool:
+    return len(set(map(str, values))) == len(values)
 
 
 def _write_table(
