@@ -1,5 +1,8 @@
 """Methods that look at more than one point, or draw nothing."""
 
+import tomllib
+from pathlib import Path
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -14,6 +17,7 @@ from veil.places.method import Method
 from veil.places.methods import METHODS
 from veil.places.projection import surface
 
+ROOT = Path(__file__).resolve().parents[2]
 CRS = [None, LONLAT]
 
 
@@ -275,3 +279,10 @@ def test_a_law_in_blocks_is_the_law_of_what_is_asked(spec: str) -> None:
     before = method.log_density(people.xy[:9], loose, on, people)
     loose += 40  # what can be written to is not remembered
     assert (method.log_density(people.xy[:9], loose, on, people) != before).any()
+
+
+def test_every_method_has_a_mutant() -> None:
+    listed = tomllib.loads((ROOT / "tests" / "mutants.toml").read_text())["mutant"]
+    files = {mutant["file"] for mutant in listed}
+    for name in METHODS.builtin:
+        assert f"places/methods/{name}.py" in files

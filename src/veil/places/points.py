@@ -74,7 +74,7 @@ class Points:
             name: None if (values := getattr(self, name)) is None else values[at]
             for name in ("ids", "weights", "times", "users")
         }
-        columns = {name: [values[i] for i in at] for name, values in self.columns.items()}
+        columns = {name: [values[int(i)] for i in at] for name, values in self.columns.items()}
         return Points(self.xy[at], self.crs, **kept, columns=columns)
 
 

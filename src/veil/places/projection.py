@@ -177,7 +177,9 @@ def unit_vectors(lonlat: Floats) -> Floats:
 def degrees(vectors: Floats) -> Floats:
     """Map vectors (n, 3) of any length to longitude and latitude (n, 2) in degrees."""
     x, y, z = vectors.T
-    return np.degrees(np.column_stack([np.arctan2(y, x), np.arctan2(z, np.hypot(x, y))]))
+    angles = np.column_stack([np.arctan2(y, x), np.arctan2(z, np.hypot(x, y))])
+    lonlat: Floats = np.degrees(angles)
+    return lonlat
 
 
 def _frame(lonlat: Floats) -> tuple[Floats, Floats, Floats]:

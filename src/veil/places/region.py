@@ -87,7 +87,8 @@ class Region:
         landed = points + step
         landed[..., 0] = landed[..., 0] if self.crs is None else _wrapped(landed[..., 0])
         inside = shapely().intersects_xy(self.shape, landed[1, :, 0], landed[1, :, 1])
-        return np.where(inside[:, None], landed[1], landed[0])
+        nearest: Floats = np.where(inside[:, None], landed[1], landed[0])
+        return nearest
 
 
 def _wrapped(lon: Floats) -> Floats:

@@ -15,7 +15,7 @@ PETS 2017. doi:10.1515/popets-2017-0051 (cited from memory)
 
 import numpy as np
 
-from veil.core.types import Floats
+from veil.core.types import Floats, Ids
 from veil.places.method import Method
 from veil.places.points import Points
 from veil.places.projection import Surface, blocks, pairs
@@ -36,7 +36,7 @@ def remap(released: Floats, method: Method, prior: Points, on: Surface) -> Float
     return moved
 
 
-def _best(shares: Floats, there: Floats, on: Surface) -> Floats:
+def _best(shares: Floats, there: Floats, on: Surface) -> Ids:
     """Return, for each row of shares (n, m), the place with the least expected distance."""
     least = np.full(len(shares), np.inf)
     best = np.zeros(len(shares), dtype=np.int64)
