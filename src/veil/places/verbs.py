@@ -51,9 +51,9 @@ def protect(
     the rows were is kept for this user alone, so that 'attack' and 'measure' can compare OUT with
     SOURCE; it is not in OUT.
 
-    --crs tells the coordinates of tables, as EPSG:4326; --within is GeoJSON of the region to stay in,
-    --population, --snap and --prior are files of points; --users and --times name columns of a
-    trace; --seed repeats the draws, for experiments.
+    --crs tells the coordinates of tables, as EPSG:4326; --within is GeoJSON of a region to stay
+    in; --population, --snap and --prior are files of points; --users and --times name columns of
+    a trace; --seed repeats the draws, for experiments.
     """
     points = load(source, crs=crs, users=users, times=times)
     release = protected(
@@ -88,9 +88,9 @@ def attack(
     """Guess which address of REGISTER is behind each point of MASKED, and say how often it is.
 
     The attacker bayes needs --method, the spec of what made MASKED. --weights, --users and --times
-    name columns: people of REGISTER, and whose and when the points of ORIGINAL are. --population is
-    what the method was handed, if not REGISTER. --same-order says that the rows of MASKED are in
-    the order of ORIGINAL, where that is not known here.
+    name columns: people of REGISTER, and whose and when the points of ORIGINAL are. --population
+    is what the method was handed, if not REGISTER. --same-order says that the rows of MASKED are
+    in the order of ORIGINAL, where that is not known here.
     """
     points = load(original, crs=crs, users=users, times=times)
     seen = linked(masked, points, crs, same_order=same_order)
