@@ -99,11 +99,9 @@ def check_coordinates(xy: Floats, crs: str | None) -> Floats:
 def _check_degrees(xy: Floats) -> None:
     wide = np.flatnonzero(np.abs(xy[:, 1]) > 90)
     if len(wide):
-        swapped = (np.abs(xy[wide, 1]) <= 180).all() and (np.abs(xy[:, 0]) <= 90).all()
-        hint = "are longitude and latitude swapped? " if swapped else ""
         raise InputError(
             f"{numbered(wide)} must have a latitude, the second column, from -90 to 90;"
-            f" {hint}Hand in longitude first, in degrees."
+            " are longitude and latitude swapped? Hand in longitude first, in degrees."
         )
     far = np.flatnonzero(np.abs(xy[:, 0]) > 180)
     if len(far):

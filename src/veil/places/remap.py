@@ -18,7 +18,7 @@ import numpy as np
 from veil.core.types import Floats, Ids
 from veil.places.method import Method
 from veil.places.points import Points
-from veil.places.projection import Surface, blocks, pairs
+from veil.places.projection import BLOCK, Surface, blocks, pairs
 
 
 def remap(released: Floats, method: Method, prior: Points, on: Surface) -> Floats:
@@ -28,7 +28,7 @@ def remap(released: Floats, method: Method, prior: Points, on: Surface) -> Float
     with np.errstate(divide="ignore"):
         beliefs = np.log(people)
     moved = np.empty_like(released)
-    for block in blocks(len(released), len(prior)):
+    for block in blocks(len(released), len(prior), BLOCK // 4):
         logs = method.log_density(released[block], prior.xy, on) + beliefs
         logs -= logs.max(axis=1, keepdims=True)
         shares = np.exp(logs, out=logs)
@@ -40,7 +40,7 @@ def _best(shares: Floats, there: Floats, on: Surface) -> Ids:
     """Return, for each row of shares (n, m), the place with the least expected distance."""
     least = np.full(len(shares), np.inf)
     best = np.zeros(len(shares), dtype=np.int64)
-    for block in blocks(len(there), len(there)):
+    for block in blocks(len(there), len(there), BLOCK // 4):
         expected = shares @ pairs(on, there, there[block])
         place = expected.argmin(axis=1)
         value = expected[np.arange(len(shares)), place]

@@ -109,7 +109,10 @@ class Laplace(Radial):
     def _precision(self) -> str:
         if not self.grid:
             return "Real numbers are idealised."
-        return f"Finite precision is counted for places at least {self.grid:g} m apart."
+        return (
+            f"The finite precision of angles is counted for places at least {self.grid:g} m apart;"
+            " that of distances is idealised."
+        )
 
     def radii(self, uniform: Floats) -> Floats:
         """Add two exponentials."""
