@@ -79,6 +79,28 @@ def test_laplace_is_projected_and_never_drawn_again() -> None:
     assert Region.of(SQUARE, None).holds(moved.xy[0]).all()
 
 
+@pytest.mark.parametrize("crs", [None, LONLAT])
+def test_outside_points_go_to_the_nearest_edge(crs: str | None) -> None:
+    turn = np.linspace(0, 2 * np.pi, 400, endpoint=False)
+    radius = 10 + np.sin(7 * turn)
+    middle = np.array([0.0, 0.0 if crs is None else 60.0])
+    ring = np.column_stack([radius * np.cos(turn), radius * np.sin(turn)]) + middle
+    region = Region.of(
+        {"type": "Polygon", "coordinates": [[*ring.tolist(), ring[0].tolist()]]}, crs
+    )
+    points = np.random.default_rng(1).uniform(-20, 20, (300, 2)) + middle
+    moved = region.nearest(points)
+    stays = region.holds(points)
+    assert (moved[stays] == points[stays]).all()
+    assert region.holds(moved).all()
+    sides = np.stack([ring, np.roll(ring, -1, axis=0)])
+    line = np.concatenate([sides[0] + s * (sides[1] - sides[0]) for s in np.linspace(0, 1, 40)])
+    for point, there in zip(points[~stays], moved[~stays], strict=True):
+        gaps = places.distance(np.tile(point, (len(line), 1)), line, crs)
+        gap = places.distance(point[None], there[None], crs)[0]
+        assert gap <= gaps.min() * (1 + 1e-4 if crs is None else 1.1)
+
+
 def test_a_region_may_cross_the_antimeridian() -> None:
     points = places.Points(np.array([[179.999, -17.0], [-179.999, -17], [170, -17]]), LONLAT)
     region = Region.of(FIJI, LONLAT)

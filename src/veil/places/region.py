@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 from veil.core.errors import InputError
 from veil.core.types import Floats
 from veil.places.crs import from_lonlat, to_lonlat
-from veil.places.projection import blocks
 from veil.places.shapes import polygons, shapely
 
 _INWARD = 1e-6  # metres past the edge, so that rounding does not leave a point outside
@@ -52,47 +51,45 @@ class Region:
         """Move the points that lie outside to the nearest point of the region.
 
         A function of what it is given and of the region alone. In degrees, nearness is measured
-        on the map whose middle latitude is that of the point.
+        on a map that is true in the middle of the point's degree of latitude.
         """
         there = self._here(xy).copy()
         outside = np.flatnonzero(~self.holds(xy))
-        for block in blocks(len(outside), 8 * len(self.edges)):
-            rows = outside[block]
-            there[rows] = self._projected(there[rows])
+        band = np.zeros(len(outside)) if self.crs is None else np.floor(there[outside, 1])
+        for degree in np.unique(band):
+            rows = outside[band == degree]
+            wide = 1.0 if self.crs is None else float(np.cos(np.radians(degree + 0.5)))
+            there[rows] = self._projected(there[rows], max(abs(wide), 1e-3))
         return there if self.crs is None else from_lonlat(there, self.crs)
 
     def _here(self, xy: Floats) -> Floats:
         return xy if self.crs is None else to_lonlat(xy, self.crs)
 
-    def _projected(self, points: Floats) -> Floats:
-        """Return the nearest points (n, 2) of all sides."""
-        wide = np.ones(len(points))
-        start = self.edges[None, :, 0] - points[:, None]  # (n, s, 2), as seen from the point
-        along = np.broadcast_to(self.edges[:, 1] - self.edges[:, 0], start.shape).copy()
-        if self.crs is not None:
-            wide = np.maximum(np.cos(np.radians(points[:, 1])), 1e-9)
-            start[..., 0] = (start[..., 0] + 180) % 360 - 180
-            start[..., 0] *= wide[:, None]
-            along[..., 0] *= wide[:, None]
-        length = np.maximum((along**2).sum(axis=2), np.finfo(float).tiny)
-        share = np.clip(-(start * along).sum(axis=2) / length, 0, 1)
-        feet = start + share[..., None] * along
-        apart = (feet**2).sum(axis=2)
-        best = apart.argmin(axis=1)
-        rows = np.arange(len(points))
-        way, far = feet[rows, best], np.sqrt(apart[rows, best])
+    def _projected(self, points: Floats, wide: float) -> Floats:
+        """Return the nearest points (n, 2) of all sides; a unit of x is `wide` units of y."""
+        geo, scale = shapely(), np.array([wide, 1.0])
+        turns = (0.0,) if self.crs is None else (-360.0, 0.0, 360.0)
+        sides = np.concatenate([self.edges + np.array([turn, 0.0]) for turn in turns]) * scale
+        here = points * scale
+        index = geo.STRtree(geo.linestrings(sides))
+        _, best = index.query_nearest(geo.points(here), all_matches=False)
+        start, along = sides[best, 0] - here, sides[best, 1] - sides[best, 0]
+        length = np.maximum((along**2).sum(axis=1), np.finfo(float).tiny)
+        share = np.clip(-(start * along).sum(axis=1) / length, 0, 1)
+        way = start + share[:, None] * along
+        far = np.sqrt((way**2).sum(axis=1))
         inward = _INWARD if self.crs is None else _INWARD / _METRES
-        step = np.stack([way, way * (1 + inward / np.maximum(far, inward))[:, None]])
-        step[..., 0] /= wide
-        landed = points + step
-        landed[..., 0] = landed[..., 0] if self.crs is None else _wrapped(landed[..., 0])
-        inside = shapely().intersects_xy(self.shape, landed[1, :, 0], landed[1, :, 1])
-        nearest: Floats = np.where(inside[:, None], landed[1], landed[0])
+        past = way * (1 + inward / np.maximum(far, inward))[:, None]
+        edge, landed = (self._wrapped((here + step) / scale) for step in (way, past))
+        inside = geo.intersects_xy(self.shape, landed[:, 0], landed[:, 1])
+        nearest: Floats = np.where(inside[:, None], landed, edge)
         return nearest
 
-
-def _wrapped(lon: Floats) -> Floats:
-    return np.where(np.abs(lon) > 180, (lon + 180) % 360 - 180, lon)
+    def _wrapped(self, xy: Floats) -> Floats:
+        """Bring longitudes back to [-180, 180]."""
+        lon = xy[:, 0]
+        beyond = (np.abs(lon) > 180) & (self.crs is not None)
+        return np.column_stack([np.where(beyond, (lon + 180) % 360 - 180, lon), xy[:, 1]])
 
 
 def _sides(geo: Any, shape: Any) -> Floats:  # noqa: ANN401 - shapely has no types
