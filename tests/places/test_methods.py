@@ -115,6 +115,9 @@ def test_translation_shifts_east_and_north() -> None:
         "density(k=5, inner=1)",
         "predictive(epsilon=1, threshold=5, test=1)",
         "cell(size=-3)",
+        "bimodal(low=1, high=2, mean=-1000000, sigma=1)",
+        "bimodal(low=1, high=2, sigma=1000000)",
+        "laplace(epsilon=1e-300)",
     ],
 )
 def test_parameters_that_would_release_the_original_or_nothing_are_refused(spec: str) -> None:
@@ -128,6 +131,21 @@ def test_a_point_at_the_centre_is_not_released(spec: str) -> None:
         places.protect(places.Points(np.array([[0.0, 0], [1, 0], [2, 0]])), spec)
     with pytest.raises(InputError, match="^Row 1 at the centre"):
         places.protect(places.Points(np.array([[10.0, 20.0]])), spec)
+
+
+@pytest.mark.parametrize(
+    "spec",
+    ["disk(radius=1e-20)", "translate(dx=1e-9, dy=0)", "cell(size=1e-9)", "fixed(radius=1e-12)"],
+)
+def test_what_moves_nothing_is_not_released(spec: str) -> None:
+    with pytest.raises(InputError, match="moved no point.*Nothing is released"):
+        places.protect(cloud(20), spec)
+
+
+@pytest.mark.parametrize("spec", ["fixed(radius=4e7)", "translate(dx=2.1e7, dy=0)"])
+def test_nothing_goes_round_the_sphere(spec: str) -> None:
+    with pytest.raises(ParameterError, match="half the way round"):
+        places.protect(cloud(20, LONLAT), spec)
 
 
 @pytest.mark.parametrize("crs", CRS)

@@ -20,6 +20,8 @@ GOOD = [[12.345, 45.678], [13.0, 46.0], [14.0, 47.0]]
         ({"xy": [[12.5, 91.25]], "crs": LONLAT}, "Row 1 must have a latitude.*swapped"),
         ({"xy": [[200.0, 91.25]], "crs": LONLAT}, "Row 1 must have a latitude.*swapped[?]"),
         ({"xy": [[12.5, 9.25], [181.5, 3]], "crs": LONLAT}, "Row 2 must have a longitude"),
+        ({"xy": [[1, 1e300]]}, "Row 1 must lie within 1,000,000 km"),
+        ({"xy": [[1 + 2j, 1]]}, "must be numbers"),
         ({"xy": []}, "two numbers"),
         ({"xy": np.zeros((0, 2))}, "at least one point"),
         ({"xy": [[1, 2, 3]]}, "two numbers"),

@@ -18,6 +18,8 @@ from veil.places.remap import remap
 from veil.places.trees import tree
 
 _ROUNDS = 1_000
+_STILL = 1e-6  # metres
+_LOOKED = 1_000  # points looked at together
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +40,7 @@ class Drawing:
             moved, steps = self.method.follow(points, self.on, rng)
         else:
             moved = self.method.draw(points.xy, self.on, rng, self.population)
+            self._check(moved, points)
         if self.prior is not None:
             moved = remap(moved, self.method, self.prior, self.on)
         if self.region is not None:
@@ -46,6 +49,20 @@ class Drawing:
             _, nearest = tree(self.on.embed(self.nodes)).query(self.on.embed(moved))
             moved = self.nodes[nearest]
         return moved, steps
+
+    def _check(self, moved: Floats, points: Points) -> None:
+        """Raise if no point moved at all; where something is proved, a look would break that."""
+        if self.method.guarantee.kind != "none":
+            return
+        for start in range(0, len(moved), _LOOKED):
+            rows = slice(start, start + _LOOKED)
+            apart = self.on.embed(moved[rows]) - self.on.embed(points.xy[rows])
+            if (self.on.metres(np.sqrt((apart**2).sum(axis=1))) >= _STILL).any():
+                return
+        raise InputError(
+            f"{self.method.name} moved no point by a micrometre; choose larger distances."
+            " Nothing is released."
+        )
 
     def _within(self, region: Region, moved: Floats, points: Points, rng: Generator) -> Floats:
         """Project what a proof stands on; draw everything else again, all points at once."""

@@ -14,6 +14,7 @@ from veil.places.crs import LONLAT, check_crs
 from veil.places.numbered import numbered
 
 Texts = NDArray[np.str_]
+_FARTHEST = 1e9  # metres, or whatever a code counts in
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,6 +90,9 @@ def check_coordinates(xy: Floats, crs: str | None) -> Floats:
     bad = np.flatnonzero(~np.isfinite(xy).all(axis=1))
     if len(bad):
         raise InputError(f"{numbered(bad)} must be finite numbers; repair or leave them out.")
+    far = np.flatnonzero(np.abs(xy).max(axis=1) > _FARTHEST)
+    if len(far):  # where a number has no digits left for metres, nothing would be moved
+        raise InputError(f"{numbered(far)} must lie within 1,000,000 km of 0; check the units.")
     if crs == LONLAT:
         _check_degrees(xy)
     kept = xy.copy()
@@ -113,7 +117,10 @@ def _check_degrees(xy: Floats) -> None:
 
 def _floats(values: ArrayLike, noun: str) -> Floats:
     try:
-        return np.asarray(values, dtype=np.float64)
+        array = np.asarray(values)
+        if array.dtype.kind == "c":
+            raise TypeError("a complex number is none")
+        return array.astype(np.float64)
     except (TypeError, ValueError):
         raise InputError(
             f"The {noun} must be numbers, as many in each row; repair them."

@@ -16,7 +16,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from veil.core.errors import InputError
+from veil.core.errors import InputError, ParameterError
 from veil.core.types import Floats
 from veil.places.crs import LONLAT, check_crs, from_lonlat, to_lonlat
 
@@ -125,6 +125,11 @@ class Sphere:
     def move(self, xy: Floats, distance: Floats, azimuth: Floats) -> Floats:
         """Follow the great circle."""
         lonlat = to_lonlat(xy, self.crs)
+        if np.max(distance) > np.pi * RADIUS:
+            raise ParameterError(
+                "Points on the sphere must move by less than half the way round it; name shorter"
+                " distances."
+            )
         return from_lonlat(_along(lonlat, np.asarray(distance), np.asarray(azimuth)), self.crs)
 
     def seen(self, centre: Floats, xy: Floats) -> tuple[Floats, Floats]:

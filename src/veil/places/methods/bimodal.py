@@ -4,13 +4,28 @@ import math
 from typing import Annotated, ClassVar
 
 import numpy as np
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, ValidationInfo
+from pydantic_core import PydanticCustomError
 
 from veil.core.component import PRIVATE
 from veil.core.guarantee import Guarantee
 from veil.core.types import Floats
 from veil.places.method import AVERAGED, UNIT, Displacement, Radial, above_low, inside
 from veil.places.special import special
+
+
+def _usable(sigma: float | None, given: ValidationInfo) -> float | None:
+    """Refuse a ring so far out in the tail, or so narrow, that numbers do not show its law."""
+    low, high, mean = (given.data.get(name) for name in ("low", "high", "mean"))
+    if low is None or high is None:
+        return sigma
+    wide = (high - low) / 5 if sigma is None else sigma
+    outside = 0.0 if mean is None else max(low - mean, mean - high, 0.0)
+    if outside > 100 * wide or wide > 1_000 * (high - low):
+        raise PydanticCustomError(
+            "tail", "must put 'mean' within 100 sigma of the ring, and be at most 1,000 rings wide"
+        )
+    return sigma
 
 
 class Bimodal(Radial):
@@ -42,7 +57,13 @@ class Bimodal(Radial):
     ]
     mean: Annotated[float | None, Field(description="metres; halfway by default")] = None
     sigma: Annotated[
-        float | None, Field(gt=0, description="metres; a fifth of the width by default")
+        float | None,
+        Field(
+            gt=0,
+            description="metres; a fifth of the width by default",
+            validate_default=True,
+        ),
+        AfterValidator(_usable),
     ] = None
 
     @property

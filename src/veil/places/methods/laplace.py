@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar
 
 import numpy as np
 from numpy.random import Generator
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, ValidationInfo
 from pydantic_core import PydanticCustomError
 
 from veil.core.errors import ParameterError
@@ -20,6 +20,23 @@ _ANGLE = 2 * math.pi * 2.0**-53  # step of the angle: a uniform number has 53 bi
 _LONGEST = 74.0  # times 1/epsilon: two exponentials of 53 bits are never longer
 _FAR = 1e6  # metres on the sphere up to which its curvature is counted
 LEAST = 2e-5  # epsilon on the sphere
+
+
+def _slack(epsilon: float, grid: float) -> float:
+    """Return what finite precision adds to epsilon, infinite where nothing can be said."""
+    if not grid:
+        return 0.0
+    longest = max(1e5, _LONGEST / epsilon)
+    steps = grid / (longest * _ANGLE)
+    power = math.sqrt(2) * epsilon * grid
+    edge = 2 * math.exp(power) if power < 700 else math.inf
+    return math.inf if edge >= steps else math.log1p(2 * edge / (steps - edge)) / grid
+
+
+def _bounded(grid: float, given: ValidationInfo) -> float:
+    if "epsilon" in given.data and not math.isfinite(_slack(given.data["epsilon"], grid)):
+        raise PydanticCustomError("grid", "must fit epsilon and the precision of numbers")
+    return grid
 
 
 class Laplace(Radial):
@@ -60,27 +77,19 @@ class Laplace(Radial):
     uniforms: ClassVar[int] = 2
     epsilon: Annotated[float, Field(gt=0, description="budget per metre", examples=[0.02])]
     grid: Annotated[
-        float, Field(ge=0, description="metres between the nodes of the lattice, 0: none")
+        float,
+        Field(
+            ge=0,
+            description="metres between the nodes of the lattice, 0: none",
+            validate_default=True,
+        ),
+        AfterValidator(_bounded),
     ] = 1.0
-
-    @model_validator(mode="after")
-    def _bounded(self) -> "Laplace":
-        if not math.isfinite(self.slack):
-            raise PydanticCustomError("grid", "must fit the precision of numbers")
-        return self
 
     @property
     def slack(self) -> float:
-        """What finite precision adds to epsilon, infinite where nothing can be said."""
-        if not self.grid:
-            return 0.0
-        longest = max(1e5, _LONGEST / self.epsilon)
-        steps = self.grid / (longest * _ANGLE)
-        power = math.sqrt(2) * self.epsilon * self.grid
-        edge = 2 * math.exp(power) if power < 700 else math.inf
-        if edge >= steps:
-            return math.inf
-        return math.log1p(2 * edge / (steps - edge)) / self.grid
+        """What finite precision adds to epsilon."""
+        return _slack(self.epsilon, self.grid)
 
     @property
     def guarantee(self) -> Guarantee:
