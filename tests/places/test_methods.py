@@ -146,6 +146,8 @@ def test_what_moves_nothing_is_not_released(spec: str) -> None:
 def test_nothing_goes_round_the_sphere(spec: str) -> None:
     with pytest.raises(ParameterError, match="half the way round"):
         places.protect(cloud(20, LONLAT), spec)
+    with pytest.raises(ParameterError, match="less than 1e12 m"):
+        places.protect(cloud(20), "gaussian(sigma=1e300)")
 
 
 @pytest.mark.parametrize("crs", CRS)

@@ -118,13 +118,12 @@ def _check_degrees(xy: Floats) -> None:
 def _floats(values: ArrayLike, noun: str) -> Floats:
     try:
         array = np.asarray(values)
-        if array.dtype.kind == "c":
-            raise TypeError("a complex number is none")
-        return array.astype(np.float64)
+        floats = None if array.dtype.kind == "c" else array.astype(np.float64)
     except (TypeError, ValueError):
-        raise InputError(
-            f"The {noun} must be numbers, as many in each row; repair them."
-        ) from None
+        floats = None
+    if floats is None:
+        raise InputError(f"The {noun} must be numbers, as many in each row; repair them.")
+    return floats
 
 
 def _same_length(found: int, n: int, noun: str) -> None:

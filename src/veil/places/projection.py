@@ -22,6 +22,7 @@ from veil.places.crs import LONLAT, check_crs, from_lonlat, to_lonlat
 
 RADIUS = 6_371_008.8  # metres, the mean radius of the Earth
 BLOCK = 64 * 2**20  # bytes of one block of a matrix
+_FARTHEST = 1e12  # metres on a plane
 
 
 class Surface(Protocol):
@@ -86,6 +87,8 @@ class Plane:
 
     def move(self, xy: Floats, distance: Floats, azimuth: Floats) -> Floats:
         """Add the displacement."""
+        if np.max(distance) > _FARTHEST:
+            raise ParameterError("Points must move by less than 1e12 m; name shorter distances.")
         moved = np.empty_like(xy)
         np.sin(azimuth, out=moved[:, 0])
         np.cos(azimuth, out=moved[:, 1])
