@@ -46,6 +46,7 @@ bench: fetch  ## print the figures of the README, beside the peer installed in i
 	$(BIN)/python -m benchmarks.serving
 	$(BIN)/python -m benchmarks.hostile
 	$(BIN)/python -m benchmarks.timing
+	$(BIN)/python -m benchmarks.places
 	$(BIN)/python -m benchmarks.speed
 
 docs: $(READY)  ## write the generated pages, then build the site into ./site

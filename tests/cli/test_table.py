@@ -8,6 +8,7 @@ import pytest
 
 from veil.cli import veil
 from veil.cli._table import COMMANDS
+from veil.studies import DOMAINS
 
 LOOK = """
 import sys
@@ -30,7 +31,7 @@ def test_the_table_says_what_the_command_says(name: str) -> None:
 def test_names_that_are_not_there() -> None:
     context = click.Context(veil)
     assert veil.get_command(context, "protct") is None
-    assert veil.list_commands(context) == sorted(COMMANDS)
+    assert veil.list_commands(context) == sorted({*COMMANDS, *DOMAINS})  # a domain is one, too
 
 
 @pytest.mark.parametrize("arguments", [["--version"], ["--help"], ["protct"]])

@@ -41,6 +41,7 @@ PAGES = (
     "/search?q=cat",
     "/results?page=x",
     "/plane",
+    "/places",
     "/ledger",
     "/nowhere",
     "/static/page.js",

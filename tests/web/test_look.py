@@ -56,7 +56,13 @@ def test_files_ask_for_nothing_and_keep_nothing(name: str) -> None:
     assert text.strip()
     bad = ("@import", "url(", "fetch(", "XMLHttp", "innerHTML", "eval(", "localStorage", "cookie",
            "sendBeacon", "WebSocket")  # fmt: skip
-    assert not [one for one in bad if one in text]
+    found = [one for one in bad if one in text]
+    if name == "places.js":  # which asks the server that it came from, and nobody else
+        assert re.findall(r'(?:fetch|ask)\("([^"]*)"', text) == [
+            "/api/places/protect", "/api/places/plane",
+        ]  # fmt: skip
+        found.remove("fetch(")
+    assert not found
     assert set(re.findall("https?://[^\"'/ ]*", text)) <= {"http://www.w3.org"}
 
 

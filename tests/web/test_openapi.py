@@ -51,7 +51,7 @@ def test_routes_and_document_agree(described: Tree, desk: FakeDesk) -> None:
     }
     told = {(method, path) for path, one in at(described, "paths").items() for method in at(one)}
     assert routes == told
-    assert len(told) == 7
+    assert len(told) == 9
 
 
 def test_it_has_what_the_standard_asks_for(described: Tree) -> None:
@@ -84,12 +84,17 @@ def test_parameters_are_described(described: Tree, one: Operation) -> None:
     assert all("description" in at(each) for each in at(body, "properties").values())
 
 
+TOWN = "x,y\n1,2\n30,40\n500,10\n70,900\n"
+
+
 @pytest.mark.parametrize(
     ("path", "body"),
     [
         ("/api/search", {"query": "cat", "show": 2}),
         ("/api/protect", {"texts": ["bababa dada"], "mechanism": "cmp(epsilon=1)"}),
         ("/api/explain", {"words": ["bababa", "dababa"], "mechanism": "santext(epsilon=1)"}),
+        ("/api/places/plane", {"points": {"text": TOWN}}),
+        ("/api/places/protect", {"points": {"text": TOWN}, "method": "disk(radius=9)"}),
         ("/api/mechanisms", None),
         ("/api/plane", None),
         ("/api/ledger?count=2", None),

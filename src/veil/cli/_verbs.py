@@ -25,6 +25,7 @@ from veil.measures.risk import ATTACKERS, chance, risk
 from veil.studies.domains import Domain
 
 SPECS = {"mechanism": "-m", "attacker": "-a"}  # arguments that are given as specs
+SHORT = {**SPECS, "out": "-o"}
 _TYPES: dict[object, click.ParamType[Any]] = {
     Path: click.Path(path_type=Path),
     int: click.INT,
@@ -45,17 +46,18 @@ def command_of(verb: str, function: Callable[..., object], domain: Domain) -> cl
             if isinstance(values.get(name), str) and methods is not None:
                 values[name] = methods.parse(values[name])
         if verb == "protect":
-            _keep_apart([value for value in values.values() if isinstance(value, Path)])
+            _keep_apart({name: one for name, one in values.items() if isinstance(one, Path)})
         show(function(**values))
 
     params = [_parameter(one, hints.get(name, str)) for name, one in given.items()]
     return click.Command(verb, callback=run, params=params, help=inspect.getdoc(function) or "")
 
 
-def _keep_apart(paths: list[Path]) -> None:
-    """Refuse to write over what is read."""
-    places = [path.resolve() for path in paths]
-    if len(set(places)) < len(places):
+def _keep_apart(paths: dict[str, Path]) -> None:
+    """Refuse to write over what is read; which one is written only the name `out` tells."""
+    places = {name: path.resolve() for name, path in paths.items()}
+    out = places.pop("out", None)
+    if out in places.values() or (out is None and len(set(places.values())) < len(places)):
         raise InputError("The output would replace the input; name another file.")
 
 
@@ -72,7 +74,7 @@ def _parameter(one: inspect.Parameter, hint: object) -> click.Parameter:
         return click.Option([flag, one.name], is_flag=True)
     default: dict[str, Any] = {} if required else {"default": one.default}
     return click.Option(
-        [*filter(None, [SPECS.get(one.name)]), flag, one.name],
+        [*filter(None, [SHORT.get(one.name)]), flag, one.name],
         type=_TYPES.get(kind, click.STRING),
         required=required,
         multiple=several,

@@ -18,6 +18,10 @@ DEFAULT = "search"  # the domain of a study, and of a table, that names none
 GROUP = "veil.domains"
 
 DOMAINS: dict[str, Place] = {
+    "places": Place(
+        "veil.places.study:Places",
+        "Points on a map: masked, attacked by who has a register, and compared with the true map.",
+    ),
     "search": Place(
         "veil.search.study.experiment:SearchExperiment",
         "Private search: queries become variants, and an engine answers those.",

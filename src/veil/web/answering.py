@@ -38,6 +38,11 @@ async def plane(service: Service, request: Request) -> Response:
     return page(pages.plane(await common_of(service, request)))
 
 
+async def places(service: Service, request: Request) -> Response:
+    """Show where a file of points is opened, masked and drawn."""
+    return page(pages.places(await common_of(service, request)))
+
+
 async def search_asked(service: Service, request: Request) -> Response:
     """Search for what the browser's address bar asks; what another site asks is held."""
     given = fields(request.scope["query_string"])

@@ -36,6 +36,14 @@ from veil.web.figures import (
     WordAnswer,
 )
 from veil.web.messages import Handler, Request, Response, document
+from veil.web.places import (
+    PlacesPlaneAnswer,
+    PlacesPlaneAsk,
+    PlacesProtectAnswer,
+    PlacesProtectAsk,
+    masked,
+    measured,
+)
 from veil.web.service import Service
 
 _VARIANTS = 10_000  # of one request
@@ -149,6 +157,16 @@ def _explain(service: Service, ask: ExplainAsk) -> ExplainAnswer:
     )
 
 
+def _places_plane(service: Service, ask: PlacesPlaneAsk) -> PlacesPlaneAnswer:
+    del service
+    return measured(ask)
+
+
+def _places_protect(service: Service, ask: PlacesProtectAsk) -> PlacesProtectAnswer:
+    del service
+    return masked(ask)
+
+
 def _mechanisms(service: Service, ask: Nothing) -> MechanismsAnswer:
     del service, ask
     return catalogue()
@@ -197,6 +215,22 @@ OPERATIONS = (
         _explain,
         ExplainAsk,
         ExplainAnswer,
+    ),
+    Operation(
+        "POST",
+        "/api/places/plane",
+        "Measure what a method leaves of points at several strengths. Nothing is kept.",
+        _places_plane,
+        PlacesPlaneAsk,
+        PlacesPlaneAnswer,
+    ),
+    Operation(
+        "POST",
+        "/api/places/protect",
+        "Mask points, and draw them. Nothing is kept, and nothing is counted in the ledger.",
+        _places_protect,
+        PlacesProtectAsk,
+        PlacesProtectAnswer,
     ),
     Operation(
         "GET",

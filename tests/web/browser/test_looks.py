@@ -101,6 +101,18 @@ def plane(page: Page, stage: Stage, other: Elsewhere) -> None:
     page.open("/plane")
 
 
+def places(page: Page, stage: Stage, other: Elsewhere) -> None:
+    page.open("/places")
+
+
+def places_opened(page: Page, stage: Stage, other: Elsewhere) -> None:
+    town = stage.folder / "town.csv"
+    town.write_text("x,y\n" + "".join(f"{i * 37 % 400},{i * 91 % 700}\n" for i in range(50)))
+    page.open("/places")
+    page.find("#places-file").send_keys(str(town))
+    page.until(lambda: page.value("#places-download", "href"), "a file to download")
+
+
 def empty_ledger(page: Page, stage: Stage, other: Elsewhere) -> None:
     page.open("/ledger")
 
@@ -117,7 +129,7 @@ def unfold(page: Page) -> None:
 
 SHOWS: tuple[Show, ...] = (
     home, results, here, demonstration, useful, nothing_found, in_clear, spent, down, held,
-    missing, plane, empty_ledger, ledger,
+    missing, plane, places, places_opened, empty_ledger, ledger,
 )  # fmt: skip
 PAGES = pytest.mark.parametrize("show", SHOWS, ids=lambda show: show.__name__)
 

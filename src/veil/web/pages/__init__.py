@@ -5,6 +5,7 @@ from veil.web.pages._entrance import Back, entered, entrance
 from veil.web.pages._error import error
 from veil.web.pages._home import held, home
 from veil.web.pages._ledger import ledger
+from veil.web.pages._places import places
 from veil.web.pages._plane import plane
 from veil.web.pages._refused import Kind, refused
 from veil.web.pages._results import results
@@ -21,6 +22,7 @@ __all__ = [
     "held",
     "home",
     "ledger",
+    "places",
     "plane",
     "refused",
     "results",

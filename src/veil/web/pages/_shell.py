@@ -27,6 +27,7 @@ def document(
     here: str = "",
     kind: str = "page",
     drawn: bool = False,
+    scripts: tuple[str, ...] = (),
 ) -> str:
     """Put a whole page together.
 
@@ -42,6 +43,8 @@ def document(
         Class of the content, for the style sheet.
     drawn
         Whether the page holds planes, which have a style and a script of their own.
+    scripts
+        Other scripts of the page, by their names.
     """
     body = tag(
         "body",
@@ -50,11 +53,11 @@ def document(
         tag("main", *content, id="content", class_=kind, tabindex="-1"),
         _foot(common),
     )
-    head = tag("head", _head(title, drawn))
+    head = tag("head", _head(title, drawn, scripts))
     return f"<!doctype html>\n{tag('html', head, body, lang='en', translate='no')}\n"
 
 
-def _head(title: str, drawn: bool) -> Markup:
+def _head(title: str, drawn: bool, more: tuple[str, ...]) -> Markup:
     styles = ("drawing.css", "page.css") if drawn else ("page.css",)
     scripts = ("page.js", "plane.js", "drawing.js") if drawn else ("page.js",)
     return join(
@@ -66,7 +69,7 @@ def _head(title: str, drawn: bool) -> Markup:
         void("link", rel="search", type="application/opensearchdescription+xml", title="Veil",
              href="/opensearch.xml"),
         *(void("link", rel="stylesheet", href=f"/static/{one}") for one in styles),
-        *(tag("script", src=f"/static/{one}", defer=ON) for one in scripts),
+        *(tag("script", src=f"/static/{one}", defer=ON) for one in (*scripts, *more)),
     )  # fmt: skip
 
 

@@ -34,6 +34,7 @@ class Page(NamedTuple):
 PAGES = (
     Page("/", "Search", "veil.web.answering:home", whole=True),
     Page("/plane", "Plane", "veil.web.answering:plane", whole=True),
+    Page("/places", "Places", "veil.web.answering:places", whole=True),
     Page("/ledger", "Ledger", "veil.web.answering:ledger", whole=True),
 )
 

@@ -1,0 +1,97 @@
+"""Attack a release: guess which address is behind each point."""
+
+import numpy as np
+
+from veil.core.errors import InputError
+from veil.core.types import Ids
+from veil.places.attacker import Attacker, Scene, Truth
+from veil.places.attackers import ATTACKERS
+from veil.places.found import Found
+from veil.places.method import Method
+from veil.places.methods import METHODS
+from veil.places.methods import method as method_of
+from veil.places.points import Points
+from veil.places.projection import Surface, common
+from veil.places.release import Masked, Release, crs_of, releases_of
+from veil.places.trees import tree
+
+SAME = 1e-6  # metres within which an entry of the register is a true point
+
+
+def attack(
+    masked: Masked,
+    original: Points,
+    register: Points | None,
+    attacker: str | Attacker = "bayes",
+    method: str | Method | None = None,
+    *,
+    population: Points | None = None,
+) -> Found:
+    """Guess the address behind each released point, and score the guesses by the originals.
+
+    Parameters
+    ----------
+    masked
+        Points, a Release, or an array (m, n, 2) of m releases of the same n points, in the order
+        of `original`.
+    register
+        Addresses with weights, which the attacker guesses from; None for `home`.
+    attacker
+        Spec: nearest, bayes, average, matching, align or home.
+    method
+        Spec of the method, for who knows it. `bayes` needs it, and takes it from a Release that
+        says so.
+    population
+        What the method was handed as population; the register if nothing is told.
+    """
+    by = ATTACKERS.parse(attacker) if isinstance(attacker, str) else attacker
+    scene = scene_of(masked, original, register, _told(masked, by, method), population)
+    if len(original) != scene.releases.shape[1]:
+        raise InputError(
+            f"There must be as many released points as originals, in the same order:"
+            f" {len(original):,} and not {scene.releases.shape[1]:,}."
+        )
+    known = original.xy[: by.knows] if by.knows else None
+    told = Scene(
+        scene.releases, scene.on, register, scene.method, scene.population, known,
+        original.users, original.times,
+    )  # fmt: skip
+    entries = np.full((len(original), 1), -1, dtype=np.int64)
+    if register is not None:
+        entries = true_entries(original, register, scene.on)
+    return by.found(told, Truth(original, entries))
+
+
+def scene_of(
+    masked: Masked,
+    beside: Points,
+    register: Points | None,
+    method: str | Method | None,
+    population: Points | None = None,
+) -> Scene:
+    """Return what is to be seen; all points must have one coordinate system."""
+    releases = releases_of(masked)
+    codes = [crs_of(masked, beside), beside.crs, *([register.crs] if register else [])]
+    law = None if method is None else method_of(method)
+    return Scene(releases, common(*codes), register, law, population or register)
+
+
+def true_entries(original: Points, register: Points, on: Surface) -> Ids:
+    """Return the entries (n, g) of the register at each true point, padded with -1.
+
+    Several may be at one place: whichever is guessed first counts, so that nothing is hidden by
+    an address that is listed twice.
+    """
+    reach = float(on.chord(np.array(SAME)))
+    found = tree(on.embed(register.xy)).query_ball_point(on.embed(original.xy), reach)
+    counts = np.array([len(one) for one in found])
+    entries = np.full((len(original), max(1, int(counts.max()))), -1, dtype=np.int64)
+    entries[np.arange(entries.shape[1]) < counts[:, None]] = np.concatenate(found)
+    return entries
+
+
+def _told(masked: Masked, by: Attacker, method: str | Method | None) -> str | Method | None:
+    """Return what the attacker knows of the method; for bayes also what the release says."""
+    if method is None and by.name == "bayes" and isinstance(masked, Release):
+        return METHODS.parse(masked.method)
+    return method

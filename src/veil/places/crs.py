@@ -1,0 +1,92 @@
+"""Which coordinates there are: metres of a plane, longitude and latitude, or an EPSG code.
+
+`None` is a plane in metres. ``EPSG:4326`` is (longitude, latitude) in degrees, in this order. Any
+other code is taken to longitude and latitude and back by pyproj (extra ``places``): no projected
+code is ever treated as metres, since its scale changes from place to place (one unit of EPSG:3857
+is 0.62 m at 51.5 degrees north).
+"""
+
+import re
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from veil.core.errors import InputError, MissingExtraError
+from veil.core.types import Floats
+from veil.places.numbered import numbered
+
+LONLAT = "EPSG:4326"
+_CODE = re.compile(r"EPSG:(\d{4,6})", re.IGNORECASE)
+_SAME = {"OGC:CRS84": LONLAT, "CRS84": LONLAT, "WGS84": LONLAT}
+
+
+def check_crs(crs: str | int | None) -> str | None:
+    """Return a code as it is written here, or raise if there is none of that name.
+
+    >>> check_crs("epsg:4326"), check_crs(None)
+    ('EPSG:4326', None)
+    """
+    if crs is None:
+        return None
+    told = f"EPSG:{crs}" if isinstance(crs, int) else str(crs).strip()
+    told = _SAME.get(told.upper(), told)
+    found = _CODE.fullmatch(told)
+    if found is None:
+        raise InputError(
+            "A coordinate system must be None (a plane in metres) or a code such as EPSG:4326;"
+            " name it that way."
+        )
+    code = f"EPSG:{int(found[1])}"
+    if code != LONLAT:
+        _transformers(code)  # raises where nobody knows it
+    return code
+
+
+def to_lonlat(xy: Floats, crs: str) -> Floats:
+    """Return longitude and latitude (n, 2) in degrees of coordinates (n, 2) of any code."""
+    return xy if crs == LONLAT else _through(_transformers(crs)[0], xy, crs)
+
+
+def from_lonlat(lonlat: Floats, crs: str) -> Floats:
+    """Return coordinates (n, 2) of a code for longitude and latitude (n, 2)."""
+    return lonlat if crs == LONLAT else _through(_transformers(crs)[1], lonlat, crs)
+
+
+def _through(transformer: Any, xy: Floats, crs: str) -> Floats:  # noqa: ANN401 - of pyproj
+    east, north = transformer.transform(xy[:, 0], xy[:, 1])
+    there = np.column_stack([east, north]).astype(np.float64)
+    lost = np.flatnonzero(~np.isfinite(there).all(axis=1))
+    if len(lost):
+        raise InputError(
+            f"{numbered(lost)} cannot be placed in {crs}; check the code, or leave them out."
+        )
+    return there
+
+
+@lru_cache(maxsize=16)
+def _transformers(code: str) -> tuple[Any, Any]:
+    """Return the ways to longitude and latitude and back; x comes first whatever the code says."""
+    try:
+        from pyproj import CRS, Transformer
+        from pyproj.exceptions import ProjError
+    except ImportError:
+        raise MissingExtraError(
+            f"Coordinates in {code} need pyproj: pip install 'veil[places]', or use EPSG:4326."
+        ) from None
+    try:
+        here, there = CRS.from_user_input(code), CRS.from_user_input(LONLAT)
+        forth = Transformer.from_crs(here, there, always_xy=True)
+        back = Transformer.from_crs(there, here, always_xy=True)
+    except ProjError:
+        raise InputError(f"There is no coordinate system {code}; check the code.") from None
+    return forth, back
+
+
+def projjson(code: str) -> dict[str, Any]:
+    """Return the description of a code as PROJJSON, for files that ask for it."""
+    _transformers(code)
+    from pyproj import CRS
+
+    described: dict[str, Any] = CRS.from_user_input(code).to_json_dict()
+    return described

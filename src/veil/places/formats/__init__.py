@@ -1,0 +1,1 @@
+"""Files of points: CSV and other tables, GeoJSON, GeoParquet; frames of geopandas."""

@@ -1,0 +1,142 @@
+"""Points of GeoJSON (RFC 7946): a FeatureCollection of Points.
+
+Coordinates are longitude and latitude, with seven decimals at most: more is false precision. A
+plane in metres is no GeoJSON of that standard; a member of our own says that it is one.
+"""
+
+import json
+import re
+from array import array
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from veil.core.errors import InputError
+from veil.core.types import Floats
+from veil.places.crs import LONLAT, check_crs
+from veil.places.formats.columns import Named
+from veil.places.formats.features import Features
+from veil.places.numbered import numbered
+from veil.places.points import Points
+
+_PLANE = {"coordinates": "planar metres"}
+_CRS = re.compile(r"(?:urn:ogc:def:crs:)?(EPSG|OGC):(?:[\d.]*:)?(\w+)")
+
+
+def read_geojson(
+    path: Path, named: Named, crs: str | None, columns: Collection[str] | None = None
+) -> Points:
+    """Read a FeatureCollection one by one; properties become columns, those asked for or all."""
+    features, flat, beside, bad = Features(path), array("d"), _Properties(columns), list[int]()
+    for row, feature in enumerate(features):
+        place = _place(feature)
+        if place is None:
+            bad.append(row)
+        else:
+            flat.extend(place)
+            beside.add(feature)
+    if features.members.get("type") != "FeatureCollection" or "features" not in features.members:
+        raise InputError(f"{path.name} must be a FeatureCollection of points; write it as one.")
+    if bad:
+        raise InputError(
+            f"{numbered(bad)} of {path.name} must be a Point with two numbers; leave out what is"
+            " none."
+        )
+    if not flat:
+        raise InputError(f"{path.name} holds no points.")
+    told = _code(features.members, path.name) if crs is None else crs
+    xy = np.frombuffer(flat).reshape(-1, 2)
+    return named.points(xy, told, beside.columns(), path.name)
+
+
+class _Properties:
+    """Columns that grow with the features; who lacks a property has None."""
+
+    def __init__(self, wanted: Collection[str] | None) -> None:
+        self._wanted = wanted
+        self._columns: dict[str, list[object]] = {}
+        self._ids: list[object] = []
+        self._rows = 0
+
+    def add(self, feature: object) -> None:
+        """Take the properties and the id of a feature."""
+        members = feature if isinstance(feature, Mapping) else {}
+        properties = members.get("properties")
+        for name, value in properties.items() if isinstance(properties, Mapping) else ():
+            if self._wanted is None or name in self._wanted:
+                column = self._columns.setdefault(name, [])
+                column.extend([None] * (self._rows - len(column)))
+                column.append(_plain(value))
+        if "id" in members:
+            self._ids.append(_plain(members["id"]))
+        self._rows += 1
+
+    def columns(self) -> dict[str, list[object]]:
+        """Return the properties by name, and the ids of the features if all have one."""
+        for column in self._columns.values():
+            column.extend([None] * (self._rows - len(column)))
+        if "id" not in self._columns and len(self._ids) == self._rows:
+            self._columns["id"] = self._ids
+        return self._columns
+
+
+def _place(feature: object) -> tuple[float, float] | None:
+    """Return the coordinates of a feature, None if it is no point."""
+    geometry = feature.get("geometry") if isinstance(feature, Mapping) else None
+    if not isinstance(geometry, Mapping) or geometry.get("type") != "Point":
+        return None
+    place = geometry.get("coordinates")
+    if not isinstance(place, list) or len(place) < 2:
+        return None
+    numbers = [value for value in place[:2] if isinstance(value, int | float)]
+    if len(numbers) < 2 or any(isinstance(value, bool) for value in numbers):
+        return None
+    try:
+        return float(numbers[0]), float(numbers[1])
+    except OverflowError:
+        return None
+
+
+def _plain(value: object) -> object:
+    kept = value is None or isinstance(value, str | bool | int | float)
+    return value if kept else json.dumps(value, ensure_ascii=False)
+
+
+def _code(document: Mapping[str, Any], name: str) -> str | None:
+    """Return longitude and latitude, unless the file says otherwise."""
+    if document.get("veil") == _PLANE:
+        return None
+    crs = document.get("crs")
+    if crs is None:
+        return LONLAT
+    properties = crs.get("properties") if isinstance(crs, Mapping) else None
+    told = properties.get("name") if isinstance(properties, Mapping) else None
+    found = _CRS.fullmatch(told) if isinstance(told, str) else None
+    if found is None:
+        raise InputError(f"{name} has a coordinate system that is not known here; name it: crs=.")
+    return check_crs(f"{found[1]}:{found[2]}")
+
+
+def write_geojson(
+    file: IO[str], xy: Floats, columns: Mapping[str, Sequence[object]], *, plane: bool
+) -> None:
+    """Write points (n, 2), row by row, with the columns that are kept as properties."""
+    head = f'"veil": {json.dumps(_PLANE)}, ' if plane else ""
+    file.write(f'{{"type": "FeatureCollection", {head}"features": [')
+    for row, place in enumerate(np.round(xy, 7)):
+        x, y = (float(value) + 0.0 for value in place)  # no negative zero
+        properties = {name: _written(values[row]) for name, values in columns.items()}
+        feature = {
+            "type": "Feature",
+            "geometry": {"type": "Point", "coordinates": [x, y]},
+            "properties": properties,
+        }
+        file.write(",\n" if row else "\n")
+        file.write(json.dumps(feature, ensure_ascii=False, allow_nan=False))
+    file.write("\n]}\n")
+
+
+def _written(value: object) -> object:
+    return value.item() if isinstance(value, np.generic) else value

@@ -1,0 +1,105 @@
+"""Write a release: the coordinates, and nothing else unless it is named."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from veil.core.errors import InputError
+from veil.core.rng import Randomness, generator
+from veil.core.types import Floats, Ids
+from veil.data.files import whole_file
+from veil.data.header import normal
+from veil.data.releases import stream_writer
+from veil.places.crs import LONLAT, to_lonlat
+from veil.places.formats.columns import NUMBER, of_place
+from veil.places.formats.geojson import write_geojson
+from veil.places.formats.geoparquet import write_geoparquet
+from veil.places.release import Release
+
+_KINDS = (".csv", ".tsv", ".geojson", ".json", ".parquet")
+_ROWS = 2**16  # rows of text made at a time
+
+
+def save(
+    release: Release, path: str | Path, keep: Sequence[str] = (), *, rng: Randomness = None
+) -> None:
+    """Write a release as CSV, TSV, GeoJSON or GeoParquet, whole or not at all.
+
+    Written are the coordinates, with seven decimals at most. A column of the source leaves only if
+    `keep` names it: time, count and id identify as well as places do. The rows of each release are
+    written in a fresh random order, since order is a link, unless `keep` names the column of ids.
+    Several releases are numbered in a column ``release``. `rng` repeats the order, for
+    experiments.
+    """
+    if not isinstance(release, Release):
+        raise InputError("Only a release can be written: protect the points first.")
+    target = Path(path)
+    kind = target.suffix.lower()
+    if kind not in _KINDS:
+        raise InputError(f"{target.name} must end in one of {', '.join(_KINDS)}.")
+    kept = _kept(release, keep)
+    order = _order(release, kept, rng)
+    xy = np.concatenate([one[rows] for one, rows in zip(release.xy, order, strict=True)])
+    columns: dict[str, Sequence[object]] = {}
+    if release.size > 1:
+        columns[NUMBER] = np.repeat(np.arange(1, release.size + 1), len(release)).tolist()
+    flat = order.ravel().tolist()
+    columns |= {name: [values[row] for row in flat] for name, values in kept.items()}
+    with whole_file(target) as part:
+        if kind == ".parquet":
+            write_geoparquet(part, xy, release.crs, columns)
+            return
+        with part.open("w", encoding="utf-8", newline="") as file:
+            if kind in (".csv", ".tsv"):
+                _write_table(file, kind, xy, release.crs, columns)
+            else:
+                plane = release.crs is None
+                there = xy if release.crs is None else to_lonlat(xy, release.crs)
+                write_geojson(file, there, columns, plane=plane)
+
+
+def _kept(release: Release, keep: Sequence[str]) -> dict[str, Sequence[object]]:
+    """Return the columns that leave, by the names they have."""
+    kept: dict[str, Sequence[object]] = {}
+    for name in [keep] if isinstance(keep, str) else keep:
+        if of_place(name) or normal(name) == NUMBER:
+            raise InputError(
+                f"A column called '{name}' cannot be kept: it may be the original place, or stand"
+                " in its way; rename it."
+            )
+        same = [known for known in release.columns if known == name] or [
+            known for known in release.columns if normal(known) == normal(name)
+        ]
+        if len(same) != 1:
+            raise InputError(f"There is no column '{name}' to keep; name the right one.")
+        kept[same[0]] = release.columns[same[0]]
+    return kept
+
+
+def _order(release: Release, kept: Mapping[str, Sequence[object]], rng: Randomness) -> Ids:
+    """Return the order (size, n) of the rows: as they came if an id is kept, else drawn."""
+    rows = np.arange(len(release))
+    known = {release.id_column, *(name for name in kept if normal(name) == "id")}
+    if any(name in known and _tells_apart(values) for name, values in kept.items()):
+        return np.tile(rows, (release.size, 1))
+    draws = generator(rng)
+    return np.stack([draws.permutation(rows) for _ in range(release.size)])
+
+
+def _tells_apart(values: Sequence[object]) -> bool:
+    return len(set(map(str, values))) == len(values)
+
+
+def _write_table(
+    file: IO[str], kind: str, xy: Floats, crs: str | None, columns: Mapping[str, Sequence[Any]]
+) -> None:
+    head = ("lon", "lat") if crs == LONLAT else ("x", "y")
+    writer = stream_writer(file, kind, [*head, *columns], head[0])
+    placed = np.round(xy, 7) + 0.0
+    for start in range(0, len(placed), _ROWS):
+        block = placed[start : start + _ROWS].tolist()
+        beside = [values[start : start + _ROWS] for values in columns.values()]
+        rows = zip(block, *beside, strict=True)
+        writer.write([[*place, *others] for place, *others in rows])

@@ -1,0 +1,1 @@
+"""Drawings of points: self-contained SVG, without tiles and without a network."""

@@ -1,0 +1,91 @@
+"""Place methods on the risk-utility plane: protect, attack, measure."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from veil.core.errors import ParameterError
+from veil.core.rng import Randomness, generator
+from veil.measures.estimate import Estimate
+from veil.measures.quipu import quipu
+from veil.places.attack import attack
+from veil.places.attacker import Attacker
+from veil.places.attackers import ATTACKERS
+from veil.places.measures.utility import utility
+from veil.places.method import Method
+from veil.places.methods import method as method_of
+from veil.places.points import Points
+from veil.places.projection import distance
+from veil.places.protect import protect
+from veil.places.risk import risk
+
+
+class Spot(NamedTuple):
+    """One method on the plane: the share of points identified, and the utility."""
+
+    spec: str
+    risk: Estimate
+    utility: Estimate
+
+
+@dataclass(frozen=True)
+class Plane:
+    """Methods on the plane, in the order in which they were named, and their QuIPU score.
+
+    The score takes the spots in order of how far they moved the points on average, the farthest
+    first: that is from the most private to the most useful, whatever the parameters are called.
+    """
+
+    rows: tuple[Spot, ...]
+    quipu: float
+
+    def __iter__(self) -> Iterator[Spot]:
+        return iter(self.rows)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, number: int) -> Spot:
+        return self.rows[number]
+
+
+def plane(
+    pts: Points,
+    specs: Sequence[str | Method],
+    register: Points,
+    attacker: str | Attacker = "bayes",
+    guesses: int = 1,
+    rng: Randomness = None,
+    *,
+    population: Points | None = None,
+) -> Plane:
+    """Protect points by each method, attack the releases, and measure what they are worth.
+
+    Parameters
+    ----------
+    specs
+        Methods, by their specs.
+    register
+        Addresses that the attacker guesses from.
+    attacker, guesses
+        Who attacks, and how many guesses it has for each point. It knows the method.
+    population
+        For methods that need one; the register if nothing is told.
+    """
+    if isinstance(specs, str) or not len(specs):
+        raise ParameterError("A plane needs a list of methods; name at least one spec.")
+    by = ATTACKERS.parse(attacker) if isinstance(attacker, str) else attacker
+    draws = generator(rng)
+    people = register if population is None else population
+    rows, moved = [], []
+    for spec in map(method_of, specs):
+        release = protect(pts, spec, population=people, rng=draws)
+        law = spec if spec.lawful or by.name == "bayes" else None
+        found = attack(release, pts, register, by, law, population=people)
+        rows.append(Spot(str(spec), risk(found, guesses), utility(pts, release).score))
+        moved.append(float(distance(release.xy[0], pts.xy, pts.crs).mean()))
+    order = np.argsort(moved, kind="stable")[::-1]
+    score = quipu([float(rows[i].risk) for i in order], [float(rows[i].utility) for i in order])
+    return Plane(tuple(rows), score)

@@ -1,0 +1,200 @@
+"""Points on a map: what comes in, checked once."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from veil.core.errors import InputError
+from veil.core.types import Floats
+from veil.places.crs import LONLAT, check_crs
+from veil.places.numbered import numbered
+
+Texts = NDArray[np.str_]
+_FARTHEST = 1e9  # metres, or whatever a code counts in
+
+
+@dataclass(frozen=True, eq=False)
+class Points:
+    """Places of n subjects, and what is known beside; everything else is refused here.
+
+    Attributes
+    ----------
+    xy
+        (n, 2) float64: metres, or longitude and latitude in degrees, or as `crs` says.
+    crs
+        None for a plane in metres, else a code such as ``EPSG:4326``.
+    ids
+        (n,) texts that are all different, or None.
+    weights
+        (n,) people at each place, or None: one each. None is below 0, and some are above.
+    times
+        (n,) seconds, or ISO 8601 texts, kept as seconds since 1970 (GMT where no zone is told).
+    users
+        (n,) texts: who each fix of a trace is of, or None.
+    columns
+        Other columns of a file, by name; they leave only when `veil.places.save` is told to keep
+        them, and no message shows them.
+    """
+
+    xy: Floats
+    crs: str | None = None
+    ids: Texts | None = None
+    weights: Floats | None = None
+    times: Floats | None = None
+    users: Texts | None = None
+    columns: Mapping[str, Sequence[object]] = field(default_factory=dict, kw_only=True)
+
+    def __post_init__(self) -> None:
+        xy = _floats(self.xy, "coordinates")
+        if xy.ndim != 2 or xy.shape[1] != 2:
+            raise InputError("Points must be rows of two numbers; hand in an array (n, 2).")
+        if not len(xy):
+            raise InputError("There must be at least one point; there is none.")
+        object.__setattr__(self, "crs", check_crs(self.crs))
+        object.__setattr__(self, "xy", check_coordinates(xy, self.crs))
+        for name in _CHECKS:
+            if (values := getattr(self, name)) is not None:
+                object.__setattr__(self, name, checked(name, values, len(xy)))
+        for values in self.columns.values():
+            _same_length(len(values), len(xy), "columns")
+
+    def __len__(self) -> int:
+        return len(self.xy)
+
+    def __repr__(self) -> str:  # a log line shows no coordinate
+        return f"Points({len(self):,} rows, crs={self.crs!r})"
+
+    def take(self, rows: NDArray[Any]) -> "Points":
+        """Return some of the rows, by their positions or by a mask (n,)."""
+        at = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows
+        kept = {
+            name: None if (values := getattr(self, name)) is None else values[at]
+            for name in ("ids", "weights", "times", "users")
+        }
+        columns = {name: [values[int(i)] for i in at] for name, values in self.columns.items()}
+        return Points(self.xy[at], self.crs, **kept, columns=columns)
+
+
+def checked(name: str, values: ArrayLike, n: int) -> NDArray[Any]:
+    """Return what stands beside n points (ids, weights, times or users), or raise."""
+    array: NDArray[Any] = _CHECKS[name](values, n)
+    return array
+
+
+def check_coordinates(xy: Floats, crs: str | None) -> Floats:
+    """Return a copy that nobody can write to, or raise with the rows that are no place."""
+    bad = np.flatnonzero(~np.isfinite(xy).all(axis=1))
+    if len(bad):
+        raise InputError(f"{numbered(bad)} must be finite numbers; repair or leave them out.")
+    far = np.flatnonzero(np.abs(xy).max(axis=1) > _FARTHEST)
+    if len(far):  # where a number has no digits left for metres, nothing would be moved
+        raise InputError(f"{numbered(far)} must lie within 1,000,000 km of 0; check the units.")
+    if crs == LONLAT:
+        _check_degrees(xy)
+    kept = xy.copy()
+    kept.flags.writeable = False
+    return kept
+
+
+def _check_degrees(xy: Floats) -> None:
+    wide = np.flatnonzero(np.abs(xy[:, 1]) > 90)
+    if len(wide):
+        raise InputError(
+            f"{numbered(wide)} must have a latitude, the second column, from -90 to 90;"
+            " are longitude and latitude swapped? Hand in longitude first, in degrees."
+        )
+    far = np.flatnonzero(np.abs(xy[:, 0]) > 180)
+    if len(far):
+        raise InputError(
+            f"{numbered(far)} must have a longitude, the first column, from -180 to 180; hand in"
+            " degrees."
+        )
+
+
+def _floats(values: ArrayLike, noun: str) -> Floats:
+    try:
+        array = np.asarray(values)
+        floats = None if array.dtype.kind == "c" else array.astype(np.float64)
+    except (TypeError, ValueError):
+        floats = None
+    if floats is None:
+        raise InputError(f"The {noun} must be numbers, as many in each row; repair them.")
+    return floats
+
+
+def _same_length(found: int, n: int, noun: str) -> None:
+    if found != n:
+        raise InputError(f"There must be as many {noun} as points: {n:,} and not {found:,}.")
+
+
+def _texts(values: ArrayLike, n: int, noun: str) -> Texts:
+    texts = np.asarray(values).astype(str)
+    _same_length(len(texts) if texts.ndim == 1 else 0, n, noun)
+    return texts
+
+
+def _users(values: ArrayLike, n: int) -> Texts:
+    return _texts(values, n, "users")
+
+
+def _ids(values: ArrayLike, n: int) -> Texts:
+    ids = _texts(values, n, "ids")
+    _, first = np.unique(ids, return_index=True)
+    again = np.setdiff1d(np.arange(len(ids)), first)
+    if len(again):
+        raise InputError(
+            f"{numbered(again)} must have an id that no row above has; give each its own."
+        )
+    return ids
+
+
+def _weights(values: ArrayLike, n: int) -> Floats:
+    weights = _floats(values, "weights")
+    _same_length(len(weights) if weights.ndim == 1 else 0, n, "weights")
+    bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
+    if len(bad):
+        raise InputError(f"{numbered(bad)} must have a weight that is finite and not below 0.")
+    if not weights.any():
+        raise InputError("Some weight must be above 0; all are 0.")
+    return weights
+
+
+def _times(values: ArrayLike, n: int) -> Floats:
+    """Return seconds since 1970, of numbers or of ISO 8601 texts."""
+    times = np.asarray(values)
+    _same_length(len(times) if times.ndim == 1 else 0, n, "times")
+    if times.dtype.kind == "M":
+        return times.astype("datetime64[us]").astype(np.int64) / 1e6
+    try:
+        seconds = times.astype(np.float64)
+    except (TypeError, ValueError):
+        seconds = _parsed(times)
+    bad = np.flatnonzero(~np.isfinite(seconds))
+    if len(bad):
+        raise InputError(
+            f"{numbered(bad)} must have a time in seconds, or as 2008-10-23T02:53:04."
+        )
+    return seconds
+
+
+def _parsed(times: NDArray[Any]) -> Floats:
+    def seconds(text: object) -> float:
+        try:
+            moment = datetime.fromisoformat(str(text).strip())
+        except ValueError:
+            return np.nan
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+
+    return np.array([seconds(text) for text in times], dtype=np.float64)
+
+
+_CHECKS: dict[str, Callable[[Any, int], Any]] = {
+    "ids": _ids,
+    "weights": _weights,
+    "times": _times,
+    "users": _users,
+}

@@ -1,0 +1,246 @@
+r"""Move points by metres, and measure metres between them: on a plane, or on the sphere.
+
+On the sphere of radius R = 6,371,008.8 m a displacement is the exponential map, on unit vectors,
+which knows neither pole nor antimeridian:
+
+.. math:: q = p \cos(r/R) + (north \cos a + east \sin a) \sin(r/R)
+
+and the distance of two points is :math:`2R \arcsin(|p - q|/2)`. Against WGS84, distances differ by
+at most 0.56 %.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from veil.core.errors import InputError, ParameterError
+from veil.core.types import Floats
+from veil.places.crs import LONLAT, check_crs, from_lonlat, to_lonlat
+
+RADIUS = 6_371_008.8  # metres, the mean radius of the Earth
+BLOCK = 64 * 2**20  # bytes of one block of a matrix
+_FARTHEST = 1e12  # metres on a plane
+
+
+class Surface(Protocol):
+    """What points lie on; coordinates are those of `crs`, lengths are metres."""
+
+    @property
+    def crs(self) -> str | None:
+        """Code of the coordinates, None for a plane in metres."""
+        ...
+
+    @property
+    def metric(self) -> str:
+        """Name of the distance in a guarantee."""
+        ...
+
+    def embed(self, xy: Floats) -> Floats:
+        """Map coordinates (n, 2) to where straight distances order as metres do: (n, d)."""
+        ...
+
+    def chord(self, metres: Floats) -> Floats:
+        """Turn metres into straight distances between embedded points."""
+        ...
+
+    def metres(self, chord: Floats) -> Floats:
+        """Turn straight distances between embedded points into metres."""
+        ...
+
+    def move(self, xy: Floats, distance: Floats, azimuth: Floats) -> Floats:
+        """Move points (n, 2) by metres (n,) in a direction (n,) in radians, from north by east."""
+        ...
+
+    def seen(self, centre: Floats, xy: Floats) -> tuple[Floats, Floats]:
+        """Return metres (n,) and direction (n,) of points as seen from a centre (1, 2)."""
+        ...
+
+    def lattice(self, xy: Floats, step: float, shift: float = 0.0) -> Floats:
+        """Move points (n, 2) to the lattice of `step` metres that is anchored at 0.
+
+        `shift` is 0 for its nodes, 0.5 for the centres of its cells.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class Plane:
+    """A plane in metres."""
+
+    crs: str | None = None
+    metric: str = "euclidean metres"
+
+    def embed(self, xy: Floats) -> Floats:
+        """Return the points as they are."""
+        return xy
+
+    def chord(self, metres: Floats) -> Floats:
+        """Return the same."""
+        return metres
+
+    def metres(self, chord: Floats) -> Floats:
+        """Return the same."""
+        return chord
+
+    def move(self, xy: Floats, distance: Floats, azimuth: Floats) -> Floats:
+        """Add the displacement."""
+        if np.max(distance) > _FARTHEST:
+            raise ParameterError("Points must move by less than 1e12 m; name shorter distances.")
+        moved = np.empty_like(xy)
+        np.sin(azimuth, out=moved[:, 0])
+        np.cos(azimuth, out=moved[:, 1])
+        moved *= distance[:, None]
+        moved += xy
+        return moved
+
+    def seen(self, centre: Floats, xy: Floats) -> tuple[Floats, Floats]:
+        """Return the polar coordinates."""
+        east, north = (xy - centre).T
+        return np.hypot(east, north), np.arctan2(east, north)
+
+    def lattice(self, xy: Floats, step: float, shift: float = 0.0) -> Floats:
+        """Round to multiples of `step`, or to what lies halfway between."""
+        return _rounded(xy, step, shift)
+
+
+@dataclass(frozen=True)
+class Sphere:
+    """Longitude and latitude, or a code that is taken to them and back."""
+
+    crs: str = LONLAT
+    metric: str = "great-circle metres"
+
+    def embed(self, xy: Floats) -> Floats:
+        """Return unit vectors (n, 3)."""
+        return unit_vectors(to_lonlat(xy, self.crs))
+
+    def chord(self, metres: Floats) -> Floats:
+        """Return the length of the chord; half the way round is the farthest there is."""
+        return 2 * np.sin(np.minimum(np.asarray(metres) / RADIUS, np.pi) / 2)
+
+    def metres(self, chord: Floats) -> Floats:
+        """Return the length of the arc."""
+        return 2 * RADIUS * np.arcsin(np.minimum(np.asarray(chord) / 2, 1))
+
+    def move(self, xy: Floats, distance: Floats, azimuth: Floats) -> Floats:
+        """Follow the great circle."""
+        lonlat = to_lonlat(xy, self.crs)
+        if np.max(distance) > np.pi * RADIUS:
+            raise ParameterError(
+                "Points on the sphere must move by less than half the way round it; name shorter"
+                " distances."
+            )
+        return from_lonlat(_along(lonlat, np.asarray(distance), np.asarray(azimuth)), self.crs)
+
+    def seen(self, centre: Floats, xy: Floats) -> tuple[Floats, Floats]:
+        """Return the logarithmic map: the length and the first direction of a great circle."""
+        there = self.embed(xy)
+        here, east, north = _frame(to_lonlat(centre, self.crs))
+        apart = self.metres(np.sqrt(((there - here) ** 2).sum(axis=1)))
+        return apart, np.arctan2((there * east).sum(axis=1), (there * north).sum(axis=1))
+
+    def lattice(self, xy: Floats, step: float, shift: float = 0.0) -> Floats:
+        """Round to rows of latitude, and to columns that are as far apart on their row."""
+        lonlat = to_lonlat(xy, self.crs)
+        high = float(np.degrees(step / RADIUS))
+        lat = _rounded(lonlat[:, 1], high, shift, 90.0)
+        with np.errstate(divide="ignore"):
+            wide = np.minimum(high / np.cos(np.radians(lat)), 360.0)
+        lon = _rounded(lonlat[:, 0], wide, shift, 180.0)
+        return from_lonlat(np.column_stack([lon, lat]), self.crs)
+
+
+def _rounded(values: Floats, step: float | Floats, shift: float, limit: float = np.inf) -> Floats:
+    """Return the nearest of (i + shift) * step that is not beyond a limit on either side."""
+    number = np.floor(values / step - shift + 0.5) + shift
+    most = np.floor(limit / step - shift) + shift
+    rounded: Floats = np.clip(number, -most, most) * step
+    return rounded
+
+
+def surface(crs: str | None) -> Surface:
+    """Return what points of a code lie on."""
+    return Plane() if crs is None else Sphere(crs)
+
+
+def common(*codes: str | None) -> Surface:
+    """Return the surface of points that must be in the same coordinates, or raise."""
+    if len(set(codes)) != 1:
+        raise InputError(
+            "Points that are compared must have one coordinate system; these have"
+            f" {' and '.join(sorted({code or 'a plane in metres' for code in codes}))}."
+        )
+    return surface(codes[0])
+
+
+def unit_vectors(lonlat: Floats) -> Floats:
+    """Map degrees (n, 2) to unit vectors (n, 3)."""
+    lon, lat = np.radians(lonlat[:, 0]), np.radians(lonlat[:, 1])
+    return np.column_stack([np.cos(lat) * np.cos(lon), np.cos(lat) * np.sin(lon), np.sin(lat)])
+
+
+def degrees(vectors: Floats) -> Floats:
+    """Map vectors (n, 3) of any length to longitude and latitude (n, 2) in degrees."""
+    x, y, z = vectors.T
+    angles = np.column_stack([np.arctan2(y, x), np.arctan2(z, np.hypot(x, y))])
+    lonlat: Floats = np.degrees(angles)
+    return lonlat
+
+
+def _frame(lonlat: Floats) -> tuple[Floats, Floats, Floats]:
+    """Return unit vectors (n, 3) of points (n, 2), and their directions east and north."""
+    lon, lat = np.radians(lonlat[:, 0]), np.radians(lonlat[:, 1])
+    east = np.column_stack([-np.sin(lon), np.cos(lon), np.zeros_like(lon)])
+    north = np.column_stack([-np.sin(lat) * np.cos(lon), -np.sin(lat) * np.sin(lon), np.cos(lat)])
+    return unit_vectors(lonlat), east, north
+
+
+def _along(lonlat: Floats, distance: Floats, azimuth: Floats) -> Floats:
+    """Apply the exponential map at points (n, 2)."""
+    here, east, north = _frame(lonlat)
+    turn = (distance / RADIUS)[:, None]
+    way = north * np.cos(azimuth)[:, None] + east * np.sin(azimuth)[:, None]
+    return degrees(here * np.cos(turn) + way * np.sin(turn))
+
+
+def destination(
+    lon: ArrayLike, lat: ArrayLike, azimuth: ArrayLike, distance: ArrayLike
+) -> tuple[Floats, Floats]:
+    """Return longitude and latitude reached from a point: degrees, from north by east, metres.
+
+    >>> lon, lat = destination(0.0, 0.0, 90.0, 111_195.0797)
+    >>> round(float(lon), 6), round(float(lat), 6)
+    (1.0, 0.0)
+    """
+    given = np.broadcast_arrays(
+        *(np.asarray(a, np.float64) for a in (lon, lat, azimuth, distance))
+    )
+    flat = [values.ravel() for values in given]
+    there = _along(np.column_stack(flat[:2]), flat[3], np.radians(flat[2]))
+    return there[:, 0].reshape(given[0].shape), there[:, 1].reshape(given[0].shape)
+
+
+def distance(a: ArrayLike, b: ArrayLike, crs: str | None = None) -> Floats:
+    """Return metres (n,) between the rows of two arrays (n, 2)."""
+    on = surface(check_crs(crs))
+    one, other = (on.embed(np.atleast_2d(np.asarray(xy, np.float64))) for xy in (a, b))
+    return on.metres(np.sqrt(((one - other) ** 2).sum(axis=-1)))
+
+
+def pairs(on: Surface, one: Floats, other: Floats) -> Floats:
+    """Return metres (n, m) between embedded points (n, d) and (m, d)."""
+    square = np.zeros((len(one), len(other)))
+    for axis in range(one.shape[1]):
+        apart = one[:, axis, None] - other[None, :, axis]
+        square += np.square(apart, out=apart)
+    return on.metres(np.sqrt(square, out=square))
+
+
+def blocks(n: int, m: int, limit: int = BLOCK) -> Iterator[slice]:
+    """Cut n rows so that a block of m columns of float64 stays below `limit` bytes."""
+    step = max(1, limit // (8 * max(1, m)))
+    for start in range(0, n, step):
+        yield slice(start, min(n, start + step))

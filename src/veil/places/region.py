@@ -1,0 +1,100 @@
+"""A region that released points keep to: on land, in a district."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from veil.core.errors import InputError
+from veil.core.types import Floats
+from veil.places.crs import from_lonlat, to_lonlat
+from veil.places.shapes import polygons, shapely
+
+_INWARD = 1e-6  # metres past the edge, so that rounding does not leave a point outside
+_METRES = 111_195.0  # of a degree of latitude
+
+
+@dataclass(frozen=True, eq=False)
+class Region:
+    """Polygons with holes: in metres of the plane, else in longitude and latitude.
+
+    One that crosses the antimeridian is a MultiPolygon that is cut there (RFC 7946).
+    """
+
+    shape: Any
+    edges: Floats  # (s, 2, 2) ends of the sides of all rings
+    crs: str | None
+
+    @classmethod
+    def of(cls, within: object, crs: str | None) -> "Region":
+        """Read a region for points of a code, or raise if it is no area."""
+        geo = shapely()
+        found = polygons(within)
+        try:
+            shape = geo.union_all([geo.geometry.shape(polygon) for polygon in found])
+            usable = bool(shape.is_valid) and shape.area > 0
+        except (geo.errors.ShapelyError, ValueError, TypeError, LookupError):
+            usable = False
+        if not usable:
+            raise InputError("A region must be polygons that enclose an area; repair its rings.")
+        geo.prepare(shape)
+        return cls(shape, _sides(geo, shape), crs)
+
+    def holds(self, xy: Floats) -> NDArray[np.bool_]:
+        """Tell (n,) which points lie inside or on the edge."""
+        there = self._here(xy)
+        inside: NDArray[np.bool_] = shapely().intersects_xy(self.shape, there[:, 0], there[:, 1])
+        return inside
+
+    def nearest(self, xy: Floats) -> Floats:
+        """Move the points that lie outside to the nearest point of the region.
+
+        A function of what it is given and of the region alone. In degrees, nearness is measured
+        on a map that is true in the middle of the point's degree of latitude.
+        """
+        there = self._here(xy).copy()
+        outside = np.flatnonzero(~self.holds(xy))
+        band = np.zeros(len(outside)) if self.crs is None else np.floor(there[outside, 1])
+        for degree in np.unique(band):
+            rows = outside[band == degree]
+            wide = 1.0 if self.crs is None else float(np.cos(np.radians(degree + 0.5)))
+            there[rows] = self._projected(there[rows], max(abs(wide), 1e-3))
+        return there if self.crs is None else from_lonlat(there, self.crs)
+
+    def _here(self, xy: Floats) -> Floats:
+        return xy if self.crs is None else to_lonlat(xy, self.crs)
+
+    def _projected(self, points: Floats, wide: float) -> Floats:
+        """Return the nearest points (n, 2) of all sides; a unit of x is `wide` units of y."""
+        geo, scale = shapely(), np.array([wide, 1.0])
+        turns = (0.0,) if self.crs is None else (-360.0, 0.0, 360.0)
+        sides = np.concatenate([self.edges + np.array([turn, 0.0]) for turn in turns]) * scale
+        here = points * scale
+        index = geo.STRtree(geo.linestrings(sides))
+        _, best = index.query_nearest(geo.points(here), all_matches=False)
+        start, along = sides[best, 0] - here, sides[best, 1] - sides[best, 0]
+        length = np.maximum((along**2).sum(axis=1), np.finfo(float).tiny)
+        share = np.clip(-(start * along).sum(axis=1) / length, 0, 1)
+        way = start + share[:, None] * along
+        far = np.sqrt((way**2).sum(axis=1))
+        inward = _INWARD if self.crs is None else _INWARD / _METRES
+        past = way * (1 + inward / np.maximum(far, inward))[:, None]
+        edge, landed = (self._wrapped((here + step) / scale) for step in (way, past))
+        inside = geo.intersects_xy(self.shape, landed[:, 0], landed[:, 1])
+        nearest: Floats = np.where(inside[:, None], landed, edge)
+        return nearest
+
+    def _wrapped(self, xy: Floats) -> Floats:
+        """Bring longitudes back to [-180, 180]."""
+        lon = xy[:, 0]
+        beyond = (np.abs(lon) > 180) & (self.crs is not None)
+        return np.column_stack([np.where(beyond, (lon + 180) % 360 - 180, lon), xy[:, 1]])
+
+
+def _sides(geo: Any, shape: Any) -> Floats:  # noqa: ANN401 - shapely has no types
+    """Return the sides (s, 2, 2) of all rings."""
+    ends, ring = geo.get_coordinates(geo.get_rings(geo.get_parts(shape)), return_index=True)
+    same = ring[1:] == ring[:-1]
+    sides: Floats = np.stack([ends[:-1][same], ends[1:][same]], axis=1)
+    return sides

@@ -1,0 +1,205 @@
+"""The verbs of places from file to file, as the command line has them."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import cast
+
+import numpy as np
+
+from veil.core.errors import InputError, ParameterError
+from veil.core.types import Floats
+from veil.measures.estimate import Estimate
+from veil.places.attack import attack as attacked
+from veil.places.attacker import Attacker
+from veil.places.formats.load import load
+from veil.places.formats.save import save
+from veil.places.links import linked, opened, remember, told
+from veil.places.localise import localised
+from veil.places.measures.utility import utility
+from veil.places.method import Method
+from veil.places.methods import method as method_of
+from veil.places.plot import Kind
+from veil.places.plot import plot as plotted
+from veil.places.protect import protect as protected
+from veil.places.release import Release
+from veil.places.risk import risk
+
+_UNKNOWN = (
+    "Which rows of {} belong to which of {} is not known here, since a release is in a random"
+    " order; release it on this machine, keep ids with --keep, or say --same-order if it has one."
+)
+
+
+def protect(
+    source: Path,
+    *,
+    mechanism: Method,
+    out: Path,
+    crs: str | None = None,
+    within: Path | None = None,
+    population: Path | None = None,
+    snap: Path | None = None,
+    prior: Path | None = None,
+    users: str | None = None,
+    times: str | None = None,
+    keep: tuple[str, ...] = (),
+    seed: int | None = None,
+) -> Release:
+    """Mask the points of SOURCE (CSV, GeoJSON, GeoParquet), and write them to OUT.
+
+    OUT holds coordinates in a random order, and columns that are named by --keep. In which order
+    the rows were is kept for this user alone, so that 'attack' and 'measure' can compare OUT with
+    SOURCE; it is not in OUT.
+
+    --crs tells the coordinates of tables, as EPSG:4326; --within is GeoJSON of a region to stay
+    in; --population, --snap and --prior are files of points; --users and --times name columns of
+    a trace; --seed repeats the draws, for experiments.
+    """
+    points = load(source, crs=crs, users=users, times=times)
+    release = protected(
+        points,
+        mechanism,
+        within=within,
+        population=None if population is None else opened(population, points, crs),
+        snap=None if snap is None else opened(snap, points, crs),
+        prior=None if prior is None else opened(prior, points, crs),
+        rng=seed,
+    )
+    save(release, out, keep=keep)
+    remember(out, release)
+    return release
+
+
+def attack(
+    masked: Path,
+    *,
+    original: Path,
+    register: Path | None = None,
+    attacker: str | Attacker = "bayes",
+    method: str | None = None,
+    guesses: str = "1,5,10",
+    crs: str | None = None,
+    weights: str | None = None,
+    users: str | None = None,
+    times: str | None = None,
+    population: Path | None = None,
+    same_order: bool = False,
+) -> str:
+    """Guess which address of REGISTER is behind each point of MASKED, and say how often it is.
+
+    The attacker bayes needs --method, the spec of what made MASKED. --weights, --users and --times
+    name columns: people of REGISTER, and whose and when the points of ORIGINAL are. --population
+    is what the method was handed, if not REGISTER. --same-order says that the rows of MASKED are
+    in the order of ORIGINAL, where that is not known here.
+    """
+    points = load(original, crs=crs, users=users, times=times)
+    seen = linked(masked, points, crs, same_order=same_order)
+    if seen is None:
+        raise InputError(_UNKNOWN.format(masked.name, original.name))
+    listed = None if register is None else opened(register, points, crs, weights=weights)
+    people = None if population is None else opened(population, points, crs)
+    found = attacked(seen, points, listed, attacker, method, population=people)
+    lines = [f"{len(found):,} points, {found.among:,} addresses, {found.absent:,} left out."]
+    for count in _counts(guesses):
+        lines.append(f"identified within {count:>3} guesses: {_said(risk(found, count))}")
+    lines.append(f"motivated (1 / rank): {_said(risk(found, 'motivated'))}")
+    if method is not None and listed is not None and method_of(method).lawful:
+        there = localised(seen, points, listed, method, population=people)
+        lines.append(
+            f"posterior mean: {float(there.error):,.1f} m from the truth, without the release"
+            f" {float(there.without):,.1f} m; risk by distance {there.risk:.4f}"
+        )
+    return "\n".join(lines)
+
+
+def measure(
+    original: Path,
+    masked: Path,
+    *,
+    facilities: Path | None = None,
+    crs: str | None = None,
+    weights: str | None = None,
+    values: str | None = None,
+    times: str | None = None,
+    same_order: bool = False,
+) -> str:
+    """Compare the map of MASKED with that of ORIGINAL: utility, its parts, and figures beside.
+
+    --facilities is a file of places; --weights, --values and --times name columns of ORIGINAL:
+    people, what Moran's I is of, and what Knox is of.
+    """
+    points = load(original, crs=crs, weights=weights, times=times)
+    seen = linked(masked, points, crs, same_order=same_order)
+    whole = opened(masked, points, crs) if seen is None else seen
+    found = utility(
+        points,
+        whole,
+        None if facilities is None else opened(facilities, points, crs),
+        values=_values(points.columns.get(values), values) if values else None,
+        ordered=seen is not None,
+    )
+    lines = [f"{'utility':<24} {float(found.score):.4f}"]
+    lines += [f"  {name:<22} {float(part):.4f}" for name, part in found.parts.items()]
+    lines += _beside(found.beside)
+    if seen is None:
+        lines.append("Which rows belong together is not known here: displacements are left out.")
+    return "\n".join(lines)
+
+
+def plot(
+    masked: Path,
+    *,
+    out: Path,
+    original: Path | None = None,
+    kind: str = "map",
+    crs: str | None = None,
+    same_order: bool = False,
+) -> None:
+    """Draw MASKED as a map (SVG); with --original the true points too: not for release.
+
+    With --original there are also the kinds 'density', before and after, and 'rose', where points
+    went.
+    """
+    seen = load(masked, crs=told(masked, crs))
+    if original is None:
+        plotted(seen, out, kind=cast(Kind, kind))
+        return
+    points = load(original, crs=crs)
+    link = linked(masked, points, crs, same_order=same_order)
+    if link is None:
+        raise InputError(_UNKNOWN.format(masked.name, original.name))
+    plotted(link, out, points, kind=cast(Kind, kind))
+
+
+def _beside(figures: Mapping[str, Estimate]) -> list[str]:
+    """Return lines of figures; those before and after stand in one."""
+    lines = []
+    for name, figure in figures.items():
+        after = figures.get(name.removesuffix("before") + "after")
+        if name.endswith(" before") and after is not None:
+            told = f"{float(figure):,.4g} before, {float(after):,.4g} after"
+            lines.append(f"{name.removesuffix(' before'):<24} {told}")
+        elif not name.endswith(" after"):
+            lines.append(f"{name:<24} {float(figure):,.4g}")
+    return lines
+
+
+def _counts(guesses: str) -> list[int]:
+    try:
+        found = [int(count) for count in guesses.split(",")]
+    except ValueError:
+        found = []
+    if not found or min(found) < 1:
+        raise ParameterError("The guesses must be whole numbers >= 1, as in 1,5,10.")
+    return found
+
+
+def _said(share: Estimate) -> str:
+    return f"{float(share):.4f} [{share.low:.4f}, {share.high:.4f}]"
+
+
+def _values(given: object, name: str) -> Floats:
+    try:
+        return np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"The column '{name}' must hold numbers.") from None

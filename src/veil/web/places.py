@@ -1,0 +1,174 @@
+"""The page of places: a file that a person opens is measured, masked and drawn on this machine.
+
+What comes in is held while a request lasts, and not kept: it lies in a folder for its owner alone
+until it is read, and no answer or message holds a true coordinate but the map that is asked for
+with them.
+"""
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import ClassVar, Literal
+
+from pydantic import BaseModel, Field
+
+from veil.core.registry import read_spec
+from veil.places.formats.load import load
+from veil.places.formats.save import save
+from veil.places.ladder import LADDERS, METRES, ladder
+from veil.places.links import distinct
+from veil.places.measures.frame import LEAST
+from veil.places.pictures.spots import spots
+from veil.places.plane import plane
+from veil.places.plot import drawing
+from veil.places.points import Points
+from veil.places.protect import protect
+from veil.places.release import Release
+from veil.proxy.documents import Answer, CostAnswer
+from veil.web.asks import Ask
+from veil.web.faults import RefusedError
+
+MOST = 3_000  # points, and addresses, of one request
+_BYTES = 900_000  # of a file
+Kind = Literal["csv", "geojson"]
+
+
+class File(BaseModel):
+    """A file with points, as text."""
+
+    text: str = Field(max_length=_BYTES, description="what is in it", examples=["x,y\n1,2\n"])
+    format: Kind = Field(default="csv", description="csv or geojson")
+
+
+class PlacesAsk(Ask):
+    """Points, and how their coordinates are to be read."""
+
+    verb: ClassVar[str] = "places"
+
+    points: File = Field(description="the file of the points")
+    crs: str | None = Field(
+        default=None, max_length=20, description="EPSG:4326; null: as the file says"
+    )
+
+    @contextmanager
+    def opened(self, file: File, what: str) -> Iterator[Points]:
+        """Read points; the file is gone when they are no longer needed."""
+        with tempfile.TemporaryDirectory(prefix="veil-") as folder:  # for its owner alone
+            path = Path(folder) / f"{what}.{file.format}"
+            path.write_text(file.text, encoding="utf-8")
+            found = load(path, crs=self.crs if file.format == "csv" else None)
+            path.unlink()
+            if len(found) > MOST:
+                raise RefusedError(
+                    422,
+                    f"This page takes at most {MOST:,} rows of a file; use 'veil places' on the"
+                    " command line for more.",
+                )
+            yield found
+
+
+class PlacesPlaneAsk(PlacesAsk):
+    """Points to place on the risk-utility plane, by one method at several strengths."""
+
+    method: Literal["donut", "laplace", "gaussian", "disk", "bimodal", "cell"] = Field(
+        default="donut", description="the method"
+    )
+    addresses: File | None = Field(
+        default=None,
+        description="addresses that the attacker guesses from; null: the points themselves",
+    )
+
+    @property
+    def weight(self) -> int:
+        """Every strength is a release, an attack and a comparison."""
+        return len(METRES)
+
+
+class PlacesProtectAsk(PlacesAsk):
+    """Points to mask. The draws are fresh: a seed is not accepted."""
+
+    method: str = Field(
+        max_length=200, description="spec of a method", examples=["donut(low=5, high=50)"]
+    )
+    out: Kind = Field(default="csv", description="format of the masked file")
+    original: bool = Field(
+        default=False, description="whether the map shows the true points: not for release"
+    )
+
+    def check(self) -> None:
+        """Refuse methods that open files."""
+        if read_spec(self.method)[0] not in LADDERS:
+            raise RefusedError(422, f"This page knows the methods {', '.join(LADDERS)}.")
+
+
+class StopAnswer(Answer):
+    """One strength of a method, and what was measured there, once."""
+
+    spec: str
+    metres: int
+    risk: float = Field(description="share of points that the first guess identifies")
+    utility: float = Field(description="structure kept, from 0 to 1")
+
+
+class PlacesPlaneAnswer(Answer):
+    """The strengths of a method on the plane, from the weakest."""
+
+    stops: list[StopAnswer]
+    points: int
+    addresses: int = Field(description="among how many the attacker guesses")
+    svg: str = Field(description="the plane, as a drawing")
+
+
+class PlacesProtectAnswer(Answer):
+    """A release: its file, its map, and what is proved."""
+
+    method: str
+    file: str = Field(description="the masked points, in a random order")
+    svg: str = Field(description="the map, as a drawing")
+    beside: list[str] = Field(
+        description="with the true points: density before and after, and where points went"
+    )
+    cost: CostAnswer
+
+
+def measured(ask: PlacesPlaneAsk) -> PlacesPlaneAnswer:
+    """Mask points by each strength of a method, attack the releases, and compare them."""
+    with ask.opened(ask.points, "points") as points:
+        register = distinct(points)
+        if ask.addresses is not None:
+            with ask.opened(ask.addresses, "register") as found:
+                register = found
+        rows = plane(points, ladder(ask.method), register, "bayes")
+    return PlacesPlaneAnswer(
+        stops=[
+            StopAnswer(spec=row.spec, metres=metres, risk=row.risk, utility=row.utility)
+            for row, metres in zip(rows, METRES, strict=True)
+        ],
+        points=len(points),
+        addresses=len(register),
+        svg=spots(rows.rows, f"{ask.method} from {METRES[0]} to {METRES[-1]:,} metres"),
+    )
+
+
+def _beside(release: Release, points: Points) -> list[str]:
+    if len(points) < LEAST:  # there is no density of them
+        return []
+    return [drawing(release, points, kind="density"), drawing(release, points, kind="rose")]
+
+
+def masked(ask: PlacesProtectAsk) -> PlacesProtectAnswer:
+    """Mask points, draw them, and write them as a file."""
+    with ask.opened(ask.points, "points") as points:
+        release = protect(points, ask.method)
+    with tempfile.TemporaryDirectory(prefix="veil-") as folder:
+        path = Path(folder) / f"masked.{ask.out}"
+        save(release, path)
+        text = path.read_text(encoding="utf-8")
+    return PlacesProtectAnswer(
+        method=release.method,
+        file=text,
+        svg=drawing(release, points if ask.original else None),
+        beside=_beside(release, points) if ask.original else [],
+        cost=CostAnswer.of(release.cost),
+    )
