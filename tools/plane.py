@@ -3,8 +3,9 @@
     veil audit
     python tools/plane.py veil-report
 
-takes the rows of the default audit, of twenty variants, and draws risk and utility under the strongest attacker that knows the mechanism: `bayes`
-where there is a law, `rerun` where nothing is drawn. It writes ``docs/plane.svg``.
+takes the rows of the default audit, of twenty variants, and draws risk and utility under the
+strongest attacker that knows the mechanism: `bayes` where there is a law, `rerun` where nothing is
+drawn. It writes ``docs/plane.svg``.
 """
 
 import re
