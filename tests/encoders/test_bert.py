@@ -121,8 +121,24 @@ def test_progress_ends_at_the_end(bert: Path) -> None:
     assert seen[-1] == ("encoding texts", len(TEXTS), len(TEXTS))
 
 
-def test_loading_the_runtime_tells_nobody(tmp_path: Path) -> None:
+def test_the_runtime_is_told_to_tell_nobody_before_it_is_loaded(tmp_path: Path) -> None:
     """Some versions of onnxruntime keep a number of the machine, and look up a host, if let."""
+    (tmp_path / "onnxruntime.py").write_text(
+        "import os\nprint(os.environ.get('ORT_DISABLE_TELEMETRY'))\nclass InferenceSession: ...\n"
+    )
+    own = {"ORT_DISABLE_TELEMETRY": "0"}
+    own["PYTHONPATH"] = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+    done = subprocess.run(
+        [sys.executable, "-c", "import veil.encoders._bert"],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, **own},
+    )
+    assert done.stdout == "1\n"
+
+
+def test_loading_the_runtime_leaves_no_file(tmp_path: Path) -> None:
     home = tmp_path / "home"
     home.mkdir()
     own = {"HOME": str(home), "XDG_CACHE_HOME": "", "ORT_DISABLE_TELEMETRY": "0"}
