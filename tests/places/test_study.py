@@ -119,7 +119,7 @@ def test_commands_lead_from_a_file_to_its_figures(town: Path, tmp_path: Path) ->
     assert "no formal guarantee" in told
     assert "time" not in out.read_text()
     found = run("attack", out, "--original", town, "--register", town, "--method", spec)
-    assert "40 points, 40 addresses, 0 left out." in found
+    assert "40 points, 40 addresses.\nidentified" in found
     share = float(found.split("within   1 guesses: ")[1].split()[0])
     assert share > 0.6
     assert "m from the truth" in found

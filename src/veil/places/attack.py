@@ -26,6 +26,8 @@ def attack(
     method: str | Method | None = None,
     *,
     population: Points | None = None,
+    rounding: float = 0.0,
+    same: float = SAME,
 ) -> Found:
     """Guess the address behind each released point, and score the guesses by the originals.
 
@@ -43,9 +45,22 @@ def attack(
         says so.
     population
         What the method was handed as population; the register if nothing is told.
+    rounding
+        Metres by which released coordinates may be off because a file was written with few
+        digits: the edges of laws are moved by that.
+    same
+        Metres within which an entry of the register is a true point.
+
+    Raises
+    ------
+    InputError
+        If none of the points is in the register: nobody could be found, and nothing would follow.
     """
     by = ATTACKERS.parse(attacker) if isinstance(attacker, str) else attacker
-    scene = scene_of(masked, original, register, _told(masked, by, method), population)
+    law = _told(masked, by, method)
+    if law is not None and rounding:
+        law = method_of(law).blurred(rounding)
+    scene = scene_of(masked, original, register, law, population)
     if len(original) != scene.releases.shape[1]:
         raise InputError(
             f"There must be as many released points as originals, in the same order:"
@@ -58,8 +73,14 @@ def attack(
     )  # fmt: skip
     entries = np.full((len(original), 1), -1, dtype=np.int64)
     if register is not None:
-        entries = true_entries(original, register, scene.on)
-    return by.found(told, Truth(original, entries))
+        entries = true_entries(original, register, scene.on, same)
+    truth = Truth(original, entries)
+    if register is not None and truth.absent == len(original):
+        raise InputError(
+            "None of the original points is in the register, so that no attack on it says anything"
+            " about them; hand in a register that lists them, in the same coordinates."
+        )
+    return by.found(told, truth)
 
 
 def scene_of(
@@ -76,13 +97,13 @@ def scene_of(
     return Scene(releases, common(*codes), register, law, population or register)
 
 
-def true_entries(original: Points, register: Points, on: Surface) -> Ids:
+def true_entries(original: Points, register: Points, on: Surface, same: float = SAME) -> Ids:
     """Return the entries (n, g) of the register at each true point, padded with -1.
 
     Several may be at one place: whichever is guessed first counts, so that nothing is hidden by
     an address that is listed twice.
     """
-    reach = float(on.chord(np.array(SAME)))
+    reach = float(on.chord(np.array(same)))
     found = tree(on.embed(register.xy)).query_ball_point(on.embed(original.xy), reach)
     counts = np.array([len(one) for one in found])
     entries = np.full((len(original), max(1, int(counts.max()))), -1, dtype=np.int64)

@@ -36,6 +36,11 @@ class Found:
     def __len__(self) -> int:
         return len(self.first)
 
+    @property
+    def listed(self) -> float:
+        """Share of the points that the register lists: nobody else can be found in it."""
+        return 1 - self.absent / len(self.first)
+
     def outcome(self) -> Outcome:
         """Return the same as all kinds of data say it."""
         n = len(self.first)

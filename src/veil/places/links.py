@@ -28,6 +28,14 @@ MOST = 200_000  # rows of a file whose order is kept: an attack on more would ta
 FILES = 100  # links that are kept, the newest
 
 
+def rounding(points: Points) -> float:
+    """Return by how many metres coordinates of a file may be off: it has seven decimals.
+
+    A degree has 111 km: half a step is 0.6 cm each way, and up to twice that for two files.
+    """
+    return 1e-6 if points.crs is None else 0.02
+
+
 def folder() -> Path:
     """Return where links are kept: below ``$VEIL_DATA``, else in the user's data folder."""
     chosen = os.environ.get("VEIL_DATA")

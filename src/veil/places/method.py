@@ -85,6 +85,14 @@ class Method(Component):
         del released, candidates, on, population
         raise self.lawless()
 
+    def blurred(self, metres: float) -> "Method":
+        """Return the method as one who sees coordinates rounded by up to so many metres has it.
+
+        Only laws with an edge change: it is moved outwards, so that no true place is ruled out.
+        """
+        del metres
+        return self
+
     @property
     def displacement(self) -> Displacement:
         """How far points move, in closed form."""

@@ -14,12 +14,12 @@ from veil.core.rng import stream
 from veil.core.types import Floats
 from veil.data.fetch import Report, silent
 from veil.data.files import digest as file_digest
-from veil.places.attack import attack
+from veil.places.attack import attack, true_entries
 from veil.places.attackers import ATTACKERS
 from veil.places.flat import Flat
 from veil.places.formats.load import load
 from veil.places.found import HOUSEHOLD
-from veil.places.links import distinct, opened
+from veil.places.links import distinct, opened, rounding
 from veil.places.measures.utility import PARTS, parts_of
 from veil.places.method import Method
 from veil.places.methods import METHODS
@@ -36,7 +36,7 @@ from veil.studies.table import Results, Section
 
 STRUCTURE = "structure kept"
 _VERSION = 1  # of what the steps compute
-_USUAL = ("bayes", "nearest")
+_LAWFUL, _TURNED, _OTHER = ("bayes", "nearest"), ("align", "nearest"), ("nearest",)
 _PATHS = ("points", "register", "population", "within")
 
 
@@ -118,9 +118,8 @@ class Places(Experiment):
         found = []
         for size in self.study.sizes:
             for grid in self.study.mechanism:
-                attackers = self.study.against(grid) or _USUAL
                 for method, value in grid.mechanisms(METHODS):
-                    spec = str(method)
+                    spec, attackers = str(method), self.study.against(grid) or _usual(method)
                     release = self._step("mask", spec, size)
                     steps = [self._step("measure", spec, size, release.key)]
                     steps += [
@@ -158,8 +157,9 @@ class Places(Experiment):
         law = method if method.lawful or step.by.startswith("bayes") else None
         try:
             found = attack(
-                places, self.points, self.register, step.by, law, population=self.population
-            )
+                places, self.points, self.register, step.by, law, population=self.population,
+                same=rounding(self.points),
+            )  # fmt: skip
         except LawError as error:
             return Result(data={"gap": str(error)})
         return Result.of(found.outcome())
@@ -192,8 +192,15 @@ class Places(Experiment):
         return [
             ("points", f"{self.n:,}"),
             ("addresses of the register", f"{len(self.register):,}"),
+            ("points that it does not list, counted as not found", self._absent()),
             ("coordinates", self.points.crs or "a plane in metres"),
         ]
+
+    def _absent(self) -> str:
+        """Count the points that nobody can find in the register."""
+        on = surface(self.points.crs)
+        entries = true_entries(self.points, self.register, on, rounding(self.points))
+        return f"{int((entries[:, 0] < 0).sum()):,}"
 
     def notes(self) -> Sequence[str]:
         """Say what the figures are not."""
@@ -207,3 +214,10 @@ class Places(Experiment):
         """Draw releases: the map, the density before and after, and where points went."""
         del results
         return pictured(self.points, self.cells(), self.release)
+
+
+def _usual(method: Method) -> tuple[str, ...]:
+    """Return who attacks unless the study says so: whoever knows most of how it works."""
+    if method.lawful:
+        return _LAWFUL
+    return _OTHER if method.random else _TURNED

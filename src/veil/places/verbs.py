@@ -13,7 +13,7 @@ from veil.places.attack import attack as attacked
 from veil.places.attacker import Attacker
 from veil.places.formats.load import load
 from veil.places.formats.save import save
-from veil.places.links import linked, opened, remember, told
+from veil.places.links import linked, opened, remember, rounding, told
 from veil.places.localise import localised
 from veil.places.measures.utility import utility
 from veil.places.method import Method
@@ -98,13 +98,27 @@ def attack(
         raise InputError(_UNKNOWN.format(masked.name, original.name))
     listed = None if register is None else opened(register, points, crs, weights=weights)
     people = None if population is None else opened(population, points, crs)
-    found = attacked(seen, points, listed, attacker, method, population=people)
-    lines = [f"{len(found):,} points, {found.among:,} addresses, {found.absent:,} left out."]
+    digits = rounding(points)
+    found = attacked(
+        seen, points, listed, attacker, method, population=people, rounding=digits, same=digits
+    )
+    lines = [f"{len(found):,} points, {found.among:,} addresses."]
+    if found.absent and listed is not None:
+        lines.append(
+            f"{found.absent:,} of the points are not in the register: they count as not found."
+        )
+    elif found.absent:
+        lines.append(f"{found.absent:,} users have too few fixes, and are left out.")
     for count in _counts(guesses):
-        lines.append(f"identified within {count:>3} guesses: {_said(risk(found, count))}")
+        share = risk(found, count)
+        among = ""
+        if found.absent and listed is not None:
+            among = f"; of those in the register {min(1.0, float(share) / found.listed):.4f}"
+        lines.append(f"identified within {count:>3} guesses: {_said(share)}{among}")
     lines.append(f"motivated (1 / rank): {_said(risk(found, 'motivated'))}")
     if method is not None and listed is not None and method_of(method).lawful:
-        there = localised(seen, points, listed, method, population=people)
+        law = method_of(method).blurred(digits)
+        there = localised(seen, points, listed, law, population=people)
         lines.append(
             f"posterior mean: {float(there.error):,.1f} m from the truth, without the release"
             f" {float(there.without):,.1f} m; risk by distance {there.risk:.4f}"

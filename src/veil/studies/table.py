@@ -138,11 +138,13 @@ class Section:
     """One part of the report, with the name that its address and its place in the list use.
 
     `content` is markup, as `veil.studies.report.markup.tag` makes it; plain strings are escaped.
+    A `private` one was made with originals: the report is then for its owner alone.
     """
 
     identity: str
     title: str
     content: tuple[str, ...]
+    private: bool = False
 
 
 @dataclass(frozen=True, slots=True)

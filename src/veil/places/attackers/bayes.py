@@ -14,7 +14,8 @@ class Bayes(Ranker):
     .. math:: P(y \mid z_1 \dots z_m) \propto w_y \prod_j f(z_j \mid y)
 
     in logarithms. Several releases are the composition attack. No other order identifies more
-    points in expectation, where the weights are right.
+    points in expectation, where the weights are right and the law is all that was done: what
+    a release was snapped to, remapped to or kept within is not in it.
     """
 
     name: ClassVar[str] = "bayes"

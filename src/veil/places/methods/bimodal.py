@@ -107,11 +107,15 @@ class Bimodal(Radial):
     def log_per_area(self, metres: Floats) -> Floats:
         """Return the truncated normal density of the distance, over the circle."""
         mean, sigma = self._normal
-        with np.errstate(divide="ignore"):
-            around = np.log(2 * math.pi * metres)
+        around = np.log(2 * math.pi * np.maximum(metres, 1e-300))  # at its own place, too
         fall = -np.square((metres - mean) / sigma) / 2
         mass = self._log_mass + math.log(sigma * math.sqrt(2 * math.pi))
         return inside(metres, self.low, self.high) + fall - mass - around
+
+    def blurred(self, metres: float) -> "Bimodal":
+        """Widen the ring."""
+        wide = {"low": max(0.0, self.low - metres), "high": self.high + metres}
+        return self.model_copy(update=wide)
 
     @property
     def displacement(self) -> Displacement:

@@ -41,6 +41,10 @@ class Disk(Radial):
         """Return the density of a ring without a hole."""
         return log_ring(metres, 0.0, self.radius, self.by)
 
+    def blurred(self, metres: float) -> "Disk":
+        """Widen the disk."""
+        return self.model_copy(update={"radius": self.radius + metres})
+
     @property
     def displacement(self) -> Displacement:
         """Moments of the disk."""

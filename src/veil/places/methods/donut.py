@@ -55,6 +55,11 @@ class Donut(Radial):
         """Return a constant by area, and one that falls with the distance by radius."""
         return log_ring(metres, self.low, self.high, self.by)
 
+    def blurred(self, metres: float) -> "Donut":
+        """Widen the ring."""
+        wide = {"low": max(0.0, self.low - metres), "high": self.high + metres}
+        return self.model_copy(update=wide)
+
     @property
     def displacement(self) -> Displacement:
         """Moments of the ring."""

@@ -66,6 +66,10 @@ class Fixed(Radial):
         area = 4 * math.pi * self.radius * wide
         return np.where(np.abs(metres - self.radius) <= wide, -math.log(area), -np.inf)
 
+    def blurred(self, metres: float) -> "Fixed":
+        """Widen the circle."""
+        return self.model_copy(update={"grid": max(self.grid, math.sqrt(2) * metres)})
+
     @property
     def displacement(self) -> Displacement:
         """The radius, always."""

@@ -94,6 +94,11 @@ class Swap(Method):
         density: Floats = inside(metres, self.low, self.high) + law
         return density
 
+    def blurred(self, metres: float) -> "Swap":
+        """Widen the ring."""
+        wide = {"low": max(0.0, self.low - metres), "high": self.high + metres}
+        return self.model_copy(update=wide)
+
     def _law(self, people: Points, here: Floats, on: Surface) -> Floats:
         """Return minus the logarithm of how many are in the ring of each candidate."""
         index = tree(on.embed(people.xy))

@@ -23,7 +23,12 @@ _JOINED = 2_000  # points up to which true and released ones are joined by lines
 
 
 def chart(released: Floats, said: str, original: Floats | None = None) -> Markup:
-    """Draw released points (n, 2) in metres; `said` is what made them."""
+    """Draw released points (n, 2) in metres; `said` is what made them.
+
+    They are drawn from west to east, whatever row they are of: their order would be a link.
+    """
+    order = np.lexsort((released[:, 1], released[:, 0]))
+    released, original = released[order], None if original is None else original[order]
     whole = released if original is None else np.concatenate([released, original])
     sheet = Sheet.around(whole, EDGE, HEAD, WIDTH - 2 * EDGE, HEIGHT - HEAD - EDGE)
     shown = some(len(released))

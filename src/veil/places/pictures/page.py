@@ -27,7 +27,7 @@ def pictured(points: Points, cells: Sequence[Cell], draw: Draw) -> list[Section]
     for cell in chosen(cells):
         release = draw(str(cell.mechanism), cell.size, cell.release.key)
         parts += [tag("h3", str(cell.mechanism)), tag("div", *_drawn(points, release))]
-    return [Section("maps", "Maps", tuple(parts))]
+    return [Section("maps", "Maps", tuple(parts), private=True)]
 
 
 def chosen(cells: Sequence[Cell]) -> list[Cell]:

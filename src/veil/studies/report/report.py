@@ -34,7 +34,8 @@ def write_report(results: Results, folder: Path, name: str = FILE) -> Path:
     written = render(results)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        with whole_file(target) as part:
+        private = any(section.private for section in results.sections)
+        with whole_file(target, private=private) as part:
             part.write_text(written, encoding="utf-8", errors="replace")
     except OSError as error:
         raise InputError(f"{target} cannot be written ({error.strerror}).") from None
