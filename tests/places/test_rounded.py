@@ -103,3 +103,10 @@ def test_a_report_with_originals_is_for_its_owner_alone(tmp_path: Path) -> None:
         path = write_report(results, tmp_path / str(private))
         assert path.stat().st_mode & 0o777 & ~mode == 0
         assert bool(path.stat().st_mode & 0o044) == (not private)
+
+
+@pytest.mark.parametrize("by", ["area", "radius"])
+def test_a_ring_rules_its_own_centre_out(by: str) -> None:
+    law = METHODS.parse(f"donut(low=5, high=9, by={by})")
+    here = np.zeros((1, 2))
+    assert law.log_density(here, here, surface(None))[0, 0] == -np.inf

@@ -79,8 +79,9 @@ def log_ring(metres: Floats, low: float, high: float, by: By) -> Floats:
     within = inside(metres, low, high)
     if by == "area":
         return within - math.log(math.pi * (high**2 - low**2))
-    with np.errstate(divide="ignore"):  # at its own centre a disk drawn by radius is infinite
-        return within - np.log(2 * math.pi * metres * (high - low))
+    with np.errstate(divide="ignore", invalid="ignore"):  # the centre of a disk is infinite
+        density = within - np.log(2 * math.pi * metres * (high - low))
+    return np.where(np.isfinite(within), density, within)
 
 
 def moments(low: float, high: float, by: By) -> Displacement:
