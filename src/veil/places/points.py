@@ -138,7 +138,14 @@ def _texts(values: ArrayLike, n: int, noun: str) -> Texts:
 
 
 def _users(values: ArrayLike, n: int) -> Texts:
-    return _texts(values, n, "users")
+    users = _texts(values, n, "users")
+    given = np.asarray(values, dtype=object)
+    missing = np.flatnonzero(
+        [value is None or value != value or not str(value).strip() for value in given]
+    )
+    if len(missing):
+        raise InputError(f"{numbered(missing)} must have a user; say whose each fix is.")
+    return users
 
 
 def _ids(values: ArrayLike, n: int) -> Texts:
@@ -153,14 +160,34 @@ def _ids(values: ArrayLike, n: int) -> Texts:
 
 
 def _weights(values: ArrayLike, n: int) -> Floats:
-    weights = _floats(values, "weights")
+    weights = _numbers(values)
     _same_length(len(weights) if weights.ndim == 1 else 0, n, "weights")
     bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
     if len(bad):
-        raise InputError(f"{numbered(bad)} must have a weight that is finite and not below 0.")
+        raise InputError(
+            f"{numbered(bad)} must have a weight that is finite and not below 0; repair it."
+        )
     if not weights.any():
         raise InputError("Some weight must be above 0; all are 0.")
     return weights
+
+
+def _numbers(values: ArrayLike) -> Floats:
+    """Return numbers, nan for what is none."""
+
+    def number(value: object) -> float:
+        try:
+            return float(value)  # type: ignore[arg-type]
+        except (TypeError, ValueError):
+            return np.nan
+
+    try:
+        return _floats(values, "weights")
+    except InputError:
+        listed = np.asarray(values, dtype=object)
+        if listed.ndim != 1:
+            raise
+        return np.array([number(value) for value in listed], dtype=np.float64)
 
 
 def _times(values: ArrayLike, n: int) -> Floats:

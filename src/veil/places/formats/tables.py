@@ -12,7 +12,7 @@ from veil.core.errors import InputError
 from veil.data.header import Header, Row
 from veil.data.lines import require_file, suffix_of
 from veil.data.rows import Layout, plain_value, read_rows, read_table
-from veil.places.formats.columns import Named, of_place
+from veil.places.formats.columns import Named, of_place, wanted
 from veil.places.numbered import numbered
 from veil.places.points import Points
 
@@ -29,10 +29,7 @@ def read_points(
     others = [
         at
         for at, name in enumerate(names)
-        if name
-        and at not in (x, y)
-        and not of_place(name)
-        and (columns is None or name in columns)
+        if name and at not in (x, y) and not of_place(name) and wanted(name, columns)
     ]
     flat, kept, bad = array("d"), [list[object]() for _ in others], list[int]()
     count = 0
