@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from veil.core.errors import InputError
 from veil.core.types import Floats
-from veil.places.crs import LONLAT, check_crs
+from veil.places.crs import check_crs, quarter
 from veil.places.numbered import numbered
 
 Texts = NDArray[np.str_]
@@ -93,25 +93,28 @@ def check_coordinates(xy: Floats, crs: str | None) -> Floats:
     far = np.flatnonzero(np.abs(xy).max(axis=1) > _FARTHEST)
     if len(far):  # where a number has no digits left for metres, nothing would be moved
         raise InputError(f"{numbered(far)} must lie within 1,000,000 km of 0; check the units.")
-    if crs == LONLAT:
-        _check_degrees(xy)
+    right = quarter(crs)
+    if right is not None:
+        _check_degrees(xy, right)
     kept = xy.copy()
     kept.flags.writeable = False
     return kept
 
 
-def _check_degrees(xy: Floats) -> None:
-    wide = np.flatnonzero(np.abs(xy[:, 1]) > 90)
+def _check_degrees(xy: Floats, right: float) -> None:
+    """Check angles, of which a right one is 90 degrees or what else the code counts in."""
+    unit = "degrees" if right == 90 else "the unit of the code"
+    wide = np.flatnonzero(np.abs(xy[:, 1]) > right)
     if len(wide):
         raise InputError(
-            f"{numbered(wide)} must have a latitude, the second column, from -90 to 90;"
-            " are longitude and latitude swapped? Hand in longitude first, in degrees."
+            f"{numbered(wide)} must have a latitude, the second column, from -{right:g} to"
+            f" {right:g}; are longitude and latitude swapped? Hand in longitude first, in {unit}."
         )
-    far = np.flatnonzero(np.abs(xy[:, 0]) > 180)
+    far = np.flatnonzero(np.abs(xy[:, 0]) > 2 * right)
     if len(far):
         raise InputError(
-            f"{numbered(far)} must have a longitude, the first column, from -180 to 180; hand in"
-            " degrees."
+            f"{numbered(far)} must have a longitude, the first column, from -{2 * right:g} to"
+            f" {2 * right:g}; hand in {unit}."
         )
 
 
