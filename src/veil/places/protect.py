@@ -62,7 +62,8 @@ def protect(
         None for fresh randomness of the operating system. A seed or a generator makes the release
         repeatable, which is for experiments: it is marked as seeded and **not private**.
     budget
-        What each user may spend; a fix beyond it raises `BudgetError`.
+        What each user may spend, in all calls that are handed the same object; a fix beyond it
+        raises `BudgetError`.
     """
     points, chosen = as_points(points), named(method)
     _check(points, chosen, size, prior)
@@ -73,12 +74,12 @@ def protect(
     cost = _cost(chosen.promise(on), points, size)
     cost = cost if snap is None else cost.with_caveat(_SNAPPED)
     cost = cost if prior is None else cost.with_caveat(_REMAPPED)
-    if budget is not None:
-        budget.check(points, chosen, size)
     region = None if within is None else Region.of(within, points.crs)
     nodes = None if snap is None else nodes_within(snap, region)
     drawing = Drawing(chosen, on, population, region, prior, nodes)
     draws, steps = generator(rng), []
+    if budget is not None:  # after all that may be refused, before anything is drawn
+        budget.spend(points, chosen, size)
     xy = np.empty((size, *points.xy.shape))
     for release in xy:
         release[:], taken = drawing.draw(points, draws)
