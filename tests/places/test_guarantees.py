@@ -90,6 +90,12 @@ def test_a_lattice_of_which_nothing_can_be_said_is_refused(spec: str) -> None:
         places.method(spec)
 
 
+def test_what_is_refused_is_a_parameter_of_the_method_that_has_it() -> None:
+    with pytest.raises(ParameterError, match="'grid' parameter of predictive must fit epsilon"):
+        places.method("predictive(epsilon=100, threshold=100)")
+    assert places.method("predictive(epsilon=100, threshold=100, test=0.97)").name == "predictive"
+
+
 def test_a_sphere_is_too_small_for_a_low_epsilon() -> None:
     points = places.Points(np.array([[1.0, 2.0]]), LONLAT)
     with pytest.raises(ParameterError, match="at least 2e-05 on the sphere"):

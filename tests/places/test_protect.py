@@ -191,6 +191,13 @@ def test_a_size_is_a_whole_number(size: Any) -> None:  # noqa: ANN401
         places.protect(places.Points(np.zeros((2, 2))), "disk(radius=1)", size)
 
 
+def test_a_size_may_be_of_numpy() -> None:
+    size: Any = np.int64(2)
+    release = places.protect(places.Points(np.zeros((3, 2))), "laplace(epsilon=1)", size)
+    assert release.xy.shape == (2, 3, 2)
+    assert release.cost.epsilon == pytest.approx(2, rel=1e-5)
+
+
 @pytest.mark.parametrize("extra", ["population", "snap", "prior"])
 def test_coordinates_are_never_mixed(extra: str) -> None:
     other: Any = {extra: places.Points(np.zeros((2, 2)), LONLAT)}

@@ -66,7 +66,7 @@ def protect(
         raises `BudgetError`.
     """
     points, chosen = as_points(points), named(method)
-    _check(points, chosen, size, prior)
+    size = _check(points, chosen, size, prior)
     for other in (population, snap, prior):
         if other is not None:
             common(points.crs, other.crs)
@@ -97,13 +97,15 @@ def protect(
     )
 
 
-def _check(points: Points, method: Method, size: int, prior: Points | None) -> None:
-    if isinstance(size, bool) or not isinstance(size, int) or size < 1:
+def _check(points: Points, method: Method, size: int, prior: Points | None) -> int:
+    """Return the size as Python has it, or raise."""
+    if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 1:
         raise ParameterError("The 'size' argument must be a whole number >= 1.")
     if prior is not None and not isinstance(method, Laplace):
         raise ParameterError(f"The 'prior' argument is for laplace, not {method.name}.")
     if "users" in method.needs and points.users is None:
         raise InputError(f"{method.name} is for traces: hand in the users of the points.")
+    return int(size)
 
 
 def _cost(once: Guarantee, points: Points, size: int) -> Guarantee:
