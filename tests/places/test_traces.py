@@ -28,11 +28,11 @@ def walk(users: int, fixes: int, step: float = 0.0, seconds: float = 30.0) -> pl
 def test_the_worst_user_is_what_a_release_costs() -> None:
     points = places.Points(np.zeros((6, 2)), users=np.array(list("aababa")))
     release = places.protect(points, "laplace(epsilon=0.01)", size=2)
-    assert release.cost.epsilon == pytest.approx(0.08, rel=1e-6)
+    assert release.cost.epsilon == pytest.approx(0.08, rel=1e-4)
     assert release.cost.unit == "user"
     assert "most fixes has 4" in release.cost.caveat
     assert places.protect(points, "predictive(epsilon=0.01, threshold=9)").cost.epsilon == (
-        pytest.approx(0.04, rel=1e-6)
+        pytest.approx(0.04, rel=1e-4)
     )
 
 
@@ -44,7 +44,7 @@ def test_who_stays_costs_little_and_is_repeated() -> None:
     assert release.steps.hard == 5  # the first fix of each
     assert release.steps.worst == pytest.approx(0.05 * (0.9 + 0.1 * 199))
     assert len(np.unique(release.xy[0], axis=0)) == 5
-    assert release.cost.epsilon == pytest.approx(0.05 * 200, rel=1e-6)  # promised before the run
+    assert release.cost.epsilon == pytest.approx(0.05 * 200, rel=1e-4)  # promised before the run
 
 
 def test_who_moves_far_costs_all() -> None:
@@ -112,7 +112,7 @@ def test_thinning_keeps_fixes_that_are_apart() -> None:
         assert times[0] == 0
         assert (np.diff(times) == 90).all()
     assert (places.protect(thinned, "laplace(epsilon=0.01)").cost.epsilon) == pytest.approx(
-        0.34, rel=1e-6
+        0.34, rel=1e-4
     )
 
 

@@ -14,7 +14,7 @@ from veil.places.crs import check_crs, quarter
 from veil.places.numbered import numbered
 
 Texts = NDArray[np.str_]
-_FARTHEST = 1e9  # metres, or whatever a code counts in
+FARTHEST = 1e9  # metres, or whatever a code counts in
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +90,7 @@ def check_coordinates(xy: Floats, crs: str | None) -> Floats:
     bad = np.flatnonzero(~np.isfinite(xy).all(axis=1))
     if len(bad):
         raise InputError(f"{numbered(bad)} must be finite numbers; repair or leave them out.")
-    far = np.flatnonzero(np.abs(xy).max(axis=1) > _FARTHEST)
+    far = np.flatnonzero(np.abs(xy).max(axis=1) > FARTHEST)
     if len(far):  # where a number has no digits left for metres, nothing would be moved
         raise InputError(f"{numbered(far)} must lie within 1,000,000 km of 0; check the units.")
     right = quarter(crs)
