@@ -80,10 +80,12 @@ def protect(
     draws, steps = generator(rng), []
     if budget is not None:  # after all that may be refused, before anything is drawn
         budget.spend(points, chosen, size)
-    xy = np.empty((size, *points.xy.shape))
+    xy, still = np.empty((size, *points.xy.shape)), 0
     for release in xy:
         release[:], taken = drawing.draw(points, draws)
         steps.append(taken)
+        still += drawing.still(release, points)
+    cost = cost.with_caveat(_still(still, size * len(points))) if still else cost
     columns, id_column = _columns(points)
     return Release(
         xy,
@@ -115,6 +117,12 @@ def _cost(once: Guarantee, points: Points, size: int) -> Guarantee:
     fixes = most_fixes(points)
     told = f"Each fix is a release; the user with most fixes has {fixes:,}."
     return once.compose(size * fixes, "user").with_caveat(told)
+
+
+def _still(count: int, total: int) -> str:
+    """Say how many places are true ones, and not which."""
+    lie = "lies" if count == 1 else "lie"
+    return f"{count:,} of {total:,} released places {lie} where the truth does, unhidden."
 
 
 def _sum(steps: list[Steps]) -> Steps | None:
