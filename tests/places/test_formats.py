@@ -229,10 +229,19 @@ def test_columns_are_found_by_name(
         ("", "holds no points"),
         ("x,y\n1.25,2\n3,\n7.75,north\n", "Rows 2, 3 of in.csv must have two numbers"),
         ("x,y\n1.25,nan\n", "Row 1 must be finite"),
-        ("x,y\n1.25\n", "columns"),
+        ("x,y\n1,2\n1.25\n", r"^Row 2 \(line 3\) of in.csv has 1 columns"),
+        ("x,y\n1,2\n1.25,nan\n", "^Row 2 must be finite"),
+        ("x,y\n1,2\n1.25,north\n", "^Row 2 of in.csv must have two numbers"),
+        ('x,y\n1,2\n1.25,"north\n', "in.csv cannot be read after row 1"),
         ("x,x,y\n1.25,2,3\n", "two columns of one name"),
         ("id,x,y\na,1.25,2\na,1.25,2\n", "Row 2 must have an id"),
         ("lon,lat\n45.25,120.5\n", "swapped"),
+        ("x,y,weight\n1.25,2,1\n3,4,-7.75\n", "^Row 2 must have a weight"),
+        ("x,y,weight\n1.25,2,0\n3,4,0\n", "Some weight must be above 0"),
+        ("x,y,Population\n1.25,2,1\n3,4,north\n", "^Row 2 must have a weight"),
+        ("x,y,time\n1.25,2,2020-01-01\n3,4,north\n", "^Row 2 must have a time"),
+        ("x,y,user\n1.25,2,a\n3,4,\n", "^Row 2 must have a user"),
+        ("x,y,User,USER\n1.25,2,a,b\n", "2 columns called 'user'"),
     ],
 )
 def test_bad_tables_are_refused_without_a_coordinate(
@@ -242,6 +251,34 @@ def test_bad_tables_are_refused_without_a_coordinate(
     with pytest.raises(InputError, match=sentence) as caught:
         places.load(tmp_path / "in.csv")
     assert not any(value in str(caught.value) for value in ("1.25", "7.75", "north", "120.5"))
+
+
+@pytest.mark.parametrize("kind", ["csv", "geojson"])
+@pytest.mark.parametrize("columns", [None, ()])
+def test_a_trace_is_found_whatever_the_case(
+    kind: str, columns: tuple[str, ...] | None, tmp_path: Path
+) -> None:
+    """Else its fixes would count as points of different people."""
+    path = tmp_path / f"in.{kind}"
+    if kind == "csv":
+        path.write_text("x,y,User,TIME,Weight\n1,2,a,0,3\n5,6,a,60,4\n")
+    else:
+        features = [
+            {
+                "geometry": {"type": "Point", "coordinates": [1, row]},
+                "properties": {"User": "a", "TIME": 60 * row, "Weight": 3 + row},
+            }
+            for row in range(2)
+        ]
+        path.write_text(json.dumps({"type": "FeatureCollection", "features": features}))
+    found = places.load(path, columns=columns)
+    assert found.users is not None
+    assert found.times is not None
+    assert found.weights is not None
+    assert found.users.tolist() == ["a", "a"]
+    assert found.times.tolist() == [0, 60]
+    assert found.weights.tolist() == [3, 4]
+    assert places.protect(found, "laplace(epsilon=0.01)").cost.unit == "user"
 
 
 def test_columns_may_be_named(tmp_path: Path) -> None:

@@ -1,5 +1,7 @@
 """What comes in is checked once; messages give rows and never a coordinate."""
 
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -20,6 +22,12 @@ GOOD = [[12.345, 45.678], [13.0, 46.0], [14.0, 47.0]]
         ({"xy": [[12.5, 91.25]], "crs": LONLAT}, "Row 1 must have a latitude.*swapped"),
         ({"xy": [[200.0, 91.25]], "crs": LONLAT}, "Row 1 must have a latitude.*swapped[?]"),
         ({"xy": [[12.5, 9.25], [181.5, 3]], "crs": LONLAT}, "Row 2 must have a longitude"),
+        ({"xy": [[12.5, 91.25]], "crs": "EPSG:4258"}, "Row 1 must have a latitude.*swapped"),
+        ({"xy": [[12.5, 9.25], [181.5, 3]], "crs": "EPSG:6668"}, "Row 2 must have a longitude"),
+        ({"xy": [[12.5, 101.5]], "crs": "EPSG:4807"}, "from -100 to 100"),
+        ({"xy": GOOD, "crs": "EPSG:5703"}, "two horizontal axes; EPSG:5703 is not"),
+        ({"xy": GOOD, "crs": "EPSG:4978"}, "two horizontal axes; EPSG:4978 is not"),
+        ({"xy": GOOD, "crs": "EPSG:4979"}, "two horizontal axes; EPSG:4979 is not"),
         ({"xy": [[1, 1e300]]}, "Row 1 must lie within 1,000,000 km"),
         ({"xy": [[1 + 2j, 1]]}, "must be numbers"),
         ({"xy": []}, "two numbers"),
@@ -111,3 +119,19 @@ def test_names_of_verbs_are_not_taken_by_modules() -> None:
     assert {"protect", "Points", "spatial_k"} <= set(dir(places))
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         _ = places.nothing
+
+
+def test_a_quarter_turn_is_told_in_the_unit_of_a_code() -> None:
+    """EPSG:4807 counts in gradians: 95 of them are no latitude of degrees, and one of its own."""
+    assert len(places.Points([[1.0, 50.0]], "EPSG:4258")) == 1  # type: ignore[arg-type]
+    assert len(places.Points([[1.0, 95.0]], "EPSG:4807")) == 1  # type: ignore[arg-type]
+    assert len(places.Points([[500.0, 95.0]], "EPSG:2154")) == 1  # type: ignore[arg-type]
+
+
+def test_registries_are_attributes_of_a_fresh_package() -> None:
+    code = "from veil import places; places.methods.METHODS; places.attackers.ATTACKERS"
+    found = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False
+    )
+    assert found.returncode == 0, found.stderr
+    assert {"methods", "attackers"} <= set(dir(places))

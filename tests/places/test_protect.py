@@ -191,6 +191,31 @@ def test_a_size_is_a_whole_number(size: Any) -> None:  # noqa: ANN401
         places.protect(places.Points(np.zeros((2, 2))), "disk(radius=1)", size)
 
 
+@pytest.mark.parametrize("crs", [None, LONLAT])
+def test_points_that_stay_where_they_are_are_counted(crs: str | None) -> None:
+    xy = np.array([[0.0, 0.0], [20.0, 0.0], [40.0, 0.0]])
+    points = places.Points(xy, crs)
+    snap = places.Points(np.array([[0.0, 0.0], [20.0, 0.0], [41.0, 0.0]]), crs)
+    caveat = places.protect(points, "disk(radius=0.1)", 2, snap=snap).cost.caveat
+    assert "4 of 6 released places lie where the truth does" in caveat
+    assert "where the truth" not in places.protect(points, "disk(radius=0.1)").cost.caveat
+    proved = places.protect(points, "laplace(epsilon=5, grid=1)", snap=snap)
+    assert "where the truth" not in proved.cost.caveat  # a look would break the proof
+
+
+def test_the_centre_of_a_cell_stays_and_is_counted() -> None:
+    points = places.Points(np.array([[50.0, 50.0], [120.0, 60.0]]))
+    caveat = places.protect(points, "cell(size=100)").cost.caveat
+    assert "1 of 2 released places lies where the truth does" in caveat
+
+
+def test_a_size_may_be_of_numpy() -> None:
+    size: Any = np.int64(2)
+    release = places.protect(places.Points(np.zeros((3, 2))), "laplace(epsilon=1)", size)
+    assert release.xy.shape == (2, 3, 2)
+    assert release.cost.epsilon == pytest.approx(2, rel=1e-5)
+
+
 @pytest.mark.parametrize("extra", ["population", "snap", "prior"])
 def test_coordinates_are_never_mixed(extra: str) -> None:
     other: Any = {extra: places.Points(np.zeros((2, 2)), LONLAT)}

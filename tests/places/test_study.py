@@ -134,6 +134,16 @@ def test_commands_lead_from_a_file_to_its_figures(town: Path, tmp_path: Path) ->
     assert (tmp_path / "both.svg").stat().st_mode & 0o077 == 0
 
 
+def test_steps_of_a_trace_are_told(tmp_path: Path) -> None:
+    trace, out = tmp_path / "trace.csv", tmp_path / "masked.csv"
+    rows = "".join(f"0,0,u{i % 2},{i}\n" for i in range(20))
+    trace.write_text("x,y,user,time\n" + rows)
+    told = run("protect", trace, "-m", "predictive(epsilon=1, threshold=900)", "-o", out)
+    said = " ".join(told.split())
+    assert "Of 20 fixes in total 2 were hard steps, which cost all, and 18 easy ones" in said
+    assert "hard steps" not in run("protect", trace, "-m", "laplace(epsilon=1)", "-o", out)
+
+
 def test_whose_order_is_not_known_is_not_attacked(
     town: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,5 +1,7 @@
 """Traces: what a user spends, what is repeated, what is refused."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -26,11 +28,11 @@ def walk(users: int, fixes: int, step: float = 0.0, seconds: float = 30.0) -> pl
 def test_the_worst_user_is_what_a_release_costs() -> None:
     points = places.Points(np.zeros((6, 2)), users=np.array(list("aababa")))
     release = places.protect(points, "laplace(epsilon=0.01)", size=2)
-    assert release.cost.epsilon == pytest.approx(0.08, rel=1e-6)
+    assert release.cost.epsilon == pytest.approx(0.08, rel=1e-4)
     assert release.cost.unit == "user"
     assert "most fixes has 4" in release.cost.caveat
     assert places.protect(points, "predictive(epsilon=0.01, threshold=9)").cost.epsilon == (
-        pytest.approx(0.04, rel=1e-6)
+        pytest.approx(0.04, rel=1e-4)
     )
 
 
@@ -42,7 +44,7 @@ def test_who_stays_costs_little_and_is_repeated() -> None:
     assert release.steps.hard == 5  # the first fix of each
     assert release.steps.worst == pytest.approx(0.05 * (0.9 + 0.1 * 199))
     assert len(np.unique(release.xy[0], axis=0)) == 5
-    assert release.cost.epsilon == pytest.approx(0.05 * 200, rel=1e-6)  # promised before the run
+    assert release.cost.epsilon == pytest.approx(0.05 * 200, rel=1e-4)  # promised before the run
 
 
 def test_who_moves_far_costs_all() -> None:
@@ -110,7 +112,7 @@ def test_thinning_keeps_fixes_that_are_apart() -> None:
         assert times[0] == 0
         assert (np.diff(times) == 90).all()
     assert (places.protect(thinned, "laplace(epsilon=0.01)").cost.epsilon) == pytest.approx(
-        0.34, rel=1e-6
+        0.34, rel=1e-4
     )
 
 
@@ -149,6 +151,55 @@ def test_a_window_forgets() -> None:
         places.protect(
             untimed, "laplace(epsilon=0.01)", budget=places.Budget(epsilon_total=9, window=1)
         )
+
+
+def test_a_budget_remembers_what_each_user_spent() -> None:
+    budget = places.Budget(epsilon_total=0.06)
+    method = "laplace(epsilon=0.01)"
+    places.protect(walk(2, 4), method, budget=budget)
+    with pytest.raises(BudgetError, match="would exceed"):
+        places.protect(walk(2, 3), method, budget=budget)  # refused, and nothing is spent
+    places.protect(walk(1, 2), method, budget=budget)  # u0 has spent all, u1 has not
+    with pytest.raises(BudgetError, match="would exceed"):
+        places.protect(walk(2, 1), method, budget=budget)
+    alone = places.Points(np.zeros((2, 2)), users=np.array(["u1", "u1"]))
+    places.protect(alone, method, budget=budget)
+    with pytest.raises(BudgetError, match="row 1 "):
+        places.protect(alone, method, budget=budget)
+    places.protect(alone, method, budget=places.Budget(epsilon_total=0.06))
+    with pytest.raises(InputError, match="needs the users"):
+        places.protect(places.Points(alone.xy), method, budget=budget)
+
+
+def test_a_window_is_kept_to_over_calls_in_any_order() -> None:
+    budget = places.Budget(epsilon_total=0.03, window=100.0)
+
+    def at(*times: float) -> places.Points:
+        users = np.array(["u"] * len(times))
+        return places.Points(np.zeros((len(times), 2)), times=np.array(times), users=users)
+
+    places.protect(at(50, 90), "laplace(epsilon=0.01)", budget=budget)
+    places.protect(at(0), "laplace(epsilon=0.01)", budget=budget)
+    with pytest.raises(BudgetError, match="row 2 "):
+        places.protect(at(200, 40), "laplace(epsilon=0.01)", budget=budget)
+    places.protect(at(200, 100), "laplace(epsilon=0.01)", budget=budget)  # 0 is gone by then
+    with pytest.raises(BudgetError, match="row 1 "):
+        places.protect(at(120), "laplace(epsilon=0.01)", budget=budget)
+
+
+def test_a_budget_is_spent_once_by_many_threads() -> None:
+    budget = places.Budget(epsilon_total=0.5)
+    points = walk(1, 1)
+
+    def once(_: int) -> bool:
+        try:
+            places.protect(points, "laplace(epsilon=0.01)", budget=budget)
+        except BudgetError:
+            return False
+        return True
+
+    with ThreadPoolExecutor(8) as threads:
+        assert sum(threads.map(once, range(80))) == 50
 
 
 def test_a_budget_is_for_what_is_proved() -> None:

@@ -3,7 +3,7 @@
 import csv
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 from typing import Any
 
@@ -31,6 +31,8 @@ class Layout:
         quotes that lacks the names that are asked for.
     quotes
         Whether a field may stand in quotes; by default in all files but TSV.
+    cased
+        Whether names of columns that differ by case alone are two.
     choice
         Whether the user can name the encoding, so that messages say how.
     """
@@ -39,6 +41,7 @@ class Layout:
     encoding: str | None = None
     header: bool | None = None
     quotes: bool | None = None
+    cased: bool = False
     choice: bool = field(default=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -88,7 +91,8 @@ def _rows(
 
         def fits(names: list[str]) -> bool:
             with suppress(InputError):
-                _positions(names, name, pick, layout.header is not False, bare=False)
+                told = replace(layout, header=layout.header is not False)
+                _positions(names, name, pick, told, bare=False)
                 return True
             return False
 
@@ -99,7 +103,7 @@ def _rows(
     spaced = any(field.startswith(" ") for field in split(first, delimiter))
     rows = fields(chain([first], lines), delimiter, quoted=quoted, spaced=spaced)
     names = next(rows)
-    positions, bare = _positions(names, name, pick, layout.header, bare=not quoted)
+    positions, bare = _positions(names, name, pick, layout, bare=not quoted)
     if bare:
         rows = chain([names], rows)
     else:
@@ -108,15 +112,15 @@ def _rows(
 
 
 def _positions(
-    names: list[str], name: str, pick: Pick, header: bool | None, *, bare: bool
+    names: list[str], name: str, pick: Pick, layout: Layout, *, bare: bool
 ) -> tuple[Sequence[int], bool]:
     """Return what is picked, and whether the first line is a row: `bare` lets it be one."""
-    if header is False:
+    if layout.header is False:
         return pick(Header.bare(len(names), name)), True
     try:
-        return pick(Header.of(names, name, "cut")), False
+        return pick(Header.of(names, name, "cut", cased=layout.cased)), False
     except InputError:
-        if header or not bare:
+        if layout.header or not bare:
             raise
         with suppress(InputError):
             return pick(Header.bare(len(names), name)), True

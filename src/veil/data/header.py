@@ -33,14 +33,15 @@ class Header:
     kind: Kind = "named"
 
     @classmethod
-    def of(cls, names: Iterable[object], where: str, kind: Kind = "named") -> "Header":
-        """Check that no name stands there twice."""
+    def of(
+        cls, names: Iterable[object], where: str, kind: Kind = "named", *, cased: bool = False
+    ) -> "Header":
+        """Check that no name stands there twice; `cased` tells x and X apart."""
         written = tuple(str(name).strip() for name in names)
-        told = [normal(name) for name in written if name]
+        told = [name if cased else normal(name) for name in written if name]
         if len(set(told)) < len(told):
-            raise InputError(
-                f"{where} has two columns of one name (case does not count); rename one."
-            )
+            why = "" if cased else " (case does not count)"
+            raise InputError(f"{where} has two columns of one name{why}; rename one.")
         return cls(written, where, kind)
 
     @classmethod

@@ -11,6 +11,8 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from veil.places import attackers as attackers
+    from veil.places import methods as methods
     from veil.places.attack import attack as attack
     from veil.places.attackers import ATTACKERS as ATTACKERS
     from veil.places.budget import Budget as Budget
@@ -61,6 +63,7 @@ _PLACES = {  # where each public name lives; it is loaded when it is first asked
     "veil.places.risk": "risk",
     "veil.places.thin": "thin",
 }
+_TABLES = ("attackers", "methods")  # packages whose registries a caller adds to
 _MODULES = {name: module for module, names in _PLACES.items() for name in names.split()}
 
 
@@ -73,6 +76,8 @@ class _Verbs(ModuleType):
 
 
 def __getattr__(name: str) -> object:
+    if name in _TABLES:
+        return import_module(f"{__name__}.{name}")
     if name not in _MODULES:
         raise AttributeError(f"module 'veil.places' has no attribute {name!r}")
     found: object = getattr(import_module(_MODULES[name]), name)
@@ -81,7 +86,7 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_MODULES})
+    return sorted({*globals(), *_MODULES, *_TABLES})
 
 
 sys.modules[__name__].__class__ = _Verbs

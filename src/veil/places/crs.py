@@ -6,6 +6,7 @@ code is ever treated as metres, since its scale changes from place to place (one
 is 0.62 m at 51.5 degrees north).
 """
 
+import math
 import re
 from functools import lru_cache
 from typing import Any
@@ -24,6 +25,8 @@ _SAME = {"OGC:CRS84": LONLAT, "CRS84": LONLAT, "WGS84": LONLAT}
 def check_crs(crs: str | int | None) -> str | None:
     """Return a code as it is written here, or raise if there is none of that name.
 
+    A code must be geographic or projected, with two horizontal axes: heights are no places.
+
     >>> check_crs("epsg:4326"), check_crs(None)
     ('EPSG:4326', None)
     """
@@ -41,6 +44,23 @@ def check_crs(crs: str | int | None) -> str | None:
     if code != LONLAT:
         _transformers(code)  # raises where nobody knows it
     return code
+
+
+def quarter(crs: str | None) -> float | None:
+    """Return 90 degrees in the unit of a geographic code; None if coordinates are no angles.
+
+    >>> quarter("EPSG:4326"), quarter(None)
+    (90.0, None)
+    """
+    if crs is None or crs == LONLAT:
+        return None if crs is None else 90.0
+    _transformers(crs)
+    from pyproj import CRS
+
+    known = CRS.from_user_input(crs)
+    if not known.is_geographic:
+        return None
+    return round(math.pi / 2 / float(known.axis_info[0].unit_conversion_factor), 9)
 
 
 def to_lonlat(xy: Floats, crs: str) -> Floats:
@@ -76,6 +96,11 @@ def _transformers(code: str) -> tuple[Any, Any]:
         ) from None
     try:
         here, there = CRS.from_user_input(code), CRS.from_user_input(LONLAT)
+        if len(here.axis_info) != 2 or not (here.is_geographic or here.is_projected):
+            raise InputError(
+                f"A coordinate system must be geographic or projected, with two horizontal axes;"
+                f" {code} is not, name another."
+            )
         forth = Transformer.from_crs(here, there, always_xy=True)
         back = Transformer.from_crs(there, here, always_xy=True)
     except ProjError:

@@ -10,11 +10,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from veil.core.errors import InputError
 from veil.core.types import Floats
-from veil.places.crs import LONLAT, check_crs
+from veil.places.crs import check_crs, quarter
 from veil.places.numbered import numbered
 
 Texts = NDArray[np.str_]
-_FARTHEST = 1e9  # metres, or whatever a code counts in
+FARTHEST = 1e9  # metres, or whatever a code counts in
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,28 +90,31 @@ def check_coordinates(xy: Floats, crs: str | None) -> Floats:
     bad = np.flatnonzero(~np.isfinite(xy).all(axis=1))
     if len(bad):
         raise InputError(f"{numbered(bad)} must be finite numbers; repair or leave them out.")
-    far = np.flatnonzero(np.abs(xy).max(axis=1) > _FARTHEST)
+    far = np.flatnonzero(np.abs(xy).max(axis=1) > FARTHEST)
     if len(far):  # where a number has no digits left for metres, nothing would be moved
         raise InputError(f"{numbered(far)} must lie within 1,000,000 km of 0; check the units.")
-    if crs == LONLAT:
-        _check_degrees(xy)
+    right = quarter(crs)
+    if right is not None:
+        _check_degrees(xy, right)
     kept = xy.copy()
     kept.flags.writeable = False
     return kept
 
 
-def _check_degrees(xy: Floats) -> None:
-    wide = np.flatnonzero(np.abs(xy[:, 1]) > 90)
+def _check_degrees(xy: Floats, right: float) -> None:
+    """Check angles, of which a right one is 90 degrees or what else the code counts in."""
+    unit = "degrees" if right == 90 else "the unit of the code"
+    wide = np.flatnonzero(np.abs(xy[:, 1]) > right)
     if len(wide):
         raise InputError(
-            f"{numbered(wide)} must have a latitude, the second column, from -90 to 90;"
-            " are longitude and latitude swapped? Hand in longitude first, in degrees."
+            f"{numbered(wide)} must have a latitude, the second column, from -{right:g} to"
+            f" {right:g}; are longitude and latitude swapped? Hand in longitude first, in {unit}."
         )
-    far = np.flatnonzero(np.abs(xy[:, 0]) > 180)
+    far = np.flatnonzero(np.abs(xy[:, 0]) > 2 * right)
     if len(far):
         raise InputError(
-            f"{numbered(far)} must have a longitude, the first column, from -180 to 180; hand in"
-            " degrees."
+            f"{numbered(far)} must have a longitude, the first column, from -{2 * right:g} to"
+            f" {2 * right:g}; hand in {unit}."
         )
 
 
@@ -138,7 +141,14 @@ def _texts(values: ArrayLike, n: int, noun: str) -> Texts:
 
 
 def _users(values: ArrayLike, n: int) -> Texts:
-    return _texts(values, n, "users")
+    users = _texts(values, n, "users")
+    given = np.asarray(values, dtype=object)
+    missing = np.flatnonzero(
+        [value is None or value != value or not str(value).strip() for value in given]
+    )
+    if len(missing):
+        raise InputError(f"{numbered(missing)} must have a user; say whose each fix is.")
+    return users
 
 
 def _ids(values: ArrayLike, n: int) -> Texts:
@@ -153,14 +163,34 @@ def _ids(values: ArrayLike, n: int) -> Texts:
 
 
 def _weights(values: ArrayLike, n: int) -> Floats:
-    weights = _floats(values, "weights")
+    weights = _numbers(values)
     _same_length(len(weights) if weights.ndim == 1 else 0, n, "weights")
     bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
     if len(bad):
-        raise InputError(f"{numbered(bad)} must have a weight that is finite and not below 0.")
+        raise InputError(
+            f"{numbered(bad)} must have a weight that is finite and not below 0; repair it."
+        )
     if not weights.any():
         raise InputError("Some weight must be above 0; all are 0.")
     return weights
+
+
+def _numbers(values: ArrayLike) -> Floats:
+    """Return numbers, nan for what is none."""
+
+    def number(value: object) -> float:
+        try:
+            return float(value)  # type: ignore[arg-type]
+        except (TypeError, ValueError):
+            return np.nan
+
+    try:
+        return _floats(values, "weights")
+    except InputError:
+        listed = np.asarray(values, dtype=object)
+        if listed.ndim != 1:
+            raise
+        return np.array([number(value) for value in listed], dtype=np.float64)
 
 
 def _times(values: ArrayLike, n: int) -> Floats:

@@ -62,10 +62,11 @@ def protect(
         None for fresh randomness of the operating system. A seed or a generator makes the release
         repeatable, which is for experiments: it is marked as seeded and **not private**.
     budget
-        What each user may spend; a fix beyond it raises `BudgetError`.
+        What each user may spend, in all calls that are handed the same object; a fix beyond it
+        raises `BudgetError`.
     """
     points, chosen = as_points(points), named(method)
-    _check(points, chosen, size, prior)
+    size = _check(points, chosen, size, prior)
     for other in (population, snap, prior):
         if other is not None:
             common(points.crs, other.crs)
@@ -73,16 +74,18 @@ def protect(
     cost = _cost(chosen.promise(on), points, size)
     cost = cost if snap is None else cost.with_caveat(_SNAPPED)
     cost = cost if prior is None else cost.with_caveat(_REMAPPED)
-    if budget is not None:
-        budget.check(points, chosen, size)
     region = None if within is None else Region.of(within, points.crs)
     nodes = None if snap is None else nodes_within(snap, region)
     drawing = Drawing(chosen, on, population, region, prior, nodes)
     draws, steps = generator(rng), []
-    xy = np.empty((size, *points.xy.shape))
+    if budget is not None:  # after all that may be refused, before anything is drawn
+        budget.spend(points, chosen, size)
+    xy, still = np.empty((size, *points.xy.shape)), 0
     for release in xy:
         release[:], taken = drawing.draw(points, draws)
         steps.append(taken)
+        still += drawing.still(release, points)
+    cost = cost.with_caveat(_still(still, size * len(points))) if still else cost
     columns, id_column = _columns(points)
     return Release(
         xy,
@@ -96,13 +99,15 @@ def protect(
     )
 
 
-def _check(points: Points, method: Method, size: int, prior: Points | None) -> None:
-    if isinstance(size, bool) or not isinstance(size, int) or size < 1:
+def _check(points: Points, method: Method, size: int, prior: Points | None) -> int:
+    """Return the size as Python has it, or raise."""
+    if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 1:
         raise ParameterError("The 'size' argument must be a whole number >= 1.")
     if prior is not None and not isinstance(method, Laplace):
         raise ParameterError(f"The 'prior' argument is for laplace, not {method.name}.")
     if "users" in method.needs and points.users is None:
         raise InputError(f"{method.name} is for traces: hand in the users of the points.")
+    return int(size)
 
 
 def _cost(once: Guarantee, points: Points, size: int) -> Guarantee:
@@ -112,6 +117,12 @@ def _cost(once: Guarantee, points: Points, size: int) -> Guarantee:
     fixes = most_fixes(points)
     told = f"Each fix is a release; the user with most fixes has {fixes:,}."
     return once.compose(size * fixes, "user").with_caveat(told)
+
+
+def _still(count: int, total: int) -> str:
+    """Say how many places are true ones, and not which."""
+    lie = "lies" if count == 1 else "lie"
+    return f"{count:,} of {total:,} released places {lie} where the truth does, unhidden."
 
 
 def _sum(steps: list[Steps]) -> Steps | None:

@@ -1,6 +1,7 @@
 """The verbs of places from file to file, as the command line has them."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
@@ -21,7 +22,7 @@ from veil.places.methods import method as method_of
 from veil.places.plot import Kind
 from veil.places.plot import plot as plotted
 from veil.places.protect import protect as protected
-from veil.places.release import Release
+from veil.places.release import Release, Steps
 from veil.places.risk import risk
 
 _UNKNOWN = (
@@ -67,7 +68,9 @@ def protect(
     )
     save(release, out, keep=keep)
     remember(out, release)
-    return release
+    if release.steps is None:
+        return release
+    return replace(release, cost=release.cost.with_caveat(_steps(release.steps)))
 
 
 def attack(
@@ -183,6 +186,14 @@ def plot(
     if link is None:
         raise InputError(_UNKNOWN.format(masked.name, original.name))
     plotted(link, out, points, kind=cast(Kind, kind))
+
+
+def _steps(taken: Steps) -> str:
+    """Say how a trace was released; what it came to bounds nothing that was promised before."""
+    return (
+        f"Of {taken.total:,} fixes in total {taken.hard:,} were hard steps, which cost all, and"
+        f" {taken.easy:,} easy ones, which repeat the last release."
+    )
 
 
 def _beside(figures: Mapping[str, Estimate]) -> list[str]:

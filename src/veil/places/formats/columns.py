@@ -1,6 +1,6 @@
 """Which column of a file is what: coordinates, and what stands beside them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,6 +25,13 @@ _BESIDE = {  # attribute of Points: names of columns that are taken for it
 def of_place(name: str) -> bool:
     """Tell whether a column is called like a place: such a one never leaves beside a release."""
     return normal(name) in {*_EAST, *_NORTH, *_GEOMETRY}
+
+
+def wanted(name: str, columns: Collection[str] | None) -> bool:
+    """Tell whether a column is read: all are if None; what stands beside points always is."""
+    if columns is None or name in columns:
+        return True
+    return any(normal(name) in known for known in _BESIDE.values())
 
 
 @dataclass(frozen=True)
@@ -57,13 +64,15 @@ class Named:
         given: dict[str, Any] = {}
         for attribute, known in _BESIDE.items():
             told = getattr(self, attribute)
-            name = _named(columns, told, where) if told else _found(columns, known)
+            name = _named(columns, told, where) if told else _found(columns, known, where)
             if name is None:
                 continue
             try:
                 given[attribute] = checked(attribute, columns[name], len(xy))  # type: ignore[arg-type]
             except InputError:
-                if told or (attribute == "ids" and NUMBER not in columns):
+                # Ids are names alone: 'Id' of many tools is 0 in all rows. Of the others one
+                # that is ignored would make everybody count as one.
+                if told or attribute != "ids" or (name in known and NUMBER not in columns):
                     raise
         kept = {name: values for name, values in columns.items() if not of_place(name)}
         return Points(xy, crs, **given, columns=kept)
@@ -98,5 +107,12 @@ def _named(columns: Mapping[str, object], told: str, where: str) -> str:
     return told
 
 
-def _found(columns: Mapping[str, object], known: Sequence[str]) -> str | None:
-    return next((name for name in known if name in columns), None)
+def _found(columns: Mapping[str, object], known: Sequence[str], where: str) -> str | None:
+    """Return the column of the first known name; case and blanks do not count."""
+    for name in known:
+        same = [name] if name in columns else [each for each in columns if normal(each) == name]
+        if len(same) > 1:
+            raise InputError(f"{where} has {len(same)} columns called '{name}'; rename one.")
+        if same:
+            return same[0]
+    return None

@@ -16,7 +16,7 @@ import numpy as np
 from veil.core.errors import InputError
 from veil.core.types import Floats
 from veil.places.crs import LONLAT, check_crs
-from veil.places.formats.columns import Named
+from veil.places.formats.columns import Named, wanted
 from veil.places.formats.features import Features
 from veil.places.numbered import numbered
 from veil.places.points import Points
@@ -54,8 +54,8 @@ def read_geojson(
 class _Properties:
     """Columns that grow with the features; who lacks a property has None."""
 
-    def __init__(self, wanted: Collection[str] | None) -> None:
-        self._wanted = wanted
+    def __init__(self, columns: Collection[str] | None) -> None:
+        self._wanted = columns
         self._columns: dict[str, list[object]] = {}
         self._ids: list[object] = []
         self._rows = 0
@@ -65,7 +65,7 @@ class _Properties:
         members = feature if isinstance(feature, Mapping) else {}
         properties = members.get("properties")
         for name, value in properties.items() if isinstance(properties, Mapping) else ():
-            if self._wanted is None or name in self._wanted:
+            if wanted(name, self._wanted):
                 column = self._columns.setdefault(name, [])
                 column.extend([None] * (self._rows - len(column)))
                 column.append(_plain(value))

@@ -11,7 +11,7 @@ from veil.core.errors import InputError
 from veil.core.types import Floats
 from veil.data.parquet import pyarrow, pyarrow_parquet
 from veil.places.crs import LONLAT, check_crs, projjson
-from veil.places.formats.columns import Named, of_place
+from veil.places.formats.columns import Named, of_place, wanted
 from veil.places.numbered import numbered
 from veil.places.points import Points
 
@@ -71,7 +71,7 @@ def _batches(
             names = [
                 name
                 for name in known
-                if name != primary and not of_place(name) and (columns is None or name in columns)
+                if name != primary and not of_place(name) and wanted(name, columns)
             ]
             for batch in file.iter_batches(_READ, columns=[primary, *names]):
                 values = batch.to_pydict()

@@ -39,7 +39,8 @@ def load(
         lat, are ``EPSG:4326``; a table with x and y is a plane in metres.
     ids, weights, times, users
         Columns that tell rows apart, count people, and make a trace; by default those called id,
-        weight (or population), time (or timestamp) and user, where they can be read as such.
+        weight (or population), time (or timestamp) and user, whatever their case. One that cannot
+        be read as such raises.
     columns
         Other columns to hold beside the points, by default all; `veil.places.save` writes none of
         them unless it is told to keep them.
@@ -50,7 +51,8 @@ def load(
         return read_frame(source, named, code)
     path = Path(source)
     suffix = suffix_of(path)
-    wanted = None if columns is None else {*columns, *filter(None, _told(named))}
+    told = filter(None, (ids, weights, times, users))
+    wanted = None if columns is None else {*columns, *told}
     if suffix in (".geojson", ".json"):
         return read_geojson(path, named, code, wanted)
     if suffix == ".parquet":
@@ -59,11 +61,3 @@ def load(
         if geo is not None:
             return read_geoparquet(path, geo, named, code, wanted)
     return read_points(path, named, code, wanted)
-
-
-def _told(named: Named) -> list[str | None]:
-    return [
-        *(named.ids, named.weights, named.times, named.users),
-        *("id", "weight", "weights", "population", "time", "times", "timestamp"),
-        *("user", "users", "user_id"),
-    ]

@@ -12,7 +12,7 @@ from veil.core.errors import InputError
 from veil.data.header import Header, Row
 from veil.data.lines import require_file, suffix_of
 from veil.data.rows import Layout, plain_value, read_rows, read_table
-from veil.places.formats.columns import Named, of_place
+from veil.places.formats.columns import Named, of_place, wanted
 from veil.places.numbered import numbered
 from veil.places.points import Points
 
@@ -29,10 +29,7 @@ def read_points(
     others = [
         at
         for at, name in enumerate(names)
-        if name
-        and at not in (x, y)
-        and not of_place(name)
-        and (columns is None or name in columns)
+        if name and at not in (x, y) and not of_place(name) and wanted(name, columns)
     ]
     flat, kept, bad = array("d"), [list[object]() for _ in others], list[int]()
     count = 0
@@ -60,22 +57,20 @@ def read_points(
 def _opened(path: Path) -> tuple[Sequence[str], Iterator[Row[Any]]]:
     """Return the names of the columns, and the rows.
 
-    Names that differ by case alone are usual here (x and X): tables of lines are read without a
-    header, so that these are told apart.
+    Names that differ by case alone are usual here (x and X), and are told apart.
     """
     if suffix_of(path) not in (".csv", ".tsv"):
         header, texts = read_table(path)
         return header.names, texts
-    rows = read_rows(path, _all, Layout(header=False))
+    names: Sequence[str] = ()
+
+    def pick(header: Header) -> list[int]:
+        nonlocal names
+        names = header.names
+        return list(range(len(header)))
+
+    rows = read_rows(path, pick, Layout(header=True, cased=True))
     first = next(rows, None)
     if first is None:
         raise InputError(f"{path.name} holds no points.")
-    names = [str(name).strip() for name in first.values]
-    if len(set(filter(None, names))) < sum(map(bool, names)):
-        raise InputError(f"{path.name} has two columns of one name; rename one.")
-    second = next(rows, None)
-    return names, rows if second is None else chain([second], rows)
-
-
-def _all(header: Header) -> list[int]:
-    return list(range(len(header)))
+    return names, chain([first], rows)

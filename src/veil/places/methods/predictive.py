@@ -4,12 +4,12 @@ from typing import Annotated, ClassVar
 
 import numpy as np
 from numpy.random import Generator
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from veil.core.guarantee import Guarantee
 from veil.core.types import Floats, Ids
 from veil.places.method import Method
-from veil.places.methods.laplace import Laplace
+from veil.places.methods.laplace import Laplace, bounded
 from veil.places.points import Points
 from veil.places.projection import Plane, Surface
 from veil.places.release import Steps
@@ -46,7 +46,13 @@ class Predictive(Method):
         float, Field(gt=0, lt=1, description="share of the budget that a test takes")
     ] = 0.1
     grid: Annotated[
-        float, Field(ge=0, description="metres between the nodes of the lattice, 0: none")
+        float,
+        Field(
+            ge=0,
+            description="metres between the nodes of the lattice, 0: none",
+            validate_default=True,
+        ),
+        AfterValidator(bounded),
     ] = 1.0
 
     @property
