@@ -56,7 +56,7 @@ def test_who_moves_far_costs_all() -> None:
 
 
 def test_hard_steps_have_the_noise_of_what_is_left_of_epsilon() -> None:
-    points = walk(2, 3_000, step=1e5)
+    points = walk(2, 3_000, step=3e3)
     moved = places.protect(points, "predictive(epsilon=0.02, threshold=400, test=0.25)", rng=3)
     radius = np.linalg.norm(moved.xy[0] - points.xy, axis=1)
     assert stats.kstest(radius, stats.gamma(2, scale=1 / 0.015).cdf).pvalue > 1e-3

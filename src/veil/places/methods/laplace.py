@@ -8,16 +8,17 @@ from numpy.random import Generator
 from pydantic import AfterValidator, Field, ValidationInfo
 from pydantic_core import PydanticCustomError
 
-from veil.core.errors import ParameterError
+from veil.core.errors import InputError, ParameterError
 from veil.core.guarantee import Guarantee
 from veil.core.types import Floats
 from veil.places.method import UNIT, Displacement, Radial
-from veil.places.points import FARTHEST, Points
+from veil.places.points import Points
 from veil.places.projection import RADIUS, Plane, Surface
 from veil.places.special import special
 
 _ANGLE = 2 * math.pi * 2.0**-53  # step of the angle: a uniform number has 53 bits
 _LONGEST = 74.0  # times 1/epsilon: two exponentials of 53 bits are never longer
+_REACH = 1e7  # metres from the origin of a plane: what a sum is rounded by grows with that
 _FAR = 1e6  # metres on the sphere up to which its curvature is counted
 LEAST = 2e-5  # epsilon on the sphere
 
@@ -27,7 +28,7 @@ def _slack(epsilon: float, grid: float) -> float:
     if not grid:
         return 0.0
     longest = max(1e5, _LONGEST / epsilon)
-    off = longest * _ANGLE / 2 + math.ulp(FARTHEST + longest) / 2
+    off = longest * _ANGLE / 2 + math.ulp(_REACH + longest) / 2
     steps = grid / (2 * off)
     power = math.sqrt(2) * epsilon * grid
     edge = 2 * math.exp(power) if power < 700 else math.inf
@@ -62,14 +63,15 @@ class Laplace(Radial):
     -----
     Finite precision. Angles are multiples of delta = 2 pi 2^-53, so that noise of up to r_max
     metres is within r_max delta / 2 of what real numbers would give. The sum of a coordinate and
-    noise is rounded, by no more than half an ulp of the largest there is: coordinates are at most
-    1e9, whatever the data. Each coordinate is so within w = r_max delta / 2 + ulp(1e9 + r_max) / 2
-    of where real numbers would put it. What ends at a node, a square of side u, is between the
+    noise is rounded, by no more than half an ulp of the largest there is: coordinates of a plane
+    are at most 1e7, or the points are refused. Each is so within
+    w = r_max delta / 2 + ulp(1e7 + r_max) / 2 of where real numbers would put it. What ends at a
+    node, a square of side u, is between the
     square narrowed by w on each side and the square widened by w: with q = u / (2 w) its mass
     differs by a factor of at most 1 +- (2 / q) e^(sqrt(2) epsilon u), the density changing by no
     more than that power within the square. So the log ratio of two places grows by
     ln((q + 2e)/(q - 2e)), with e that power; for places that are u or more apart it is a u-th of
-    that per metre, which is added to epsilon (4.8e-7 at u = 1, r_max = 1e5, nearly all of it of
+    that per metre, which is added to epsilon (7.7e-9 at u = 1, r_max = 1e5, nearly all of it of
     the sum; it falls as 1/u^2). The paper has the same form with e^(epsilon u),
     for angles alone. The radius, a sum of two numbers of 53 bits, and its product with sine and
     cosine are idealised; so is what pyproj rounds.
@@ -139,6 +141,11 @@ class Laplace(Radial):
         self, xy: Floats, on: Surface, rng: Generator, population: Points | None = None
     ) -> Floats:
         """Add noise, and go to the lattice."""
+        if on.crs is None and len(xy) and float(np.abs(xy).max()) > _REACH:
+            raise InputError(
+                "For laplace the points of a plane must be within 10,000 km of its origin, as"
+                " numbers are not exact enough beyond; shift the origin. Nothing is released."
+            )
         moved = super().draw(xy, on, rng, population)
         return on.lattice(moved, self.grid) if self.grid else moved
 
