@@ -1,7 +1,7 @@
 """Put fifty searches at once to a real ``veil serve`` for a minute, and print how it bears it.
 
 The server is the one that a user starts: with cover and the table of wordnet, re-ranking by
-minilm, and the local attackers on the log of icd10cm, which are ready before the first search
+minilm, and the local attacker on the log of icd10cm, which is ready before the first search
 counts. The engine is a
 process of its own on this machine that answers every variant with ten results of its own, of a
 title and 25 words each, and counts what it was sent. Half of the searches are new queries of the
@@ -252,7 +252,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--clients", type=int, default=50)
     parser.add_argument("--seconds", type=float, default=60.0)
-    parser.add_argument("--warm-up", type=float, default=20.0, help="seconds before measuring")
+    parser.add_argument("--warm-up", type=float, default=30.0, help="seconds before measuring")
     parser.add_argument("--encoder", default="minilm")
     parser.add_argument("--stop", type=int, help="stop of the slider; the first one by default")
     parser.add_argument("--no-log", action="store_true", help="without local attackers")

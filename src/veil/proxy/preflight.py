@@ -18,6 +18,7 @@ from veil.text.attacks.inference import Inference
 from veil.text.attacks.log import QueryLog
 from veil.text.attacks.single import Single, SingleBayes, SingleGroups, SingleInference
 from veil.text.mechanisms.mechanism import TextMechanism
+from veil.text.mechanisms.queries.cover import Cover
 from veil.text.mechanisms.queries.mechanism import QueryMechanism, table_of
 from veil.text.mechanisms.words.mechanism import WordMechanism
 from veil.text.vectors.embeddings import Embeddings
@@ -136,12 +137,20 @@ class Preflight:
     def _made(
         self, mechanism: TextMechanism, space: Embeddings | None, *, again: bool = False
     ) -> dict[str, Made | None]:
-        """Return what each attacker needs, begun or not; None for one that cannot be used."""
+        """Return what each attacker needs, begun or not; None for one that cannot be used.
+
+        Against cover `bayes` is exact, and no other guesses better: it is asked alone.
+        """
+        exact = isinstance(mechanism, Cover) and any(
+            isinstance(spec, Bayes) for spec in self._attackers.values()
+        )
         with self._lock:
             found: dict[str, Made | None] = {}
             for name, spec in self._attackers.items():
                 if isinstance(spec, Bayes):
                     found[name] = self._likeliest(name, spec, mechanism, space, again=again)
+                    continue
+                if exact:
                     continue
                 if again and self._inference.failure:
                     self._inference = self._nearest()
