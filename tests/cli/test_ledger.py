@@ -77,7 +77,7 @@ def test_an_export_is_whole_and_private(
 
 @pytest.fixture
 def leaked() -> None:
-    """Two groups of cover: one that was sent for the first time, and the same again."""
+    """Two queries under cover: one whose group was sent, and one that was answered from memory."""
     with Ledger() as book:
         for text, bits in (("quokkapox care", 6.4919), ("quokkapox", 0.0)):
             name = "cover(table='icd10cm')"
@@ -94,7 +94,7 @@ def test_bits_are_shown(
     assert run(["ledger", "show"]) == 0
     out = capsys.readouterr().out
     told = " ".join(out.split())
-    assert "Leaked in the last 24 hours: 6.49 bits (groups of cover sent for the first" in told
+    assert "Leaked in the last 24 hours: 6.49 bits (each query whose group of cover was" in told
     if columns == 120:
         header, second, first = (line.split() for line in out.splitlines()[:3])
         at = header.index("bits") + 1  # a date is two words

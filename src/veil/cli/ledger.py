@@ -68,8 +68,8 @@ def show(count: int, variants: bool) -> None:
         f"Spent in the last 24 hours: {state.spent:,.0f} (epsilon x words x variants newly drawn)."
     )
     console.print(
-        f"Leaked in the last 24 hours: {bits_of(state.bits)} (groups of cover sent for the first"
-        " time)."
+        f"Leaked in the last 24 hours: {bits_of(state.bits)} (each query whose group of cover was"
+        " sent, once)."
     )
     console.print(
         f"The ledger begins at {begun:%Y-%m-%d %H:%M}; what was released before, it does not know."
