@@ -81,7 +81,7 @@ def test_plane_and_choose(veil: Veil, town: Path) -> None:
         (["plane", "homes.csv", "-m", "disc(radius=1)", "--attacker", "odd"], "no attackers to"),
         (["plane", "homes.csv"], "Missing --mechanism"),
         (["plane", "homes.csv", "-m", "disc(radius=0)"], "must be a number > 0"),
-        (["choose", "--max-risk", "1"], "run 'veil audit' first"),
+        (["choose", "--max-risk", "1"], "run 'veil town plane' first"),
         (["plan"], "Did you mean plane?"),
     ],
 )

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from tests.cli.conftest import CANARY, Veil
 
-from veil.cli import _screen
+from veil.cli import terminal
 from veil.cli._lines import line, plain_progress
 
 COMMAND = [sys.executable, "-c", "from veil.cli import main; main()"]
@@ -75,7 +75,7 @@ def test_nothing_is_cut_where_there_is_no_terminal(
     veil: Veil, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("COLUMNS")
-    console = _screen.stdout()
+    console = terminal.stdout()
     assert (console.is_terminal, console.width) == (False, 500)
     result = veil("mechanisms", "santext")
     assert "\u2026" not in result.out
@@ -85,13 +85,13 @@ def test_results_reach_a_file_though_a_bar_is_on_the_terminal(tmp_path: Path) ->
     """A bar must not draw what is written to stdout onto the terminal instead."""
     (tmp_path / "v.txt").write_text("cat 0 1\ndog 1 0\n")
     (tmp_path / "q.csv").write_text(f"text\ncat {CANARY}\n")
-    reader, terminal = pty.openpty()
+    reader, screen = pty.openpty()
     try:
         done = subprocess.run(
             [*COMMAND, "protect", "cmp(epsilon=1e6)", "--vectors", "v.txt", "q.csv"],
             cwd=tmp_path,
             stdout=subprocess.PIPE,
-            stderr=terminal,
+            stderr=screen,
             env=dict(os.environ, TERM="xterm", VEIL_CACHE=str(tmp_path)),
             timeout=60,
             check=True,
@@ -99,6 +99,6 @@ def test_results_reach_a_file_though_a_bar_is_on_the_terminal(tmp_path: Path) ->
         shown = os.read(reader, 100_000)
     finally:
         os.close(reader)
-        os.close(terminal)
+        os.close(screen)
     assert re.fullmatch(rb"cat (cat|dog)\n", done.stdout)
     assert b"1 text, 2 protected words" in shown

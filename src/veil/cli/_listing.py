@@ -9,8 +9,8 @@ import click
 from rich.console import Console
 from rich.markup import escape
 
-from veil.cli._family import kind_of
-from veil.cli._screen import stdout
+from veil.cli.flags import kind_of
+from veil.cli.terminal import stdout
 from veil.core.component import Component, summary
 from veil.core.errors import VeilError
 from veil.core.registry import Registry, unknown_name

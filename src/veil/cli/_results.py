@@ -9,8 +9,8 @@ from rich.markup import escape
 from rich.padding import Padding
 from rich.table import Table
 
-from veil.cli._screen import stdout
 from veil.cli._summary import cost_of
+from veil.cli.terminal import stdout
 from veil.core.amounts import bits_of, count_of, number_of
 from veil.core.guarantee import Guarantee
 from veil.core.printable import printable

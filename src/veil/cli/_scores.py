@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from rich.markup import escape
 from rich.table import Table
 
-from veil.cli._screen import stdout
+from veil.cli.terminal import stdout
 from veil.studies.table import Results, Score
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from rich.markup import escape
 from rich.table import Table
 
-from veil.cli._screen import stderr, stdout
+from veil.cli.terminal import stderr, stdout
 from veil.core.errors import InputError, ParameterError
 from veil.core.outcome import Outcome
 from veil.core.protocols import Release

@@ -5,8 +5,8 @@ from pathlib import Path
 import click
 
 from veil.cli._beside import Beside
-from veil.cli._sweeping import OUT, WORKERS, WORKERS_HELP, run_study
 from veil.cli.claims import claims
+from veil.cli.sweeping import OUT, WORKERS, WORKERS_HELP, run_study
 from veil.core.errors import ParameterError, VeilError
 from veil.proxy.last_audit import note_audit
 from veil.search.study.shipped import default_study, demo_study

@@ -7,7 +7,8 @@ import click
 from rich.markup import escape
 from rich.table import Table
 
-from veil.cli._screen import open_vectors, progress_bar, stdout
+from veil.cli._screen import open_vectors
+from veil.cli.terminal import progress_bar, stdout
 from veil.core.component import example
 from veil.core.errors import ParameterError
 from veil.text.measures.claims import ClaimAudit, audit_claim, line

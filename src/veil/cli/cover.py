@@ -12,7 +12,7 @@ from rich.table import Table as Grid
 
 from veil.cli._near import Commands
 from veil.cli._results import FAR
-from veil.cli._screen import progress_bar, stdout
+from veil.cli.terminal import progress_bar, stdout
 from veil.core.amounts import bits_of, count_of
 from veil.core.errors import InputError
 from veil.core.printable import printable

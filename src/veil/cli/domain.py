@@ -6,20 +6,21 @@ and ``measure`` are functions, or commands, of the domain's own, which its `verb
 
 from collections.abc import Sequence
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import click
 
 from veil.cli._listing import show_components
-from veil.cli._methods import show_methods
 from veil.cli._near import Commands
-from veil.cli._sweeping import OUT, WORKERS, WORKERS_HELP, run_study
 from veil.cli._verbs import command_of, value_of
 from veil.cli.choose import choose
+from veil.cli.methods import show_methods
+from veil.cli.sweeping import OUT, WORKERS, WORKERS_HELP, run_study
 from veil.core.errors import InputError, ParameterError
 from veil.core.registry import read_spec
-from veil.studies.domains import Domain, domain
+from veil.studies.domains import Domain, domain, words_of
 from veil.studies.export import read_csv
 from veil.studies.load import make_study
 from veil.studies.study import Study
@@ -28,30 +29,42 @@ ORDER = ("protect", "attack", "measure", "plane", "choose", "methods", "attacker
 
 
 class _Verbs(Commands):
-    """Verbs in the order in which they are used."""
+    """Verbs in the order in which they are used; the domain's own are loaded when asked for."""
+
+    def __init__(self, name: str, found: Domain) -> None:
+        super().__init__(name, help=(found.__doc__ or "").strip().split("\n")[0])
+        self._domain, self._own = found, dict(found.verbs)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the names as they were added."""
+        """Return the usual verbs first."""
         del ctx
-        return list(self.commands)
+        names = {**self.commands, **self._own}
+        return sorted(names, key=lambda verb: (verb not in ORDER, [*ORDER, verb].index(verb)))
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Load a verb of the domain's own, or return one that all have."""
+        if cmd_name in self._own:
+            return _own(cmd_name, self._own[cmd_name], self._domain)
+        return super().get_command(ctx, cmd_name)
 
 
 def domain_group(name: str) -> click.Group:
     """Return the commands of a domain."""
     found = domain(name)
-    group = _Verbs(name, help=(found.__doc__ or "").strip().split("\n")[0])
+    group = _Verbs(name, found)
     made = {"plane": _plane(name, found), "choose": _choose(name), "methods": _methods(found)}
     if found.attackers is not None:
         made["attackers"] = _attackers(found)
-    made |= {verb: _own(verb, place, found) for verb, place in found.verbs.items()}
-    for verb in sorted(made, key=lambda verb: (verb not in ORDER, [*ORDER, verb].index(verb))):
-        group.add_command(made[verb], verb)
+    for verb, command in made.items():
+        group.add_command(command, verb)
     return group
 
 
-def _own(verb: str, place: str, found: Domain) -> click.Command:
-    """Return a command of the domain's own, or make one of its function."""
+def _own(verb: str, place: str, found: Domain) -> click.Command | None:
+    """Return a command of the domain's own, or make one of its function; None if it is missing."""
     module, _, attribute = place.partition(":")
+    if find_spec(module) is None:
+        return None
     given: Any = getattr(import_module(module), attribute)
     return given if isinstance(given, click.Command) else command_of(verb, given, found)
 
@@ -60,7 +73,13 @@ def _choose(name: str) -> click.Command:
     """Return ``veil choose``, for tables of this domain alone."""
 
     def run(results: Path, **given: Any) -> None:  # noqa: ANN401 - as choose has them
-        kinds = {row.domain for row in read_csv(results / "results.csv")}
+        table = results / "results.csv"
+        if not table.is_file():
+            raise InputError(
+                f"There is no {table}; run 'veil {name} plane' first, or name its folder by"
+                " --results."
+            )
+        kinds = {row.domain for row in read_csv(table)}
         if kinds - {name}:
             raise InputError(
                 f"{results} is an audit of {', '.join(sorted(kinds))}, and not of {name}; 'veil"
@@ -68,7 +87,22 @@ def _choose(name: str) -> click.Command:
             )
         click.get_current_context().invoke(choose, results=results, **given)
 
-    return click.Command("choose", callback=run, params=choose.params, help=choose.help)
+    params = [_measured(name) if one.name == "attacker" else one for one in choose.params]
+    return click.Command("choose", callback=run, params=params, help=choose.help)
+
+
+def _measured(name: str) -> click.Parameter:
+    """Return the option that says how success is counted, with the measures of the domain."""
+    risks = words_of(name).risks
+    usual = next((axis.name for axis in risks if axis.name == "active"), risks[-1].name)
+    told = ", ".join(f"{axis.name} ({axis.says})" for axis in risks)
+    return click.Option(
+        ["--attacker"],
+        metavar="MEASURE",
+        default=usual,
+        show_default=True,
+        help=f"how success is counted: {told}",
+    )
 
 
 def _methods(found: Domain) -> click.Command:

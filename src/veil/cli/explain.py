@@ -11,7 +11,8 @@ from rich.table import Table
 
 from veil import api
 from veil.cli._family import Family
-from veil.cli._screen import VECTORS_OPTION, open_vectors, prepare, stdout
+from veil.cli._screen import VECTORS_OPTION, open_vectors, prepare
+from veil.cli.terminal import stdout
 from veil.core.errors import LawError
 from veil.text.mechanisms.words import MECHANISMS
 from veil.text.mechanisms.words.explain import Explanation, LogRatio
@@ -106,7 +107,7 @@ explain = Family(
     "explain",
     "Say what MECHANISM does to WORDS: exactly if its law is known, else by simulation. With two"
     " words, also how well one output tells them apart.",
-    (MECHANISMS.names, MECHANISMS.get),
+    MECHANISMS,
     _run,
     [
         click.Argument(["words"], nargs=-1, required=True),

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from veil import api
-from veil.cli._screen import progress_bar, stderr
+from veil.cli.terminal import progress_bar, stderr
 from veil.core.registry import unknown_name
 from veil.corpus.icd10cm import NAMES, icd10cm_folder
 from veil.corpus.wordnet import wordnet, wordnet_folder

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from veil import api
-from veil.cli._screen import progress_bar, stderr
+from veil.cli.terminal import progress_bar, stderr
 from veil.core.errors import InputError
 from veil.data.files import whole_folder
 from veil.encoders.vectors import document_vectors

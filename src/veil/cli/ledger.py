@@ -16,7 +16,7 @@ from rich.padding import Padding
 from rich.table import Table
 
 from veil.cli._near import Commands
-from veil.cli._screen import fits, stderr, stdout
+from veil.cli.terminal import fits, stderr, stdout
 from veil.core.amounts import bits_of, count_of, number_of
 from veil.core.errors import InputError
 from veil.data.files import whole_file

@@ -2,7 +2,7 @@
 
 import click
 
-from veil.cli._methods import show_methods
+from veil.cli.methods import show_methods
 from veil.text.mechanisms.find import TEXT_MECHANISMS
 
 

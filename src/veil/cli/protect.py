@@ -9,8 +9,9 @@ import click
 from veil.cli._choices import SELECT_OPTIONS, policies_of, selection_of
 from veil.cli._family import Family
 from veil.cli._given import read_given
-from veil.cli._screen import VECTORS_OPTION, open_space, progress_bar
+from veil.cli._screen import VECTORS_OPTION, open_space
 from veil.cli._summary import not_covered, show_summary
+from veil.cli.terminal import progress_bar
 from veil.corpus.text import MAX_CHARS
 from veil.data.fetch import silent
 from veil.data.records import Columns
@@ -94,7 +95,7 @@ protect = Family(
     "Release variants of TEXTS: texts with a space in them (or by --text), one file (CSV, TSV,"
     " JSONL, Parquet, plain text, also .gz), or - for standard input. Only variants are printed or"
     " written, and columns named by --id and --keep; notes go to stderr.",
-    (find.names, find.mechanism_class),
+    find.TEXT_MECHANISMS,
     _run,
     [
         click.Argument(["texts"], nargs=-1),

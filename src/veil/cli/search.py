@@ -14,7 +14,8 @@ from veil.cli._choices import SELECT_OPTIONS, policies_of, selection_of
 from veil.cli._desk import DeskFlags, desk_options
 from veil.cli._ending import sending
 from veil.cli._results import show_here, show_results
-from veil.cli._screen import VECTORS_OPTION, progress_bar, tell_scale
+from veil.cli._screen import VECTORS_OPTION, tell_scale
+from veil.cli.terminal import progress_bar
 from veil.core.errors import InputError, LedgerError, ParameterError
 from veil.core.printable import escaped_json
 from veil.core.types import Released

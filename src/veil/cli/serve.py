@@ -13,7 +13,8 @@ import click
 from rich.markup import escape
 
 from veil.cli._desk import DeskFlags, desk_options
-from veil.cli._screen import VECTORS_OPTION, progress_bar, stderr, tell_scale
+from veil.cli._screen import VECTORS_OPTION, tell_scale
+from veil.cli.terminal import progress_bar, stderr
 from veil.core.amounts import bits_of
 from veil.core.errors import ParameterError
 from veil.core.printable import printable
@@ -56,6 +57,12 @@ _EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}  # noqa: S104 - and how to
     show_default=True,
     help="searches and calls of the interface in a minute",
 )
+@click.option("--dp-db", metavar="URL", help="database for questions in SQL: duckdb:FILE, ...")
+@click.option(
+    "--dp-policy",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="TOML: what of --dp-db may be asked, and the budget",
+)
 @click.option("--no-browser", is_flag=True, help="do not open the page")
 def serve(
     host: str,
@@ -63,6 +70,8 @@ def serve(
     allow_host: tuple[str, ...],
     audit: Path | None,
     rate: int,
+    dp_db: str | None,
+    dp_policy: Path | None,
     no_browser: bool,
     **flags: Unpack[DeskFlags],
 ) -> None:
@@ -83,6 +92,8 @@ def serve(
     from veil.web.token import leading, own_token, remove_left
 
     _check_host(host, allow_host)
+    if (dp_db is None) != (dp_policy is None):
+        raise ParameterError("A database and its policy go together: --dp-db and --dp-policy.")
     names = (*_own_name(host), *allow_host, *LOOPBACK)
     sites(host_names(names, port))  # so that a fault is told before anything is opened
     _warn_of_addresses(flags["engine"])
@@ -91,6 +102,11 @@ def serve(
     plane = load_plane(SHIPPED if str(audit) == "shipped" else audit)
     bound = bind("127.0.0.1" if host == "localhost" else host, port)
     with closing(bound) as sock, ExitStack() as opened:
+        database = None
+        if dp_db is not None and dp_policy is not None:
+            from veil.dp.database.connect import connect
+
+            database = opened.enter_context(connect(dp_db, dp_policy))
         with progress_bar() as report:
             desk = opened.enter_context(closing(open_desk(**flags, report=report)))
             plane = with_cover(plane, desk.standing, report)
@@ -107,6 +123,7 @@ def serve(
             vectors=lambda: desk.space,
             rate=rate,
             note=_note,
+            database=database,
         )
         address = f"{next(iter(sites(hosts).values()))}/enter?token={token}"
         _tell(address, desk, plane, flags["gate"])

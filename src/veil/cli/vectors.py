@@ -2,7 +2,8 @@
 
 import click
 
-from veil.cli._screen import open_vectors, stderr
+from veil.cli._screen import open_vectors
+from veil.cli.terminal import stderr
 from veil.core.errors import AssetError, VeilError
 from veil.core.registry import unknown_name
 from veil.corpus.wordnet import whole_wordnet, wordnet_folder

@@ -76,8 +76,11 @@ class Component(BaseModel):
 
 
 def example(cls: type[C]) -> C:
-    """Build a component from the examples and defaults of its parameters."""
-    values: dict[str, object] = {}
+    """Build a component from the examples and defaults of its parameters, or from its `sample`.
+
+    `sample` is for a class whose parameters are all optional, and yet not all may be left out.
+    """
+    values: dict[str, object] = dict(getattr(cls, "sample", {}))
     for key, field in cls.model_fields.items():
         if field.is_required():
             if not field.examples:

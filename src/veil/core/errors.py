@@ -16,6 +16,7 @@
     ├── StepError           a step of a study failed, by no fault that it names
     ├── TrustError          a string that was not released was about to leave
     ├── AssetError          something to be fetched could not be had
+    ├── RefusedError        a query to a database is not answered (veil.dp)
     ├── BudgetError         a release would cost more than is left of the budget
     ├── LedgerError         the ledger of releases cannot be used
     │   └── StaleError      somebody else released the same query meanwhile (veil.proxy.ledger)
@@ -118,6 +119,10 @@ class MissingExtraError(VeilError, ImportError):
 
 class BudgetError(VeilError):
     """What a release would cost is more than what is left of the budget."""
+
+
+class RefusedError(VeilError):
+    """A query is not answered: it is not one that may be, or its answer would tell too much."""
 
 
 class GateError(InputError):

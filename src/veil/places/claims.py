@@ -21,7 +21,7 @@ import numpy as np
 from veil.core.errors import ParameterError
 from veil.core.rng import Randomness, generator
 from veil.core.types import Floats
-from veil.measures.binomial import lower_share, upper_share
+from veil.measures.event import roughly, shown
 from veil.places.crs import check_crs
 from veil.places.method import Method
 from veil.places.methods import method as named
@@ -96,13 +96,10 @@ def _loss(one: Floats, other: Floats, share: float) -> float:
     more, less = (
         half - np.searchsorted(np.sort(seen[:half]), bounds, side="left") for seen in (one, other)
     )
-    z = math.sqrt(2 * math.log(1 / share))
-    low = np.maximum(more - z * np.sqrt(more), 1e-9)
-    best = bounds[np.argmax(low / (less + z * np.sqrt(less) + z * z / 2))]
+    best = bounds[np.argmax(roughly(more, less, half, share))]
     trials = len(one) - half
-    hits, misses = (int((seen[half:] >= best).sum()) for seen in (one, other))
-    least, most = lower_share(hits, trials, share), upper_share(misses, trials, share)
-    return max(0.0, math.log(least / most)) if least > 0 else 0.0
+    hits = (int((one[half:] >= best).sum()), int((other[half:] >= best).sum()))
+    return shown(hits, trials, share)
 
 
 def _steps() -> Floats:

@@ -18,6 +18,10 @@ DEFAULT = "search"  # the domain of a study, and of a table, that names none
 GROUP = "veil.domains"
 
 DOMAINS: dict[str, Place] = {
+    "dp": Place(
+        "veil.dp.study:Counts",
+        "Numbers and answers with exact noise: what they cost in all, and what still leaks.",
+    ),
     "places": Place(
         "veil.places.study:Places",
         "Points on a map: masked, attacked by who has a register, and compared with the true map.",
@@ -25,5 +29,9 @@ DOMAINS: dict[str, Place] = {
     "search": Place(
         "veil.search.study.experiment:SearchExperiment",
         "Private search: queries become variants, and an engine answers those.",
+    ),
+    "tables": Place(
+        "veil.tables.study:Tables",
+        "Tables of records and of counts: masked, made k-anonymous, attacked, and compared.",
     ),
 }

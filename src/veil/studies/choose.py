@@ -17,8 +17,6 @@ from veil.studies.domains import method, words_of
 from veil.studies.experiment import Axis
 from veil.studies.table import PLAIN, Row
 
-_APART = ("linkage", "session", "shortlist")  # attackers that are asked something else
-
 
 def choose(
     rows: Iterable[Row],
@@ -46,10 +44,10 @@ def choose(
     -----
     The confidence is that of `veil.measures.bounds.upper_bound`, for subjects like those of the
     study and for each configuration by itself: of many that are tried, some may owe it to luck.
-    A subject whose parts are all restored counts as guessed at once. Linkage does not count: it
-    tells which releases belong together, not of what they are. Nor do session and shortlist, who
-    are asked something else: what several releases tell, or which of a few suspects it is. A risk
-    that is not a number, or out of its range, keeps no bound.
+    A subject whose parts are all restored counts as guessed at once. Attackers that are asked
+    something else do not count, as the domain declares: which releases belong together, what
+    several of them tell, or which of a few suspects it is. A risk that is not a number, or out of
+    its range, keeps no bound.
     """
     rows = tuple(rows)
     words = words_of(rows[0].domain if rows else DEFAULT)
@@ -201,7 +199,7 @@ def _attack(row: Row, axis: Axis, subjects: str) -> Row | None:
 
     Of an attacker that restores parts nothing but its first guess is known: a lower bound.
     """
-    if _name(row.attacker) in _APART:
+    if _name(row.attacker) in words_of(row.domain).apart:
         return None
     if row.kind == "risk" and row.measure == axis.name:
         return row

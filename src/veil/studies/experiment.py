@@ -202,10 +202,14 @@ class Experiment(Protocol):
         """Yield what a step measured; `cell` is None for work without protection."""
         ...
 
+    def claim(self, cell: Cell, made: Result) -> Guarantee:
+        """Return what is proved for one unit and one release; it may depend on what was made."""
+        del made
+        return cell.mechanism.guarantee
+
     def cost(self, cell: Cell, made: Result) -> Guarantee:
         """Return what a whole release of one subject costs."""
-        del made
-        return cell.mechanism.guarantee.compose(cell.size, self.words.subject)
+        return self.claim(cell, made).compose(cell.size, self.words.subject)
 
     def examples(self, cell: Cell, made: Result) -> Iterator[Example]:
         """Yield subjects and some releases of each, for the report."""

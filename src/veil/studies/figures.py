@@ -225,7 +225,7 @@ def _by_subject(figure: Figure, values: Floats, n: int) -> Floats:
 
 def _card(experiment: Experiment, cell: Cell, made: Result) -> Card:
     """Return what is claimed of a configuration, for one unit and for a whole release."""
-    claim = cell.mechanism.guarantee
+    claim = experiment.claim(cell, made)
     epsilon = claim.epsilon if claim.kind != "none" and math.isfinite(claim.epsilon) else None
     total = str(experiment.cost(cell, made))
     spec, means = str(cell.mechanism), KINDS[claim.kind]

@@ -64,6 +64,8 @@ class Vocabulary:
         Families of mechanisms in the order of the report; others follow.
     elsewhere
         Names that tables of others give to our mechanisms.
+    apart
+        Attackers that are asked something else, and that no choice counts.
     """
 
     title: str
@@ -78,6 +80,7 @@ class Vocabulary:
     task: str = "task"
     families: tuple[str, ...] = ()
     elsewhere: Mapping[str, str] = field(default_factory=dict)
+    apart: tuple[str, ...] = ()
 
     def axis(self, measure: str) -> Axis:
         """Return the axis of a measure of risk, also of one that is not declared."""

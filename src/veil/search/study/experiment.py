@@ -44,6 +44,7 @@ WORDS = Vocabulary(
     task="engine",
     families=("Cover groups", "Sampling", "Embedding perturbation", "Heuristics"),
     elsewhere={"vickreycmp": "vickrey", "vickreymhl": "vickrey", "scramble": "aea"},
+    apart=("linkage", "session", "shortlist"),
 )
 _EXAMPLES = 3  # queries of a configuration, and variants of each
 

@@ -26,7 +26,9 @@ def _best(rows: Sequence[Row], words: Vocabulary) -> Markup:
     measured = {row.measure for row in rows if row.kind == "risk"}
     ordered = [*_ABLE, *(axis.name for axis in reversed(words.risks))]
     attacker = next((one for one in ordered if one in measured), None)
-    settings = dict.fromkeys((row.data, row.task) for row in filter(is_utility, rows))
+    settings = dict.fromkeys(
+        (row.data, row.task) for row in filter(is_utility, rows) if row.mechanism != PLAIN
+    )
     if attacker is None or not settings:
         return join("Risk and utility were not both measured, so no configuration can be advised.")
     told = [_choice(rows, attacker, *setting, len(settings) > 1) for setting in settings]

@@ -41,8 +41,8 @@ from veil.core.protocols import Kernel
 from veil.core.rng import Randomness, generator
 from veil.core.types import Ids
 from veil.measures.binomial import lower_share, upper_share
+from veil.measures.event import log_ratio
 from veil.text.measures._claim import Claim, Source, claim, mates
-from veil.text.measures._event import log_ratio
 from veil.text.mechanisms.words.mechanism import WordMechanism
 from veil.text.vectors.embeddings import Embeddings
 

@@ -1,0 +1,93 @@
+"""What goes to the terminal: notes and progress to stderr, results to stdout."""
+
+import io
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import IO
+
+import click
+from rich.console import Console
+from rich.measure import Measurement
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from veil.cli._lines import plain_progress
+from veil.data.fetch import Report
+
+_WIDE = 500  # where there is no terminal and no COLUMNS: nothing is cut or wrapped
+
+
+def _console(*, err: bool = False, soft_wrap: bool = False) -> Console:
+    """Return a console for stdout or stderr.
+
+    What is no terminal gets neither colours nor anything else that is meant for one, whatever the
+    environment says (FORCE_COLOR): escape codes do not belong in a file, nor does what is shown to
+    the person at a terminal alone.
+    """
+    found = Console(stderr=err, highlight=False, emoji=False, soft_wrap=soft_wrap)
+    _let_all_pass(found.file)
+    if found.file.isatty():
+        return found
+    return Console(
+        stderr=err,
+        highlight=False,
+        emoji=False,
+        soft_wrap=soft_wrap,
+        force_terminal=False,
+        force_jupyter=False,
+        force_interactive=False,
+        color_system=None,
+        width=None if os.environ.get("COLUMNS") else _WIDE,
+    )
+
+
+def _let_all_pass(file: IO[str]) -> None:
+    """Show a question mark for what the encoding lacks: one title must not lose all results."""
+    if isinstance(file, io.TextIOWrapper) and file.errors in ("strict", "surrogateescape"):
+        file.reconfigure(errors="replace")
+
+
+def stdout() -> Console:
+    """Return a console for results."""
+    return _console()
+
+
+def fits(console: Console, table: Table) -> bool:
+    """Tell whether a table has room as it is, with nothing cut or broken into pieces."""
+    wide = console.options.update(width=10_000)
+    return Measurement.get(console, wide, table).maximum <= console.width
+
+
+def stderr() -> Console:
+    """Return a console for notes."""
+    return _console(err=True, soft_wrap=True)
+
+
+@contextmanager
+def progress_bar() -> Iterator[Report]:
+    """Show on stderr what is going on; it is told what, how much is done and of how much.
+
+    A terminal gets a bar; a log file gets a plain line every ten seconds.
+    """
+    screen = stderr()
+    if not screen.is_terminal:
+        with plain_progress(lambda line: click.echo(line, err=True)) as report:
+            yield report
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
+    with Progress(
+        *columns,
+        console=screen,
+        transient=True,
+        redirect_stdout=False,  # results must reach stdout, which may be a file
+        redirect_stderr=False,
+    ) as progress:
+        task = progress.add_task("", total=None, visible=False)
+
+        def show(message: str, done: int, total: int) -> None:
+            progress.update(
+                task, description=message, completed=done, total=total or None, visible=True
+            )
+
+        yield show
