@@ -1,0 +1,1 @@
+"""Commands of veil dp: one file each."""

@@ -1,0 +1,14 @@
+"""``veil dp oracles``: how values can be reported under local differential privacy."""
+
+import click
+
+from veil.cli.methods import show_methods
+from veil.dp.local.oracles import ORACLES
+
+
+@click.command("oracles")
+@click.argument("names", nargs=-1)
+@click.option("--json", "as_json", is_flag=True, help="print JSON, with a schema each")
+def oracles(names: tuple[str, ...], as_json: bool) -> None:
+    """List oracles, their parameters, what is proved and what is not."""
+    show_methods(ORACLES, names, as_json=as_json)

@@ -1,0 +1,16 @@
+"""Who attacks the answers of a database, by name; each is loaded on first use."""
+
+from veil.core.registry import Registry
+from veil.dp.attacks.attacker import Attacker as Attacker
+
+ATTACKERS: Registry[Attacker] = Registry(
+    noun="attacker",
+    group="veil.attacks.dp",
+    builtin={
+        "averaging": "veil.dp.attacks.averaging:Averaging",
+        "differencing": "veil.dp.attacks.differencing:Differencing",
+        "membership": "veil.dp.attacks.membership:Membership",
+        "reconstruction": "veil.dp.attacks.reconstruct:Reconstruction",
+        "tracker": "veil.dp.attacks.tracker:Tracker",
+    },
+)

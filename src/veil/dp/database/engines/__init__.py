@@ -1,0 +1,1 @@
+"""The databases that are read: one file each."""

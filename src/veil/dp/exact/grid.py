@@ -1,0 +1,74 @@
+"""Real numbers as whole numbers of steps of a grid, which is chosen from parameters alone."""
+
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+
+from veil.core.errors import InputError
+from veil.core.types import Floats, Ids
+
+_LIMIT = 2**53  # whole numbers that a double holds exactly
+
+
+def exact(x: float) -> Fraction:
+    """Return the very number that a float is.
+
+    >>> exact(0.1) == Fraction(1, 10)
+    False
+    """
+    return Fraction(x)
+
+
+@lru_cache(maxsize=1024)
+def ratio(one: float, other: float) -> Fraction:
+    """Return the quotient of two numbers, as they are."""
+    return Fraction(one) / Fraction(other)
+
+
+def grid(scale: Fraction, bits: int = 20) -> Fraction:
+    """Return the largest power of two that is at most scale / 2^bits.
+
+    >>> grid(Fraction(3), bits=0)
+    Fraction(2, 1)
+    """
+    target = Fraction(scale) / 2**bits
+    power = target.numerator.bit_length() - target.denominator.bit_length()
+    step = Fraction(1 << max(0, power), 1 << max(0, -power))
+    while step > target:
+        step /= 2
+    return step * 2 if 2 * step <= target else step
+
+
+def steps(x: Floats, g: Fraction) -> Ids:
+    """Round numbers to steps of the grid: floor(x/g + 1/2), never half to even.
+
+    So two numbers that differ by d differ by at most ceil(d/g) steps.
+
+    >>> steps(np.array([0.5, 1.5, -0.5]), Fraction(1)).tolist()
+    [1, 2, 0]
+    """
+    values = np.asarray(x, dtype=np.float64)
+    if not np.isfinite(values).all():
+        raise InputError("A value to be released must be a finite number.")
+    with np.errstate(over="ignore", under="ignore"):
+        scaled = np.ldexp(values, -_exponent(g))
+    if (np.abs(scaled) >= _LIMIT).any():
+        raise InputError(
+            "A value is too large for the grid of the noise: it would take more than 2^53 steps."
+        )
+    below = np.floor(scaled)
+    rounded: Ids = (below + (scaled - below >= 0.5)).astype(np.int64)
+    return rounded
+
+
+def unsteps(k: Ids, g: Fraction) -> Floats:
+    """Return k steps of the grid as numbers, exactly, or refuse."""
+    if (np.abs(k) >= _LIMIT).any():
+        raise InputError("A released value would take more than 2^53 steps of its grid.")
+    return np.ldexp(np.asarray(k, dtype=np.float64), _exponent(g))
+
+
+def _exponent(g: Fraction) -> int:
+    """Return e of g = 2^e."""
+    return g.numerator.bit_length() - g.denominator.bit_length()

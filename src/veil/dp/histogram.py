@@ -1,0 +1,218 @@
+r"""How many units there are of each key, in noisy numbers.
+
+Each unit counts for at most `max_groups` keys, chosen uniformly among its own, and once for each.
+Where the keys are public, every one of them is released, also those that nobody has, with discrete
+Laplace noise of scale max_groups/epsilon. Where they are not, that a key exists is a secret, too:
+a key is released only if its noisy number of units is at least tau, so that a key of one unit
+alone shows with a chance of at most delta.
+
+References
+----------
+Korolova, Kenthapadi, Mishra, Ntoulas. Releasing Search Queries and Clicks Privately. WWW 2009.
+doi:10.1145/1526709.1526733
+Desfontaines, Voss, Gipson, Mandayam. Differentially Private Partition Selection. PoPETs 2022,
+Theorem 1. doi:10.2478/popets-2022-0032
+"""
+
+import math
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Literal
+
+import numpy as np
+from numpy.random import Generator
+
+from veil.core.errors import InputError, ParameterError
+from veil.core.guarantee import Guarantee
+from veil.core.rng import Randomness, generator
+from veil.core.types import Ids
+from veil.dp.arguments import count, positive, share
+from veil.dp.calibration import partition_chances, threshold
+from veil.dp.exact.coins import coins
+from veil.dp.exact.laplace import discrete_laplace
+from veil.dp.mechanism import ADD_REMOVE, REPLACED
+
+Select = Literal["threshold", "optimal"]
+_EACH = "Every row counts as a unit of its own: who has several rows is protected less."
+_SETTLED = 100_000  # more units than the chances of a selection go on for
+
+
+@dataclass(frozen=True, eq=False)
+class Histogram:
+    """Noisy numbers of units by key, in the order of the keys.
+
+    `threshold` is tau, None where every key is public or they were selected in another way.
+    """
+
+    counts: Mapping[Any, int]
+    threshold: int | None
+    cost: Guarantee
+    mechanism: str
+    seeded: bool
+
+
+def histogram(
+    values: Iterable[Hashable],
+    epsilon: float,
+    delta: float = 0.0,
+    keys: Sequence[Hashable] | None = None,
+    units: Iterable[Hashable] | None = None,
+    max_groups: int = 1,
+    rng: Randomness = None,
+    *,
+    select: Select = "threshold",
+) -> Histogram:
+    """Count the units of each key, and release noisy counts.
+
+    Parameters
+    ----------
+    values
+        The key of each row.
+    epsilon, delta
+        What the whole histogram costs; delta is needed where the keys are not public.
+    keys
+        All keys, if they are public: each is released, and values that are none of them are not
+        counted. None if which keys there are is not known to everybody.
+    units
+        Whose each row is; without it every row is a unit of its own.
+    max_groups
+        For how many keys a unit counts at the most.
+    select
+        How keys that are not public are selected: by the "threshold" on the noisy count, or
+        "optimal", which shows rare keys as often as is possible at all, and takes half of epsilon
+        and delta's whole for that.
+
+    Examples
+    --------
+    >>> histogram(["a", "b", "a"], 1e6, keys=["a", "b", "c"], rng=1).counts
+    {'a': 2, 'b': 1, 'c': 0}
+    """
+    epsilon, delta = positive("epsilon", epsilon), share("delta", delta, zero=True)
+    max_groups = count("max_groups", max_groups)
+    listed = None if keys is None else [] if isinstance(keys, str) else list(keys)
+    _check(delta, listed, select)
+    draws = generator(rng)
+    names, counts = _counted(values, units, listed, max_groups, draws)
+    whose = "record" if units is None else "person"
+    cost = Guarantee(
+        "dp",
+        float(epsilon),
+        unit=whose,
+        delta=0.0 if keys is not None else delta,
+        neighbours=ADD_REMOVE if units is None else "add or remove one person with all rows",
+        caveat=REPLACED if units is not None else f"{_EACH} {REPLACED}",
+    )
+    scale = Fraction(max_groups) / Fraction(epsilon)
+    tau = None
+    if keys is not None:
+        made, shown = "public keys", np.ones(len(names), dtype=np.bool_)
+    elif select == "optimal":
+        scale *= 2  # half of epsilon selects, half counts
+        made, shown = "optimal selection", _selected(counts, epsilon / 2, delta, max_groups, draws)
+    else:
+        made, tau = "threshold", threshold(epsilon, delta, max_groups)
+    noisy = counts + discrete_laplace(scale, len(counts), draws)
+    if tau is not None:
+        shown = noisy >= tau
+    kept = {names[i]: int(noisy[i]) for i in np.flatnonzero(shown)}
+    spec = f"histogram(epsilon={float(epsilon)!r}, max_groups={int(max_groups)}): {made}"
+    return Histogram(kept, tau, cost, spec, rng is not None)
+
+
+def _check(delta: float, keys: Sequence[Hashable] | None, select: str) -> None:
+    if select not in ("threshold", "optimal"):
+        raise ParameterError("The 'select' argument must be 'threshold' or 'optimal'.")
+    if keys is None and delta == 0:
+        raise ParameterError(
+            "Without public keys a delta > 0 is needed, since that a key exists is a secret, too;"
+            " give a delta, or all keys."
+        )
+    if keys is not None and not keys:
+        raise ParameterError("The 'keys' argument must be a list of at least one key, or None.")
+
+
+def _counted(
+    values: Iterable[Hashable],
+    units: Iterable[Hashable] | None,
+    keys: Sequence[Hashable] | None,
+    max_groups: int,
+    rng: Generator,
+) -> tuple[list[Hashable], Ids]:
+    """Return the keys in their own order, and the number of units of each, each unit bounded."""
+    codes, names = _coded(values)
+    persons = np.arange(len(codes))
+    if units is not None:
+        persons, _ = _coded(units)
+        if len(persons) != len(codes):
+            raise InputError("There must be one unit for each value.")
+    wanted = list(dict.fromkeys(_plain(key) for key in keys)) if keys is not None else names
+    place = {name: i for i, name in enumerate(_ordered(wanted))}
+    at = np.array([place.get(name, -1) for name in names], dtype=np.int64)[codes]
+    at, persons = at[at >= 0], persons[at >= 0]
+    if units is not None:
+        at = _bounded(at, persons, len(place), max_groups, rng)
+    return list(place), np.bincount(at, minlength=len(place)).astype(np.int64)
+
+
+def _bounded(at: Ids, persons: Ids, keys: int, most: int, rng: Generator) -> Ids:
+    """Keep each key of a unit once, and at most so many keys, chosen uniformly."""
+    pairs = np.unique(persons * keys + at)  # sorted: the order of rows is forgotten
+    pairs = pairs[rng.permutation(len(pairs))]
+    order = np.argsort(pairs // keys, kind="stable")
+    whose = (pairs // keys)[order]
+    first = np.searchsorted(whose, whose, side="left")
+    kept: Ids = pairs[order[np.arange(len(order)) - first < most]] % keys
+    return kept
+
+
+def _selected(
+    counts: Ids, epsilon: float, delta: float, max_groups: int, rng: Generator
+) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    """Toss a coin for each key, whose chance grows with its number of units."""
+    share = Fraction(delta) / max_groups  # at most 1 - (1 - delta)^(1 / max_groups)
+    chances = partition_chances(_below(epsilon / max_groups), _below(float(share)), _SETTLED)
+    shown = np.zeros(len(counts), dtype=np.bool_)
+    sizes = np.minimum(counts, len(chances) - 1)
+    for size in np.unique(sizes):  # keys of as many units have the same chance
+        alike = np.flatnonzero(sizes == size)
+        shown[alike] = coins(chances[size], len(alike), rng)
+    return shown
+
+
+def _below(value: float) -> float:
+    """Return a float that is certainly not above what was rounded to this one."""
+    return math.nextafter(value, 0.0)
+
+
+def _coded(values: Iterable[Hashable]) -> tuple[Ids, list[Hashable]]:
+    """Give numbers to what there is, in the order of its first appearance."""
+    if isinstance(values, str) or getattr(values, "ndim", 1) != 1:
+        raise InputError("Values, keys and units must be lists, and not texts or matrices.")
+    place: dict[Hashable, int] = {}
+    try:
+        codes = [place.setdefault(_plain(value), len(place)) for value in values]
+    except TypeError:
+        raise InputError("Values, keys and units must be numbers or texts.") from None
+    return np.array(codes, dtype=np.int64), list(place)
+
+
+def _plain(value: Hashable) -> Hashable:
+    """Return equal values as one: 1, 1.0 and True are 1, whichever of them came first."""
+    plain: Hashable = value.item() if isinstance(value, np.generic) else value
+    if plain != plain:  # not a number
+        raise InputError("Values, keys and units must not be nan; leave those rows out.")
+    if isinstance(plain, float) and not plain.is_integer():
+        return plain
+    return int(plain) if isinstance(plain, bool | int | float) else plain
+
+
+def _ordered(keys: Iterable[Hashable]) -> list[Hashable]:
+    """Sort keys by kind and value: never by the order of the data."""
+
+    def rank(key: Any) -> tuple[str, Any]:  # noqa: ANN401 - keys of any kind
+        if isinstance(key, bool | int | float):
+            return ("", key)
+        return (type(key).__name__, key if isinstance(key, str) else repr(key))
+
+    return sorted(keys, key=rank)

@@ -1,0 +1,15 @@
+"""The exact law of a mechanism."""
+
+from veil.core.types import Floats
+from veil.dp.mechanism import Mechanism
+from veil.dp.mechanisms import mechanism as named
+
+
+def law(mechanism: str | Mechanism, x: object, outputs: object) -> Floats:
+    """Return the exact probability of each of `outputs` for the input x, or raise LawError.
+
+    >>> law("geometric(epsilon=0.5)", 10, [10, 11]).round(6).tolist()
+    [0.244919, 0.148551]
+    """
+    chosen = named(mechanism)
+    return chosen.law(chosen.check(x), outputs)

@@ -1,0 +1,1 @@
+"""Local differential privacy: each person's value is randomised before it leaves."""

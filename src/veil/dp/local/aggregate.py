@@ -1,0 +1,123 @@
+"""What a collector keeps of reports: sums that grow with the oracle, not with the reports."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from typing import Protocol
+
+import numpy as np
+
+from veil.core.errors import InputError
+from veil.core.types import Floats
+from veil.dp.local.counts import Candidate, Counts, Mean
+from veil.dp.local.iterables import is_several
+from veil.dp.local.parts import Array
+
+
+class Drawn(Protocol):
+    """Reports, as an aggregate reads them."""
+
+    @property
+    def oracle(self) -> object:
+        """Who made them."""
+        ...
+
+    @property
+    def data(self) -> Array:
+        """What was reported."""
+        ...
+
+    @property
+    def index(self) -> Array | None:
+        """What is public beside each report."""
+        ...
+
+    @property
+    def overlap(self) -> float:
+        """How many reports share their bits, as `veil.dp.local.reports.Reports` has it."""
+        ...
+
+    @property
+    def n(self) -> int:
+        """Number of reports."""
+        ...
+
+
+class Reader(Protocol):
+    """The oracle of an aggregate: it reads candidates as it reads values."""
+
+    def check(self, values: object) -> Array:
+        """Return values as an array."""
+        ...
+
+
+class Aggregate(ABC):
+    """Adds up reports of one oracle, block by block; the order makes no difference."""
+
+    def __init__(self, oracle: Reader) -> None:
+        self.oracle = oracle
+        self.n = 0
+        self._shared = 0.0
+
+    @property
+    def overlap(self) -> float:
+        """By how much variances grow because reports of a person share their bits."""
+        return self._shared / self.n if self.n else 1.0
+
+    def add(self, reports: Drawn) -> None:
+        """Add reports of the same oracle."""
+        if getattr(reports, "oracle", None) != self.oracle:
+            raise InputError("Reports that are added up must be of one oracle, with the same"
+                             " parameters.")  # fmt: skip
+        self._add(reports.data, index_of(reports))
+        self.n += reports.n
+        self._shared += reports.n * reports.overlap
+
+    def estimate(self, candidates: Iterable[Candidate]) -> Counts:
+        """Estimate how many reports are of each candidate."""
+        if not self.n:
+            raise InputError("There must be at least one report; there is none.")
+        given = listed(candidates)
+        counts, variances = self._counts(self.oracle.check(given))
+        stderr: Floats = np.sqrt(np.maximum(variances, 0.0) * self.overlap)
+        return Counts(tuple(given), counts, stderr)
+
+    def mean(self) -> Mean:
+        """Estimate the mean of what was reported."""
+        raise InputError("These reports are of texts or codes, which are counted: call estimate.")
+
+    @abstractmethod
+    def _add(self, data: Array, index: Array) -> None:
+        """Add arrays."""
+
+    @abstractmethod
+    def _counts(self, targets: Array) -> tuple[Floats, Floats]:
+        """Return estimates and their variances for candidates, read by the oracle."""
+
+
+def index_of(reports: Drawn) -> Array:
+    """Return what is public beside the reports; nothing is an array without columns."""
+    return np.empty((reports.n, 0), dtype=np.int8) if reports.index is None else reports.index
+
+
+def listed(candidates: Iterable[Candidate]) -> list[Candidate]:
+    """Return candidates as a list, or raise: there must be some, and all different."""
+    if not is_several(candidates):
+        raise InputError("Candidates must be a list of texts or codes, not one text or number.")
+    found = candidates.tolist() if isinstance(candidates, np.ndarray) else list(candidates)
+    if not found:
+        raise InputError("There must be at least one candidate; there is none.")
+    try:
+        several = len(set(found)) < len(found)
+    except TypeError:
+        raise InputError("Candidates must be texts or codes.") from None
+    if several:
+        raise InputError("A candidate stands there twice; leave it out once.")
+    return found
+
+
+def frequency(ones: Floats, n: float, hit: float, miss: float) -> tuple[Floats, Floats]:
+    """Estimate counts of what is seen with probability `hit` if there, and `miss` if not."""
+    counts = (ones - n * miss) / (hit - miss)
+    there = np.clip(counts, 0.0, n)
+    variances = there * hit * (1 - hit) + (n - there) * miss * (1 - miss)
+    return counts, variances / (hit - miss) ** 2

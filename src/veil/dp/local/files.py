@@ -1,0 +1,216 @@
+"""Reports in a file: an .npz without pickles, whole or not at all, and checked when it is opened.
+
+The arrays are `data` and `index`, and for more blocks `data.1`, `index.1` and so on; `about` is
+JSON: the oracle, how many reports and blocks there are, and what the cost depends on. Everything
+is stored as it is, so that no file takes more memory than it has bytes.
+"""
+
+import json
+import zipfile
+from collections.abc import Callable, Iterable, Iterator
+from io import BytesIO
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from veil.core.errors import InputError, VeilError
+from veil.data.files import whole_file
+from veil.data.lines import require_file
+from veil.dp.local.oracle import Drawing, Oracle
+from veil.dp.local.oracles import ORACLES
+from veil.dp.local.parts import Array
+from veil.dp.local.report import Desk, Users, Values
+from veil.dp.local.reports import Reports
+
+_FORMAT = 2
+_BLOCK = 2**26  # bytes
+_ABOUT = "about"
+_MAX_ABOUT = 2**20  # bytes
+_FAULTS = (zipfile.BadZipFile, OSError, ValueError, LookupError, TypeError, EOFError,
+           RuntimeError, OverflowError, MemoryError)  # fmt: skip
+
+
+def save_reports(reports: Reports, path: str | Path) -> None:
+    """Write reports to an .npz file."""
+    if not isinstance(reports, Reports):
+        raise InputError("What is saved must be Reports, as 'report' makes them.")
+    with whole_file(Path(path)) as part, part.open("wb") as file:
+        _write(file, [(reports.data, reports.index)], lambda: reports)
+
+
+def report_to(desk: Desk, values: Values, users: Users | None, path: str | Path) -> Reports:
+    """Report values of any number to an .npz file, in bounded memory.
+
+    The last block is returned, with the cost of all.
+    """
+    last: list[Drawing] = []
+
+    def blocks() -> Iterator[Drawing]:
+        for block in _merged(desk.drawn(values, users)):
+            last[:] = [block]
+            yield block
+
+    def about() -> Reports:
+        if not last:
+            raise InputError("There must be at least one value; there is none.")
+        return desk.reports(*last[0])
+
+    with whole_file(Path(path)) as part, part.open("wb") as file:
+        return _write(file, blocks(), about)
+
+
+def load_reports(path: str | Path) -> Reports:
+    """Read reports that `save_reports` or ``veil dp report`` wrote, all at once."""
+    blocks = list(read_blocks(path))
+    first, *rest = blocks
+    if not rest:
+        return first
+    data = np.concatenate([block.data for block in blocks])
+    beside = [block.index for block in blocks if block.index is not None]
+    return Reports(
+        first.oracle, data, np.concatenate(beside) if beside else None,
+        first.seeded, first.memoised, first.most, first.overlap,
+        first.values,
+    )  # fmt: skip
+
+
+def oracle_of(path: str | Path) -> Oracle:
+    """Return the oracle of the reports in a file."""
+    return next(iter(read_blocks(path))).oracle
+
+
+def read_blocks(path: str | Path) -> Iterator[Reports]:
+    """Read reports block by block, as they were written; `estimate` takes them so."""
+    source = Path(path)
+    require_file(source, "reports")
+    try:
+        with zipfile.ZipFile(source) as archive:
+            about = _about(archive, source)
+            _check_names(archive, int(about["blocks"]))
+            rows = 0
+            for number in range(int(about["blocks"])):
+                block = _block(archive, about, number)
+                rows += block.n
+                yield block
+            if rows != about["n"]:
+                raise _damaged(source)
+    except VeilError:
+        raise
+    except _FAULTS:
+        raise _damaged(source) from None
+
+
+def _write(file: IO[bytes], blocks: Iterable[Drawing], about: Callable[[], Reports]) -> Reports:
+    count = rows = 0
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
+        for data, index in blocks:
+            _put(archive, _name("data", count), data)
+            if index is not None:
+                _put(archive, _name("index", count), index)
+            count, rows = count + 1, rows + len(data)
+        told = about()
+        facts = {
+            "format": _FORMAT,
+            "oracle": told.oracle.name,
+            "parameters": told.oracle.model_dump(),
+            "n": rows,
+            "blocks": count,
+            "seeded": told.seeded,
+            "memoised": told.memoised,
+            "most": told.most,
+            "overlap": told.overlap,
+            "values": told.values,
+        }
+        text = json.dumps(facts).encode()
+        _put(archive, _ABOUT, np.frombuffer(text, dtype=np.uint8))
+    return told
+
+
+def _name(array: str, number: int) -> str:
+    return f"{array}.{number}" if number else array
+
+
+def _put(archive: zipfile.ZipFile, name: str, array: Array) -> None:
+    member = zipfile.ZipInfo(f"{name}.npy")  # of a fixed date: a file tells no time
+    with archive.open(member, "w", force_zip64=True) as file:
+        np.lib.format.write_array(file, np.ascontiguousarray(array), allow_pickle=False)
+
+
+def _merged(blocks: Iterable[Drawing]) -> Iterator[Drawing]:
+    """Put small blocks together, up to 64 MB."""
+    held: list[Drawing] = []
+    octets = 0
+    for data, index in blocks:
+        size = data.nbytes + (0 if index is None else index.nbytes)
+        if held and octets + size > _BLOCK:
+            yield _joined(held)
+            held, octets = [], 0
+        held.append((data, index))
+        octets += size
+    if held:
+        yield _joined(held)
+
+
+def _joined(blocks: list[Drawing]) -> Drawing:
+    beside = [index for _, index in blocks if index is not None]
+    data = np.concatenate([data for data, _ in blocks])
+    return data, np.concatenate(beside) if beside else None
+
+
+def _about(archive: zipfile.ZipFile, source: Path) -> dict[str, Any]:
+    """Return what the file says of itself, after a look at the sizes of all that is in it."""
+    sizes = [member.file_size for member in archive.infolist()]
+    stored = all(member.compress_type == zipfile.ZIP_STORED for member in archive.infolist())
+    if not stored or sum(sizes) > source.stat().st_size:
+        raise _damaged(source)
+    if archive.getinfo(f"{_ABOUT}.npy").file_size > _MAX_ABOUT:
+        raise _damaged(source)
+    about = json.loads(_array(archive, _ABOUT).tobytes())
+    if about["format"] != _FORMAT:
+        raise InputError(f"{source.name} was written by another version; report again.")
+    whole = type(about["n"]) is int and type(about["blocks"]) is int and about["blocks"] >= 1
+    flags = type(about["seeded"]) is bool and type(about["memoised"]) is bool
+    counted = all(about[name] is None or type(about[name]) is int for name in ("most", "values"))
+    if not (whole and flags and counted and isinstance(about["overlap"], float)):
+        raise _damaged(source)
+    about["oracle"] = ORACLES.get(about["oracle"]).load(about["parameters"])
+    return dict(about)
+
+
+def _check_names(archive: zipfile.ZipFile, blocks: int) -> None:
+    known = {f"{_name(array, n)}.npy" for array in ("data", "index") for n in range(blocks)}
+    if not set(archive.namelist()) <= {*known, f"{_ABOUT}.npy"}:
+        raise ValueError("There is more in the file than the reports.")
+
+
+def _block(archive: zipfile.ZipFile, about: dict[str, Any], number: int) -> Reports:
+    oracle = about["oracle"]
+    beside = oracle.parts[1] is not None
+    return Reports(
+        oracle,
+        _array(archive, _name("data", number)),
+        _array(archive, _name("index", number)) if beside else None,
+        about["seeded"],
+        about["memoised"],
+        about["most"],
+        about["overlap"],
+        about["values"],
+    )
+
+
+def _array(archive: zipfile.ZipFile, name: str) -> Array:
+    """Return an array of a file; nothing is read that its header does not account for."""
+    octets = archive.read(f"{name}.npy")
+    stream = BytesIO(octets)
+    version = np.lib.format.read_magic(stream)
+    if version != (1, 0):
+        raise ValueError("The arrays are of another format.")
+    shape, by_columns, dtype = np.lib.format.read_array_header_1_0(stream)
+    if by_columns or dtype.hasobject:
+        raise ValueError("The arrays are of another kind.")
+    return np.frombuffer(octets, dtype=dtype, offset=stream.tell()).reshape(shape)
+
+
+def _damaged(source: Path) -> InputError:
+    return InputError(f"{source.name} holds no reports, or is damaged; ask for it again.")

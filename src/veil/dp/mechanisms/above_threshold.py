@@ -1,0 +1,253 @@
+"""The sparse vector technique, in its right forms and in those that were published wrongly."""
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Annotated, ClassVar, Literal
+
+import numpy as np
+from numpy.random import Generator
+from pydantic import Field, field_validator
+from pydantic_core import PydanticCustomError
+
+from veil.core.errors import InputError
+from veil.core.guarantee import Guarantee
+from veil.core.types import Floats, Ids
+from veil.dp.exact.laplace import discrete_laplace
+from veil.dp.mechanism import Array, Mechanism, proved, whole
+from veil.dp.mechanisms._crossings import Crossings, Mask, segments
+from veil.dp.mechanisms._noise import log_mass
+
+Version = Literal["lyu", "dwork-roth", "roth", "lee-clifton", "stoddard", "chen"]
+BELOW = int(np.iinfo(np.int64).min)  # of roth, which releases numbers where it is above
+ENDED = BELOW + 1
+_LARGEST = 2**61
+_BLOCK = 2**20  # noise drawn at a time
+_STREAM = 40  # queries of a stream for an audit that come out below
+_CELLS, _FAR = 16, 1e18  # cells to either side of the threshold, and the numbers that they hold
+_WRONG = (
+    "The privacy proof published for this version is wrong: it is here to be refuted, and not to"
+    " be used."
+)
+
+
+class AboveThreshold(Mechanism):
+    r"""Tell which of many queries are above a threshold, until some were.
+
+    .. math:: a_i = 1 \text{ if } q_i + \nu_i \ge T + \rho \text{, else } 0,
+       \qquad \rho \sim \mathrm{DLap}(r),\ \nu_i \sim \mathrm{DLap}(s)
+
+    After `cutoff` answers of 1 it ends, and all that follow are -1: however many queries are below
+    the threshold, they cost nothing more. Queries are whole numbers, none of which changes by more
+    than the sensitivity D when a record is added or removed.
+
+    ============ ================== ====================================== ======================
+    version      r                  s                                      proved
+    ============ ================== ====================================== ======================
+    lyu          2D/epsilon         4cD/epsilon (2cD/epsilon if monotone)  epsilon-DP
+    dwork-roth   2cD/epsilon, drawn 4cD/epsilon                            epsilon-DP
+                 again after a 1
+    roth         2D/epsilon         2cD/epsilon; a 1 is replaced by q + nu nothing
+    lee-clifton  4D/epsilon         4D/(3 epsilon)                         (1 + 6c)/4 epsilon
+    stoddard     2D/epsilon         no noise, no end                       nothing
+    chen         2D/epsilon         2D/epsilon, no end                     nothing
+    ============ ================== ====================================== ======================
+
+    c is the cutoff. The last four were published as epsilon-DP, and are not: they are
+    demonstrations, of which an audit refutes what was published.
+
+    References
+    ----------
+    Lyu, Su, Li. Understanding the Sparse Vector Technique for Differential Privacy. PVLDB 10(6),
+    2017, Algorithms 1 to 6, Theorems 2 and 5. doi:10.14778/3055330.3055331
+    Dwork, Roth. The Algorithmic Foundations of Differential Privacy. 2014, Algorithm 1, Theorem
+    3.23. doi:10.1561/0400000042
+
+    Notes
+    -----
+    roth gives whole numbers of 64 bits: the noisy query where it is above, the least one where it
+    is below, and that plus 1 after the end.
+    """
+
+    name: ClassVar[str] = "above_threshold"
+    family: ClassVar[str] = "Sparse vector"
+    epsilon: Annotated[float, Field(gt=0, description="budget of all answers", examples=[1.0])]
+    threshold: Annotated[int, Field(description="a query is told if above", examples=[0])]
+    sensitivity: Annotated[
+        int, Field(ge=1, description="how much any query changes by, at most")
+    ] = 1
+    cutoff: Annotated[int, Field(ge=1, description="answers of 1 until it ends")] = 1
+    monotone: Annotated[
+        bool,
+        Field(description="one more record moves no two queries apart (counts); halves s of lyu"),
+    ] = False
+    version: Annotated[
+        Version, Field(description="whose; roth, lee-clifton, stoddard and chen are wrong")
+    ] = "lyu"
+
+    @field_validator("threshold")
+    @classmethod
+    def _within(cls, threshold: int) -> int:
+        if abs(threshold) > _LARGEST:
+            raise PydanticCustomError("size", "must be at most 2^61")
+        return threshold
+
+    @property
+    def scales(self) -> tuple[Fraction, Fraction]:
+        """Scales r and s of the noise, exactly; s = 0 for none."""
+        unit, c = Fraction(self.sensitivity) / Fraction(self.epsilon), self.cutoff
+        lyu = (2 * unit, (2 if self.monotone else 4) * c * unit)
+        table: dict[Version, tuple[Fraction, Fraction]] = {
+            "lyu": lyu,
+            "dwork-roth": (2 * c * unit, 4 * c * unit),
+            "roth": (2 * unit, 2 * c * unit),
+            "lee-clifton": (4 * unit, 4 * unit / 3),
+            "stoddard": (2 * unit, Fraction(0)),
+            "chen": (2 * unit, 2 * unit),
+        }
+        return table[self.version]
+
+    @property
+    def ends(self) -> bool:
+        """Whether it ends after `cutoff` answers of 1."""
+        return self.version not in ("stoddard", "chen")
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """Pure DP of all answers together; nothing for most of the wrong versions."""
+        if self.version in ("lyu", "dwork-roth"):
+            halved = self.monotone and self.version == "lyu"
+            caveat = "It holds for queries that are monotone." if halved else ""
+            return proved(self.epsilon, caveat=caveat)
+        if self.version == "lee-clifton":
+            true = (1 + 6 * self.cutoff) / 4 * self.epsilon
+            return proved(true, caveat=f"{_WRONG} The epsilon is the true one.")
+        return Guarantee("none", unit="record", caveat=_WRONG)
+
+    @property
+    def published(self) -> float:
+        """The epsilon that was published."""
+        return self.epsilon
+
+    def check(self, x: object) -> Ids:
+        """Take whole queries in a row."""
+        queries = whole(x, self.name)
+        if queries.ndim != 1:
+            raise InputError(f"{self.name} takes queries in a row.")
+        if max(abs(int(queries.min())), abs(int(queries.max()))) > _LARGEST:
+            raise InputError(f"{self.name} takes whole queries of at most 2^61.")
+        return queries
+
+    def draw(self, x: Array, size: int, rng: Generator) -> Array:
+        """Draw answers (size, n); noise is drawn for all queries, also after the end."""
+        rows = max(1, _BLOCK // len(x))
+        counts = [min(rows, size - start) for start in range(0, size, rows)]
+        return np.concatenate([self._answers(x, count, rng) for count in counts])
+
+    def _answers(self, x: Ids, count: int, rng: Generator) -> Array:
+        r, s = self.scales
+        again = min(self.cutoff, len(x)) if self.version == "dwork-roth" else 1
+        bars = self.threshold + discrete_laplace(r, count * again, rng).reshape(count, again)
+        noisy = np.tile(x, (count, 1))
+        if s:
+            noisy += discrete_laplace(s, noisy.size, rng).reshape(noisy.shape)
+        above = _crossed(noisy, bars)
+        ended = np.cumsum(above, axis=1) - above >= self.cutoff
+        if self.version == "roth":
+            return np.where(ended, ENDED, np.where(above, noisy, BELOW))
+        answers = above.astype(np.int8)
+        return np.where(ended, np.int8(-1), answers) if self.ends else answers
+
+    def law(self, x: Array, outputs: object) -> Floats:
+        """Add up the chances of patterns (k, n) over the noise of the threshold."""
+        given = np.asarray(outputs)
+        patterns = np.atleast_2d(given)
+        if patterns.shape[1:] != x.shape or not np.issubdtype(given.dtype, np.integer):
+            raise InputError(f"The outputs of {self.name} are one whole number for each query.")
+        roth = self.version == "roth"
+        over, ended = (
+            patterns == (ENDED if roth else -1),
+            np.full(patterns.shape, fill_value=False),
+        )
+        ones = (patterns > ENDED) if roth else (patterns == 1)
+        zeros = patterns == (BELOW if roth else 0)
+        if self.ends:
+            ended = np.cumsum(ones, axis=1) - ones >= self.cutoff
+        right = ((over == ended) & (zeros | ones | over)).all(axis=1)
+        return np.where(right, self._chances(x, patterns, ones & ~over, zeros), 0.0)
+
+    def _chances(self, x: Ids, patterns: Ids, ones: Mask, zeros: Mask) -> Floats:
+        r, s = self.scales
+        crossings = Crossings(x, self.threshold, float(1 / r), float(1 / s) if s else 0.0)
+        if self.version == "dwork-roth":
+            rows, where = segments(ones)
+            parts = crossings.chances(zeros[rows] & where, ones[rows] & where)
+            found = np.ones(len(patterns))
+            np.multiply.at(found, rows, parts)
+            return found
+        if self.version != "roth":
+            return crossings.chances(zeros, ones)
+        told = np.where(ones, patterns, x)
+        values = np.where(ones, log_mass((told - x).astype(float), float(1 / s)), 0.0).sum(axis=1)
+        least = np.where(ones, patterns - self.threshold, np.inf).min(axis=1)
+        none = np.zeros_like(ones)
+        chances: Floats = np.exp(values) * crossings.chances(zeros, none, least)
+        return chances
+
+    def pairs(self) -> Sequence[tuple[object, object]]:
+        """Move queries that come out below, and those that come out above after them."""
+        t, d = self.threshold, self.sensitivity
+        down = 0 if self.monotone else -d
+        tails = {m: min(self.cutoff, m) if self.ends else m for m in (3, 5)}
+        long = [([t] * (m + k), [t + d] * m + [t + down] * k) for m, k in tails.items()]
+        short = [([t - d] * 4 + [t], [t] * 4 + [t + d]), ([t, t - down], [t + d, t])]
+        return [*long, *short, *self._streams(down)]
+
+    def _streams(self, down: int) -> list[tuple[list[int], list[int]]]:
+        """Return long streams for roth, of which few queries come out above, and those low."""
+        if self.version != "roth" or self.cutoff == 1:
+            return []
+        t, d, above = self.threshold, self.sensitivity, min(self.cutoff, _STREAM // 8)
+        low = t - round(self.scales[1] / 2)
+        many = 8 * above
+        return [([low] * many + [t] * above, [low + d] * many + [t + down] * above)]
+
+    def codes(self, outputs: Array) -> Ids:
+        """Return a number of all answers, the same for the same answers.
+
+        Numbers that roth releases would tell nearly all answers apart: of them it is how many came
+        out below, and about where the least of the others is, which no threshold is above.
+        """
+        if self.version == "roth":
+            return self._low_codes(outputs)
+        rows = outputs.reshape(len(outputs), -1).astype(np.int64).view(np.uint64)
+        powers = np.cumprod(np.full(rows.shape[1], _ODD, dtype=np.uint64))
+        mixed = (rows + np.uint64(2)) * powers
+        codes: Ids = (mixed.sum(axis=1, dtype=np.uint64) >> np.uint64(1)).astype(np.int64)
+        return codes
+
+    def _low_codes(self, outputs: Array) -> Ids:
+        told = outputs > ENDED
+        least = np.where(told, outputs, np.iinfo(np.int64).max).min(axis=1)
+        away = np.clip(least / 1.0 - self.threshold, -_FAR, _FAR) / max(1, int(self.scales[1] / 4))
+        cells = np.where(told.any(axis=1), np.clip(np.floor(away), -_CELLS, _CELLS), _CELLS + 1)
+        below = (outputs == BELOW).sum(axis=1)
+        codes: Ids = (below * 4 * _CELLS + cells + _CELLS).astype(np.int64)
+        return codes
+
+
+_ODD = 0x9E3779B97F4A7C15
+
+
+def _crossed(noisy: Ids, bars: Ids) -> Mask:
+    """Tell which are at or above their bar; with several, the next one counts after each."""
+    if bars.shape[1] == 1:
+        return noisy >= bars
+    above = np.zeros(noisy.shape, dtype=np.bool_)
+    places, rows = np.arange(noisy.shape[1]), np.arange(len(noisy))
+    start = np.zeros((len(noisy), 1), dtype=np.int64)
+    for number in range(bars.shape[1]):
+        over = (noisy >= bars[:, number : number + 1]) & (places >= start)
+        first, hit = np.argmax(over, axis=1), over.any(axis=1)
+        above[rows[hit], first[hit]] = True
+        start = np.where(hit, first + 1, noisy.shape[1])[:, None]
+    return above

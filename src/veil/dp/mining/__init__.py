@@ -1,0 +1,1 @@
+"""Models learnt from noisy sums alone: what is released is the model, never a row."""

@@ -1,0 +1,68 @@
+"""The one door from an exact answer to a noisy one."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from veil.core.errors import ParameterError
+from veil.core.guarantee import Guarantee
+from veil.core.rng import Randomness, generator
+from veil.dp.mechanism import Mechanism
+from veil.dp.mechanisms import mechanism as named
+
+
+@dataclass(frozen=True, eq=False)
+class Release:
+    """A noisy answer, what made it, and what it costs; there is no exact answer in it.
+
+    `value` has the shape of the answer: a number for a number, an array for an array, with one
+    more axis in front where several releases were asked for. `seeded` says that who knows the seed
+    can repeat the draws: **not private**.
+    """
+
+    value: Any
+    mechanism: str
+    cost: Guarantee
+    seeded: bool = False
+
+
+def release(
+    x: object, mechanism: str | Mechanism, size: int | None = None, rng: Randomness = None
+) -> Release:
+    """Release an answer once, or `size` times, which costs that many times as much.
+
+    Parameters
+    ----------
+    x
+        The exact answer, as the mechanism takes it: a number or an array for noise, scores for a
+        choice, codes for randomised response. An array is one query, with one sensitivity.
+    mechanism
+        A mechanism, or its spec.
+    size
+        How many independent releases, stacked on the first axis; None for one.
+    rng
+        None for fresh randomness of the operating system. A seed or a generator is for
+        experiments: the release is marked as seeded and **not private**.
+
+    Examples
+    --------
+    >>> release([120, 37, 4], "geometric(epsilon=0.5)", rng=1).cost.epsilon
+    0.5
+    """
+    chosen = named(mechanism)
+    if size is not None and (
+        isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 1
+    ):
+        raise ParameterError("The 'size' argument must be None or a whole number >= 1.")
+    given = chosen.check(x)
+    count = 1 if size is None else int(size)
+    drawn = chosen.draw(given, count, generator(rng))
+    value = drawn if size is not None else drawn[0]
+    cost = chosen.guarantee
+    return Release(
+        value.item() if np.ndim(value) == 0 else value,
+        str(chosen),
+        cost if count == 1 else cost.compose(count, cost.unit),
+        rng is not None,
+    )

@@ -1,0 +1,1 @@
+"""Databases that answer statistics or refuse: size, overlap and auditing, and why they fail."""

@@ -1,0 +1,284 @@
+"""Counts as an experiment: answered with noise, attacked by who may ask, and compared."""
+
+import math
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Annotated, ClassVar
+
+import numpy as np
+from numpy.random import Generator
+from pydantic import BeforeValidator, Field
+
+from veil.core.errors import InputError
+from veil.core.guarantee import Guarantee
+from veil.core.rng import stream
+from veil.core.types import Floats, Ids
+from veil.data.fetch import Report, silent
+from veil.data.files import digest as file_digest
+from veil.dp.attacks import ATTACKERS
+from veil.dp.attacks.asking import Mask
+from veil.dp.attacks.attack import asked_by
+from veil.dp.attacks.noisy import RATE, NoisyCounts, usefulness, workload
+from veil.dp.attacks.plane import Trial, trial
+from veil.dp.counting import COUNTING
+from veil.dp.pictures import Bill, Guessed, bits_of, costs, secrets_drawn, short
+from veil.dp.secret import read_bits
+from veil.studies.experiment import Axis, Cell, Experiment, Figure, Step, Vocabulary
+from veil.studies.keys import step_key
+from veil.studies.store import Result
+from veil.studies.study import Study
+from veil.studies.table import Results, Section
+
+ADVANTAGE, WORTH = "advantage", "useful counts"
+_VERSION = 1  # of what the steps compute
+_USUAL = ("reconstruction",)
+MOST = 5  # configurations whose guesses are drawn
+_COMMANDS = (
+    "release law histogram compose budget report estimate oracles mechanisms sql mine audit attack"
+)
+
+
+def _text(value: object) -> object:
+    """Read a number, which a flag may look like, as the text that a file has."""
+    return str(value) if isinstance(value, int | float) else value
+
+
+class CountsStudy(Study):
+    """The keys of a study of counts."""
+
+    secret: Annotated[str, Field(description="file of the records")]
+    column: Annotated[str, Field(min_length=1, description="column of the secret")]
+    equals: Annotated[
+        str, BeforeValidator(_text), Field(description="value that is the secret; none: 1")
+    ] = ""
+    rows: Annotated[int, Field(ge=2, le=5_000, description="records of a group")] = 100
+    groups: Annotated[
+        int, Field(ge=2, le=1_000, description="groups, attacked by itself each")
+    ] = 10
+    queries: Annotated[int, Field(ge=1, le=10**5, description="counts asked of a group")] = 400
+    rate: Annotated[float, Field(ge=0, le=1, description="share of the secret that all know")] = (
+        RATE
+    )
+
+
+class Counts(Experiment):
+    """Numbers and answers with exact noise: what they cost in all, and what still leaks.
+
+    As an experiment: counts of a secret bit of the records of small groups. An attacker asks what
+    it likes, and gets noisy counts; utility is measured by counts of random sets.
+    """
+
+    words: ClassVar[Vocabulary] = Vocabulary(
+        title="counts of a secret",
+        subject="group",
+        subjects="groups",
+        size="answers",
+        plain="exact answers",
+        utility=Axis(WORTH, "1 − the error of a count over that of a blind answer"),
+        risks=(
+            Axis(ADVANTAGE, "secrets guessed beyond a blind guess, of all that it leaves open"),
+        ),
+        better="counts are nearer to the truth",
+    )
+    keys = CountsStudy
+    mechanisms = COUNTING
+    attackers = ATTACKERS
+    verbs: ClassVar[dict[str, str]] = {
+        verb: f"veil.cli.dp.{verb}:{verb}" for verb in _COMMANDS.split()
+    }
+    source = "secret"
+
+    def __init__(self, study: CountsStudy, report: Report = silent) -> None:
+        del report  # nothing takes long here
+        self.study: CountsStudy = study
+        bits = read_bits(Path(study.secret), study.column, study.equals or None)
+        if len(bits) < 2:
+            raise InputError(f"{Path(study.secret).name} must have at least two records.")
+        size = min(study.rows, len(bits))
+        self.bits = bits[: len(bits) // size * size].reshape(-1, size)  # (distinct groups, size)
+        self.data, self.n = Path(study.secret).stem, study.groups
+        own = {key: value for key, value in study if key not in Study.model_fields}
+        self._of = own | {
+            "secret": file_digest(Path(study.secret), "sha256"),
+            "seed": str(study.seed),
+        }
+
+    @classmethod
+    def settle(cls, study: CountsStudy, name: str, folder: Path) -> CountsStudy:
+        """Make the path absolute: workers may run elsewhere."""
+        del name
+        return study.model_copy(update={"secret": str((folder / study.secret).resolve())})
+
+    def group(self, number: int) -> Ids:
+        """Return the secrets of a group; they begin again where a file has too few records."""
+        return np.asarray(self.bits[number % len(self.bits)])
+
+    def _step(self, kind: str, spec: str = "", size: int = 0, of: str = "", by: str = "") -> Step:
+        """Name a step by all that changes its result."""
+        made = {**self._of, "spec": spec, "size": size, "of": of, "by": by}
+        return Step(kind, step_key(kind, _VERSION, made), spec, size, of, by, size)
+
+    def plain(self) -> list[Step]:
+        """Compare exact answers with themselves."""
+        return [self._step("measure")]
+
+    def cells(self) -> list[Cell]:
+        """Return the answers of each mechanism, compared and attacked."""
+        found = []
+        for size in self.study.sizes:
+            for grid in self.study.mechanism:
+                for mechanism, value in grid.mechanisms(COUNTING):
+                    spec, attackers = str(mechanism), self.study.against(grid) or _USUAL
+                    release = self._step("answer", spec, size)
+                    steps = [self._step("measure", spec, size, release.key)]
+                    steps += [
+                        self._step("attack", spec, size, release.key, by) for by in attackers
+                    ]
+                    found.append(
+                        Cell(mechanism, grid.parameter, value, size, release, tuple(steps))
+                    )
+        return found
+
+    def compute(self, step: Step, of: Result | None) -> Result:
+        """Answer, compare, or attack, each group with draws of its own."""
+        if step.kind == "answer":
+            answers = [self._answers(step, number) for number in range(self.n)]
+            return Result({"answers": np.stack(answers)})
+        if step.kind == "measure":
+            return self._measured(None if of is None else of.arrays["answers"])
+        tried = [self.attacked(step, number) for number in range(self.n)]
+        return Result(
+            {
+                "advantage": np.array([max(0.0, float(one.gains.mean())) for one in tried]),
+                "right": np.stack([self._right(one, at) for at, one in enumerate(tried)]),
+                "asked": np.array([one.asked for one in tried]),
+            }
+        )
+
+    def _questions(self, number: int) -> Mask:
+        """Return the sets that are asked about, the same for every mechanism."""
+        rng = stream(self.study.seed, number)
+        return workload(self.bits.shape[1], rng, self.study.queries)
+
+    def _draws(self, step: Step, number: int) -> Generator:
+        return stream(self.study.seed, int(step.key[:12], 16) << 16 | number)
+
+    def _answers(self, step: Step, number: int) -> Floats:
+        mechanism = COUNTING.parse(step.spec)
+        ask = NoisyCounts(self.group(number), mechanism, self._draws(step, number), step.size)
+        return np.array([ask(one) for one in self._questions(number)])
+
+    def _measured(self, answers: Floats | None) -> Result:
+        """Compare answers (groups, queries) with the truth, and with blind answers."""
+        worth, exact = np.zeros(self.n), np.zeros(self.n)
+        for number in range(self.n):
+            sets = self._questions(number)
+            truth = (sets @ self.group(number)).astype(np.int64)
+            given = truth.astype(np.float64) if answers is None else answers[number]
+            worth[number] = usefulness(truth, given, self.study.rate * sets.sum(axis=1))
+            exact[number] = float((np.floor(given + 0.5) == truth).mean())
+        return Result({"worth": worth, "exact": exact})
+
+    def attacked(self, step: Step, number: int) -> Trial:
+        """Attack one group: the same whoever computes it, and when."""
+        by, mechanism = ATTACKERS.parse(step.by), COUNTING.parse(step.spec)
+        return trial(by, self.group(number), mechanism, self._draws(step, number), step.size)
+
+    def _right(self, tried: Trial, number: int) -> Floats:
+        """Return whether each secret was guessed (size,); nan for scores, which are no guesses."""
+        if not tried.guesses:
+            return np.full(len(tried.found), np.nan)
+        return np.asarray(bits_of(tried.found) == self.group(number), dtype=np.float64)
+
+    def figures(self, cell: Cell | None, step: Step, found: Result) -> Iterator[Figure]:
+        """Yield the utility, the advantage, and the share of secrets that were guessed."""
+        if step.kind == "measure":
+            yield Figure("utility", WORTH, found.arrays["worth"])
+            if cell is not None:
+                yield Figure("similarity", "counts that are exact", found.arrays["exact"])
+        elif step.kind == "attack":
+            yield Figure("risk", ADVANTAGE, found.arrays["advantage"], by=step.by, chance=0.0)
+            shares = [self.group(number).mean() for number in range(self.n)]
+            blind = float(np.mean([max(share, 1 - share) for share in shares]))
+            right = found.arrays["right"].mean(axis=1)
+            yield Figure("recovery", "secrets", right, by=step.by, chance=blind, plane=False)
+
+    def cost(self, cell: Cell, made: Result) -> Guarantee:
+        """Return what all counts of a group cost one record: budgets are summed."""
+        del made
+        claim = cell.mechanism.guarantee
+        return claim.compose(cell.size * self.study.queries, "record")
+
+    def facts(self) -> Sequence[tuple[str, str]]:
+        """Say how much there is."""
+        distinct, size = self.bits.shape
+        return [
+            (
+                "secret",
+                self.study.column + (f" = {self.study.equals}" if self.study.equals else ""),
+            ),
+            ("groups", f"{self.n:,} of {size:,} records, {min(distinct, self.n):,} distinct"),
+            ("counts asked of each group", f"{self.study.queries:,}"),
+            ("share of the secret that all know", f"{self.study.rate:g}"),
+        ]
+
+    def notes(self) -> Sequence[str]:
+        """Say what the figures are, and what they are not."""
+        return [
+            "Risk is the advantage over a blind guess, in each group by itself: 0 for who guesses"
+            " no better, 1 for who gets every secret. Intervals are over groups, whose noise and"
+            " questions are drawn anew.",
+            f"The cost of a configuration is that of {self.study.queries:,} counts, one after the"
+            " other: budgets are summed (basic composition). An attacker that asks more often"
+            " costs more.",
+        ]
+
+    def remarks(self, results: Results) -> Sequence[str]:
+        """Say the fundamental law, by the example of this study."""
+        del results
+        cells = self.cells()
+        name = cells[0].mechanism.name
+        cell = [cell for cell in cells if cell.mechanism.name == name][-1]  # the most useful end
+        one, many = short(cell.mechanism.guarantee), short(self.cost(cell, Result()))
+        return [
+            "Answers that are too accurate, to too many questions, give every secret away,"
+            " whatever noise a single one has (the fundamental law of information recovery):"
+            f" {self.study.queries:,} counts by {cell.mechanism} have {one} each, and {many} in"
+            " all."
+        ]
+
+    def sections(self, results: Results) -> Sequence[Section]:
+        """Draw the secrets of a group as they were guessed, and say what all questions cost."""
+        tried = [(cell, step) for cell in self.cells() for step in cell.steps if step.by]
+        size = self.bits.shape[1]
+        asked = {by: asked_by(by, size) for by in dict.fromkeys(step.by for _, step in tried)}
+        found = [costs([_bill(cell, step, asked[step.by], results) for cell, step in tried])]
+        first = next((step.by for _, step in tried if _guesses(step.by)), None)
+        shown = [step for _, step in tried if step.by == first and step.size == tried[0][0].size]
+        if shown:
+            guessed = [
+                Guessed(COUNTING.parse(step.spec).brief, step.by, self.attacked(step, 0).found)
+                for step in some(shown)
+            ]
+            found.insert(0, secrets_drawn(self.group(0), guessed))
+        return found
+
+
+def _bill(cell: Cell, step: Step, asked: int, results: Results) -> Bill:
+    place = ("risk", step.spec, step.size, step.by)
+    risks = (
+        row.score for row in results.rows if (row.kind, row.spec, row.size, row.attacker) == place
+    )
+    claim = cell.mechanism.guarantee
+    total = claim.compose(asked * cell.size, claim.unit)
+    return Bill(step.spec, step.by, asked, cell.size, claim, total, next(risks, math.nan))
+
+
+def some(steps: Sequence[Step]) -> list[Step]:
+    """Return at most `MOST` of the steps, evenly spread from the first to the last."""
+    places = np.unique(np.linspace(0, len(steps) - 1, MOST).round().astype(int))
+    return [steps[place] for place in places]
+
+
+def _guesses(by: str) -> bool:
+    return ATTACKERS.parse(by).gives == "guesses"

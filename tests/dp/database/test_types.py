@@ -1,0 +1,83 @@
+"""Columns of other types, with the values that are hardest for them."""
+
+from typing import Any
+
+from tests.dp.database.stores import Store
+
+from veil import dp
+from veil.dp.database.pieces import select
+
+# Of each engine: a type, values (as SQL has them), and a condition that two of them meet.
+TYPES: dict[str, list[tuple[str, list[str], str]]] = {
+    "duckdb": [
+        ("BOOLEAN", ["true", "false", "true", "NULL"], "c"),
+        ("DECIMAL(18, 3)", ["1.5", "2.25", "-999999999999999.999", "NULL"], "c > 0"),
+        ("HUGEINT", ["17014118346046923173168730371588410", "5", "6", "0"], "c BETWEEN 5 AND 9"),
+        ("UBIGINT", ["18446744073709551615", "5", "6", "0"], "c BETWEEN 5 AND 9"),
+        ("FLOAT", ["'nan'", "'inf'", "1.5", "2"], "c < 3"),
+        ("DATE", ["'infinity'", "'5000000-01-01'", "'2024-01-02'", "'2024-01-03'"],
+         "c > '2024-01-01'"),
+        ("TIMESTAMP", ["'-infinity'", "'0001-01-01'", "'2024-01-02 03:04:05.6'", "NULL"],
+         "c >= '0001-01-01'"),
+        ("TIMESTAMPTZ", ["'infinity'", "'2024-01-01 23:30:00-02'", "'2024-01-02 01:00:00+01'"],
+         "c >= '2024-01-02'"),
+        ("TIMESTAMP_NS", ["'2024-01-02 03:04:05.6'", "'2024-01-03'", "NULL", "NULL"],
+         "c > '2024-01-01'"),
+        ("ENUM('a', 'b')", ["'a'", "'b'", "'a'", "NULL"], "c = 'a'"),
+        ("UUID", ["'00000000-0000-0000-0000-000000000001'"] * 2 + ["NULL"] * 2, "c LIKE '0%1'"),
+    ],
+    "sqlite": [
+        ("BOOLEAN", ["1", "0", "1", "NULL"], "c"),
+        ("NUMERIC", ["1.5", "2.25", "-1e300", "'text'"], "c > 0"),
+        ("DECIMAL(9, 2)", ["9e999", "-9e999", "1.5", "2"], "c BETWEEN 1 AND 3"),
+        ("DATE", ["'2024-01-02'", "'2024-01-03T10:00Z'", "17", "'spring'"], "c > '2024-01-01'"),
+        ("VARCHAR(9) COLLATE NOCASE", ["'a'", "'A'", "'a'", "NULL"], "c = 'a'"),
+    ],
+    "postgresql": [
+        ("boolean", ["true", "false", "true", "NULL"], "c"),
+        ("numeric", ["1e400", "'NaN'", "-1e400", "1e-400"], "c < 1"),
+        ("numeric(9, 2)", ["1.5", "2.25", "-3", "NULL"], "c > 0"),
+        ("real", ["'nan'", "'inf'", "1.5", "2"], "c < 3"),
+        ("date", ["'infinity'", "'5000000-01-01'", "'2024-01-02'", "'2024-01-03'"],
+         "c > '2024-01-01'"),
+        ("timestamp", ["'-infinity'", "'4000-01-01 BC'", "'0001-01-01'", "'2024-01-02 03:04:05'"],
+         "c >= '0001-01-01'"),
+        ("timestamptz", ["'infinity'", "'2024-01-01 23:30:00-02'", "'2024-01-02 01:00:00+01'"],
+         "c >= '2024-01-02'"),
+        ("char(5)", ["'a'", "'a    '", "'b'", "NULL"], "c = 'a'"),
+        ("uuid", ["'00000000-0000-0000-0000-000000000001'"] * 2 + ["NULL"] * 2, "c LIKE '0%1'"),
+        ("smallint", ["1", "2", "-3", "NULL"], "c > 0"),
+        ("name_of_test", ["'a'", "'b'", "'a'", "NULL"], "c = 'a'"),
+    ],
+}  # fmt: skip
+
+
+def test_types(store: Store) -> None:
+    if store.engine == "postgresql":
+        store.run("DROP TABLE IF EXISTS types10", "DROP TYPE IF EXISTS name_of_test",
+                  "CREATE TYPE name_of_test AS ENUM ('a', 'b')")  # fmt: skip
+    cases = TYPES[store.engine]
+    statements = []
+    for i, (kind, values, _) in enumerate(cases):
+        rows = ", ".join(f"({value})" for value in values)
+        statements += [f"DROP TABLE IF EXISTS types{i}", f"CREATE TABLE types{i} (c {kind})",
+                       " ".join([f"INSERT INTO types{i} VALUES", rows])]  # fmt: skip
+    store.run(*statements)
+    tables: dict[str, Any] = {f"types{i}": {"columns": {"c": {}}} for i in range(len(cases))}
+    for table, (kind, _, condition) in zip(tables.values(), cases, strict=True):
+        if "'" not in condition and "BOOL" not in kind.upper():
+            table["columns"]["c"] = {"bounds": [-10, 10]}
+    rule = {"budget": {"epsilon": 1e13, "delta": 0.9}, "tables": tables}
+    with dp.connect(store.url, rule, rng=1) as db:
+        for name, (kind, values, condition) in zip(tables, cases, strict=True):
+            found = db.sql(select(["COUNT(*)"], name, [condition]), 1e9).rows
+            assert found == [(2,)], kind
+            every = db.sql(select(["COUNT(c)", "COUNT(DISTINCT c)"], name), 1e9).rows[0]
+            assert 2 <= int(str(every[0])) <= len(values)
+            keys = db.sql(select(["c", "COUNT(*)"], name, by=["c"]), 1e9, 0.01).rows
+            assert all(row[1] == 2 for row in keys)  # the threshold
+            if "bounds" in tables[name]["columns"]["c"]:
+                asked = select(["SUM(c)", "AVG(c)", "VAR(c)", "MEDIAN(c)"], name)
+                assert all(abs(float(str(one))) < 500 for one in db.sql(asked, 1e9).rows[0])
+    if store.engine == "postgresql":
+        store.run("DROP TABLE types10", "DROP TYPE name_of_test")
