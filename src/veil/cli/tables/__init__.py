@@ -1,0 +1,1 @@
+"""Commands of veil tables: one file each."""

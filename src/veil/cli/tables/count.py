@@ -1,0 +1,109 @@
+"""``veil tables count``: how many there are of each combination, with small counts protected."""
+
+from math import isnan
+from pathlib import Path
+
+import click
+from rich.markup import escape
+from rich.table import Table
+
+from veil.cli.tables._roles import FILE, with_source
+from veil.cli.terminal import fits, stderr, stdout
+from veil.core.amounts import count_of
+from veil.core.errors import InputError
+from veil.tables.counts.audit import Audit
+from veil.tables.counts.audit import audit as audited
+from veil.tables.counts.cells import tabulate
+from veil.tables.counts.formats import require_csv, rows, write_cells
+from veil.tables.counts.protect import protect_cells
+from veil.tables.counts.release import CellRelease
+from veil.tables.save import SEEDED
+from veil.tables.source import Source
+
+
+@click.command("count")
+@click.argument("file", type=FILE)
+@click.argument("columns", nargs=-1, required=True)
+@with_source
+@click.option("--method", "methods", multiple=True, required=True,
+              help='as "suppress(threshold=5)", round, cta; repeat it: after rollup')  # fmt: skip
+@click.option("--value", help="numeric column to add up, instead of counting rows")
+@click.option("--unit", help="column that says whose a row is, where one has several")
+@click.option("--nested", multiple=True, help="column whose hierarchy gets subtotals")
+@click.option("--audit", is_flag=True, help="say what a reader can conclude of each cell")
+@click.option("-o", "--out", type=FILE, help="write a CSV file there, with a card beside it")
+@click.option("--excel-safe", is_flag=True, help="quote labels that a spreadsheet would run")
+@click.option("--seed", type=int, help="repeats the draws, for experiments: NOT PRIVATE")
+def count(
+    file: Path,
+    columns: tuple[str, ...],
+    source: Source,
+    methods: tuple[str, ...],
+    value: str | None,
+    unit: str | None,
+    nested: tuple[str, ...],
+    audit: bool,
+    out: Path | None,
+    excel_safe: bool,
+    seed: int | None,
+) -> None:
+    """Count the rows of FILE for each combination of COLUMNS, and publish that protected.
+
+    A suppressed cell is empty, a sum has a star for what it adds up. Sensitive cells are published
+    by no method but round, rollup and sample, which keep none back.
+    """
+    if out is not None:
+        require_csv(out)
+        if out.resolve() == file.resolve():
+            raise InputError("The output would replace the input; name another file.")
+    table, _ = source.opened(file)  # it warns of columns, most of which are not counted
+    cells = tabulate(table, columns, value, unit=unit, nested=nested)
+    release = protect_cells(cells, list(methods), seed)
+    found = audited(release) if audit else None
+    if out is None:
+        _show(release, found)
+    else:
+        write_cells(release, out, audited=found, excel_safe=excel_safe)
+    _note(release, found)
+
+
+def _show(release: CellRelease, found: Audit | None) -> None:
+    """Print a grid where there are two axes and it has room, else a line for each cell."""
+    console = stdout()
+    if len(release.axes) == 2:
+        across = release.axes[1].labels
+        grid = Table(escape(release.by[0]), *map(escape, across))
+        texts = [_text(numbers) for _, numbers in rows(release, found)]
+        for at, label in enumerate(release.axes[0].labels):
+            grid.add_row(escape(label), *texts[at * len(across) : (at + 1) * len(across)])
+        if fits(console, grid):
+            console.print(grid)
+            return
+    lines = Table(*map(escape, release.by), "count" if release.whole else "value")
+    for labels, numbers in rows(release, found):
+        lines.add_row(*map(escape, labels), _text(numbers))
+    console.print(lines)
+
+
+def _text(numbers: tuple[float, ...]) -> str:
+    shown = "x" if isnan(numbers[0]) else f"{numbers[0]:,.10g}"
+    if len(numbers) == 1 or numbers[1] == numbers[2] == numbers[0]:
+        return shown
+    return f"{shown} ({numbers[1]:,.10g} to {numbers[2]:,.10g})"
+
+
+def _note(release: CellRelease, found: Audit | None) -> None:
+    notes = stderr()
+    cells, hidden = count_of(release.margins.size, "cell"), int(release.suppressed.sum())
+    notes.print(
+        f"{cells} with sums, {hidden:,} suppressed, by {escape(release.method)};"
+        f" {escape(str(release.guarantee))}. {escape(release.guarantee.caveat)}"
+    )
+    if found is not None:
+        open_ = found.known & (found.low != release.margins)
+        told = (
+            f"A reader can work out {count_of(int(open_.sum()), 'cell')} that it does not state."
+        )
+        notes.print(f"{told} {escape(found.caveat)}".strip())
+    if release.seeded:
+        notes.print(f"[yellow]{SEEDED}[/yellow]")

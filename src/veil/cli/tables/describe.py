@@ -1,0 +1,61 @@
+"""``veil tables describe``: what tells rows apart, and a draft schema."""
+
+import warnings
+from pathlib import Path
+
+import click
+from rich.markup import escape
+from rich.table import Table
+
+from veil.cli.tables._roles import FILE
+from veil.cli.terminal import stderr, stdout
+from veil.core.amounts import count_of
+from veil.tables.describe import Description
+from veil.tables.describe import describe as described
+from veil.tables.load import load
+
+
+@click.command("describe")
+@click.argument("file", type=FILE)
+@click.option("--schema", type=FILE, help="TOML file of roles that are known already")
+@click.option("--sep", help="what separates the columns, if the file does not tell")
+@click.option("--missing", multiple=True, metavar="TEXT", help="a text that means: no value")
+@click.option("-o", "--out", type=FILE, help="write a draft schema there, for a person to edit")
+def describe(
+    file: Path, schema: Path | None, sep: str | None, missing: tuple[str, ...], out: Path | None
+) -> None:
+    """Say of each column of FILE how much it tells rows apart, and what it may be.
+
+    Roles are guessed from names and counts, and no column is guessed to be harmless. The draft
+    schema is to be read and edited; then --schema gives it to all other commands.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # it is told below
+        table = load(file, schema=schema, sep=sep, missing=("", *missing))
+    found = described(table)
+    _show(found)
+    if out is not None:
+        found.write(out)
+        stderr().print(f"{out}", markup=False)
+
+
+def _show(found: Description) -> None:
+    shown = Table("column", "kind", "different", "alone", "bits", "missing", "role?", "hierarchy?")
+    for one in found.columns:
+        shown.add_row(
+            escape(one.name),
+            one.kind,
+            f"{one.distinct:,}",
+            f"{one.uniqueness:.1%}",
+            f"{one.entropy:.2f}",
+            f"{one.missing:,}",
+            one.proposal.role,
+            escape(one.proposal.hierarchy),
+        )
+    stdout().print(shown)
+    click.echo(f"{count_of(found.rows, 'row')}. Alone: share of rows with a value of their own.")
+    for one in found.columns:
+        if one.suspicious:
+            click.echo(f"Look at {one.name}: {one.suspicious}.")
+    for first, second, share in found.together:
+        click.echo(f"{first} and {second} together tell {share:.1%} of the rows from all others.")

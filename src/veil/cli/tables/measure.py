@@ -1,0 +1,71 @@
+"""``veil tables measure``: how anonymous a released file is, in words."""
+
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import click
+
+from veil.cli.tables._roles import FILE, opened, with_source
+from veil.core.errors import InputError
+from veil.tables.files import released
+from veil.tables.hierarchy import Hierarchy
+from veil.tables.measures.anonymity import anonymity
+from veil.tables.measures.quality import quality
+from veil.tables.save import SEEDED, read_card
+from veil.tables.source import Source
+from veil.tables.table import Table
+from veil.tables.verbs import said_of_anonymity, said_of_quality
+
+
+@click.command("measure")
+@click.argument("masked", type=FILE)
+@with_source
+@click.option("--original", type=FILE, help="what it was made of, for t and the quality")
+@click.option("--l", "least", type=click.IntRange(1), default=3, show_default=True,
+              help="of recursive diversity")  # fmt: skip
+@click.option("--blank-matches", is_flag=True,
+              help="let a missing value match every value, as readers of sdcMicro do")  # fmt: skip
+def measure(
+    masked: Path, source: Source, original: Path | None, least: int, blank_matches: bool
+) -> None:
+    """Say how anonymous MASKED is: k, l, t, classes, uniques, and its quality.
+
+    Roles are those of the options, or of its card (MASKED.veil.json). Missing values are equal to
+    each other, as a star is a value, unless --blank-matches is given. The quality needs the
+    original; where rows were removed it is that of the card.
+    """
+    card = read_card(masked)
+    table = source.released(masked, card.roles)
+    true = None if original is None else opened(source, original)
+    if true is not None:
+        table = replace(table, hierarchies=_kept(true, table))
+    missing = "any" if blank_matches else "equal"
+    found = anonymity(table, None, least, missing, original=true)  # type: ignore[arg-type]
+    for line in said_of_anonymity(found, table, least):
+        click.echo(line)
+    told = _quality(masked, source, true) or card.quality
+    if told:
+        for line in said_of_quality(told):
+            click.echo(line)
+    else:
+        click.echo("Quality: not known without --original, or a card beside the file.")
+    if card.seeded:
+        click.echo(SEEDED, err=True)
+
+
+def _kept(true: Table, table: Table) -> dict[str, Hierarchy]:
+    """Return the hierarchies of columns whose values are as they were."""
+    return {name: one for name, one in true.hierarchies.items() if name in table.confidential}
+
+
+def _quality(masked: Path, source: Source, true: Table | None) -> dict[str, float]:
+    if true is None:
+        return {}
+    release = released(masked, true, source)
+    if release.rows is None:
+        return {}
+    try:
+        found = asdict(quality(true, release))
+    except InputError:
+        return {}
+    return {name: float(value) for name, value in found.items() if value is not None}

@@ -1,0 +1,65 @@
+"""``veil tables protect``: a table without what identifies, masked and with its card."""
+
+from pathlib import Path
+
+import click
+from rich.markup import escape
+
+from veil.cli.tables._roles import FILE, listed, opened, with_source
+from veil.cli.terminal import stderr
+from veil.core.amounts import count_of
+from veil.core.errors import InputError
+from veil.tables.protect import protect as protected
+from veil.tables.save import SEEDED, card_of, require_writable, save
+from veil.tables.source import Source
+from veil.tables.verbs import quality_figures
+
+
+@click.command("protect")
+@click.argument("file", type=FILE)
+@click.argument("methods", nargs=-1, required=True, metavar="METHOD...")
+@with_source
+@click.option("--columns", multiple=True, metavar="COLUMNS",
+              help="to work on, with commas; else those that a method is for")  # fmt: skip
+@click.option("-o", "--out", type=FILE, required=True, help="CSV or Parquet file to write")
+@click.option("--shuffle", is_flag=True, help="write the rows in a random order")
+@click.option("--excel-safe", is_flag=True, help="quote values that a spreadsheet would run")
+@click.option("--seed", type=int, help="repeats the draws, for experiments: NOT PRIVATE")
+def protect(
+    file: Path,
+    methods: tuple[str, ...],
+    source: Source,
+    columns: tuple[str, ...],
+    out: Path,
+    shuffle: bool,
+    excel_safe: bool,
+    seed: int | None,
+) -> None:
+    """Mask the records of FILE by METHOD, as "ola(k=10, suppression=0.05)", and write them to OUT.
+
+    Several methods are applied in order. Identifiers are dropped. A card beside OUT
+    (OUT.veil.json) says what was done, what is proved, and whether by a seed; it has no value of
+    the table. Which row was which is written nowhere; the rows keep their order, which is a link
+    for whoever knows that of FILE, unless --shuffle is given.
+    """
+    require_writable(out)
+    if out.resolve() == file.resolve():
+        raise InputError("The output would replace the input; name another file.")
+    table = opened(source, file)
+    release = protected(table, list(methods), listed(columns) or None, seed)
+    quality = quality_figures(table, release)
+    save(release, out, excel_safe=excel_safe, shuffle=shuffle, quality=quality)
+    notes, claim = stderr(), release.guarantee
+    removed = f", {release.suppressed:,} removed" if release.suppressed else ""
+    notes.print(f"{out}: {count_of(len(release), 'row')}{removed}.", markup=False)
+    notes.print(f"{escape(release.method)}: {escape(str(claim))}.")
+    if claim.caveat:
+        notes.print(f"[yellow]{escape(claim.caveat)}[/yellow]")
+    if release.levels:
+        told = ", ".join(f"{name} {level}" for name, level in release.levels.items())
+        notes.print(f"Levels: {escape(told)}.")
+    if not shuffle and release.rows is not None:
+        notes.print("The rows are in the order of the original; --shuffle gives that up.")
+    if release.seeded:
+        notes.print(f"[yellow]{SEEDED}[/yellow]")
+    notes.print(f"{card_of(out)}", markup=False)

@@ -1,0 +1,85 @@
+"""Tables of records and of counts: masked, made k-anonymous, attacked, and compared.
+
+>>> from veil import tables
+>>> t = tables.load({"age": [31, 34, 52], "illness": ["flu", "flu", "gout"]}, qi=["age"])
+>>> t["age"].tolist(), t.qi
+([31.0, 34.0, 52.0], ('age',))
+"""
+
+import sys
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from veil.tables.attack import attack as attack
+    from veil.tables.attacks import ATTACKS as ATTACKS
+    from veil.tables.attacks.residual import residual as residual
+    from veil.tables.builders import dates as dates
+    from veil.tables.builders import intervals as intervals
+    from veil.tables.builders import prefix as prefix
+    from veil.tables.counts.audit import audit as audit
+    from veil.tables.counts.cells import Cells as Cells
+    from veil.tables.counts.cells import tabulate as tabulate
+    from veil.tables.counts.methods import CELL_METHODS as CELL_METHODS
+    from veil.tables.describe import describe as describe
+    from veil.tables.invert import invert as invert
+    from veil.tables.load import load as load
+    from veil.tables.measures.anonymity import anonymity as anonymity
+    from veil.tables.measures.loss import loss as loss
+    from veil.tables.measures.quality import quality as quality
+    from veil.tables.measures.utility import utility as utility
+    from veil.tables.method import Method as Method
+    from veil.tables.methods import METHODS as METHODS
+    from veil.tables.methods import method as method
+    from veil.tables.plane import plane as plane
+    from veil.tables.protect import protect as protect
+    from veil.tables.release import Release as Release
+    from veil.tables.table import Table as Table
+
+_PLACES = {  # where each public name lives; it is loaded when it is first asked for
+    "veil.tables.attack": "attack",
+    "veil.tables.attacks": "ATTACKS",
+    "veil.tables.attacks.residual": "residual",
+    "veil.tables.builders": "dates intervals prefix",
+    "veil.tables.counts.audit": "audit",
+    "veil.tables.counts.cells": "Cells tabulate",
+    "veil.tables.counts.methods": "CELL_METHODS",
+    "veil.tables.describe": "describe",
+    "veil.tables.invert": "invert",
+    "veil.tables.load": "load",
+    "veil.tables.measures.anonymity": "anonymity",
+    "veil.tables.measures.loss": "loss",
+    "veil.tables.measures.quality": "quality",
+    "veil.tables.measures.utility": "utility",
+    "veil.tables.method": "Method",
+    "veil.tables.methods": "METHODS method",
+    "veil.tables.plane": "plane",
+    "veil.tables.protect": "protect",
+    "veil.tables.release": "Release",
+    "veil.tables.table": "Table",
+}
+_MODULES = {name: module for module, names in _PLACES.items() for name in names.split()}
+
+
+class _Verbs(ModuleType):
+    """A package whose verbs keep their names beside modules that are called like them."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if not (name in _MODULES and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
+
+def __getattr__(name: str) -> object:
+    if name not in _MODULES:
+        raise AttributeError(f"module 'veil.tables' has no attribute {name!r}")
+    found: object = getattr(import_module(_MODULES[name]), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_MODULES})
+
+
+sys.modules[__name__].__class__ = _Verbs

@@ -1,0 +1,1 @@
+"""Methods that make rows look alike until every class of them satisfies a criterion."""

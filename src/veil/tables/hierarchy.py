@@ -1,0 +1,128 @@
+"""Hierarchies: how the values of a column become more general, level by level."""
+
+import csv
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+
+from veil.core.errors import InputError
+from veil.core.types import Ids
+from veil.data.lines import read_lines
+from veil.tables.column import Column
+
+TOP = "*"
+Rows = Sequence[Sequence[str]]
+Builder = Callable[[Column], Rows]
+
+
+@dataclass(frozen=True, eq=False)
+class Hierarchy:
+    """Labels of each leaf at every level, from the value itself (0) to the top.
+
+    Attributes
+    ----------
+    leaves
+        The values, as they are written.
+    labels
+        Per level, the different labels, in the order of the rows.
+    codes
+        Per level, which label each leaf has: (leaves,).
+    """
+
+    leaves: tuple[str, ...]
+    labels: tuple[tuple[str, ...], ...]
+    codes: tuple[Ids, ...]
+
+    @property
+    def height(self) -> int:
+        """The level of the top."""
+        return len(self.labels) - 1
+
+    @cached_property
+    def place(self) -> dict[str, int]:
+        """Where each leaf stands."""
+        return {leaf: i for i, leaf in enumerate(self.leaves)}
+
+    def at(self, column: Column) -> Ids:
+        """Return the leaf of each category of a column (categories,)."""
+        return np.array([self.place[label] for label in column.categories], dtype=np.int64)
+
+    @cached_property
+    def parents(self) -> tuple[Ids, ...]:
+        """Per level below the top, the label above of each label."""
+        made = []
+        for below, above in pairwise(self.codes):
+            parent = np.zeros(int(below.max(initial=-1)) + 1, dtype=np.int64)
+            parent[below] = above
+            made.append(parent)
+        return tuple(made)
+
+    @cached_property
+    def found(self) -> dict[str, tuple[int, int]]:
+        """The lowest level, and the number there, of every label."""
+        made: dict[str, tuple[int, int]] = {}
+        for level, labels in enumerate(self.labels):
+            for code, label in enumerate(labels):
+                made.setdefault(label, (level, code))
+        return made
+
+    @classmethod
+    def of_rows(cls, rows: Rows, name: str) -> "Hierarchy":
+        """Check rows of (value, level 1, ..., top), and number their labels."""
+        width = {len(row) for row in rows}
+        if not rows or len(width) != 1 or 0 in width:
+            raise InputError(
+                f"The hierarchy of '{name}' must have rows of one length: value, level 1, ... top."
+            )
+        told = [list(map(str, row)) for row in rows]
+        if len({row[-1] for row in told}) > 1:
+            told = [[*row, TOP] for row in told]
+        leaves = tuple(row[0] for row in told)
+        if len(set(leaves)) < len(leaves):
+            raise InputError(f"The hierarchy of '{name}' has two rows for one value; keep one.")
+        labels, codes = [], []
+        for level in zip(*told, strict=True):
+            seen: dict[str, int] = {}
+            codes.append(
+                np.array([seen.setdefault(label, len(seen)) for label in level], dtype=np.int64)
+            )
+            labels.append(tuple(seen))
+        for number, (below, above) in enumerate(pairwise(codes)):
+            if len(np.unique(np.stack([below, above]), axis=1).T) != len(labels[number]):
+                raise InputError(
+                    f"In the hierarchy of '{name}' a label of level {number} has two labels above"
+                    " it; each must have one."
+                )
+        return cls(leaves, tuple(labels), tuple(codes))
+
+    @classmethod
+    def of(
+        cls, source: "str | Path | Rows | Builder | Hierarchy", column: Column, name: str
+    ) -> "Hierarchy":
+        """Read a file, take rows, or build one; every value of the column must be in it."""
+        if isinstance(source, Hierarchy):
+            made = source
+        elif isinstance(source, str | Path):
+            made = cls.of_rows(_read(Path(source)), name)
+        elif callable(source):
+            made = cls.of_rows(source(column), name)
+        else:
+            made = cls.of_rows(source, name)
+        absent = sum(category not in made.place for category in column.categories)
+        if absent:
+            raise InputError(
+                f"The hierarchy of '{name}' lacks {absent:,} values of the column; add them."
+            )
+        return made
+
+
+def _read(path: Path) -> Rows:
+    """Read a CSV of ARX: values with ';' between them, no header."""
+    if not path.is_file():
+        raise InputError(f"There is no file of a hierarchy {path.name}.")
+    lines: Iterable[str] = read_lines(path)
+    return [row for row in csv.reader(lines, delimiter=";") if row]

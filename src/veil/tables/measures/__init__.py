@@ -1,0 +1,1 @@
+"""What releases of tables keep, lose, and hide: one measure, one file."""

@@ -1,0 +1,113 @@
+"""Information loss: what a release lost of its original, by column and overall."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from veil.core.errors import ParameterError
+from veil.tables.measures import categories, numbers
+from veil.tables.measures.cells import spread
+from veil.tables.measures.ml import Learnt, learnt
+from veil.tables.measures.pair import Pair, Released
+from veil.tables.table import Table
+
+_ABSOLUTE = ("means", "variances")  # signed by column, absolute overall
+_COUNTS = ("left_out",)  # summed overall
+
+
+@dataclass(frozen=True, eq=False)
+class Loss:
+    """What a release lost.
+
+    Attributes
+    ----------
+    overall
+        Means over the columns: of numbers il1s, mse, mae, mean_variation, means, variances (of
+        these the absolute changes), correlations, covariances; of categories direct, contingency,
+        entropy; and share_removed, of the rows. `constant` counts columns of numbers without any
+        variation, which are left out, `singular` what the columns of numbers lack of full rank.
+    columns
+        The same by column.
+
+    What does not apply is not there: row by row nothing is known of synthetic data.
+    """
+
+    overall: Mapping[str, float]
+    columns: Mapping[str, Mapping[str, float]]
+    pair: Pair = field(repr=False)
+
+    def ml(self, target: str = "", estimator: Any = None) -> Learnt:  # noqa: ANN401 - sklearn
+        """Return how often a classifier that learnt from the release is right."""
+        return learnt(self.pair, target, estimator)
+
+
+def loss(t: Table, r: Released, *, order: int = 2, columns: Sequence[str] | None = None) -> Loss:
+    """Return what a release lost of its original.
+
+    Parameters
+    ----------
+    t, r
+        The original, and its release; also a plain table, whose row i is row i.
+    order
+        Up to how many columns contingency tables have: 1 or 2.
+    columns
+        Compared; by default all that both have.
+    """
+    if order not in (1, 2):
+        raise ParameterError("The 'order' of contingency tables must be 1 or 2.")
+    return loss_of(Pair.of(t, r, columns), order)
+
+
+def loss_of(pair: Pair, order: int = 2) -> Loss:
+    """Return what a release lost of the original that it is beside."""
+    figures = [one for one in pair.columns if _numeric(pair, one)]
+    varied = [one for one in figures if spread(pair.original.column(one)) > 0]
+    labels = [one for one in pair.columns if one not in figures]
+    by_column = {name: _number(pair, name) for name in varied}
+    by_column |= {name: _label(pair, name) for name in labels}
+    overall = _means([by_column[name] for name in (*varied, *labels)])
+    overall |= numbers.together(pair, varied)
+    if figures:
+        overall["constant"] = float(len(figures) - len(varied))
+    if labels:
+        overall["contingency"] = categories.contingency(pair, labels, order)
+    overall["share_removed"] = pair.share_removed
+    ordered = {name: by_column[name] for name in pair.columns if name in by_column}
+    return Loss(overall, ordered, pair)
+
+
+def _numeric(pair: Pair, name: str) -> bool:
+    return pair.original.column(name).numeric and pair.released.column(name).numeric
+
+
+def _number(pair: Pair, name: str) -> dict[str, float]:
+    found = {} if pair.rows is None else numbers.row_losses(pair, name)
+    return found | numbers.moments(pair, name)
+
+
+def _label(pair: Pair, name: str) -> dict[str, float]:
+    found = {"contingency": categories.contingency(pair, [name], 1)}
+    if pair.rows is not None:
+        found |= {
+            "direct": categories.direct(pair, name),
+            "entropy": categories.entropy(pair, name),
+        }
+    return found
+
+
+def _means(found: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """Return the mean of each figure over the columns that have it."""
+    names = dict.fromkeys(name for one in found for name in one)
+    overall = {}
+    for name in names:
+        values = np.array([one[name] for one in found if name in one])
+        known = np.abs(values) if name in _ABSOLUTE else values
+        known = known[~np.isnan(known)]
+        total = float(known.sum())
+        overall[name] = (
+            total if name in _COUNTS else total / len(known) if len(known) else math.nan
+        )
+    return overall

@@ -1,0 +1,93 @@
+"""What every masking method declares."""
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal
+
+from numpy.random import Generator
+
+from veil.core.component import Component
+from veil.core.errors import InputError
+from veil.core.guarantee import Guarantee
+from veil.core.types import Ids
+from veil.tables.table import Table
+
+Kind = Literal["numeric", "categorical", "any", "confidential", "all"]
+UNIT = "record"
+
+
+def nothing(caveat: str = "") -> Guarantee:
+    """Return that nothing is proved."""
+    return Guarantee("none", unit=UNIT, caveat=caveat)
+
+
+@dataclass(frozen=True, eq=False)
+class Masked:
+    """What a method made of a table; the fields are those of `veil.tables.release.Release`."""
+
+    table: Table
+    rows: Ids | None
+    guarantee: Guarantee | None = None  # None: that of the method
+    levels: Mapping[str, int] = field(default_factory=dict)
+    suppressed: int = 0
+    groups: Ids | None = None
+    kept: Mapping[str, object] = field(default_factory=dict)
+
+
+class Method(Component):
+    """Masks a table.
+
+    `kind` says which columns it works on unless they are named: numeric, categorical or any
+    quasi-identifiers, the confidential columns, or all columns. `random` says whether anything is
+    drawn. `family` groups methods that work alike, `needs` says what must be declared ("qi",
+    "hierarchies"), `changes` whether rows keep their places ("values") or not.
+    """
+
+    family: ClassVar[str] = "Other"
+    needs: ClassVar[frozenset[str]] = frozenset()
+    kind: ClassVar[Kind] = "any"
+    random: ClassVar[bool] = True
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What is proved of a release, whatever the table; by default nothing."""
+        return nothing()
+
+    @abstractmethod
+    def mask(self, table: Table, columns: Sequence[str], rng: Generator) -> Masked:
+        """Mask the columns; identifiers are gone already."""
+
+    def chosen(self, table: Table, columns: Sequence[str] | None) -> tuple[str, ...]:
+        """Return the columns that are masked: those named, or the usual ones of this kind."""
+        if columns is not None:
+            named = tuple(columns)
+            for name in named:
+                column = table.column(name)
+                if self.kind == "numeric" and not column.numeric:
+                    raise InputError(f"{self.name} is for numbers; the column '{name}' has texts.")
+            if not named:
+                raise InputError(f"{self.name} needs at least one column.")
+            return named
+        return self._usual(table)
+
+    def _usual(self, table: Table) -> tuple[str, ...]:
+        if self.kind == "all":
+            return table.columns
+        if self.kind == "confidential":
+            if not table.confidential:
+                raise InputError(
+                    f"{self.name} works on confidential columns; declare them, or name columns."
+                )
+            return table.confidential
+        wanted = {"numeric": True, "categorical": False}.get(self.kind)
+        names = tuple(
+            name
+            for name in table.require_qi()
+            if wanted is None or table.column(name).numeric == wanted
+        )
+        if not names:
+            raise InputError(
+                f"No quasi-identifier is {self.kind}, as {self.name} needs; name the columns."
+            )
+        return names

@@ -1,0 +1,1 @@
+"""Pictures of tables before and after; none shows a value or a record."""

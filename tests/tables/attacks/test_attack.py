@@ -1,0 +1,171 @@
+"""The door to all attackers: what it takes, and what it refuses."""
+
+import numpy as np
+import pytest
+
+from veil import tables
+from veil.core.component import example
+from veil.core.errors import InputError, ParameterError, UnknownNameError
+from veil.tables.attacks.exact import Exact
+from veil.tables.attacks.records import estimated
+from veil.tables.column import Column
+from veil.tables.release import Release
+
+CODES = [["a", "A", "*"], ["b", "A", "*"], ["c", "C", "*"]]
+
+
+def small() -> tables.Table:
+    return tables.load(
+        {
+            "age": [31, 34, 52, 31],
+            "town": ["a", "b", "c", "a"],
+            "ill": ["flu", "gout", "flu", "flu"],
+        },
+        qi=["age", "town"],
+        confidential=["ill"],
+        hierarchies={"town": CODES, "ill": [["flu", "x", "*"], ["gout", "y", "*"]]},
+    )
+
+
+@pytest.mark.parametrize("name", tables.ATTACKS.names())
+def test_every_attacker_keeps_the_contract(name: str) -> None:
+    kind = tables.ATTACKS.get(name)
+    attacker = example(kind)
+    assert kind.name == name
+    assert tables.ATTACKS.parse(str(attacker)) == attacker
+    assert (kind.__doc__ or "").strip()
+    t = small()
+    a = tables.attack(t, t, attacker, population=t, control=t, rng=1)
+    assert 0 <= a.low <= a.risk <= a.high <= 1
+    assert a.per_record.dtype == np.float64
+    assert ((a.per_record >= 0) & (a.per_record <= 1)).all()
+    if "control" not in attacker.needs:
+        assert len(a.per_record) == len(t)
+        assert name == "attribute" or "largest" in a.details
+    again = tables.attack(t, t, name, population=t, control=t, rng=1)
+    assert again.risk == a.risk
+
+
+def test_an_attacker_is_a_name_a_spec_or_a_component() -> None:
+    t = small()
+    risks = {tables.attack(t, t, one).risk for one in ("exact", "exact()", Exact())}
+    assert risks == {0.75}
+    with pytest.raises(
+        UnknownNameError, match="No attacker of tables called 'exat'. Did you mean"
+    ):
+        tables.attack(t, t, "exat")
+    with pytest.raises(ParameterError, match="An attacker is a component, or a spec"):
+        tables.attack(t, t, 3)  # type: ignore[call-overload]
+
+
+def test_what_does_not_correspond_is_refused() -> None:
+    t = small()
+    with pytest.raises(InputError, match="there are 3 and 4 rows"):
+        tables.attack(t, t.take(np.arange(3)), "exact")
+    far = Release(
+        t, "test", tables.protect(t, "sample(rate=0.5)").guarantee, rows=np.array([0, 1, 2, 9])
+    )
+    with pytest.raises(InputError, match="do not correspond"):
+        tables.attack(t, far, "exact")
+    for wrong in (None, [1, 2]):
+        with pytest.raises(InputError, match="What is attacked is a release"):
+            tables.attack(wrong, t, "exact")  # type: ignore[call-overload]
+        with pytest.raises(InputError, match="A release is what tables.protect returns"):
+            tables.attack(t, wrong, "exact")  # type: ignore[call-overload]
+    with pytest.raises(InputError, match="has no rows"):
+        tables.attack(
+            t, Release(t.take(np.arange(0)), "x", far.guarantee, rows=np.arange(0)), "exact"
+        )
+
+
+def test_quasi_identifiers_are_needed() -> None:
+    bare = tables.load({"x": [1, 1, 2]})
+    for name in (
+        "exact",
+        "distance",
+        "fellegi_sunter",
+        "linkage",
+        "prosecutor",
+        "unique",
+        "interval",
+    ):
+        with pytest.raises(InputError, match="No quasi-identifier is declared"):
+            tables.attack(bare, bare, name)
+    t = tables.load({"x": [1, 1, 2], "y": [3, 4, 4]}, qi=["x"])
+    with pytest.raises(InputError, match="none of the quasi-identifiers"):
+        tables.attack(t, t.without(["x"]), "exact")
+    endless = tables.load({"x": np.array([1.0, np.inf])}, qi=["x"])
+    with pytest.raises(InputError, match="infinite numbers"):
+        tables.attack(endless, endless, "distance")
+
+
+def test_a_column_that_is_not_released_is_not_used() -> None:
+    t = small()
+    a = tables.attack(t, t.without(["town"]), "exact")
+    assert a.per_record == pytest.approx([0.5, 1, 1, 0.5])
+
+
+def test_roles_are_those_of_the_original() -> None:
+    t = tables.load({"x": [1, 1, 2], "w": [2, 2, 4]}, qi=["x"], weight="w")
+    read_again = tables.load({"x": [1, 1, 2], "w": [2, 2, 4]})
+    assert tables.attack(t, read_again, "marketer").risk == tables.attack(t, t, "marketer").risk
+
+
+def test_levels_say_what_a_label_is() -> None:
+    t = tables.load(
+        {"x": ["a", "b", "c"]},
+        qi=["x"],
+        hierarchies={"x": [["a", "b", "*"], ["b", "c", "*"], ["c", "c", "*"]]},
+    )
+    r = tables.protect(t, "generalise(level=1)")
+    assert r.table["x"].tolist() == ["b", "c", "c"]
+    assert tables.attack(t, r, "exact").per_record == pytest.approx([1, 0.5, 0.5])
+    assert tables.attack(t, r.table, "exact").per_record == pytest.approx([1, 1 / 3, 0.5])
+
+
+def test_recoded_reals_are_open_above() -> None:
+    t = tables.load({"x": [0.5, 10.0, 12.5, 20.0]}, qi=["x"])
+    r = tables.protect(t, "recode(width=10)")
+    assert tables.attack(t, r, "exact").per_record == pytest.approx([1, 0.5, 0.5, 1])
+
+
+def test_cells_are_attacked_by_intervals() -> None:
+    cells = tables.tabulate(
+        np.array([[20, 50, 10, 5], [8, 19, 22, 3], [17, 32, 12, 40], [4, 0, 30, 25]])
+    )
+    r = tables.protect(cells, "suppress(threshold=5)")
+    assert tables.attack(cells, r, "intervals").risk == 0.0
+    with pytest.raises(InputError, match="Cells are attacked by a release of cells"):
+        tables.attack(cells, small(), "intervals")  # type: ignore[call-overload]
+    with pytest.raises(UnknownNameError):
+        tables.attack(cells, r, "distance")
+
+
+def test_no_message_quotes_a_cell() -> None:
+    t = tables.load({"x": ["secret-1", "secret-2"], "y": [4711, 4712]}, qi=["x", "y"])
+    people = tables.load({"x": ["secret-1", "secret-3"], "y": [4711, 4713]}, qi=["x", "y"])
+    with pytest.raises(InputError) as error:
+        tables.attack(t, t, "journalist", population=people)
+    assert "secret" not in str(error.value)
+    assert "471" not in str(error.value)
+
+
+def test_intervals_of_many_records_are_those_of_single_draws() -> None:
+    rng = np.random.default_rng(1)
+    values = rng.choice([0.0, 0.25, 1.0], 4000, p=[0.7, 0.2, 0.1])
+    from veil.measures.estimate import bootstrap
+
+    by_value, one_by_one = estimated(values), bootstrap(values)
+    assert float(by_value) == float(one_by_one)
+    assert by_value.low == pytest.approx(one_by_one.low, abs=1e-3)
+    assert by_value.high == pytest.approx(one_by_one.high, abs=1e-3)
+    assert estimated(values).low == by_value.low
+    spread = rng.random(6000)
+    assert estimated(spread).low < float(spread.mean()) < estimated(spread).high
+
+
+def test_an_unknown_label_is_as_far_as_a_star() -> None:
+    t = tables.load({"x": [1.0, 2.0, 9.0]}, qi=["x"])
+    odd = t.changed({"x": Column.of(["old", "2", "9"])})
+    a = tables.attack(t, odd, "distance")
+    assert a.per_record == pytest.approx([1 / 3, 1, 1])

@@ -1,0 +1,144 @@
+"""Anonymity: figures of classes, against published ones and against plain sums."""
+
+import math
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from tests.tables.anonymise.brute import SECRET, Case, cases, moved
+from tests.tables.golden import ADULT, golden, needs_golden
+
+from veil import tables
+from veil.core.errors import InputError, ParameterError, VeilError
+from veil.tables.table import Table
+
+pytestmark = pytest.mark.filterwarnings("ignore:Nearly every row")
+
+
+@needs_golden
+def test_adult_is_as_published() -> None:
+    expected = golden("anonymity")
+    levels = expected["levels"]
+    names = (*levels, "occupation", "age")
+    table = tables.load(
+        ADULT / "adult.csv",
+        qi=list(levels),
+        confidential=["occupation", "age"],
+        hierarchies={name: ADULT / f"adult_hierarchy_{name}.csv" for name in names},
+        sep=";",
+    )
+    told = ",".join(f"{name}={level}" for name, level in levels.items())
+    release = tables.protect(table, f"generalise(levels='{told}')")
+    found = tables.anonymity(release, confidential="occupation", l=3)
+    assert (found.k, found.classes) == (expected["k"], expected["classes"])
+    assert found.average == pytest.approx(len(table) / expected["classes"])
+    assert found.uniques == 0
+    job = expected["occupation"]
+    assert found.l == job["l"]
+    assert found.entropy_l == pytest.approx(job["entropy_l"], rel=1e-12)
+    assert found.c == pytest.approx(job["c_at_3"], rel=1e-12)
+    assert found.t_equal == pytest.approx(job["t_equal"], rel=1e-12)
+    assert found.t_hierarchical == pytest.approx(job["t_hierarchical"], rel=1e-12)
+    age = tables.anonymity(release, "age")
+    assert age.l == expected["age"]["l"]
+    assert age.t_ordered == pytest.approx(expected["age"]["t_ordered"], rel=1e-9)
+    both = tables.anonymity(release)  # the worse of the two columns
+    assert both.l == min(found.l or 0, age.l or 0)
+    assert both.t_equal == max(found.t_equal or 0, age.t_equal or 0)
+
+
+@settings(max_examples=60)
+@given(cases(most=20))
+def test_figures_are_those_of_their_definitions(case: Case) -> None:
+    table = case.table
+    found = tables.anonymity(table, "s", l=2)
+    classes = list(case.classes((0,) * len(case.hierarchies)))
+    sizes = [len(rows) for rows in classes]
+    assert found.k == min(sizes)
+    assert found.classes == len(sizes)
+    assert found.uniques == sizes.count(1)
+    values = [[case.secret[row] for row in rows] for rows in classes]
+    known = [Counter(value for value in one if value is not None) for one in values]
+    assert found.l == min(len(counts) for counts in known)
+    assert found.entropy_l == pytest.approx(min(map(effective, known)), rel=1e-12)
+    assert found.c == pytest.approx(max(map(ratio, known)))
+    for name in ("equal", "hierarchical", "ordered"):
+        figure = getattr(found, f"t_{name}")
+        if name == "ordered" and None in case.secret:
+            assert figure is None
+            continue
+        far = max(moved(one, case.secret, name) for one in values)
+        assert figure == pytest.approx(far, abs=1e-7)
+
+
+def effective(counts: Counter[str]) -> float:
+    n = sum(counts.values())
+    if not n:
+        return 0.0
+    return math.exp(-sum(count / n * math.log(count / n) for count in counts.values()))
+
+
+def ratio(counts: Counter[str]) -> float:
+    """Return r1 / (r2 + ... + rm)."""
+    ordered = sorted(counts.values(), reverse=True)
+    return ordered[0] / sum(ordered[1:]) if len(ordered) > 1 else math.inf
+
+
+def small(**more: object) -> Table:
+    return tables.load(
+        {"q": ["a", "a", "b", "b", "b"], "s": ["x", "y", "x", "x", "z"], **more},
+        qi=["q"],
+        confidential=["s"],
+    )
+
+
+def test_what_does_not_apply_is_none() -> None:
+    found = tables.anonymity(small())
+    assert (found.k, found.l, found.c) == (2, 2, math.inf)  # no class has three values
+    assert found.t_ordered is found.t_hierarchical is None
+    plain = tables.anonymity(tables.load({"q": ["a", "b"]}, qi=["q"]))
+    assert (plain.k, plain.uniques, plain.l, plain.t_equal) == (1, 2, None, None)
+
+
+def test_the_whole_may_be_the_original() -> None:
+    table = tables.load(
+        {"q": ["a"] * 4 + ["b"] * 4, "s": ["x", "y", "x", "y", "y", "y", "y", "z"]},
+        qi=["q"],
+        confidential=["s"],
+        hierarchies={"q": [["a", "*"], ["b", "*"]], "s": SECRET},
+    )
+    release = table.take(np.arange(4))
+    assert tables.anonymity(release).t_equal == 0.0
+    found = tables.anonymity(release, original=table)
+    assert found.t_equal == pytest.approx(0.5 - 2 / 8)
+    assert found.t_hierarchical == pytest.approx((0.25 + 1 / 8) / 2)
+    numbers = tables.load({"q": [1, 1, 2], "s": [1, 2, 9]}, qi=["q"], confidential=["s"])
+    first = tables.anonymity(numbers.take(np.arange(2)), original=numbers)
+    assert first.t_ordered == pytest.approx((abs(1 / 2 - 1 / 3) + abs(1 - 2 / 3)) / 2)
+
+
+def test_missing_is_a_value_or_matches_all() -> None:
+    rows = golden("missing_matches_all").get("rows") or [[2, 3, 1], [3, 3, 3], [2, 3, None]]
+    columns = {f"q{j}": [row[j] for row in rows] for j in range(3)}
+    table = tables.load(columns, qi=list(columns))
+    equal, matched = tables.anonymity(table), tables.anonymity(table, missing="any")
+    assert equal.k == 1
+    assert equal.uniques == sum(1 for row in rows if rows.count(row) == 1)
+    assert matched.classes is None
+    if golden("missing_matches_all"):
+        counts = golden("missing_matches_all")["fk"]
+        assert (matched.k, matched.uniques) == (min(counts), counts.count(1))
+
+
+def test_bad_input_is_refused() -> None:
+    with pytest.raises(InputError, match="No quasi-identifier"):
+        tables.anonymity(tables.load({"q": ["a", "b"]}))
+    with pytest.raises(VeilError, match="no column 'r'"):
+        tables.anonymity(small(), "r")
+    with pytest.raises(ParameterError, match="at least 1"):
+        tables.anonymity(small(), l=0)
+    with pytest.raises(InputError, match="no rows"):
+        tables.anonymity(small().take(np.arange(0)))
+    with pytest.raises(InputError, match="of a release"):
+        tables.anonymity("small")  # type: ignore[arg-type]

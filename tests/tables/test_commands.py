@@ -1,0 +1,328 @@
+"""The commands of tables: from file to file, in words, and what they refuse and never write."""
+
+import csv
+import json
+import stat
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from tests.tables.people import ILLNESSES, PERSON, QI, written
+
+from veil import tables
+from veil.cli import veil
+from veil.core.errors import InputError, VeilError
+from veil.tables.files import released
+from veil.tables.save import card_of, read_card
+from veil.tables.source import Source, hierarchy_files
+
+ROLES = ["--qi", ",".join(QI), "--confidential", "illness", "--identifiers", "name"]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Work in a folder with the town."""
+    written(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+    return tmp_path
+
+
+def invoked(*arguments: object) -> tuple[int, str, str]:
+    found = CliRunner().invoke(veil, ["tables", *map(str, arguments)], catch_exceptions=False)
+    return found.exit_code, found.stdout, found.stderr
+
+
+def run(*arguments: object) -> str:
+    """Run a command, and return all that it prints."""
+    code, out, err = invoked(*arguments)
+    assert code == 0, out + err
+    assert PERSON not in out + err
+    return out + err
+
+
+def refused(*arguments: object) -> str:
+    """Run a command that must be refused, and return why."""
+    found = CliRunner().invoke(veil, ["tables", *map(str, arguments)])
+    assert isinstance(found.exception, VeilError), found.output
+    assert PERSON not in str(found.exception)
+    return str(found.exception)
+
+
+def roles(*more: str) -> list[str]:
+    return [*ROLES, "--hierarchies", "levels", *more]
+
+
+def protected(spec: str, out: str = "out.csv", *more: str) -> str:
+    return run("protect", "town.csv", spec, *roles(), "-o", out, *more)
+
+
+def rows_of(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_a_release_and_its_card_are_written_for_their_owner_alone(folder: Path) -> None:
+    told = protected("ola(k=3, suppression=0.3, minimise=precision)")
+    assert "k-anonymity: k = 3" in told
+    assert "Levels: age" in told
+    out = folder / "out.csv"
+    found = rows_of(out)
+    assert list(found[0]) == ["age", "sex", "district", "illness", "wage"]  # no identifier
+    for path in (out, card_of(out)):
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+        assert PERSON not in path.read_text(encoding="utf-8")
+    card = json.loads(card_of(out).read_text(encoding="utf-8"))
+    assert card["method"].startswith("ola(k=3")
+    assert (card["kind"], card["seeded"], card["order"]) == (
+        "k-anonymity", False, "as in the original",
+    )  # fmt: skip
+    assert card["rows"] == len(found)
+    assert card["suppressed"] == 60 - len(found)
+    assert not set(card) & {"groups", "source", "file"}
+    text = json.dumps(card)
+    assert not any(word in text for word in ILLNESSES)
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "levels", "out.csv", "out.csv.veil.json", "town.csv",
+    ]  # fmt: skip
+
+
+def test_a_seed_is_said_everywhere(folder: Path) -> None:
+    told = protected("pram(p=0.6)", "out.csv", "--seed", "4")
+    assert "NOT PRIVATE" in told
+    card = json.loads(card_of(folder / "out.csv").read_text(encoding="utf-8"))
+    assert card["seeded"] is True
+    assert "NOT PRIVATE" in card["note"]
+    assert "NOT PRIVATE" in run("measure", "out.csv")
+    first = (folder / "out.csv").read_bytes()
+    protected("pram(p=0.6)", "again.csv", "--seed", "4")
+    assert (folder / "again.csv").read_bytes() == first
+    protected("pram(p=0.6)", "fresh.csv")
+    assert (folder / "fresh.csv").read_bytes() != first
+    assert read_card(folder / "fresh.csv").seeded is False
+
+
+def test_rows_can_be_shuffled_and_are_then_not_compared_by_order(folder: Path) -> None:
+    assert "--shuffle" in protected("pram(p=0.9)", "kept.csv")
+    assert "--shuffle" not in protected("pram(p=0.9)", "mixed.csv", "--shuffle")
+    wages = [row["wage"] for row in rows_of(folder / "mixed.csv")]
+    true = [row["wage"] for row in rows_of(folder / "town.csv")]
+    assert wages != true
+    assert sorted(wages) == sorted(true)
+    assert "risk" in run("attack", "town.csv", "kept.csv", "linkage", *roles())
+    assert "never written" in refused("attack", "town.csv", "mixed.csv", "linkage", *roles())
+
+
+def test_several_methods_are_applied_in_order(folder: Path) -> None:
+    run("protect", "town.csv", "recode(width=10)", "sample(rate=0.5)", *roles(), "-o", "out.csv",
+        "--columns", "age")  # fmt: skip
+    found = rows_of(folder / "out.csv")
+    assert len(found) == 30
+    assert all(row["age"].startswith("[") for row in found)
+
+
+def test_parquet_in_and_out(folder: Path) -> None:
+    pytest.importorskip("pyarrow")
+    protected("mondrian(k=5)", "out.parquet")
+    assert stat.S_IMODE((folder / "out.parquet").stat().st_mode) == 0o600
+    t = tables.load(folder / "out.parquet", qi=QI, identifiers=["illness", "wage"])
+    assert tables.anonymity(t).k >= 5
+    assert "k = " in run("measure", "out.parquet")
+
+
+def test_formulas_are_quoted_on_request_alone(folder: Path) -> None:
+    (folder / "f.csv").write_text("note,n\n=SUM(A1),1\n=SUM(A1),2\n+x,3\n@y,4\n", encoding="utf-8")
+    run("protect", "f.csv", "sample(rate=0.99)", "-o", "plain.csv", "--qi", "n")
+    run("protect", "f.csv", "sample(rate=0.99)", "-o", "safe.csv", "--qi", "n", "--excel-safe")
+    plain = [row["note"] for row in rows_of(folder / "plain.csv")]
+    safe = [row["note"] for row in rows_of(folder / "safe.csv")]
+    assert plain == ["=SUM(A1)", "=SUM(A1)", "+x", "@y"]
+    assert safe == [f"'{note}" for note in plain]
+
+
+def test_what_cannot_be_done_writes_nothing(folder: Path) -> None:
+    before = sorted(folder.iterdir())
+    assert "lower k" in refused("protect", "town.csv", "ola(k=2, l=9)", *roles(), "-o", "out.csv")
+    assert "more than" in refused("protect", "town.csv", "suppress(k=61)", *roles(), "-o", "o.csv")
+    assert "two roles" in refused(
+        "protect", "town.csv", "mondrian(k=3)", *roles("--qi", "name"), "-o", "out.csv"
+    )
+    assert "replace the input" in refused(
+        "protect", "town.csv", "mondrian(k=3)", *roles(), "-o", "town.csv"
+    )
+    assert ".csv or .parquet" in refused(
+        "protect", "town.csv", "mondrian(k=3)", *roles(), "-o", "out.xlsx"
+    )
+    assert "make it first" in refused(
+        "protect", "town.csv", "mondrian(k=3)", *roles(), "-o", "nowhere/out.csv"
+    )
+    assert "No method for tables" in refused(
+        "protect", "town.csv", "mondrain(k=3)", *roles(), "-o", "out.csv"
+    )
+    assert "quasi-identifier" in refused("protect", "town.csv", "mondrian(k=3)", "-o", "out.csv")
+    assert sorted(folder.iterdir()) == before
+
+
+def test_measure_says_in_words_what_a_reader_sees(folder: Path) -> None:
+    protected("mondrian(k=5)")
+    told = run("measure", "out.csv")  # roles are on the card
+    assert "every row looks like at least" in told
+    assert "who knows age, sex, district sees" in told
+    assert "Of illness, in the worst class" in told
+    assert "precision" not in told or "Quality" in told
+    alone = run("measure", "out.csv", "--qi", "wage")
+    assert "k = 1: 60 rows can be told from all others" in alone
+    assert "No confidential column is declared" in alone
+    whole = run("measure", "out.csv", *roles(), "--original", "town.csv")
+    assert "discernibility" in whole
+    assert "t = " in whole
+    assert "k = " in run("measure", "out.csv", "--blank-matches")
+    card_of(folder / "out.csv").unlink()
+    assert "not known without --original" in run("measure", "out.csv", "--qi", "age,sex")
+    assert "no column 'agee'" in refused("measure", "out.csv", "--qi", "agee").lower()
+
+
+def test_an_attack_says_the_worst_case_beside_the_average(folder: Path) -> None:
+    protected("mondrian(k=5)")
+    told = run("attack", "town.csv", "out.csv", "linkage", *roles())
+    t = Source(("name",), tuple(QI), ("illness",), hierarchies=Path("levels")).opened(
+        folder / "town.csv"
+    )[0]
+    found = tables.attack(t, tables.protect(t, "mondrian(k=5)"), "linkage")
+    assert f"risk {found.risk:.4f} [{found.low:.4f}, {found.high:.4f}]" in told
+    assert f"the worst record: {found.per_record.max():.4f}" in told
+    assert "who sees nothing" in told
+    both = run("attack", "town.csv", "mondrian(k=5)", "linkage", "homogeneity", *roles())
+    assert told.splitlines()[0] in both
+    assert "homogeneity: risk" in both
+
+
+def test_removed_rows_are_found_again_by_a_method_that_draws_nothing(folder: Path) -> None:
+    protected("ola(k=3, suppression=0.3, minimise=precision)")
+    assert len(rows_of(folder / "out.csv")) < 60
+    told = run("attack", "town.csv", "out.csv", "linkage", *roles())
+    assert told == run(
+        "attack", "town.csv", "ola(k=3, suppression=0.3, minimise=precision)", "linkage", *roles()
+    )
+    protected("ola(k=3, suppression=0.3, minimise=precision)", "mixed.csv", "--shuffle")
+    assert told == run("attack", "town.csv", "mixed.csv", "linkage", *roles())
+    text = (folder / "out.csv").read_text(encoding="utf-8").splitlines()
+    (folder / "out.csv").write_text("\n".join(text[:-1]) + "\n", encoding="utf-8")
+    assert "never written" in refused("attack", "town.csv", "out.csv", *roles())
+    protected("sample(rate=0.5)", "sample.csv")
+    why = refused("attack", "town.csv", "sample.csv", "linkage", *roles())
+    assert "Name the method" in why
+    assert "attribute: risk" in run("attack", "town.csv", "sample.csv", "attribute", *roles())
+
+
+def test_an_attack_with_everybody_or_with_others(folder: Path) -> None:
+    told = run("attack", "town.csv", "sample(rate=0.5)", "journalist", *roles(),
+               "--population", "town.csv")  # fmt: skip
+    assert "journalist: risk" in told
+    number = run("attack", "town.csv", "pram(p=0.99)", "unique", *roles(), "--population", "6000",
+                 "--seed", "1")  # fmt: skip
+    assert "unique: risk" in number
+    assert "at least one" in refused(
+        "attack", "town.csv", "pram(p=0.9)", "unique", *roles(), "--population", "0"
+    )
+    assert "no such file, and no method" in refused("attack", "town.csv", "nothing.csv", *roles())
+    assert "No attacker" in refused("attack", "town.csv", "mondrian(k=3)", "nobody", *roles())
+
+
+def test_loss_by_column_and_overall(folder: Path) -> None:
+    protected("mondrian(k=5)")
+    told = run("loss", "town.csv", "out.csv", *roles(), "--target", "illness")
+    for word in (
+        "direct",
+        "contingency",
+        "entropy",
+        "marginals",
+        "cells",
+        "a classifier of illness",
+    ):
+        assert word in told
+    fewer = run("loss", "town.csv", "sample(rate=0.5)", *roles(), "--seed", "1")
+    assert "share_removed" in fewer
+    made = run("loss", "town.csv", "tree(epsilon=3)", *roles(), "--seed", "1")
+    assert "distributions alone" in made
+    assert "cells" not in made
+
+
+def test_the_plane_is_drawn_and_kept(folder: Path) -> None:
+    told = run("plane", "town.csv", "mondrian(k=3)", "mondrian(k=15)", "pram(p=0.7)", *roles(),
+               "-o", "plane.html", "--workers", "0", "--seed", "2")  # fmt: skip
+    assert "mondrian" in told
+    page = folder / "plane.html"
+    assert stat.S_IMODE(page.stat().st_mode) == 0o600
+    text = page.read_text(encoding="utf-8")
+    assert "Before and after" in text
+    assert PERSON not in text
+    assert (folder / "plane" / "results.csv").is_file()
+    assert "No attacker" in refused(
+        "plane", "town.csv", "mondrian(k=3)", *roles(), "--attacker", "nobody", "--workers", "0"
+    )
+
+
+def test_a_method_is_chosen_and_said_whether_it_is_certified(folder: Path) -> None:
+    given = ("choose", "town.csv", "mondrian(k=3)", "mondrian(k=20)", *roles(), "--workers", "0")
+    code, out, err = invoked(*given, "--max-risk", "0.9")
+    assert code == 0, err
+    assert "with 97.5 % confidence" in out
+    code, out, err = invoked(*given, "--max-risk", "0.05")
+    assert code == 3
+    assert "Not certified: mondrian(k=20" in out
+    assert "Nothing is certified" in err
+    assert "Nothing fits" in refused(*given, "--max-risk", "0.00001")
+    code, out, err = invoked(*given, "--max-risk", "0.05", "--mean", "--json")
+    assert code == 0
+    document = json.loads(out[out.index("{") :])
+    assert document["best"]["spec"].startswith("mondrian(k=20")
+
+
+def test_describe_prints_and_writes_a_draft(folder: Path) -> None:
+    told = run("describe", "town.csv", "-o", "schema.toml")
+    assert "60 rows" in told
+    assert "identifier" in told
+    assert "Look at wage" in told
+    assert "there already" in refused("describe", "town.csv", "-o", "schema.toml")
+    (folder / "out.csv").unlink(missing_ok=True)
+    run("protect", "town.csv", "mondrian(k=5)", "--schema", "schema.toml", "-o", "out.csv")
+    assert "name" not in rows_of(folder / "out.csv")[0]
+
+
+def test_lists_of_methods_and_attackers(folder: Path) -> None:
+    del folder
+    methods, attackers = run("methods"), run("attackers")
+    for name in tables.METHODS.names():
+        assert name in methods
+    for name in tables.ATTACKS.names():
+        assert name in attackers
+
+
+def test_files_of_hierarchies_are_found_by_the_name_of_the_column(tmp_path: Path) -> None:
+    for name in ("adult_hierarchy_age.csv", "sex.csv", "x_sex.csv", "a_town.csv", "b_town.csv"):
+        (tmp_path / name).write_text("1;*\n", encoding="utf-8")
+    found = hierarchy_files(tmp_path, ["age", "sex", "wage"])
+    assert {name: path.name for name, path in found.items()} == {
+        "age": "adult_hierarchy_age.csv", "sex": "sex.csv",
+    }  # fmt: skip
+    with pytest.raises(InputError, match="2 files for the column 'town'"):
+        hierarchy_files(tmp_path, ["town"])
+    with pytest.raises(InputError, match="no folder"):
+        hierarchy_files(tmp_path / "none", ["age"])
+
+
+def test_a_broken_card_is_refused(folder: Path) -> None:
+    protected("mondrian(k=5)")
+    t = Source(qi=tuple(QI)).opened(folder / "town.csv")[0]
+    for text in ("{", '{"method": 3}', "[]", '{"method": "x", "seeded": 1, "suppressed": "y"}'):
+        card_of(folder / "out.csv").write_text(text, encoding="utf-8")
+        with pytest.raises(InputError, match="no card"):
+            released(folder / "out.csv", t, Source())
+
+
+def test_a_column_of_a_release_that_a_schema_calls_an_identifier_may_be_gone(folder: Path) -> None:
+    run("describe", "town.csv", "-o", "schema.toml")
+    protected("mondrian(k=5)")
+    told = run("measure", "out.csv", "--schema", "schema.toml")
+    assert "who knows age, sex, district sees" in told

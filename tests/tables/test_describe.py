@@ -1,0 +1,137 @@
+"""Descriptions of tables: what they see, what they propose, and what they never show."""
+
+import stat
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.tables.golden import ADULT, needs_golden
+from tests.tables.people import PERSON, columns
+
+from veil import tables
+from veil.core.errors import InputError
+from veil.tables.column import Column
+from veil.tables.describe import Description, kind_of
+from veil.tables.table import Table
+
+pytestmark = pytest.mark.filterwarnings("ignore:Nearly every row")
+
+
+def described(held: Mapping[str, Sequence[object]] | None = None) -> Description:
+    return tables.describe(tables.load(held or columns(200)))
+
+
+def test_every_column_is_looked_at() -> None:
+    found = described()
+    name, age, sex = found["name"], found["age"], found["sex"]
+    assert (name.distinct, name.uniqueness, name.missing) == (200, 1, 0)
+    assert name.entropy == pytest.approx(np.log2(200))
+    assert sex.distinct == 2
+    assert 0.9 < sex.entropy <= 1
+    assert age.kind == "whole numbers"
+    assert found["wage"].kind == "numbers"
+    assert found["district"].kind == "codes"
+
+
+def test_no_column_is_guessed_to_be_harmless() -> None:
+    found = described()
+    roles = {one.name: one.proposal.role for one in found.columns}
+    assert roles == {
+        "name": "identifier", "age": "qi", "sex": "qi", "district": "qi",
+        "illness": "confidential", "wage": "confidential",
+    }  # fmt: skip
+    assert "other" not in roles.values()
+    assert "wage" in found.suspicious  # nearly every row has its own
+
+
+def test_what_looks_like_a_name_or_a_key_is_pointed_out() -> None:
+    found = described(
+        {
+            "clerkid": [1, 1, 2, 2] * 10,
+            "counter": list(range(40)),
+            "amount": [float(7919 * i * i % 99_991) for i in range(40)],
+            "blank": [None] * 40,
+            "same": ["x"] * 40,
+            "rare": ["a"] * 39 + ["b"],
+            "weight": [1.5] * 40,
+            "weight2": [2.5] * 39 + [3.0],
+        }
+    )
+    assert "names somebody" in found["clerkid"].suspicious
+    assert found["counter"].proposal.role == "identifier"
+    assert found["amount"].proposal.role == "qi"  # whole, but not counted up
+    assert "identifies" in found["amount"].suspicious
+    assert found["blank"].kind == "empty"
+    assert "no value" in found["blank"].suspicious
+    assert "one value" in found["same"].suspicious
+    assert "1 of its values occur once" in found["rare"].suspicious
+    weights = [one.name for one in found.columns if one.proposal.role == "weight"]
+    assert weights == ["weight"]  # a table has one
+
+
+def test_pairs_that_tell_rows_apart() -> None:
+    a, b = np.divmod(np.arange(100), 10)
+    found = described({"a": [f"p{i}" for i in a], "b": [f"q{i}" for i in b], "c": ["x", "y"] * 50})
+    assert found.together[0] == ("a", "b", 1.0)
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [(["1987-03-21", "2001-01-01"], "dates"), (["20121", "00185"], "codes"),
+     (["A-10", "B 7"], "codes"), (["Rome", "Oslo"], "texts"), (["1.5", "2"], "numbers"),
+     (["12", "9"], "whole numbers"), (["", ""], "empty")],
+)  # fmt: skip
+def test_kinds_of_columns(values: list[str], kind: str) -> None:
+    assert kind_of(Column.of_texts(values)) == kind
+
+
+def test_the_draft_is_a_schema_that_opens_the_table_again(tmp_path: Path) -> None:
+    held = columns(80) | {"born": [f"19{40 + i % 60}-0{1 + i % 9}-11" for i in range(80)]}
+    held["post code"] = [f"{20_000 + 7 * (i % 40)}" for i in range(80)]
+    t = tables.load(held)
+    found = tables.describe(t)
+    draft = tmp_path / "schema.toml"
+    found.write(draft)
+    assert stat.S_IMODE(draft.stat().st_mode) == 0o600
+    text = draft.read_text(encoding="utf-8")
+    assert PERSON not in text
+    assert "flu" not in text  # no value at all
+    assert "N1" not in text
+    read = tomllib.loads(text)["columns"]
+    assert read["post code"] == {"role": "qi", "hierarchy": "prefix()"}
+    assert read["born"]["hierarchy"] == "dates()"
+    again = tables.load(held, schema=draft)
+    assert isinstance(again, Table)
+    assert again.roles == {one.name: one.proposal.role for one in found.columns}
+    release = tables.protect(again, "generalise(level=1)", columns=["age", "born", "post code"])
+    assert len(release.table.column("age").categories) < len(t.column("age").categories)
+    with pytest.raises(InputError, match="there already"):
+        found.write(draft)
+
+
+def test_declared_roles_stay() -> None:
+    t = tables.load(columns(80), qi=["illness"], identifiers=["sex"])
+    found = tables.describe(t)
+    assert found["illness"].proposal.role == "qi"
+    assert found["sex"].proposal.role == "identifier"
+    assert found["sex"].proposal.why == "as declared"
+
+
+def test_bad_input_is_refused() -> None:
+    t = tables.load(columns(10))
+    with pytest.raises(InputError, match="no rows"):
+        tables.describe(t.take(np.arange(0)))
+    with pytest.raises(InputError, match="no column 'nothing'"):
+        tables.describe(t)["nothing"]
+
+
+@needs_golden
+def test_adult_as_a_person_would_begin_with_it() -> None:
+    found = tables.describe(tables.load(ADULT / "adult.csv"))
+    roles = {one.name: one.proposal.role for one in found.columns}
+    assert roles["occupation"] == roles["salary-class"] == "confidential"
+    assert {roles[one] for one in ("sex", "age", "race", "native-country")} == {"qi"}
+    assert "intervals(width=5" in found["age"].proposal.hierarchy
+    assert found.together[0][:2] == ("age", "native-country")

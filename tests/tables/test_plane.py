@@ -1,0 +1,112 @@
+"""The plane: risk and utility of methods, their order, their score, and the page."""
+
+import re
+import stat
+from pathlib import Path
+
+import pytest
+from tests.tables.people import PERSON, QI, town
+
+from veil import quipu, tables
+from veil.core.errors import InputError, ParameterError, UnknownNameError
+from veil.tables.methods import method
+from veil.tables.plane import NOTHING, curves
+
+SPECS = ["mondrian(k=3)", "mondrian(k=20)"]
+
+
+def test_rows_have_risk_and_utility_with_intervals() -> None:
+    t = town(120)
+    found = tables.plane(t, SPECS, rng=1)
+    assert [row.spec for row in found] == SPECS
+    assert len(found) == 2
+    weak, strong = found[0], found[1]
+    assert weak.risk > strong.risk
+    assert weak.utility > strong.utility
+    for row in found:
+        assert 0 <= row.risk.low <= row.risk <= row.risk.high <= 1
+        assert row.utility.low <= row.utility <= row.utility.high
+        assert row.risk <= row.worst <= 1
+        assert row.utility == tables.utility(t, tables.protect(t, row.spec))
+        assert row.risk == tables.attack(t, tables.protect(t, row.spec), "linkage").risk
+    assert strong.guarantee.startswith("k-anonymity: k = 20")
+    assert (found.plain.spec, float(found.plain.utility)) == (NOTHING, 1)
+    assert found.plain.risk > weak.risk
+
+
+def test_the_score_follows_risk_whatever_the_order_of_the_specs() -> None:
+    t = town(120)
+    found, turned = tables.plane(t, SPECS), tables.plane(t, SPECS[::-1])
+    risks, utilities = (
+        [float(getattr(one, name)) for one in found] for name in ("risk", "utility")
+    )
+    assert found.quipu == turned.quipu == quipu(risks[::-1], utilities[::-1])
+    assert found.scores == {"mondrian(k)": found.quipu}
+    assert found.quipu != quipu(risks, utilities)  # the other way round it has the other sign
+
+
+def test_several_curves_and_single_points() -> None:
+    methods = [method(one) for one in ("pram(p=0.9)", "mdav(k=3)", "pram(p=0.5)", "mdav(k=9)")]
+    assert curves(methods) == {"pram(p)": [2, 0], "mdav(k)": [3, 1]}  # most private first
+    apart = [method(one) for one in ("pram(p=0.9)", "pram(p=0.5, invariant=true)")]
+    assert [len(one) for one in curves(apart).values()] == [1, 1]
+    found = tables.plane(town(), ["mondrian(k=5)", "pram(p=0.7)"], rng=1)
+    assert set(found.scores.values()) == {0.0}
+    assert found.quipu != 0
+
+
+def test_several_draws_give_an_interval_of_their_mean() -> None:
+    found = tables.plane(town(), ["pram(p=0.7)", "mondrian(k=5)"], rng=4, times=5)
+    assert found[0].utility.low < found[0].utility < found[0].utility.high
+    assert found[0].risk.n == 5
+    assert found[1].utility.low == found[1].utility.high  # nothing is drawn
+    again = tables.plane(town(), ["pram(p=0.7)", "mondrian(k=5)"], rng=4, times=5)
+    assert again[0] == found[0]
+
+
+def test_other_attackers_and_utilities() -> None:
+    t = town()
+    found = tables.plane(t, ["mondrian(k=5)"], attacker="prosecutor", utility="cells")
+    release = tables.protect(t, "mondrian(k=5)")
+    assert float(found[0].risk) == tables.attack(t, release, "prosecutor").risk
+    assert float(found[0].utility) == tables.utility(t, release, "cells")
+    assert (found.attacker, found.utility) == ("prosecutor", "cells")
+
+
+def test_bad_input_is_refused() -> None:
+    t = town()
+    for specs in (list[str](), "mdav(k=3)"):
+        with pytest.raises(ParameterError, match="list of methods"):
+            tables.plane(t, specs)
+    with pytest.raises(ParameterError, match="times"):
+        tables.plane(t, SPECS, times=0)
+    with pytest.raises(UnknownNameError, match="linkag"):
+        tables.plane(t, SPECS, attacker="linkag")
+    with pytest.raises(UnknownNameError, match="measure of utility"):
+        tables.plane(t, SPECS, utility="worth")
+    with pytest.raises(InputError, match="quasi-identifier"):
+        tables.plane(tables.load({"a": [1, 1]}), ["mdav(k=2)"])
+
+
+def test_the_page_shows_every_method_and_no_value(tmp_path: Path) -> None:
+    found = tables.plane(town(), [*SPECS, "pram(p=0.7)"], rng=1)
+    page = tmp_path / "plane.html"
+    found.to_html(page)
+    text = page.read_text(encoding="utf-8")
+    assert stat.S_IMODE(page.stat().st_mode) == 0o600
+    assert text.count("<circle") == 4
+    for spec in (*SPECS, "pram(p=0.7)", NOTHING):
+        assert spec in text
+    assert "QuIPU" in text
+    assert PERSON not in text
+    assert not re.search(r"\b(flu|gout|measles|N1|S2)\b", text)
+    assert "http" not in re.sub(r"http://www\.w3\.org/2000/svg", "", text.split("<body>")[1])
+    with pytest.raises(InputError, match=r"\.html"):
+        found.to_html(tmp_path / "plane.svg")
+
+
+def test_a_table_is_printed_without_its_values() -> None:
+    t = town()
+    assert repr(t) == f"Table(60 rows: name, {', '.join(QI)}, illness, wage)"
+    assert PERSON not in repr(tables.protect(t, "mondrian(k=5)"))
+    assert repr(t.column("age")) == "Column(60 numbers)"
