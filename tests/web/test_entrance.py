@@ -42,6 +42,7 @@ PAGES = (
     "/results?page=x",
     "/plane",
     "/places",
+    "/tables",
     "/ledger",
     "/nowhere",
     "/static/page.js",

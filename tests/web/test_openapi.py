@@ -51,7 +51,7 @@ def test_routes_and_document_agree(described: Tree, desk: FakeDesk) -> None:
     }
     told = {(method, path) for path, one in at(described, "paths").items() for method in at(one)}
     assert routes == told
-    assert len(told) == 9
+    assert len(told) == 14
 
 
 def test_it_has_what_the_standard_asks_for(described: Tree) -> None:
@@ -85,6 +85,8 @@ def test_parameters_are_described(described: Tree, one: Operation) -> None:
 
 
 TOWN = "x,y\n1,2\n30,40\n500,10\n70,900\n"
+PEOPLE = "age,sex\n" + "".join(f"{30 + i % 7},{'FM'[i % 2]}\n" for i in range(20))
+KNOWN = {"age": "qi"}
 
 
 @pytest.mark.parametrize(
@@ -95,6 +97,9 @@ TOWN = "x,y\n1,2\n30,40\n500,10\n70,900\n"
         ("/api/explain", {"words": ["bababa", "dababa"], "mechanism": "santext(epsilon=1)"}),
         ("/api/places/plane", {"points": {"text": TOWN}}),
         ("/api/places/protect", {"points": {"text": TOWN}, "method": "disk(radius=9)"}),
+        ("/api/tables/open", {"text": PEOPLE, "roles": KNOWN}),
+        ("/api/tables/plane", {"text": PEOPLE, "roles": KNOWN}),
+        ("/api/tables/protect", {"text": PEOPLE, "roles": KNOWN, "method": "mdav(k=2)"}),
         ("/api/mechanisms", None),
         ("/api/plane", None),
         ("/api/ledger?count=2", None),

@@ -18,7 +18,7 @@ from veil.text.mechanisms.words.cmp import CMP
 from veil.text.vectors.embeddings import Embeddings
 from veil.web.api import OPERATIONS
 from veil.web.catalogue import catalogue
-from veil.web.faults import RefusedError
+from veil.web.faults import StatusError
 
 TAKES_SPECS = [one for one in OPERATIONS if "mechanism" in one.ask.model_fields]
 BODIES: dict[str, dict[str, object]] = {
@@ -179,7 +179,7 @@ def test_a_built_in_table_of_cover_may_be_named_if_it_is_there(
     specs.check_spec("cover(table='wordnet')")
     assert asked == [("wordnet", {"cell": 7}), ("wordnet", {})]
     for spec in ("cover(table=icd10cm)", "cover(table=icd10cm-full)", "cover"):
-        with pytest.raises(RefusedError, match="none is built for a request"):
+        with pytest.raises(StatusError, match="none is built for a request"):
             specs.check_spec(spec)
 
 

@@ -11,7 +11,8 @@ from veil.proxy.types import Budget, Decision
 from veil.search.pipeline import check_query
 from veil.web import pages
 from veil.web.bodies import FORM_BYTES, fields, read_body, require_type, whole_number
-from veil.web.faults import GoneError, RefusedError, judge
+from veil.web.dp import asked_of
+from veil.web.faults import GoneError, StatusError, judge
 from veil.web.guard import is_foreign, is_led
 from veil.web.messages import Request, Response, header_values, page
 from veil.web.pages import Common
@@ -41,6 +42,20 @@ async def plane(service: Service, request: Request) -> Response:
 async def places(service: Service, request: Request) -> Response:
     """Show where a file of points is opened, masked and drawn."""
     return page(pages.places(await common_of(service, request)))
+
+
+async def database(service: Service, request: Request) -> Response:
+    """Show where a database is asked in SQL."""
+    found = service.database
+    asked = None
+    if found is not None:  # the ledger is a file, which others may be writing to
+        asked = await service.looks.run(request, partial(asked_of, found))
+    return page(pages.database(await common_of(service, request), asked))
+
+
+async def tables(service: Service, request: Request) -> Response:
+    """Show where a table is opened, measured and protected."""
+    return page(pages.tables(await common_of(service, request)))
 
 
 async def search_asked(service: Service, request: Request) -> Response:
@@ -81,7 +96,7 @@ async def results(service: Service, request: Request) -> Response:
     """Show once more what came of a search; nothing is asked for that."""
     found = service.kept.find(fields(request.scope["query_string"]).get("page", ""))
     if found is None:
-        raise RefusedError(410, "These results are not kept any more; search again.")
+        raise StatusError(410, "These results are not kept any more; search again.")
     return found
 
 
@@ -152,7 +167,7 @@ async def forget(service: Service, request: Request) -> Response:
     number = whole_number(given.get("number", ""), "number", 1, 2**63 - 1)
     desk = service.desk
     if not await service.looks.run(request, partial(desk.forget, number)):
-        raise RefusedError(404, "The ledger has no entry with this number.")
+        raise StatusError(404, "The ledger has no entry with this number.")
     service.kept.clear()
     return Response(None, 303, {"location": "/ledger"})
 

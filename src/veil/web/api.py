@@ -21,11 +21,12 @@ from veil.text.mechanisms.mechanism import TextMechanism
 from veil.text.mechanisms.words.explain import LogRatio
 from veil.text.protect import variants_of
 from veil.text.vectors.embeddings import Embeddings
+from veil.web import dp, tables
 from veil.web.answers import ProtectAnswer, SearchAnswer, TextAnswer
 from veil.web.asks import Ask, ExplainAsk, LedgerAsk, Nothing, ProtectAsk, SearchAsk
 from veil.web.bodies import JSON_BYTES, fields, read_body, read_json, require_type
 from veil.web.catalogue import catalogue
-from veil.web.faults import RefusedError
+from veil.web.faults import StatusError
 from veil.web.figures import (
     ExplainAnswer,
     LedgerAnswer,
@@ -45,6 +46,7 @@ from veil.web.places import (
     measured,
 )
 from veil.web.service import Service
+from veil.web.table_answers import TablesOpenAnswer, TablesPlaneAnswer, TablesProtectAnswer
 
 _VARIANTS = 10_000  # of one request
 _CHARACTERS = 10_000_000  # of all variants of one request
@@ -80,7 +82,7 @@ def _protect(service: Service, ask: ProtectAsk) -> ProtectAnswer:
     size = variants_of(mechanism, ask.size)
     written = max(map(len, ask.texts)) * len(ask.texts) * size
     if len(ask.texts) * size > _VARIANTS or written > _CHARACTERS:
-        raise RefusedError(
+        raise StatusError(
             422,
             f"At most {_VARIANTS:,} variants with {_CHARACTERS:,} characters are made for one"
             " request; give fewer or shorter texts, or a smaller size.",
@@ -167,6 +169,11 @@ def _places_protect(service: Service, ask: PlacesProtectAsk) -> PlacesProtectAns
     return masked(ask)
 
 
+def _alone(work: Callable[[Any], BaseModel]) -> Callable[[Service, Any], BaseModel]:
+    """Return work that needs nothing of the service."""
+    return lambda _, ask: work(ask)
+
+
 def _mechanisms(service: Service, ask: Nothing) -> MechanismsAnswer:
     del service, ask
     return catalogue()
@@ -231,6 +238,46 @@ OPERATIONS = (
         _places_protect,
         PlacesProtectAsk,
         PlacesProtectAnswer,
+    ),
+    Operation(
+        "POST",
+        "/api/dp/sql",
+        "Answer a question in SQL with noise, and charge the budget of the policy.",
+        dp.answered,
+        dp.SqlAsk,
+        dp.SqlAnswer,
+    ),
+    Operation(
+        "POST",
+        "/api/dp/explain",
+        "Say what a question in SQL would compute and cost. Nothing is read or spent.",
+        dp.explained,
+        dp.SqlAsk,
+        dp.ExplainedAnswer,
+    ),
+    Operation(
+        "POST",
+        "/api/tables/open",
+        "Say how exposed the records of a table are. Nothing is kept.",
+        _alone(tables.looked),
+        tables.TablesAsk,
+        TablesOpenAnswer,
+    ),
+    Operation(
+        "POST",
+        "/api/tables/plane",
+        "Measure what a method leaves of a table at several strengths. Nothing is kept.",
+        _alone(tables.measured),
+        tables.TablesPlaneAsk,
+        TablesPlaneAnswer,
+    ),
+    Operation(
+        "POST",
+        "/api/tables/protect",
+        "Protect a table, and draw it. Nothing is kept, and nothing is counted in the ledger.",
+        _alone(tables.masked),
+        tables.TablesProtectAsk,
+        TablesProtectAnswer,
     ),
     Operation(
         "GET",

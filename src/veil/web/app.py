@@ -1,6 +1,7 @@
 """The whole application: routes behind a guard, and nothing that goes wrong leaves it."""
 
 from collections.abc import Callable, Collection
+from typing import TYPE_CHECKING
 
 from veil.proxy.desk import Desk
 from veil.proxy.once import Once
@@ -15,6 +16,9 @@ from veil.web.limits import Bucket, Turns
 from veil.web.messages import ASGIApp
 from veil.web.routes import Router, table
 from veil.web.service import Service, Slider
+
+if TYPE_CHECKING:
+    from veil.dp.database.database import Database
 
 _LOOKS = 4  # pages and short calls at once
 
@@ -35,6 +39,7 @@ def make_app(
     waiting: int = 64,
     patience: float = 10.0,
     note: Callable[[str], None] = _ignore,
+    database: "Database | None" = None,
 ) -> ASGIApp:
     """Make the application that serves the page and the interface.
 
@@ -58,6 +63,8 @@ def make_app(
         Seconds for a request to arrive as a whole.
     note
         Is told where an unexpected error arose, in words that quote nothing.
+    database
+        What questions in SQL are answered from (`veil.dp.connect`), or None.
     """
     service = Service(
         desk,
@@ -68,6 +75,7 @@ def make_app(
         Turns(_LOOKS, 16 * _LOOKS),
         Slider.of(desk, plane),
         patience=patience,
+        database=database,
     )
     inside = Entrance(Router(table(service)), token, patience)
     return Secured(Faults(Guard(inside, sites(hosts)), note))

@@ -12,7 +12,7 @@ from veil.proxy.types import Setting
 from veil.proxy.usual import SIZE, usual_size
 from veil.text.mechanisms import find
 from veil.text.policy import Policy, Unknown
-from veil.web.faults import RefusedError
+from veil.web.faults import StatusError
 from veil.web.specs import check_spec
 
 MAX_QUERIES = 100
@@ -44,7 +44,7 @@ class Ask(BaseModel):
         try:
             return cls.model_validate(given, strict=strict)
         except ValidationError as error:
-            raise RefusedError(422, _sentence(cls, error.errors())) from None
+            raise StatusError(422, _sentence(cls, error.errors())) from None
 
     @property
     def weight(self) -> int:
@@ -170,7 +170,7 @@ class SearchAsk(Ask):
             return None
         size = usual_size(find.mechanism(self.mechanism), self.size)
         if size > MAX_SIZE:
-            raise RefusedError(
+            raise StatusError(
                 422, f"At most {MAX_SIZE} texts are sent for one query over the web."
             )
         return Setting(self.mechanism, size)

@@ -6,7 +6,7 @@ from urllib.parse import parse_qsl
 
 import anyio
 
-from veil.web.faults import GoneError, RefusedError
+from veil.web.faults import GoneError, StatusError
 from veil.web.messages import Request, header_values
 
 FORM_BYTES = 128 * 1024  # the longest query, of which every character takes twelve
@@ -22,11 +22,11 @@ async def read_body(request: Request, limit: int, seconds: float) -> bytes:
         with anyio.move_on_after(seconds) as waited:
             body = await _read(request, limit)
         if waited.cancelled_caught:
-            raise RefusedError(
+            raise StatusError(
                 408, f"The request was not complete after {seconds:g} seconds.", connection="close"
             )
     if body is None:
-        raise RefusedError(
+        raise StatusError(
             413, f"A request may have at most {limit:,} bytes; send less.", connection="close"
         )
     return body
@@ -58,7 +58,7 @@ def require_type(request: Request, wanted: str) -> None:
     """Refuse a body of another type: the types of plain forms can be sent by any site."""
     told = header_values(request.scope, "content-type")
     if len(told) != 1 or told[0].partition(";")[0].strip().lower() != wanted:
-        raise RefusedError(415, f"The content type of the request must be {wanted}.")
+        raise StatusError(415, f"The content type of the request must be {wanted}.")
 
 
 def fields(encoded: bytes) -> dict[str, str]:
@@ -72,19 +72,19 @@ def fields(encoded: bytes) -> dict[str, str]:
             encoded.decode(), keep_blank_values=True, errors="strict", max_num_fields=_FIELDS
         )
     except UnicodeDecodeError:
-        raise RefusedError(422, "The fields of the request must be text in UTF-8.") from None
+        raise StatusError(422, "The fields of the request must be text in UTF-8.") from None
     except ValueError:
-        raise RefusedError(422, f"A request may have at most {_FIELDS} fields.") from None
+        raise StatusError(422, f"A request may have at most {_FIELDS} fields.") from None
     found = dict(pairs)
     if len(found) != len(pairs):
-        raise RefusedError(422, "Each field of the request may be given once.")
+        raise StatusError(422, "Each field of the request may be given once.")
     return found
 
 
 def whole_number(text: str, name: str, low: int, high: int) -> int:
     """Read a whole number of a field, or say what it must be."""
     if not (text.isascii() and text.isdecimal() and len(text) < 19 and low <= int(text) <= high):
-        raise RefusedError(
+        raise StatusError(
             422, f"The field '{name}' must be a whole number from {low} to {high:,}."
         )
     return int(text)
@@ -97,22 +97,22 @@ def read_json(body: bytes) -> object:
             object,
             json.loads(body.decode(), object_pairs_hook=_unique, parse_constant=_no_number),
         )
-    except RefusedError:
+    except StatusError:
         raise
     except UnicodeDecodeError:
-        raise RefusedError(422, "The request must be JSON in UTF-8.") from None
+        raise StatusError(422, "The request must be JSON in UTF-8.") from None
     except RecursionError:
-        raise RefusedError(422, "The request is nested too deeply.") from None
+        raise StatusError(422, "The request is nested too deeply.") from None
     except ValueError:
-        raise RefusedError(422, "The request must be JSON.") from None
+        raise StatusError(422, "The request must be JSON.") from None
 
 
 def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
     found = dict(pairs)
     if len(found) != len(pairs):
-        raise RefusedError(422, "Each name in an object of the request may be given once.")
+        raise StatusError(422, "Each name in an object of the request may be given once.")
     return found
 
 
 def _no_number(constant: str) -> NoReturn:
-    raise RefusedError(422, f"The request must be JSON, which has no {constant}.")
+    raise StatusError(422, f"The request must be JSON, which has no {constant}.")

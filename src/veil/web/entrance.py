@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from veil.web import pages
 from veil.web.bodies import fields, read_body, require_type
-from veil.web.faults import RefusedError
+from veil.web.faults import StatusError
 from veil.web.guard import is_foreign, is_named_local
 from veil.web.messages import (
     ASGIApp,
@@ -47,7 +47,7 @@ class Entrance:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         if is_named_local(scope) and is_stranger(scope):
-            raise RefusedError(
+            raise StatusError(
                 403, "Another user of this machine started this request, so that nothing was done."
             )
         reads = scope["method"] in ("GET", "HEAD")
@@ -68,7 +68,7 @@ class Entrance:
             given = fields(scope["query_string"])
         else:
             allowed = "GET, HEAD, POST"
-            raise RefusedError(405, f"This address takes {allowed} only.", allow=allowed)
+            raise StatusError(405, f"This address takes {allowed} only.", allow=allowed)
         told = given.get("token", "").rpartition("token=")[2].strip()  # or the whole address
         if not self._fits(told):
             return page(pages.entrance(wrong=bool(told)), 401, _SAY)
@@ -81,7 +81,7 @@ class Entrance:
         """Read the form; few may keep us waiting for it, since anybody can."""
         require_type(request, "application/x-www-form-urlencoded")
         if self._reading >= _FORMS:
-            raise RefusedError(
+            raise StatusError(
                 503, "Too many want to come in at once; try again.", "busy", retry_after="10"
             )
         self._reading += 1
@@ -127,7 +127,7 @@ def cookie_name(origin: str) -> str:
 def _outside(scope: Scope) -> Response:
     """Say how to get in."""
     if is_program(scope["path"]):
-        raise RefusedError(
+        raise StatusError(
             401,
             "This needs the token of the page, as 'Authorization: Bearer TOKEN'; run: veil token.",
             www_authenticate="Bearer",

@@ -50,7 +50,7 @@ _JUDGED: tuple[tuple[type[VeilError], int, Kind], ...] = (  # the first that fit
 )
 
 
-class RefusedError(VeilError):
+class StatusError(VeilError):
     """A request that is not served, with the status that says so."""
 
     def __init__(self, status: int, message: str, kind: Kind = "input", **headers: str) -> None:
@@ -75,7 +75,7 @@ class Verdict:
 
 def judge(error: Exception) -> Verdict:
     """Say what an error means to who asked."""
-    if isinstance(error, RefusedError):
+    if isinstance(error, StatusError):
         return Verdict(error.status, error.kind, str(error), error.headers)
     for family, status, kind in _JUDGED:
         if isinstance(error, family):

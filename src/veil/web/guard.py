@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from urllib.parse import urlsplit
 
 from veil.core.errors import ParameterError
-from veil.web.faults import RefusedError
+from veil.web.faults import StatusError
 from veil.web.messages import ASGIApp, Receive, Scope, Send, header_values, is_program
 
 HEAD_BYTES = 256 * 1024  # an address may hold the longest query, its characters written as bytes
@@ -78,16 +78,16 @@ class Guard:
         _check_origin(scope)
         _check_site(scope)
         if any(word in value.lower() for value in _purposes(scope) for word in _AHEAD):
-            raise RefusedError(403, "Nothing is loaded ahead of being asked for.")
+            raise StatusError(403, "Nothing is loaded ahead of being asked for.")
         await self._app(scope, receive, send)
 
     def _origin(self, scope: Scope) -> str:
         """Return the origin of our pages under the name that was asked."""
         hosts = header_values(scope, "host")
         if len(hosts) != 1:
-            raise RefusedError(400, f"A request must name one host. Got {len(hosts)} instead.")
+            raise StatusError(400, f"A request must name one host. Got {len(hosts)} instead.")
         if hosts[0].lower() not in self._known:
-            raise RefusedError(
+            raise StatusError(
                 421,
                 "This server answers under its own names only; open the address that it printed"
                 " when it started, or tell it the name with --allow-host.",
@@ -101,14 +101,14 @@ def _check_head(scope: Scope) -> None:
     target = len(scope.get("raw_path", b"")) + len(scope["query_string"])
     target += bool(scope["query_string"])  # the question mark
     if len(f"{scope['method']}  HTTP/1.1\r\n\r\n") + target + sum(lines) > HEAD_BYTES:
-        raise RefusedError(
+        raise StatusError(
             431,
             f"The head of a request may have at most {HEAD_BYTES:,} bytes; send less.",
             connection="close",
         )
     coded = header_values(scope, "transfer-encoding")
     if coded and (header_values(scope, "content-length") or scope.get("http_version") == "1.0"):
-        raise RefusedError(
+        raise StatusError(
             400, "The request tells its length in two ways, so that it is not read.",
             connection="close",
         )  # fmt: skip
@@ -175,8 +175,8 @@ def _check_site(scope: Scope) -> None:
         raise _foreign()
 
 
-def _foreign() -> RefusedError:
-    return RefusedError(403, "Another site started this request, so that nothing was done.")
+def _foreign() -> StatusError:
+    return StatusError(403, "Another site started this request, so that nothing was done.")
 
 
 def _purposes(scope: Scope) -> list[str]:

@@ -8,7 +8,7 @@ from typing import TypeVar
 import anyio
 from anyio import to_thread
 
-from veil.web.faults import GoneError, RefusedError
+from veil.web.faults import GoneError, StatusError
 from veil.web.messages import Request
 
 T = TypeVar("T")
@@ -31,7 +31,7 @@ class Bucket:
         self._seen = now
         if self._left < 1:
             wait = math.ceil((1 - self._left) * 60 / self._rate)
-            raise RefusedError(
+            raise StatusError(
                 429,
                 f"More than {self._rate:,} requests were made in a minute; try again in"
                 f" {wait:,} seconds.",
@@ -57,7 +57,7 @@ class Turns:
     async def run(self, request: Request, work: Callable[[], T]) -> T:
         """Do the work and return what comes of it, unless nobody waits for it any more."""
         if self._inside >= self._at_once + self._waiting:
-            raise RefusedError(
+            raise StatusError(
                 503,
                 "Too many searches are under way, so that this one was not begun; try again in a"
                 " few seconds.",

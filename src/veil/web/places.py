@@ -27,7 +27,7 @@ from veil.places.protect import protect
 from veil.places.release import Release
 from veil.proxy.documents import Answer, CostAnswer
 from veil.web.asks import Ask
-from veil.web.faults import RefusedError
+from veil.web.faults import StatusError
 
 MOST = 3_000  # points, and addresses, of one request
 _BYTES = 900_000  # of a file
@@ -60,7 +60,7 @@ class PlacesAsk(Ask):
             found = load(path, crs=self.crs if file.format == "csv" else None)
             path.unlink()
             if len(found) > MOST:
-                raise RefusedError(
+                raise StatusError(
                     422,
                     f"This page takes at most {MOST:,} rows of a file; use 'veil places' on the"
                     " command line for more.",
@@ -99,7 +99,7 @@ class PlacesProtectAsk(PlacesAsk):
     def check(self) -> None:
         """Refuse methods that open files."""
         if read_spec(self.method)[0] not in LADDERS:
-            raise RefusedError(422, f"This page knows the methods {', '.join(LADDERS)}.")
+            raise StatusError(422, f"This page knows the methods {', '.join(LADDERS)}.")
 
 
 class StopAnswer(Answer):

@@ -9,7 +9,7 @@ from typing import cast
 from veil.web import answering
 from veil.web.api import OPERATIONS, api_routes
 from veil.web.bodies import fields
-from veil.web.faults import RefusedError
+from veil.web.faults import StatusError
 from veil.web.files import file_routes
 from veil.web.messages import Handler, Receive, Request, Response, Scope, Send, document, page
 from veil.web.openapi import openapi
@@ -71,10 +71,10 @@ class Router:
         """Answer one request."""
         path, method = scope["path"], scope["method"]
         if path not in self._methods:
-            raise RefusedError(404, "There is nothing at this address.")
+            raise StatusError(404, "There is nothing at this address.")
         if method not in self._methods[path]:
             allowed = ", ".join(self._methods[path])
-            raise RefusedError(405, f"This address takes {allowed} only.", allow=allowed)
+            raise StatusError(405, f"This address takes {allowed} only.", allow=allowed)
         handler = self._routes["GET" if method == "HEAD" else method, path]
         response = await handler(Request(scope, receive))
         await response(scope, receive, send)

@@ -2,14 +2,18 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from veil.proxy.desk import Desk
 from veil.proxy.plane import Plane
 from veil.proxy.types import Setting
 from veil.text.vectors.embeddings import Embeddings
-from veil.web.faults import RefusedError
+from veil.web.faults import StatusError
 from veil.web.kept import Kept
 from veil.web.limits import Bucket, Turns
+
+if TYPE_CHECKING:
+    from veil.dp.database.database import Database
 
 Vectors = Callable[[], Embeddings]
 
@@ -42,6 +46,8 @@ class Service:
         What the pages remember: the stop chosen last, and the last answers.
     patience
         Seconds for a request to arrive as a whole.
+    database
+        What questions in SQL are answered from, with noise; None where none was named.
     """
 
     desk: Desk
@@ -53,6 +59,7 @@ class Service:
     slider: Slider
     kept: Kept = field(default_factory=Kept)
     patience: float = 10.0
+    database: "Database | None" = None
 
     @property
     def own(self) -> bool:
@@ -62,7 +69,7 @@ class Service:
     def setting(self, stop: int) -> Setting:
         """Return the setting of a stop of the slider."""
         if not 0 <= stop < len(self.plane.stops):
-            raise RefusedError(
+            raise StatusError(
                 422, f"The slider has stops from 0 to {len(self.plane.stops) - 1}; choose one."
             )
         return self.plane.stops[stop].setting

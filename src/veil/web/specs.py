@@ -23,7 +23,7 @@ from veil.cover.universe import BUILT_IN
 from veil.text.mechanisms import find
 from veil.text.mechanisms.mechanism import TextMechanism
 from veil.text.mechanisms.queries.cover import Cover
-from veil.web.faults import RefusedError
+from veil.web.faults import StatusError
 
 _PLAIN = (bool, int, float, NoneType)
 _AT_HAND: dict[str, Callable[[], bool]] = {
@@ -58,7 +58,7 @@ def _refused(cls: type[TextMechanism], name: str, allowed: tuple[str, ...]) -> E
     why = ", as it names something to open" if opens else ""
     known = ", ".join(allowed) or "none"
     tables = f" The tables that may be named: {', '.join(BUILT_IN)}."
-    return RefusedError(
+    return StatusError(
         422,
         f"The '{name}' parameter of {cls.name} may not be set over the web{why}; what may be set:"
         f" {known}.{tables if cls is Cover and name == 'table' else ''}",
@@ -70,7 +70,7 @@ def _check_at_hand(mechanism: str, name: str) -> None:
         return
     damaged = name == "wordnet" and wordnet_folder().exists()
     state, again = ("is damaged", "--again ") if damaged else ("is not", "")
-    raise RefusedError(
+    raise StatusError(
         422,
         f"{mechanism} needs {name}, which {state} in the cache, and nothing is fetched for a"
         f" request; run: veil fetch {again}{name}.",
@@ -83,7 +83,7 @@ def _check_table(parameters: Mapping[str, object]) -> None:
     chosen = {name: value for name, value in wanted.items() if isinstance(value, int)}
     table = parameters.get("table", Cover.model_fields["table"].default)
     if not at_hand(str(table), **chosen):
-        raise RefusedError(
+        raise StatusError(
             422,
             "cover has no table with these parameters yet, and none is built for a request; build"
             " it first: veil cover build.",

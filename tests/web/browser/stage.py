@@ -20,6 +20,7 @@ from veil.core.errors import EngineError
 from veil.core.types import Ranking, Released
 from veil.corpus.collection import Collection
 from veil.corpus.documents import Document, Documents
+from veil.dp.database.database import Database
 from veil.proxy.covered import without_embedded
 from veil.proxy.gate.gate import Gate
 from veil.proxy.ledger.ledger import Ledger
@@ -185,6 +186,7 @@ class Stage:
         rules: str = "",
         bound: Bound | None = None,
         own: bool = False,
+        database: Database | None = None,
     ) -> None:
         """Begin anew: an empty ledger, these rules, and the slider where it starts.
 
@@ -221,6 +223,7 @@ class Stage:
             hosts=[f"127.0.0.1:{self.port}"],
             vectors=lambda: self.words,
             rate=100_000,
+            database=database,
         )
 
     def close(self) -> None:

@@ -113,6 +113,26 @@ def places_opened(page: Page, stage: Stage, other: Elsewhere) -> None:
     page.until(lambda: page.value("#places-download", "href"), "a file to download")
 
 
+def tables(page: Page, stage: Stage, other: Elsewhere) -> None:
+    page.open("/tables")
+
+
+def tables_opened(page: Page, stage: Stage, other: Elsewhere) -> None:
+    people = stage.folder / "people.csv"
+    lines = [f"{i * 37 % 60},{'FM'[i % 2]},{i * 7 % 5}\n" for i in range(60)]
+    people.write_text("age,sex,a column with a very long name that goes on\n" + "".join(lines))
+    page.open("/tables")
+    page.find("#tables-file").send_keys(str(people))
+    page.until(lambda: page.count("#tables-columns select") == 3, "columns")
+    page.js(
+        "document.querySelectorAll('#tables-columns select').forEach((one) => {"
+        " one.value = 'qi'; one.dispatchEvent(new Event('change', {bubbles: true})); })"
+    )
+    page.until(lambda: page.find("#tables-go").is_displayed(), "a method to choose")
+    page.click("#tables-go")
+    page.until(lambda: page.value("#tables-download", "href"), "a file to download")
+
+
 def empty_ledger(page: Page, stage: Stage, other: Elsewhere) -> None:
     page.open("/ledger")
 
@@ -129,7 +149,7 @@ def unfold(page: Page) -> None:
 
 SHOWS: tuple[Show, ...] = (
     home, results, here, demonstration, useful, nothing_found, in_clear, spent, down, held,
-    missing, plane, places, places_opened, empty_ledger, ledger,
+    missing, plane, places, places_opened, tables, tables_opened, empty_ledger, ledger,
 )  # fmt: skip
 PAGES = pytest.mark.parametrize("show", SHOWS, ids=lambda show: show.__name__)
 

@@ -35,6 +35,8 @@ PAGES = (
     Page("/", "Search", "veil.web.answering:home", whole=True),
     Page("/plane", "Plane", "veil.web.answering:plane", whole=True),
     Page("/places", "Places", "veil.web.answering:places", whole=True),
+    Page("/database", "Ask a database", "veil.web.answering:database", whole=True),
+    Page("/tables", "Tables", "veil.web.answering:tables", whole=True),
     Page("/ledger", "Ledger", "veil.web.answering:ledger", whole=True),
 )
 

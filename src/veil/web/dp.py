@@ -1,0 +1,180 @@
+"""The page of a database: questions in SQL, answered with noise, and what is left of the budget.
+
+The database and its policy are named when the server starts, and never by a request. What comes
+back is a noisy answer; no message holds a value of the data.
+"""
+
+import math
+from typing import TYPE_CHECKING, Annotated, ClassVar
+
+from pydantic import Field
+
+from veil.core.amounts import count_of
+from veil.proxy.documents import Answer, CostAnswer, Figure
+from veil.web.asked import Asked, TableTold
+from veil.web.asks import Ask
+from veil.web.faults import StatusError
+from veil.web.service import Service
+
+if TYPE_CHECKING:
+    from veil.dp.database.answer import Table
+    from veil.dp.database.database import Database
+    from veil.dp.database.schema import Listed
+    from veil.dp.database.schema import Table as Source
+
+Cell = str | int | float | bool | None
+NONE = (
+    "No database was named when this server was started: veil serve --dp-db duckdb:FILE"
+    " --dp-policy policy.toml."
+)
+
+
+class SqlAsk(Ask):
+    """A question to the database."""
+
+    verb: ClassVar[str] = "dp"
+
+    query: Annotated[
+        str,
+        Field(
+            min_length=1,
+            max_length=10_000,
+            description="one SELECT of counts, sums, averages or quantiles",
+            examples=["SELECT sex, COUNT(*) FROM pums GROUP BY sex"],
+        ),
+    ]
+    epsilon: Annotated[float, Field(gt=0, description="what the whole query costs")] = 0.5
+    delta: Annotated[float, Field(ge=0, lt=1, description="for keys that are not public")] = 0.0
+    params: Annotated[
+        list[Cell], Field(max_length=100, description="values for each ? of the query")
+    ] = Field(default_factory=list)
+
+
+class LeftAnswer(Answer):
+    """The budget of the policy."""
+
+    epsilon: float = Field(description="in all")
+    delta: float
+    spent: float = Field(description="epsilon that was spent")
+    left: float = Field(description="epsilon that is left")
+    delta_left: float
+
+
+class SqlAnswer(Answer):
+    """A noisy answer."""
+
+    columns: list[str]
+    rows: list[list[Cell]]
+    errors: list[list[Figure]] = Field(
+        description="standard deviation of the noise of each number; null where it is not known"
+    )
+    threshold: int | None = Field(description="noisy units that a group needs to be told of")
+    cost: CostAnswer
+    budget: LeftAnswer
+    seeded: bool
+
+
+class ExplainedAnswer(Answer):
+    """What a query would compute; nothing was read, and nothing spent."""
+
+    says: str
+    budget: LeftAnswer
+
+
+def answered(service: Service, ask: SqlAsk) -> SqlAnswer:
+    """Answer with noise, and charge the budget."""
+    db = _database(service)
+    found = db.sql(ask.query, ask.epsilon, ask.delta, ask.params)
+    return SqlAnswer(
+        columns=list(found.columns),
+        rows=[list(row) for row in found.rows],
+        errors=_errors(found),
+        threshold=found.threshold,
+        cost=CostAnswer.of(found.cost),
+        budget=left(db),
+        seeded=found.seeded,
+    )
+
+
+def explained(service: Service, ask: SqlAsk) -> ExplainedAnswer:
+    """Say what a query would compute and cost."""
+    db = _database(service)
+    says = str(db.explain(ask.query, ask.epsilon, ask.delta, ask.params))
+    return ExplainedAnswer(says=says, budget=left(db))
+
+
+def left(db: "Database") -> LeftAnswer:
+    """Return what of the budget is left."""
+    spent, rest = db.budget.spent, db.budget.remaining
+    return LeftAnswer(
+        epsilon=db.budget.epsilon,
+        delta=db.budget.delta,
+        spent=spent.epsilon,
+        left=rest.epsilon,
+        delta_left=rest.delta,
+    )
+
+
+def _database(service: Service) -> "Database":
+    if service.database is None:
+        raise StatusError(404, NONE)
+    return service.database
+
+
+def _errors(found: "Table") -> list[list[float | None]]:
+    return [[None if math.isnan(one) else one for one in row] for row in found.errors]
+
+
+_COUNT = "SELECT COUNT(*) FROM {}"  # shown as examples, never run as they are
+_GROUPS = "SELECT {key}, COUNT(*) FROM {table} GROUP BY {key}"
+_MIDDLES = "SELECT AVG({number}), MEDIAN({number}) FROM {table}"
+_MEANS = "SELECT {key}, AVG({number}) FROM {table} GROUP BY {key}"
+
+
+def asked_of(db: "Database") -> Asked:
+    """Return what the page tells of a database: what its policy lists."""
+    sources = list(db.tables.values())
+    examples = [_COUNT.format(_quoted(one.name)) for one in sources[:1]]
+    for source in sources[:2]:
+        examples += _examples(source)
+    return Asked(
+        tuple(_told(source) for source in sources),
+        tuple(examples[:5]),
+        db.budget.epsilon,
+        db.budget.delta,
+        db.budget.remaining.epsilon,
+        db.seeded,
+    )
+
+
+def _told(source: "Source") -> TableTold:
+    unit = "a row" if source.unit is None else source.unit.name
+    if source.unit is not None:
+        unit += f", with at most {count_of(source.max_rows, 'row')} in each of at most"
+        unit += f" {count_of(source.max_groups, 'group')}"
+    return TableTold(
+        source.name, unit, tuple((name, _what(one)) for name, one in source.columns.items())
+    )
+
+
+def _what(listed: "Listed") -> str:
+    if listed.keys is not None:
+        return f"{len(listed.keys):,} public keys"
+    if listed.bounds is not None:
+        return f"from {listed.bounds[0]:,g} to {listed.bounds[1]:,g}"
+    return "in conditions; as a key it needs a delta"
+
+
+def _examples(source: "Source") -> list[str]:
+    keys = [name for name, one in source.columns.items() if one.keys is not None]
+    numbers = [name for name, one in source.columns.items() if one.bounds is not None]
+    key, number = (_quoted(names[0]) if names else "" for names in (keys, numbers))
+    names = {"table": _quoted(source.name), "key": key, "number": number}
+    wanted = [(_GROUPS, keys), (_MIDDLES, numbers), (_MEANS, keys and numbers)]
+    return [example.format(**names) for example, there in wanted if there]
+
+
+def _quoted(name: str) -> str:
+    """Write a name as SQL has it, in quotes only where it needs them."""
+    plain = name.isascii() and name.isidentifier() and name == name.lower()
+    return name if plain else '"' + name.replace('"', '""') + '"'

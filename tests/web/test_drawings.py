@@ -1,0 +1,71 @@
+"""Drawings of a table before and after: shares that add up, and names that are escaped."""
+
+import re
+from xml.etree import ElementTree as ET
+
+import numpy as np
+import pytest
+
+from veil import tables
+from veil.tables.measures.pair import Pair
+from veil.tables.table import Table
+from veil.web.drawings.bars import Two, bars, percent
+from veil.web.drawings.shares import shares
+from veil.web.drawings.sizes import sizes
+
+ROW = re.compile(r"<title>([^<]*): original ([\d.]+) %(?:, released ([\d.]+) %)?</title>")
+
+
+def rows_of(svg: str) -> dict[str, list[float]]:
+    ET.fromstring(svg)  # noqa: S314 - our own: it must be XML
+    return {
+        label: [float(share) for share in (before, after) if share]
+        for label, before, after in ROW.findall(svg)
+    }
+
+
+def town(**columns: object) -> Table:
+    return tables.load(columns, qi=list(columns))
+
+
+def test_records_are_counted_by_how_many_look_alike() -> None:
+    before = town(age=[1, 2, 3, 3, 4, 4, 4, 4, 4, 4])
+    after = town(age=[1, 1, 1, 1, 1, 1, 1, 1, 1, 1])
+    found = rows_of(sizes(before, after))
+    assert found["alone"] == [20, 0]
+    assert found["2"] == [20, 0]
+    assert found["5 – 9"] == [60, 0]
+    assert found["10 – 19"] == [0, 100]
+    assert rows_of(sizes(before))["alone"] == [20]
+
+
+def test_few_values_have_a_row_each() -> None:
+    before = town(sex=["F", "F", "M", None])
+    found = rows_of(shares(Pair.of(before, town(sex=["F", "M", "M", None])), "sex"))
+    assert found == {"F": [50, 25], "M": [25, 50], "missing": [25, 25]}
+
+
+def test_many_numbers_are_cut_and_labels_are_spread() -> None:
+    ages = np.arange(20, 60)
+    after = town(age=["[20-39]"] * 20 + ["[40-59]"] * 20)
+    found = rows_of(shares(Pair.of(town(age=ages), after), "age"))
+    assert next(iter(found)) == "below 23.9"
+    assert list(found)[-1] == "55.1 and more"
+    assert all(before == after == 10 for before, after in found.values())
+
+
+def test_rare_values_are_together_and_new_ones_are_told() -> None:
+    names = [f"v{i // 2}" for i in range(26)]
+    found = rows_of(shares(Pair.of(town(job=names), town(job=["new", *names[1:]])), "job"))
+    assert len(found) == 12
+    assert found["all others"][0] == pytest.approx(23.1)
+    assert found["new values"] == [0, 3.8]
+    assert sum(before for before, _ in found.values()) == pytest.approx(100, abs=0.7)
+
+
+def test_names_are_text_and_cut_to_fit() -> None:
+    svg = bars("<b>", "a & b", [Two("</svg>" + "x" * 40, 0.5, 0.25), Two("none", 0.0, 0.0)])
+    ET.fromstring(svg)  # noqa: S314 - our own: it must be XML
+    assert "</svg>x" not in svg
+    assert "&lt;/svg&gt;xxxxxxxx…" in svg
+    assert percent(1.0) == "100 %"
