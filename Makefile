@@ -47,6 +47,11 @@ bench: fetch  ## print the figures of the README, beside the peer installed in i
 	$(BIN)/python -m benchmarks.hostile
 	$(BIN)/python -m benchmarks.timing
 	$(BIN)/python -m benchmarks.places
+	$(BIN)/python -m benchmarks.dp
+	$(BIN)/python -m benchmarks.dp_mining
+	$(BIN)/python -m benchmarks.tables_anonymise
+	$(BIN)/python -m benchmarks.tables_attacks
+	$(BIN)/python -m benchmarks.tables_counts
 	$(BIN)/python -m benchmarks.speed
 
 docs: $(READY)  ## write the generated pages, then build the site into ./site

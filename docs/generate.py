@@ -18,7 +18,7 @@ from pydantic.fields import FieldInfo
 
 from veil.cli import veil
 from veil.cli._beside import Beside
-from veil.cli._family import kind_of
+from veil.cli.flags import kind_of
 from veil.core.component import Component, example
 from veil.core.guarantee import KINDS, Guarantee
 from veil.encoders import ENCODERS

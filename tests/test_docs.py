@@ -22,7 +22,8 @@ PAGES = [ROOT / f"{name}.md" for name in ("README", "CONTRIBUTING", "SECURITY", 
 PAGES += sorted(DOCS.glob("*.md"))
 GENERATED = ["cli.md", "engines.md", "http-api.md", "mechanisms.md", "threat-model.md"]
 RUNNABLE = ["README.md", "docs/index.md", "docs/guarantees.md"]
-RUNNABLE += ["docs/vectors.md", "docs/protecting-text.md", "docs/places.md"]
+RUNNABLE += ["docs/vectors.md", "docs/protecting-text.md", "docs/places.md", "docs/counts.md"]
+RUNNABLE += ["docs/private-sql.md", "docs/tables.md"]
 RUNNABLE += ["docs/private-search.md", "docs/collections.md", "docs/measuring.md"]
 
 

@@ -67,7 +67,7 @@ INTERNAL = {
     "TooMuchError": "veil.search.engines.network: becomes NoAnswer",
     "UnwrittenError": "veil.encoders.vectors: the vectors are kept in memory instead",
     "GoneError": "veil.web: nobody waits for the answer any more",
-    "RefusedError": "veil.web: becomes a response with a status",
+    "StatusError": "veil.web: becomes a response with a status",
 }
 
 

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
         LedgerError,
         MissingExtraError,
         ParameterError,
+        RefusedError,
         RiskError,
         StepError,
         TrustError,
@@ -82,8 +83,8 @@ _PLACES = {  # where each public name lives; it is loaded when it is first asked
     " load_embeddings log_ratio mechanism protect protect_stream quipu risk search similarity",
     "veil.text.attacks": "ATTACKS",
     "veil.core.errors": "AssetError BudgetError EngineError GateError InputError LawError"
-    " LedgerError MissingExtraError ParameterError RiskError StepError TrustError UnknownNameError"
-    " UnprotectedError VeilError",
+    " LedgerError MissingExtraError ParameterError RefusedError RiskError StepError TrustError"
+    " UnknownNameError UnprotectedError VeilError",
     "veil.core.guarantee": "Guarantee",
     "veil.core.types": "Ranking Released Variants",
     "veil.corpus.collection": "Collection",
@@ -143,6 +144,7 @@ __all__ = [
     "NoAnswer",
     "ParameterError",
     "Ranking",
+    "RefusedError",
     "Released",
     "RiskError",
     "SanText",
