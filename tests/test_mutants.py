@@ -4,31 +4,31 @@ import os
 import shutil
 import subprocess
 import sys
-import tomllib
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
+from tests.mutation import ROOT, listed
 
 import veil
 from veil.core.parallel import cores
 
-ROOT = Path(__file__).resolve().parents[1]
 SOURCE = Path(veil.__file__).parent
-MUTANTS = tomllib.loads((ROOT / "tests" / "mutants.toml").read_text())["mutant"]
+MUTANTS = listed()
 FAILED = 1  # pytest's exit code when tests ran and some failed
 
 
 def _run(
-    mutant: dict[str, str], folder: Path, environment: dict[str, str]
+    mutant: dict[str, Any], folder: Path, environment: dict[str, str]
 ) -> subprocess.CompletedProcess[str]:
-    text = (SOURCE / mutant["file"]).read_text()
+    text, tests = (SOURCE / mutant["file"]).read_text(), mutant["tests"]
     shutil.copytree(SOURCE, folder / "veil")
     (folder / "veil" / mutant["file"]).write_text(text.replace(mutant["old"], mutant["new"]))
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider"]
     return subprocess.run(
-        [*command, mutant["tests"]],
+        [*command, *([tests] if isinstance(tests, str) else tests)],
         cwd=ROOT,
         env={
             **environment,
@@ -66,7 +66,7 @@ def outcomes(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant["what"])
-def test_mutant_is_killed(mutant: dict[str, str], outcomes: Outcomes) -> None:
+def test_mutant_is_killed(mutant: dict[str, Any], outcomes: Outcomes) -> None:
     text = (SOURCE / mutant["file"]).read_text()
     assert text.count(mutant["old"]) == 1, "the place to change is not there exactly once"
     if "_fused" in mutant["file"]:

@@ -1,12 +1,10 @@
 """Methods that look at more than one point, or draw nothing."""
 
-import tomllib
-from pathlib import Path
-
 import numpy as np
 import pytest
 from scipy import stats
 from scipy.spatial import Voronoi, cKDTree
+from tests.mutation import listed
 
 from veil import places
 from veil.core.component import example
@@ -17,7 +15,6 @@ from veil.places.method import Method
 from veil.places.methods import METHODS
 from veil.places.projection import surface
 
-ROOT = Path(__file__).resolve().parents[2]
 CRS = [None, LONLAT]
 
 
@@ -302,7 +299,6 @@ def test_a_law_in_blocks_is_the_law_of_what_is_asked(spec: str) -> None:
 
 
 def test_every_method_has_a_mutant() -> None:
-    listed = tomllib.loads((ROOT / "tests" / "mutants.toml").read_text())["mutant"]
-    files = {mutant["file"] for mutant in listed}
+    files = {mutant["file"] for mutant in listed()}
     for name in METHODS.builtin:
         assert f"places/methods/{name}.py" in files
