@@ -1,16 +1,13 @@
 """The tests notice faults: each mutant of the source must make its tests fail."""
 
 import os
-import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.mutation import ROOT, listed
+from tests.mutation import Run, listed, run
 
 import veil
 from veil.core.parallel import cores
@@ -20,30 +17,7 @@ MUTANTS = listed()
 FAILED = 1  # pytest's exit code when tests ran and some failed
 
 
-def _run(
-    mutant: dict[str, Any], folder: Path, environment: dict[str, str]
-) -> subprocess.CompletedProcess[str]:
-    text, tests = (SOURCE / mutant["file"]).read_text(), mutant["tests"]
-    shutil.copytree(SOURCE, folder / "veil")
-    (folder / "veil" / mutant["file"]).write_text(text.replace(mutant["old"], mutant["new"]))
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider"]
-    return subprocess.run(
-        [*command, *([tests] if isinstance(tests, str) else tests)],
-        cwd=ROOT,
-        env={
-            **environment,
-            "PYTHONPATH": str(folder),
-            "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",  # it takes longer than most of the tests
-            "VEIL_TEST_PATIENCE": "20",
-        },
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
-    )
-
-
-Outcomes = dict[str, "Future[subprocess.CompletedProcess[str]]"]
+Outcomes = dict[str, "Future[Run]"]
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +30,7 @@ def outcomes(
     with ThreadPoolExecutor(cores()) as pool:
         yield {
             mutant["what"]: pool.submit(
-                _run, mutant, tmp_path_factory.mktemp("mutant"), environment
+                run, mutant, SOURCE, tmp_path_factory.mktemp("mutant"), environment
             )
             for mutant in MUTANTS
             if f"test_mutant_is_killed[{mutant['what']}]" in wanted
@@ -72,7 +46,7 @@ def test_mutant_is_killed(mutant: dict[str, Any], outcomes: Outcomes) -> None:
     if "_fused" in mutant["file"]:
         pytest.importorskip("numba", reason="the extra 'fast' is not installed")
     result = outcomes[mutant["what"]].result()
-    assert result.returncode == FAILED, f"survived or did not run:\n{result.stdout[-2000:]}"
+    assert result.code == FAILED, f"survived or did not run:\n{result.output[-2000:]}"
 
 
 def test_every_mechanism_has_a_mutant() -> None:
