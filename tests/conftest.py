@@ -23,7 +23,8 @@ os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # tests load it by itself, 
 os.environ.setdefault("VEIL_KERNELS", str(cache_folder() / "kernels"))
 # A machine may be busy: no example is too slow, and none takes too long to make.
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("patient")
+settings.register_profile("same", settings.get_profile("patient"), derandomize=True)
+settings.load_profile(os.environ.get("VEIL_TEST_EXAMPLES", "patient"))
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 

@@ -10,6 +10,7 @@ import shutil
 import sys
 import time
 import tomllib
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -104,6 +105,7 @@ def _test(tests: list[str], folder: Path, log: Path, environment: dict[str, str]
         os.dup2(written, stream)
     os.environ.clear()
     os.environ.update(environment, PYTHONPATH=str(folder), VEIL_TEST_PATIENCE="20")
+    os.environ["VEIL_TEST_EXAMPLES"] = "same"  # drawn alike each time: killed once, always killed
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = (
         "1"  # plugins take longer than most of the tests
     )
@@ -112,9 +114,20 @@ def _test(tests: list[str], folder: Path, log: Path, environment: dict[str, str]
         raise RuntimeError("the server of mutants has loaded the package itself")
     sys.path.insert(0, str(folder))
     began = time.process_time()
-    code = int(pytest.main(["-x", "-q", "-p", "no:cacheprovider", *tests]))
+    end = _End()
+    with suppress(pytest.PytestUnraisableExceptionWarning):  # what a failed test left open
+        pytest.main(["-x", "-q", "-p", "no:cacheprovider", *tests], [end])
     print(f"{time.process_time() - began:.1f} s of a processor")  # noqa: T201
-    sys.exit(RAN + code)  # a fault on the way here ends with 1, as failed tests do
+    sys.exit(RAN + end.code)  # a fault on the way here ends with 1, as failed tests do
+
+
+class _End:
+    """How the tests ended, whatever is found when they are cleared away."""
+
+    code = int(pytest.ExitCode.INTERNAL_ERROR)
+
+    def pytest_sessionfinish(self, exitstatus: int) -> None:
+        self.code = int(exitstatus)
 
 
 def _server() -> Any:  # noqa: ANN401

@@ -5,6 +5,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
 from typing import Any, cast
+from unittest.mock import Mock
 
 import pytest
 from tests.web.conftest import TOKEN, Client, FakeDesk, Server, make_plane
@@ -13,7 +14,7 @@ from tests.web.test_serve import FORM, head, status
 from veil.text.vectors.embeddings import Embeddings
 from veil.web.app import make_app
 from veil.web.guard import HEAD_BYTES
-from veil.web.protocol import Room
+from veil.web.protocol import Patient, Room
 from veil.web.server import bind, configured
 
 LONG = 3_600.0  # seconds that no test waits for
@@ -106,6 +107,20 @@ def test_a_head_in_drops_is_not_waited_for(start: Start) -> None:
     server, _ = start(head_seconds=0.3)
     with opened(server, HALF) as sock:
         assert drips(sock)
+
+
+def test_the_time_of_a_head_begins_once() -> None:
+    later = Mock()
+    patient = Patient.__new__(Patient)
+    patient._room, patient._deadline = Room(seconds=7.0, places=1, at_once=1), None
+    patient.transport = Mock()
+    patient.loop = Mock(call_later=later)
+    for _ in range(3):
+        patient._begin()
+    later.assert_called_once_with(7.0, patient.transport.abort)
+    patient._end()
+    patient._begin()
+    assert later.call_count == 2
 
 
 def test_a_second_head_must_come_in_time_too(start: Start) -> None:

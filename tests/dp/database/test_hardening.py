@@ -1,5 +1,6 @@
 """What a connection cannot do, even if a statement of another kind got through."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -33,11 +34,12 @@ FORBIDDEN = {
 
 
 @pytest.fixture
-def db(store: Store) -> Database:
+def db(store: Store) -> Iterator[Database]:
     store.put("t", {"n": "whole"}, [(1,)])
     if store.engine == "postgresql":
         store.run("CREATE SEQUENCE IF NOT EXISTS counter")
-    return dp.connect(store.url, RULE)
+    with dp.connect(store.url, RULE) as db:
+        yield db
 
 
 def test_connections_read_and_do_nothing_else(db: Database, store: Store, tmp_path: Path) -> None:
@@ -50,7 +52,6 @@ def test_connections_read_and_do_nothing_else(db: Database, store: Store, tmp_pa
                       "SELECT COUNT(*) FROM public.t", ())  # fmt: skip
     assert db._engine.run([asked]) == [[(1,)]]
     assert file.read_text() == "a\n1\n"
-    db.close()
 
 
 def test_two_connections_of_one_process(store: Store) -> None:
