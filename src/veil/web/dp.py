@@ -14,6 +14,7 @@ from veil.proxy.documents import Answer, CostAnswer, Figure
 from veil.web.asked import Asked, TableTold
 from veil.web.asks import Ask
 from veil.web.faults import StatusError
+from veil.web.operation import Operation
 from veil.web.service import Service
 
 if TYPE_CHECKING:
@@ -178,3 +179,23 @@ def _quoted(name: str) -> str:
     """Write a name as SQL has it, in quotes only where it needs them."""
     plain = name.isascii() and name.isidentifier() and name == name.lower()
     return name if plain else '"' + name.replace('"', '""') + '"'
+
+
+OPERATIONS = (
+    Operation(
+        "POST",
+        "/api/dp/sql",
+        "Answer a question in SQL with noise, and charge the budget of the policy.",
+        answered,
+        SqlAsk,
+        SqlAnswer,
+    ),
+    Operation(
+        "POST",
+        "/api/dp/explain",
+        "Say what a question in SQL would compute and cost. Nothing is read or spent.",
+        explained,
+        SqlAsk,
+        ExplainedAnswer,
+    ),
+)

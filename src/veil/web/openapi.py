@@ -7,7 +7,7 @@ from pydantic.json_schema import JsonSchemaMode, models_json_schema
 
 from veil.core.version import __version__
 from veil.web.answers import ErrorAnswer
-from veil.web.api import Operation
+from veil.web.operation import Operation
 
 _MEANING = {
     400: "The request names no host, or several, or tells its length in two ways.",

@@ -28,6 +28,7 @@ from veil.places.release import Release
 from veil.proxy.documents import Answer, CostAnswer
 from veil.web.asks import Ask
 from veil.web.faults import StatusError
+from veil.web.operation import Operation, alone
 
 MOST = 3_000  # points, and addresses, of one request
 _BYTES = 900_000  # of a file
@@ -172,3 +173,23 @@ def masked(ask: PlacesProtectAsk) -> PlacesProtectAnswer:
         beside=_beside(release, points) if ask.original else [],
         cost=CostAnswer.of(release.cost),
     )
+
+
+OPERATIONS = (
+    Operation(
+        "POST",
+        "/api/places/plane",
+        "Measure what a method leaves of points at several strengths. Nothing is kept.",
+        alone(measured),
+        PlacesPlaneAsk,
+        PlacesPlaneAnswer,
+    ),
+    Operation(
+        "POST",
+        "/api/places/protect",
+        "Mask points, and draw them. Nothing is kept, and nothing is counted in the ledger.",
+        alone(masked),
+        PlacesProtectAsk,
+        PlacesProtectAnswer,
+    ),
+)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from veil.web.api import Operation
+from veil.web.operation import Operation
 
 
 def reference(operations: Sequence[Operation]) -> str:

@@ -28,6 +28,7 @@ from veil.web import table_figures as figures
 from veil.web.asks import Ask
 from veil.web.drawings.sizes import sizes
 from veil.web.faults import StatusError
+from veil.web.operation import Operation, alone
 from veil.web.table_answers import (
     LeftAnswer,
     StepAnswer,
@@ -168,3 +169,31 @@ def _spot(stop: StepAnswer) -> Spot:
     stand = stop.stand
     risk = Estimate(stand.risk or 0.0, stand.low or 0.0, stand.high or 0.0, stand.rows)
     return Spot(stop.spec, risk, Estimate(stop.utility, stop.utility, stop.utility, stand.rows))
+
+
+OPERATIONS = (
+    Operation(
+        "POST",
+        "/api/tables/open",
+        "Say how exposed the records of a table are. Nothing is kept.",
+        alone(looked),
+        TablesAsk,
+        TablesOpenAnswer,
+    ),
+    Operation(
+        "POST",
+        "/api/tables/plane",
+        "Measure what a method leaves of a table at several strengths. Nothing is kept.",
+        alone(measured),
+        TablesPlaneAsk,
+        TablesPlaneAnswer,
+    ),
+    Operation(
+        "POST",
+        "/api/tables/protect",
+        "Protect a table, and draw it. Nothing is kept, and nothing is counted in the ledger.",
+        alone(masked),
+        TablesProtectAsk,
+        TablesProtectAnswer,
+    ),
+)
