@@ -10,7 +10,7 @@ from typing import NoReturn
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 from numpy.random import Generator
 from tests.naming import name_failures
 
@@ -23,7 +23,13 @@ os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # tests load it by itself, 
 os.environ.setdefault("VEIL_KERNELS", str(cache_folder() / "kernels"))
 # A machine may be busy: no example is too slow, and none takes too long to make.
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("same", settings.get_profile("patient"), derandomize=True)
+settings.register_profile(  # for mutants: whether an example fails, not which is the smallest
+    "same",
+    settings.get_profile("patient"),
+    derandomize=True,
+    database=None,
+    phases=(Phase.explicit, Phase.generate),
+)
 settings.load_profile(os.environ.get("VEIL_TEST_EXAMPLES", "patient"))
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
