@@ -211,7 +211,7 @@ def test_removed_rows_are_found_again_by_a_method_that_draws_nothing(folder: Pat
     assert "never written" in refused("attack", "town.csv", "out.csv", *roles())
     protected("sample(rate=0.5)", "sample.csv")
     why = refused("attack", "town.csv", "sample.csv", "linkage", *roles())
-    assert "Name the method" in why
+    assert "name the method instead" in why
     assert "attribute: risk" in run("attack", "town.csv", "sample.csv", "attribute", *roles())
 
 

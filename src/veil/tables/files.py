@@ -16,8 +16,10 @@ from veil.tables.table import Table
 
 UNKNOWN = (
     "Which rows of {} are which of the original is not known: some were removed, or their order is"
-    " random, and a link is never written. Name the method instead of the file, as in"
-    ' "ola(k=10, suppression=0.05)": it is then applied, and what it gives is looked at.'
+    " random, and a link is never written. A method that draws nothing is applied again to find"
+    " them: give the columns and --hierarchies it was made with. Or name the method instead of"
+    ' the file, as in "ola(k=10, suppression=0.05)": it is then applied, and what it gives is'
+    " looked at."
 )
 
 
