@@ -1,7 +1,9 @@
 """What every mechanism declares: how it draws, its law, what is proved, and how it is audited."""
 
+import math
 from abc import abstractmethod
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,6 +22,7 @@ _LARGEST = 2**62
 Array = NDArray[Any]  # of the kind that a mechanism takes or gives
 
 
+@lru_cache(maxsize=256)
 def proved(epsilon: float, delta: float = 0.0, caveat: str = "") -> Guarantee:
     """Return that one release is (epsilon, delta)-DP when a record is added or removed."""
     told = f"{caveat} {REPLACED}".strip()
@@ -97,6 +100,8 @@ def _array(x: object, what: str) -> Array:
 
 def real(x: object, what: str) -> Floats:
     """Return finite numbers, in any shape; no truth values."""
+    if (type(x) is float and math.isfinite(x)) or (type(x) is int and abs(x) <= _LARGEST):
+        return np.array(x, dtype=np.float64)
     given = _array(x, what)
     kinds = (np.integer, np.floating)
     if not any(np.issubdtype(given.dtype, kind) for kind in kinds) or not given.size:
@@ -109,9 +114,13 @@ def real(x: object, what: str) -> Floats:
 
 def add(x: Ids, noise: Ids) -> Ids:
     """Add noise to whole numbers, or refuse where a sum would not fit."""
-    if noise.size and int(np.abs(noise).max()) > _LARGEST:
+    if noise.size and _furthest(noise) > _LARGEST:
         raise InputError("The noise is too large for whole numbers of 64 bits.")
     return x + noise
+
+
+def _furthest(noise: Ids) -> int:
+    return abs(int(noise.item())) if noise.size == 1 else int(np.abs(noise).max())
 
 
 def flat_outputs(x: Array, outputs: object, kind: type[np.generic]) -> Array:

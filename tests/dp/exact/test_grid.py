@@ -53,3 +53,23 @@ def test_what_has_no_place_on_the_grid_is_refused(x: float) -> None:
 def test_an_output_that_a_double_cannot_hold_is_refused() -> None:
     with pytest.raises(InputError, match="2\\^53"):
         unsteps(np.array([2**53]), Fraction(1))
+
+
+@given(st.floats(-1e9, 1e9), st.integers(-20, 20))
+def test_one_number_is_rounded_as_an_array_is(x: float, power: int) -> None:
+    g = Fraction(2) ** power
+    alone = steps(np.array(x), g)
+    assert alone.shape == ()
+    assert alone == steps(np.array([x, 0.0]), g)[0]
+    assert unsteps(alone, g) == unsteps(np.array([alone, 0]), g)[0]
+
+
+@pytest.mark.parametrize("x", [0.5, 1.5, 2.5, -0.5])
+def test_a_half_alone_goes_up(x: float) -> None:
+    assert steps(np.array(x), Fraction(1)) == math.floor(x + 0.5)
+
+
+@pytest.mark.parametrize("x", [math.nan, math.inf, 2.0**53, 1e308])
+def test_one_number_that_does_not_fit_is_refused(x: float) -> None:
+    with pytest.raises(InputError):
+        steps(np.array(x), Fraction(1, 2**40))

@@ -13,6 +13,7 @@ from scipy import stats
 
 from veil.core.rng import generator
 from veil.core.types import Floats, Ids
+from veil.dp.exact.bits import words
 from veil.dp.exact.coins import coins, exp_coins, filtered, odds, odds_packed
 from veil.dp.exact.finite import Weighted, finite
 from veil.dp.exact.gaussian import Bells, Gaussian, discrete_gaussian
@@ -295,3 +296,16 @@ def test_a_seed_gives_the_same_whatever_was_drawn_before() -> None:
 def test_a_scale_out_of_range_is_refused(scale: Fraction) -> None:
     with pytest.raises(ValueError, match="scale of the noise"):
         discrete_laplace(scale, 1, generator(1))
+
+
+def test_one_draw_of_a_large_scale_takes_the_words_of_an_array() -> None:
+    made = Laplace(Fraction(10**6))
+    tables = [made._top, *made._digits]
+    for seed in range(50):
+        fresh = words(len(tables), generator(seed)).reshape(-1, 1)
+        top, *digits = (
+            int(table.few(part, generator(0))[0])
+            for table, part in zip(tables, fresh, strict=True)
+        )
+        size = (top >> 1) * made._width + sum(digit << 8 * j for j, digit in enumerate(digits))
+        assert made.draw(1, generator(seed))[0] == (-1 - size if top & 1 else size)

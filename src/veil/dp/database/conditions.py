@@ -39,10 +39,7 @@ class Conditions:
 
     def condition(self, node: Any) -> str:  # noqa: ANN401 - sqlglot's
         """Return a condition as the engine says it."""
-        sql = self.terms.truth(self.part(node)).sql
-        if len(sql) > _WORDS:
-            raise RefusedError("The condition of the query is too long; write a simpler one.")
-        return sql
+        return self.terms.truth(self.part(node)).sql
 
     def part(self, node: Any) -> Part:  # noqa: ANN401 - sqlglot's
         """Return a node as a term or a constant."""
@@ -54,9 +51,12 @@ class Conditions:
         if self._depth > _DEPTH:
             raise RefusedError("The query is nested too deeply; write it in a simpler way.")
         try:
-            return write(self, node)
+            made = write(self, node)
         finally:
             self._depth -= 1
+        if isinstance(made, Term) and len(made.sql) > _WORDS:  # each part: they multiply
+            raise RefusedError("The condition of the query is too long; write a simpler one.")
+        return made
 
     def column(self, node: Any) -> Term:  # noqa: ANN401 - sqlglot's
         """Read a listed column."""

@@ -146,7 +146,7 @@ def _joined(join: Any, tables: Mapping[str, Table], first: Table) -> tuple[str, 
         raise RefusedError(
             f"Tables are joined by USING ({printable(unit.name)}), the unit, alone."
         )
-    if (unit.kind, unit.whole) != (other.kind, other.whole):
+    if unit.declared != other.declared:
         raise RefusedError("Tables can be joined only if their units are of the same type.")
     return named
 

@@ -10,6 +10,8 @@ from veil.dp.database.pieces import select
 from veil.dp.database.policy import ColumnRule, Key, Policy, TableRule
 from veil.dp.database.times import canonical
 
+_WHOLE = 2**63
+
 
 @dataclass(frozen=True, slots=True)
 class Listed:
@@ -110,6 +112,8 @@ def _key(key: Key, column: Column, where: str) -> Key:
         raise InputError(f"The keys of the column {where} must be of the kind that it holds.")
     if isinstance(key, str) and not storable(key):
         raise InputError(f"The keys of the column {where} must be texts in Unicode without NUL.")
+    if column.whole and not (isinstance(key, int) and -_WHOLE <= key < _WHOLE):
+        raise InputError(f"The keys of the column {where} must be whole numbers of 64 bits.")
     return key
 
 

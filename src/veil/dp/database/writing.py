@@ -78,6 +78,8 @@ def _key(place: Place, bindings: Bindings) -> tuple[str, str]:
         sql = f"({sql} + {bindings.bind(0.0, 'number')})"  # -0.0 is 0.0
     keys = place.listed.keys
     if keys is None:
+        if column.kind == "text":
+            sql = bindings.speech.key(column, place.sql)
         return sql, f"{sql} IS NOT NULL"
     named = [key for key in keys if key is not None]
     tests = [f"{sql} IS NULL"] if len(named) < len(keys) else []

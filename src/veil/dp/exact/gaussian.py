@@ -106,6 +106,7 @@ class Gaussian:
         while sigma2 / width**2 > most:
             width *= 2
         self._sigma2, self._width, self._margin = sigma2, width, margin
+        self._double = float(2 * sigma2)
         self._top = Table(Bells(sigma2, width), depth=depth)
 
     def draw(self, n: int, rng: Generator) -> Ids:
@@ -124,19 +125,18 @@ class Gaussian:
 
     def _one(self, rng: Generator) -> int:
         """Draw one number as `_try` does, without arrays; one call gives all words of a try."""
-        double = 2 * self._sigma2
         while True:
-            fresh = words(3, rng)
-            top = int(self._top.few(fresh[:1], rng)[0])
+            fresh: list[int] = words(3, rng).tolist()
+            top = self._top.one(fresh[0], rng)
             negative, block = top & 1, top >> 1
-            r = int(fresh[1]) & (self._width - 1)  # the width is a power of two
+            r = fresh[1] & (self._width - 1)  # the width is a power of two
             base = block * self._width + negative
             exponent = r * (2 * base + r)
-            near, p = int(fresh[2]) * 2.0**-64, math.exp(-exponent / float(double))
+            near, p = fresh[2] * 2.0**-64, math.exp(-exponent / self._double)
             kept = near < p
             if abs(near - p) <= self._margin:
-                exact = exponent / double
-                kept = decide(int(fresh[2]), 64, lambda bits, e=exact: exp_minus(e, bits), rng)  # type: ignore[misc]
+                exact = exponent / (2 * self._sigma2)
+                kept = decide(fresh[2], 64, lambda bits, e=exact: exp_minus(e, bits), rng)  # type: ignore[misc]
             if kept:
                 return (block * self._width + r) ^ -negative
 
@@ -170,4 +170,4 @@ def discrete_gaussian(sigma2: Fraction, n: int, rng: Generator) -> Ids:
     >>> discrete_gaussian(Fraction(1, 100), 3, generator(1)).tolist()
     [0, 0, 0]
     """
-    return gaussian_of(Fraction(sigma2)).draw(n, rng)
+    return gaussian_of(sigma2 if type(sigma2) is Fraction else Fraction(sigma2)).draw(n, rng)

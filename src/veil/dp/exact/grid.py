@@ -1,5 +1,6 @@
 """Real numbers as whole numbers of steps of a grid, which is chosen from parameters alone."""
 
+import math
 from fractions import Fraction
 from functools import lru_cache
 
@@ -9,6 +10,8 @@ from veil.core.errors import InputError
 from veil.core.types import Floats, Ids
 
 _LIMIT = 2**53  # whole numbers that a double holds exactly
+_NOT_FINITE = "A value to be released must be a finite number."
+_TOO_LARGE = "A value is too large for the grid of the noise: it would take more than 2^53 steps."
 
 
 def exact(x: float) -> Fraction:
@@ -49,21 +52,37 @@ def steps(x: Floats, g: Fraction) -> Ids:
     [1, 2, 0]
     """
     values = np.asarray(x, dtype=np.float64)
+    if values.ndim == 0:
+        return np.asarray(_step(float(values), _exponent(g)), dtype=np.int64)
     if not np.isfinite(values).all():
-        raise InputError("A value to be released must be a finite number.")
+        raise InputError(_NOT_FINITE)
     with np.errstate(over="ignore", under="ignore"):
         scaled = np.ldexp(values, -_exponent(g))
     if (np.abs(scaled) >= _LIMIT).any():
-        raise InputError(
-            "A value is too large for the grid of the noise: it would take more than 2^53 steps."
-        )
+        raise InputError(_TOO_LARGE)
     below = np.floor(scaled)
     rounded: Ids = (below + (scaled - below >= 0.5)).astype(np.int64)
     return rounded
 
 
+def _step(x: float, exponent: int) -> int:
+    """Round one number as `steps` does, where arrays cost more than they save."""
+    if not math.isfinite(x):
+        raise InputError(_NOT_FINITE)
+    try:
+        scaled = math.ldexp(x, -exponent)
+    except OverflowError:
+        scaled = math.inf
+    if abs(scaled) >= _LIMIT:
+        raise InputError(_TOO_LARGE)
+    below = math.floor(scaled)
+    return below + (scaled - below >= 0.5)
+
+
 def unsteps(k: Ids, g: Fraction) -> Floats:
     """Return k steps of the grid as numbers, exactly, or refuse."""
+    if k.size == 1 and abs(one := int(k.item())) < _LIMIT:
+        return np.array(math.ldexp(one, _exponent(g))).reshape(k.shape)
     if (np.abs(k) >= _LIMIT).any():
         raise InputError("A released value would take more than 2^53 steps of its grid.")
     return np.ldexp(np.asarray(k, dtype=np.float64), _exponent(g))

@@ -24,6 +24,7 @@ _GUARD = 96
 _MOST = 48  # the largest scale of one table
 _DIGIT = 256
 LARGEST = Fraction(2**52)
+_TOO_LARGE = "The noise is too large for whole numbers of 64 bits."
 
 
 @dataclass(frozen=True)
@@ -124,6 +125,8 @@ class Laplace:
         if self._width == 1:
             return self._top.draw(n, rng)
         tables = (self._top, *self._digits)
+        if n == 1:
+            return np.array([self._one(words(len(tables), rng).tolist(), rng)], dtype=np.int64)
         if n <= FEW:  # one call for the words of all tables
             fresh = words(n * len(tables), rng).reshape(len(tables), n)
             top, *digits = [
@@ -133,11 +136,21 @@ class Laplace:
             top, *digits = [table.draw(n, rng) for table in tables]
         sign, blocks = -(top & 1), top >> 1
         if n and max(blocks.tolist() if n <= FEW else [blocks.max()]) * self._width >= 2**62:
-            raise ParameterError("The noise is too large for whole numbers of 64 bits.")
+            raise ParameterError(_TOO_LARGE)
         drawn = blocks * self._width
         for j, digit in enumerate(digits):
             drawn += digit << np.int64(8 * j)
         return drawn ^ sign  # -1 - r for the negative side
+
+    def _one(self, fresh: list[int], rng: Generator) -> int:
+        """Draw one number from a word for each table, where arrays cost more than they save."""
+        top = self._top.one(fresh[0], rng)
+        negative, drawn = top & 1, (top >> 1) * self._width
+        if drawn >= 2**62:
+            raise ParameterError(_TOO_LARGE)
+        for j, (table, word) in enumerate(zip(self._digits, fresh[1:], strict=True)):
+            drawn += table.one(word, rng) << (8 * j)
+        return drawn ^ -negative
 
 
 @lru_cache(maxsize=64)
@@ -153,4 +166,4 @@ def discrete_laplace(scale: Fraction, n: int, rng: Generator) -> Ids:
     >>> discrete_laplace(Fraction(1, 100), 3, generator(1)).tolist()
     [0, 0, 0]
     """
-    return laplace_of(Fraction(scale)).draw(n, rng)
+    return laplace_of(scale if type(scale) is Fraction else Fraction(scale)).draw(n, rng)

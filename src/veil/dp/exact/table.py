@@ -75,12 +75,12 @@ class Table:
     def few(self, fresh: Words, rng: Generator) -> Ids:
         """Return a value for each of a few random words."""
         if len(fresh) <= SINGLE:
-            shift = 64 - self._depth
-            return np.array([self._one(int(u) >> shift, rng) for u in fresh], dtype=np.int64)
+            return np.array([self.one(int(u), rng) for u in fresh], dtype=np.int64)
         return self._search(fresh >> np.uint64(64 - self._depth), rng)
 
-    def _one(self, u: int, rng: Generator) -> int:
-        """Decide as `_search` does, for one number, where arrays cost more than they save."""
+    def one(self, fresh: int, rng: Generator) -> int:
+        """Decide as `_search` does, for one word, where arrays cost more than they save."""
+        u = fresh >> (64 - self._depth)
         below, above = self._ends
         at = bisect_left(above, u)
         if at < len(above) and u < below[at]:

@@ -80,8 +80,7 @@ class Gaussian(Mechanism):
         """Approximate DP, or concentrated DP."""
         if self.epsilon is not None and self.delta is not None:
             return proved(self.epsilon, self.delta)
-        rho = self.sensitivity**2 / (2 * self.scale**2)
-        return Guarantee("zcdp", unit="record", rho=rho, neighbours=ADD_REMOVE, caveat=REPLACED)
+        return _concentrated(self.sensitivity**2 / (2 * self.scale**2))
 
     @property
     def scale(self) -> float:
@@ -124,6 +123,11 @@ class Gaussian(Mechanism):
         """Put outputs into cells of an eighth of sigma."""
         width = self.scale / 8
         return np.floor(outputs.reshape(len(outputs), -1)[:, 0] / width).astype(np.int64) + 2**32
+
+
+@lru_cache(maxsize=256)
+def _concentrated(rho: float) -> Guarantee:
+    return Guarantee("zcdp", unit="record", rho=rho, neighbours=ADD_REMOVE, caveat=REPLACED)
 
 
 @lru_cache(maxsize=256)

@@ -41,6 +41,7 @@ _TYPES: tuple[tuple[str, Kind, bool, str], ...] = (
     (_TIME, "time", False, "time"),
     (r"TIMESTAMP WITH TIME ZONE|TIMESTAMPTZ", "time", False, "zoned"),
 )
+_ALIKE = ("whole", "text")  # whatever they are declared as
 _FIRST, _LAST = "TIMESTAMP '0001-01-01 00:00:00'", "TIMESTAMP '9999-12-31 23:59:59'"
 _SMALL, _LARGE = "abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _DIGITS = r"[+-]?[0-9]{1,15}(\.[0-9]{1,15})?"
@@ -64,7 +65,7 @@ class DuckDBSpeech:
         if column.read == "real":
             return f"NULLIF(CAST({sql} AS DOUBLE), CAST('nan' AS DOUBLE))"
         if column.read == "text":
-            return f"CAST({sql} AS VARCHAR)"
+            return f'(CAST({sql} AS VARCHAR) COLLATE "binary")'
         time = f"TRY_CAST({sql} AS TIMESTAMP)"
         if column.read == "zoned":
             time = f"CASE WHEN isfinite({sql}) THEN make_timestamp(epoch_us({sql})) END"
@@ -73,10 +74,13 @@ class DuckDBSpeech:
             f" THEN strftime({time}, '%Y-%m-%d %H:%M:%S') END"
         )
 
+    def key(self, column: Column, sql: str) -> str:
+        """Read a column whose values become groups."""
+        return self.read(column, sql)
+
     def unit(self, column: Column, sql: str) -> str:
-        """Take values as they are."""
-        del column
-        return sql
+        """Take values as they are; texts are one if all their letters are."""
+        return self.read(column, sql) if column.read == "text" else sql
 
     def double(self, sql: str) -> str:
         """Turn a whole number into a double."""
@@ -153,9 +157,12 @@ class DuckDB:
         kinds = self._ask(select(["table_type"], "information_schema.tables", [where]), given)
         if kinds != [("BASE TABLE",)]:
             return None
-        columns = ["column_name", "data_type", "is_nullable"]
+        columns = ["column_name", "data_type", "is_nullable", "is_generated"]
         rows = self._ask(select(columns, "information_schema.columns", [where]), given)
-        found = {one: _column(one, kind, nullable != "NO") for one, kind, nullable in rows}
+        found = {
+            one: None if made == "ALWAYS" else _column(one, kind, nullable != "NO")
+            for one, kind, nullable, made in rows
+        }
         return Found(f"{quoted(schema or 'main')}.{quoted(bare)}", found)
 
     def ready(self) -> None:
@@ -185,5 +192,5 @@ class DuckDB:
 def _column(name: str, declared: str, nullable: bool) -> Column | None:
     for pattern, kind, whole, read in _TYPES:
         if re.fullmatch(pattern, declared, re.DOTALL):
-            return Column(name, kind, whole, nullable, read)
+            return Column(name, kind, whole, nullable, read, read if read in _ALIKE else declared)
     return None

@@ -14,7 +14,8 @@ class Column:
     """A column as the database declares it.
 
     `whole` says that its numbers are whole and fit 64 bits; `read` is what the engine needs to
-    know to read it.
+    know to read it. Only units of the same `declared` type are joined: between others an engine
+    may take several values for one, or fail on some.
     """
 
     name: str
@@ -22,6 +23,7 @@ class Column:
     whole: bool = False
     nullable: bool = True
     read: str = ""
+    declared: str = ""
 
 
 class Found(NamedTuple):
@@ -61,6 +63,9 @@ class Speech(Protocol):
 
     def read(self, column: Column, sql: str) -> str:
         """Read a column as a value of its kind."""
+
+    def key(self, column: Column, sql: str) -> str:
+        """Read a column whose values become groups: two that are told alike are one."""
 
     def unit(self, column: Column, sql: str) -> str:
         """Read a column that says whose a row is, so that equal values are one unit."""

@@ -38,10 +38,12 @@ _TYPES: dict[str, tuple[Kind, bool, str]] = {
     **dict.fromkeys(("date", "timestamp"), ("time", False, "time")),
     "timestamptz": ("time", False, "time"),
 }
+_ALIKE = ("whole", "bool", "text")  # whatever they are declared as
 _DIGITS = r"^[+-]?[0-9]{1,15}(\.[0-9]{1,15})?$"
 _FIRST, _LAST = "'0001-01-01 00:00:00'", "'9999-12-31 23:59:59'"
 _COLUMNS = """
-SELECT a.attname, t.typname, t.typtype, a.attnotnull
+SELECT a.attname, CASE a.attgenerated WHEN 'v' THEN '' ELSE t.typname END, t.typtype,
+a.attnotnull
 FROM pg_catalog.pg_attribute AS a JOIN pg_catalog.pg_type AS t ON t.oid = a.atttypid
 WHERE a.attrelid = $1 AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum
 """
@@ -86,9 +88,13 @@ class PostgreSQLSpeech:
         time = f"to_char({sql}, 'YYYY-MM-DD HH24:MI:SS') COLLATE \"C\""
         return f"(CASE WHEN {sql} BETWEEN {_FIRST} AND {_LAST} THEN {time} END)"
 
-    def unit(self, column: Column, sql: str) -> str:
-        """Take values as they are; texts are one if all their letters are."""
+    def key(self, column: Column, sql: str) -> str:
+        """Read a column whose values become groups."""
         return self.read(column, sql)
+
+    def unit(self, column: Column, sql: str) -> str:
+        """Take values as they are, and no digits off; texts are one if all their letters are."""
+        return self.read(column, sql) if column.read == "text" else sql
 
     def double(self, sql: str) -> str:
         """Turn a whole number into a double."""
@@ -217,11 +223,11 @@ class PostgreSQL:
 
 def _column(name: str, kind: str, family: str, nullable: bool) -> Column | None:
     if family == "e":
-        return Column(name, "text", False, nullable, "text")
+        return Column(name, "text", False, nullable, "text", "text")
     if kind not in _TYPES:
         return None
     own, whole, read = _TYPES[kind]
-    return Column(name, own, whole, nullable, read)
+    return Column(name, own, whole, nullable, read, read if read in _ALIKE else kind)
 
 
 def _is_here(given: dict[str, Any]) -> bool:

@@ -31,6 +31,7 @@ from veil.dp.database.pieces import select
 from veil.dp.database.times import canonical
 
 _HALF = 2**26  # sums are kept in two parts: SQLite fails where 64 bits do not do
+_COMPUTED = 2  # when it is read: that can fail on a row
 _STEPS = 10_000  # of its machine, between looks at the clock
 _DIGITS = re.compile(rb"[+-]?[0-9]{1,15}(\.[0-9]{1,15})?")
 # What is found in the declared type of a column, in this order, says what it holds.
@@ -51,7 +52,8 @@ _TYPES: tuple[tuple[str, Kind, str], ...] = (
 _READS = (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_TRANSACTION)
 _FUNCTIONS = frozenset(
     "abs coalesce count dense_rank hex json_each min nullif row_number substr sum typeof"
-    " veil_digest veil_length veil_like veil_lower veil_parsed veil_time veil_upper".split()
+    " veil_digest veil_length veil_like veil_lower veil_parsed veil_text veil_time"
+    " veil_upper".split()
 )
 
 
@@ -72,6 +74,11 @@ class SQLiteSpeech:
             return f"({number})" if column.whole else f"CAST(({number}) AS REAL)"
         text = f"CASE typeof({sql}) WHEN 'text' THEN {sql} END"
         return f"({text})" if column.kind == "text" else f"veil_time(CAST(({text}) AS BLOB))"
+
+    def key(self, column: Column, sql: str) -> str:
+        """Read a column whose values become groups; a text is told in Unicode, and is that."""
+        read = self.read(column, sql)
+        return f"veil_text(CAST({read} AS BLOB))" if column.kind == "text" else read
 
     def unit(self, column: Column, sql: str) -> str:
         """Take values as they are, whatever order a column asks for."""
@@ -125,6 +132,10 @@ class SQLiteSpeech:
     def total(self, sql: str) -> Sequence[tuple[str, int]]:
         """Add up the upper and the lower half of the bits."""
         return [(f"SUM({sql} / {_HALF})", _HALF), (f"SUM({sql} % {_HALF})", 1)]
+
+
+def _text(text: bytes | None) -> str | None:
+    return None if text is None else text.decode("utf-8", "replace")
 
 
 def _lower(text: bytes | None) -> str | None:
@@ -214,7 +225,7 @@ class SQLite:
         made.create_function("veil_digest", -1, _digest, deterministic=True)
         made.create_function("veil_like", 2, _like, deterministic=True)
         for name, function in (("lower", _lower), ("upper", _upper), ("length", _length),
-                               ("parsed", _parsed), ("time", _time)):  # fmt: skip
+                               ("parsed", _parsed), ("text", _text), ("time", _time)):  # fmt: skip
             made.create_function(f"veil_{name}", 1, function, deterministic=True)
         made.execute("SELECT value FROM json_each('[]')")  # made known before nothing may be made
         made.set_progress_handler(lambda: time.monotonic() > self._until, _STEPS)
@@ -227,9 +238,12 @@ class SQLite:
         if len(kinds) != 1 or re.match(r"\s*CREATE\s+VIRTUAL", str(kinds[0][0]), re.IGNORECASE):
             return None
         rows = self._connection.execute(
-            'SELECT name, type, "notnull" FROM pragma_table_xinfo(?)', [name]
+            'SELECT name, type, "notnull", hidden FROM pragma_table_xinfo(?)', [name]
         ).fetchall()
-        found = {one: _column(one, declared, not required) for one, declared, required in rows}
+        found = {
+            one: None if hidden == _COMPUTED else _column(one, declared, not required)
+            for one, declared, required, hidden in rows
+        }
         return Found(f'"main".{quoted(name)}', found)
 
     def ready(self) -> None:
@@ -265,5 +279,5 @@ def _column(name: str, declared: str, nullable: bool) -> Column | None:
     words = declared.upper()
     for word, kind, read in _TYPES:
         if word in words:
-            return Column(name, kind, read == "whole", nullable, read)
+            return Column(name, kind, read == "whole", nullable, read, read)
     return None if words.strip() else Column(name, "number", nullable=nullable, read=ANY)
