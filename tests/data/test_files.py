@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from veil.core.errors import InputError
-from veil.data.files import digest, whole_file, whole_folder
+from veil.data import files
+from veil.data.files import digest, new_folder, whole_file, whole_folder
 
 
 @pytest.fixture
@@ -239,3 +240,23 @@ def test_a_name_as_long_as_the_system_allows(tmp_path: Path) -> None:
     with whole_file(target) as part:
         part.write_text("x")
     assert target.read_text() == "x"
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+def test_a_folder_is_replaced_whole_or_not_at_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at_once: bool
+) -> None:
+    if not at_once:
+        monkeypatch.setattr(files, "exchange", lambda *_: False)
+    target = tmp_path / "folder"
+    target.mkdir()
+    (target / "old").touch()
+    with pytest.raises(FileNotFoundError), new_folder(target) as part:
+        (part / "none" / "new").touch()
+    assert [path.name for path in target.iterdir()] == ["old"]
+    with new_folder(target) as part:
+        (part / "new").touch()
+        assert (target / "old").exists()  # until the very end
+    assert [path.name for path in target.iterdir()] == ["new"]
+    assert target.stat().st_mode & 0o777 == 0o700
+    assert list(tmp_path.iterdir()) == [target]

@@ -17,6 +17,8 @@
     ├── TrustError          a string that was not released was about to leave
     ├── AssetError          something to be fetched could not be had
     ├── RefusedError        a query to a database is not answered (veil.dp)
+    ├── ProtocolError       a party does not follow a protocol (veil.ratings.federated)
+    │   └── VoidError       a round had too few survivors, and nothing of it was opened
     ├── BudgetError         a release would cost more than is left of the budget
     ├── LedgerError         the ledger of releases cannot be used
     │   └── StaleError      somebody else released the same query meanwhile (veil.proxy.ledger)

@@ -36,6 +36,9 @@ class Outcome:
         alone. Candidates that are level are tried in any order: success is the mean over all.
     prior_ties
         (m,) the same for `prior`.
+    unanswered
+        (m,) 1 where whom the attacker asks gave no answer, so that there is no guess and the truth
+        counts as not found; or None: it asks nobody. The risk is then a lower bound.
     """
 
     ranks: Ids
@@ -46,3 +49,9 @@ class Outcome:
     left: Ids | None = None
     ties: Ids | None = None
     prior_ties: Ids | None = None
+    unanswered: Ids | None = None
+
+    @property
+    def silences(self) -> int:
+        """How many guesses were not made, for want of an answer."""
+        return 0 if self.unanswered is None else int(self.unanswered.sum())

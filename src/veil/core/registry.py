@@ -105,7 +105,7 @@ def did_you_mean(name: str, names: Sequence[str]) -> str:
     return f" Did you mean '{near[0]}'?" if near else ""
 
 
-_SPEC = re.compile(r"\s*([A-Za-z_]\w*)\s*(?:\((.*)\))?\s*", re.DOTALL)
+_SPEC = re.compile(r"\s*([A-Za-z_]\w*(?:-\w+)*)\s*(?:\((.*)\))?\s*", re.DOTALL)
 _PARAMETER = re.compile(
     r"""\s*([A-Za-z_]\w*)\s*=\s*("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^,'"]*)\s*(,|$)""",
     re.DOTALL,

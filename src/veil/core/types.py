@@ -53,6 +53,9 @@ class Variants:
         `kept`, too.
     seeded
         True when the draws can be repeated by who knows the seed: **not private**.
+    redacted
+        Per text, the kinds of personal data that were replaced before the mechanism saw the rest,
+        in order; nothing at all where nobody looked for any.
     """
 
     rows: tuple[tuple[Released, ...], ...]
@@ -61,6 +64,7 @@ class Variants:
     kept: tuple[tuple[str, ...], ...]
     protected: tuple[int, ...]
     seeded: bool = False
+    redacted: tuple[tuple[str, ...], ...] = ()
 
     def __len__(self) -> int:
         return len(self.rows)

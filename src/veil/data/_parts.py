@@ -5,6 +5,7 @@ none, an unfinished file or folder has a name of ours and a lock; a later run ta
 whose lock is free, because nobody works on them any more.
 """
 
+import ctypes
 import os
 import re
 import secrets
@@ -17,6 +18,7 @@ if sys.platform != "win32":  # there nothing is locked, and nothing cleared
     import fcntl
 
 _NAME = re.compile(r"\.veil-[0-9a-f]{16}\.part")
+_HERE, _EXCHANGE = -100, 2  # of renameat2: paths as they are, and both stay
 _OPEN = "/proc/self/fd"  # names of what this process has open
 
 
@@ -48,6 +50,18 @@ def settle(handle: int, part: Path, target: Path) -> None:
     except OSError:
         part.unlink(missing_ok=True)
         raise
+
+
+def exchange(one: Path, other: Path) -> bool:
+    """Let two names of one folder change places in one step; False where the system cannot."""
+    if sys.platform != "linux":
+        return False
+    try:
+        rename = ctypes.CDLL(None, use_errno=True).renameat2
+    except (OSError, AttributeError):
+        return False
+    names = os.fsencode(one), os.fsencode(other)
+    return bool(rename(_HERE, names[0], _HERE, names[1], _EXCHANGE) == 0)
 
 
 def clear_stale(folder: Path) -> None:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from veil.core.errors import InputError
-from veil.data._parts import clear_stale, discard, open_folder, open_part, settle
+from veil.data._parts import clear_stale, discard, exchange, open_folder, open_part, settle
 
 
 @contextmanager
@@ -57,6 +57,25 @@ def whole_folder(target: Path, *, private: bool = False) -> Iterator[Path]:
         except OSError:
             if not target.is_dir():
                 raise
+    finally:
+        discard(handle, part)
+
+
+@contextmanager
+def new_folder(target: Path) -> Iterator[Path]:
+    """Give a folder to fill; on success it takes the place of the folder `target`.
+
+    On Linux that is one step, so that there is the old or the new one at any moment; elsewhere the
+    old one has another name for an instant. It stays on failure. The new one is for its owner
+    alone.
+    """
+    clear_stale(target.parent)
+    handle, part = open_folder(target.parent)
+    try:
+        yield part
+        if not exchange(part, target):
+            with set_aside(target):
+                part.rename(target)
     finally:
         discard(handle, part)
 

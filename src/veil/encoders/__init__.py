@@ -12,3 +12,4 @@ ENCODERS: Registry[EncoderSpec] = Registry(
         "wordllama": "veil.encoders.wordllama:WordLlama",
     },
 )
+"""Encoders, also of plugins: `names()`, `get(name)`, `parse(spec)`."""

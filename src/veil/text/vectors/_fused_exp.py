@@ -8,7 +8,7 @@ x/ln 2 + 1.5 * 2^52, because AVX2 cannot convert float64 to whole numbers.
 import numpy as np
 
 from veil.core.types import Floats
-from veil.text.vectors._compiled import compiled
+from veil.data.compiled import compiled
 
 MAGIC = 1.5 * 2.0**52
 LOG2E = 1.4426950408889634

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from veil.text.vectors._compiled import compiled
+from veil.data.compiled import compiled
 from veil.text.vectors._fused_tile import LANES
 
 

@@ -27,7 +27,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from veil.text.vectors._compiled import compiled
+from veil.data.compiled import compiled
 
 LANES = 16  # 16-bit lanes of one SIMD register
 NORM = 181  # bound of the length of a quantised chunk: 181 * 181 < 2**15

@@ -48,7 +48,7 @@ def kernels_folder() -> Path:
 def _stamp() -> str:
     """Name all sources that are compiled: functions of one file use those of others."""
     made = hashlib.sha256(sys.version.encode())
-    for file in sorted(Path(__file__).parent.glob("_fused*.py")):
+    for file in sorted(Path(__file__).parents[1].rglob("_fused*.py")):
         made.update(file.read_bytes())
     return made.hexdigest()[:32]
 

@@ -11,7 +11,7 @@ import pytest
 
 from veil.data.own_folder import is_own, make_own
 
-_compiled = pytest.importorskip("veil.text.vectors._compiled", reason="numba is not installed")
+_compiled = pytest.importorskip("veil.data.compiled", reason="numba is not installed")
 
 
 def add(a: int, b: int) -> int:
@@ -252,7 +252,7 @@ def test_no_kernel_goes_round_it() -> None:
     for file in source.rglob("*.py"):
         text = file.read_text(encoding="utf-8")
         assert "cache=True" not in text
-        assert "njit" not in text or file.name == "_compiled.py"
+        assert "njit" not in text or file.name == "compiled.py"
 
 
 def test_a_place_that_cannot_be_written_is_done_without(
