@@ -9,7 +9,8 @@ import pytest
 
 from veil.core.errors import InputError
 from veil.studies.export import export, named, read_csv, write_csv
-from veil.studies.table import Results, Row, Score
+from veil.studies.facts import Facts, facts_of, read_facts, write_facts
+from veil.studies.table import Card, Example, Results, Row, Score
 
 ROWS = (
     Row("med", "", "cmp", "cmp(epsilon=5.0)", "epsilon", 5.0, 20, "risk", "lazy",
@@ -61,8 +62,10 @@ def test_the_scores_are_a_table_of_their_own(tmp_path: Path) -> None:
 def test_the_parquet_holds_every_row(tmp_path: Path) -> None:
     parquet = pytest.importorskip("pyarrow.parquet", reason="the extra 'parquet' is missing")
     written = export(FOUND, tmp_path / "new")
-    assert [path.name for path in written] == ["results.csv", "scores.csv", "results.parquet"]
-    table = parquet.read_table(written[2])
+    assert [path.name for path in written] == [
+        "results.csv", "scores.csv", "facts.json", "results.parquet"
+    ]  # fmt: skip
+    table = parquet.read_table(written[-1])
     assert table.to_pylist() == [named(row) for row in ROWS]
     assert str(table.schema.field("chance").type) == "double"
     assert str(table.schema.field("p_value").type) == "double"
@@ -71,7 +74,9 @@ def test_the_parquet_holds_every_row(tmp_path: Path) -> None:
 
 def test_without_pyarrow_there_is_the_csv(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
-    assert [path.name for path in export(FOUND, tmp_path)] == ["results.csv", "scores.csv"]
+    assert [path.name for path in export(FOUND, tmp_path)] == [
+        "results.csv", "scores.csv", "facts.json"
+    ]  # fmt: skip
 
 
 def test_nothing_is_left_where_nothing_can_be_written(tmp_path: Path) -> None:
@@ -79,3 +84,26 @@ def test_nothing_is_left_where_nothing_can_be_written(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="is a folder; name a file"):
         export(FOUND, tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["results.csv"]
+
+
+def test_how_figures_were_made_comes_back(tmp_path: Path) -> None:
+    card = Card("cmp(epsilon=5.0)", "metric-dp", 5.0, "metric-dp: 100", "", "words", "word", 20)
+    facts = (("command", "veil audit"), ("seed", "7"), ("veil", "1"), ("log", "secret"))
+    found = replace(
+        FOUND, cards=(card,), facts=facts, notes=("A note.",),
+        examples=(Example("cmp", "secret", ("secret",)),),
+        worst=(("cmp(epsilon=5.0)", 20, "bayes", 0.5),),
+    )  # fmt: skip
+    path = write_facts(found, tmp_path)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert "secret" not in path.read_text()
+    read = read_facts(tmp_path)
+    assert read == facts_of(found)
+    assert read.claims["cmp(epsilon=5.0)", 20].total == "metric-dp: 100"
+    assert read.worst["cmp(epsilon=5.0)", 20, "bayes"] == 0.5
+    assert (read.command, read.seed, read.notes) == ("veil audit", "7", ("A note.",))
+    assert read_facts(tmp_path / "older") == Facts()
+    for wrong in ("", "{}", "[]", '{"claims": [1], "notes": []}', "[" * 10_000):
+        path.write_text(wrong)
+        with pytest.raises(InputError, match="does not say how figures were made"):
+            read_facts(tmp_path)

@@ -26,6 +26,14 @@ def effectiveness(
     return _calculate(measures, named, judgements, names, lists)
 
 
+def ndcg(
+    judgements: Judgements, names: Sequence[str], lists: Sequence[Sequence[str]], k: int
+) -> Floats:
+    """Return nDCG@k (n,) of one list of documents per query, best first."""
+    measures = _library()
+    return _calculate(measures, {"nDCG": measures.nDCG @ k}, judgements, names, lists)["nDCG"]
+
+
 def pooled_recall(
     judgements: Judgements, names: Sequence[str], pools: Sequence[Collection[str]]
 ) -> Floats:

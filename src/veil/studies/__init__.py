@@ -26,12 +26,24 @@ DOMAINS: dict[str, Place] = {
         "veil.places.study:Places",
         "Points on a map: masked, attacked by who has a register, and compared with the true map.",
     ),
+    "ratings": Place(
+        "veil.ratings.study:RatingsExperiment",
+        "Ratings and recommendations: protected, attacked by who knows a few, and compared.",
+    ),
     "search": Place(
         "veil.search.study.experiment:SearchExperiment",
         "Private search: queries become variants, and an engine answers those.",
     ),
+    "sensitive": Place(
+        "veil.sensitive.study:Sensitive",
+        "Search among sensitive documents: what may be shown, and what can still be inferred.",
+    ),
     "tables": Place(
         "veil.tables.study:Tables",
         "Tables of records and of counts: masked, made k-anonymous, attacked, and compared.",
+    ),
+    "task": Place(
+        "veil.task.study:Tasks",
+        "Labelled texts: protected, read by a classifier, and attacked.",
     ),
 }

@@ -105,7 +105,8 @@ class Figure:
         ``linkage``; and what was measured.
     values, subjects
         (m,) the values, nan where there is none, and (m,) which subject each belongs to, None if
-        value i is that of subject i.
+        value i is that of subject i. Values of the utility may lie outside of its range, where it
+        is a ratio of means: its mean, and the mean of every resample, are cut to it.
     by, task
         Who attacked; who used the release.
     chance
@@ -139,6 +140,8 @@ class Experiment(Protocol):
         Commands of its own, as ``{"protect": "module:function"}``: see `veil.cli.domain`.
     source
         The key of a study that names the data, which ``plane`` takes as its argument.
+    seeded
+        Whether releases are drawn here, with the seed of the study.
     study, data, n
         What is measured; the name of the data, and the number of subjects.
     """
@@ -149,6 +152,7 @@ class Experiment(Protocol):
     attackers: ClassVar[Methods | None] = None
     verbs: ClassVar[Mapping[str, str]] = {}
     source: ClassVar[str] = ""
+    seeded: ClassVar[bool] = True
 
     study: Study
     data: str

@@ -16,6 +16,7 @@ from veil.data.parquet import pyarrow, pyarrow_parquet
 from veil.studies import DEFAULT
 from veil.studies.domains import words_of
 from veil.studies.experiment import Vocabulary
+from veil.studies.facts import write_facts
 from veil.studies.table import Results, Row, Score
 
 _COLUMNS = tuple(field.name for field in fields(Row))[:-1]  # the domain comes first, if at all
@@ -85,11 +86,15 @@ def write_parquet(found: Results, path: Path) -> None:
 
 
 def export(found: Results, folder: Path, name: str = "results") -> list[Path]:
-    """Write the tables into a folder as CSV and, where pyarrow is there, the rows as Parquet."""
+    """Write the tables into a folder as CSV and, where pyarrow is there, the rows as Parquet.
+
+    Beside them `veil.studies.facts` says how the figures were made.
+    """
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     written = [folder / f"{name}.csv", folder / "scores.csv"]
     write_csv(found, written[0])
     write_scores(found, written[1])
+    written.append(write_facts(found, folder))
     try:
         write_parquet(found, folder / f"{name}.parquet")
     except MissingExtraError:

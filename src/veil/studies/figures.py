@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import cast
+from typing import Protocol, cast
 
 import numpy as np
 
@@ -102,7 +102,7 @@ def gather(
     experiment: Experiment,
     cells: Sequence[Cell],
     plain: Sequence[Step],
-    store: Store,
+    store: "Kept",
     seconds: float | None = None,
     workers: int | None = None,
 ) -> Results:
@@ -126,6 +126,7 @@ def gather(
         (*_notes(experiment, cells, sheet.missing, scored), *sheet.gaps),
         scored,
         experiment.study.domain,
+        worst=tuple(sheet.worst),
     )
     return replace(
         found,
@@ -134,10 +135,18 @@ def gather(
     )
 
 
+class Kept(Protocol):
+    """Where results are found by the keys of their steps: a `Store`, or a dict of them."""
+
+    def get(self, key: str, /) -> Result | None:
+        """Return the result of a step; None for one that is not there."""
+        ...
+
+
 class _Sheet:
     """What has been gathered so far."""
 
-    def __init__(self, experiment: Experiment, store: Store) -> None:
+    def __init__(self, experiment: Experiment, store: Kept) -> None:
         self.experiment, self.store = experiment, store
         self.rows: list[Row] = []
         self.samples: Samples = {}
@@ -145,6 +154,7 @@ class _Sheet:
         self.examples: list[Example] = []
         self.cards: list[Card] = []
         self.gaps: dict[str, None] = {}
+        self.worst: list[tuple[str, int, str, float]] = []
         self.missing, self.seconds = 0, 0.0
 
     def add(self, cell: Cell | None, step: Step) -> None:
@@ -157,12 +167,13 @@ class _Sheet:
             self.missing += 1
             return
         self.seconds += found.seconds
+        if step.kind == ATTACK and "worst" in found.data:
+            self.worst.append((start.spec, start.size, step.by, float(found.data["worst"])))
         if cell is not None:
             if step is cell.release:
                 self.cards.append(_card(self.experiment, cell, found))
                 self.examples += self.experiment.examples(cell, found)
-            if reason := found.data.get("gap", ""):
-                self.gaps[f"{step.by} against {cell.mechanism.name}: {reason}"] = None
+            self.gaps |= dict.fromkeys(_gaps(cell, step, found))
         for figure in self.experiment.figures(cell, step, found):
             self._add(start, figure)
 
@@ -207,9 +218,28 @@ class _Sheet:
             n=mean.n,
             chance=figure.chance,
         )
+        if is_utility(row):
+            row = self._cut(row)
         self.rows.append(row)
         if figure.plane and (row.kind == "risk" or is_utility(row)):
             self.samples[row] = _by_subject(figure, values, self.experiment.n)
+
+    def _cut(self, row: Row) -> Row:
+        """Cut a utility to its range: the mean of values that may each lie outside of it."""
+        top = self.experiment.words.utility.top
+        score, low, high = np.clip([row.score, row.low, row.high], 0.0, top).tolist()
+        return replace(row, score=score, low=low, high=high)
+
+
+def _gaps(cell: Cell, step: Step, found: Result) -> Iterator[str]:
+    """Yield what an attack could not do: work against a mechanism at all, or have an answer."""
+    if reason := found.data.get("gap", ""):
+        yield f"{step.by} against {cell.mechanism.name}: {reason}"
+    if lost := int(np.sum(found.arrays.get("unanswered", 0))):
+        yield (
+            f"{step.by} against {cell.mechanism}: {lost:,} guesses had no answer and count as not"
+            " found, so that the risk is a lower bound."
+        )
 
 
 def _by_subject(figure: Figure, values: Floats, n: int) -> Floats:
@@ -229,7 +259,7 @@ def _card(experiment: Experiment, cell: Cell, made: Result) -> Card:
     epsilon = claim.epsilon if claim.kind != "none" and math.isfinite(claim.epsilon) else None
     total = str(experiment.cost(cell, made))
     spec, means = str(cell.mechanism), KINDS[claim.kind]
-    return Card(spec, claim.kind, epsilon, total, means, claim.caveat, claim.unit)
+    return Card(spec, claim.kind, epsilon, total, means, claim.caveat, claim.unit, cell.size)
 
 
 def _facts(
@@ -241,7 +271,7 @@ def _facts(
         ("command", command),
         ("veil", __version__),
         ("python", platform.python_version()),
-        ("seed", str(experiment.study.seed)),
+        ("seed", str(experiment.study.seed) if experiment.seeded else ""),
         *experiment.facts(),
         ("cores", str(cores())),
         ("workers", "" if workers is None else str(workers)),
@@ -255,7 +285,8 @@ def _notes(
     experiment: Experiment, cells: Sequence[Cell], missing: int, scores: Sequence[Score]
 ) -> Iterator[str]:
     """Yield sentences that a reader of the figures must know."""
-    yield "The releases are seeded, so that they can be repeated: they are not private."
+    if experiment.seeded:
+        yield "The releases are seeded, so that they can be repeated: they are not private."
     if missing:
         yield f"{missing:,} steps are not computed yet: their figures are not here."
     unfinished = dict.fromkeys(score.curve for score in scores if score.missing)

@@ -122,7 +122,10 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """What is claimed of one configuration: kind, epsilon per unit, total, and the caveat."""
+    """What is claimed of one configuration: kind, epsilon per unit, total, and the caveat.
+
+    The total is that of `size` releases of a subject.
+    """
 
     spec: str
     kind: str
@@ -131,6 +134,7 @@ class Card:
     means: str
     caveat: str
     unit: str = "word"
+    size: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +157,8 @@ class Results:
 
     `facts` are pairs of a name and a value: the command, versions, the seed, the data, the
     machine's number of cores, and the time it took. `remarks` are sentences of the summary, and
-    `sections` parts of the report, that only the domain of the study has.
+    `sections` parts of the report, that only the domain of the study has. `worst` is the highest
+    risk of a single subject, by spec, size and attacker, where that is known.
     """
 
     name: str
@@ -166,3 +171,4 @@ class Results:
     domain: str = DEFAULT
     remarks: tuple[str, ...] = ()
     sections: tuple[Section, ...] = ()
+    worst: tuple[tuple[str, int, str, float], ...] = ()

@@ -9,8 +9,15 @@ from veil.studies.report.markup import Markup, join, tag
 from veil.studies.table import Section
 
 
-def page(title: str, summary: Sequence[Markup], sections: Sequence[Section]) -> str:
-    """Put the whole page together."""
+def page(
+    title: str,
+    summary: Sequence[Markup],
+    sections: Sequence[Section],
+    *,
+    style: str = STYLE,
+    script: str = SCRIPT,
+) -> str:
+    """Put the whole page together; without a `script` the page forbids all of them."""
     links = [
         tag("li", tag("a", one.title, href=f"#{one.identity}")) for one in sections
     ]  # fmt: skip
@@ -26,15 +33,15 @@ def page(title: str, summary: Sequence[Markup], sections: Sequence[Section]) -> 
                 aria_label="Summary"),
             *(_section(one) for one in sections),
         ),
-        tag("script", Markup(SCRIPT)),
+        *([tag("script", Markup(script))] if script else []),
     )  # fmt: skip
     top = join(
         tag("meta", charset="utf-8"),
-        tag("meta", http_equiv="Content-Security-Policy", content=_policy()),
+        tag("meta", http_equiv="Content-Security-Policy", content=_policy(style, script)),
         tag("meta", name_="viewport", content="width=device-width, initial-scale=1"),
         tag("meta", name_="referrer", content="no-referrer"),
         tag("title", title),
-        tag("style", Markup(STYLE)),
+        tag("style", Markup(style)),
     )
     return f"<!doctype html>\n{tag('html', tag('head', top), tag('body', body), lang='en')}\n"
 
@@ -44,10 +51,11 @@ def _section(one: Section) -> Markup:
     return tag("section", heading, *one.content, aria_labelledby=one.identity)
 
 
-def _policy() -> str:
+def _policy(style: str, script: str) -> str:
     """Forbid every load; allow our own style and script by their digests, and nothing else."""
+    scripts = f" script-src '{_digest(script)}';" if script else ""
     return (
-        f"default-src 'none'; style-src '{_digest(STYLE)}'; script-src '{_digest(SCRIPT)}';"
+        f"default-src 'none'; style-src '{_digest(style)}';{scripts}"
         " base-uri 'none'; form-action 'none'"
     )
 
