@@ -7,8 +7,10 @@ leaves it out.
 import argparse
 import json
 import math
+import resource
 import subprocess
 import tempfile
+import time
 import venv
 from fractions import Fraction
 from pathlib import Path
@@ -100,6 +102,22 @@ def local(report: Report) -> None:
         report.add(f"report of a client, {spec}", f"{each:.2f} microseconds", target)
 
 
+def stream(report: Report) -> None:
+    """Report ten million words one after the other, and estimate; first, so that memory shows."""
+    words, before = (f"word{i % 1000}" for i in range(10 * MILLION)), _peak()
+    start = time.process_time()
+    dp.estimate(dp.report_blocks(words, "hcms(epsilon=4)"), ["word1", "word2"])
+    seconds, more = time.process_time() - start, _peak() - before
+    report.add(
+        "10 M hcms reports, streamed", f"{seconds:.1f} CPU s, {more:.0f} MB more than before"
+    )
+
+
+def _peak() -> float:
+    """Return the most memory that this process had, in MB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
 def people(file: Path, rows: int, units: int) -> None:
     """Make a table of people in towns, each with several rows."""
     with duckdb.connect(str(file)) as db:
@@ -170,6 +188,7 @@ def main() -> None:
     options = parser.parse_args()
     print("Counts and answers:")
     report = Report()
+    stream(report)
     each = draws(report)
     if not options.no_peer:
         peer(report, each)

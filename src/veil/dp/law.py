@@ -1,5 +1,6 @@
 """The exact law of a mechanism."""
 
+from veil.core.errors import LawError, VeilError
 from veil.core.types import Floats
 from veil.dp.mechanism import Mechanism
 from veil.dp.mechanisms import mechanism as named
@@ -12,4 +13,12 @@ def law(mechanism: str | Mechanism, x: object, outputs: object) -> Floats:
     [0.244919, 0.148551]
     """
     chosen = named(mechanism)
-    return chosen.law(chosen.check(x), outputs)
+    try:
+        return chosen.law(chosen.check(x), outputs)
+    except (ArithmeticError, ValueError) as error:
+        if isinstance(error, VeilError):
+            raise
+        raise LawError(
+            f"The law of {chosen} cannot be computed: its parameters or the outputs are too large"
+            " or too small."
+        ) from None

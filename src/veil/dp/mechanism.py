@@ -73,7 +73,7 @@ def whole(x: object, what: str) -> Ids:
     """Return whole numbers of at most 2^62, in any shape; no truth values, no floats."""
     if type(x) is int and abs(x) <= _LARGEST:
         return np.array(x, dtype=np.int64)
-    given = _array(x, what)
+    given = numeric(x, what)
     if given.dtype == object and given.size and all(type(one) is int for one in given.flat):
         raise InputError(f"{what} takes whole numbers of at most 2^62.")
     if not np.issubdtype(given.dtype, np.integer) or not given.size:
@@ -86,7 +86,7 @@ def whole(x: object, what: str) -> Ids:
     return given.astype(np.int64)
 
 
-def _array(x: object, what: str) -> Array:
+def numeric(x: object, what: str) -> Array:
     """Return an array of numbers of one shape; a truth value among numbers is none."""
     mixed = isinstance(x, list | tuple) and any(isinstance(one, bool | np.bool_) for one in x)
     try:
@@ -102,7 +102,7 @@ def real(x: object, what: str) -> Floats:
     """Return finite numbers, in any shape; no truth values."""
     if (type(x) is float and math.isfinite(x)) or (type(x) is int and abs(x) <= _LARGEST):
         return np.array(x, dtype=np.float64)
-    given = _array(x, what)
+    given = numeric(x, what)
     kinds = (np.integer, np.floating)
     if not any(np.issubdtype(given.dtype, kind) for kind in kinds) or not given.size:
         raise InputError(f"{what} takes numbers, at least one; truth values and texts are not.")
@@ -135,7 +135,7 @@ def flat_outputs(x: Array, outputs: object, kind: type[np.generic]) -> Array:
 
 def whole_outputs(outputs: object) -> Ids:
     """Return outputs that are whole numbers, also where they are written as floats."""
-    given = _array(outputs, "A law")
+    given = numeric(outputs, "A law")
     if np.issubdtype(given.dtype, np.floating) and given.size:
         if not (np.abs(given) <= _LARGEST).all() or not (given == np.floor(given)).all():
             raise InputError("The outputs of this mechanism are whole numbers of at most 2^62.")

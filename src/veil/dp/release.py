@@ -57,7 +57,12 @@ def release(
         raise ParameterError("The 'size' argument must be None or a whole number >= 1.")
     given = chosen.check(x)
     count = 1 if size is None else int(size)
-    drawn = chosen.draw(given, count, generator(rng))
+    try:
+        drawn = chosen.draw(given, count, generator(rng))
+    except ArithmeticError:
+        raise ParameterError(
+            f"The parameters of {chosen.name} are too large or too small to compute with."
+        ) from None
     value = drawn if size is not None else drawn[0]
     cost = chosen.guarantee
     return Release(

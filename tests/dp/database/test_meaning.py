@@ -89,6 +89,7 @@ CONDITIONS: list[tuple[str, Callable[..., bool | None]]] = [
     ("upper(s) = 'X_Y' OR upper(s) = 'Ä'", lambda n, s, x, d, m: s == "x_y"),
     ("length(s) = 1", lambda n, s, x, d, m: s is not None and len(s) == 1),
     ("CAST(s AS DOUBLE) > 49", lambda n, s, x, d, m: s == "50"),
+    ("TRY_CAST(s AS DOUBLE) > 49", lambda n, s, x, d, m: s == "50"),
     ("COALESCE(n, 5) = 5", lambda n, s, x, d, m: n in (None, 5)),
     ("NULLIF(n, 5) IS NULL", lambda n, s, x, d, m: n in (None, 5)),
     ("CASE WHEN n > 50 THEN 1 WHEN s = 'a' THEN 2 END = 2",

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 from tests.dp.database.stores import Store
 
@@ -71,7 +72,9 @@ def test_refusals_are_one_sentence_and_cost_nothing(db: Database) -> None:
     assert db.sql("SELECT COUNT(*) FROM t", epsilon=1).rows
 
 
-@pytest.mark.parametrize("epsilon", [0, -1, float("nan"), float("inf"), True, "1", None])
+@pytest.mark.parametrize(
+    "epsilon", [0, -1, float("nan"), float("inf"), True, "1", None, 10**400, [1]]
+)
 def test_bad_epsilon(db: Database, epsilon: float) -> None:
     with pytest.raises(ParameterError, match="epsilon"):
         db.sql("SELECT COUNT(*) FROM t", epsilon)
@@ -97,11 +100,20 @@ def test_an_epsilon_that_no_noise_can_serve_is_refused_before_it_is_charged(db: 
 
 
 @pytest.mark.parametrize(
-    "values", [[1], [1, 2, 3], "ab", 5, [1, object()], [1, b"x"], [1, float("nan")], [1, "a\0"]]
-)
+    "values",
+    [[1], [1, 2, 3], "ab", 5, [1, object()], [1, b"x"], [1, float("nan")], [1, "a\0"],
+     [np.array([1, 2]), "a"], [[1], "a"]],
+)  # fmt: skip
 def test_bad_values(db: Database, values: list[object]) -> None:
     with pytest.raises(dp.RefusedError):
         db.sql("SELECT COUNT(*) FROM t WHERE n = ? AND s = ?", 1, params=values)
+    assert db.budget.spent.epsilon == 0
+
+
+@pytest.mark.parametrize("query", [None, 5, b"SELECT", ["SELECT COUNT(*) FROM t"]])
+def test_what_is_no_text_is_no_query(db: Database, query: str) -> None:
+    with pytest.raises(dp.RefusedError, match="one SELECT"):
+        db.sql(query)
     assert db.budget.spent.epsilon == 0
 
 

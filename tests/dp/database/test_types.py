@@ -81,3 +81,29 @@ def test_types(store: Store) -> None:
                 assert all(abs(float(str(one))) < 500 for one in db.sql(asked, 1e9).rows[0])
     if store.engine == "postgresql":
         store.run("DROP TABLE types10", "DROP TYPE name_of_test")
+
+
+# A type, a value of it that is read as NULL, and one that is not.
+MISSING = {
+    "duckdb": [("DOUBLE", "'nan'", "5"), ("TIMESTAMP", "'infinity'", "'2024-01-02'")],
+    "sqlite": [("REAL", "'text'", "5"), ("INTEGER", "'text'", "5"),
+               ("DATE", "17", "'2024-01-02'")],
+    "postgresql": [("float8", "'nan'", "5"), ("numeric", "'NaN'", "5"),
+                   ("date", "'infinity'", "'2024-01-02'")],
+}  # fmt: skip
+
+
+def test_a_value_that_is_read_as_null_is_missing_also_where_the_table_has_no_null(
+    store: Store,
+) -> None:
+    for kind, odd, plain in MISSING[store.engine]:
+        rows = ", ".join(f"({value})" for value in (odd, plain, plain))
+        store.run("DROP TABLE IF EXISTS sure", f"CREATE TABLE sure (c {kind} NOT NULL)",
+                  " ".join(["INSERT INTO sure VALUES", rows]))  # fmt: skip
+        column = {} if "'" in plain else {"bounds": [0, 20]}
+        rule = {"budget": {"epsilon": 1e13}, "tables": {"sure": {"columns": {"c": column}}}}
+        with dp.connect(store.url, rule, rng=1) as db:
+            assert db.sql("SELECT COUNT(*), COUNT(c) FROM sure", 1e9).rows == [(3, 2)], kind
+            if column:
+                found = db.sql("SELECT AVG(c) FROM sure", 1e9).rows[0][0]
+                assert abs(float(str(found)) - 5) < 1e-6

@@ -12,14 +12,14 @@ from veil.dp.accounting.compose import total
 from veil.dp.accounting.cost import Item, cost_of, listed, whole_times
 
 
-def group(item: Item, k: int) -> Guarantee:
+def group(guarantee: Item, k: int) -> Guarantee:
     r"""Return what holds when up to k units differ instead of one.
 
     .. math:: (k\varepsilon, \frac{e^{k\varepsilon} - 1}{e^\varepsilon - 1}\,\delta), \quad k^2\rho
 
     Parameters
     ----------
-    item
+    guarantee
         What is released: a guarantee, a mechanism, an oracle or its spec, as `compose` takes it.
     k
         How many units.
@@ -36,26 +36,23 @@ def group(item: Item, k: int) -> Guarantee:
     >>> group("geometric(epsilon=0.5)", 2).unit
     'group of 2 records'
     """
-    guarantee, count = _told(item), whole_times(k)
-    if count == 1 or guarantee.kind == "none":
-        return guarantee
-    if guarantee.kind not in ("dp", "local-dp", "zcdp"):
+    one, count = _told(guarantee), whole_times(k)
+    if count == 1 or one.kind == "none":
+        return one
+    if one.kind not in ("dp", "local-dp", "zcdp"):
         raise ParameterError(
-            f"A group takes a guarantee of kind dp, local-dp or zcdp. Got {guarantee.kind}."
+            f"A group takes a guarantee of kind dp, local-dp or zcdp. Got {one.kind}."
         )
-    neighbours = guarantee.neighbours and f"{guarantee.neighbours}, up to {count:,} times"
     whole = replace(
-        guarantee,
-        unit=f"group of {count:,} {guarantee.unit}s",
-        neighbours=neighbours,
-        caveat=without_replaced(guarantee.caveat),
+        one,
+        unit=f"group of {count:,} {one.unit}s",
+        neighbours=one.neighbours and f"{one.neighbours}, up to {count:,} times",
+        caveat=without_replaced(one.caveat),
     )
-    if guarantee.kind == "zcdp":
-        return replace(whole, rho=guarantee.rho * count**2)
-    epsilon = (
-        summed([(guarantee.epsilon, count)]) if math.isfinite(guarantee.epsilon) else math.inf
-    )
-    return replace(whole, epsilon=epsilon, delta=_delta(guarantee, count))
+    if one.kind == "zcdp":
+        return replace(whole, rho=one.rho * count**2)
+    epsilon = summed([(one.epsilon, count)]) if math.isfinite(one.epsilon) else math.inf
+    return replace(whole, epsilon=epsilon, delta=_delta(one, count))
 
 
 def _delta(guarantee: Guarantee, k: int) -> float:
@@ -75,19 +72,19 @@ def _told(item: object) -> Guarantee:
     return total({cost: times}, 0.0, "zcdp" if cost.guarantee.kind == "zcdp" else "basic")
 
 
-def parallel(items: Item | Iterable[Item]) -> Guarantee:
+def parallel(guarantees: Item | Iterable[Item]) -> Guarantee:
     """Return what holds for releases of disjoint parts of the data: the weakest of them.
 
     A unit is in one part alone, and which it is follows from the unit alone. It holds where a unit
     is added or removed; to replace one touches two parts, which is none here for guarantees that
-    speak of it. The items are what `compose` takes.
+    speak of it. They are given as `compose` takes them.
 
     Examples
     --------
     >>> parallel([Guarantee("dp", 0.5), Guarantee("dp", 1.0, delta=1e-6)]).epsilon
     1.0
     """
-    parts = [_told(item) for item in listed(items)]
+    parts = [_told(one) for one in listed(guarantees)]
     if not parts:
         raise ParameterError("Parallel composition takes guarantees, at least one.")
     whole = parts[0]

@@ -198,8 +198,8 @@ class Conditions:
         return f"({one.sql} = {other.sql})"
 
     def cast(self, node: Any) -> Part:  # noqa: ANN401 - sqlglot's
-        """Read a text as a number, or a literal as a day or a time."""
-        only(node, "this", "to")
+        """Read a text as a number, or a literal as a day or a time; none is NULL in any case."""
+        only(node, "this", "to", "safe")
         wanted = node.args["to"]
         only(wanted, "this", "nested")
         kind, part = str(getattr(wanted.this, "name", "")), self.part(node.this)

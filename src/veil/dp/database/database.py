@@ -133,6 +133,8 @@ class Database:
 
     def _made(self, query: str, epsilon: float, delta: float, params: Sequence[object]) -> Made:
         """Return the plan of a query; those of the last queries are kept."""
+        if not isinstance(query, str):
+            raise RefusedError("A query must be a text with one SELECT.")
         if isinstance(params, str) or not isinstance(params, Sequence):
             raise RefusedError("The values of a query must be given as a list.")
         key = (query, repr(epsilon), repr(delta), repr([(type(one), one) for one in params]))

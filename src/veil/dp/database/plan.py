@@ -3,11 +3,11 @@
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from numbers import Real
 from typing import Any
 
 from veil.core.errors import ParameterError, RefusedError
 from veil.core.guarantee import Guarantee
+from veil.dp.arguments import positive, share
 from veil.dp.calibration import threshold
 from veil.dp.database.names import Place
 from veil.dp.database.policy import Key
@@ -83,8 +83,7 @@ class Plan:
 
 def make_plan(query: Query, epsilon: float, delta: float) -> Plan:
     """Split epsilon over the distinct noisy quantities of a query, equally."""
-    _check(epsilon, delta)
-    epsilon, delta = float(epsilon), float(delta)
+    epsilon, delta = positive("epsilon", epsilon), share("delta", delta, zero=True)
     combinations = _combinations(query.keys)
     rows, groups = query.sources.max_rows, query.sources.max_groups
     if not query.keys:
@@ -104,9 +103,9 @@ def make_plan(query: Query, epsilon: float, delta: float) -> Plan:
     distinct = list(dict.fromkeys(map(shared, needed)))
     if not distinct:
         raise RefusedError("A query must ask for at least one number, as COUNT(*).")
-    share = Fraction(epsilon) / len(distinct)
-    measured = tuple(_measured(one, share, rows, groups) for one in distinct)
-    tau = threshold(below(share), float(delta), groups) if secret else None
+    part = Fraction(epsilon) / len(distinct)
+    measured = tuple(_measured(one, part, rows, groups) for one in distinct)
+    tau = threshold(below(part), delta, groups) if secret else None
     return Plan(
         query, rows, groups, combinations, measured,
         {one: distinct.index(shared(one)) for one in needed}, tau,
@@ -162,17 +161,6 @@ def _columns(query: Query, node: Any) -> set[Place]:  # noqa: ANN401 - sqlglot's
     return {query.sources.find(node)} if kind_of(node) == "Column" else set()
 
 
-def _check(epsilon: float, delta: float) -> None:
-    given: tuple[tuple[str, object], ...] = (("epsilon", epsilon), ("delta", delta))
-    for name, value in given:
-        if isinstance(value, bool) or not isinstance(value, Real):
-            raise ParameterError(f"The '{name}' argument must be a number.")
-    if not 0 < epsilon < math.inf:
-        raise ParameterError("The 'epsilon' argument must be a finite number > 0.")
-    if not 0 <= delta < 1:
-        raise ParameterError("The 'delta' argument must be at least 0 and below 1.")
-
-
 def _combinations(keys: tuple[Place, ...]) -> tuple[tuple[Key, ...], ...] | None:
     """Return all groups in the order of their keys, if every key is public."""
     found: list[tuple[Key, ...]] = [()]
@@ -186,24 +174,24 @@ def _combinations(keys: tuple[Place, ...]) -> tuple[tuple[Key, ...], ...] | None
     return tuple(found) if keys else None
 
 
-def _measured(quantity: Quantity, share: Fraction, rows: int, groups: int) -> Measured:
+def _measured(quantity: Quantity, part: Fraction, rows: int, groups: int) -> Measured:
     weight = rows * groups
     if isinstance(quantity, Rank):
         cells = cells_of(quantity.place)
-        made = Measured(quantity, share / weight, weight, weight / share, cells)
+        made = Measured(quantity, part / weight, weight, weight / part, cells)
         quantile_of(made)  # refused here, and not after the charge
         return made
     levels = None
     if isinstance(quantity, Sum):
-        levels = levels_of(quantity, weight, share)
+        levels = levels_of(quantity, weight, part)
         sensitivity = weight * levels.reach
     elif isinstance(quantity, Units):
         sensitivity = groups
     elif isinstance(quantity, Count | Distinct):
         sensitivity = weight
-    scale = sensitivity / share
+    scale = sensitivity / part
     laplace_of(scale)  # refused here, and not after the charge; its tables are kept
-    return Measured(quantity, share, sensitivity, scale, levels)
+    return Measured(quantity, part, sensitivity, scale, levels)
 
 
 def quantile_of(one: Measured) -> Quantile:

@@ -11,6 +11,8 @@ from dataclasses import dataclass, replace
 from datetime import date, datetime
 from typing import Literal
 
+import numpy as np
+
 from veil.core.errors import RefusedError
 from veil.dp.database.bindings import Bindings
 from veil.dp.database.schema import storable
@@ -54,8 +56,7 @@ def constant(value: object) -> Constant:
         return Constant(None if value is None else int(value))
     if isinstance(value, date | datetime):
         return Constant(canonical(value))
-    item = getattr(value, "item", None)
-    plain = item() if callable(item) and not isinstance(value, int | float | str) else value
+    plain = value.item() if isinstance(value, np.generic) else value
     if isinstance(plain, str):
         if not storable(plain):
             raise RefusedError("A text in a query must be Unicode, without the character NUL.")

@@ -31,16 +31,17 @@ def read_values(
         if column is not None or user is not None:
             raise InputError(f"{path.name} is plain text and has no columns; leave them out.")
         return (_value(row, takes, path.name) for row in _lines(path)), None
-    wanted = [name for name in (column, user) if name is not None]
+    name = path.name  # once: a path takes its time to tell it
+    wanted = [one for one in (column, user) if one is not None]
     header, rows = read_table(path, wanted if column is not None else ())
     if column is None and (len(header) > 1 or user is not None):
         raise InputError(
             f"{path.name} has {len(header)} columns; name that of the values with --column."
         )
     if user is None:
-        return (_value(row, takes, path.name) for row in rows), None
+        return (_value(row, takes, name) for row in rows), None
     one, other = tee(rows)  # a block is read for the values, and again for the users
-    return (_value(row, takes, path.name) for row in one), (row.values[1] for row in other)
+    return (_value(row, takes, name) for row in one), (row.values[1] for row in other)
 
 
 def _lines(path: Path) -> Iterator[Row[str]]:

@@ -19,6 +19,7 @@ MECHANISMS: Registry[Mechanism] = Registry(
         "randomised_response": "veil.dp.mechanisms.randomised_response:RandomisedResponse",
     },
 )
+"""Mechanisms for numbers and choices, also of plugins: `names()`, `get(name)`, `parse(spec)`."""
 
 
 def mechanism(spec: str | Mechanism) -> Mechanism:

@@ -13,7 +13,7 @@ from veil.core.errors import InputError
 from veil.core.guarantee import Guarantee
 from veil.core.types import Floats, Ids
 from veil.dp.exact.laplace import discrete_laplace
-from veil.dp.mechanism import Array, Mechanism, proved, whole
+from veil.dp.mechanism import Array, Mechanism, numeric, proved, whole
 from veil.dp.mechanisms._crossings import Crossings, Mask, segments
 from veil.dp.mechanisms._noise import log_mass
 
@@ -159,7 +159,7 @@ class AboveThreshold(Mechanism):
 
     def law(self, x: Array, outputs: object) -> Floats:
         """Add up the chances of patterns (k, n) over the noise of the threshold."""
-        given = np.asarray(outputs)
+        given = numeric(outputs, "A law")
         patterns = np.atleast_2d(given)
         if patterns.shape[1:] != x.shape or not np.issubdtype(given.dtype, np.integer):
             raise InputError(f"The outputs of {self.name} are one whole number for each query.")

@@ -19,6 +19,7 @@ from veil.dp.exact.grid import grid, steps, unsteps
 from veil.dp.mechanism import ADD_REMOVE, Array, Mechanism, add, flat_outputs, proved, real
 from veil.dp.mechanisms.discrete_gaussian import REPLACED
 
+_LEAST = 1e-100  # of a sensitivity in sigmas: what rho is computed of must not overflow
 _MOST_STEPS = 2.0**20  # of sigma, up to which the delta of the discrete law is summed up
 
 
@@ -70,6 +71,10 @@ class Gaussian(Mechanism):
             raise ParameterError(
                 "gaussian takes epsilon and delta, or sigma alone, as in gaussian(epsilon=1,"
                 " delta=1e-6) or gaussian(sigma=4)."
+            )
+        if self.sigma is not None and not _LEAST < self.sensitivity / self.sigma < 1 / _LEAST:
+            raise ParameterError(
+                f"The sigma of gaussian must be from {_LEAST:g} to {1 / _LEAST:g} sensitivities."
             )
 
     def __str__(self) -> str:

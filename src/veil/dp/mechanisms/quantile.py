@@ -15,7 +15,7 @@ from veil.core.errors import InputError
 from veil.core.guarantee import Guarantee
 from veil.core.types import Floats, Ids
 from veil.dp.exact.finite import Weighted
-from veil.dp.mechanism import Array, Mechanism, proved, real, whole
+from veil.dp.mechanism import Array, Mechanism, numeric, proved, real, whole
 from veil.dp.mechanisms._choice import choose
 
 _MOST = 2**62
@@ -78,7 +78,7 @@ class Quantile(Mechanism):
 
     def check(self, x: object) -> Array:
         """Take finite numbers, also none at all."""
-        given = np.asarray(x)
+        given = numeric(x, self.name)
         if given.ndim != 1:
             raise InputError(f"{self.name} takes values in a row.")
         if not given.size:
@@ -95,7 +95,7 @@ class Quantile(Mechanism):
 
     def law(self, x: Array, outputs: object) -> Floats:
         """Return the share of the run of each number, divided by its length."""
-        given = np.atleast_1d(np.asarray(outputs))
+        given = np.atleast_1d(numeric(outputs, "A law"))
         if not np.issubdtype(given.dtype, np.integer):
             raise InputError(f"The outputs of {self.name} are whole numbers.")
         runs = self._runs(x)

@@ -11,7 +11,7 @@ from pydantic import Field
 from veil.core.errors import InputError, ParameterError
 from veil.core.guarantee import Guarantee
 from veil.core.types import Floats, Ids
-from veil.dp.mechanism import Array, Mechanism, proved, real, whole
+from veil.dp.mechanism import Array, Mechanism, numeric, proved, real, whole
 
 _STEEPEST = 2**900
 _GAP = 4  # between the scores of the pairs of an audit, in sensitivities
@@ -54,7 +54,7 @@ class Selection(Mechanism):
 
     def check(self, x: object) -> Array:
         """Take scores: finite numbers in a row, one for each candidate."""
-        given = np.asarray(x)
+        given = numeric(x, self.name)
         if given.ndim != 1 or not given.size:
             raise InputError(f"{self.name} takes scores in a row, one for each candidate.")
         if np.issubdtype(given.dtype, np.integer) or given.dtype == object:
@@ -67,7 +67,7 @@ class Selection(Mechanism):
 
     def law(self, x: Array, outputs: object) -> Floats:
         """Return the probabilities of candidates, by position."""
-        chosen = np.atleast_1d(np.asarray(outputs))
+        chosen = np.atleast_1d(numeric(outputs, "A law"))
         if not np.issubdtype(chosen.dtype, np.integer) or chosen.ndim != 1:
             raise InputError(f"The outputs of {self.name} are positions of candidates, from 0.")
         if chosen.size and (chosen.min() < 0 or chosen.max() >= len(x)):

@@ -192,5 +192,6 @@ class DuckDB:
 def _column(name: str, declared: str, nullable: bool) -> Column | None:
     for pattern, kind, whole, read in _TYPES:
         if re.fullmatch(pattern, declared, re.DOTALL):
-            return Column(name, kind, whole, nullable, read, read if read in _ALIKE else declared)
+            sure = read in _ALIKE and not nullable  # others hold NaN, and days without end
+            return Column(name, kind, whole, not sure, read, read if read in _ALIKE else declared)
     return None

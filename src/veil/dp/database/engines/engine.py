@@ -13,9 +13,10 @@ ANY = "any"  # how a column is read that is of no type: as the policy says
 class Column:
     """A column as the database declares it.
 
-    `whole` says that its numbers are whole and fit 64 bits; `read` is what the engine needs to
-    know to read it. Only units of the same `declared` type are joined: between others an engine
-    may take several values for one, or fail on some.
+    `whole` says that its numbers are whole and fit 64 bits; `nullable`, that a value can be read
+    as NULL: it is missing, or one that the kind cannot hold (NaN, a day without end). `read` is
+    what the engine needs to know to read it. Only units of the same `declared` type are joined:
+    between others an engine may take several values for one, or fail on some.
     """
 
     name: str

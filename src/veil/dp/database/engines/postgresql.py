@@ -227,7 +227,8 @@ def _column(name: str, kind: str, family: str, nullable: bool) -> Column | None:
     if kind not in _TYPES:
         return None
     own, whole, read = _TYPES[kind]
-    return Column(name, own, whole, nullable, read, read if read in _ALIKE else kind)
+    sure = read in _ALIKE and not nullable  # others hold NaN, and days without end
+    return Column(name, own, whole, not sure, read, read if read in _ALIKE else kind)
 
 
 def _is_here(given: dict[str, Any]) -> bool:

@@ -238,11 +238,11 @@ class SQLite:
         if len(kinds) != 1 or re.match(r"\s*CREATE\s+VIRTUAL", str(kinds[0][0]), re.IGNORECASE):
             return None
         rows = self._connection.execute(
-            'SELECT name, type, "notnull", hidden FROM pragma_table_xinfo(?)', [name]
+            "SELECT name, type, hidden FROM pragma_table_xinfo(?)", [name]
         ).fetchall()
         found = {
-            one: None if hidden == _COMPUTED else _column(one, declared, not required)
-            for one, declared, required, hidden in rows
+            one: None if hidden == _COMPUTED else _column(one, declared)
+            for one, declared, hidden in rows
         }
         return Found(f'"main".{quoted(name)}', found)
 
@@ -275,9 +275,10 @@ def _allowed(action: int, one: str | None, other: str | None, *where: str | None
     return sqlite3.SQLITE_OK if action in _READS or known else sqlite3.SQLITE_DENY
 
 
-def _column(name: str, declared: str, nullable: bool) -> Column | None:
+def _column(name: str, declared: str) -> Column | None:
+    """Return what a column is said to hold; whatever else is in it is read as NULL."""
     words = declared.upper()
     for word, kind, read in _TYPES:
         if word in words:
-            return Column(name, kind, read == "whole", nullable, read, read)
-    return None if words.strip() else Column(name, "number", nullable=nullable, read=ANY)
+            return Column(name, kind, read == "whole", read=read, declared=read)
+    return None if words.strip() else Column(name, "number", read=ANY)

@@ -18,6 +18,7 @@ ORACLES: Registry[Oracle] = Registry(
         "sfp": "veil.dp.local.oracles.sfp:SFP",
     },
 )
+"""Oracles for local reports, also of plugins: `names()`, `get(name)`, `parse(spec)`."""
 
 
 def oracle(spec: str | Oracle) -> Oracle:
