@@ -326,3 +326,24 @@ def test_a_column_of_a_release_that_a_schema_calls_an_identifier_may_be_gone(fol
     protected("mondrian(k=5)")
     told = run("measure", "out.csv", "--schema", "schema.toml")
     assert "who knows age, sex, district sees" in told
+
+
+def test_blocks_protect_measure_and_count(folder: Path) -> None:
+    levels = ["--hierarchies", "levels"]
+    spec = "ola(k=2, suppression=0.5)"
+    told = run("protect", "town.csv", spec, *ROLES, *levels, "-o", "b.csv", "--blocks", 7)
+    run("protect", "town.csv", spec, *ROLES, *levels, "-o", "w.csv")
+    assert (folder / "b.csv").read_text() == (folder / "w.csv").read_text()
+    assert "k = 2" in told
+    by_blocks = run("measure", "b.csv", "--blocks", 7)
+    assert (
+        by_blocks.splitlines()
+        == run("measure", "b.csv").splitlines()[: len(by_blocks.splitlines())]
+    )
+    counted = ["count", "town.csv", "sex", "illness", "--method", "round(base=3)"]
+    assert run(*counted, "--blocks", 7) == run(*counted)
+    assert "needs all rows" in refused(*counted, "--blocks", 7, "--value", "wage")
+    assert "needs all rows" in refused(
+        "protect", "town.csv", "mdav(k=3)", *ROLES, "-o", "x.csv", "--blocks", 7
+    )
+    assert not (folder / "x.csv").exists()

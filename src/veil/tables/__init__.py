@@ -12,9 +12,15 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+    from typing import Any
+
     from veil.tables.attack import attack as attack
     from veil.tables.attacks import ATTACKS as ATTACKS
     from veil.tables.attacks.residual import residual as residual
+    from veil.tables.blocks.protect import protect_blocks as protect_blocks
+    from veil.tables.blocks.table import Blocks as Blocks
     from veil.tables.builders import dates as dates
     from veil.tables.builders import intervals as intervals
     from veil.tables.builders import prefix as prefix
@@ -35,12 +41,22 @@ if TYPE_CHECKING:
     from veil.tables.plane import plane as plane
     from veil.tables.protect import protect as protect
     from veil.tables.release import Release as Release
+    from veil.tables.source import Source as Source
     from veil.tables.table import Table as Table
 
+    # It lies above the domains, and is found by its name: no domain imports it.
+    def dpia(study: str | Path | Mapping[str, Any], path: str | Path) -> object:
+        """Write the impact assessment of a study, and return what it says."""
+        ...
+
+
 _PLACES = {  # where each public name lives; it is loaded when it is first asked for
+    "veil.dpia.write": "dpia",
     "veil.tables.attack": "attack",
     "veil.tables.attacks": "ATTACKS",
     "veil.tables.attacks.residual": "residual",
+    "veil.tables.blocks.protect": "protect_blocks",
+    "veil.tables.blocks.table": "Blocks",
     "veil.tables.builders": "dates intervals prefix",
     "veil.tables.counts.audit": "audit",
     "veil.tables.counts.cells": "Cells tabulate",
@@ -57,6 +73,7 @@ _PLACES = {  # where each public name lives; it is loaded when it is first asked
     "veil.tables.plane": "plane",
     "veil.tables.protect": "protect",
     "veil.tables.release": "Release",
+    "veil.tables.source": "Source",
     "veil.tables.table": "Table",
 }
 _MODULES = {name: module for module, names in _PLACES.items() for name in names.split()}

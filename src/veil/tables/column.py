@@ -212,4 +212,4 @@ def written(value: float) -> str:
     >>> written(39.0), written(0.5)
     ('39', '0.5')
     """
-    return str(int(value)) if value == int(value) and abs(value) < 1e15 else repr(value)
+    return str(int(value)) if abs(value) < 1e15 and value == int(value) else repr(value)

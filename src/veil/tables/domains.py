@@ -9,14 +9,14 @@ from veil.tables.table import Table, unknown_column
 def declared(table: Table, name: str, domain: str = "") -> tuple[tuple[str, ...], bool]:
     """Return the categories of a column, and whether they are public.
 
-    They are those of `domain` ('sex=Female|Male;town=...'), else the leaves of its hierarchy, else
-    those of the data, which are not public.
+    They are those of `domain` ('sex=Female|Male;town=...'), else the leaves of a hierarchy that
+    lists them, else those of the data, which are not public, nor are those that a builder found.
     """
     told = domains(domain, table)
     column = table.column(name)
     if name in told:
         categories = told[name]
-    elif name in table.hierarchies:
+    elif name in table.hierarchies and table.hierarchies[name].public:
         categories = table.hierarchies[name].leaves
     else:
         return column.categories, False

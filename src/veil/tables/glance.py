@@ -67,7 +67,7 @@ def glance(pair: Pair, *, lost: bool = True) -> Glance:
         "removed": pair.share_removed,
     }
     if lost:
-        found = loss_of(pair).overall
+        found = loss_of(pair, pair.concerned).overall
         figures |= {name: found[name] for name in _TOLD if name in found}
     columns = {name: _folded(pair, name) for name in pair.columns}
     return Glance(by_size(each) / whole, columns, figures)

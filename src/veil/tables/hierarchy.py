@@ -2,7 +2,7 @@
 
 import csv
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
@@ -31,11 +31,14 @@ class Hierarchy:
         Per level, the different labels, in the order of the rows.
     codes
         Per level, which label each leaf has: (leaves,).
+    public
+        Whether the leaves were declared; a builder reads them off the column.
     """
 
     leaves: tuple[str, ...]
     labels: tuple[tuple[str, ...], ...]
     codes: tuple[Ids, ...]
+    public: bool = True
 
     @property
     def height(self) -> int:
@@ -109,7 +112,7 @@ class Hierarchy:
         elif isinstance(source, str | Path):
             made = cls.of_rows(_read(Path(source)), name)
         elif callable(source):
-            made = cls.of_rows(source(column), name)
+            made = replace(cls.of_rows(source(column), name), public=False)
         else:
             made = cls.of_rows(source, name)
         absent = sum(category not in made.place for category in column.categories)

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from veil.core.errors import InputError
-from veil.data.rows import Layout, read_table
 from veil.tables.column import Column
 from veil.tables.hierarchy import Builder, Hierarchy, Rows
+from veil.tables.reading import read_columns
 from veil.tables.table import Role, Table, unknown_column
 
 Source = str | Path | Mapping[str, Any] | Table
@@ -59,7 +59,7 @@ def load(
         from veil.tables.schema import read_schema
 
         roles, given = read_schema(Path(schema))
-    told = _roles(identifiers, qi, confidential, weight)
+    told = roles_of(identifiers, qi, confidential, weight)
     roles = {column: role for column, role in roles.items() if column not in told} | told
     given |= dict(hierarchies or {})
     for column in (*roles, *given):
@@ -77,9 +77,10 @@ def load(
     return table
 
 
-def _roles(
+def roles_of(
     identifiers: Sequence[str], qi: Sequence[str], confidential: Sequence[str], weight: str | None
 ) -> dict[str, Role]:
+    """Return the role of each column that is named; each has one."""
     made: dict[str, Role] = {}
     listed: list[tuple[Role, Sequence[str]]] = [
         ("identifier", identifiers),
@@ -106,16 +107,7 @@ def _columns(
         return dict(source.held), source.name
     if isinstance(source, str | Path):
         path = Path(source)
-        header, rows = read_table(path, (), Layout(delimiter=sep, cased=True))
-        read = [row.values for row in rows]
-        if not read:
-            raise InputError(f"{path.name} has no rows.")
-        by_column = zip(*read, strict=True)
-        held = {
-            name: Column.of_texts(texts, missing)
-            for name, texts in zip(header.names, by_column, strict=True)
-        }
-        return held, path.stem
+        return read_columns(path, sep, missing), path.stem
     if not isinstance(source, Mapping):
         from veil.tables.formats import columns_of_frame
 

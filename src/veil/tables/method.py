@@ -14,6 +14,7 @@ from veil.core.types import Ids
 from veil.tables.table import Table
 
 Kind = Literal["numeric", "categorical", "any", "confidential", "all"]
+Alone = Literal["", "row", "value"]
 UNIT = "record"
 
 
@@ -48,6 +49,16 @@ class Method(Component):
     needs: ClassVar[frozenset[str]] = frozenset()
     kind: ClassVar[Kind] = "any"
     random: ClassVar[bool] = True
+
+    @property
+    def alone(self) -> Alone:
+        """What a masked value depends on: all rows (""), its own row, or the value alone.
+
+        "row": whatever the others are, so that rows can be masked block by block, and what is
+        proved for single records holds through it. "value": equal values become equal, once it is
+        known which there are.
+        """
+        return ""
 
     @property
     def guarantee(self) -> Guarantee:

@@ -13,10 +13,16 @@ from veil.tables.counts.cells import Cells
 from veil.tables.counts.method import CellMethod
 from veil.tables.counts.protect import protect_cells
 from veil.tables.counts.release import CellRelease
-from veil.tables.method import Masked, Method
+from veil.tables.method import Masked, Method, nothing
 from veil.tables.methods import method as named
 from veil.tables.release import Release
 from veil.tables.table import Table
+
+_BUDGETS = ("dp", "local-dp")
+_MIXED = (
+    "The method before made rows of several records, so that a budget for each row is none for"
+    " each record; give the method the table as it is."
+)
 
 
 @overload
@@ -64,10 +70,13 @@ def protect(
     draws = generator(rng)
     state = Masked(table.without(table.of_role("identifier")), np.arange(len(table)))
     proved: Guarantee | None = None
-    for step in steps:
-        masked = step.mask(state.table, step.chosen(state.table, columns), draws)
+    for number, step in enumerate(steps):
+        chosen = step.chosen(state.table, columns)
+        _check_finite(state.table, chosen)
+        masked = step.mask(state.table, chosen, draws)
         told = masked.guarantee if masked.guarantee is not None else step.guarantee
-        proved = told if proved is None else _after(proved, told)
+        apart = all(earlier.alone == "row" for earlier in steps[:number])
+        proved = told if proved is None else _after(proved, told, apart=apart)
         state = _joined(state, masked)
     assert proved is not None  # noqa: S101 - there is at least one step
     return Release(
@@ -99,10 +108,25 @@ def _joined(before: Masked, after: Masked) -> Masked:
     )
 
 
-def _after(first: Guarantee, then: Guarantee) -> Guarantee:
-    """Return what is proved when one method works on what another made."""
-    if first.kind in ("dp", "local-dp"):  # whatever is done with such a release afterwards
+def _check_finite(table: Table, names: Sequence[str]) -> None:
+    for name in names:
+        column = table.column(name)
+        if column.numeric and np.isinf(column.values).any():
+            raise InputError(
+                f"The column '{name}' has infinite numbers; remove them or leave it out."
+            )
+
+
+def _after(first: Guarantee, then: Guarantee, *, apart: bool) -> Guarantee:
+    """Return what is proved when one method works on what another made.
+
+    `apart` says that until now each row was masked by itself: else one record may be in many rows,
+    and a budget for each row is none for each record.
+    """
+    if first.kind in _BUDGETS:  # whatever is done with such a release afterwards
         return first
+    if then.kind in _BUDGETS and not apart:
+        return nothing(_MIXED)
     return (
         then
         if then.kind != "none"

@@ -9,8 +9,7 @@ from typing import Any
 from veil.core.errors import InputError
 from veil.core.rng import generator
 from veil.data.files import require_folder, whole_file
-from veil.data.parquet import pyarrow_parquet
-from veil.tables.formats import write_csv
+from veil.tables.formats import write_csv, write_parquet
 from veil.tables.method import nothing
 from veil.tables.release import Release
 from veil.tables.table import Table
@@ -44,8 +43,7 @@ def save(
     if out.suffix.lower() == ".csv":
         write_csv(table, out, excel_safe=excel_safe)
         return
-    with whole_file(out, private=True) as part:
-        pyarrow_parquet().write_table(table.to_arrow(), part, compression="zstd")
+    write_parquet(table, out)
 
 
 def require_writable(out: Path) -> None:

@@ -4,12 +4,13 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from veil.core.errors import InputError
 from veil.tables.hierarchy import Hierarchy
-from veil.tables.load import load
+from veil.tables.load import load, roles_of
 from veil.tables.schema import read_schema
-from veil.tables.table import Role, Table, unknown_column
+from veil.tables.table import ROLES, Role, Table, unknown_column
 
 
 @dataclass(frozen=True)
@@ -61,6 +62,28 @@ class Source:
         if self.hierarchies is not None:
             table = with_hierarchies(table, self.hierarchies)
         return table, told
+
+    def with_roles(self, roles: Mapping[str, str] | None) -> "Source":
+        """Return the same with the roles of a card, which count where nothing else is said."""
+        if not self.silent or not roles:
+            return self
+        told = {role: tuple(name for name in roles if roles[name] == role) for role in ROLES}
+        weight = told["weight"][0] if told["weight"] else None
+        return replace(self, qi=told["qi"], confidential=told["confidential"], weight=weight)
+
+    def declared(self, names: Sequence[str]) -> tuple[dict[str, Role], dict[str, Any]]:
+        """Return the roles and hierarchies that are said of the columns of a file."""
+        roles, given = ({}, {}) if self.schema is None else read_schema(self.schema)
+        weight = () if self.weight is None else (self.weight,)
+        told = roles_of(self.identifiers, self.qi, self.confidential, None)
+        roles = {**roles, **told, **dict.fromkeys(weight, "weight")}
+        for name in (*roles, *given):
+            if name not in names:
+                raise unknown_column(name, names)
+        if self.hierarchies is not None:
+            wanted = [name for name in names if roles.get(name) in ("qi", "confidential")]
+            given |= hierarchy_files(self.hierarchies, wanted or names)
+        return roles, given
 
     def released(self, path: Path, roles: Mapping[str, str] | None = None) -> Table:
         """Open a release: its values may be labels, and identifiers are gone.

@@ -63,7 +63,7 @@ class Tables(Experiment):
     attackers = ATTACKS
     verbs: ClassVar[dict[str, str]] = {
         verb: f"veil.cli.tables.{verb}:{verb}" for verb in _COMMANDS.split()
-    }
+    } | {"dpia": "veil.cli.dpia:dpia"}
     source = "table"
 
     def __init__(self, study: TablesStudy, report: Report = silent) -> None:

@@ -87,10 +87,7 @@ class Table:
     def require_qi(self) -> tuple[str, ...]:
         """Return the quasi-identifiers, or say that none is declared."""
         if not self.qi:
-            raise InputError(
-                "No quasi-identifier is declared; name the columns that an attacker may know, by"
-                " qi=[...] or --qi."
-            )
+            raise no_qi()
         return self.qi
 
     def hierarchy(self, name: str) -> Hierarchy:
@@ -138,6 +135,18 @@ class Table:
 
         return as_arrow(self)
 
+    def to_parquet(self, path: str | Path) -> None:
+        """Write it as Parquet, owner-only, whole or not at all."""
+        from veil.tables.formats import write_parquet
+
+        write_parquet(self, Path(path))
+
+    def to_polars(self) -> Any:  # noqa: ANN401 - of polars, which is optional
+        """Return a frame of polars."""
+        from veil.tables.formats import as_polars
+
+        return as_polars(self)
+
     def to_pandas(self) -> Any:  # noqa: ANN401 - of pandas, which is optional
         """Return a frame of pandas."""
         from veil.tables.formats import as_pandas
@@ -165,6 +174,14 @@ def _numbered(key: Ids) -> Ids:
     there = np.zeros(top, dtype=np.bool_)
     there[key] = True
     return (np.cumsum(there) - 1)[key]
+
+
+def no_qi() -> InputError:
+    """Say that no quasi-identifier is declared."""
+    return InputError(
+        "No quasi-identifier is declared; name the columns that an attacker may know, by"
+        " qi=[...] or --qi."
+    )
 
 
 def unknown_column(name: str, columns: Sequence[str]) -> InputError:

@@ -1,7 +1,7 @@
 """What the commands say of releases, in words."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 
 from veil.core.amounts import count_of
@@ -17,10 +17,15 @@ HIGH = 0.2  # a risk of a record that is counted
 _KEPT = ("discernibility", "c_avg", "precision", "ncp")  # of the quality, on cards
 
 
-def said_of_anonymity(found: Anonymity, table: Table, l: int) -> Iterator[str]:  # noqa: E741
+def said_of_anonymity(
+    found: Anonymity,
+    rows: int,
+    known: Sequence[str],
+    secret: Sequence[str],
+    l: int,  # noqa: E741
+) -> Iterator[str]:
     """Say how many rows look alike, and what their classes tell of confidential values."""
-    known = ", ".join(table.qi)
-    yield f"{count_of(len(table), 'row')}; who knows {known} sees:"
+    yield f"{count_of(rows, 'row')}; who knows {', '.join(known)} sees:"
     if found.k > 1:
         yield f"  k = {found.k:,}: every row looks like at least {found.k - 1:,} others."
     else:
@@ -31,7 +36,7 @@ def said_of_anonymity(found: Anonymity, table: Table, l: int) -> Iterator[str]: 
     if found.l is None:
         yield "No confidential column is declared, so that nothing is said of what is learnt."
         return
-    yield f"Of {', '.join(table.confidential)}, in the worst class:"
+    yield f"Of {', '.join(secret)}, in the worst class:"
     yield from _said_of_values(found, found.l, l)
 
 

@@ -174,3 +174,16 @@ def test_a_release_of_fewer_rows_than_a_plain_table_has_is_compared_as_a_whole()
 
 def _first(t: Table, n: int) -> Table:
     return t.take(np.arange(n))
+
+
+def test_columns_without_a_role_that_nothing_changed_do_not_thin_the_loss_out() -> None:
+    held = {"x": [0.0, 2.0, 4.0], "y": [1.0, 5.0, 0.0], "z": [3.0, 1.0, 2.0]}
+    t = tables.load(held, qi=["x"])
+    r = tables.load(held | {"x": [1.0, 2.0, 3.0]})
+    found = tables.loss(t, r)
+    assert found.overall["il1s"] == found.columns["x"]["il1s"] > 0
+    assert found.columns["y"]["il1s"] == 0  # by column all are there
+    both = tables.loss(t, tables.load(held | {"x": [1.0, 2.0, 3.0], "y": [1.0, 4.0, 0.0]}))
+    means = [both.columns[name]["il1s"] for name in ("x", "y")]
+    assert both.overall["il1s"] == pytest.approx(sum(means) / 2)  # one that changed counts
+    assert tables.loss(t, r, columns=["x", "z"]).overall["il1s"] == found.overall["il1s"] / 2

@@ -7,6 +7,7 @@ import click
 from rich.markup import escape
 from rich.table import Table
 
+from veil.cli.tables._blocks import TABLE, Large, refuse, with_blocks
 from veil.cli.tables._roles import FILE, with_source
 from veil.cli.terminal import fits, stderr, stdout
 from veil.core.amounts import count_of
@@ -22,9 +23,10 @@ from veil.tables.source import Source
 
 
 @click.command("count")
-@click.argument("file", type=FILE)
+@click.argument("file", type=TABLE)
 @click.argument("columns", nargs=-1, required=True)
 @with_source
+@with_blocks
 @click.option("--method", "methods", multiple=True, required=True,
               help='as "suppress(threshold=5)", round, cta; repeat it: after rollup')  # fmt: skip
 @click.option("--value", help="numeric column to add up, instead of counting rows")
@@ -38,6 +40,7 @@ def count(
     file: Path,
     columns: tuple[str, ...],
     source: Source,
+    large: Large | None,
     methods: tuple[str, ...],
     value: str | None,
     unit: str | None,
@@ -56,8 +59,13 @@ def count(
         require_csv(out)
         if out.resolve() == file.resolve():
             raise InputError("The output would replace the input; name another file.")
-    table, _ = source.opened(file)  # it warns of columns, most of which are not counted
-    cells = tabulate(table, columns, value, unit=unit, nested=nested)
+    if large is not None:
+        refuse(large, value=value, unit=unit)
+        with large.opened(file, source) as blocks:
+            cells = blocks.tabulate(columns, nested=nested)
+    else:
+        table, _ = source.opened(file)  # it warns of columns, most of which are not counted
+        cells = tabulate(table, columns, value, unit=unit, nested=nested)
     release = protect_cells(cells, list(methods), seed)
     found = audited(release) if audit else None
     if out is None:

@@ -5,28 +5,35 @@ from pathlib import Path
 
 import click
 
+from veil.cli.tables._blocks import TABLE, Large, refuse, with_blocks
 from veil.cli.tables._roles import FILE, opened, with_source
 from veil.core.errors import InputError
 from veil.tables.files import released
 from veil.tables.hierarchy import Hierarchy
 from veil.tables.measures.anonymity import anonymity
 from veil.tables.measures.quality import quality
-from veil.tables.save import SEEDED, read_card
+from veil.tables.save import SEEDED, Card, read_card
 from veil.tables.source import Source
 from veil.tables.table import Table
 from veil.tables.verbs import said_of_anonymity, said_of_quality
 
 
 @click.command("measure")
-@click.argument("masked", type=FILE)
+@click.argument("masked", type=TABLE)
 @with_source
+@with_blocks
 @click.option("--original", type=FILE, help="what it was made of, for t and the quality")
 @click.option("--l", "least", type=click.IntRange(1), default=3, show_default=True,
               help="of recursive diversity")  # fmt: skip
 @click.option("--blank-matches", is_flag=True,
               help="let a missing value match every value, as readers of sdcMicro do")  # fmt: skip
 def measure(
-    masked: Path, source: Source, original: Path | None, least: int, blank_matches: bool
+    masked: Path,
+    source: Source,
+    large: Large | None,
+    original: Path | None,
+    least: int,
+    blank_matches: bool,
 ) -> None:
     """Say how anonymous MASKED is: k, l, t, classes, uniques, and its quality.
 
@@ -35,13 +42,18 @@ def measure(
     original; where rows were removed it is that of the card.
     """
     card = read_card(masked)
+    if large is not None:
+        refuse(large, original=original, **{"blank-matches": blank_matches})
+        _by_blocks(large, masked, source.with_roles(card.roles), least)
+        _seeded(card)
+        return
     table = source.released(masked, card.roles)
     true = None if original is None else opened(source, original)
     if true is not None:
         table = replace(table, hierarchies=_kept(true, table))
     missing = "any" if blank_matches else "equal"
     found = anonymity(table, None, least, missing, original=true)  # type: ignore[arg-type]
-    for line in said_of_anonymity(found, table, least):
+    for line in said_of_anonymity(found, len(table), table.qi, table.confidential, least):
         click.echo(line)
     told = _quality(masked, source, true) or card.quality
     if told:
@@ -49,6 +61,18 @@ def measure(
             click.echo(line)
     else:
         click.echo("Quality: not known without --original, or a card beside the file.")
+    _seeded(card)
+
+
+def _by_blocks(large: Large, masked: Path, source: Source, least: int) -> None:
+    with large.opened(masked, source) as blocks:
+        known, secret = blocks.of_role("qi"), blocks.of_role("confidential")
+        rows, found = blocks.measured(least)
+    for line in said_of_anonymity(found, rows, known, secret, least):
+        click.echo(line)
+
+
+def _seeded(card: Card) -> None:
     if card.seeded:
         click.echo(SEEDED, err=True)
 

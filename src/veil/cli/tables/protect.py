@@ -5,20 +5,24 @@ from pathlib import Path
 import click
 from rich.markup import escape
 
+from veil.cli.tables._blocks import TABLE, Large, refuse, with_blocks
 from veil.cli.tables._roles import FILE, listed, opened, with_source
 from veil.cli.terminal import stderr
 from veil.core.amounts import count_of
 from veil.core.errors import InputError
+from veil.tables.blocks.protect import Written, protect_blocks
 from veil.tables.protect import protect as protected
+from veil.tables.release import Release
 from veil.tables.save import SEEDED, card_of, require_writable, save
 from veil.tables.source import Source
 from veil.tables.verbs import quality_figures
 
 
 @click.command("protect")
-@click.argument("file", type=FILE)
+@click.argument("file", type=TABLE)
 @click.argument("methods", nargs=-1, required=True, metavar="METHOD...")
 @with_source
+@with_blocks
 @click.option("--columns", multiple=True, metavar="COLUMNS",
               help="to work on, with commas; else those that a method is for")  # fmt: skip
 @click.option("-o", "--out", type=FILE, required=True, help="CSV or Parquet file to write")
@@ -29,6 +33,7 @@ def protect(
     file: Path,
     methods: tuple[str, ...],
     source: Source,
+    large: Large | None,
     columns: tuple[str, ...],
     out: Path,
     shuffle: bool,
@@ -40,26 +45,53 @@ def protect(
     Several methods are applied in order. Identifiers are dropped. A card beside OUT
     (OUT.veil.json) says what was done, what is proved, and whether by a seed; it has no value of
     the table. Which row was which is written nowhere; the rows keep their order, which is a link
-    for whoever knows that of FILE, unless --shuffle is given.
+    for whoever knows that of FILE, unless --shuffle is given. With --blocks FILE need not fit into
+    memory, and may be a folder of files with the same columns; OUT is then a folder, too.
     """
-    require_writable(out)
     if out.resolve() == file.resolve():
         raise InputError("The output would replace the input; name another file.")
+    if large is not None:
+        refuse(large, shuffle=shuffle)
+        _by_blocks(large, file, methods, source, listed(columns) or None, out, excel_safe, seed)
+        return
+    require_writable(out)
     table = opened(source, file)
     release = protected(table, list(methods), listed(columns) or None, seed)
     quality = quality_figures(table, release)
     save(release, out, excel_safe=excel_safe, shuffle=shuffle, quality=quality)
+    _say(release, len(release), out)
+    if not shuffle and release.rows is not None:
+        stderr().print("The rows are in the order of the original; --shuffle gives that up.")
+
+
+def _by_blocks(
+    large: Large,
+    file: Path,
+    methods: tuple[str, ...],
+    source: Source,
+    columns: tuple[str, ...] | None,
+    out: Path,
+    excel_safe: bool,
+    seed: int | None,
+) -> None:
+    if len(methods) > 1:
+        raise InputError("Block by block one method is applied; apply the next to what it writes.")
+    with large.opened(file, source) as blocks:
+        made = protect_blocks(blocks, methods[0], out, columns, seed, excel_safe=excel_safe)
+    _say(made, made.rows, out)
+    stderr().print("The rows are in the order of the original.")
+
+
+def _say(release: Release | Written, rows: int, out: Path) -> None:
     notes, claim = stderr(), release.guarantee
     removed = f", {release.suppressed:,} removed" if release.suppressed else ""
-    notes.print(f"{out}: {count_of(len(release), 'row')}{removed}.", markup=False)
+    notes.print(f"{out}: {count_of(rows, 'row')}{removed}.", markup=False)
     notes.print(f"{escape(release.method)}: {escape(str(claim))}.")
     if claim.caveat:
         notes.print(f"[yellow]{escape(claim.caveat)}[/yellow]")
     if release.levels:
         told = ", ".join(f"{name} {level}" for name, level in release.levels.items())
         notes.print(f"Levels: {escape(told)}.")
-    if not shuffle and release.rows is not None:
-        notes.print("The rows are in the order of the original; --shuffle gives that up.")
     if release.seeded:
         notes.print(f"[yellow]{SEEDED}[/yellow]")
     notes.print(f"{card_of(out)}", markup=False)

@@ -5,7 +5,7 @@ from typing import Literal
 
 import numpy as np
 
-from veil.core.types import Floats
+from veil.core.types import Floats, Ids
 from veil.tables.anonymise.counter import Counter, Tallies
 from veil.tables.anonymise.ladder import Ladder
 from veil.tables.criteria.classes import Classes
@@ -79,15 +79,22 @@ class CellCost:
 Cost = Discernibility | CellCost
 
 
-def cost(minimise: Minimise, table: Table, columns: Sequence[str], counter: Counter) -> Cost:
+def cost(
+    minimise: Minimise,
+    table: Table,
+    columns: Sequence[str],
+    counter: Counter,
+    counts_of_rows: Ids | None = None,
+) -> Cost:
     """Return what is minimised: a sum over classes, or over cells."""
-    rows = len(table)
+    rows = len(table) if counts_of_rows is None else int(counts_of_rows.sum())
     if minimise == "dm":
         return Discernibility(rows)
     counts: list[list[Floats]] = []
     costs: list[list[Floats]] = []
     for name, ladder in zip(columns, counter.ladders, strict=True):
-        bottom = np.bincount(ladder.codes[0][table.column(name).codes]).astype(np.float64)
+        leaf = ladder.codes[0][table.column(name).codes]
+        bottom = np.bincount(leaf, counts_of_rows).astype(np.float64)
         maps = [ladder.map(0, level) for level in range(ladder.height + 1)]
         rows_of = [np.bincount(above, bottom).astype(np.float64) for above in maps]
         counts.append(rows_of)

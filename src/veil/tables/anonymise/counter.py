@@ -20,11 +20,15 @@ class Counter:
     """Counts a table at the nodes of the lattice of its columns.
 
     Rows are read once; from then on only different ones count. For criteria on confidential
-    columns there is one cube for each of them.
+    columns there is one cube for each of them. `counts` says of how many records each row is.
     """
 
     def __init__(
-        self, table: Table, columns: Sequence[str], confidential: Sequence[str] = ()
+        self,
+        table: Table,
+        columns: Sequence[str],
+        confidential: Sequence[str] = (),
+        counts: Ids | None = None,
     ) -> None:
         self.ladders = [Ladder.of(table.column(one), table.hierarchy(one)) for one in columns]
         self.shape = tuple(ladder.height + 1 for ladder in self.ladders)
@@ -38,10 +42,10 @@ class Counter:
             value, values = valued(table.column(name))
             self._cubes.append(Cube(self.ladders, values + 1))
             self._values.append(values)
-            bottom.append(self._cubes[-1].bottom(codes, value))
+            bottom.append(self._cubes[-1].bottom(codes, value, counts))
         if not confidential:
             self._cubes.append(Cube(self.ladders))
-            bottom.append(self._cubes[0].bottom(codes))
+            bottom.append(self._cubes[0].bottom(codes, None, counts))
         self._stored: list[Tallies] = [tuple(bottom)]
         self._held = 0  # counts that are kept, without those at the bottom
         self._nodes = np.zeros((64, len(columns)), dtype=np.int64)

@@ -65,8 +65,13 @@ class Cube:
         start = self.value_bits if word == 0 else 0
         return start + sum(self._widths[column][node[column]] for column in self._words[word])
 
-    def bottom(self, codes: Sequence[Ids], value: Ids | None = None) -> Tally:
-        """Count rows by their categories (n,) and value (n,) at the lowest node."""
+    def bottom(
+        self, codes: Sequence[Ids], value: Ids | None = None, counts: Ids | None = None
+    ) -> Tally:
+        """Count rows by their categories (n,) and value (n,) at the lowest node.
+
+        `counts` says of how many records each row is (n,).
+        """
         node = (0,) * len(self.ladders)
         words = []
         for word in range(len(self._words)):
@@ -76,7 +81,7 @@ class Cube:
             for column, at, _ in self.offsets(word, node):
                 key |= self.ladders[column].codes[0][codes[column]] << at
             words.append(key)
-        return self._grouped(node, words, None)
+        return self._grouped(node, words, counts)
 
     def rolled(self, tally: Tally, node: Node) -> Tally:
         """Return the counts at a node from those at one below it."""

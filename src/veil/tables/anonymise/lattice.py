@@ -53,10 +53,15 @@ class LatticeMethod(Anonymiser):
     def tagged(self, judge: Judge, tags: Tags) -> str:
         """Tag every node, and say how; only called where tagging is sound."""
 
-    def search(self, table: Table, columns: Sequence[str] | None = None) -> Found:
-        """Find the satisfying nodes, and of these the best."""
-        names = self.chosen(table, columns)
-        self.checked(table, names)
+    def search(
+        self, table: Table, columns: Sequence[str] | None = None, counts: Ids | None = None
+    ) -> Found:
+        """Find the satisfying nodes, and of these the best.
+
+        `counts` says of how many records each row is (n,), where equal ones are one row.
+        """
+        names, records = self.chosen(table, columns), _records(table, counts)
+        self.checked(table, names, records)
         nodes = math.prod(table.hierarchy(name).height + 1 for name in names)
         if nodes > _MOST:
             raise InputError(
@@ -64,16 +69,16 @@ class LatticeMethod(Anonymiser):
                 f" {_MOST:,}; take fewer columns or levels, or mondrian, which needs none."
             )
         asked = self.asked
-        counter = Counter(table, names, asked.columns(table))
+        counter = Counter(table, names, asked.columns(table), counts)
         judge = Judge(
             counter,
-            asked.criteria(table),
-            cost(self.minimise, table, names, counter),
-            allowed(self.suppression, len(table)),
+            asked.criteria(table, counts),
+            cost(self.minimise, table, names, counter, counts),
+            allowed(self.suppression, records),
         )
         satisfying, how = self._satisfying(judge)
         if not satisfying.any():
-            raise unsatisfied(judge, len(table))
+            raise unsatisfied(judge, records)
         node = best(judge, satisfying)
         verdict = judge.verdict(node)
         return Found(
@@ -91,7 +96,11 @@ class LatticeMethod(Anonymiser):
     def mask(self, table: Table, columns: Sequence[str], rng: Generator) -> Masked:
         """Search, generalise and suppress."""
         del rng
-        found = self.search(table, columns)
+        return self.masked(table, columns)
+
+    def masked(self, table: Table, columns: Sequence[str], counts: Ids | None = None) -> Masked:
+        """Do the same where each row is of so many records (n,)."""
+        found = self.search(table, columns, counts)
         ladders = [Ladder.of(table.column(one), table.hierarchy(one)) for one in columns]
         classes = row_classes(
             [
@@ -100,26 +109,30 @@ class LatticeMethod(Anonymiser):
             ],
             len(table),
         )
-        passed = self._passed(table, classes)[classes]
+        passed = self._passed(table, classes, counts)[classes]
         rows = np.flatnonzero(passed)
         return Masked(
             _published(table.take(rows), table, rows, columns, ladders, found.best),
             rows,
             self.proved(table, columns),
             dict(zip(columns, found.best, strict=True)),
-            len(table) - len(rows),
+            _records(table, counts) - (len(rows) if counts is None else int(counts[rows].sum())),
             row_classes([classes[rows]], len(rows)),
             {"search": found.how},
         )
 
-    def _passed(self, table: Table, classes: Ids) -> Bools:
+    def _passed(self, table: Table, classes: Ids, counts: Ids | None) -> Bools:
         """Tell which classes pass, counted anew from the rows."""
-        sizes = np.bincount(classes)
+        sizes = np.bincount(classes, counts).astype(np.int64)
         spreads = tuple(
-            spread(classes, *valued(table.column(name)), len(sizes))
+            spread(classes, *valued(table.column(name)), len(sizes), counts)
             for name in self.asked.columns(table)
         )
-        return passing(self.asked.criteria(table), Classes(sizes, spreads))
+        return passing(self.asked.criteria(table, counts), Classes(sizes, spreads))
+
+
+def _records(table: Table, counts: Ids | None) -> int:
+    return len(table) if counts is None else int(counts.sum())
 
 
 def _published(

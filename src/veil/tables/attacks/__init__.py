@@ -27,6 +27,7 @@ ATTACKS: Registry[TableAttacker] = Registry(
         "unique": "veil.tables.attacks.unique:Unique",
     },
 )
+"""Attackers of tables, also of plugins: `names()`, `get(name)`, `parse(spec)`."""
 
 
 def attacker(spec: str | TableAttacker) -> TableAttacker:

@@ -118,7 +118,7 @@ def tabulate(
     [[1.0, 2.0, 3.0], [3.0, 4.0, 7.0], [4.0, 6.0, 10.0]]
     """
     if isinstance(table, Table):
-        return _of_table(table, by, value, unit, nested)
+        return cells_of(table, by, value, unit, nested)
     if value is not None or unit is not None or nested:
         raise InputError("An array of cells has no columns: value, unit and nested are of tables.")
     try:
@@ -130,13 +130,15 @@ def tabulate(
     return Cells(values, names, labels)
 
 
-def _of_table(
+def cells_of(
     table: Table,
     by: Sequence[str] | None,
     value: str | None,
     unit: str | None,
     nested: Sequence[str],
+    records: Ids | None = None,
 ) -> Cells:
+    """Count a table; `records` says of how many records each row is (n,)."""
     names = _names(table, by, nested)
     coded = [_codes(table, name) for name in names]
     labels = tuple(categories for _, categories in coded)
@@ -151,7 +153,7 @@ def _of_table(
     )
     told = {name: table.hierarchies[name] for name in names if name in table.hierarchies}
     if value is None:
-        counts = np.bincount(flat, minlength=prod(shape)).reshape(shape)
+        counts = np.bincount(flat, records, minlength=prod(shape)).reshape(shape)
         return Cells(counts.astype(np.float64), names, labels, None, groups, told)
     given = _contributions(table, places, value, unit)
     kept = np.ravel_multi_index(tuple(given.places.T), shape)

@@ -16,6 +16,7 @@ CELL_METHODS: Registry[CellMethod] = Registry(
         "suppress": "veil.tables.counts.suppress:Suppress",
     },
 )
+"""Methods for tables of counts, also of plugins: `names()`, `get(name)`, `parse(spec)`."""
 _GROUPS = re.compile(r"\s*rollup\(\s*('[^']*'|\"[^\"]*\")\s*\)\s*")
 
 

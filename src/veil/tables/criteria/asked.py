@@ -42,14 +42,18 @@ class Asked:
             )
         return table.confidential
 
-    def criteria(self, table: Table) -> tuple[Criterion, ...]:
-        """Return the criteria, the cheapest first; shares are those of this table."""
+    def criteria(self, table: Table, counts: Ids | None = None) -> tuple[Criterion, ...]:
+        """Return the criteria, the cheapest first; shares are those of this table.
+
+        `counts` says of how many records each row is (n,).
+        """
         made: list[Criterion] = [Size(self.k)]
         for number, name in enumerate(self.columns(table)):
             if self.l is not None:
                 made.append(self._diverse(self.l, number))
             if self.t is not None:
-                made.append(self._close(self.t, number, name, table))
+                whole = shares(table.column(name), counts)
+                made.append(self._close(self.t, number, name, table, whole))
         return tuple(made)
 
     def _diverse(self, l: float, number: int) -> Criterion:  # noqa: E741
@@ -59,8 +63,7 @@ class Asked:
             return Recursive(l, number, self.c)
         return Distinct(l, number)
 
-    def _close(self, t: float, number: int, name: str, table: Table) -> Criterion:
-        whole: Floats = shares(table.column(name))
+    def _close(self, t: float, number: int, name: str, table: Table, whole: Floats) -> Criterion:
         if self.distance == "ordered":
             return Ordered(t, number, whole, _order(table, name))
         if self.distance == "hierarchical":

@@ -93,7 +93,11 @@ def valued(column: Column) -> tuple[Ids, int]:
     return np.where(column.codes < 0, values, column.codes), values
 
 
-def shares(column: Column) -> Floats:
-    """Return the share of each category in a whole column, and of what is missing at the end."""
+def shares(column: Column, counts: Ids | None = None) -> Floats:
+    """Return the share of each category in a whole column, and of what is missing at the end.
+
+    `counts` says of how many records each row is (n,).
+    """
     value, values = valued(column)
-    return np.bincount(value, minlength=values + 1) / max(1, len(column))
+    total = len(column) if counts is None else int(counts.sum())
+    return np.bincount(value, counts, minlength=values + 1) / max(1, total)

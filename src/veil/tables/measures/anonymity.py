@@ -7,6 +7,7 @@ from typing import Any, Literal
 import numpy as np
 
 from veil.core.errors import InputError, ParameterError
+from veil.core.types import Ids
 from veil.tables.column import Column
 from veil.tables.criteria.classes import shares, spread, valued
 from veil.tables.criteria.distinct import different
@@ -96,12 +97,22 @@ def anonymity(
         codes = np.stack([table.column(name).codes for name in table.qi], axis=1)
         match = Matching(codes).counts()
         return Anonymity(int(match.min()), None, None, int((match < 2).sum()))
-    sizes = np.bincount(table.classes)
+    return anonymity_of(table, _named(table, confidential), l, original or table)
+
+
+def anonymity_of(
+    table: Table,
+    names: Sequence[str],
+    l: int,  # noqa: E741
+    whole: Table,
+    counts: Ids | None = None,
+) -> Anonymity:
+    """Measure where equal rows may be one: `counts` says of how many records each is (n,)."""
+    sizes = np.bincount(table.classes, counts).astype(np.int64)
     made = Anonymity(
-        int(sizes.min()), len(sizes), len(table) / len(sizes), int((sizes == 1).sum())
+        int(sizes.min()), len(sizes), float(sizes.sum() / len(sizes)), int((sizes == 1).sum())
     )
-    names = _named(table, confidential)
-    figures = [_figures(table, name, len(sizes), l, original or table) for name in names]
+    figures = [_figures(table, name, len(sizes), l, whole, counts) for name in names]
     return _worst(made, figures)
 
 
@@ -117,17 +128,18 @@ def _figures(
     classes: int,
     l: int,  # noqa: E741
     whole: Table,
+    counts: Ids | None,
 ) -> dict[str, float]:
     """Return the figures of one confidential column that apply."""
     column = table.column(name)
     value, values = valued(column)
-    share = shares(column)
+    share = shares(column, counts)
     if whole is not table:
         column = _both(whole.column(name), column)
         value, values = valued(column)
         share = np.bincount(value[: len(whole)], minlength=values + 1) / len(whole)
         value = value[len(whole) :]
-    found = spread(table.classes, value, values, classes)
+    found = spread(table.classes, value, values, classes, counts)
     made = {
         "l": int(different(found).min()),
         "entropy_l": float(effective(found).min()),

@@ -54,20 +54,27 @@ def loss(t: Table, r: Released, *, order: int = 2, columns: Sequence[str] | None
     order
         Up to how many columns contingency tables have: 1 or 2.
     columns
-        Compared; by default all that both have.
+        Compared; by default all that both have. Then a column that is neither known to an attacker
+        nor confidential, and that nothing changed, does not count overall, unless no column has a
+        role.
     """
     if order not in (1, 2):
         raise ParameterError("The 'order' of contingency tables must be 1 or 2.")
-    return loss_of(Pair.of(t, r, columns), order)
+    pair = Pair.of(t, r, columns)
+    return loss_of(pair, pair.columns if columns is not None else pair.concerned, order)
 
 
-def loss_of(pair: Pair, order: int = 2) -> Loss:
-    """Return what a release lost of the original that it is beside."""
-    figures = [one for one in pair.columns if _numeric(pair, one)]
-    varied = [one for one in figures if spread(pair.original.column(one)) > 0]
-    labels = [one for one in pair.columns if one not in figures]
-    by_column = {name: _number(pair, name) for name in varied}
-    by_column |= {name: _label(pair, name) for name in labels}
+def loss_of(pair: Pair, counted: Sequence[str], order: int = 2) -> Loss:
+    """Return what a release lost, overall in the columns that are counted."""
+    every = [one for one in pair.columns if _numeric(pair, one)]
+    by_column = {
+        name: _number(pair, name) if name in every else _label(pair, name)
+        for name in pair.columns
+        if name not in every or _varied(pair, name)
+    }
+    figures = [name for name in every if name in counted]
+    varied = [name for name in figures if name in by_column]
+    labels = [name for name in by_column if name not in every and name in counted]
     overall = _means([by_column[name] for name in (*varied, *labels)])
     overall |= numbers.together(pair, varied)
     if figures:
@@ -75,8 +82,11 @@ def loss_of(pair: Pair, order: int = 2) -> Loss:
     if labels:
         overall["contingency"] = categories.contingency(pair, labels, order)
     overall["share_removed"] = pair.share_removed
-    ordered = {name: by_column[name] for name in pair.columns if name in by_column}
-    return Loss(overall, ordered, pair)
+    return Loss(overall, by_column, pair)
+
+
+def _varied(pair: Pair, name: str) -> bool:
+    return spread(pair.original.column(name)) > 0
 
 
 def _numeric(pair: Pair, name: str) -> bool:

@@ -81,6 +81,22 @@ class Pair:
             return 0.0
         return max(0.0, 1 - len(self.released) / len(self.original))
 
+    @property
+    def concerned(self) -> tuple[str, ...]:
+        """The columns with a role, and those that changed; all where no column has a role."""
+        declared = {*self.original.qi, *self.original.confidential}
+        if not declared.intersection(self.columns) or self.rows is None:
+            return self.columns
+        return tuple(one for one in self.columns if one in declared or self._changed(one))
+
+    def _changed(self, name: str) -> bool:
+        before, after = self.original.column(name), self.released.column(name)
+        if before.numeric != after.numeric:
+            return True
+        was = before.values[self.rows]
+        same = (was == after.values) | (before.missing[self.rows] & after.missing)
+        return not bool(same.all())
+
     @cached_property
     def _bins(self) -> dict[str, Bins]:
         return {}

@@ -32,6 +32,7 @@ METHODS: Registry[Method] = Registry(
         "univariate": "veil.tables.methods.univariate:Univariate",
     },
 )
+"""Methods for tables, also of plugins: `names()`, `get(name)`, `parse(spec)`."""
 
 
 def method(spec: str | Method) -> Method:

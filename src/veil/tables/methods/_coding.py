@@ -11,7 +11,7 @@ from veil.core.component import PRIVATE
 from veil.core.errors import ParameterError
 from veil.core.types import Floats
 from veil.tables.column import Column, written
-from veil.tables.method import Kind, Masked, Method
+from veil.tables.method import Alone, Kind, Masked, Method
 from veil.tables.table import Table
 
 
@@ -41,6 +41,11 @@ class Coding(Method):
     def at(self, share: float) -> float:
         """Return the quantile beyond which a share of the values lies."""
         return 1 - share
+
+    @property
+    def alone(self) -> Alone:
+        """With a given value equal numbers are coded alike; shares and means are of all."""
+        return "value" if self.value is not None and self.replace == "label" else ""
 
     def mask(self, table: Table, columns: Sequence[str], rng: Generator) -> Masked:
         """Code each column."""

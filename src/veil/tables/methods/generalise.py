@@ -11,7 +11,7 @@ from veil.core.component import PRIVATE
 from veil.core.errors import InputError, ParameterError
 from veil.tables.column import Column
 from veil.tables.hierarchy import Hierarchy
-from veil.tables.method import Kind, Masked, Method
+from veil.tables.method import Alone, Kind, Masked, Method
 from veil.tables.methods.recode import relabelled
 from veil.tables.table import Table, unknown_column
 
@@ -30,6 +30,11 @@ class Generalise(Method):
     random: ClassVar[bool] = False
     level: Annotated[int, Field(ge=0, description="of all columns", json_schema_extra=PRIVATE)] = 1
     levels: Annotated[str, Field(description="by column instead, as 'age=2,sex=1'")] = ""
+
+    @property
+    def alone(self) -> Alone:
+        """Equal values get one label."""
+        return "value"
 
     def mask(self, table: Table, columns: Sequence[str], rng: Generator) -> Masked:
         """Look each value up."""

@@ -15,13 +15,16 @@ from veil.core.types import Floats, Ids
 from veil.dp.exact.coins import coins
 from veil.tables.column import Column
 from veil.tables.domains import declared
-from veil.tables.method import UNIT, Kind, Masked, Method, nothing
+from veil.tables.method import UNIT, Alone, Kind, Masked, Method, nothing
 from veil.tables.table import Table
 
 READ_OFF = (
     "The categories were read off the data, so that one that somebody alone has shows that it"
-    " exists; declare them by a hierarchy or domain=."
+    " exists; declare them by a hierarchy that lists them, or domain=."
 )
+
+NEIGHBOURS = "any two values of a record"
+_REST = "Only the randomised columns are covered: other columns are as they were."
 
 
 class PRAM(Method):
@@ -48,6 +51,11 @@ class PRAM(Method):
     invariant: Annotated[bool, Field(description="keep the shares in expectation")] = False
     domain: Annotated[str, Field(description="categories, as 'sex=Female|Male;...'")] = ""
 
+    @property
+    def alone(self) -> Alone:
+        """Each row draws by itself; the invariant form needs the shares of all."""
+        return "" if self.invariant else "row"
+
     def mask(self, table: Table, columns: Sequence[str], rng: Generator) -> Masked:
         """Draw by the matrix of each column."""
         made, matrices, epsilon, public = {}, {}, 0.0, True
@@ -68,18 +76,23 @@ class PRAM(Method):
         return Masked(
             table.changed(made),
             np.arange(len(table)),
-            self._proved(epsilon, public=public),
+            self._proved(epsilon, rest(table, columns), public=public),
             kept=kept,
         )
 
-    def _proved(self, epsilon: float, *, public: bool) -> Guarantee:
+    def _proved(self, epsilon: float, caveat: str, *, public: bool) -> Guarantee:
         if self.invariant:
             return nothing("The second step depends on the values of all records.")
         if not math.isfinite(epsilon):
             return nothing("A category that always stays, or that has no other, is not hidden.")
         if not public:
             return nothing(READ_OFF)
-        return Guarantee("local-dp", epsilon, unit=UNIT, neighbours="any two values of a record")
+        return Guarantee("local-dp", epsilon, unit=UNIT, caveat=caveat, neighbours=NEIGHBOURS)
+
+
+def rest(table: Table, columns: Sequence[str]) -> str:
+    """Return the caveat of a table of which some columns are not randomised."""
+    return "" if set(table.columns) <= set(columns) else _REST
 
 
 def _epsilon(p: float, k: int) -> float:

@@ -12,8 +12,8 @@ from pydantic import Field
 from veil.core.guarantee import Guarantee
 from veil.dp.exact.finite import finite
 from veil.tables.domains import declared
-from veil.tables.method import UNIT, Kind, Masked, Method, nothing
-from veil.tables.methods.pram import READ_OFF, answered
+from veil.tables.method import UNIT, Alone, Kind, Masked, Method, nothing
+from veil.tables.methods.pram import NEIGHBOURS, READ_OFF, answered, rest
 from veil.tables.table import Table
 
 
@@ -38,6 +38,11 @@ class RandomResponse(Method):
     ]
     domain: Annotated[str, Field(description="categories, as 'sex=Female|Male;...'")] = ""
 
+    @property
+    def alone(self) -> Alone:
+        """Each row draws by itself."""
+        return "row"
+
     def mask(self, table: Table, columns: Sequence[str], rng: Generator) -> Masked:
         """Randomise each column."""
         made, matrices, public, n = {}, {}, True, len(table)
@@ -56,7 +61,8 @@ class RandomResponse(Method):
                 "local-dp",
                 self.epsilon * len(columns),
                 unit=UNIT,
-                neighbours="any two values of a record",
+                caveat=rest(table, columns),
+                neighbours=NEIGHBOURS,
             )
         return Masked(table.changed(made), np.arange(len(table)), proved, kept={"pram": matrices})
 

@@ -10,7 +10,7 @@ from pydantic import Field
 from veil.core.component import PRIVATE
 from veil.tables.builders import interval
 from veil.tables.column import Column
-from veil.tables.method import Kind, Masked, Method
+from veil.tables.method import Alone, Kind, Masked, Method
 from veil.tables.table import Table
 
 
@@ -29,6 +29,11 @@ class Recode(Method):
         float, Field(gt=0, description="of an interval", json_schema_extra=PRIVATE)
     ] = 10.0
     origin: Annotated[float, Field(description="where an interval begins")] = 0.0
+
+    @property
+    def alone(self) -> Alone:
+        """Equal numbers are in one interval."""
+        return "value"
 
     def mask(self, table: Table, columns: Sequence[str], rng: Generator) -> Masked:
         """Recode each column by its different values."""

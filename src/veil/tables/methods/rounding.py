@@ -9,7 +9,7 @@ from pydantic import Field
 
 from veil.core.component import PRIVATE
 from veil.tables.column import Column
-from veil.tables.method import Kind, Masked, Method
+from veil.tables.method import Alone, Kind, Masked, Method
 from veil.tables.table import Table
 
 
@@ -29,6 +29,11 @@ class Rounding(Method):
               json_schema_extra=PRIVATE),
     ]  # fmt: skip
     how: Annotated[Literal["nearest", "random"], Field(description="which multiple")] = "nearest"
+
+    @property
+    def alone(self) -> Alone:
+        """Each number is rounded by itself."""
+        return "row"
 
     def mask(self, table: Table, columns: Sequence[str], rng: Generator) -> Masked:
         """Round each column."""
