@@ -22,6 +22,8 @@ LOG = logging.getLogger("presidio-analyzer")
 class Result:
     entity_type: str
     score: float
+    start: int = 0
+    end: int = 0
 
 
 @dataclass
@@ -35,14 +37,14 @@ class Recognizer:
         return True
 
     def analyze(self, text: str, ents: Sequence[str]) -> list[Result]:
-        found = [text] if self.pattern and re.search(self.pattern, text) else []
+        found = list(re.finditer(self.pattern, text)) if self.pattern else []
         if "slow" in text:
             LOG.warning("Regex pattern '%s' timed out, skipping.", self.name)
             return []
         return [
-            Result(self.supported_entities[0], self.score)
+            Result(self.supported_entities[0], self.score, *each.span())
             for each in found
-            if self.validate_result(each)
+            if self.validate_result(text)
         ]
 
 
@@ -61,7 +63,9 @@ class Named(Recognizer):
         super().__init__("SpacyRecognizer", supported_entities)
 
     def analyze(self, text: str, ents: Sequence[str]) -> list[Result]:
-        return [Result(each, 0.85) for each in ents if each in self.supported_entities]
+        return [
+            Result(each, 0.85, 0, len(text)) for each in ents if each in self.supported_entities
+        ]
 
 
 @dataclass

@@ -1,7 +1,6 @@
 """``veil attack``: what an engine could infer from variants that anybody made."""
 
 import json
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,7 +11,7 @@ from rich.table import Table
 
 from veil.cli._screen import VECTORS_OPTION, open_vectors
 from veil.cli.terminal import fits, progress_bar, stderr, stdout
-from veil.core.errors import InputError, ParameterError, VeilError
+from veil.core.errors import InputError, ParameterError
 from veil.corpus.logs import read_log
 from veil.measures.estimate import Estimate
 from veil.measures.risk import ATTACKERS, Attacker, chance, risk
@@ -20,8 +19,7 @@ from veil.text.attacks import ATTACKS
 from veil.text.attacks.attack import AttackSpec, EncoderAttack, Outcome
 from veil.text.attacks.log import QueryLog
 from veil.text.attacks.run import attack as run_attack
-from veil.text.mechanisms.find import mechanism as find_mechanism
-from veil.text.mechanisms.mechanism import TextMechanism
+from veil.text.made_by import made_by
 from veil.text.variants import VariantTable, read_variants
 
 _MEANINGS: dict[Attacker, str] = {
@@ -93,7 +91,7 @@ def attack(
     tables = read_variants(variants)
     log = QueryLog.of(read_log(log_file)) if log_file and "log" in chosen.needs else None
     knows = "mechanism" in chosen.needs
-    informed = [_mechanism(mechanism, table) if knows else None for table in tables]
+    informed = [made_by(table, mechanism or "") if knows else None for table in tables]
     needed = any("space" in chosen.against(one) for one in informed)
     space = open_vectors(vectors) if needed else None
     found = []
@@ -136,23 +134,6 @@ def _with_encoder(chosen: AttackSpec, encoder: str | None) -> AttackSpec:
     return type(chosen).load({**dict(chosen), "encoder": encoder})
 
 
-def _mechanism(given: str | None, table: VariantTable) -> TextMechanism:
-    """Return the mechanism that was named, or else the one that the file names."""
-    if given:
-        return find_mechanism(given)
-    name = table.mechanism.strip()
-    told = [name]
-    if table.parameter:
-        told.append(f"{name.lower()}({table.parameter}={table.value})")
-    for spec in told:
-        with suppress(VeilError):
-            return find_mechanism(spec)
-    raise InputError(
-        "The file does not say by which mechanism, and with which parameters, its variants were"
-        " made; name it with --mechanism, as in --mechanism 'cmp(epsilon=10)'."
-    )
-
-
 def _label(table: VariantTable) -> str:
     parameter = f" {table.parameter}={table.value}" if table.parameter else ""
     return f"{table.mechanism or 'variants'}{parameter}"
@@ -166,6 +147,7 @@ def _document(found: _Found, attacker: str) -> dict[str, object]:
         "unit": found.outcome.unit,
         "texts": len(found.table.originals),
         "missing_from_log": found.missing,
+        "unanswered": found.outcome.silences,
         "ranks": found.outcome.ranks.tolist(),
         "ties": None if found.outcome.ties is None else found.outcome.ties.tolist(),
         "candidates": found.outcome.candidates.tolist(),
@@ -231,6 +213,12 @@ def _show(found: list[_Found], attacker: str, *, as_is: bool) -> None:
                 f"[yellow]{out} of {len(each.outcome.ranks)} words of {escape(_label(each.table))}"
                 " are out of the attacker's reach: the vectors do not know them, or by this"
                 " mechanism they cannot have given what was seen; is it the right one?[/yellow]"
+            )
+        if each.outcome.silences:
+            stderr().print(
+                f"[yellow]{each.outcome.silences} of {len(each.outcome.ranks)} guesses of"
+                f" {escape(_label(each.table))} had no answer and count as not found: the risk is"
+                " a lower bound.[/yellow]"
             )
         if each.missing:
             end = "the risk is a lower bound." if as_is else "they were added to it."

@@ -3,6 +3,7 @@
 import sys
 from contextlib import nullcontext
 from pathlib import Path
+from typing import get_args
 
 import click
 
@@ -12,14 +13,18 @@ from veil.cli._given import read_given
 from veil.cli._screen import VECTORS_OPTION, open_space
 from veil.cli._summary import not_covered, show_summary
 from veil.cli.terminal import progress_bar
+from veil.core.errors import ParameterError
 from veil.corpus.text import MAX_CHARS
 from veil.data.fetch import silent
+from veil.data.files import require_folder
 from veil.data.records import Columns
 from veil.data.rows import Layout
 from veil.text.mechanisms import find
 from veil.text.mechanisms.mechanism import TextMechanism
 from veil.text.policy import Unknown
 from veil.text.protect import variants_of
+from veil.text.redact.pseudonyms import Pseudonyms
+from veil.text.redact.redactor import By, Redactor
 from veil.text.release import Filing, release
 from veil.text.stream import Choices
 
@@ -43,6 +48,9 @@ def _run(
     as_json: bool,
     max_chars: int,
     in_clear: bool,
+    redact: By | None,
+    names: Path | None,
+    model: str,
     workers: int,
     seed: int | None,
 ) -> None:
@@ -52,6 +60,7 @@ def _run(
         "select": selection_of(select),
         "max_chars": max_chars,
         "in_clear": in_clear,
+        "redact": _redactor(redact, names, model),
     }
     given = read_given(texts, text)
     filing = Filing(
@@ -75,12 +84,25 @@ def _run(
             workers=workers,
             seed=seed,
             report=report,
+            names=names,
             **choices,
         )
     sys.stdout.flush()
     caveats = not_covered(mechanism, choices["select"], choices["policies"])
     left = filing.left
     show_summary(mechanism, tally, variants, output, left, caveats, with_originals=with_originals)
+
+
+def _redactor(by: By | None, names: Path | None, model: str) -> Redactor | None:
+    """Return who looks for personal data; a map of pseudonyms that is there goes on."""
+    if by is None:
+        if names is not None or model:
+            raise ParameterError("--pseudonyms and --model go with --redact; add it.")
+        return None
+    if names is None:
+        return Redactor(by, None, model)
+    require_folder(names)
+    return Redactor(by, Pseudonyms.load(names) if names.exists() else Pseudonyms(), model)
 
 
 def _kind(output: Path | None, *, as_json: bool, with_originals: bool) -> str:
@@ -153,6 +175,24 @@ protect = Family(
             ["--in-clear"],
             is_flag=True,
             help="release a text as it is where none of its words is protected",
+        ),
+        click.Option(
+            ["--redact"],
+            type=click.Choice(get_args(By)),
+            help="first replace personal data by its kind, as [EMAIL]: what has a shape"
+            " (patterns), or what Presidio finds",
+        ),
+        click.Option(
+            ["--pseudonyms", "names"],
+            type=click.Path(path_type=Path),
+            metavar="MAP",
+            help="give the same data the same pseudonym, and keep which is which in MAP, for you"
+            " alone; undo it with veil restore",
+        ),
+        click.Option(
+            ["--model"],
+            default="",
+            help="model of spaCy with which --redact presidio finds names",
         ),
         click.Option(
             ["--workers"],

@@ -8,6 +8,8 @@ from typing import Literal, get_args
 from veil.core.errors import ParameterError
 from veil.corpus.stopwords import STOP_WORDS
 from veil.corpus.text import MASK, Case, Kind, Token, case_of, tokens, without_clitic
+from veil.text.redact.redactor import Redactor
+from veil.text.redact.span import Span
 from veil.text.select import Select, selector
 from veil.text.vectors.embeddings import Embeddings
 
@@ -24,6 +26,7 @@ class Plan:
     ids: list[int] = field(default_factory=list)  # of these words; -1: unknown
     cases: list[Case] = field(default_factory=list)
     kept: list[str] = field(default_factory=list)
+    redacted: list[str] = field(default_factory=list)  # kinds of what was replaced beforehand
 
     @property
     def layout(self) -> str:
@@ -48,13 +51,23 @@ class Plan:
         self.kept.append(word)
 
 
+def _start(part: tuple[Token | Span, bool]) -> int:
+    return part[0].start
+
+
 class Planner:
     """The caller's choices, applied to one text at a time."""
 
     def __init__(
-        self, space: Embeddings, select: Select, unknown: Unknown, policies: Mapping[str, Policy]
+        self,
+        space: Embeddings,
+        select: Select,
+        unknown: Unknown,
+        policies: Mapping[str, Policy],
+        redactor: Redactor | None = None,
     ) -> None:
         self._space = space
+        self._redactor = redactor
         self._select = selector(select)
         self._unknown: Unknown = unknown
         if not isinstance(policies, Mapping):
@@ -77,14 +90,26 @@ class Planner:
         """Lay out one text."""
         plan = Plan()
         found = tokens(text)
-        chosen = self._select([text[t.start : t.end] for t in found])
+        spans = [] if self._redactor is None else self._redactor.spans(text, found)
+        left = [one for one in found if not any(s.start <= one.start < s.end for s in spans)]
+        chosen = self._select([text[t.start : t.end] for t in left])
+        parts: list[tuple[Token | Span, bool]] = [*zip(left, chosen, strict=True)]
         at = 0
-        for token, wanted in zip(found, chosen, strict=True):
-            self._gap(plan, text[at : token.start])
-            self._word(plan, text[token.start : token.end], token, wanted=wanted)
-            at = token.end
+        for part, wanted in sorted([*parts, *((span, True) for span in spans)], key=_start):
+            self._gap(plan, text[at : part.start])
+            if isinstance(part, Span):
+                self._replace(plan, text, part)
+            else:
+                self._word(plan, text[part.start : part.end], part, wanted=wanted)
+            at = part.end
         self._gap(plan, text[at:])
         return plan
+
+    def _replace(self, plan: Plan, text: str, span: Span) -> None:
+        """Put what stands for personal data in its place."""
+        if self._redactor is not None:
+            plan.write(self._redactor.stand_in(text, span))
+            plan.redacted.append(span.kind)
 
     @staticmethod
     def _gap(plan: Plan, gap: str) -> None:

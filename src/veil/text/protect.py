@@ -11,6 +11,7 @@ from veil.text.mechanisms.queries.mechanism import QueryMechanism
 from veil.text.mechanisms.queries.scramble import scramble, size_of
 from veil.text.mechanisms.words.protect import protect as protect_words
 from veil.text.policy import Policy, Unknown
+from veil.text.redact.redactor import Redactor
 from veil.text.select import Select
 from veil.text.vectors.embeddings import Embeddings
 
@@ -33,6 +34,7 @@ def protect(
     select: Select | None = None,
     max_chars: int = MAX_CHARS,
     in_clear: bool = False,
+    redact: str | Redactor | None = None,
     rng: Randomness = None,
 ) -> Variants:
     """Release `size` variants of each text.
@@ -62,6 +64,9 @@ def protect(
     in_clear
         Whether a text may be released as it is where none of its words is protected; else such a
         text raises `UnprotectedError`.
+    redact
+        ``patterns`` or ``presidio``: personal data that is recognised is replaced by its kind, as
+        ``[EMAIL]``, before the mechanism sees the rest; a `Redactor` can use pseudonyms instead.
     rng
         None for fresh randomness of the operating system. A seed or a generator makes the release
         repeatable, which is for experiments: it is marked as seeded and **not private**.
@@ -73,10 +78,10 @@ def protect(
     were selected.
     """
     if isinstance(mechanism, QueryMechanism):
-        if policies or select is not None or unknown != "random":
+        if policies or select is not None or unknown != "random" or redact is not None:
             raise ParameterError(
-                f"{mechanism.name} rewrites whole queries: 'unknown', 'policies' and 'select' are"
-                " for mechanisms that replace words."
+                f"{mechanism.name} rewrites whole queries: 'unknown', 'policies', 'select' and"
+                " 'redact' are for mechanisms that replace words."
             )
         return scramble(texts, mechanism, size, max_chars=max_chars)
     return protect_words(
@@ -89,5 +94,6 @@ def protect(
         select=select,
         max_chars=max_chars,
         in_clear=in_clear,
+        redact=redact,
         rng=rng,
     )

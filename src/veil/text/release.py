@@ -2,7 +2,7 @@
 
 import sys
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -21,6 +21,7 @@ from veil.data.releases import Writer, check_output, open_writer, stream_writer
 from veil.data.rows import Layout
 from veil.studies.pool import end, processes
 from veil.text.mechanisms.mechanism import TextMechanism
+from veil.text.redact.redactor import redactor_of
 from veil.text.stream import Choices, protect_stream
 from veil.text.tally import Tally
 from veil.text.vectors.embeddings import Embeddings
@@ -101,9 +102,15 @@ def release(
     workers: int,
     seed: int | None,
     report: Report,
+    names: Path | None = None,
     **choices: Unpack[Choices],
 ) -> Tally:
-    """Protect records batch by batch, write their variants, and count them."""
+    """Protect records batch by batch, write their variants, and count them.
+
+    `names` is where the map of pseudonyms goes, if there are any: before the variants appear.
+    """
+    redactor = redactor_of(choices.get("redact"))
+    note = None if redactor is None or workers == 1 else redactor.note
     tally, waiting, reached = Tally(), deque[Record](), 0
     total = filing.source.stat().st_size if filing.source else 0
 
@@ -114,7 +121,7 @@ def release(
 
     with filing.writer() as writer, _executor(workers) as pool, _placed(waiting, tally):
         for variants in protect_stream(
-            _texts(filing.records(progress), waiting, choices.get("max_chars", MAX_CHARS)),
+            _texts(filing.records(progress), waiting, choices.get("max_chars", MAX_CHARS), note),
             mechanism,
             space,
             size,
@@ -128,14 +135,23 @@ def release(
             progress(reached)
             originals = filing.with_originals
             writer.write(_rows(variants, waiting, tally, with_originals=originals))
+        if names is not None and redactor is not None and redactor.pseudonyms is not None:
+            redactor.pseudonyms.save(names)
     return tally
 
 
-def _texts(records: Iterator[Record], waiting: deque[Record], max_chars: int) -> Iterator[str]:
+def _texts(
+    records: Iterator[Record],
+    waiting: deque[Record],
+    max_chars: int,
+    note: Callable[[str], None] | None,
+) -> Iterator[str]:
     """Hand out the texts, and remember their records until the variants come back."""
     for record in records:
         if record.where:
             check_text(record.text, record.where, max_chars)
+        if note is not None:  # workers find the same pseudonyms, and keep them to themselves
+            note(record.text)
         waiting.append(record)
         yield record.text
 

@@ -13,6 +13,7 @@ from veil.corpus.text import MAX_CHARS, check_text
 from veil.text.mechanisms.mechanism import TextMechanism
 from veil.text.policy import Policy, Unknown
 from veil.text.protect import protect
+from veil.text.redact.redactor import Redactor
 from veil.text.select import Select
 from veil.text.vectors.embeddings import Embeddings
 
@@ -25,6 +26,7 @@ class Choices(TypedDict, total=False):
     select: Select | None
     max_chars: int
     in_clear: bool
+    redact: str | Redactor | None
 
 
 def protect_stream(

@@ -19,6 +19,7 @@ class Tally:
     kept: int = 0
     clear: int = 0  # variants that equal their text
     empty: int = 0  # texts for which nothing can be sent
+    redacted: Counter[str] = field(default_factory=Counter)  # personal data by its kind
     seeded: bool = False
 
     def spread(self) -> tuple[int, float, int]:
@@ -43,4 +44,5 @@ class Tally:
         self.bare += len(variants) - len(covered)
         self.kept += sum(map(len, variants.kept))
         self.empty += sum(not row for row in variants)
+        self.redacted.update(kind for kinds in variants.redacted for kind in kinds)
         self.seeded = variants.seeded

@@ -17,8 +17,8 @@ import pytest
 from tests.reference import fake_presidio
 
 from veil.core.errors import AssetError, MissingExtraError, ParameterError, VeilError
-from veil.proxy.gate._presidio import Detector
 from veil.proxy.gate.gate import Gate
+from veil.text.redact.presidio import Detector
 
 REAL = pytest.param(
     "real",

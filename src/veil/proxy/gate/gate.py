@@ -40,12 +40,12 @@ from veil.data.fetch import Report, silent
 from veil.proxy.gate import _reasons
 from veil.proxy.gate._inflection import narrow, wide
 from veil.proxy.gate._phrases import Phrases
-from veil.proxy.gate._presidio import Detector
 from veil.proxy.gate._reading import Readings, Unit, readings, units
 from veil.proxy.gate._rules import Rule, Rules, numbered, read_rules
 from veil.proxy.gate._topics import terms
 from veil.proxy.types import Decision
 from veil.search.pipeline import MAX_QUERY
+from veil.text.redact.presidio import Detector
 
 
 class Gate:

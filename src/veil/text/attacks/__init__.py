@@ -11,8 +11,10 @@ ATTACKS: Registry[AttackSpec] = Registry(
     group="veil.attacks.words",
     builtin={
         "bayes": "veil.text.attacks.bayes:Bayes",
+        "crossencoder": "veil.text.attacks.crossencoder:CrossEncoder",
         "inference": "veil.text.attacks.inference:Inference",
         "intersect": "veil.text.attacks.intersect:Intersect",
+        "judge": "veil.text.attacks.judge:Judge",
         "linkage": "veil.text.attacks.linkage:Linkage",
         "reconstruct": "veil.text.attacks.reconstruct:Reconstruct",
         "rerun": "veil.text.attacks.rerun:Rerun",
@@ -21,3 +23,4 @@ ATTACKS: Registry[AttackSpec] = Registry(
         "topic": "veil.text.attacks.topic:Topic",
     },
 )
+"""Attackers of texts and queries, also of plugins: `names()`, `get(name)`, `parse(spec)`."""

@@ -17,3 +17,4 @@ MEASURES: Registry[TextMeasure] = Registry(
         "S_w": "veil.text.measures.uncertainty:Support",
     },
 )
+"""Measures of texts and variants, also of plugins: `names()`, `get(name)`, `parse(spec)`."""

@@ -13,3 +13,4 @@ QUERY_MECHANISMS: Registry[QueryMechanism] = Registry(
         "fea": "veil.text.mechanisms.queries.fea:FEA",
     },
 )
+"""Mechanisms for whole queries, also of plugins: `names()`, `get(name)`, `parse(spec)`."""

@@ -16,3 +16,4 @@ MECHANISMS: Registry[WordMechanism] = Registry(
         "wbb": "veil.text.mechanisms.words.wbb:WBB",
     },
 )
+"""Mechanisms for words, also of plugins: `names()`, `get(name)`, `parse(spec)`."""

@@ -16,6 +16,7 @@ from veil.text.mechanisms.cost import premises, release_cost, scale_premise
 from veil.text.mechanisms.words._decoys import Decoys
 from veil.text.mechanisms.words.mechanism import WordMechanism
 from veil.text.policy import Plan, Planner, Policy, Unknown
+from veil.text.redact.redactor import FOUND, Redactor, redactor_of
 from veil.text.select import Select
 from veil.text.vectors.embeddings import Embeddings
 
@@ -33,6 +34,7 @@ def protect(
     select: Select | None = None,
     max_chars: int = MAX_CHARS,
     in_clear: bool = False,
+    redact: str | Redactor | None = None,
     rng: Randomness = None,
 ) -> Variants:
     """Release `size` variants of each text.
@@ -42,7 +44,8 @@ def protect(
     check_request(texts, size, max_chars)
     _check(mechanism, space)
     choice = mechanism.select if select is None else select
-    planner = Planner(space, choice, unknown, policies or {})
+    redactor = redactor_of(redact)
+    planner = Planner(space, choice, unknown, policies or {}, redactor)
     random = generator(rng)
     mark = Released if rng is None else Seeded
     kernel = mechanism.bind(space)
@@ -50,15 +53,24 @@ def protect(
     rows: list[tuple[Released, ...]] = []
     kept: list[tuple[str, ...]] = []
     protected: list[int] = []
+    redacted: list[tuple[str, ...]] = []
     for plans in _batches(texts, planner, size, max_chars, in_clear=in_clear):
         rows += _release(plans, kernel, space, size, stand_ins, random, mark)
         kept += [tuple(plan.kept) for plan in plans]
         protected += [len(plan.ids) for plan in plans]
+        redacted += [tuple(plan.redacted) for plan in plans if redactor is not None]
     passed = sum(map(len, kept))
     told = premises(choice, policies, scale_premise(mechanism.guarantee, space))
+    told = told if redactor is None else (*told, FOUND)
     cost = release_cost(mechanism.guarantee, sum(protected), size, passed, told)
     return Variants(
-        tuple(rows), str(mechanism), cost, tuple(kept), tuple(protected), rng is not None
+        tuple(rows),
+        str(mechanism),
+        cost,
+        tuple(kept),
+        tuple(protected),
+        rng is not None,
+        tuple(redacted),
     )
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from veil.core.errors import AssetError, MissingExtraError, ParameterError, VeilError
+from veil.text.redact.span import Span, apart
 
 _LANGUAGE = "en"
 _NAMED = "SpacyRecognizer"  # the one that hands on what a model of spaCy finds
@@ -35,7 +36,7 @@ class Detector:
             presidio, tld = import_module("presidio_analyzer"), import_module("tldextract")
         except ImportError:
             raise MissingExtraError(
-                "Rules with 'pii' need Presidio: pip install 'veil[pii]'."
+                "To find personal data by Presidio, install it: pip install 'veil[pii]'."
             ) from None
         self._lock = threading.Lock()
         pipeline = _pipeline(model) if model else None
@@ -46,7 +47,7 @@ class Detector:
         except Exception as error:  # noqa: BLE001 - it has no errors of its own
             raise AssetError(
                 f"Presidio cannot be used ({type(error).__name__}); install a newer version of"
-                " presidio-analyzer, or take 'pii' out of the rules."
+                " presidio-analyzer, or do without it: rules without 'pii', --redact patterns."
             ) from None
 
     def check(self, entities: Sequence[str], where: str) -> None:
@@ -68,6 +69,18 @@ class Detector:
             ):
                 found[each.entity_type] = max(each.score, found.get(each.entity_type, 0.0))
         return found
+
+    def spans(self, text: str, least: float = 0.0) -> list[Span]:
+        """Return where entities are in a text that Presidio is sure of by `least` or more."""
+        with self._lock, _troubled():
+            found = self._engine.analyze(
+                text=text,
+                language=_LANGUAGE,
+                entities=sorted(self.entities),
+                score_threshold=least,
+            )
+        surest = sorted(found, key=lambda one: (-one.score, one.start, -one.end))
+        return apart(Span(one.start, one.end, str(one.entity_type)) for one in surest)
 
 
 class _Mute(logging.Filter):

@@ -1,0 +1,37 @@
+"""``veil restore``: put back what pseudonyms stand for."""
+
+from pathlib import Path
+
+import click
+
+from veil.cli.terminal import stderr
+from veil.core.errors import InputError
+from veil.text.redact.pseudonyms import Pseudonyms
+from veil.text.redact.restore import restore_file
+
+
+@click.command()
+@click.argument("released", type=click.Path(path_type=Path))
+@click.option(
+    "--map",
+    "names",
+    type=click.Path(path_type=Path),
+    required=True,
+    help="the map that 'veil protect --pseudonyms' wrote",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    required=True,
+    help="file to write, for you alone; its ending is that of RELEASED",
+)
+def restore(released: Path, names: Path, output: Path) -> None:
+    """Put the personal data behind the pseudonyms of RELEASED back, by the map of that run.
+
+    What a mechanism replaced stays replaced: no map knows it.
+    """
+    if any(output.resolve() == one.resolve() for one in (released, names)):
+        raise InputError("The output would replace the input; name another file with -o.")
+    for sentence in restore_file(released, Pseudonyms.load(names), output):
+        stderr().print(sentence, markup=False)

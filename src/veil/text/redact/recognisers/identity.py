@@ -1,0 +1,94 @@
+"""National numbers of persons, each with the check that its country gives it.
+
+United States (SSN, by its ranges), United Kingdom (NINO, by its letters), Italy (codice fiscale),
+Spain (DNI, NIE), France (NIR), Germany (tax number), Poland (PESEL), Brazil (CPF).
+"""
+
+import re
+from collections.abc import Callable, Iterator
+
+from veil.text.redact.recognisers.checksums import digits_of, mod11_10, weighted
+from veil.text.redact.span import Place
+
+_TENS = (1, 0, 5, 7, 9, 13, 15, 17, 19, 21)
+_REST = (2, 4, 18, 20, 11, 3, 6, 8, 12, 14, 16, 10, 22, 25, 24, 23)
+_ODD = dict(zip("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ", (*_TENS, *_TENS, *_REST), strict=True))
+_SPANISH = "TRWAGMYFPDXBNJZSQVHLCKE"
+
+
+def find(text: str) -> Iterator[Place]:
+    """Find numbers of persons that are right by their check.
+
+    >>> list(find("SSN 078-05-1120, DNI 12345678Z, and 12345678A is none"))
+    [(4, 15), (21, 30)]
+    """
+    for shape, right in _KINDS:
+        for match in shape.finditer(text):
+            if right(match[0].upper()):
+                yield match.span()
+
+
+def _fiscal(code: str) -> bool:
+    """Check the last letter of an Italian code: letters at odd places count by a table."""
+    even = sum(int(one, 36) - (10 if one.isalpha() else 0) for one in code[1:15:2])
+    odd = sum(_ODD[one] for one in code[0:15:2])
+    return chr(ord("A") + (even + odd) % 26) == code[15]
+
+
+def _spanish(code: str) -> bool:
+    number = code[:-1].replace("X", "0").replace("Y", "1").replace("Z", "2").replace("-", "")
+    return _SPANISH[int(number) % 23] == code[-1]
+
+
+def _french(code: str) -> bool:
+    """Check a French number: 97 less the remainder of the first thirteen; Corsica has letters."""
+    bare = re.sub(r"\s", "", code).replace("2A", "19").replace("2B", "18")
+    return bare.isdecimal() and 97 - int(bare[:13]) % 97 == int(bare[13:])
+
+
+def _german(code: str) -> bool:
+    digits = digits_of(code)
+    return digits[0] != 0 and len(set(digits[:10])) in (8, 9) and mod11_10(digits)
+
+
+def _polish(code: str) -> bool:
+    digits = digits_of(code)
+    month, day = digits[2] * 10 + digits[3], digits[4] * 10 + digits[5]
+    total = weighted(digits, (1, 3, 7, 9, 1, 3, 7, 9, 1, 3, 1))
+    return 1 <= month % 20 <= 12 and 1 <= day <= 31 and total % 10 == 0
+
+
+def _brazilian(code: str) -> bool:
+    digits = digits_of(code)
+    first = weighted(digits[:9], tuple(range(10, 1, -1))) * 10 % 11 % 10
+    second = weighted(digits[:10], tuple(range(11, 1, -1))) * 10 % 11 % 10
+    return len(set(digits)) > 1 and [first, second] == digits[9:]
+
+
+def _always(code: str) -> bool:
+    del code
+    return True
+
+
+def _shape(pattern: str) -> re.Pattern[str]:
+    return re.compile(rf"(?<![\w-])(?:{pattern})(?![\w-])", re.IGNORECASE | re.ASCII)
+
+
+_KINDS: tuple[tuple[re.Pattern[str], Callable[[str], bool]], ...] = (
+    (_shape(r"(?!000|666|9\d\d)\d{3}([- ])(?!00)\d\d\1(?!0000)\d{4}"), _always),
+    (
+        _shape(
+            r"(?!BG|GB|KN|NK|NT|TN|ZZ)[A-CEGHJ-PR-TW-Z][A-CEGHJ-NPR-TW-Z] ?\d\d ?\d\d ?\d\d ?[A-D]"
+        ),
+        _always,
+    ),
+    (_shape(r"[A-Z]{6}[\dLMNP-V]{2}[A-EHLMPR-T][\dLMNP-V]{2}[A-Z][\dLMNP-V]{3}[A-Z]"), _fiscal),
+    (_shape(r"\d{8}-?[A-Z]|[XYZ]-?\d{7}-?[A-Z]"), _spanish),
+    (
+        _shape(r"[1278] ?\d\d ?(?:0[1-9]|1[0-2]|[2-9]\d) ?(?:\d\d|2[AB]) ?\d{3} ?\d{3} ?\d\d"),
+        _french,
+    ),
+    (_shape(r"\d{2} ?\d{3} ?\d{3} ?\d{3}"), _german),
+    (_shape(r"\d{11}"), _polish),
+    (_shape(r"\d{3}\.?\d{3}\.?\d{3}-?\d{2}"), _brazilian),
+)

@@ -1,0 +1,106 @@
+"""Replace what is personal in a text, and leave the rest to a mechanism."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, Protocol, get_args
+
+from veil.core.errors import ParameterError
+from veil.core.registry import did_you_mean
+from veil.corpus.text import Token, tokens
+from veil.text.redact.patterns import Patterns
+from veil.text.redact.presidio import Detector
+from veil.text.redact.pseudonyms import Pseudonyms
+from veil.text.redact.span import Span, apart
+
+By = Literal["patterns", "presidio"]
+LEAST = 0.35  # how sure Presidio must be; below it takes every word for a driving licence
+FOUND = (
+    "What was recognised as personal data was replaced first: its kind and place are visible,"
+    " nothing is bounded between a text with it and one without, and what was not recognised went"
+    " through the mechanism like any word."
+)
+
+
+class Detects(Protocol):
+    """Finds personal data in a text."""
+
+    def spans(self, text: str) -> list[Span]:
+        """Return what was found, in order, no two overlapping."""
+        ...
+
+
+@dataclass(frozen=True)
+class Redactor:
+    """Who looks for personal data, and what stands in its place.
+
+    Attributes
+    ----------
+    by
+        ``patterns``: shapes and checksums, on this machine, without a model; ``presidio``: the
+        detectors of Presidio (extra ``pii``), and the names that a `model` of spaCy finds.
+    pseudonyms
+        None for the kind alone, as ``[EMAIL]``; else the same text is the same pseudonym
+        everywhere, as ``[EMAIL-x2k7...]``, and can be put back by who has the map.
+    """
+
+    by: By = "patterns"
+    pseudonyms: Pseudonyms | None = None
+    model: str = ""
+
+    def __post_init__(self) -> None:
+        if self.by not in get_args(By):
+            raise ParameterError(
+                "The 'redact' argument must be 'patterns' or 'presidio'."
+                + did_you_mean(str(self.by)[:40], get_args(By))
+            )
+        if self.model and self.by != "presidio":
+            raise ParameterError("A model finds names for 'presidio' alone; leave it out.")
+
+    @cached_property
+    def _detector(self) -> Detects:
+        return Patterns() if self.by == "patterns" else _Presidio(Detector(self.model))
+
+    def __getstate__(self) -> dict[str, object]:
+        """Hand workers the choices; each makes its own detector."""
+        return {"by": self.by, "pseudonyms": self.pseudonyms, "model": self.model}
+
+    def spans(self, text: str, words: Sequence[Token] | None = None) -> list[Span]:
+        """Return where personal data stands; a word that is cut by it belongs to it as a whole."""
+        found = tokens(text) if words is None else words
+        spans = []
+        for span in self._detector.spans(text):
+            cut = [one for one in found if one.start < span.end and span.start < one.end]
+            start = min([span.start, *(one.start for one in cut)])
+            end = max([span.end, *(one.end for one in cut)])
+            spans.append(Span(start, end, span.kind))
+        return apart(spans)
+
+    def note(self, text: str) -> None:
+        """Remember the pseudonyms of a text that others protect."""
+        for span in self.spans(text):
+            self.stand_in(text, span)
+
+    def stand_in(self, text: str, span: Span) -> str:
+        """Return what is written in the place of a span."""
+        if self.pseudonyms is None:
+            return f"[{span.kind}]"
+        return self.pseudonyms.name(span.kind, text[span.start : span.end])
+
+
+class _Presidio:
+    """Presidio with a bound on how unsure it may be."""
+
+    def __init__(self, detector: Detector) -> None:
+        self._detector = detector
+
+    def spans(self, text: str) -> list[Span]:
+        """Return what Presidio finds."""
+        return self._detector.spans(text, LEAST)
+
+
+def redactor_of(redact: str | Redactor | None) -> Redactor | None:
+    """Return a redactor by the name of who looks, or as it is."""
+    if redact is None or isinstance(redact, Redactor):
+        return redact
+    return Redactor(by=redact)  # type: ignore[arg-type]  # checked there, with a sentence

@@ -1,0 +1,83 @@
+"""What has the shape of personal data is found, and what only looks like it is not."""
+
+import pytest
+
+from veil.text.redact.patterns import Patterns
+
+PATTERNS = Patterns()
+
+
+def found(text: str) -> list[tuple[str, str]]:
+    return [(span.kind, text[span.start : span.end]) for span in PATTERNS.spans(text)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "data"),
+    [
+        ("EMAIL", "ada.lovelace+x@example.co.uk"),
+        ("EMAIL", "root@localhost"),
+        ("IBAN", "DE89 3704 0044 0532 0130 00"),
+        ("IBAN", "GB82WEST12345698765432"),
+        ("IBAN", "IT60 X054 2811 1010 0000 0123 456"),
+        ("CARD", "4111 1111 1111 1111"),
+        ("CARD", "3782-822463-10005"),
+        ("IP", "192.0.2.255"),
+        ("IP", "2001:db8:0:1::8a2e:370:7334"),
+        ("IP", "::ffff:192.0.2.1"),
+        ("ID", "078-05-1120"),
+        ("ID", "AB 12 34 56 C"),
+        ("ID", "RSSMRA85T10A562S"),
+        ("ID", "12345678Z"),
+        ("ID", "X1234567L"),
+        ("ID", "2 55 08 14 168 025 38"),
+        ("ID", "86095742719"),
+        ("ID", "44051401359"),
+        ("ID", "529.982.247-25"),
+        ("DATE", "1984-05-03"),
+        ("DATE", "3.5.1984"),
+        ("DATE", "5/13/84"),
+        ("DATE", "May 3rd, 1984"),
+        ("DATE", "3 Sept 1984"),
+        ("PHONE", "+39 049 827 1234"),
+        ("PHONE", "(555) 010-9999"),
+        ("PHONE", "0049 30 901820"),
+        ("PHONE", "06123 45678"),
+        ("PHONE", "0612345678"),
+    ],
+)
+@pytest.mark.parametrize("around", ["{}", "write {}, please", "({})", "is {}."])
+def test_it_is_found_whole(kind: str, data: str, around: str) -> None:
+    assert found(around.format(data)) == [(kind, data)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "room 4111 of 1984",
+        "4111 1111 1111 1112",  # not by Luhn
+        "DE89 3704 0044 0532 0130 02",  # not by 97
+        "12345678A",  # another letter
+        "RSSMRA85T10A562T",
+        "256.1.1.1 and 1.2.3",
+        "at 10:30:15",
+        "2024-13-45",
+        "from 1995-1999",
+        "1,234,567 or 12 345 678 people",
+        "3.14159265358979",
+        "ISO 9001:2015",
+    ],
+)
+def test_what_only_looks_like_it_is_not(text: str) -> None:
+    assert found(text) == []
+
+
+@pytest.mark.parametrize("text", ["", "a" * 100_000, "1 " * 20_000, "+" * 50_000, "1-" * 20_000])
+def test_long_texts_end(text: str) -> None:
+    PATTERNS.spans(text)
+
+
+def test_two_kinds_in_one_place_are_one_and_hide_all_of_it() -> None:
+    text = "see 4111 1111 1111 1111@example.org"
+    (span,) = PATTERNS.spans(text)
+    assert span.kind == "EMAIL"
+    assert text[span.start : span.end] == "4111 1111 1111 1111@example.org"
