@@ -21,13 +21,14 @@ _ENCODERS = ("minilm", "wordllama")
 Take = Callable[[Report], object]
 
 
-def _things() -> dict[str, Take]:
-    things: dict[str, Take] = {}
-    things |= {name: partial(api.encoder, name) for name in _ENCODERS}
-    things |= {name: partial(api.load_embeddings, name) for name in VECTORS}
-    things |= {name: partial(api.load_collection, name) for name in NAMES}
-    things["wordnet"] = lambda report: wordnet(report=report)
-    return things
+def things() -> dict[str, Take]:
+    """Return what can be fetched, by name, and what fetches it."""
+    found: dict[str, Take] = {}
+    found |= {name: partial(api.encoder, name) for name in _ENCODERS}
+    found |= {name: partial(api.load_embeddings, name) for name in VECTORS}
+    found |= {name: partial(api.load_collection, name) for name in NAMES}
+    found["wordnet"] = lambda report: wordnet(report=report)
+    return found
 
 
 def _again(name: str, take: Take, report: Report) -> None:
@@ -56,14 +57,14 @@ def _folder(name: str) -> Path:
 @click.option("--again", is_flag=True, help="also what is there already, in place of it")
 def fetch(names: tuple[str, ...], again: bool) -> None:
     """Fetch NAMES into the cache: word vectors, encoders, collections, wordnet."""
-    things = _things()
+    known = things()
     for name in names:
-        if name not in things:
-            raise unknown_name("thing to fetch", name, sorted(things))
+        if name not in known:
+            raise unknown_name("thing to fetch", name, sorted(known))
     for name in names:
         with progress_bar() as report:
             if again:
-                _again(name, things[name], report)
+                _again(name, known[name], report)
             else:
-                things[name](report)
+                known[name](report)
         stderr().print(f"{name}: ready")

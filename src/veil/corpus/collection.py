@@ -10,6 +10,7 @@ from typing import TypeVar, cast
 from veil.core.errors import InputError
 from veil.corpus.documents import Documents
 from veil.corpus.lexical import Lexical, build_lexical, open_lexical
+from veil.corpus.own.listing import Listing
 from veil.data.arrays import discard, kind_of_folder, open_arrays, save_arrays
 from veil.data.fetch import Report, cache_folder, silent
 from veil.data.strings import Strings
@@ -33,6 +34,8 @@ class Collection:
         Queries that others asked: what an attacker may know.
     home
         Folder of a saved collection, in which indexes of it are kept, too.
+    files
+        The files that the documents are of, where they are of a folder of files.
     """
 
     name: str
@@ -41,6 +44,7 @@ class Collection:
     judgements: Judgements = field(default_factory=dict)
     log: Sequence[str] = ()
     home: Path | None = None
+    files: Listing | None = None
 
     def lexical(self, report: Report = silent) -> Lexical:
         """Return the inverted index: built at first, and kept where the collection is saved.
@@ -90,7 +94,10 @@ class Collection:
         arrays |= Strings.of(self.queries.values()).arrays("query")
         arrays |= Strings.of(self.log).arrays("log")
         arrays |= Strings.of([json.dumps(judgements)]).arrays("judgement")
-        facts = {"name": self.name, "documents": self.documents.digest}
+        facts: dict[str, object] = {"name": self.name, "documents": self.documents.digest}
+        if self.files is not None:
+            arrays |= self.files.arrays()
+            facts["files"] = self.files.facts()
         save_arrays(folder, KIND, _VERSION, arrays, facts)
         return replace(self, home=folder)
 
@@ -113,8 +120,9 @@ def open_collection(folder: Path) -> Collection:
             judgements=json.loads(Strings.from_arrays(arrays, "judgement")[0]),
             log=Strings.from_arrays(arrays, "log"),
             home=folder,
+            files=Listing.from_arrays(arrays, facts["files"]) if "files" in facts else None,
         )
-    except (LookupError, ValueError):
+    except (LookupError, ValueError, TypeError):
         raise InputError(_refusal(folder)) from None
 
 

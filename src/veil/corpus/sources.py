@@ -17,7 +17,8 @@ _TEXTS = ("text", "contents", "content", "body", "abstract", "passage", "query")
 _DOCS = ("docs", "documents", "corpus", "collection")
 _QUERIES = ("queries", "topics")
 _QRELS = ("qrels", "qrels/test")
-_SUFFIXES = (".jsonl", ".ndjson", ".tsv", ".trec", ".sgml", ".xml", ".txt")
+_DOCUMENTS = (".jsonl", ".ndjson", ".tsv", ".trec", ".sgml", ".xml")
+_ANY = (*_DOCUMENTS, ".txt", "")
 _JSON = (".jsonl", ".ndjson")
 _TABS = Layout("\t", quotes=False)
 
@@ -26,11 +27,12 @@ def read_source(path: Path, report: Report = silent) -> Collection:
     """Read a file of documents, or a folder with docs and perhaps queries and qrels."""
     if path.is_file():
         return Collection(_stem(path), Documents.of(read_documents(path, report)))
-    docs = _find(path, _DOCS)
+    docs = _find(path, _DOCS, _DOCUMENTS)
     if docs is None:
         raise InputError(
             f"{path} holds no documents; there must be a file docs.jsonl, docs.tsv or docs.trec"
-            " (also .gz), or it must be an index that 'veil index' wrote."
+            " (also .gz), or it must be an index that 'veil index' wrote. Notes, PDFs and mail are"
+            " searched in an index: veil index FOLDER --out INDEX."
         )
     queries, qrels = _find(path, _QUERIES), _find(path, _QRELS)
     return Collection(
@@ -41,9 +43,14 @@ def read_source(path: Path, report: Report = silent) -> Collection:
     )
 
 
-def _find(folder: Path, names: tuple[str, ...]) -> Path | None:
+def is_collection(folder: Path) -> bool:
+    """Tell whether a folder has a file of documents by one of the usual names."""
+    return _find(folder, _DOCS, _DOCUMENTS) is not None
+
+
+def _find(folder: Path, names: tuple[str, ...], suffixes: tuple[str, ...] = _ANY) -> Path | None:
     for name in names:
-        for suffix in (*_SUFFIXES, ""):
+        for suffix in suffixes:
             for packed in ("", ".gz"):
                 file = folder / f"{name}{suffix}{packed}"
                 if file.is_file():
@@ -58,7 +65,7 @@ def _stem(path: Path) -> str:
 def read_documents(path: Path, report: Report = silent) -> Iterator[Document]:
     """Yield the documents of a file, whose name tells the format."""
     suffix, size = suffix_of(path), path.stat().st_size
-    if suffix not in _SUFFIXES or suffix == ".txt":
+    if suffix not in _DOCUMENTS:
         raise InputError(
             f"{path.name} must end in .jsonl, .tsv, .trec, .sgml or .xml (also with .gz), which"
             " tells how documents are written in it."

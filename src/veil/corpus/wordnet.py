@@ -163,11 +163,30 @@ def glosses(report: Report = silent) -> Iterator[str]:
 
     Without the examples that follow some meanings. WordNet is fetched the first time.
     """
+    return map(_gloss, _nouns(report))
+
+
+def nouns(report: Report = silent) -> Iterator[str]:
+    """Yield what things are called: the first name of each synset of nouns, as people type it."""
+    return (_called(line)[0] for line in _nouns(report))
+
+
+def _nouns(report: Report) -> Iterator[str]:
     wordnet(report=report)
     with (wordnet_folder() / "data.noun").open(encoding="utf-8") as lines:
         for line in lines:
             if not line.startswith("  "):  # the licence
-                yield _gloss(line)
+                yield line
+
+
+def _called(line: str) -> list[str]:
+    """Return the names of one line of a file of synsets.
+
+    >>> _called('01 04 n 02 skin_cancer 0 cutis 0 001 @ 2 n 0000 | a growth; "not nice"')
+    ['skin cancer', 'cutis']
+    """
+    fields = line.partition(" | ")[0].split()
+    return [name.replace("_", " ") for name in fields[4 : 4 + 2 * int(fields[3], 16) : 2]]
 
 
 def _gloss(line: str) -> str:
@@ -176,11 +195,8 @@ def _gloss(line: str) -> str:
     >>> _gloss('01 04 n 02 skin_cancer 0 cutis 0 001 @ 2 n 0000 | a growth; "not nice"')
     'skin cancer, cutis: a growth'
     """
-    data, _, gloss = line.partition(" | ")
-    fields = data.split()
-    names = fields[4 : 4 + 2 * int(fields[3], 16) : 2]
-    meaning = gloss.partition('; "')[0].strip()
-    return f"{', '.join(names).replace('_', ' ')}: {meaning}"
+    meaning = line.partition(" | ")[2].partition('; "')[0].strip()
+    return f"{', '.join(_called(line))}: {meaning}"
 
 
 def wordnet_folder() -> Path:

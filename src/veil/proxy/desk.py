@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Protocol
 
+from veil.corpus.own.opened import Opened
 from veil.proxy.found import Found
 from veil.proxy.types import Budget, Decision, Release, Setting
 from veil.search.standing import Place
@@ -41,6 +42,10 @@ class Desk(Protocol):
 
     def search_here(self, query: str) -> Found:
         """Search the user's own documents, on this machine, for the query as it is."""
+        ...
+
+    def opened(self, name: str) -> Opened | None:
+        """Open the file of the user's own that a result is of; None if the index has none."""
         ...
 
     def search_all(self, queries: Sequence[str], setting: Setting) -> list[Found]:

@@ -87,6 +87,7 @@ class ItemAnswer(Answer):
     text: Text
     score: Figure
     link: Text
+    path: Text = Field(description="file of your own that it is of, or nothing")
 
 
 class MarkAnswer(Answer):

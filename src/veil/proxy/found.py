@@ -41,13 +41,17 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One result, as the engine gave it: everything in it is to be escaped."""
+    """One result, as the engine gave it: everything in it is to be escaped.
+
+    `path` is the file that it is of, where it is of a file of the user's own.
+    """
 
     rank: int
     id: str
     title: str
     text: str
     score: float
+    path: str = ""
 
     @property
     def link(self) -> str:

@@ -21,10 +21,12 @@ from veil.core.guarantee import Guarantee
 from veil.core.parallel import BACKGROUND
 from veil.core.protocols import Engine
 from veil.core.types import Ranking, Released
+from veil.corpus.own.opened import Opened
 from veil.data.fetch import Report, silent
 from veil.proxy.found import Found, as_it_is, items_of, seen_of
 from veil.proxy.gate.gate import Gate
 from veil.proxy.ledger.ledger import PLAIN, Ledger
+from veil.proxy.located import located, open_result
 from veil.proxy.mixing.counted import Counted
 from veil.proxy.mixing.mixer import Mixer
 from veil.proxy.preflight import Preflight
@@ -169,7 +171,7 @@ class PrivateDesk:
         ranking, answers = self._ask(query, taken.variants[0], counted)
         result = SearchResult(ranking, taken.variants, answers)
         return Found(
-            results=items_of(ranking),
+            results=located(items_of(ranking), self.untrusted),
             seen=seen_of(taken.variants[0], taken.marks, answers),
             setting=replace(setting, mechanism=str(mechanism)),
             release=taken.entry.number,
@@ -216,7 +218,11 @@ class PrivateDesk:
         ranking, _ = ask(query, [Released(query)], self.mixer, self.k, self.reranker)
         cost = Guarantee("leakage", bits=0.0, unit="query", caveat=_NOTHING_LEFT)
         found = as_it_is(ranking, Setting(PLAIN, 0), cost, budget, decision)
-        return replace(found, here=True)
+        return replace(found, here=True, results=located(found.results, self.untrusted))
+
+    def opened(self, name: str) -> Opened | None:
+        """Open the file of the user's own that a result is of; None if the index has none."""
+        return open_result(name, self.untrusted)
 
     def search_all(self, queries: Sequence[str], setting: Setting) -> list[Found]:
         """Search privately for many queries; the variants of some are mixed on their way.

@@ -1,0 +1,81 @@
+"""Plain text: bytes to characters, without what nobody wrote, and with a title."""
+
+import codecs
+import re
+
+from veil.corpus.readers.reading import MAX_CHARS, Piece, SkipError
+
+_TITLE = 160  # characters
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
+_DATA = re.compile(r"data:[\w./+-]{0,80};base64,[A-Za-z0-9+/=%]+")
+_BASE64 = re.compile(r"[A-Za-z0-9+/]{60,}={0,2}")
+_QUOTED = "> \t"  # before a line of an answer to a mail
+
+
+def decoded(data: bytes, encoding: str = "") -> str:
+    """Return the characters of a file: as told, by its mark, as UTF-8, or else as Windows-1252.
+
+    >>> decoded("né".encode()), decoded("né".encode("cp1252")), decoded("né".encode("utf-16"))
+    ('né', 'né', 'né')
+    """
+    for mark, name in _MARKS:
+        if data.startswith(mark):
+            return data.decode(name, "replace")
+    if b"\0" in data[:65_536]:
+        raise SkipError("damaged")
+    for name in filter(None, (encoding, "utf-8")):
+        try:
+            return data.decode(name)
+        except (UnicodeError, LookupError, ValueError):
+            continue
+    return data.decode("cp1252", "replace")
+
+
+def piece(text: str, title: str = "", number: int = 1) -> Piece:
+    r"""Make a piece of a text: cleaned, and without the title where it begins with that.
+
+    A text without a title has its first line for one.
+
+    >>> piece("Ferns\n\nThey like shade.")
+    Piece(number=1, title='Ferns', text='They like shade.', skipped='')
+    """
+    body = cleaned(text)
+    head, _, rest = body.partition("\n")
+    name = " ".join(cleaned(title).split())
+    if not (name or body):
+        raise SkipError("no-text")
+    if len(body) > MAX_CHARS:
+        raise SkipError("too-large")
+    first = " ".join(head.split())
+    if not name or name == first:
+        name, body = first, rest.strip() if len(first) <= _TITLE else body
+    return Piece(number, _cut(name), body)
+
+
+def cleaned(text: str) -> str:
+    """Return a text without control characters, halves of characters, and data in base 64."""
+    told = text.replace("\r\n", "\n").replace("\r", "\n").replace("\f", "\n")
+    told = _CONTROL.sub("", told.encode("utf-8", "replace").decode())
+    if "base64," in told:
+        told = _DATA.sub("", told)
+    lines = (line.rstrip() for line in told.split("\n"))
+    return "\n".join(line for line in lines if not _is_base64(line)).strip()
+
+
+def _is_base64(line: str) -> bool:
+    """Tell whether a line is data: long, without a space, and of all sorts of letters."""
+    bare = line.lstrip(_QUOTED)
+    if len(bare) < 60 or not _BASE64.fullmatch(bare):
+        return False
+    return any(map(str.isdigit, bare)) and not (bare.islower() or bare.isupper())
+
+
+def _cut(title: str) -> str:
+    return title if len(title) <= _TITLE else title[:_TITLE].rsplit(" ", 1)[0] + "…"

@@ -1,0 +1,13 @@
+"""Plain text (.txt): the title is the first line."""
+
+from collections.abc import Iterator
+from typing import BinaryIO
+
+from veil.corpus.readers.plain import decoded, piece
+from veil.corpus.readers.reading import Piece, whole
+
+
+def read(file: BinaryIO, first: int) -> Iterator[Piece]:
+    """Yield the text."""
+    del first
+    yield piece(decoded(whole(file)))
