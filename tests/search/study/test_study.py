@@ -114,7 +114,7 @@ MISTAKES = [
     (
         '"log.txt"',
         '"lag.txt"',
-        "The 'log' of tiny.toml is neither a name (collection, irds:ID)",
+        "The 'log' of tiny.toml is neither a name (collection, collection+wordnet, irds:ID)",
     ),
     ('"vectors.txt"', '"glove"', "The 'vectors' of tiny.toml is neither a name (glove-50d,"),
     ("seed = 7", "seed = ", "tiny.toml is not a TOML file: Invalid value (at line"),

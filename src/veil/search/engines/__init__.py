@@ -20,3 +20,4 @@ ENGINES: Registry[EngineSpec] = Registry(
         "tfidf": "veil.search.engines.local.tfidf:TfIdf",
     },
 )
+"""Engines, also of plugins: `names()`, `get(name)`, `parse(spec)`."""

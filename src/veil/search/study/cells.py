@@ -31,7 +31,7 @@ VERSIONS = {  # a change of what a step computes needs a new number
 }
 _MEASURES = {"jaccard", "cosine", "bleu", "meteor", "N_w", "S_w"}  # what version 2 computes
 # Attackers that are not watched as the variants grow.
-APART = ("linkage", "rerun", "session", "shortlist", "topic")
+APART = ("crossencoder", "judge", "linkage", "rerun", "session", "shortlist", "topic")
 
 
 def plain_steps(bench: Bench) -> list[Step]:

@@ -18,8 +18,9 @@ class SearchStudy(Study):
     queries
         At most so many, taken evenly among those with judgements; 0 for all.
     log, log_size
-        ``collection`` (its own log), ``irds:ID``, or a file of one query per line; at most so many
-        distinct queries of it, taken evenly, 0 for all.
+        ``collection`` (its own log), ``collection+wordnet`` (and the names of WordNet's nouns),
+        ``irds:ID``, or a file of one query per line; at most so many distinct queries of it,
+        taken evenly, 0 for all.
     engine, encoder
         What is asked, one or several; what re-ranks, or ``none``.
     letters

@@ -6,13 +6,14 @@ from pathlib import Path
 from veil.core.errors import InputError
 from veil.corpus.icd10cm import NAMES
 from veil.cover.universe import BUILT_IN
+from veil.search.study.log import LOGS
 from veil.search.study.tables import OWN
 from veil.text.vectors.assets import VECTORS
 
 _TABLES = (*OWN, *BUILT_IN)
 _NAMED = {  # what needs no path, by key
     "vectors": tuple(VECTORS),
-    "log": ("collection",),
+    "log": LOGS,
     "table": _TABLES,
     "universe": ("", *_TABLES),
 }
