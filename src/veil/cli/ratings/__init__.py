@@ -1,0 +1,1 @@
+"""Commands of veil ratings: one file each."""

@@ -1,0 +1,109 @@
+"""What an attacker on ratings is given, and what comes of it."""
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+from numpy.random import Generator
+
+from veil.core.component import Component
+from veil.core.outcome import Outcome as Ranked
+from veil.core.types import Floats, Ids
+from veil.measures.estimate import Estimate, interval, resamples
+from veil.ratings.protection import Protection
+from veil.ratings.ratings import Ratings
+from veil.ratings.recommender import Model, Recommender
+from veil.ratings.release import Release
+
+Target = Release | Model | Recommender | Protection
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Scene:
+    """What is attacked, and the originals that targets are drawn from and guesses scored by.
+
+    An attacker looks at `truth` for three things alone: to draw its targets, to make what it is
+    said to know of them (a few of their ratings), and to score. `people` are columns of a table
+    of users, in the order of `truth.users`; None where a value is missing.
+    """
+
+    target: Target
+    truth: Ratings
+    rng: Generator
+    positive: float
+    people: Mapping[str, Sequence[str | None]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Outcome:
+    """What comes of an attack on ratings.
+
+    Attributes
+    ----------
+    hits
+        (t,) success of each target, in [0, 1]; for advantages see `success`.
+    baseline
+        Success of who does not look at the release.
+    success
+        The mean of `hits`, or the advantage TPR - FPR, with its interval.
+    ranks
+        (t,) where the truth stands among the candidates, or None where nothing is ranked.
+    ties, candidates
+        (t,) how many stand as high; among how many.
+    unit
+        What a target is: "user" or "rating".
+    details
+        Further figures by name.
+    subjects
+        (t,) position of the user whom each hit is about, or None where hits are not of users.
+    """
+
+    hits: Floats
+    baseline: float
+    success: Estimate
+    ranks: Ids | None = None
+    ties: Ids | None = None
+    candidates: Ids | None = None
+    unit: str = "user"
+    details: dict[str, float] = field(default_factory=dict)
+    subjects: Ids | None = None
+
+    @property
+    def risk(self) -> Estimate:
+        """Success above the baseline: max(0, (success - baseline)/(1 - baseline))."""
+        value, low, high = (
+            max(0.0, (one - self.baseline) / (1 - self.baseline))
+            for one in (float(self.success), self.success.low, self.success.high)
+        )
+        return Estimate(value, low, high, self.success.n)
+
+    def ranked(self) -> Ranked:
+        """Return the ranks as all kinds of data say it, for `veil.measures.risk`."""
+        if self.ranks is None or self.candidates is None:
+            raise TypeError("this attack ranks nothing")
+        among = np.arange(len(self.ranks))
+        return Ranked(self.ranks, self.candidates, among, self.unit, ties=self.ties)
+
+
+class Attacker(Component):
+    """One attacker; it is told what it is said to know, never the answer.
+
+    `fits` says that it makes the release or the model itself, of a part of the ratings.
+    """
+
+    fits: ClassVar[bool] = False
+
+    @abstractmethod
+    def run(self, scene: Scene) -> Outcome:
+        """Guess, and score the guesses by the truth."""
+
+
+def advantage(members: Floats, others: Floats) -> Estimate:
+    """Return TPR - FPR of 0/1 decisions, with the interval over both groups."""
+    value = float(members.mean() - others.mean())
+    drawn = [members[rows].mean(axis=1) for rows in resamples(len(members))]
+    against = [others[rows].mean(axis=1) for rows in resamples(len(others))]
+    resampled = np.concatenate(drawn) - np.concatenate(against)[::-1]
+    return interval(value, resampled, len(members) + len(others))

@@ -1,0 +1,18 @@
+"""Attackers on ratings by name; a plugin announces its own in ``veil.ratings.attacks``."""
+
+from veil.core.registry import Registry
+from veil.ratings.attacker import Attacker
+
+ATTACKS: Registry[Attacker] = Registry(
+    "attacker",
+    "veil.ratings.attacks",
+    {
+        "attribute": "veil.ratings.attacks.attribute:Attribute",
+        "bayes": "veil.ratings.attacks.bayes:Bayes",
+        "gradient": "veil.ratings.attacks.gradient:Gradient",
+        "lists": "veil.ratings.attacks.lists:Lists",
+        "membership": "veil.ratings.attacks.membership:Membership",
+        "scoreboard": "veil.ratings.attacks.scoreboard:Scoreboard",
+    },
+)
+"""Attackers of ratings, also of plugins: `names()`, `get(name)`, `parse(spec)`."""

@@ -1,0 +1,122 @@
+"""Guess what somebody is like by what she rated."""
+
+from typing import Annotated, ClassVar
+
+import numpy as np
+from pydantic import Field
+
+from veil.core.errors import InputError, ParameterError
+from veil.core.types import Floats, Ids
+from veil.measures.estimate import bootstrap
+from veil.ratings.attacker import Attacker, Outcome, Scene
+from veil.ratings.attacks._seen import Seen, seen_in
+from veil.ratings.ratings import Ratings
+
+_PRIOR = 1.0  # added to each count: a Beta(1, 1) prior of every item
+
+
+class Attribute(Attacker):
+    r"""Guess an attribute of each user from the items of her released profile, by naive Bayes.
+
+    .. math:: \arg\max_c \; \ln n_c + \sum_i \ln \theta_{ci}^{x_i} (1 - \theta_{ci})^{1 - x_i},
+       \qquad \theta_{ci} = \frac{N_{ci} + 1}{n_c + 2}
+
+    over all items, with the attribute of everybody else known and the target left out of all
+    counts. The attribute is a `column` of a table of users, or whether she rated an `item`, which
+    is then taken out of the profiles. The baseline is the most frequent value.
+    """
+
+    name: ClassVar[str] = "attribute"
+    sample: ClassVar[dict[str, object]] = {"column": "smoker"}
+    column: Annotated[str, Field(description="column of the table of users")] = ""
+    item: Annotated[str | int, Field(description="item that the user may have rated")] = ""
+
+    def run(self, scene: Scene) -> Outcome:
+        """Guess the attribute of all users whose attribute is known."""
+        if bool(self.column) == (str(self.item) != ""):
+            raise ParameterError("attribute needs either a 'column' of users or an 'item'.")
+        seen = seen_in(scene, self.name)
+        labels, hidden = self._labels(scene, seen)
+        known = np.flatnonzero((labels >= 0) & (seen.place >= 0))
+        if len(np.unique(labels[known])) < 2:
+            raise InputError("The attribute must have two values or more among the users.")
+        behind = np.full(seen.data.n, -1, dtype=np.int64)
+        behind[seen.place[known]] = labels[known]
+        scores = posteriors(seen.data, behind, hidden)[seen.place[known]]
+        return _outcome(scores, labels[known], known)
+
+    def _labels(self, scene: Scene, seen: Seen) -> tuple[Ids, int]:
+        """Return the value (n,) of each user, -1 where it is not known, and the item to hide."""
+        truth = scene.truth
+        if self.column:
+            if self.column not in scene.people:
+                raise InputError(
+                    f"There is no column '{self.column}' in the table of users; hand in one that"
+                    " has it (people, --people)."
+                )
+            given = scene.people[self.column]
+            names = {one: place for place, one in enumerate(sorted({v for v in given if v}))}
+            return np.array([-1 if v is None else names[v] for v in given], dtype=np.int64), -1
+        place = truth.item_positions.get(str(self.item))
+        if place is None:
+            raise InputError("The item of the attribute is none of the rated ones; name another.")
+        rated = np.zeros(truth.n, dtype=np.int64)
+        rated[truth.user[truth.item == place]] = 1
+        return rated, int(seen.items[place])
+
+
+def posteriors(data: Ratings, labels: Ids, hidden: int) -> Floats:
+    """Return log-posteriors (n, classes) of all users, each left out of the counts.
+
+    Users whose label is -1 are counted nowhere; the item `hidden` is in no profile.
+    """
+    shown = data.item != hidden
+    user, item = data.user[shown].astype(np.int64), data.item[shown].astype(np.int64)
+    classes = int(labels.max()) + 1
+    sizes = np.bincount(labels[labels >= 0], minlength=classes)
+    used = np.arange(data.m) != hidden
+    scores = np.empty((data.n, classes))
+    for label in range(classes):
+        own = labels == label
+        counts = np.bincount(item[own[user]], minlength=data.m)
+        apart = _scores(counts, sizes[label], user, item, data.n, used, 0)
+        inside = _scores(counts, sizes[label] - 1, user, item, data.n, used, 1)
+        scores[:, label] = np.where(own, inside, apart)
+    return scores
+
+
+def _scores(
+    counts: Ids, size: int, user: Ids, item: Ids, n: int, used: np.ndarray, less: int
+) -> Floats:
+    """Return the log-joint (n,) of profiles with one class; `less` takes each out of it."""
+    total = max(size, 0) + 2 * _PRIOR
+    absent = np.log(np.maximum(total - counts - _PRIOR, _PRIOR) / total)
+    seen = np.maximum(counts - less, 0) + _PRIOR  # of the items of the profile itself
+    present = np.log(seen / total)
+    gain = present - absent
+    base = np.log(max(size, 0) + 1e-300) + float(absent[used].sum())
+    return np.asarray(base + np.bincount(user, gain[item], minlength=n), dtype=np.float64)
+
+
+def _outcome(scores: Floats, labels: Ids, users: Ids) -> Outcome:
+    best = scores.max(axis=1)
+    level = (scores == best[:, None]).sum(axis=1)
+    own = scores[np.arange(len(labels)), labels]
+    hits = np.where(own == best, 1 / level, 0.0)
+    sizes = np.bincount(labels)
+    details = {"values": float((sizes > 0).sum())}
+    if len(sizes) == 2:
+        details["auc"] = area(*(scores[labels == one] @ [-1.0, 1.0] for one in (1, 0)))
+    base = float(sizes.max() / len(labels))
+    return Outcome(hits, base, bootstrap(hits), details=details, subjects=users)
+
+
+def area(members: Floats, others: Floats) -> float:
+    """Return how often a member scores above another, ties counting one half.
+
+    >>> area(np.array([2.0, 1.0]), np.array([1.0, 0.0]))
+    0.875
+    """
+    order = np.sort(others)
+    below = np.searchsorted(order, members, "left") + np.searchsorted(order, members, "right")
+    return float(below.mean() / (2 * len(others)))

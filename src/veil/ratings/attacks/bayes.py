@@ -1,0 +1,113 @@
+"""Find somebody's profile by a few items, knowing how the release was drawn."""
+
+from dataclasses import dataclass
+from math import lgamma
+from typing import ClassVar
+
+import numpy as np
+
+from veil.core.types import Floats, Ids
+from veil.ratings.attacker import Scene
+from veil.ratings.attacks._laws import believed, law_of, released_levels
+from veil.ratings.attacks._linker import Linker, Scorer
+from veil.ratings.attacks._seen import Seen
+from veil.ratings.levels import Levels
+from veil.ratings.ratings import Ratings
+
+_OFF = (-1.0, 0.0, 1.0)  # by how much what is known of a value may be off
+
+
+class Bayes(Linker):
+    r"""Score each released profile by the log-likelihood of what is known, given the mechanism.
+
+    Where the items are visible (krr, dlaplace, pseudonyms) a profile v that has exactly the
+    right number c of the known items has
+
+    .. math:: \sum_i \ln \sum_r P(r | r'_{vi}) P(k_i | r) - \ln \binom{n_v}{c}
+       - \ln \binom{m - n_v}{w}, \qquad P(r | r') \propto P(r' | r) \pi(r)
+
+    and any other is ruled out: the exact posterior, up to the frequencies :math:`\pi` of true
+    values, which are estimated from the release. Of bits it is the sum of
+    :math:`\ln P(b'_{vi} | k_i) / P(b'_{vi})` over the known items.
+    """
+
+    name: ClassVar[str] = "bayes"
+
+    def ready(self, seen: Seen, scene: Scene) -> Scorer:
+        """Work out the law of the release."""
+        data, law = seen.data, law_of(seen.mechanism, scene.truth)
+        if law.bits:
+            flip = float(law.chances[0, 1])
+            share = np.clip(data.per_item / data.n, flip * (1 - flip), 1 - flip * (1 - flip))
+            return _Bits(data, law.levels, share, flip, self.wrong / self.known, scene.positive)
+        right = self.known - self.wrong
+        released = released_levels(data, law.levels)
+        joint = believed(law.chances, released)[:, None] * law.chances
+        total = joint.sum(axis=0)
+        even = np.full_like(joint, 1 / len(joint))
+        posterior = np.divide(joint, total, out=even, where=total > 0)
+        choices = [
+            _choices(n, right) + _choices(data.m - n, self.wrong) for n in data.per_user.tolist()
+        ]
+        return _Values(data, law.levels, released, posterior, np.array(choices), right)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _Values:
+    data: Ratings
+    levels: Levels
+    released: Ids  # (N,) the level of each released value
+    posterior: Floats  # (L, L) P(true level | released level), a column for each released one
+    choices: Floats  # (n',) log of the number of ways to choose what is known
+    right: int
+
+    def __call__(self, items: Ids, values: Floats, times: Floats) -> Floats:
+        del times  # what these mechanisms release has none
+        data = self.data
+        total, shared = -self.choices, np.zeros(data.n, dtype=np.int64)
+        for item, value in zip(items.tolist(), values.tolist(), strict=True):
+            if item < 0:
+                continue
+            rows = data.order[data.item_starts[item] : data.item_starts[item + 1]]
+            with np.errstate(divide="ignore"):
+                likely = np.log(said(value, self.levels) @ self.posterior)
+            total[data.user[rows]] += likely[self.released[rows]]
+            shared[data.user[rows]] += 1
+        return np.where(shared == self.right, total, -np.inf)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _Bits:
+    data: Ratings
+    levels: Levels
+    share: Floats  # (m',) of profiles in which a bit is set
+    flip: float
+    wrong: float  # share of the known items that are wrong
+    positive: float
+
+    def __call__(self, items: Ids, values: Floats, times: Floats) -> Floats:
+        del times
+        data, total = self.data, np.zeros(self.data.n)
+        for item, value in zip(items.tolist(), values.tolist(), strict=True):
+            if item < 0:
+                continue
+            fits = said(value, self.levels)
+            liked = float(fits[self.levels.values >= self.positive].sum() / max(fits.sum(), 1e-9))
+            one = self.flip + (1 - self.wrong) * liked * (1 - 2 * self.flip)
+            without = np.log((1 - one) / (1 - self.share[item]))
+            rows = data.order[data.item_starts[item] : data.item_starts[item + 1]]
+            total += without
+            total[data.user[rows]] += np.log(one / self.share[item]) - without
+        return total
+
+
+def said(value: float, levels: Levels) -> Floats:
+    """Return P(what is known is `value` | true level) (L,): off by -1, 0 or 1, then clipped."""
+    ends = levels.values[0], levels.values[-1]
+    told = [np.abs(np.clip(levels.values + off, *ends) - value) < 1e-6 for off in _OFF]
+    return np.asarray(np.mean(told, axis=0), dtype=np.float64)
+
+
+def _choices(n: int, k: int) -> float:
+    """Return ln of n choose k; 0 where there is no choice, which is ruled out elsewhere."""
+    return lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1) if 0 <= k <= n else 0.0

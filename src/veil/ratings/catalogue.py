@@ -1,0 +1,90 @@
+"""Which items there are: known to everybody, or known from who rated them."""
+
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+from numpy.random import Generator
+
+from veil.core.errors import InputError
+from veil.core.guarantee import Guarantee
+from veil.core.rng import Randomness, generator
+from veil.core.types import Ids
+from veil.dp.arguments import count, positive
+from veil.dp.calibration import threshold
+from veil.dp.exact.laplace import discrete_laplace
+from veil.ratings.accounting import checked_delta
+from veil.ratings.ratings import Ratings
+
+NEIGHBOURS = "add or remove one user with all her ratings"
+
+ASSUMED = (
+    "The list of items is taken to be public: an item that is in it because one user rated it is"
+    " disclosed."
+)
+UNSAID = (
+    "Nobody said that the list of items is public; hand in the file of the items that there are"
+    " (catalogue=, --catalogue) to say so, and catalogue=False if it is not."
+)
+
+
+def require_catalogue(data: Ratings, name: str) -> None:
+    """Raise if items are there because somebody rated them: to name one tells that."""
+    if data.public is False:
+        raise InputError(
+            f"{name} needs a public catalogue: here the items are those that somebody rated, and"
+            " to list one tells that. Load the ratings with catalogue= the items that there are,"
+            " or release the list first: veil.ratings.catalogue.thresholded."
+        )
+
+
+def catalogue_notes(data: Ratings) -> tuple[str, ...]:
+    """Say that the catalogue is taken to be public where nobody said so."""
+    return () if data.public else (UNSAID,)
+
+
+def thresholded(
+    data: Ratings,
+    epsilon: float,
+    delta: float | None = None,
+    items: int = 40,
+    rng: Randomness = None,
+) -> tuple[Ratings, Guarantee]:
+    r"""Release the items that many users rated, and return their ratings with what that cost.
+
+    Of each user at most `items` ratings count, chosen at random. An item is listed if its count
+    with discrete Laplace noise of scale items/epsilon is at least tau, so that one that a single
+    user rated is listed with a chance that adds up to at most delta over all that she rated.
+    Proved: (epsilon, delta)-DP of the list when a user comes or goes; it is spent besides what a
+    model of the ratings costs. Draws are exact.
+
+    References
+    ----------
+    Korolova, Kenthapadi, Mishra, Ntoulas. Releasing Search Queries and Clicks Privately. WWW 2009,
+    Algorithm 1. doi:10.1145/1526709.1526733
+    """
+    budget, most = positive("epsilon", epsilon), count("items", items)
+    settled = checked_delta(delta, data.n)
+    tau, draws = threshold(budget, settled, most), generator(rng)
+    counts = bounded_counts(data, np.arange(len(data)), most, draws)
+    noisy = counts + discrete_laplace(most / Fraction(budget), data.m, draws)
+    listed = np.flatnonzero((noisy >= tau) & (counts > 0))
+    cost = Guarantee("dp", budget, unit="user", delta=settled, neighbours=NEIGHBOURS)
+    place = np.full(data.m, -1, dtype=np.int32)
+    place[listed] = np.arange(len(listed), dtype=np.int32)
+    kept = data.take(place[data.item] >= 0)
+    if not len(kept):
+        raise InputError(
+            "No item is rated by enough users to be listed; give a larger 'epsilon' or 'delta'."
+        )
+    names = tuple(data.items[one] for one in listed.tolist())
+    return replace(kept, items=names, item=place[kept.item], public=True), cost
+
+
+def bounded_counts(data: Ratings, rows: Ids, most: int, rng: Generator) -> Ids:
+    """Count items (m,) over some rows, of which at most `most` of each user, drawn at random."""
+    mixed = rows[rng.permutation(len(rows))]
+    mixed = mixed[np.argsort(data.user[mixed], kind="stable")]
+    user = data.user[mixed]
+    place = np.arange(len(user)) - np.searchsorted(user, user)
+    return np.bincount(data.item[mixed[place < most]], minlength=data.m).astype(np.int64)

@@ -1,0 +1,1 @@
+"""Computing on what stays hidden: encrypted scores, and inner products of shares."""

@@ -1,0 +1,252 @@
+"""How good a model is on ratings that it has not seen."""
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from itertools import pairwise
+from math import sqrt
+
+import numpy as np
+from numpy.typing import NDArray
+
+from veil.core.errors import InputError, ParameterError
+from veil.core.types import Floats, Ids
+from veil.measures.estimate import Estimate
+from veil.ratings.aligned import aligned, widened
+from veil.ratings.estimates import estimates
+from veil.ratings.likes import spread
+from veil.ratings.measures import COVERAGE, ERRORS, LISTS, NAMES
+from veil.ratings.measures.block import Block, Ground
+from veil.ratings.ratings import Ratings
+from veil.ratings.recommender import BLOCK, Model, check_k
+from veil.ratings.top import top
+
+_JOBS = 8  # shares of the users that an executor is handed; any number gives the same
+_ALL_PAIRS = "Coverage belongs to all lists together; no user has one."
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Scores:
+    """Measures of a model, each with its interval over users.
+
+    Attributes
+    ----------
+    names
+        Measures, in order.
+    k
+        Depth of the lists.
+    users
+        Ids of the users whose lists were measured.
+    left_out
+        Users of the test without a relevant item, or whom the model does not know: they are in no
+        measure of lists.
+    pairs
+        Ratings of the test that were predicted.
+    """
+
+    names: tuple[str, ...]
+    k: int
+    users: tuple[str, ...]
+    left_out: int
+    pairs: int
+    _means: dict[str, Estimate]
+    _values: dict[str, Floats]
+
+    def __getitem__(self, name: str) -> Estimate:
+        self._known(name)
+        return self._means[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names)
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{name} {float(self._means[name]):.4f}" for name in self.names)
+        return f"Scores({shown}; {len(self.users):,} users)"
+
+    def per_user(self, name: str) -> Floats:
+        """Return the values (n,) of the users, in the order of `users`.
+
+        Those of `rmse` and `mae` are of all users with a test rating, in the order of the test.
+        """
+        self._known(name)
+        if name not in self._values:
+            raise InputError(_ALL_PAIRS)
+        return self._values[name]
+
+    def _known(self, name: str) -> None:
+        if name not in self.names:
+            raise ParameterError(f"That was not measured; there are: {', '.join(self.names)}.")
+
+
+def evaluate(
+    model: Model,
+    test: Ratings,
+    k: int = 10,
+    measures: Sequence[str] | None = None,
+    executor: Executor | None = None,
+) -> Scores:
+    """Measure predictions and lists of a model against held-out ratings.
+
+    Every item is a candidate for every user, but for those she rated in training: no sampled
+    negatives, which change the order of systems [1]_. Relevant are test items rated as high as
+    what the model takes for a like. Users without one are left out, and counted.
+
+    Parameters
+    ----------
+    model
+        What `fit` gave.
+    test
+        Ratings that were not in its training; a pair of user and item in both raises. Users and
+        items need not be the same: items that the model does not know stay candidates.
+    k
+        Depth of the lists.
+    measures
+        Some of ``rmse mae precision recall f1 ndcg ap auc coverage novelty diversity
+        serendipity``; all by default.
+    executor
+        Processes or a cluster that measure shares of the users. Blocks of users are the same
+        whoever computes them, and so is the result.
+
+    References
+    ----------
+    .. [1] Krichene, Rendle. On sampled metrics for item recommendation. KDD 2020.
+    """
+    names = _names(measures)
+    train, test = aligned(model.train, test)
+    check_k(k, train.m)
+    _refuse_common(train, test)
+    serving = widened(model, train)
+    values: dict[str, Floats] = {}
+    means: dict[str, Estimate] = {}
+    if set(names) & set(ERRORS):
+        _errors(model, train, test, names, means, values)
+    subjects: Ids = np.empty(0, dtype=np.int64)
+    left = 0
+    if set(names) - set(ERRORS):
+        subjects, left = _subjects(model, train, test)
+        wanted = tuple(name for name in names if name in LISTS)
+        found, index = _listed(serving, test, subjects, k, wanted, executor)
+        values.update(found)
+        means.update(estimates(found))
+        share = len(np.unique(index[index >= 0])) / train.m
+        means[COVERAGE] = Estimate(share, share, share, len(subjects))
+    people = tuple(train.users[one] for one in subjects.tolist())
+    kept = {name: means[name] for name in names}
+    return Scores(names, k, people, left, len(test), kept, values)
+
+
+def _names(measures: Sequence[str] | None) -> tuple[str, ...]:
+    names = NAMES if measures is None else tuple(measures)
+    if isinstance(measures, str) or not names or set(names) - set(NAMES):
+        raise ParameterError(f"The 'measures' argument must be some of: {', '.join(NAMES)}.")
+    return names
+
+
+def _refuse_common(train: Ratings, test: Ratings) -> None:
+    if not len(test):
+        raise InputError("The test has no rating; hand in at least one.")
+    m = np.int64(train.m)
+    seen, asked = train.user * m + train.item, test.user * m + test.item  # both rise
+    place = np.minimum(np.searchsorted(seen, asked), len(seen) - 1)
+    common = (seen[place] == asked).sum()
+    if common:
+        raise InputError(
+            f"{int(common):,} pairs of user and item are in both train and test; a model that has"
+            " seen them is not tested by them. Take them out of one."
+        )
+
+
+def _subjects(model: Model, train: Ratings, test: Ratings) -> tuple[Ids, int]:
+    """Return who has a relevant item and is known to the model, and how many have not."""
+    everybody = np.unique(test.user).astype(np.int64)
+    judged = np.unique(test.user[test.value >= model.positive]).astype(np.int64)
+    if train.users != model.train.users:
+        known = model.train.user_positions
+        judged = judged[[train.users[one] in known for one in judged.tolist()]]
+    if not len(judged):
+        raise InputError("No user of the test has a relevant item; lower 'positive'.")
+    return judged, len(everybody) - len(judged)
+
+
+def _errors(
+    model: Model,
+    train: Ratings,
+    test: Ratings,
+    names: Sequence[str],
+    means: dict[str, Estimate],
+    values: dict[str, Floats],
+) -> None:
+    users = np.asarray(train.users, dtype=object)[test.user].tolist()
+    items = np.asarray(train.items, dtype=object)[test.item].tolist()
+    off = np.abs(model.predict(users, items) - test.value)
+    counts = np.bincount(test.user)
+    rated = counts > 0
+    sizes = counts[rated].astype(np.float64)
+    sums = {"mae": off, "rmse": off**2}
+    totals = {
+        name: np.asarray(np.bincount(test.user, sums[name])[rated], dtype=np.float64)
+        for name in ERRORS
+        if name in names
+    }
+    for name, mean in estimates(totals, sizes).items():
+        each = totals[name] / sizes
+        values[name] = np.sqrt(each) if name == "rmse" else each
+        means[name] = _root(mean) if name == "rmse" else mean
+
+
+def _root(square: Estimate) -> Estimate:
+    return Estimate(sqrt(float(square)), sqrt(square.low), sqrt(square.high), square.n)
+
+
+def _listed(
+    model: Model,
+    test: Ratings,
+    subjects: Ids,
+    k: int,
+    names: tuple[str, ...],
+    executor: Executor | None,
+) -> tuple[dict[str, Floats], Ids]:
+    """Return the measures of lists (n,) by name, and the lists (n, k)."""
+    if executor is None:
+        shares = [_share(model, test, subjects, k, names)]
+    else:
+        step = _step(model.train.m)
+        blocks = -(-len(subjects) // step)
+        cuts = step * np.linspace(0, blocks, min(_JOBS, blocks) + 1).astype(int)
+        parts = [subjects[a:b] for a, b in pairwise(cuts)]
+        jobs = [executor.submit(_share, model, test, part, k, names) for part in parts]
+        shares = [job.result() for job in jobs]  # in the order of users
+    found = {name: np.concatenate([values[name] for values, _ in shares]) for name in names}
+    return found, np.concatenate([index for _, index in shares])
+
+
+def _share(
+    model: Model, test: Ratings, subjects: Ids, k: int, names: tuple[str, ...]
+) -> tuple[dict[str, Floats], Ids]:
+    ground = Ground.of(model.train, model.positive)
+    values: dict[str, list[Floats]] = {name: [] for name in names}
+    lists = []
+    for start in range(0, len(subjects), step := _step(model.train.m)):
+        users = subjects[start : start + step]
+        scores = model.candidates(users)
+        index, _ = top(scores, k)
+        relevant = _relevant(test, users, model.positive)
+        block = Block(ground, users, index, scores, relevant)
+        for name in names:
+            values[name].append(LISTS[name](block))
+        lists.append(index)
+    return {name: np.concatenate(rows) for name, rows in values.items()}, np.concatenate(lists)
+
+
+def _step(m: int) -> int:
+    """Return how many users make a block of bounded memory."""
+    return max(1, BLOCK // (8 * m))
+
+
+def _relevant(test: Ratings, users: Ids, positive: float) -> NDArray[np.bool_]:
+    """Return (b, m) which items each user likes in the test."""
+    rows, owner = spread(test.starts[users], test.starts[users + 1])
+    liked = test.value[rows] >= positive
+    relevant = np.zeros((len(users), test.m), dtype=bool)
+    relevant[owner[liked], test.item[rows[liked]]] = True
+    return relevant

@@ -1,0 +1,1 @@
+"""Federated training: updates leave, masked so that a server learns their sum alone."""

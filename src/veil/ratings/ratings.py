@@ -1,0 +1,187 @@
+"""Who rated what: positions of users and items, and values on a scale."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from veil.core.errors import InputError
+from veil.core.types import Ids
+
+Positions = NDArray[np.int32]
+Values = NDArray[np.float64] | NDArray[np.float32]
+Scale = tuple[float, float]
+
+
+@dataclass(frozen=True, eq=False, repr=False)  # a log line shows no id and no rating
+class Ratings:
+    """Ratings of n users for m items, sorted by user and then by item.
+
+    A rating of 0 is a rating, and not a gap. Nothing here is built by hand: `of_arrays` sorts and
+    checks, `veil.ratings.load` reads files.
+
+    Attributes
+    ----------
+    users, items
+        Ids in order: see `veil.ratings.order`. A user or an item may have no rating here: both
+        parts of a split keep those of the whole.
+    user, item
+        (N,) positions in `users` and `items`.
+    value
+        (N,) ratings.
+    time
+        (N,) seconds since 1970, or None.
+    scale
+        Lowest and highest rating there can be.
+    declared
+        Whether somebody said so. A scale that was read off the data is data: no method of which
+        differential privacy is proved takes it.
+    public
+        Whether `items` is a list that anybody may know (True), or has an item because somebody
+        rated it (False); None where nobody said.
+    """
+
+    users: tuple[str, ...]
+    items: tuple[str, ...]
+    user: Positions
+    item: Positions
+    value: Values
+    time: NDArray[np.float64] | None
+    scale: Scale
+    declared: bool
+    public: bool | None = None
+
+    def __len__(self) -> int:
+        return len(self.user)
+
+    def __repr__(self) -> str:
+        return f"Ratings({len(self):,} of {self.n:,} users for {self.m:,} items)"
+
+    @property
+    def n(self) -> int:
+        """Number of users."""
+        return len(self.users)
+
+    @property
+    def m(self) -> int:
+        """Number of items."""
+        return len(self.items)
+
+    @cached_property
+    def starts(self) -> Ids:
+        """(n + 1,) where the ratings of each user begin; the last is the end."""
+        return _starts(self.user, self.n)
+
+    @cached_property
+    def order(self) -> Ids:
+        """(N,) rows sorted by item and then by user."""
+        return np.asarray(np.argsort(self.item, kind="stable"), dtype=np.int64)
+
+    @cached_property
+    def item_starts(self) -> Ids:
+        """(m + 1,) where the ratings of each item begin in `order`; the last is the end."""
+        return np.concatenate([[0], np.cumsum(self.per_item)]).astype(np.int64)
+
+    @property
+    def per_user(self) -> Ids:
+        """(n,) number of ratings of each user."""
+        return np.diff(self.starts)
+
+    @cached_property
+    def per_item(self) -> Ids:
+        """(m,) number of ratings of each item."""
+        return np.bincount(self.item, minlength=self.m).astype(np.int64)
+
+    @cached_property
+    def user_positions(self) -> dict[str, int]:
+        """Position of each user by id."""
+        return {one: position for position, one in enumerate(self.users)}
+
+    @cached_property
+    def item_positions(self) -> dict[str, int]:
+        """Position of each item by id."""
+        return {one: position for position, one in enumerate(self.items)}
+
+    def rows(self, user: int) -> slice:
+        """Return where the ratings of a user are."""
+        return slice(int(self.starts[user]), int(self.starts[user + 1]))
+
+    def take(self, rows: NDArray[np.bool_] | Ids) -> "Ratings":
+        """Return some rows, in order, with users and items of the whole."""
+        time = None if self.time is None else self.time[rows]
+        return replace(
+            self, user=self.user[rows], item=self.item[rows], value=self.value[rows], time=time
+        )
+
+    def of_users(self, chosen: Ids) -> "Ratings":
+        """Return the ratings of some users (positions, rising), who are renumbered."""
+        place = np.full(self.n, -1, dtype=np.int32)
+        place[chosen] = np.arange(len(chosen), dtype=np.int32)
+        part = self.take(place[self.user] >= 0)
+        names = tuple(self.users[one] for one in chosen.tolist())
+        return replace(part, users=names, user=place[part.user])
+
+    def like(self, user: Positions, item: Positions, value: Values) -> "Ratings":
+        """Return other ratings of the same users and items, sorted; times are left out."""
+        order = np.lexsort((item, user))
+        return replace(self, user=user[order], item=item[order], value=value[order], time=None)
+
+
+def of_arrays(
+    users: Sequence[str],
+    items: Sequence[str],
+    user: NDArray[np.integer],
+    item: NDArray[np.integer],
+    value: NDArray[np.floating],
+    time: NDArray[np.floating] | None = None,
+    scale: Scale | None = None,
+    public: bool | None = None,
+) -> Ratings:
+    """Sort and check ratings whose users and items are positions in lists of ids in order.
+
+    A duplicate, a value that is not finite or outside the scale raises, by the number of rows or
+    by the row, never by an id.
+    """
+    if not len(user):
+        raise InputError("There is no rating; hand in at least one.")
+    _check_values(value, scale)
+    order = np.lexsort((item, user))
+    user, item, value = user[order], item[order], value[order]
+    same = int(((user[1:] == user[:-1]) & (item[1:] == item[:-1])).sum())
+    if same:
+        raise InputError(
+            f"A user rates an item once; {same:,} rows repeat a user and an item. Keep one each."
+        )
+    found = (float(value.min()), float(value.max())) if scale is None else scale
+    return Ratings(
+        tuple(users),
+        tuple(items),
+        user.astype(np.int32),
+        item.astype(np.int32),
+        value if value.dtype == np.float32 else value.astype(np.float64),
+        None if time is None else time[order].astype(np.float64),
+        (float(found[0]), float(found[1])),
+        scale is not None,
+        public,
+    )
+
+
+def _check_values(value: NDArray[np.floating], scale: Scale | None) -> None:
+    if scale is not None:
+        low, high = scale
+        if not (np.isfinite([low, high]).all() and low < high):
+            raise InputError("A scale has a lowest and a higher highest rating, both finite.")
+    wrong = ~np.isfinite(value)
+    if scale is not None:
+        wrong |= (value < scale[0]) | (value > scale[1])
+    if wrong.any():
+        row, within = int(np.argmax(wrong)) + 1, "" if scale is None else " within the scale"
+        raise InputError(
+            f"Row {row:,} has a rating that is no finite number{within}; repair or leave it out."
+        )
+
+
+def _starts(user: Positions, n: int) -> Ids:
+    return np.searchsorted(user, np.arange(n + 1)).astype(np.int64)

@@ -1,0 +1,149 @@
+"""What every recommender declares, and what fitting one gives."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from veil.core.component import Component
+from veil.core.errors import InputError, ParameterError
+from veil.core.guarantee import Guarantee
+from veil.core.rng import Randomness
+from veil.core.types import Floats, Ids, Ranking
+from veil.ratings.ratings import Ratings
+from veil.ratings.top import top
+
+NOTHING = Guarantee("none", unit="user", caveat="The model was learnt without privacy.")
+State = dict[str, NDArray[np.float64] | NDArray[np.float32] | NDArray[np.int64]]
+BLOCK = 32 * 2**20  # bytes of one block of scores
+
+
+class Recommender(Component):
+    """Learns from ratings; `fit` gives a `Model`. Its fields are its parameters.
+
+    `implicit` says that it sees likes alone: ratings >= `positive`.
+    """
+
+    implicit: ClassVar[bool] = False
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What is proved of a model; private recommenders say more."""
+        return NOTHING
+
+    @abstractmethod
+    def fit(
+        self, train: Ratings, positive: float | None = None, rng: Randomness = None
+    ) -> "Model":
+        """Learn from `train`; a rating >= `positive` is a like (default: the upper quarter)."""
+
+    def restore(self, train: Ratings, positive: float, state: State) -> "Model":
+        """Make a model again of its `Model.state` and the ratings it was learnt from."""
+        del state
+        return self.fit(train, positive)  # where nothing is drawn, learning again is exact
+
+
+class Model(ABC):
+    """What was learnt of `train`, for its users and items.
+
+    A model is handed positions by `scores` and `ratings`, and ids by `predict` and `recommend`.
+    `train` holds the ratings of the users it serves: they are never listed to them again. `notes`
+    are sentences that who is given the model must know.
+    """
+
+    notes: tuple[str, ...] = ()
+
+    def __init__(
+        self, spec: str, train: Ratings, positive: float, guarantee: Guarantee, *, seeded: bool
+    ) -> None:
+        self.spec, self.train, self.positive = spec, train, positive
+        self.guarantee, self.seeded = guarantee, seeded
+
+    def state(self) -> State:
+        """Return what a file must hold beside the ratings; nothing where `fit` draws nothing."""
+        return {}
+
+    def unknown(self, users: Ids) -> Floats:
+        """Return the score (b,) of an item that nobody rated."""
+        return np.zeros(len(users))
+
+    @abstractmethod
+    def scores(self, users: Ids) -> Floats:
+        """Return how well each item fits (b, m) users (b,), positions; more is better."""
+
+    @abstractmethod
+    def ratings(self, users: Ids, items: Ids) -> Floats:
+        """Return predicted ratings (n,) of pairs of positions, -1 where not known; unclipped."""
+
+    def predict(self, users: Sequence[str], items: Sequence[str]) -> Floats:
+        """Return predicted ratings (n,) of pairs of ids, clipped to the scale.
+
+        An unknown user or item gets the fallback: mean of the user, else of the item, else of all.
+        """
+        if len(users) != len(items):
+            raise InputError("Predictions are for pairs: as many users as items.")
+        known = (self.train.user_positions, self.train.item_positions)
+        places = [
+            np.array([of.get(str(one), -1) for one in ids], dtype=np.int64)
+            for of, ids in zip(known, (users, items), strict=True)
+        ]
+        return np.clip(self.ratings(*places), *self.train.scale)
+
+    def recommend(self, users: Sequence[str], k: int = 10) -> Ranking:
+        """Return the best `k` items for each user (ids); her training items are never listed."""
+        positions = [self.train.user_positions.get(str(one), -1) for one in users]
+        unknown = sum(position < 0 for position in positions)
+        if unknown:
+            raise InputError(
+                f"{unknown:,} of the users are not known to the model; leave them out."
+            )
+        return self.lists(np.array(positions, dtype=np.int64), k)
+
+    def lists(self, users: Ids, k: int) -> Ranking:
+        """Return the best `k` items for users by position, in blocks of bounded memory."""
+        check_k(k, self.train.m)
+        index = np.full((len(users), k), -1, dtype=np.int64)
+        scores = np.full((len(users), k), -np.inf)
+        step = max(1, BLOCK // (8 * self.train.m))
+        for start in range(0, len(users), step):
+            rows = slice(start, start + step)
+            index[rows], scores[rows] = top(self.candidates(users[rows]), k)
+        return Ranking(self.train.items, index, scores)
+
+    def candidates(self, users: Ids) -> Floats:
+        """Return the scores (b, m) with -inf for the items of each user's own."""
+        scores = np.array(self.scores(users), dtype=np.float64)
+        for row, user in enumerate(users.tolist()):
+            scores[row, self.train.item[self.train.rows(user)]] = -np.inf
+        return scores
+
+
+class RatingModel(Model):
+    """A model that ranks items by the rating it predicts."""
+
+    def scores(self, users: Ids) -> Floats:
+        """Return the predicted ratings (b, m)."""
+        m = self.train.m
+        items = np.tile(np.arange(m, dtype=np.int64), len(users))
+        return self.ratings(np.repeat(users, m), items).reshape(len(users), m)
+
+    def unknown(self, users: Ids) -> Floats:
+        """Return what is predicted for an item that is not known."""
+        return self.ratings(users, np.full(len(users), -1, dtype=np.int64))
+
+
+def positive_of(train: Ratings, positive: float | None) -> float:
+    """Return from which rating on an item is liked: by default three quarters up the scale."""
+    low, high = train.scale
+    chosen = low + 0.75 * (high - low) if positive is None else float(positive)
+    if not low <= chosen <= high:
+        raise ParameterError("The 'positive' argument must be a rating within the scale.")
+    return chosen
+
+
+def check_k(k: int, m: int) -> None:
+    """Refuse a depth of lists that there cannot be."""
+    if isinstance(k, bool) or not isinstance(k, int | np.integer) or not 1 <= k <= m:
+        raise ParameterError(f"The 'k' argument must be a whole number from 1 to the {m:,} items.")

@@ -1,0 +1,31 @@
+"""Recommenders by name; a plugin announces its own in ``veil.ratings.recommenders``."""
+
+from veil.core.registry import Registry
+from veil.ratings.recommender import Recommender
+
+RECOMMENDERS: Registry[Recommender] = Registry(
+    "recommender",
+    "veil.ratings.recommenders",
+    {
+        "als": "veil.ratings.recommenders.als:ALS",
+        "bias": "veil.ratings.recommenders.bias:Bias",
+        "content": "veil.ratings.recommenders.content:Content",
+        "dpals": "veil.ratings.recommenders.dpals:DPALS",
+        "dpcovariance": "veil.ratings.recommenders.dpcovariance:DPCovariance",
+        "dppopularity": "veil.ratings.recommenders.dppopularity:DPPopularity",
+        "ease": "veil.ratings.recommenders.ease:EASE",
+        "federated": "veil.ratings.recommenders.federated:Federated",
+        "ials": "veil.ratings.recommenders.ials:IALS",
+        "itemknn": "veil.ratings.recommenders.itemknn:ItemKNN",
+        "mean": "veil.ratings.recommenders.mean:Mean",
+        "popularity": "veil.ratings.recommenders.popularity:Popularity",
+        "sgd": "veil.ratings.recommenders.sgd:SGD",
+        "userknn": "veil.ratings.recommenders.userknn:UserKNN",
+    },
+)
+"""Recommenders, also of plugins: `names()`, `get(name)`, `parse(spec)`."""
+
+
+def recommender(spec: str | Recommender) -> Recommender:
+    """Return a recommender by its spec, as ``itemknn(k=20)``."""
+    return RECOMMENDERS.parse(spec) if isinstance(spec, str) else spec

@@ -1,0 +1,112 @@
+"""Predict ratings from near rows, one similarity row at a time, with numba.
+
+A row is a user (userknn) or an item (itemknn). Memory is five numbers per row and thread, never
+rows x rows.
+"""
+
+import numpy as np
+
+from veil.data.compiled import compiled
+
+
+@compiled()
+def _similarities(row, starts, columns, shifted, by_column, rows, column_shifted, sums, sims,
+                  shrinkage, least):  # fmt: skip
+    """Fill `sims` with the similarity of `row` to every row, over their common columns only."""
+    sums[:] = 0.0
+    for at in range(np.uintp(starts[row]), np.uintp(starts[row + 1])):
+        x = shifted[at]
+        square = x * x
+        column = np.uintp(columns[at])
+        for other in range(np.uintp(by_column[column]), np.uintp(by_column[column + 1])):
+            y = column_shifted[other]
+            v = np.uintp(rows[other])  # unsigned: no look at whether it counts from the end
+            sums[v, 0] += x * y
+            sums[v, 1] += square
+            sums[v, 2] += y * y
+            sums[v, 3] += 1.0
+    for v in range(sums.shape[0]):
+        common = sums[v, 3]
+        lengths = sums[v, 1] * sums[v, 2]
+        sims[v] = 0.0
+        if common >= least and lengths > 0.0:
+            sims[v] = sums[v, 0] / np.sqrt(lengths) * (common / (common + shrinkage))
+    sims[row] = 0.0
+
+
+@compiled()
+def _sink(best, kept, size, place):
+    """Let an entry sink in a heap whose top is the least similar, and of equal ones the last."""
+    sim, at = best[place], kept[place]
+    while True:
+        child = 2 * place + 1
+        if child >= size:
+            break
+        other = child + 1
+        if other < size:
+            equal = best[other] == best[child]
+            if best[other] < best[child] or (equal and kept[other] > kept[child]):
+                child = other
+        if sim < best[child] or (sim == best[child] and at > kept[child]):
+            break
+        best[place] = best[child]
+        kept[place] = kept[child]
+        place = child
+    best[place] = sim
+    kept[place] = at
+
+
+@compiled()
+def _nearest(sims, rows, first, last, k, best, kept):
+    """Keep the k largest positive similarities, ties to the smaller row; return how many."""
+    count = 0
+    for at in range(np.uintp(first), np.uintp(last)):
+        sim = sims[np.uintp(rows[at])]
+        if sim <= 0.0:
+            continue
+        if count < k:
+            best[count] = sim
+            kept[count] = at
+            count += 1
+            if count == k:
+                for place in range(k // 2 - 1, -1, -1):
+                    _sink(best, kept, k, place)
+        elif sim > best[0]:
+            best[0] = sim
+            kept[0] = at
+            _sink(best, kept, k, 0)
+    return count
+
+
+@compiled()
+def predict(groups, group_starts, wanted, starts, columns, shifted, by_column, rows,
+            column_shifted, column_values, k, shrinkage, least, signed, first, last,
+            found):  # fmt: skip
+    """Fill `found` (pairs,) for the groups first..last-1 of pairs with one row each; nan: none.
+
+    `column_values` are the ratings, minus the mean of their row where those are centred.
+    """
+    n = len(starts) - 1
+    sums = np.empty((n, 4))
+    sims = np.empty(n)
+    depth = max(k, 1)
+    best = np.empty(depth)
+    kept = np.empty(depth, np.int64)
+    for group in range(first, last):
+        _similarities(groups[group], starts, columns, shifted, by_column, rows, column_shifted,
+                      sums, sims, shrinkage, least)  # fmt: skip
+        for pair in range(group_starts[group], group_starts[group + 1]):
+            begin, end = by_column[wanted[pair]], by_column[wanted[pair] + 1]
+            above, below = 0.0, 0.0
+            if k > 0:
+                count = _nearest(sims, rows, begin, end, k, best, kept)
+                for at in range(count):
+                    above += best[at] * column_values[kept[at]]
+                    below += best[at]
+            else:
+                for at in range(begin, end):
+                    sim = sims[rows[at]]
+                    if sim > 0.0 or signed:
+                        above += sim * column_values[at]
+                        below += sim
+            found[pair] = above / below if below != 0.0 else np.nan

@@ -1,0 +1,78 @@
+"""Models of factors: a rating is a mean, two biases and a product of two vectors."""
+
+import numpy as np
+
+from veil.core.errors import InputError
+from veil.core.rng import Randomness
+from veil.core.types import Floats, Ids, Singles
+from veil.ratings.fallback import Fallback
+from veil.ratings.ratings import Ratings
+from veil.ratings.recommender import NOTHING, RatingModel, State
+from veil.ratings.recommenders.bias import Biases
+
+
+class FactorModel(RatingModel):
+    """Biases, and factors of users (n, f) and items (m, f); both 0 where nothing is known."""
+
+    def __init__(
+        self,
+        spec: str,
+        train: Ratings,
+        positive: float,
+        biases: Biases,
+        users: Singles,
+        items: Singles,
+        *,
+        seeded: bool,
+    ) -> None:
+        super().__init__(spec, train, positive, NOTHING, seeded=seeded)
+        self.biases, self.users, self.items = biases, users, items
+        self._fallback = Fallback.of(train)
+
+    def scores(self, users: Ids) -> Floats:
+        """Return the predicted ratings (b, m)."""
+        product = (self.users[users] @ self.items.T).astype(np.float64)
+        product += self.biases.items
+        product += self.biases.mean + self.biases.users[users][:, None]
+        return product
+
+    def ratings(self, users: Ids, items: Ids) -> Floats:
+        """Return the sums for pairs; the fallback for who or what is not known."""
+        found = self._fallback.ratings(users, items)
+        known = np.flatnonzero((users >= 0) & (items >= 0))
+        u, i = users[known], items[known]
+        product = np.einsum("nf,nf->n", self.users[u], self.items[i], dtype=np.float64)
+        found[known] = self.biases.ratings(u, i) + product
+        return found
+
+    def state(self) -> State:
+        """Return the biases and factors."""
+        return {
+            "mean": np.array([self.biases.mean]),
+            "user_biases": self.biases.users,
+            "item_biases": self.biases.items,
+            "users": self.users,
+            "items": self.items,
+        }
+
+    @classmethod
+    def of(cls, spec: str, train: Ratings, positive: float, state: State) -> "FactorModel":
+        """Make a model of its state again."""
+        check_state(state, train, "users", "items")
+        own, other = (
+            np.asarray(state[name], dtype=np.float64) for name in ("user_biases", "item_biases")
+        )
+        biases = Biases(float(state["mean"][0]), own, other)
+        users, items = (np.asarray(state[name], dtype=np.float32) for name in ("users", "items"))
+        return cls(spec, train, positive, biases, users, items, seeded=False)
+
+
+def check_state(state: State, train: Ratings, users: str, items: str) -> None:
+    """Refuse factors that are not of these users and items."""
+    if state[users].shape != (train.n, state[items].shape[1]) or len(state[items]) != train.m:
+        raise InputError("The model does not fit the ratings; hand in those it was learnt from.")
+
+
+def is_seeded(rng: Randomness) -> bool:
+    """Tell whether the draws can be repeated."""
+    return rng is not None

@@ -1,0 +1,158 @@
+"""Factors of likes, everything else being a weak dislike."""
+
+from concurrent.futures import Executor
+from typing import Annotated, ClassVar
+
+import numpy as np
+from pydantic import Field
+
+from veil.core.rng import Randomness, generator
+from veil.core.types import Floats, Ids, Singles
+from veil.ratings.fallback import Fallback
+from veil.ratings.likes import Likes
+from veil.ratings.ratings import Positions, Ratings
+from veil.ratings.recommender import NOTHING, Model, Recommender, State, positive_of
+from veil.ratings.recommenders.engine import compiled_at_hand, in_shares
+from veil.ratings.recommenders.factors import check_state, is_seeded
+from veil.ratings.shards import gathered, shard_rows
+
+_STEPS = 3  # of conjugate gradients
+
+
+class IALS(Recommender):
+    r"""Fit factors to likes (1) and all other pairs (0), likes with confidence 1 + alpha.
+
+    Each user takes three conjugate-gradient steps from her last value on
+    :math:`(Q^T Q + reg I + alpha Q_u^T Q_u) p_u = (1 + alpha) Q_u^T 1`, then each item in the same
+    way. A row does not depend on the others of its side.
+
+    References
+    ----------
+    Hu, Koren, Volinsky. Collaborative filtering for implicit feedback datasets. ICDM 2008,
+    equation 4. doi:10.1109/ICDM.2008.22
+    Takacs, Pilaszy, Tikk. Applications of the conjugate gradient method for implicit feedback
+    collaborative filtering. RecSys 2011. doi:10.1145/2043932.2043987
+    """
+
+    name: ClassVar[str] = "ials"
+    implicit: ClassVar[bool] = True
+    factors: Annotated[int, Field(ge=1, le=1024, description="length of the vectors")] = 64
+    reg: Annotated[float, Field(gt=0, description="ridge")] = 0.01
+    alpha: Annotated[float, Field(gt=0, description="confidence that a like adds")] = 1.0
+    iterations: Annotated[int, Field(ge=1, description="times both sides are solved")] = 15
+
+    def fit(
+        self,
+        train: Ratings,
+        positive: float | None = None,
+        rng: Randomness = None,
+        executor: Executor | None = None,
+    ) -> "IALSModel":
+        """Step for users and items in turn; an executor steps shards of each side."""
+        chosen = positive_of(train, positive)
+        likes = Likes.of(train, chosen)
+        draws = generator(rng)
+        users, items = (
+            draws.normal(0.0, 0.1, (size, self.factors)).astype(np.float32)
+            for size in (train.n, train.m)
+        )
+        given = (self.reg, self.alpha)
+        for _ in range(self.iterations):
+            if executor is None:
+                step(likes.by_user, likes.liked, items, *given, users)
+                step(likes.by_item, likes.likers, users, *given, items)
+            else:
+                shared = (train, chosen, *given)
+                users = gathered(executor, share, train.starts, *shared, False, items, users)
+                items = gathered(executor, share, train.item_starts, *shared, True, users, items)
+        return IALSModel(str(self), train, chosen, users, items, seeded=is_seeded(rng))
+
+    def restore(self, train: Ratings, positive: float, state: State) -> "IALSModel":
+        """Take the factors."""
+        check_state(state, train, "users", "items")
+        users, items = (np.asarray(state[name], dtype=np.float32) for name in ("users", "items"))
+        return IALSModel(str(self), train, positive, users, items, seeded=False)
+
+
+class IALSModel(Model):
+    """Factors of users (n, f) and items (m, f)."""
+
+    def __init__(
+        self,
+        spec: str,
+        train: Ratings,
+        positive: float,
+        users: Singles,
+        items: Singles,
+        *,
+        seeded: bool,
+    ) -> None:
+        super().__init__(spec, train, positive, NOTHING, seeded=seeded)
+        self.users, self.items = users, items
+        self._fallback = Fallback.of(train)
+
+    def scores(self, users: Ids) -> Floats:
+        """Return the products (b, m)."""
+        return (self.users[users] @ self.items.T).astype(np.float64)
+
+    def ratings(self, users: Ids, items: Ids) -> Floats:
+        """Return the fallback: products of likes are no ratings."""
+        return self._fallback.ratings(users, items)
+
+    def state(self) -> State:
+        """Return the factors."""
+        return {"users": self.users, "items": self.items}
+
+
+def share(
+    part: slice,
+    train: Ratings,
+    positive: float,
+    reg: float,
+    alpha: float,
+    of_items: bool,
+    fixed: Singles,
+    x: Singles,
+) -> Singles:
+    """Step some users, or items, in a worker."""
+    rows, starts = shard_rows(train, part, of_items=of_items)
+    liked = np.flatnonzero(train.value[rows] >= positive)
+    other = (train.user[rows] if of_items else train.item[rows])[liked]
+    own = x[part].copy()
+    step(np.searchsorted(liked, starts).astype(np.int64), other, fixed, reg, alpha, own)
+    return own
+
+
+def step(
+    starts: Ids, other: Positions, fixed: Singles, reg: float, alpha: float, x: Singles
+) -> None:
+    """Replace rows (n, f) by what three conjugate-gradient steps make of them."""
+    width = fixed.shape[1]
+    gram = fixed.T @ fixed + np.float32(reg) * np.eye(width, dtype=np.float32)
+    if compiled_at_hand():
+        from veil.ratings.recommenders import _fused_factors
+
+        def work(first: int, last: int) -> None:
+            _fused_factors.conjugate(
+                starts, other, fixed, gram, np.float32(alpha), _STEPS, first, last, x
+            )
+
+        in_shares(work, (np.diff(starts) * 2 + width) * width * _STEPS)
+        return
+    for row in range(len(x)):
+        near = fixed[other[starts[row] : starts[row + 1]]]
+        x[row] = _stepped(near, gram, alpha, x[row]) if len(near) else 0.0
+
+
+def _stepped(near: Singles, gram: Singles, alpha: float, x: Singles) -> Singles:
+    residual = -(gram @ x) + near.T @ (1 + alpha - alpha * (near @ x))
+    direction, old = residual, float(residual @ residual)
+    for _ in range(_STEPS):
+        if old < 1e-20:
+            break
+        image = gram @ direction + alpha * (near.T @ (near @ direction))
+        length = old / float(direction @ image)
+        x, residual = x + length * direction, residual - length * image
+        new = float(residual @ residual)
+        direction, old = residual + new / old * direction, new
+    return x

@@ -1,0 +1,66 @@
+"""Work on shares of the users, or items: here, in processes, or on a cluster.
+
+Shares are the same whoever computes them, and are put together in order: the result does not
+depend on the number of workers. Memory-mapped ratings (`veil.ratings.store`) travel as the path of
+their folder, which all workers must see.
+"""
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
+from itertools import pairwise
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from veil.core.types import Ids
+from veil.ratings.ratings import Ratings
+
+SHARDS = 16
+A = TypeVar("A")
+
+
+def shards(starts: Ids, count: int = SHARDS) -> list[slice]:
+    """Cut rows into at most `count` shares of about as many ratings each."""
+    n, total = len(starts) - 1, int(starts[-1])
+    inner = np.searchsorted(starts, np.arange(1, count) * (total / count)).tolist()
+    return [slice(a, b) for a, b in pairwise([0, *inner, n]) if a < b]
+
+
+def apart(
+    executor: Executor | None, work: Callable[..., A], given: Sequence[tuple[object, ...]]
+) -> list[A]:
+    """Do `work(*one)` for each of `given`, and return what came of it in that order."""
+    if executor is None:
+        return [work(*one) for one in given]
+    jobs = [executor.submit(work, *one) for one in given]
+    return [job.result() for job in jobs]
+
+
+def gathered(
+    executor: Executor | None,
+    work: Callable[..., NDArray[Any]],
+    starts: Ids,
+    *given: object,
+) -> NDArray[Any]:
+    """Do `work(part, *given)` for each share, and put the rows together in order."""
+    return np.concatenate(apart(executor, work, [(part, *given) for part in shards(starts)]))
+
+
+def shard_rows(data: Ratings, part: slice, *, of_items: bool = False) -> tuple[slice | Ids, Ids]:
+    """Return the rows of some users (or items), and where those of each begin among them."""
+    starts = (data.item_starts if of_items else data.starts)[part.start : part.stop + 1]
+    rows = slice(int(starts[0]), int(starts[-1]))
+    return (data.order[rows] if of_items else rows), starts - starts[0]
+
+
+def likes_per_item(data: Ratings, positive: float, executor: Executor | None = None) -> Ids:
+    """Count the likes (m,) of each item, shares of users added up."""
+    counts = apart(executor, _likes, [(part, data, positive) for part in shards(data.starts)])
+    return np.asarray(np.sum(counts, axis=0), dtype=np.int64)
+
+
+def _likes(part: slice, data: Ratings, positive: float) -> Ids:
+    rows, _ = shard_rows(data, part)
+    liked = data.item[rows][data.value[rows] >= positive]
+    return np.bincount(liked, minlength=data.m).astype(np.int64)

@@ -1,0 +1,263 @@
+"""Ratings as an experiment: protected, attacked by who knows a few, and recommended from."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from functools import cached_property
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+
+from veil.core.errors import InputError, LawError, ParameterError
+from veil.core.guarantee import Guarantee
+from veil.core.rng import stream
+from veil.core.types import Floats, Ids
+from veil.data.fetch import Report, silent
+from veil.ratings.attack import as_it_is, attack
+from veil.ratings.attacker import Outcome
+from veil.ratings.attacks import ATTACKS
+from veil.ratings.examples import example_users, liked_of
+from veil.ratings.keys import PATHS, RatingsStudy, made_from, parts_of
+from veil.ratings.pictures.report import KNOWN, Shown, pictured
+from veil.ratings.protect import protect
+from veil.ratings.protection import Protection
+from veil.ratings.protections import PROTECTIONS
+from veil.ratings.recommender import NOTHING, Recommender, positive_of
+from veil.ratings.recommenders import recommender
+from veil.ratings.release import Release
+from veil.ratings.titles import titles_of
+from veil.ratings.utility import learnt_of, utility
+from veil.studies.experiment import Axis, Cell, Experiment, Figure, Step, Vocabulary
+from veil.studies.keys import step_key
+from veil.studies.store import Result
+from veil.studies.study import Grid
+from veil.studies.table import PLAIN, Results, Section
+
+WORTH, ABOVE = "recommendation", "success"
+_VERSION = 1  # of what the steps compute
+_PROFILES, _MODELS = ("scoreboard(known=8)",), ("membership",)  # who attacks unless told
+_REMEMBERED = 2  # releases that a process keeps: several steps work on each
+_COMMANDS = "describe split fit recommend evaluate protect attack plane serve join"
+
+
+class RatingsExperiment(Experiment):
+    """Ratings of items by users: protected, attacked by who knows a few, and recommended from.
+
+    Each release is attacked by itself: who publishes several of the same users gives away more.
+    """
+
+    words: ClassVar[Vocabulary] = Vocabulary(
+        title="ratings and recommendations",
+        subject="user",
+        subjects="users",
+        size="releases",
+        plain="the ratings themselves",
+        utility=Axis(WORTH, "how good lists, or predictions, are that are learnt of a release"),
+        risks=(Axis(ABOVE, "how often the attacker is right, above who sees nothing"),),
+        better="recommendations are better",
+    )
+    keys = RatingsStudy
+    mechanisms = PROTECTIONS
+    attackers = ATTACKS
+    verbs: ClassVar[dict[str, str]] = {
+        verb: f"veil.cli.ratings.{verb}:{verb}" for verb in _COMMANDS.split()
+    }
+    source = "train"
+
+    def __init__(self, study: RatingsStudy, report: Report = silent) -> None:
+        del report  # nothing takes long here
+        self.study: RatingsStudy = study
+        if study.sizes != (1,):
+            raise ParameterError(
+                "The 'sizes' of a study of ratings must be [1]: each release is attacked by"
+                " itself."
+            )
+        self.recommender = recommender(study.recommender)
+        self.train, self.test = parts_of(study)
+        self.positive = positive_of(self.train, study.positive)
+        self.data, self.n = Path(study.train).name.partition(".")[0], self.train.n
+        self._of = made_from(study)
+        self._released: dict[str, Release] = {}
+        self._shown: dict[str, Shown] = {}
+
+    @classmethod
+    def settle(cls, study: RatingsStudy, name: str, folder: Path) -> RatingsStudy:
+        """Make the paths absolute: workers may run elsewhere."""
+        del name
+        recommender(study.recommender)
+        given = {key: getattr(study, key) for key in PATHS}
+        found = {key: str((folder / path).resolve()) for key, path in given.items() if path}
+        return study.model_copy(update=found)
+
+    @cached_property
+    def _order(self) -> Ids:
+        """A place for each user that only who has the ratings can undo, for what is kept."""
+        return stream(int(str(self._of["train"])[:15], 16), 0).permutation(self.n)
+
+    def _step(self, kind: str, spec: str = "", of: str = "", by: str = "") -> Step:
+        """Name a step by all that changes its result."""
+        made = {**self._of, "spec": spec, "of": of, "by": by}
+        size = 1 if spec else 0
+        return Step(kind, step_key(kind, _VERSION, made), spec, size, of, by, size)
+
+    def plain(self) -> list[Step]:
+        """Recommend from the ratings themselves, and attack them as they are."""
+        attackers = self.study.all_attackers or _PROFILES
+        steps = [self._step("measure"), self._step("identify")]
+        return steps + [self._step("attack", by=by) for by in attackers]
+
+    def cells(self) -> list[Cell]:
+        """Return a release for each configuration, measured and attacked."""
+        return [
+            self._cell(grid, made, value)
+            for grid in self.study.mechanism
+            for made, value in grid.mechanisms(PROTECTIONS)
+        ]
+
+    def _cell(self, grid: Grid, made: Protection | Recommender, value: float) -> Cell:
+        spec, profiles = str(made), isinstance(made, Protection)
+        attackers = self.study.against(grid) or (_PROFILES if profiles else _MODELS)
+        release = self._step("protect", spec)
+        steps = [self._step("measure", spec, release.key)]
+        steps += [self._step("identify", spec, release.key)] if profiles else []
+        steps += [self._step("attack", spec, release.key, by) for by in attackers]
+        return Cell(made, grid.parameter, value, 1, release, tuple(steps))
+
+    def release(self, spec: str) -> Release:
+        """Return the release of a spec: the same whoever makes it, and when."""
+        if not spec:
+            return as_it_is(self.train)
+        key = self._step("protect", spec).key
+        if key not in self._released:
+            made = protect(self.train, spec, rng=stream(self.study.seed, int(key[:15], 16)))
+            for old in list(self._released)[: 1 - _REMEMBERED]:
+                del self._released[old]
+            self._released[key] = made
+        return self._released[key]
+
+    def compute(self, step: Step, of: Result | None) -> Result:
+        """Protect, measure or attack; which profile is whose is never kept."""
+        if of is not None and "refused" in of.data:
+            return Result(data={"gap": of.data["refused"]})
+        rng = stream(self.study.seed, int(step.key[:15], 16))
+        if step.kind == "protect":
+            return self._protected(step.spec)
+        if step.kind == "measure":
+            return self._measured(step.spec, rng)
+        if step.kind == "identify":
+            return self._identified(step.spec, rng)
+        try:
+            return self._attacked(step, rng)
+        except (InputError, LawError) as error:  # it cannot be used against that release
+            return Result(data={"gap": str(error)})
+
+    def _protected(self, spec: str) -> Result:
+        try:
+            return Result(data={"claim": asdict(self.release(spec).cost)})
+        except InputError as error:  # it cannot be done with these ratings; others can
+            return Result(data={"refused": str(error)})
+
+    def _measured(self, spec: str, rng: np.random.Generator) -> Result:
+        model = learnt_of(self.release(spec), self.train, self.recommender, self.positive, rng)
+        depth = min(self.study.depth, self.train.m)
+        worth = utility(model, self.test, self.study.utility, depth)
+        values = np.full(self.n, float(worth.score))
+        if worth.values is not None:
+            values[:] = np.nan
+            values[self._order[worth.users]] = worth.values
+        lists = model.lists(self.examples_of, depth).index
+        return Result({"values": values, "lists": lists})
+
+    @cached_property
+    def examples_of(self) -> Ids:
+        """Users whose lists are shown, by position."""
+        return example_users(self.train, self.test, self.positive)
+
+    def _identified(self, spec: str, rng: np.random.Generator) -> Result:
+        """Look for users of whom 1, 2, 4 and 8 items are known."""
+        shares = []
+        for known in KNOWN:
+            able = bool((self.train.per_user >= known).any())
+            by = f"scoreboard(known={known})"
+            found = attack(self.release(spec), self.train, by, rng) if able else None
+            shares.append(np.nan if found is None else float(found.success))
+        return Result({"shares": np.array(shares)})
+
+    def _attacked(self, step: Step, rng: np.random.Generator) -> Result:
+        by = ATTACKS.parse(step.by)
+        target: Release | str = self.release(step.spec)
+        if by.fits:
+            target = step.spec or self.study.recommender
+        people = self.study.people or None
+        found = attack(target, self.train, by, rng, positive=self.positive, people=people)
+        values, users = above_chance(found, self.n)
+        return Result({"risks": values, "users": self._order[users]}, {"base": found.baseline})
+
+    def figures(self, cell: Cell | None, step: Step, found: Result) -> Iterator[Figure]:
+        """Yield what recommendations are worth, and how far an attacker is above chance."""
+        if "gap" in found.data or step.kind == "protect":
+            return
+        shown = self._shown.setdefault(PLAIN if cell is None else step.spec, Shown())
+        task = "" if cell is None else self.recommender.name
+        if step.kind == "measure":
+            shown.lists = found.arrays["lists"]
+            yield Figure("utility", WORTH, found.arrays["values"], task=task)
+        elif step.kind == "identify":
+            shown.shares = found.arrays["shares"]
+        elif step.kind == "attack":
+            risks = found.arrays["risks"]
+            task = self.recommender.name if cell is None else ""
+            yield Figure("risk", ABOVE, risks, found.arrays["users"], step.by, task, chance=0.0)
+
+    def claim(self, cell: Cell, made: Result) -> Guarantee:
+        """Return what is proved of the release that was made."""
+        del cell
+        return Guarantee(**made.data["claim"]) if "claim" in made.data else NOTHING
+
+    def facts(self) -> Sequence[tuple[str, str]]:
+        """Say how much there is, and what is learnt."""
+        low, high = self.train.scale
+        return [
+            ("users", f"{self.n:,}"),
+            ("items", f"{self.train.m:,}"),
+            ("ratings to protect", f"{len(self.train):,}"),
+            ("held-out ratings", f"{len(self.test):,}"),
+            ("scale", f"{low:g} to {high:g}{'' if self.train.declared else ', as observed'}"),
+            ("liked from", f"{self.positive:g}"),
+            ("learnt of a release", self.recommender.brief),
+            ("utility", f"nDCG@{self.study.depth}" if self.study.utility == "ndcg"
+             else "1 - RMSE / RMSE of the mean"),
+        ]  # fmt: skip
+
+    def notes(self) -> Sequence[str]:
+        """Say what the figures are not."""
+        return [
+            "Risk is success above that of who sees nothing: (success - baseline)/(1 - baseline).",
+            "Attackers of membership, of lists and of updates make the release themselves, of a"
+            " part of the users: their risk is one figure, and its interval in the planes is no"
+            " interval over users.",
+            "Each release is attacked by itself. Who publishes several of the same users gives"
+            " away more.",
+        ]
+
+    def sections(self, results: Results) -> Sequence[Section]:
+        """Show lists before and after, and how many users could be found."""
+        titles = titles_of(self.study.items, self.study.title, self.train)
+        people = [liked_of(self.train, user, self.positive) for user in self.examples_of]
+        rows = [self.test.rows(int(user)) for user in self.examples_of]
+        wanted = [
+            frozenset(self.test.item[one][self.test.value[one] >= self.positive].tolist())
+            for one in rows
+        ]
+        return pictured(self._shown, results, titles, people, wanted)
+
+
+def above_chance(found: Outcome, n: int) -> tuple[Floats, Ids]:
+    """Return risks (t,) of users, whose mean is that of the attack, and who they are (t,).
+
+    Where success is not of single users, all have the mean.
+    """
+    risk, mean = float(found.risk), float(found.hits.mean())
+    if found.subjects is None or not mean:
+        return np.full(n, min(1.0, risk)), np.arange(n)
+    return np.clip(found.hits * min(1.0, risk / mean), 0.0, 1.0), found.subjects

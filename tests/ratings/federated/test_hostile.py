@@ -1,0 +1,248 @@
+"""A server that does not follow the protocol is refused, and learns no second secret."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from veil.ratings.federated import statements
+from veil.ratings.federated.client import Client
+from veil.ratings.federated.messages import Parcels, Request, Roster, Signed, Survivors
+from veil.ratings.federated.primitives import fresh, public_of, signature, signing_public
+from veil.ratings.federated.refusal import ProtocolError
+from veil.ratings.federated.server import Server
+
+N, T, LABEL = 5, 4, b"round-7"
+WORDS = np.arange(6, dtype=np.uint64)
+
+
+class Scene:
+    """Five clients, brought to any phase by an honest server, and what it has to hand."""
+
+    def __init__(self, *, signed: bool = False, label: bytes = LABEL) -> None:
+        self.signing = {one: fresh() for one in range(1, N + 1)} if signed else {}
+        known = {one: signing_public(key) for one, key in self.signing.items()} or None
+        self.clients = {
+            one: Client(one, T, len(WORDS), label, self.signing.get(one), known)
+            for one in range(1, N + 1)
+        }
+        self.server = Server(T, len(WORDS), label, signed=signed)
+        self.keys = {one: client.keys() for one, client in self.clients.items()}
+        self.roster = self.server.roster(self.keys)
+        self.parcels: dict[int, Parcels] = {}
+        self.survivors = Survivors(())
+        self.request = Request((), (), {})
+
+    def shared(self, **lie: bytes) -> "Scene":
+        shares = {one: client.shares(self.roster) for one, client in self.clients.items()}
+        shares[2] = replace(shares[2], **lie)  # type: ignore[arg-type]
+        self.parcels = self.server.parcels(shares)
+        return self
+
+    def masked(self, **lie: bytes) -> "Scene":
+        self.shared(**lie)
+        masked = {
+            one: client.masked(self.parcels[one], WORDS)
+            for one, client in self.clients.items()
+            if one != 5
+        }
+        self.survivors = self.server.survivors(masked)
+        return self
+
+    def signed(self, **lie: bytes) -> "Scene":
+        self.masked(**lie)
+        told = {one: self.clients[one].sign(self.survivors) for one in self.survivors.numbers}
+        self.request = self.server.request(told)
+        return self
+
+
+def refused(work: Callable[[], object], words: str) -> None:
+    with pytest.raises(ProtocolError, match=words) as caught:
+        work()
+    told = str(caught.value)
+    assert told.endswith(".")
+    assert "\n" not in told
+    assert "b'" not in told
+
+
+def changed(given: dict[int, bytes], number: int, value: bytes) -> dict[int, bytes]:
+    return given | {number: value}
+
+
+@pytest.mark.parametrize("signed", [False, True])
+def test_honest_server_opens_the_sum(signed: bool) -> None:
+    scene = Scene(signed=signed).signed()
+    answers = {one: scene.clients[one].unmask(scene.request) for one in range(1, 5)}
+    assert (scene.server.total(answers) == 4 * WORDS).all()
+
+
+def test_second_unmasking_is_refused_also_for_the_same_request() -> None:
+    scene = Scene().signed()
+    scene.clients[1].unmask(scene.request)
+    refused(lambda: scene.clients[1].unmask(scene.request), "again")
+
+
+def test_refused_request_cannot_be_repaired() -> None:
+    scene = Scene().signed()
+    client = scene.clients[1]
+    refused(lambda: client.unmask(replace(scene.request, dropped=(5, 1))), "survivor and as")
+    refused(lambda: client.unmask(scene.request), "again")
+
+
+@pytest.mark.parametrize(
+    ("survivors", "dropped", "words"),
+    [
+        ((1, 2, 3, 4), (4, 5), "as survivor and as dropped"),
+        ((1, 2, 3), (4, 5), "3 clients survived, and 4 are needed"),
+        ((1, 2, 3, 4), (), "does not name exactly"),
+        ((1, 2, 3, 4), (5, 6), "does not name exactly"),
+        ((2, 3, 4, 5), (1,), "do not name a client that is asked"),
+        ((1, 1, 2, 3), (4, 5), "not those who sent shares"),
+        ((1, 2, 3, 5), (4,), "others than were told before"),
+    ],
+)
+def test_request_for_more_than_the_sum_is_refused(
+    survivors: tuple[int, ...], dropped: tuple[int, ...], words: str
+) -> None:
+    scene = Scene().signed()
+    request = Request(survivors, dropped, {})
+    refused(lambda: scene.clients[1].unmask(request), words)
+
+
+def test_survivors_need_signatures_of_the_threshold() -> None:
+    for count in (0, 3):
+        scene = Scene(signed=True).signed()
+        few = dict(list(scene.request.signatures.items())[:count])
+        request = replace(scene.request, signatures=few)
+        refused(lambda s=scene, r=request: s.clients[1].unmask(r), f"{count} clients signed")  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("wrong", ["survivors", "keys", "round", "stranger", "peer", "none"])
+def test_signatures_of_something_else_do_not_count(wrong: str) -> None:
+    scene = Scene(signed=True).signed()
+    survivors, before = scene.survivors.numbers, Scene(signed=True).roster
+    digest = statements.roster_digest(LABEL, scene.roster.sealing, scene.roster.masking)
+    replayed = statements.roster_digest(LABEL, before.sealing, before.masking)
+    told = statements.of_survivors(LABEL, digest, survivors)
+    earlier = statements.of_survivors(b"round-6", digest, survivors)
+    others = statements.of_survivors(LABEL, digest, (1, 2, 3, 5))
+    signed = {
+        "survivors": signature(scene.signing[4], others),
+        "keys": signature(scene.signing[4], statements.of_survivors(LABEL, replayed, survivors)),
+        "round": signature(scene.signing[4], earlier),
+        "stranger": signature(fresh(), told),
+        "peer": scene.request.signatures[3],
+        "none": b"",
+    }[wrong]
+    mixed = changed(scene.request.signatures, 4, signed)
+    request = replace(scene.request, signatures=mixed)
+    refused(lambda: scene.clients[1].unmask(request), "3 clients signed")
+
+
+def test_client_that_dropped_cannot_sign_for_survivors() -> None:
+    scene = Scene(signed=True).signed()
+    digest = statements.roster_digest(LABEL, scene.roster.sealing, scene.roster.masking)
+    told = statements.of_survivors(LABEL, digest, scene.survivors.numbers)
+    swapped = dict(scene.request.signatures)
+    del swapped[4]
+    swapped[5] = signature(scene.signing[5], told)
+    request = replace(scene.request, signatures=swapped)
+    refused(lambda: scene.clients[1].unmask(request), "3 clients signed")
+
+
+def _roster(scene: Scene, **changes: dict[int, bytes] | int) -> Roster:
+    return replace(scene.roster, **changes)  # type: ignore[arg-type]
+
+
+def test_rosters_that_would_open_an_input_are_refused() -> None:
+    stranger = public_of(fresh())
+    cases: list[tuple[Callable[[Scene], Roster], str]] = [
+        (lambda s: _roster(s, masking=changed(s.roster.masking, 1, stranger)), "other keys"),
+        (lambda s: _roster(s, sealing=changed(s.roster.sealing, 1, stranger)), "other keys"),
+        (
+            lambda s: _roster(s, masking=changed(s.roster.masking, 2, s.roster.masking[3])),
+            "a key twice",
+        ),
+        (lambda s: _roster(s, masking=changed(s.roster.masking, 2, b"x")), "no key"),
+        (lambda s: _roster(s, threshold=3), "at least 4 is accepted"),
+        (lambda s: _roster(s, threshold=6), "at least 4 is accepted"),
+        (lambda s: _roster(s, masking=changed(s.roster.masking, 9, stranger)), "garbled"),
+        (lambda s: Roster(1, {1: s.roster.sealing[1]}, {1: s.roster.masking[1]}, {}), "accepted"),
+    ]
+    for make, words in cases:
+        scene = Scene()
+        refused(lambda s=scene, m=make: s.clients[1].shares(m(s)), words)  # type: ignore[misc]
+
+
+def test_swapped_keys_are_refused_where_keys_are_registered() -> None:
+    mine = public_of(fresh())
+    swapped = Scene(signed=True)
+    roster = _roster(swapped, masking=changed(swapped.roster.masking, 2, mine))
+    refused(lambda: swapped.clients[1].shares(roster), "not signed by who is registered")
+    replayed, before = Scene(signed=True), Scene(signed=True, label=b"round-6")
+    roster = _roster(
+        replayed,
+        sealing=changed(replayed.roster.sealing, 2, before.roster.sealing[2]),
+        masking=changed(replayed.roster.masking, 2, before.roster.masking[2]),
+        signatures=changed(replayed.roster.signatures, 2, before.roster.signatures[2]),
+    )
+    refused(lambda: replayed.clients[1].shares(roster), "not signed by who is registered")
+
+
+@pytest.mark.parametrize("wrong", ["flipped", "swapped", "cut", "empty", "of another receiver"])
+def test_shares_that_were_changed_or_misdirected_are_refused(wrong: str) -> None:
+    scene = Scene().shared()
+    told = scene.parcels[1].parcels
+    value = {
+        "flipped": bytes([told[2][0] ^ 1]) + told[2][1:],
+        "swapped": told[3],
+        "cut": told[2][:-1],
+        "empty": b"",
+        "of another receiver": scene.parcels[3].parcels[2],
+    }[wrong]
+    parcels = Parcels(changed(told, 2, value))
+    refused(lambda: scene.clients[1].masked(parcels, WORDS), "changed on its way")
+
+
+def test_shares_of_too_few_or_of_strangers_are_refused() -> None:
+    scene = Scene().shared()
+    told = scene.parcels[1].parcels
+    few = Parcels({one: told[one] for one in (2, 3)})
+    refused(lambda: scene.clients[1].masked(few, WORDS), "3 clients sent shares")
+    more = Parcels(changed(scene.parcels[2].parcels, 9, told[2]))
+    refused(lambda: scene.clients[2].masked(more, WORDS), "not of this round")
+
+
+def test_steps_out_of_order_are_refused() -> None:
+    scene = Scene()
+    refused(lambda: scene.clients[1].unmask(scene.request), "out of order")
+    other = Scene().shared()
+    refused(lambda: other.clients[1].sign(Survivors((1, 2, 3, 4))), "out of order")
+    twice = Scene().shared()
+    twice.clients[1].masked(twice.parcels[1], WORDS)
+    refused(lambda: twice.clients[1].masked(twice.parcels[1], WORDS), "again")
+
+
+def test_second_survivor_set_is_not_signed() -> None:
+    scene = Scene(signed=True).masked()
+    scene.clients[1].sign(scene.survivors)
+    refused(lambda: scene.clients[1].sign(Survivors((1, 2, 3, 5))), "again")
+
+
+def test_clients_that_lie_about_shares_are_noticed() -> None:
+    scene = Scene().signed()
+    answers = {one: scene.clients[one].unmask(scene.request) for one in range(1, 5)}
+    wrong = replace(answers[2], seeds=changed(answers[2].seeds, 1, answers[2].seeds[3]))
+    refused(lambda: scene.server.total(answers | {2: wrong}), "do not fit")
+    other = Scene().signed(digest=b"x" * 32)
+    told = {one: other.clients[one].unmask(other.request) for one in range(1, 5)}
+    refused(lambda: other.server.total(told), "another seed")
+
+
+def test_no_secret_is_shown_by_a_party() -> None:
+    scene = Scene(signed=True).signed()
+    answer = scene.clients[1].unmask(scene.request)
+    for one in (scene.clients[1], scene.server, answer, scene.keys[1], Signed(b"secret")):
+        assert "b'" not in repr(one)
+        assert "secret" not in repr(one)

@@ -1,0 +1,265 @@
+"""Training over TCP: real processes, one of which is killed, and servers that lie."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from socket import socket
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from veil.cli.ratings import serve as serving
+from veil.core.errors import BudgetError, InputError
+from veil.core.types import Floats
+from veil.data.arrays import open_arrays
+from veil.ratings.federated.hosting import HELLO, host
+from veil.ratings.federated.joining import Joined, Limits
+from veil.ratings.federated.local import Profiles
+from veil.ratings.federated.messages import Finish, Hello, Message, Round, Welcome
+from veil.ratings.federated.mine import read_mine
+from veil.ratings.federated.offer import Offer, offer_of
+from veil.ratings.federated.primitives import fresh, signing_public
+from veil.ratings.federated.refusal import ProtocolError
+from veil.ratings.federated.register import own_key, read_register
+from veil.ratings.federated.wire import Line, dial, listen
+from veil.ratings.recommenders.federated import COLLUDE, READERS
+
+ITEMS = [str(number) for number in range(8)]
+SPEC = "federated(factors=2, rounds=3, sample=1, noise=2, clip=1, delta=0.01)"
+SECONDS = 20.0
+
+
+def offer(**changes: object) -> Offer:
+    told: dict[str, object] = {
+        "spec": SPEC, "items": ITEMS, "scale": [1, 5], "clients": 4, "threshold": 3,
+        "delta": 0.01, "label": "session", "seconds": SECONDS,
+    }  # fmt: skip
+    return Offer(**(told | changes))  # type: ignore[arg-type]
+
+
+def profile(seed: int) -> Profiles:
+    rng = np.random.default_rng(seed)
+    item = np.sort(rng.choice(len(ITEMS), 5, replace=False)).astype(np.int64)
+    return Profiles(item, rng.uniform(-1, 1, 5), np.zeros(1, dtype=np.int64))
+
+
+@contextmanager
+def running(work: threading.Thread) -> Iterator[None]:
+    work.start()
+    yield
+    work.join(60)
+    assert not work.is_alive()
+
+
+Ended = tuple[Floats, int, int]  # the model, rounds taken part in, void ones
+
+
+def client(port: socket, limits: Limits, seed: int, found: list[Ended]) -> None:
+    line = dial("127.0.0.1", port.getsockname()[1], SECONDS)
+    try:
+        joined = Joined(line, limits)
+        found.append((joined.train(profile(seed), lambda _: None), joined.taken, joined.void))
+    finally:
+        line.close()
+
+
+def session(terms: Offer, limits: list[Limits]) -> tuple[Floats, int, list[Ended]]:
+    found: list[Ended] = []
+    known = limits[0].registered
+    with listen("127.0.0.1", 0, 4) as port:
+        threads = [
+            threading.Thread(target=client, args=(port, one, seed, found))
+            for seed, one in enumerate(limits)
+        ]
+        for thread in threads:
+            thread.start()
+        factors, void = host(port, terms, lambda _: None, known, SECONDS)
+        for thread in threads:
+            thread.join(60)
+    return factors, void, found
+
+
+def test_all_end_with_the_same_model() -> None:
+    factors, void, found = session(offer(), [Limits(10.0)] * 4)
+    assert void == 0
+    assert len(found) == 4
+    for own, taken, empty in found:
+        assert (own == factors).all()
+        assert (taken, empty) == (3, 0)
+
+
+def test_registered_clients_sign(tmp_path: Path) -> None:
+    keys = [fresh() for _ in range(4)]
+    register = tmp_path / "register"
+    register.write_text("\n".join(signing_public(one).hex() for one in keys))
+    known = read_register(register)
+    _, void, found = session(offer(), [Limits(10.0, one, known) for one in keys])
+    assert void == 0
+    assert len(found) == 4
+
+
+def test_rounds_of_too_few_are_void_and_training_goes_on() -> None:
+    spec = SPEC.replace("delta=0.01", "delta=0.01, max_rounds=1")
+    factors, void, found = session(offer(spec=spec), [Limits(10.0)] * 4)
+    assert void == 2  # nobody takes part after the first
+    assert {(taken, empty) for _, taken, empty in found} == {(1, 0)}
+    assert np.isfinite(factors).all()
+
+
+def lying(messages: list[Message], words: str, error: type[Exception] = ProtocolError) -> None:
+    """Let a server say what it likes, and see that a client refuses."""
+    with listen("127.0.0.1", 0, 1) as port:
+
+        def lie() -> None:
+            line = Line(port.accept()[0])
+            line.receive(Hello, HELLO, SECONDS)
+            for message in messages:
+                line.send(message, HELLO, SECONDS)
+            line.close()
+
+        with running(threading.Thread(target=lie)):
+            line = dial("127.0.0.1", port.getsockname()[1], SECONDS)
+            with pytest.raises(error, match=words) as caught:
+                Joined(line, Limits(10.0)).train(profile(0), lambda _: None)
+            line.close()
+    assert "\n" not in str(caught.value)
+
+
+def test_terms_that_would_tell_too_much_are_refused() -> None:
+    def welcome(**changes: object) -> list[Message]:
+        return [Welcome(1, offer(**changes).text())]
+
+    lying(welcome(spec=SPEC.replace("noise=2", "noise=0.2")), "you accept 10", BudgetError)
+    lying(welcome(delta=0.5), "a delta of 0.5, and you accept 0.01", BudgetError)
+    lying(welcome(spec=SPEC.replace("delta", "secure=False, delta")), "single updates")
+    lying(welcome(spec="popularity"), "single updates")
+    lying(welcome(spec="__import__('os')"), "garbled")
+    lying(welcome(seeded=True), "seed")
+    lying(welcome(threshold=1), "garbled")
+    lying([Welcome(1, "[" * 10_000)], "garbled")
+
+
+def test_rounds_that_are_skipped_repeated_or_garbled_are_refused() -> None:
+    start = Welcome(1, offer().text())
+    good = bytes(8 * 8 * 3)
+    lying([start, Round(1, good)], "skips or repeats")
+    lying([start, Round(0, good[:-8])], "another size")
+    lying([start, Round(0, b"\xff" * len(good))], "not finite")
+    lying([start, Finish(0, good)], "out of turn")
+    lying([start], "gone")
+
+
+def test_terms_come_back_as_they_were() -> None:
+    assert offer_of(offer().text()) == offer()
+
+
+def test_own_ratings_are_read_and_no_value_is_told(tmp_path: Path) -> None:
+    mine = tmp_path / "mine.csv"
+    mine.write_text("item,rating\n3,5\n1,1\n99,4\n")
+    found, left = read_mine(mine, ITEMS, (1, 5))
+    assert (found.item.tolist(), found.value.tolist(), left) == ([1, 3], [-1.0, 1.0], 1)
+    for text, words in (
+        ("item,rating\n3,5\n3,4\n", "again"),
+        ("item,rating\n3,7777\n", "within the scale"),
+        ("item,rating\n3,nan\n", "within the scale"),
+        ("user,item,rating\nxanthippe,3,5\nsocrates,4,5\n", "several users"),
+        ("thing,stars\n3,5\n", "columns item and rating"),
+    ):
+        mine.write_text(text)
+        with pytest.raises(InputError, match=words) as caught:
+            read_mine(mine, ITEMS, (1, 5))
+        assert not re.search("xanthippe|socrates|7777", str(caught.value))
+
+
+def test_keys_are_their_owners_alone(tmp_path: Path) -> None:
+    path = tmp_path / "key"
+    key = own_key(path)
+    assert path.stat().st_mode & 0o077 == 0
+    assert own_key(path) == key
+    path.chmod(0o644)
+    with pytest.raises(InputError, match="read by others"):
+        own_key(path)
+    path.write_text("no key")
+    path.chmod(0o600)
+    with pytest.raises(InputError, match="hexadecimal") as caught:
+        own_key(path)
+    assert "no key" not in str(caught.value)
+
+
+def start(verb: str, *arguments: str) -> "subprocess.Popen[str]":
+    code = f"from veil.cli.ratings.{verb} import {verb}; {verb}()"
+    return subprocess.Popen(
+        [sys.executable, "-c", code, *arguments],
+        stderr=subprocess.PIPE,
+        text=True,
+        env=dict(os.environ, PYTHONUNBUFFERED="1"),
+    )
+
+
+def wait_for(process: "subprocess.Popen[str]", words: str) -> re.Match[str]:
+    assert process.stderr is not None
+    for line in process.stderr:
+        if found := re.search(words, line):
+            return found
+    raise AssertionError("it ended before")
+
+
+def test_commands_train_though_one_client_is_killed(tmp_path: Path) -> None:
+    catalogue = tmp_path / "items.txt"
+    catalogue.write_text("\n".join(ITEMS))
+    mine = tmp_path / "mine.csv"
+    mine.write_text("item,rating\n3,5\n1,1\n6,4\n")
+    out = tmp_path / "model"
+    server = start(
+        "serve", SPEC, "--clients", "4", "--threshold", "3", "--rounds", "12", "--items",
+        str(catalogue), "--scale", "1", "5", "--port", "0", "--seconds", "30", "-o", str(out),
+    )  # fmt: skip
+    clients = []
+    try:
+        port = wait_for(server, r"join at 127\.0\.0\.1:(\d+)").group(1)
+        address = f"127.0.0.1:{port}"
+        clients = [start("join", address, str(mine), "--epsilon", "30") for _ in range(4)]
+        wait_for(clients[0], "Round 2 of 12")
+        clients[0].send_signal(signal.SIGKILL)
+        told = server.communicate(timeout=120)[1]
+        assert server.returncode == 0, told
+        for one in clients[1:]:
+            said = one.communicate(timeout=60)[1]
+            assert "Done" in said
+            assert "take it off" in " ".join(said.split())
+            assert one.returncode == 0
+    finally:
+        for process in [server, *clients]:
+            process.kill()
+            process.wait()
+            if process.stderr is not None:
+                process.stderr.close()
+    assert "3 take part" in told
+    found = open_arrays(out, "federated factors", 1)
+    assert found is not None
+    arrays, facts = found
+    assert arrays["factors"].shape == (8, 3)
+    assert arrays["items"].tolist() == ITEMS
+    assert "dp: epsilon" in facts["against_server"]
+    assert COLLUDE in facts["against_server"]
+    assert READERS in facts["guarantee"]
+
+
+def test_a_session_that_learnt_nothing_writes_no_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "items.txt").write_text("\n".join(ITEMS))
+    monkeypatch.setattr(serving, "hosted", lambda *_: (np.zeros((8, 3)), 3))
+    given = [SPEC, "--clients", "4", "--items", str(tmp_path / "items.txt"), "--scale", "1", "5"]
+    given += ["--port", "0", "-o", str(tmp_path / "model")]
+    found = CliRunner().invoke(serving.serve, given)
+    assert isinstance(found.exception, InputError)
+    assert "All rounds were void" in str(found.exception)
+    assert not (tmp_path / "model").exists()

@@ -1,0 +1,82 @@
+"""The door of attacks: targets of all kinds, whose a profile is, and what is never shown."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from tests.ratings.taste import people
+
+from veil import ratings
+from veil.core.errors import InputError, UnknownNameError
+from veil.measures.risk import risk
+from veil.ratings.attack import as_it_is
+from veil.ratings.links import linked
+from veil.ratings.verbs import said_of_attack
+
+DATA = people()
+
+
+def test_a_release_and_its_spec_are_attacked_alike() -> None:
+    release = ratings.protect(DATA, "pseudonyms", rng=1)
+    whole = ratings.attack(release, DATA, "scoreboard(known=4)", rng=2)
+    plain = ratings.attack(DATA, DATA, "scoreboard(known=4)", rng=2)
+    spec = ratings.attack("pseudonyms", DATA, "scoreboard(known=4)", rng=2)
+    assert whole.hits.tolist() == plain.hits.tolist()
+    assert abs(float(spec.success) - float(plain.success)) < 0.2
+    by_id = ratings.attack(replace(as_it_is(DATA), rows=None), DATA, "scoreboard(known=4)", rng=2)
+    assert by_id.hits.tolist() == plain.hits.tolist()
+
+
+def test_success_baseline_risk_and_ranks_belong_together() -> None:
+    found = ratings.attack(DATA, DATA, "scoreboard(known=3)", rng=2)
+    assert float(found.success) == pytest.approx(found.hits.mean())
+    assert found.success.low <= float(found.success) <= found.success.high
+    above = (float(found.success) - found.baseline) / (1 - found.baseline)
+    assert float(found.risk) == pytest.approx(above)
+    assert found.ranks is not None
+    assert risk(found.ranks, "lazy", ties=found.ties) == found.success
+    ranked = found.ranked()
+    assert ranked.unit == "user"
+    again = ratings.attack(DATA, DATA, "scoreboard(known=3)", rng=2)
+    assert again.ranks is not None
+    assert np.array_equal(found.ranks, again.ranks)
+
+
+def test_a_profile_is_linked_by_the_whole_of_it() -> None:
+    release = ratings.protect(DATA, "krr(epsilon=2)", rng=1)
+    assert release.data is not None
+    assert release.rows is not None
+    found = linked(release.data, DATA)
+    assert np.mean(np.array(found) == np.array(release.rows)) > 0.95
+    assert sorted(found) == list(range(DATA.n))
+    few = linked(release.data, DATA.of_users(np.arange(10)))
+    assert sorted(few)[-11:] == [-1, *range(10)]
+    groups = ratings.protect(DATA, "kprofiles(k=5, factors=4)", rng=1)
+    assert groups.data is not None
+    guessed = replace(groups, rows=linked(groups.data, DATA))
+    by_file, by_rows = (
+        ratings.attack(one, DATA, "scoreboard(known=6)", rng=3) for one in (guessed, groups)
+    )
+    assert abs(float(by_file.success) - float(by_rows.success)) < 0.1
+
+
+def test_nobody_is_named() -> None:
+    found = ratings.attack(DATA, DATA, "scoreboard(known=3)", rng=2)
+    told = "\n".join(said_of_attack(found, "scoreboard")) + repr(as_it_is(DATA)) + repr(DATA)
+    assert "user-" not in told
+    assert "who sees nothing" in told
+    assert f"{float(found.success):.4f}" in told
+
+
+def test_bad_targets_are_refused() -> None:
+    with pytest.raises(UnknownNameError, match="protection"):
+        ratings.attack("nosuch(k=3)", DATA, "scoreboard", rng=0)
+    with pytest.raises(UnknownNameError, match="attacker"):
+        ratings.attack(DATA, DATA, "nosuch", rng=0)
+    with pytest.raises(InputError, match="only a model"):
+        ratings.attack("popularity", DATA, "scoreboard(known=3)", rng=0)
+    release = ratings.protect(DATA, "pseudonyms", rng=1)
+    with pytest.raises(InputError, match="whose is not known"):
+        ratings.attack(replace(release, rows=None), DATA, "scoreboard(known=3)", rng=0)
+    with pytest.raises(InputError, match="at least one"):
+        ratings.attack(DATA, DATA.take(np.zeros(len(DATA), dtype=bool)), "scoreboard", rng=0)

@@ -1,0 +1,194 @@
+"""Ratings as an experiment: the contract of domains, figures, what is kept, and the report."""
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.ratings.taste import parts, people, written
+
+from veil import ratings
+from veil.core.errors import InputError, ParameterError
+from veil.ratings.examples import liked_of
+from veil.ratings.keys import RatingsStudy
+from veil.ratings.study import ABOVE, WORTH, RatingsExperiment, above_chance
+from veil.studies.choose import choose
+from veil.studies.load import make_study
+from veil.studies.report.report import render
+from veil.studies.sweep import sweep
+from veil.studies.table import PLAIN, Results
+from veil.testing import check_domain
+
+ROOT = Path(__file__).resolve().parents[2]
+PROFILES = {"spec": "kprofiles(factors=4)", "parameter": "k", "values": [2.0, 8.0]}
+
+
+def keys(folder: Path, **given: Any) -> dict[str, Any]:  # noqa: ANN401 - keys of any kind
+    """Write ratings, and return the keys of a small study of them."""
+    train, test = parts()
+    paths = {
+        "train": str(written(folder, train, "train.csv")),
+        "test": str(written(folder, test, "test.csv")),
+    }
+    made = {"name": "t", "domain": "ratings", "scale": [1, 5], "recommender": "itemknn(k=8)"}
+    return {**made, **paths, "mechanism": [PROFILES], **given}
+
+
+def opened(folder: Path, **given: Any) -> RatingsExperiment:  # noqa: ANN401 - keys of any kind
+    """Open a study."""
+    study = make_study(keys(folder, **given), "the test", folder)
+    assert isinstance(study, RatingsStudy)
+    return RatingsExperiment(study)
+
+
+@pytest.fixture(scope="module")
+def swept(tmp_path_factory: pytest.TempPathFactory) -> tuple[RatingsExperiment, Results, Path]:
+    """Sweep one study for several tests."""
+    place = tmp_path_factory.mktemp("swept")
+    titles = "\n".join(f"{item},Book {item} & Co" for item in range(60))
+    (place / "items.csv").write_text(f"item,title\n{titles}\n")
+    mechanism = [
+        PROFILES,
+        {"spec": "krr(epsilon=1)", "attackers": ["bayes(known=4)"]},
+        {"spec": "dppopularity(epsilon=1)", "attackers": ["membership", "scoreboard"]},
+    ]
+    made = opened(
+        place,
+        mechanism=mechanism,
+        items=str(place / "items.csv"),
+        attackers=["scoreboard(known=4)"],
+    )
+    return made, sweep(made.study, place / "out", workers=0), place / "out"
+
+
+def test_ratings_are_a_domain(tmp_path: Path) -> None:
+    path = written(tmp_path, people(60, 30, 10))
+    made = {"train": str(path), "scale": [1, 5], "recommender": "popularity"}
+    check_domain(
+        "ratings", {**made, "mechanism": [PROFILES], "attackers": ["scoreboard(known=2)"]}
+    )
+
+
+def test_figures_are_those_of_the_verbs(swept: tuple[RatingsExperiment, Results, Path]) -> None:
+    made, found, _ = swept
+    rows = {(row.spec.partition("(")[0], row.kind, row.attacker): row for row in found.rows}
+    plain = ratings.recommender("itemknn(k=8)").fit(made.train, made.positive)
+    best = ratings.evaluate(plain, made.test, measures=["ndcg"])["ndcg"]
+    assert rows[PLAIN, "utility", ""].score == pytest.approx(float(best))
+    bare = ratings.attack(made.train, made.train, "scoreboard(known=4)", rng=0)
+    risk = rows[PLAIN, "risk", "scoreboard(known=4)"]
+    assert risk.score == pytest.approx(float(bare.risk), abs=0.1)
+    assert risk.n == len(bare.hits)
+    assert rows["kprofiles", "risk", "scoreboard(known=4)"].score < risk.score
+    assert rows["krr", "risk", "bayes(known=4)"].score > 0.5
+    assert {row.measure for row in found.rows if row.kind == "risk"} == {ABOVE}
+    assert {row.measure for row in found.rows if row.kind == "utility"} == {WORTH}
+    assert ("dppopularity", "risk", "membership") in rows
+    assert ("dppopularity", "risk", "scoreboard") not in rows  # nothing to look for in a model
+
+
+def test_risks_of_users_have_the_mean_of_the_attack() -> None:
+    data = people()
+    found = ratings.attack(data, data, "scoreboard(known=2)", rng=0)
+    values, users = above_chance(found, data.n)
+    assert values.mean() == pytest.approx(float(found.risk))
+    assert found.subjects is not None
+    assert np.array_equal(users, found.subjects)
+    whole = ratings.attack("popularity", data, "membership", rng=0)
+    values, users = above_chance(whole, data.n)
+    assert values.tolist() == [float(whole.risk)] * data.n
+
+
+def test_cards_say_what_is_proved(swept: tuple[RatingsExperiment, Results, Path]) -> None:
+    cards = {card.spec.partition("(")[0]: card for card in swept[1].cards}
+    assert cards["kprofiles"].kind == "k-anonymity"
+    assert cards["dppopularity"].kind == "dp"
+    assert cards["krr"].kind == "local-dp"
+
+
+def test_nothing_that_is_kept_says_who_is_who(
+    swept: tuple[RatingsExperiment, Results, Path],
+) -> None:
+    made, found, out = swept
+    kept = (out / "study.sqlite").read_bytes()
+    assert b"user-" not in kept
+    assert b"rows" not in kept
+    step = next(one for one in made.plain() if one.kind == "attack")
+    arrays = made.compute(step, None).arrays
+    assert sorted(arrays) == ["risks", "users"]
+    assert not np.array_equal(arrays["users"], np.arange(made.n))
+    assert np.array_equal(arrays["users"], made.compute(step, None).arrays["users"])
+    assert "user-" not in render(found)
+
+
+def test_likes_that_tell_users_apart_are_named_besides_those_that_all_have() -> None:
+    train, _ = parts()
+    for user in range(5):
+        mine = train.rows(user)
+        likes = train.item[mine][train.value[mine] >= 4]
+        told = liked_of(train, user, 4)
+        raters = train.per_item[told].tolist()
+        assert set(told.tolist()) <= set(likes.tolist())
+        assert raters == sorted(raters, reverse=True)
+        assert raters[0] == train.per_item[likes].max()
+        assert len(told) < 4 or raters[-1] <= np.median(train.per_item[likes])
+
+
+def test_the_report_shows_lists_by_title_and_who_could_be_found(
+    swept: tuple[RatingsExperiment, Results, Path],
+) -> None:
+    made, found, _ = swept
+    lists, could = found.sections
+    assert (lists.identity, lists.private) == ("lists", True)
+    assert (could.identity, could.private) == ("found", False)
+    text = "".join(lists.content)
+    assert text.count("Somebody who likes Book") == 3
+    assert "Book 3 &amp; Co" in text or "Book 4 &amp; Co" in text
+    assert "✓" in text
+    assert re.search(r"kprofiles\(k=2, factors=4\) \(\d+ of 10 kept\)", text)
+    told = "".join(could.content)
+    assert "no protection" in told
+    assert "8 known" in told
+    assert "<svg" in told
+    for user in made.examples_of.tolist():
+        likes = made.train.item[made.train.rows(user)]
+        assert f"Book {likes[0]} " in text or len(likes) > 4
+    assert "keep this report to yourself" in render(found)
+
+
+def test_a_choice_is_made_of_a_study(swept: tuple[RatingsExperiment, Results, Path]) -> None:
+    choice = choose(swept[1].rows, max_risk=0.9, attacker=ABOVE, cautious=False)
+    assert choice.best.spec
+    with pytest.raises(InputError, match="Nothing is certified"):
+        choose(swept[1].rows, max_risk=0.0001, attacker=ABOVE)
+
+
+def test_what_cannot_be_done_is_a_gap_and_a_test_part_is_made(tmp_path: Path) -> None:
+    made = opened(tmp_path, test="", scale=[], mechanism=[{"spec": "krr(epsilon=1)"}])
+    cell = made.cells()[0]
+    refused = made.compute(cell.release, None)
+    assert "declared scale" in refused.data["refused"]
+    gap = made.compute(cell.steps[0], refused)
+    assert not list(made.figures(cell, cell.steps[0], gap))
+    assert made.claim(cell, refused).kind == "none"
+    assert len(made.test) > 100
+    assert ("scale", "1 to 5, as observed") in made.facts()
+    values = opened(tmp_path, utility="rmse", recommender="bias")
+    score = values.compute(values.plain()[0], None).arrays["values"]
+    assert len(set(score.tolist())) == 1
+    with pytest.raises(ParameterError, match="sizes"):
+        opened(tmp_path, sizes=[2])
+    with pytest.raises(InputError, match="lowest and a highest"):
+        opened(tmp_path, scale=[1])
+    with pytest.raises(InputError, match="no file"):
+        opened(tmp_path, test=str(tmp_path / "nosuch.csv"))
+
+
+def test_the_shipped_study_can_be_read() -> None:
+    path = ROOT / "studies" / "ratings" / "goodbooks.toml"
+    study = make_study(tomllib.loads(path.read_text()), "the file", path.parent)
+    assert isinstance(study, RatingsStudy)
+    assert "goodbooks" in path.read_text().splitlines()[0]
+    assert len(study.mechanism) >= 4
