@@ -1,0 +1,1 @@
+"""Commands of veil sensitive: one file each."""

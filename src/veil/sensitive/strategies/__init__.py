@@ -1,0 +1,23 @@
+"""Strategies by name; a plugin announces its own in ``veil.sensitive.strategies``."""
+
+from veil.core.registry import Registry
+from veil.sensitive.strategy import Strategy
+
+STRATEGIES: Registry[Strategy] = Registry(
+    "strategy",
+    "veil.sensitive.strategies",
+    {
+        "demoted": "veil.sensitive.strategies.demoted:Demoted",
+        "joint": "veil.sensitive.strategies.joint:Joint",
+        "optimum": "veil.sensitive.strategies.optimum:Optimum",
+        "postfilter": "veil.sensitive.strategies.postfilter:Postfilter",
+        "prefilter": "veil.sensitive.strategies.prefilter:Prefilter",
+        "relevance": "veil.sensitive.strategies.relevance:Relevance",
+    },
+)
+"""Strategies of sensitive search, also of plugins: `names()`, `get(name)`, `parse(spec)`."""
+
+
+def strategy(spec: str | Strategy) -> Strategy:
+    """Return a strategy by its spec, as ``postfilter(threshold=0.1)``."""
+    return STRATEGIES.parse(spec) if isinstance(spec, str) else spec

@@ -1,0 +1,268 @@
+"""Search among sensitive documents as an experiment: shown, attacked, and compared by topics."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, ClassVar
+
+import numpy as np
+from pydantic import Field
+
+from veil.core.errors import InputError, ParameterError
+from veil.core.rng import stream
+from veil.core.types import Floats, Ids
+from veil.corpus.collections import load_collection
+from veil.data.fetch import Report, silent
+from veil.sensitive.attacker import Exposure, Probe, Sightings
+from veil.sensitive.attacks import ATTACKERS
+from veil.sensitive.classifiers import classifier
+from veil.sensitive.collection import SensitiveCollection
+from veil.sensitive.cross_validate import cross_validate
+from veil.sensitive.load import load
+from veil.sensitive.rank import scene_of
+from veil.sensitive.sections import Told, sections
+from veil.sensitive.simulate import simulate
+from veil.sensitive.strategies import STRATEGIES
+from veil.sensitive.strategy import Searcher
+from veil.sensitive.told import QUALITY, figures_of
+from veil.studies.experiment import Axis, Cell, Experiment, Figure, Step, Vocabulary
+from veil.studies.keys import digest, step_key
+from veil.studies.store import Result
+from veil.studies.study import Grid, Study
+from veil.studies.table import PLAIN, Results, Section
+
+UTILITY, SHOWN, EXPOSURE = "nDCG-visible@10", "shown", "exposure"
+_VERSION = 1  # of what the steps compute
+_USUAL = ("queries", "known-item", "gap", "count", "frequency")
+_OPENED = 2  # strategies that a process keeps open: several steps ask each
+_K = 10  # documents of a list: the depth of the utility, too
+_COMMANDS = "index search evaluate attack"
+
+
+class SensitiveStudy(Study):
+    """The keys of a study of sensitive documents."""
+
+    collection: Annotated[str, Field(description="folder of the test collection")]
+    sensitivity: Annotated[str, Field(description="labels, if they are not in the folder")] = ""
+    simulated: Annotated[
+        bool, Field(description="make labels by a list of words instead of reading them")
+    ] = False
+    classifier: Annotated[str, Field(description="what says how likely documents are")] = (
+        "logistic"
+    )
+    folds: Annotated[int, Field(ge=2, le=100, description="of cross-validation")] = 5
+    cost: Annotated[float, Field(ge=0, description="of one sensitive document in nCS-DCG")] = 12.0
+
+
+class Sensitive(Experiment):
+    """Search among sensitive documents: what may be shown, and what a searcher can still infer."""
+
+    words: ClassVar[Vocabulary] = Vocabulary(
+        title="search among sensitive documents",
+        subject="topic",
+        subjects="topics",
+        size="lists",
+        plain="relevance alone",
+        utility=Axis(UTILITY, "nDCG of the ten shown, with sensitive documents of grade 0"),
+        risks=(
+            Axis(SHOWN, "share of the queries that show a sensitive document"),
+            Axis(EXPOSURE, "a sensitive document is seen, or rightly said to exist"),
+        ),
+        better="the lists are better",
+        data="collection",
+    )
+    keys = SensitiveStudy
+    mechanisms = STRATEGIES
+    attackers = ATTACKERS
+    verbs: ClassVar[dict[str, str]] = {
+        verb: f"veil.cli.sensitive.{verb}:{verb}" for verb in _COMMANDS.split()
+    }
+    source = "collection"
+
+    def __init__(self, study: SensitiveStudy, report: Report = silent) -> None:
+        self.study: SensitiveStudy = study
+        if study.sizes != (1,):
+            raise ParameterError(
+                "The 'sizes' of a study of sensitive documents must be [1]: nothing is drawn."
+            )
+        self.collection = _opened(study, report)
+        queries = self.collection.queries
+        self._topics = {name: self.collection.topic(name) for name in queries}
+        self._rows = {topic: row for row, topic in enumerate(dict.fromkeys(self._topics.values()))}
+        self.data, self.n = Path(study.collection).name, len(self._rows)
+        if self.n < 2:
+            raise InputError("A study needs queries of at least two topics.")
+        self._of = {
+            "data": _digest(self.collection),
+            "classifier": str(classifier(study.classifier)),
+            "folds": study.folds,
+            "cost": study.cost,
+            "seed": study.seed,
+        }
+        self._searchers: dict[str, Searcher] = {}
+        self._told: dict[str, Told] = {}
+        self._quality: Mapping[str, float] = {}
+
+    @classmethod
+    def settle(cls, study: SensitiveStudy, name: str, folder: Path) -> SensitiveStudy:
+        """Make the paths absolute: workers may run elsewhere."""
+        del name
+        classifier(study.classifier)
+        given = {key: getattr(study, key) for key in ("collection", "sensitivity")}
+        found = {key: folder / path for key, path in given.items() if path}
+        there = {key: str(path.resolve()) for key, path in found.items() if path.exists()}
+        return study.model_copy(update=there)
+
+    @cached_property
+    def _order(self) -> Ids:
+        """An order of the sensitive documents that only who has them can undo."""
+        count = int((self.collection.sensitive == 1).sum())
+        return stream(int(str(self._of["data"])[:16], 16), 0).permutation(count)
+
+    def _step(self, kind: str, spec: str = "", of: str = "", by: str = "") -> Step:
+        """Name a step by all that changes its result."""
+        made = {**self._of, "spec": spec, "of": of, "by": by}
+        size = 1 if spec else 0
+        return Step(kind, step_key(kind, _VERSION, made), spec, size, of, by, size)
+
+    @cached_property
+    def _classified(self) -> Step:
+        return self._step("classify")
+
+    def plain(self) -> list[Step]:
+        """Learn how likely documents are sensitive; show and attack what ignores that."""
+        attackers = self.study.all_attackers or _USUAL
+        shown = self._step("show")
+        return [self._classified, shown, *(self._step("attack", by=by) for by in attackers)]
+
+    def cells(self) -> list[Cell]:
+        """Return the lists of each strategy, measured and attacked."""
+        return [
+            self._cell(grid, strategy, value)
+            for grid in self.study.mechanism
+            for strategy, value in grid.mechanisms(STRATEGIES)
+        ]
+
+    def _cell(self, grid: Grid, strategy: object, value: float) -> Cell:
+        spec, attackers = str(strategy), self.study.against(grid) or _USUAL
+        shown = self._step("show", spec, self._classified.key)
+        steps = tuple(self._step("attack", spec, shown.key, by) for by in attackers)
+        return Cell(STRATEGIES.parse(spec), grid.parameter, value, 1, shown, steps)
+
+    def compute(self, step: Step, of: Result | None) -> Result:
+        """Classify, show or attack; what is kept names no document."""
+        if step.kind == "classify":
+            found = cross_validate(
+                self.collection, self.study.classifier, self.study.folds, self.study.seed
+            )
+            return Result({"p": found.p}, {name: getattr(found, name) for name in QUALITY})
+        p = None if of is None else of.arrays["p"]
+        searcher = self._searcher(step.spec or "relevance()", p)
+        lists = {
+            name: searcher.answer(text, _K, self._topics[name]).positions
+            for name, text in self.collection.queries.items()
+        }
+        if step.kind == "show":
+            return self._shown(step, lists, p)
+        seen = ATTACKERS.parse(step.by).run(Probe(self.collection, searcher, _K, self.study.seed))
+        arrays = {name: getattr(seen, name)[self._order] for name in ("seen", "claims", "alarms")}
+        return Result({**arrays, "shown": self._any(lists)})
+
+    def _searcher(self, spec: str, p: Floats | None) -> Searcher:
+        if spec not in self._searchers:
+            strategy = STRATEGIES.parse(spec)
+            for old in list(self._searchers)[: 1 - _OPENED]:
+                del self._searchers[old]
+            self._searchers[spec] = strategy.open(scene_of(self.collection, strategy, p))
+        return self._searchers[spec]
+
+    def _any(self, lists: Mapping[str, Ids]) -> Floats:
+        """Return the share of the queries of each topic (n,) that show a sensitive document."""
+        hot = {name: (self.collection.sensitive[own] == 1).any() for name, own in lists.items()}
+        return self._by_topic({name: float(value) for name, value in hot.items()})
+
+    def _by_topic(self, values: Mapping[str, float]) -> Floats:
+        """Return the mean of each topic (n,); nan where no query has a value."""
+        means: Floats = np.full(self.n, np.nan)
+        for topic, row in self._rows.items():
+            own = [v for q, v in values.items() if self._topics.get(q) == topic and np.isfinite(v)]
+            means[row] = np.mean(own) if own else np.nan
+        return means
+
+    def _shown(self, step: Step, lists: Mapping[str, Ids], p: Floats | None) -> Result:
+        values, data = figures_of(self.collection, lists, p, step.spec, _K, self.study.cost)
+        arrays = {"utility": self._by_topic(values)} | ({} if p is None else {"p": p})
+        return Result(arrays, data)
+
+    def figures(self, cell: Cell | None, step: Step, found: Result) -> Iterator[Figure]:
+        """Yield the utility by topic, and what attackers see and infer."""
+        del cell
+        if step.kind == "classify":
+            self._quality = found.data
+            return
+        told = self._told.setdefault(step.spec or PLAIN, Told())
+        if step.kind == "show":
+            told.shown = found.data
+            yield Figure("utility", UTILITY, found.arrays["utility"])
+            return
+        seen = Sightings(*(found.arrays[name] for name in ("seen", "claims", "alarms")))
+        exposure = Exposure.of(seen)
+        told.attacks[step.by] = exposure
+        if ATTACKERS.parse(step.by).name == "queries":
+            yield Figure("risk", SHOWN, found.arrays["shown"], by=step.by)
+        # What is not seen has the same risk each, so that the mean is that of the attack. The
+        # documents are dealt out to topics, at least two to each: the difference of two rates is
+        # as uncertain as one rate of half as many cases, and bounds must not be lower.
+        lift = max(0.0, float(exposure.inferred) - float(exposure.false_alarms))
+        risks = np.where(seen.seen, 1.0, lift)
+        groups = min(self.n, max(1, len(risks) // 2))
+        yield Figure("risk", EXPOSURE, risks, np.arange(len(risks)) % groups, by=step.by)
+
+    def facts(self) -> Sequence[tuple[str, str]]:
+        """Say how much there is, and how good the classifier is."""
+        hot = int((self.collection.sensitive == 1).sum())
+        quality = [(f"classifier: {says}", f"{self._quality[name]:.3f}")
+                   for name, says in QUALITY.items() if name in self._quality]  # fmt: skip
+        return [
+            ("documents", f"{len(self.collection.documents):,}"),
+            ("of them sensitive", f"{hot:,}"),
+            ("queries, topics", f"{len(self._topics):,}, {self.n:,}"),
+            ("classifier", f"{self._of['classifier']}, {self.study.folds} folds, out of fold"),
+            *quality,
+            ("cost of a sensitive document in nCS-DCG", f"{self.study.cost:g}"),
+        ]
+
+    def notes(self) -> Sequence[str]:
+        """Say what the figures are not."""
+        return [
+            "Nothing is drawn, and no strategy gives differential privacy. Prefilter's answers do"
+            " not depend on what it withholds, for documents that the filter caught.",
+            "Risks of attackers are over sensitive documents, dealt out to as many groups as there"
+            " are topics; utility is over topics that have a relevant document that may be shown.",
+            "An attacker that finds nothing proves nothing: another may ask more.",
+            "Strategies that learn were fitted to other topics and other documents.",
+            *(["The labels were made by a list of words: they say how strategies compare, and"
+               " little of real sensitivity."] if self.study.simulated else []),
+        ]  # fmt: skip
+
+    def sections(self, results: Results) -> Sequence[Section]:
+        """Say what is shown and withheld, and what each attacker found; in figures alone."""
+        del results
+        return sections(self._told)
+
+
+def _opened(study: SensitiveStudy, report: Report) -> SensitiveCollection:
+    folder = Path(study.collection)
+    if study.simulated:
+        return simulate(load_collection(folder, report))
+    return load(folder, study.sensitivity or None, report)
+
+
+def _digest(collection: SensitiveCollection) -> str:
+    """Return the digest of all of a collection that changes results."""
+    parts = [collection.documents.digest, collection.sensitive.tobytes().hex()]
+    parts += [repr(sorted(dict(one).items())) for one in collection.metadata]
+    parts += [part for name, text in collection.queries.items() for part in (name, text)]
+    parts += [repr(sorted(collection.topics.items())), repr(sorted(collection.hidden))]
+    parts += [repr((q, sorted(g.items()))) for q, g in sorted(collection.judgements.items())]
+    return digest(parts)

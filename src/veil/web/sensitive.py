@@ -1,0 +1,186 @@
+"""The page of sensitive documents: the same search, by who is not cleared and by who is.
+
+The index is named when the server starts, and never by a request. The answer for who is not
+cleared is made by the strategy alone, and holds nothing else: no count of what is withheld, which
+would tell that it exists. The other one is for who may see everything, as whoever has the token of
+this server can: it is their index.
+"""
+
+import math
+import threading
+from collections import OrderedDict
+from typing import ClassVar
+
+import numpy as np
+from pydantic import Field
+
+from veil.core.registry import read_spec
+from veil.proxy.documents import Answer, CostAnswer, Figure, Text
+from veil.sensitive.matching import best, matcher
+from veil.sensitive.stored import Stored
+from veil.sensitive.strategies import STRATEGIES
+from veil.sensitive.strategies import strategy as strategy_of
+from veil.sensitive.strategy import Searcher, Strategy
+from veil.web.asks import Ask
+from veil.web.faults import StatusError
+from veil.web.operation import Operation
+from veil.web.service import Service
+
+USED = ("demoted", "postfilter", "prefilter", "relevance")  # others learn from judgements
+START = "veil serve --sensitive INDEX"
+NONE = f"No index of sensitive documents was named when this server was started: {START}."
+_OPENED = 8  # strategies that are kept open
+_TEXT, _TITLE = 240, 200  # characters of a document that a list shows
+
+
+class Room:
+    """An index with the strategies that were opened on it last."""
+
+    def __init__(self, stored: Stored) -> None:
+        self.stored, self.scene = stored, stored.scene
+        self._lock = threading.Lock()
+        self._opened: OrderedDict[str, Searcher] = OrderedDict()
+
+    def searcher(self, strategy: Strategy) -> Searcher:
+        """Return a strategy opened on the index; prefilter indexes anew, once."""
+        with self._lock:
+            spec = str(strategy)
+            if spec not in self._opened:
+                self._opened[spec] = strategy.open(self.scene)
+            self._opened.move_to_end(spec)
+            while len(self._opened) > _OPENED:
+                self._opened.popitem(last=False)
+            return self._opened[spec]
+
+
+class SensitiveAsk(Ask):
+    """A search among sensitive documents."""
+
+    verb: ClassVar[str] = "sensitive"
+
+    query: str = Field(
+        min_length=1, max_length=1_000, description="what is looked for", examples=["gas prices"]
+    )
+    strategy: str = Field(
+        default="postfilter(threshold=0.1)",
+        max_length=200,
+        description=f"what decides: {', '.join(USED)}",
+        examples=["prefilter(threshold=0.1)"],
+    )
+    k: int = Field(default=10, ge=1, le=50, description="documents of a list")
+
+    def check(self) -> None:
+        """Refuse strategies that are not on the page, and empty queries."""
+        if not self.query.strip():
+            raise StatusError(422, "Write what is looked for.")
+        name, given = read_spec(self.strategy)
+        if name not in USED or "trained" in given or "encoder" in given:
+            raise StatusError(422, f"This page knows the strategies {', '.join(USED)}.")
+        STRATEGIES.parse(self.strategy)
+
+
+class ShownAnswer(Answer):
+    """A document of a list."""
+
+    id: Text
+    title: Text
+    text: Text = Field(description="how it begins")
+
+
+class UnclearedAnswer(Answer):
+    """What somebody sees who is not cleared, and nothing else."""
+
+    strategy: str
+    shown: list[ShownAnswer]
+    total: int = Field(description="documents that match and may be shown")
+    cost: CostAnswer
+
+
+class SeenAnswer(ShownAnswer):
+    """A document of the list of who is cleared."""
+
+    p: Figure = Field(description="how likely it is sensitive; null where nothing is known")
+    label: bool | None = Field(description="what a human said; null: nothing")
+    rank: int | None = Field(description="its rank for the others; null where it is not shown")
+
+
+class ClearedAnswer(Answer):
+    """What somebody sees who is cleared. Not to be shown to anybody else."""
+
+    shown: list[SeenAnswer]
+    total: int = Field(description="documents that match")
+    withheld: int = Field(description="documents of this list that the others do not see")
+
+
+def uncleared(service: Service, ask: SensitiveAsk) -> UnclearedAnswer:
+    """Search for who is not cleared: the strategy says what is shown, and what is told."""
+    room, strategy = _room(service), strategy_of(ask.strategy)
+    found = room.searcher(strategy).answer(ask.query, ask.k)
+    return UnclearedAnswer(
+        strategy=strategy.brief,
+        shown=[ShownAnswer(**_document(room, place)) for place in found.positions.tolist()],
+        total=found.total,
+        cost=CostAnswer.of(strategy.guarantee),
+    )
+
+
+def cleared(service: Service, ask: SensitiveAsk) -> ClearedAnswer:
+    """Search for who is cleared: everything by relevance, and what of it the others see."""
+    room, strategy = _room(service), strategy_of(ask.strategy)
+    scores = matcher(room.stored.collection).scores(ask.query)
+    every = np.ones(len(scores), dtype=np.bool_)
+    others = room.searcher(strategy).answer(ask.query, ask.k).positions.tolist()
+    ranks = {place: rank for rank, place in enumerate(others, start=1)}
+    shown = [_seen(room, place, ranks) for place in best(scores, ask.k, every).tolist()]
+    return ClearedAnswer(
+        shown=shown,
+        total=int((scores > 0).sum()),
+        withheld=sum(one.rank is None for one in shown),
+    )
+
+
+def _seen(room: Room, place: int, ranks: dict[int, int]) -> SeenAnswer:
+    said = int(room.stored.collection.sensitive[place])
+    p = float(room.scene.p[place])
+    return SeenAnswer(
+        **_document(room, place),
+        p=None if math.isnan(p) else p,
+        label=None if said < 0 else bool(said),
+        rank=ranks.get(place),
+    )
+
+
+def _document(room: Room, place: int) -> dict[str, str]:
+    documents = room.stored.collection.documents
+    text = " ".join(documents.texts[place][: 4 * _TEXT].split())
+    return {
+        "id": documents.ids[place][:_TITLE],
+        "title": documents.titles[place][:_TITLE],
+        "text": text if len(text) <= _TEXT else f"{text[:_TEXT].rstrip()} …",
+    }
+
+
+def _room(service: Service) -> Room:
+    if service.sensitive is None:
+        raise StatusError(404, NONE)
+    return service.sensitive
+
+
+OPERATIONS = (
+    Operation(
+        "POST",
+        "/api/sensitive/search",
+        "Search among sensitive documents as somebody who is not cleared. Nothing is kept.",
+        uncleared,
+        SensitiveAsk,
+        UnclearedAnswer,
+    ),
+    Operation(
+        "POST",
+        "/api/sensitive/cleared",
+        "Search among them as somebody who is cleared, beside what the others see.",
+        cleared,
+        SensitiveAsk,
+        ClearedAnswer,
+    ),
+)

@@ -1,0 +1,111 @@
+"use strict";
+
+// One search, asked twice of the server that this page came from: as somebody who is not cleared,
+// and as somebody who is. What the left side shows comes of the first answer alone.
+
+(() => {
+  const at = (name) => document.getElementById(`sensitive-${name}`);
+  let turn = 0; // answers to older questions are not shown
+
+  function made(name, content, more = {}) {
+    const node = document.createElement(name);
+    node.append(...[content].flat());
+    return Object.assign(node, more);
+  }
+
+  function counted(number, noun) {
+    return `${number.toLocaleString("en")} ${noun}${number === 1 ? "" : "s"}`;
+  }
+
+  function level() { return Number(at("level").value).toFixed(2); }
+
+  function spec() { return at("strategy").value.replace("{}", level()); }
+
+  async function ask(path, body) {
+    const answer = await fetch(path, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify(body),
+    });
+    const found = await answer.json();
+    if (!answer.ok) throw new Error(found.error);
+    return found;
+  }
+
+  function item(one, notes) {
+    const title = made("bdi", one.title || one.id, { className: "sensitive-title" });
+    const marks = notes.map(([words, kind]) => made("span", words, { className: `sensitive-${kind}` }));
+    return made("li", [title, ...marks, made("bdi", one.text, { className: "sensitive-text" })]);
+  }
+
+  function likely(one) {
+    if (one.label === true) return "a human says: sensitive";
+    if (one.label === false) return "a human says: not sensitive";
+    if (one.p === null) return "p is not known";
+    return `p = ${one.p.toFixed(2)}`;
+  }
+
+  function seen(one) {
+    const hidden = one.rank === null;
+    const made = item(one, [
+      [likely(one), "mark"],
+      hidden ? ["not shown to others", "withheld"] : [`rank ${one.rank} for others`, "mark"],
+    ]);
+    if (hidden) made.classList.add("sensitive-hidden");
+    return made;
+  }
+
+  function show(left, right) {
+    at("left").replaceChildren(...left.shown.map((one) => item(one, [])));
+    at("left-total").textContent = left.total ? counted(left.total, "result") : "Nothing is found.";
+    at("caveat").textContent = `${left.strategy}: ${left.cost.caveat}`;
+    at("right").replaceChildren(...right.shown.map(seen));
+    at("right-total").textContent = right.total
+      ? `${counted(right.total, "result")}; of those below, ${right.withheld} not shown to others`
+      : "Nothing is found.";
+    at("found").hidden = false;
+  }
+
+  async function run() {
+    const query = at("query").value;
+    if (!query.trim()) return;
+    const mine = ++turn;
+    at("told").textContent = "Searching …";
+    try {
+      const body = { query, strategy: spec() };
+      const left = await ask("/api/sensitive/search", body);
+      const right = await ask("/api/sensitive/cleared", body);
+      if (mine !== turn) return;
+      show(left, right);
+      at("told").textContent = "";
+    } catch (error) {
+      if (mine !== turn) return;
+      at("found").hidden = true;
+      at("told").textContent = error.message;
+    }
+  }
+
+  function settle() {
+    const name = at("strategy").value.split("(")[0];
+    at("slider").hidden = name === "relevance";
+    const demoted = name === "demoted";
+    at("level").max = demoted ? 10 : 1;
+    at("level").step = demoted ? 0.1 : 0.01;
+    at("means").textContent = demoted ? "Weight of p " : "Withheld from p = ";
+    at("value").textContent = level();
+  }
+
+  at("form").addEventListener("submit", (event) => {
+    event.preventDefault();
+    run();
+  });
+  at("strategy").addEventListener("change", () => {
+    at("level").max = 10; // so that the value of the other kind is not cut
+    at("level").value = at("strategy").value.startsWith("demoted") ? 1 : 0.1;
+    settle();
+    if (!at("found").hidden) run();
+  });
+  at("level").addEventListener("input", settle);
+  at("level").addEventListener("change", () => { if (!at("found").hidden) run(); });
+  settle();
+})();

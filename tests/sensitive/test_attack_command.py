@@ -1,0 +1,61 @@
+"""``veil sensitive attack``: what it prints, and what it refuses."""
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from tests.sensitive.test_study import CANARY, written
+
+from veil.cli import veil
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Write the letters once."""
+    return written(tmp_path_factory.mktemp("letters"))
+
+
+def run(folder: Path, *given: str) -> tuple[int, str]:
+    """Run the command on a folder."""
+    told = CliRunner(env={"COLUMNS": "200"}).invoke(
+        veil, ["sensitive", "attack", str(folder), *given]
+    )
+    return told.exit_code, f"{told.output}{told.exception or ''}"
+
+
+def test_a_strategy_is_attacked_by_whom_one_names(folder: Path) -> None:
+    code, told = run(
+        folder, "--strategy", "postfilter(threshold=0.5, refill=false)", "--strategy",
+        "prefilter(threshold=0.5)", "--attacker", "gap", "-k", "3",
+    )  # fmt: skip
+    assert code == 0, told
+    cut, kept = (line for line in told.splitlines() if " gap " in line)
+    figures = [float(cell) for cell in cut.split("│")[3:7]]
+    assert figures[1] > 0  # gaps tell
+    assert [float(cell) for cell in kept.split("│")[4:6]] == [0, 0]
+    assert "20 sensitive documents" in told
+    assert CANARY not in told
+
+
+def test_everybody_attacks_unless_one_is_named(folder: Path) -> None:
+    code, told = run(folder, "--strategy", "relevance()")
+    assert code == 0, told
+    for name in ("queries", "known-item", "gap", "count", "frequency"):
+        assert f" {name} " in told
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        (("--strategy", "postfilter(threshold=2)"), "threshold"),
+        (("--strategy", "posfilter(threshold=0.5)"), "postfilter"),
+        (("--strategy", "relevance()", "--attacker", "gaps"), "gap"),
+        (("--strategy", "relevance()", "-k", "0"), "'k'"),
+        ((), "--strategy"),
+    ],
+)
+def test_bad_input_is_told_in_a_sentence(folder: Path, given: tuple[str, ...], says: str) -> None:
+    code, told = run(folder, *given)
+    assert code != 0
+    assert says in told
+    assert CANARY not in told
