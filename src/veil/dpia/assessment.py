@@ -1,0 +1,152 @@
+"""Answers and measured figures together: what is known, how likely it is, and what is missing."""
+
+import calendar
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import date
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from veil.dpia.answers import Access, Answers, Text
+from veil.dpia.levels import likelihood
+from veil.dpia.load import Asked, load
+from veil.dpia.measured import Source, named, read
+from veil.dpia.questions import EVENTS, GAP, LISTED, PEOPLE, QUESTIONS, Event
+from veil.dpia.releases import measure
+from veil.studies.table import Row
+
+REVIEW = 6  # months until the next review, unless it is stated
+
+
+class Gap(NamedTuple):
+    """Something that is not stated: its step from 1, and its key."""
+
+    step: int
+    what: str
+
+
+@dataclass(frozen=True)
+class Assessment:
+    """All that the document says.
+
+    Attributes
+    ----------
+    answers, sources
+        What a person says, and what was measured.
+    day
+        The day of the assessment.
+    """
+
+    answers: Answers
+    sources: tuple[Source, ...]
+    day: date
+
+    @property
+    def title(self) -> str:
+        """Its name."""
+        return " ".join(self.answers.name) or GAP
+
+    @property
+    def review(self) -> date:
+        """When it is looked at again."""
+        return self.answers.next_review or months_after(self.day, REVIEW)
+
+    def stated(self, key: str) -> Text:
+        """Return the answer to a question."""
+        found: Text = getattr(self.answers, key)
+        return found
+
+    def event(self, event: Event) -> Access:
+        """Return what is said of an event that is feared."""
+        found: Access = getattr(self.answers.risks, event.key)
+        return found
+
+    @cached_property
+    def largest(self) -> tuple[Source, Row] | None:
+        """The largest measured risk of what will be used, with its study."""
+        found = [(source, source.counted[0]) for source in self.sources if source.counted]
+        return max(found, key=lambda pair: pair[1].score, default=None)
+
+    def likelihood(self, event: Event) -> int | None:
+        """Return how likely an event is: measured for access, else as a person says."""
+        if event.key != "access":
+            stated: int | None = getattr(self.event(event), "likelihood", None)
+            return stated
+        if self.largest is None:
+            return None
+        return likelihood(self.largest[1].score, self.answers.thresholds)
+
+    def defended(self, event: Event) -> bool:
+        """Tell whether a measure is taken against an event; protection is one against access."""
+        protected = event.key == "access" and any(source.chosen for source in self.sources)
+        return protected or any(event.key in one.against for one in self.answers.measures)
+
+    @cached_property
+    def gaps(self) -> tuple[Gap, ...]:
+        """All that is not stated, by steps."""
+        return tuple(sorted(self._gaps(), key=lambda gap: gap.step))
+
+    def _gaps(self) -> Iterator[Gap]:
+        if not self.answers.name:
+            yield Gap(1, "name")
+        yield from (Gap(one.step, one.key) for one in QUESTIONS if not self.stated(one.key))
+        for event in EVENTS:
+            parts = [*LISTED, "severity", "why"]
+            parts += [] if event.key == "access" else ["likelihood"]
+            empty = [part for part in parts if not getattr(self.event(event), part)]
+            yield from (Gap(3, f"risks.{event.key}.{part}") for part in empty)
+        yield from self._unmeasured()
+        yield from self._untaken()
+        unnamed = [key for key in PEOPLE if not getattr(self.answers.people, key)]
+        yield from (Gap(5, f"people.{key}") for key in unnamed)
+
+    def _untaken(self) -> Iterator[Gap]:
+        if not self.answers.measures:
+            yield Gap(4, "measures")
+        else:
+            bare = [event.key for event in EVENTS if not self.defended(event)]
+            yield from (Gap(4, f"measures against {key}") for key in bare)
+        empty = [one.title for one in self.answers.measures if not one.content]
+        yield from (Gap(4, f"content of the measure '{title}'") for title in empty)
+
+    def _unmeasured(self) -> Iterator[Gap]:
+        if not self.sources:
+            yield Gap(3, "measured risks (studies, or table and release)")
+        for source in self.sources:
+            parts = ("command", "seed", "version")
+            untold = [part for part in parts if getattr(source, part) == GAP]
+            yield from (Gap(3, f"{part} of {source.title}") for part in untold)
+            if not source.chosen:
+                yield Gap(3, f"which configuration of {source.title} will be used (spec)")
+            unproved = {named(row) for row in source.counted if source.claim(row) is None}
+            if unproved:
+                yield Gap(3, f"what is proved of {len(unproved)} configurations of {source.title}")
+
+
+def assess(source: str | Path | Mapping[str, Any]) -> Assessment:
+    """Read the answers of a person and the figures that they name, and put them together."""
+    return assessed(load(source))
+
+
+def assessed(asked: Asked) -> Assessment:
+    """Put the answers of an opened file and the figures that they name together."""
+    answers = asked.answers
+    day = answers.date or date.today()
+    found = [
+        read(given, number, asked.folder) for number, given in enumerate(answers.studies, start=1)
+    ]
+    if asked.table:
+        found.append(measure(asked))
+    return Assessment(answers, tuple(found), day)
+
+
+def months_after(day: date, months: int) -> date:
+    """Return the same day some months later, or the last of that month.
+
+    >>> months_after(date(2024, 8, 31), 6)
+    datetime.date(2025, 2, 28)
+    """
+    year, month = divmod(day.year * 12 + day.month - 1 + months, 12)
+    last = calendar.monthrange(year, month + 1)[1]
+    return date(year, month + 1, min(day.day, last))

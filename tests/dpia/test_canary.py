@@ -1,0 +1,129 @@
+"""No record, query, cell, coordinate or risk of a single record is in an assessment."""
+
+import csv
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.dpia.case import written
+from tests.search.study.material import STUDY, write_material
+from tests.tables.people import ILLNESSES, PERSON
+from tests.tables.people import written as write_people
+
+from veil.studies import DOMAINS
+from veil.studies.domains import words_of
+from veil.studies.export import export
+from veil.studies.load import make_study, parse_study
+from veil.studies.sweep import sweep
+from veil.studies.table import PLAIN, Card, Example, Results, Row, Section
+
+CANARY = "xanthippe"
+Made = tuple[dict[str, Any], list[str]]  # keys of a study, and what may not be seen of its data
+
+
+def _tables(folder: Path) -> Made:
+    path = write_people(folder)
+    keys = {
+        "table": str(path), "identifiers": ["name"], "qi": ["age", "sex", "district"],
+        "confidential": ["illness", "wage"], "mechanism": [{"spec": "pram(p=0.7)"}],
+        "attackers": ["linkage", "attribute"],
+    }  # fmt: skip
+    with path.open(encoding="utf-8") as file:
+        wages = [row["wage"] for row in csv.DictReader(file)]
+    return keys, [PERSON, *ILLNESSES, "N1", "S2", *wages]
+
+
+def _places(folder: Path) -> Made:
+    rng = np.random.default_rng(3)
+    points = np.column_stack([rng.normal(5e5, 300, 30), rng.normal(9e5, 200, 30)]).round(3)
+    lines = [f"{x!r},{y!r},{CANARY}" for x, y in points.tolist()]
+    path = folder / "homes.csv"
+    path.write_text("x,y,owner\n" + "\n".join(lines) + "\n")
+    keys = {"points": str(path), "mechanism": [{"spec": "donut(low=5, high=200)"}]}
+    return keys, [CANARY, *(f"{number:.0f}" for number in points.ravel())]
+
+
+def _dp(folder: Path) -> Made:
+    rng = np.random.default_rng(3)
+    lines = [f"{bit},{CANARY}{i}" for i, bit in enumerate(rng.integers(0, 2, 40).tolist())]
+    path = folder / "ward.csv"
+    path.write_text("ill,name\n" + "\n".join(lines) + "\n")
+    keys = {
+        "secret": str(path), "column": "ill", "rows": 12, "groups": 3, "queries": 30,
+        "mechanism": [{"spec": "geometric(epsilon=1)"}], "attackers": ["differencing"],
+    }  # fmt: skip
+    return keys, [CANARY]
+
+
+MAKERS: dict[str, Callable[[Path], Made]] = {"tables": _tables, "places": _places, "dp": _dp}
+
+
+def assert_silent(made: dict[str, str], secrets: list[str]) -> None:
+    """Check that no document says any of the secrets, and that they say something."""
+    for text in made.values():
+        plain = text.replace("\\", "").casefold()
+        assert "largest measured risk is" in plain
+        for secret in secrets:
+            assert secret.casefold() not in plain
+        assert not re.search(r"(?:0\.\d+[,;\s]+){6}", plain)  # no list of the risks of records
+
+
+@pytest.mark.parametrize("name", sorted(MAKERS))
+def test_a_real_study_says_nothing_of_its_data(name: str, tmp_path: Path) -> None:
+    keys, secrets = MAKERS[name](tmp_path)
+    study = make_study({"name": "small", "domain": name, **keys}, "the test", tmp_path)
+    export(sweep(study, tmp_path / "out", workers=0), tmp_path / "out")
+    spec = keys["mechanism"][0]["spec"]
+    made = written({"studies": [{"results": str(tmp_path / "out"), "spec": spec}]}, tmp_path)
+    assert_silent(made, secrets)
+
+
+def test_a_real_search_says_nothing_of_its_queries(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VEIL_CACHE", str(tmp_path / "cache"))
+    write_material(tmp_path)
+    study = parse_study(STUDY.replace("[1, 5]", "[5]"), "tiny.toml", tmp_path)
+    found = sweep(study, tmp_path / "out", workers=0)
+    assert any("baba" in example.subject for example in found.examples)  # as all words have it
+    assert {card.size for card in found.cards} == {4}
+    export(found, tmp_path / "out")
+    made = written({"studies": [{"results": str(tmp_path / "out")}]}, tmp_path)
+    assert_silent(made, ["baba"])
+
+
+def test_a_table_that_is_measured_now_says_nothing_of_its_data(tmp_path: Path) -> None:
+    keys, secrets = _tables(tmp_path)
+    del keys["mechanism"]
+    made = written({**keys, "releases": ["mondrian(k=5)"]}, tmp_path)
+    assert_silent(made, secrets)
+    assert sorted(path.name for path in tmp_path.iterdir() if path.is_dir()) == ["levels"]
+
+
+@pytest.mark.parametrize("name", sorted(DOMAINS))
+def test_any_domain_gives_its_figures_and_nothing_else(name: str, tmp_path: Path) -> None:
+    """Whatever else the results of a study hold, also of a domain that has no row above."""
+    words = words_of(name)
+    risk = Row("data", "", "m", "m(x=1)", "", 0.0, 1, "risk", words.risks[0].name, "someone",
+               0.125, 0.1, 0.15, 50, 0.01, domain=name)  # fmt: skip
+    rows = (risk, replace(risk, mechanism=PLAIN, spec=PLAIN, score=0.875))
+    found = Results(
+        "study",
+        rows,
+        examples=(Example("m(x=1)", CANARY, (CANARY,)),),
+        cards=(Card("m(x=1)", "none", None, "nothing", CANARY, "", "record"),),
+        facts=(("command", "veil audit"), ("seed", "1"), ("log", CANARY)),
+        domain=name,
+        remarks=(CANARY,),
+        sections=(Section("s", CANARY, (CANARY,), private=True),),
+    )
+    export(found, tmp_path / "out")
+    made = written({"studies": [{"results": str(tmp_path / "out")}]}, tmp_path)
+    assert_silent(made, [CANARY])
+    for text in made.values():
+        assert "0.125" in text
+        assert words.title in text
