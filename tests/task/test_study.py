@@ -1,0 +1,176 @@
+"""A task as an experiment: the contract of domains, what is measured, and its commands."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from tests.search.conftest import BagEncoder
+
+from veil.cli import veil
+from veil.core.errors import InputError, ParameterError
+from veil.studies.load import make_study
+from veil.studies.sweep import sweep
+from veil.studies.table import Results
+from veil.task.keys import TaskStudy
+from veil.task.steps import answered, read
+from veil.task.study import ABOVE, ACCURACY, Tasks
+from veil.testing import check_domain
+
+CLEAR, NOISY = 500.0, 0.01
+CMP = {"spec": "cmp", "parameter": "epsilon", "values": [NOISY, CLEAR]}
+
+
+def keys(folder: Path, **given: Any) -> dict[str, Any]:  # noqa: ANN401
+    usual: dict[str, Any] = {
+        "texts": str(folder / "texts.csv"),
+        "vectors": str(folder / "vectors.txt"),
+        "test": 40,
+        "classifier": ["logistic(texts=80)", "logistic(train=protected, texts=80)"],
+        "mechanism": [CMP],
+    }
+    return usual | given
+
+
+def study(folder: Path, **given: Any) -> TaskStudy:  # noqa: ANN401
+    found = make_study(
+        {"name": "t", "domain": "task", **keys(folder, **given)}, "the test", folder
+    )
+    assert isinstance(found, TaskStudy)
+    return found
+
+
+def scores(found: Results) -> dict[tuple[str, str, str], float]:
+    return {(row.spec, row.task, row.measure): row.score for row in found.rows}
+
+
+def test_a_task_is_a_domain(folder: Path) -> None:
+    check_domain("task", keys(folder, classifier=["logistic(texts=80)"]))
+
+
+def test_utility_and_risk_fall_with_the_noise(folder: Path) -> None:
+    found = sweep(study(folder), folder / "out", workers=0)
+    made = scores(found)
+    noisy, clear = (f"cmp(epsilon={e})" for e in (NOISY, CLEAR))
+    for task in ("logistic(texts=80)", "logistic(train=protected, texts=80)"):
+        assert made["plain", task, ABOVE] == 1
+        assert made["plain", task, ACCURACY] >= 0.9
+        assert made[clear, task, ABOVE] >= 0.9
+        assert made[noisy, task, ABOVE] < 0.5 < made[clear, task, ABOVE]
+        assert made[noisy, task, ACCURACY] < made[clear, task, ACCURACY]
+    risks = {row.spec: row for row in found.rows if (row.kind, row.measure) == ("risk", "lazy")}
+    assert risks[clear].score > 0.9 > 0.3 > risks[noisy].score
+    assert risks[clear].n == 40
+    assert all(0 <= row.low <= row.score <= row.high <= 1 for row in found.rows)
+    card = next(card for card in found.cards if card.spec == clear)
+    assert "6 words x 1 variant" in card.total
+    assert any(value == "40" for name, value in found.facts if name == "texts that are asked")
+    assert any("one protected form each" in note for note in found.notes)
+
+
+def test_what_teaches_protected_is_what_the_mechanism_made(folder: Path, bag: BagEncoder) -> None:
+    """Also against noise that turns every label round, who learns from it reads what is left."""
+    experiment = Tasks(study(folder))
+    release = experiment.cells()[0].release
+    made = experiment.compute(release, None)
+    assert len(made.data["training"]) == 80
+    plain = set(experiment.bench.taught.texts)
+    assert not plain & {row[0] for row in made.data["training"] if row}
+    bag.encoded.clear()
+    step = experiment.cells()[0].steps[1]
+    experiment.compute(step, made)
+    assert {row[0] for row in made.data["training"]} <= set(bag.encoded)
+
+
+def test_a_text_without_variants_is_the_commonest_label(folder: Path) -> None:
+    bench = Tasks(study(folder)).bench
+    common = bench.labelled.classes.index(bench.taught.majority)
+
+    class Other:
+        def shares(self, texts: Any) -> np.ndarray:  # noqa: ANN401
+            rows = np.zeros((len(texts), 2))
+            rows[:, 1 - common] = [0.9 if "loud" in text else 0.4 for text in texts]
+            rows[:, common] = 1 - rows[:, 1 - common]
+            return rows
+
+    assert read(Other(), [[], ["loud"], ["still"], ["loud", "still"]], common).tolist() == [
+        common,
+        1 - common,
+        common,
+        1 - common,  # on the mean of both
+    ]
+    classifier = bench.task.classifier[0]
+    from veil.task.classifiers import CLASSIFIERS
+
+    found = answered(bench, CLASSIFIERS.parse(classifier), None)
+    assert np.array_equal(found.arrays["right"], found.arrays["plain"])
+    assert found.arrays["majority"].mean() == np.mean(
+        [label == bench.taught.majority for label in bench.asked.labels]
+    )
+
+
+def test_whole_groups_and_informed_attackers_work_too(folder: Path) -> None:
+    groups = [{"spec": "blind(source=half, count=3)"}]
+    given = study(
+        folder,
+        mechanism=[{"spec": "custext(k=5, epsilon=3)", "attackers": ["bayes"]}, *groups],
+        sizes=[3],
+        classifier=["logistic(texts=80)"],
+    )
+    found = sweep(given, folder / "out", workers=0)
+    bayes = [row for row in found.rows if row.attacker == "bayes" and row.measure == "lazy"]
+    assert bayes[0].score > 0.5
+    blind = next(row for row in found.rows if row.mechanism == "blind" and row.measure == ABOVE)
+    assert blind.score < 0.3
+
+
+def test_a_judge_with_a_gap_is_told(folder: Path) -> None:
+    from tests.text.attacks.endpoint import likeliest, serving
+
+    calls: list[int] = []
+
+    def answer(question: dict[str, Any]) -> str:
+        calls.append(1)
+        return "hm" if len(calls) == 1 else likeliest(question)
+
+    with serving(answer) as endpoint:
+        given = study(
+            folder,
+            attackers=[f"judge(url='{endpoint.url}')"],
+            mechanism=[{"spec": f"cmp(epsilon={CLEAR})"}],
+        )
+        found = sweep(given, folder / "out", workers=0)
+    assert any("1 guesses had no answer" in note for note in found.notes)
+    lazy = next(row for row in found.rows if row.kind == "risk" and row.measure == "lazy")
+    assert lazy.score == pytest.approx(39 / 40)
+
+
+def test_commands(folder: Path) -> None:
+    given = ["--vectors", str(folder / "vectors.txt"), "--test", "40"]
+    command = ["task", "sentiment", str(folder / "texts.csv"), "-m", f"cmp(epsilon={CLEAR})"]
+    classifier = ["--classifier", "logistic(texts=80)", "--out", str(folder / "out")]
+    found = CliRunner().invoke(veil, [*command, *given, *classifier], catch_exceptions=False)
+    assert found.exit_code == 0, found.output
+    assert "plain texts" in found.output
+    assert "1.000 [1.000, 1.000]" in found.output
+    assert "not private" in found.output
+    assert (folder / "out" / "results.csv").is_file()
+    for verb in ("methods", "attackers"):
+        listed = CliRunner().invoke(veil, ["task", verb], catch_exceptions=False)
+        assert ("cmp" if verb == "methods" else "judge") in listed.output
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"classifier": ["oracle"]}, "classifier"),
+        ({"log": "nowhere.txt"}, "log"),
+        ({"test": 0}, "test"),
+    ],
+)
+def test_mistakes_are_found_before_any_work(
+    folder: Path, given: dict[str, Any], told: str
+) -> None:
+    with pytest.raises((InputError, ParameterError, LookupError), match=told):
+        study(folder, **given)
