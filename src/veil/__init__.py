@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from veil.encoders import ENCODERS
     from veil.measures.estimate import Estimate
     from veil.proxy.ledger.ledger import StaleError
+    from veil.ratings.federated.refusal import ProtocolError, VoidError
     from veil.search.engines import ENGINES
     from veil.search.engines.network.remote import NoAnswer
     from veil.search.pipeline import SearchResult
@@ -107,6 +108,7 @@ _PLACES = {  # where each public name lives; it is loaded when it is first asked
     "veil.text.mechanisms.words.wbb": "WBB",
     "veil.text.filing": "FileRelease protect_file",
     "veil.proxy.ledger.ledger": "StaleError",
+    "veil.ratings.federated.refusal": "ProtocolError VoidError",
     "veil.search.engines": "ENGINES",
     "veil.search.engines.network.remote": "NoAnswer",
     "veil.search.pipeline": "SearchResult",
@@ -143,6 +145,7 @@ __all__ = [
     "MissingExtraError",
     "NoAnswer",
     "ParameterError",
+    "ProtocolError",
     "Ranking",
     "RefusedError",
     "Released",
@@ -158,6 +161,7 @@ __all__ = [
     "Variants",
     "VeilError",
     "Vickrey",
+    "VoidError",
     "ask",
     "attack",
     "audit_claim",

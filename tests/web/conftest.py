@@ -16,6 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from veil.core.errors import VeilError
 from veil.core.guarantee import Guarantee
+from veil.corpus.own.opened import Opened
 from veil.proxy.found import Found, Item, Mark, Seen
 from veil.proxy.plane import Plane, Stop
 from veil.proxy.types import Budget, Checked, Decision, Release, Setting, Standing
@@ -82,6 +83,7 @@ class FakeDesk:
     searched: list[tuple[str, Setting, bool]] = field(default_factory=list)
     hold: threading.Event = field(default_factory=threading.Event)
     kept: Setting | None = None
+    files: dict[str, Opened] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.hold.set()
@@ -105,6 +107,10 @@ class FakeDesk:
         assert self.standing == "own"
         found = self.search(query, Setting("plain", 0), plain=True)
         return replace(found, here=True, ledger=False, release=0, spent=0.0, sent=0)
+
+    def opened(self, name: str) -> Opened | None:
+        self._check()
+        return self.files.get(name)
 
     def search_all(self, queries: Sequence[str], setting: Setting) -> list[Found]:
         return [self.search(query, setting) for query in queries]

@@ -232,7 +232,7 @@ def test_halves_of_characters_from_an_engine_are_replaced(client: Client, desk: 
     desk.results = (Item(1, "\ud800", "a\udfff", "\ud83d", float("-inf")),)
     (one,) = trees(client.post("/api/search", {"query": "cat"}).json()["answers"])
     assert trees(one["results"])[0] == {
-        "rank": 1, "id": "?", "title": "a?", "text": "?", "score": None, "link": "",
+        "rank": 1, "id": "?", "title": "a?", "text": "?", "score": None, "link": "", "path": "",
     }  # fmt: skip
 
 

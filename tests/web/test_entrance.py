@@ -43,6 +43,7 @@ PAGES = (
     "/plane",
     "/places",
     "/tables",
+    "/sensitive",
     "/ledger",
     "/nowhere",
     "/static/page.js",

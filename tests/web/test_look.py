@@ -65,6 +65,11 @@ def test_files_ask_for_nothing_and_keep_nothing(name: str) -> None:
     if name == "database.js":
         assert re.findall(r'(?:fetch|run)\("([^"]*)"', text) == ["/api/dp/sql", "/api/dp/explain"]
         found.remove("fetch(")
+    if name == "sensitive.js":
+        assert re.findall(r'(?:fetch|ask)\("([^"]*)"', text) == [
+            "/api/sensitive/search", "/api/sensitive/cleared",
+        ]  # fmt: skip
+        found.remove("fetch(")
     if name == "tables.js":
         assert re.findall(r'(?:fetch|ask)\("([^"]*)"', text) == [
             "/api/tables/open", "/api/tables/protect", "/api/tables/plane",

@@ -52,7 +52,7 @@ def test_routes_and_document_agree(described: Tree, desk: FakeDesk) -> None:
     }
     told = {(method, path) for path, one in at(described, "paths").items() for method in at(one)}
     assert routes == told
-    assert len(told) == 14
+    assert len(told) == 16
 
 
 def test_it_has_what_the_standard_asks_for(described: Tree) -> None:

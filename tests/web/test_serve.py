@@ -11,11 +11,13 @@ from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 from urllib.parse import quote, urlsplit
 
 import pytest
 from tests.cli.conftest import Veil, surroundings, veil  # noqa: F401 - fixtures
 from tests.conftest import make_space
+from tests.sensitive.drawer import drawer
 from tests.web.conftest import CANARY, FakeDesk, Server, make_plane
 
 import veil.proxy.opening as opening
@@ -301,6 +303,7 @@ def test_no_budget_and_a_talkative_engine(veil: Veil, started: list[dict[str, ob
         (["--bound", "0"], "--bound must be"),
         (["--on-bound", "wait"], "--on-bound must be"),
         (["--rate", "0"], "--rate must be"),
+        (["--sensitive", "nowhere"], "veil sensitive index"),
     ],
 )
 def test_odd_options_are_refused(
@@ -311,6 +314,21 @@ def test_odd_options_are_refused(
 ) -> None:
     assert told in veil("serve", *arguments).refused()
     assert started == []
+
+
+def test_an_index_of_sensitive_documents_is_opened(
+    veil: Veil,  # noqa: F811
+    started: list[dict[str, object]],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    made: list[Any] = []
+    monkeypatch.setattr("veil.web.app.make_app", lambda *_, **named: made.append(named))
+    documents = drawer(tmp_path).collection.documents
+    assert veil("serve", "--port", 0, "--sensitive", tmp_path / "index").code == 0
+    assert made[0]["sensitive"].collection.documents.digest == documents.digest
+    assert veil("serve", "--port", 0).code == 0
+    assert made[1]["sensitive"] is None
 
 
 def test_a_port_in_use_opens_nothing(

@@ -176,7 +176,8 @@ def _show_items(console: Console, items: Sequence[Item], show: int) -> None:
         if title:
             head += f"  [dim]{escape(name)}[/dim]"
         snippet = f"\n{escape(_cut(text))}" if text else ""
-        table.add_row(str(item.rank), head + snippet, f"{item.score:.3f}")
+        where = f"\n[dim]{escape(_words(item.path))}[/dim]" if item.path else ""
+        table.add_row(str(item.rank), head + snippet + where, f"{item.score:.3f}")
     console.print(table)
     rest = len(items) - show
     console.print(f"  [dim]and {rest:,} more (--show)[/dim]\n" if rest > 0 else "")

@@ -106,6 +106,12 @@ def _of_texts(tally: Tally, size: int, *, terminal: bool) -> list[str]:
             f"{count_of(tally.kept, 'word')} not selected, or kept by policy, passed unchanged:"
             f" no cost covers {them}."
         )
+    if tally.redacted:
+        kinds = ", ".join(f"{number:,} {kind}" for kind, number in sorted(tally.redacted.items()))
+        warnings.append(
+            f"Replaced as personal data: {escape(kinds)}. What was not recognised is not among"
+            " them, and names are not with patterns."
+        )
     if tally.bare:
         are, them = _pronouns(tally.bare)
         warnings.append(f"{count_of(tally.bare, 'text')} left as {are}: no cost covers {them}.")

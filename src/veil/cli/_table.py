@@ -35,6 +35,10 @@ COMMANDS: dict[str, Row] = {
         "veil.cli.cover:cover",
         "Build tables of cover groups for private search, and see what would be sent.",
     ),
+    "dpia": Row(
+        "veil.cli.dpia:dpia",
+        "Write the impact assessment of ANSWERS, a TOML file, and of the figures that it names.",
+    ),
     "engines": Row(
         "veil.cli.engines:engines",
         "List engines and encoders with their parameters, or those of NAMES alone.",
@@ -53,7 +57,7 @@ COMMANDS: dict[str, Row] = {
     ),
     "index": Row(
         "veil.cli.index:index",
-        "Index the documents of SOURCE: JSONL, TSV or TREC files, a folder, or irds:ID.",
+        "Index the documents of SOURCE: JSONL, TSV or TREC files, irds:ID, or a folder.",
     ),
     "ledger": Row(
         "veil.cli.ledger:ledger",
@@ -71,6 +75,14 @@ COMMANDS: dict[str, Row] = {
         "veil.cli.protect:protect",
         "Release variants of TEXTS: texts with a space in them (or by --text), one file (CSV,"
         " TSV, JSONL, Parquet, plain text, also .gz), or - for standard input.",
+    ),
+    "restore": Row(
+        "veil.cli.restore:restore",
+        "Put the personal data behind the pseudonyms of RELEASED back, by the map of that run.",
+    ),
+    "score": Row(
+        "veil.cli.score:score",
+        "Score VARIANTS and the runs that answer them: the plane and the QuIPU table.",
     ),
     "search": Row(
         "veil.cli.search:search",

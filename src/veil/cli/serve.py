@@ -63,6 +63,13 @@ _EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}  # noqa: S104 - and how to
     type=click.Path(path_type=Path, dir_okay=False),
     help="TOML: what of --dp-db may be asked, and the budget",
 )
+@click.option(
+    "--sensitive",
+    "index",
+    type=click.Path(path_type=Path),
+    metavar="INDEX",
+    help="what 'veil sensitive index' wrote: searched on a page of its own",
+)
 @click.option("--no-browser", is_flag=True, help="do not open the page")
 def serve(
     host: str,
@@ -72,6 +79,7 @@ def serve(
     rate: int,
     dp_db: str | None,
     dp_policy: Path | None,
+    index: Path | None,
     no_browser: bool,
     **flags: Unpack[DeskFlags],
 ) -> None:
@@ -94,6 +102,11 @@ def serve(
     _check_host(host, allow_host)
     if (dp_db is None) != (dp_policy is None):
         raise ParameterError("A database and its policy go together: --dp-db and --dp-policy.")
+    stored = None
+    if index is not None:
+        from veil.sensitive.stored import open_stored
+
+        stored = open_stored(index)
     names = (*_own_name(host), *allow_host, *LOOPBACK)
     sites(host_names(names, port))  # so that a fault is told before anything is opened
     _warn_of_addresses(flags["engine"])
@@ -124,6 +137,7 @@ def serve(
             rate=rate,
             note=_note,
             database=database,
+            sensitive=stored,
         )
         address = f"{next(iter(sites(hosts).values()))}/enter?token={token}"
         _tell(address, desk, plane, flags["gate"])

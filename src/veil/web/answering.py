@@ -58,6 +58,13 @@ async def tables(service: Service, request: Request) -> Response:
     return page(pages.tables(await common_of(service, request)))
 
 
+async def sensitive(service: Service, request: Request) -> Response:
+    """Show where an index is searched as somebody who is not cleared, and as somebody who is."""
+    room = service.sensitive
+    documents = None if room is None else len(room.stored.collection.documents)
+    return page(pages.sensitive(await common_of(service, request), documents))
+
+
 async def search_asked(service: Service, request: Request) -> Response:
     """Search for what the browser's address bar asks; what another site asks is held."""
     given = fields(request.scope["query_string"])

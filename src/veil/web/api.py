@@ -3,14 +3,15 @@
 from functools import partial
 
 from veil.core.apart import apart
-from veil.web import dp, places, tables, verbs
+from veil.web import dp, places, sensitive, tables, verbs
 from veil.web.asks import Ask
 from veil.web.bodies import JSON_BYTES, fields, read_body, read_json, require_type
 from veil.web.messages import Handler, Request, Response, document
 from veil.web.operation import Operation
 from veil.web.service import Service
 
-OPERATIONS = (*verbs.OPERATIONS, *places.OPERATIONS, *dp.OPERATIONS, *tables.OPERATIONS)
+_PARTS = (verbs, places, dp, tables, sensitive)
+OPERATIONS: tuple[Operation, ...] = tuple(one for part in _PARTS for one in part.OPERATIONS)
 
 
 def api_routes(service: Service) -> dict[tuple[str, str], Handler]:

@@ -15,10 +15,12 @@ from veil.web.headers import Secured
 from veil.web.limits import Bucket, Turns
 from veil.web.messages import ASGIApp
 from veil.web.routes import Router, table
+from veil.web.sensitive import Room
 from veil.web.service import Service, Slider
 
 if TYPE_CHECKING:
     from veil.dp.database.database import Database
+    from veil.sensitive.stored import Stored
 
 _LOOKS = 4  # pages and short calls at once
 
@@ -40,6 +42,7 @@ def make_app(
     patience: float = 10.0,
     note: Callable[[str], None] = _ignore,
     database: "Database | None" = None,
+    sensitive: "Stored | None" = None,
 ) -> ASGIApp:
     """Make the application that serves the page and the interface.
 
@@ -65,6 +68,8 @@ def make_app(
         Is told where an unexpected error arose, in words that quote nothing.
     database
         What questions in SQL are answered from (`veil.dp.connect`), or None.
+    sensitive
+        An index that ``veil sensitive index`` wrote, opened; or None.
     """
     service = Service(
         desk,
@@ -76,6 +81,7 @@ def make_app(
         Slider.of(desk, plane),
         patience=patience,
         database=database,
+        sensitive=None if sensitive is None else Room(sensitive),
     )
     inside = Entrance(Router(table(service)), token, patience)
     return Secured(Faults(Guard(inside, sites(hosts)), note))

@@ -27,7 +27,7 @@ from veil.web.peers import is_stranger
 from veil.web.token import check_token
 
 ENTER = "/enter"
-_OPEN = frozenset(  # they are the same for everybody, and tell nothing
+OPEN = frozenset(  # they are the same for everybody, and tell nothing
     ("/favicon.ico", "/opensearch.xml", "/robots.txt", "/static/icon.svg", "/static/page.css")
 )
 _DAYS = 90
@@ -53,7 +53,7 @@ class Entrance:
         reads = scope["method"] in ("GET", "HEAD")
         if scope["path"] == ENTER:
             response = await self._enter(Request(scope, receive))
-        elif self._has_token(scope) or (reads and scope["path"] in _OPEN):
+        elif self._has_token(scope) or (reads and scope["path"] in OPEN):
             await self._app(scope, receive, send)
             return
         else:

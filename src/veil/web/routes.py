@@ -13,6 +13,7 @@ from veil.web.faults import StatusError
 from veil.web.files import file_routes
 from veil.web.messages import Handler, Receive, Request, Response, Scope, Send, document, page
 from veil.web.openapi import openapi
+from veil.web.opened import FILE, open_file
 from veil.web.opensearch import MEDIA_TYPE, description
 from veil.web.pages import added
 from veil.web.pages.table import Page, all_pages
@@ -30,6 +31,7 @@ def table(service: Service) -> Table:
         ("GET", "/search"): partial(answering.search_asked, service),
         ("POST", "/search"): partial(answering.search_posted, service),
         ("GET", "/results"): partial(answering.results, service),
+        ("GET", FILE): partial(open_file, service),
         ("POST", "/ledger/forget"): partial(answering.forget, service),
         ("GET", "/opensearch.xml"): _opensearch,
         ("GET", "/robots.txt"): _robots,

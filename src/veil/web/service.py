@@ -14,6 +14,7 @@ from veil.web.limits import Bucket, Turns
 
 if TYPE_CHECKING:
     from veil.dp.database.database import Database
+    from veil.web.sensitive import Room
 
 Vectors = Callable[[], Embeddings]
 
@@ -48,6 +49,8 @@ class Service:
         Seconds for a request to arrive as a whole.
     database
         What questions in SQL are answered from, with noise; None where none was named.
+    sensitive
+        The index of sensitive documents that is searched; None where none was named.
     """
 
     desk: Desk
@@ -60,6 +63,7 @@ class Service:
     kept: Kept = field(default_factory=Kept)
     patience: float = 10.0
     database: "Database | None" = None
+    sensitive: "Room | None" = None
 
     @property
     def own(self) -> bool:

@@ -31,6 +31,7 @@ from veil.proxy.private import PrivateDesk
 from veil.proxy.sticky import Bound, Sticky
 from veil.search.engines.engine import Hit, ranking
 from veil.search.rerank import Reranker
+from veil.sensitive.stored import Stored
 from veil.text.attacks.log import QueryLog
 from veil.text.mechanisms.words import MECHANISMS
 from veil.text.vectors.embeddings import Embeddings
@@ -187,6 +188,7 @@ class Stage:
         bound: Bound | None = None,
         own: bool = False,
         database: Database | None = None,
+        sensitive: Stored | None = None,
     ) -> None:
         """Begin anew: an empty ledger, these rules, and the slider where it starts.
 
@@ -224,6 +226,7 @@ class Stage:
             vectors=lambda: self.words,
             rate=100_000,
             database=database,
+            sensitive=sensitive,
         )
 
     def close(self) -> None:

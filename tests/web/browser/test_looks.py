@@ -5,6 +5,7 @@ from itertools import pairwise
 
 import pytest
 from selenium.webdriver.common.keys import Keys
+from tests.sensitive.drawer import drawer
 from tests.web.browser.driver import Page
 from tests.web.browser.stage import HITS, LET, QUERY, Elsewhere, Stage, first_fails
 
@@ -133,6 +134,18 @@ def tables_opened(page: Page, stage: Stage, other: Elsewhere) -> None:
     page.until(lambda: page.value("#tables-download", "href"), "a file to download")
 
 
+def sensitive(page: Page, stage: Stage, other: Elsewhere) -> None:
+    stage.open(sensitive=drawer(stage.folder))
+    page.open("/sensitive")
+
+
+def sensitive_found(page: Page, stage: Stage, other: Elsewhere) -> None:
+    sensitive(page, stage, other)
+    page.find("#sensitive-query").send_keys("gas prices")
+    page.click("#sensitive-ask")
+    page.until(lambda: page.count("#sensitive-right li"), "two lists")
+
+
 def empty_ledger(page: Page, stage: Stage, other: Elsewhere) -> None:
     page.open("/ledger")
 
@@ -149,7 +162,8 @@ def unfold(page: Page) -> None:
 
 SHOWS: tuple[Show, ...] = (
     home, results, here, demonstration, useful, nothing_found, in_clear, spent, down, held,
-    missing, plane, places, places_opened, tables, tables_opened, empty_ledger, ledger,
+    missing, plane, places, places_opened, tables, tables_opened, sensitive, sensitive_found,
+    empty_ledger, ledger,
 )  # fmt: skip
 PAGES = pytest.mark.parametrize("show", SHOWS, ids=lambda show: show.__name__)
 

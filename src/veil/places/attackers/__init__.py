@@ -15,3 +15,4 @@ ATTACKERS: Registry[Attacker] = Registry(
         "nearest": "veil.places.attackers.nearest:Nearest",
     },
 )
+"""Attackers of points, also of plugins: `names()`, `get(name)`, `parse(spec)`."""

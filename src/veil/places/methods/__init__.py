@@ -23,6 +23,7 @@ METHODS: Registry[Method] = Registry(
         "voronoi": "veil.places.methods.voronoi:Voronoi",
     },
 )
+"""Methods for points, also of plugins: `names()`, `get(name)`, `parse(spec)`."""
 
 
 def method(spec: str | Method) -> Method:

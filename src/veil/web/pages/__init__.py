@@ -10,6 +10,7 @@ from veil.web.pages._places import places
 from veil.web.pages._plane import plane
 from veil.web.pages._refused import Kind, refused
 from veil.web.pages._results import results
+from veil.web.pages._sensitive import sensitive
 from veil.web.pages._tables import tables
 from veil.web.pages.common import Common
 
@@ -29,5 +30,6 @@ __all__ = [
     "plane",
     "refused",
     "results",
+    "sensitive",
     "tables",
 ]

@@ -1,5 +1,7 @@
 """The results: whatever an engine puts into them, it is shown as text."""
 
+from urllib.parse import urlencode
+
 from veil.core.printable import printable
 from veil.proxy.found import Item
 from veil.proxy.links import Link, link_of
@@ -44,8 +46,11 @@ def _item(one: Item) -> Markup:
     text = _words(one.text[: 4 * _SNIPPET])
     return tag(
         "li",
-        tag("h2", name if found is None else _linked(found.href, name)),
-        tag("p", *_where(one.id, found), class_="id"),
+        tag(
+            "h2",
+            _own(one, name) if one.path else name if found is None else _linked(found.href, name),
+        ),
+        tag("p", *_where(one.id, None if one.path else found), class_="id"),
         tag("p", cut(text, _SNIPPET), class_="text", dir="auto") if text else "",
         data_rank=one.rank,
     )
@@ -53,6 +58,13 @@ def _item(one: Item) -> Markup:
 
 def _words(text: str) -> str:
     return " ".join(printable(text).split())
+
+
+def _own(one: Item, name: Markup) -> Markup:
+    """Link to the file that a result is of, which this server opens."""
+    return tag(
+        "a", name, href=f"/file?{urlencode({'id': one.id})}", target="_blank", rel="noopener"
+    )
 
 
 def _linked(address: str, name: Markup) -> Markup:

@@ -8,7 +8,7 @@ from veil.studies.report import drawing
 
 _CSS, _JS, _SVG = "text/css; charset=utf-8", "text/javascript; charset=utf-8", "image/svg+xml"
 _FILES = {"page.css": _CSS, "page.js": _JS, "places.js": _JS, "plane.js": _JS, "icon.svg": _SVG}
-_FILES["tables.js"] = _FILES["database.js"] = _JS
+_FILES |= dict.fromkeys(("database.js", "sensitive.js", "tables.js"), _JS)
 
 
 @dataclass(frozen=True, slots=True)

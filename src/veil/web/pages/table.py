@@ -37,6 +37,7 @@ PAGES = (
     Page("/places", "Places", "veil.web.answering:places", whole=True),
     Page("/database", "Ask a database", "veil.web.answering:database", whole=True),
     Page("/tables", "Tables", "veil.web.answering:tables", whole=True),
+    Page("/sensitive", "Sensitive documents", "veil.web.answering:sensitive", whole=True),
     Page("/ledger", "Ledger", "veil.web.answering:ledger", whole=True),
 )
 
