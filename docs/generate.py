@@ -13,6 +13,7 @@ from itertools import product
 from pathlib import Path
 from typing import Literal, get_args, get_origin
 
+import api_pages
 import click
 from pydantic.fields import FieldInfo
 
@@ -36,38 +37,6 @@ ROOT = DOCS.parent
 WIDTH = 99
 CLICK = version("click")  # its help differs a little from version to version
 NOTE = "<!-- Written by docs/generate.py: do not edit. -->\n\n"
-_WORDS = {
-    "Gamma": "Gamma",
-    "Pr": "Pr",
-    "Sigma": "Sigma",
-    "bar": "mean",
-    "beta": "beta",
-    "dots": "...",
-    "gamma": "gamma",
-    "in": "in",
-    "lVert": "|",
-    "lambda": "lambda ",
-    "le": "<=",
-    "left": "",
-    "lfloor": "floor(",
-    "ln": "ln ",
-    "log": "log",
-    "mapsto": "->",
-    "min": "min",
-    "ni": "with",
-    "phi": "phi",
-    "prod": "product over ",
-    "propto": "proportional to",
-    "qquad": "\n",
-    "quad": "\n",
-    "rVert": "|",
-    "rfloor": ")",
-    "right": "",
-    "sim": "~",
-    "sum": "sum over ",
-    "top": "T",
-    "varepsilon": "epsilon ",
-}
 
 
 def pages() -> dict[str, str]:
@@ -77,6 +46,7 @@ def pages() -> dict[str, str]:
         "engines.md": NOTE + engines_page(),
         "cli.md": NOTE + cli_page(),
         "http-api.md": NOTE + http_page(),
+        **{name: NOTE + text for name, text in api_pages.pages().items()},
         "threat-model.md": NOTE + _part(ROOT / "SECURITY.md", "## Threat model"),
     }
 
@@ -147,11 +117,11 @@ def mechanisms_page() -> str:
     for name in sorted(MECHANISMS.builtin):
         parts += _mechanism(MECHANISMS.get(name))
     parts.append(
-        "# Mechanisms for whole queries\n\nThese rewrite a query into others. They draw nothing at"
-        " random, nothing is proved of them, and they need no word vectors.\n"
+        "## Mechanisms for whole queries\n\nThese rewrite a query into others. They draw nothing"
+        " at random, nothing is proved of them, and they need no word vectors.\n"
     )
     for name in sorted(QUERY_MECHANISMS.builtin):
-        parts += _mechanism(QUERY_MECHANISMS.get(name))
+        parts += _mechanism(QUERY_MECHANISMS.get(name), level=3)
     return "\n".join(parts)
 
 
@@ -164,15 +134,19 @@ def engines_page() -> str:
         " the same facts.\n",
     ]
     parts += [part for name in sorted(ENGINES.builtin) for part in _component(ENGINES.get(name))]
-    parts.append("# Encoders\n")
-    parts += [part for name in sorted(ENCODERS.builtin) for part in _component(ENCODERS.get(name))]
+    parts.append("## Encoders\n")
+    parts += [
+        part
+        for name in sorted(ENCODERS.builtin)
+        for part in _component(ENCODERS.get(name), level=3)
+    ]
     return "\n".join(parts)
 
 
-def _component(cls: type[Component]) -> list[str]:
+def _component(cls: type[Component], level: int = 2) -> list[str]:
     body, paper, notes = _sections(inspect.getdoc(cls) or "")
     return [
-        f"## {cls.name}\n",
+        f"{'#' * level} {cls.name}\n",
         body + "\n",
         _parameters(cls),
         *([f"**Paper**: {paper}\n"] if paper else []),
@@ -190,7 +164,7 @@ def _parameters(cls: type[Component]) -> str:
     return head + "\n".join(rows) + "\n"
 
 
-def _mechanism(cls: type[TextMechanism]) -> list[str]:
+def _mechanism(cls: type[TextMechanism], level: int = 2) -> list[str]:
     body, paper, notes = _sections(inspect.getdoc(cls) or "")
     shown = example(cls)
     flags = "".join(
@@ -198,7 +172,7 @@ def _mechanism(cls: type[TextMechanism]) -> list[str]:
     )
     chosen = getattr(cls, "select", None)
     return [
-        f"## {cls.name}\n",
+        f"{'#' * level} {cls.name}\n",
         body + "\n",
         _parameters(cls),
         *_guarantees(shown),
@@ -283,47 +257,12 @@ def _sections(doc: str) -> tuple[str, str, str]:
 
 
 def _display(match: re.Match[str]) -> str:
-    return f"```text\n{plain(match.group(1))}\n```\n\n"
+    return f"$$\n{' '.join(match.group(1).split())}\n$$\n\n"
 
 
 def _inline(text: str) -> str:
-    text = re.sub(r":math:`([^`]*)`", lambda match: f"`{plain(match.group(1))}`", text)
+    text = re.sub(r":math:`([^`]*)`", r"$\1$", text)
     return re.sub(r"``([^`\n]+)``", r"`\1`", text).strip()
-
-
-def plain(latex: str) -> str:
-    r"""Write a formula of a docstring as plain text, one equation per line.
-
-    >>> plain(r"\Pr[y] \propto e^{-\frac{1}{2}\varepsilon\, d}, \quad u = \frac{a + 1}{b}")
-    'Pr[y] proportional to exp(-1/2 epsilon d)\nu = (a + 1)/b'
-    """
-    text = " ".join(latex.split()).replace(r"\,", " ")
-    text = text.replace(r"\{", "set(").replace(r"\}", ")")
-    before = ""
-    while text != before:  # from the inside out
-        before = text
-        text = re.sub(r"\\mathrm\{([^{}]*)\}|_\{(\w+)\}", _name, text)
-        text = re.sub(r"\\ln(\\frac\{[^{}]*\}\{[^{}]*\})", r"\\ln(\1)", text)
-        text = re.sub(r"\\frac\{([^{}]*)\}\{([^{}]*)\}", _fraction, text)
-        text = re.sub(r"\\sqrt\{([^{}]*)\}", r"sqrt(\1)", text)
-        text = re.sub(r"\be\^\{([^{}]*)\}", r"exp(\1)", text)
-        text = re.sub(r"\^\{([^{}]*)\}", r"^(\1)", text)
-    text = re.sub(r"\\([A-Za-z]+)", lambda match: _WORDS[match.group(1)], text)
-    text = re.sub(r"(\() +", r"\1", text)
-    text = re.sub(r" +([),/]|$)", r"\1", re.sub(r"\| (\w) \|", r"|\1|", text))
-    lines = (re.sub(r" {2,}", " ", line).strip(" ,") for line in text.split("\n"))
-    return "\n".join(lines).replace("ln (", "ln(")
-
-
-def _name(match: re.Match[str]) -> str:
-    return match.group(1) or f"_{match.group(2)}"
-
-
-def _fraction(match: re.Match[str]) -> str:
-    top, bottom = (
-        part if re.fullmatch(r"\\?\w+", part) else f"({part})" for part in match.groups()
-    )
-    return f"{top}/{bottom} "
 
 
 def cli_page() -> str:

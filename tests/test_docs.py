@@ -2,14 +2,18 @@
 
 import importlib.util
 import re
+import shlex
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
+import click
 import numpy as np
 import pytest
 from tests.search.conftest import BagEncoder
 
 import veil
+from veil.cli import veil as program
 from veil.core.component import example
 from veil.corpus.collection import Collection
 from veil.corpus.documents import Document, Documents
@@ -21,9 +25,11 @@ DOCS = ROOT / "docs"
 PAGES = [ROOT / f"{name}.md" for name in ("README", "CONTRIBUTING", "SECURITY", "CHANGELOG")]
 PAGES += sorted(DOCS.glob("*.md"))
 GENERATED = ["cli.md", "engines.md", "http-api.md", "mechanisms.md", "threat-model.md"]
+GENERATED += sorted(path.name for path in DOCS.glob("api*.md"))
 RUNNABLE = ["README.md", "docs/index.md", "docs/guarantees.md"]
 RUNNABLE += ["docs/vectors.md", "docs/protecting-text.md", "docs/places.md", "docs/counts.md"]
-RUNNABLE += ["docs/private-sql.md", "docs/tables.md"]
+RUNNABLE += ["docs/private-sql.md", "docs/tables.md", "docs/ratings.md"]
+RUNNABLE += ["docs/start-engineer.md", "docs/start-researcher.md"]
 RUNNABLE += ["docs/private-search.md", "docs/collections.md", "docs/measuring.md"]
 
 
@@ -36,8 +42,15 @@ def blocks(page: Path) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def generate() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("docs_generate", DOCS / "generate.py")
+def generate() -> Iterator[ModuleType]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(DOCS)
+        yield loaded("generate")
+
+
+def loaded(name: str) -> ModuleType:
+    """Run a file of the docs as a module of its own."""
+    spec = importlib.util.spec_from_file_location(f"docs_{name}", DOCS / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -45,21 +58,35 @@ def generate() -> ModuleType:
     return module
 
 
+@pytest.fixture(scope="module")
+def generated(generate: ModuleType) -> dict[str, str]:
+    pages: dict[str, str] = generate.pages()
+    return pages
+
+
+def test_all_generated_pages_are_known(generated: dict[str, str]) -> None:
+    assert sorted(generated) == sorted(GENERATED)
+
+
 @pytest.mark.parametrize("name", GENERATED)
-def test_generated_page_is_current(generate: ModuleType, name: str) -> None:
+def test_generated_page_is_current(
+    generate: ModuleType, generated: dict[str, str], name: str
+) -> None:
     written = (DOCS / name).read_text("utf-8")
     if name == "cli.md" and f"click {generate.CLICK}" not in written:
         pytest.skip("docs/cli.md was written with another version of click")
-    assert written == generate.pages()[name], "run python docs/generate.py"
+    assert written == generated[name], "run python docs/generate.py"
 
 
 def test_the_check_names_a_page_that_differs(
     generate: ModuleType,
+    generated: dict[str, str],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setattr(generate, "DOCS", tmp_path)
+    monkeypatch.setattr(generate, "pages", lambda: generated)
     assert generate.main([]) == 0
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(GENERATED)
     assert generate.main(["--check"]) == 0
@@ -69,11 +96,11 @@ def test_the_check_names_a_page_that_differs(
     assert generate.main(["--chekc"]) == 2
 
 
-def test_formulas_read_as_text(generate: ModuleType) -> None:
-    assert generate.plain(r"\gamma = \frac{2}{\varepsilon} \ln\frac{1-\beta}{\beta}") == (
-        "gamma = 2/epsilon ln((1-beta)/beta)"
-    )
-    assert not set("\\{}") & set(generate.mechanisms_page())
+def test_formulas_of_mechanisms_read_on_a_code_host(generate: ModuleType) -> None:
+    page = generate.mechanisms_page()
+    assert r"\frac{2}{\varepsilon} \ln\frac{(1-\beta)(|V|-1)}{\beta}" in page
+    assert page.count("$$\n") % 2 == 0
+    assert not re.search(r":math:|\.\. math::|``", page.replace("```", ""))
 
 
 @pytest.mark.parametrize("name", [*veil.MECHANISMS.builtin, *veil.__all__])
@@ -82,8 +109,8 @@ def test_every_public_name_is_documented(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", veil.MECHANISMS.builtin)
-def test_readme_row_agrees_with_the_guarantee(name: str) -> None:
-    text = (ROOT / "README.md").read_text("utf-8")
+def test_row_of_a_mechanism_agrees_with_its_guarantee(name: str) -> None:
+    text = (DOCS / "protecting-text.md").read_text("utf-8")
     rows = [line for line in text.splitlines() if line.startswith(f"| `{name}` |")]
     assert len(rows) == 1
     _, _, parameters, proved, _, _ = rows[0].split("|")
@@ -100,8 +127,58 @@ def test_links_lead_somewhere(page: Path) -> None:
             assert (page.parent / path).is_file(), target
 
 
-def test_the_readme_has_one_place_for_figures() -> None:
-    assert (ROOT / "README.md").read_text("utf-8").splitlines().count("## Figures") == 1
+def test_the_readme_is_short_and_leaves_the_figures_to_their_page() -> None:
+    lines = (ROOT / "README.md").read_text("utf-8").splitlines()
+    assert len(lines) <= 200
+    assert sum(line.startswith("![") for line in lines) == 1
+    figures = (DOCS / "figures.md").read_text("utf-8")
+    for part in re.split(r"^## ", figures, flags=re.MULTILINE)[1:]:
+        assert re.search(r"make bench|python -m benchmarks", part), part.splitlines()[0]
+
+
+def test_every_page_is_in_the_navigation_once() -> None:
+    _, _, nav = (ROOT / "mkdocs.yml").read_text("utf-8").partition("\nnav:\n")
+    listed = re.findall(r"^ +- [^#\n]*?([\w-]+\.md)$", nav, re.MULTILINE)
+    assert sorted(listed) == sorted(path.name for path in DOCS.glob("*.md"))
+    groups = re.findall(r"^  - (\w+):$", nav, re.MULTILINE)
+    assert groups == ["Start", "Use", "Understand", "Reference"]
+
+
+def commands(page: Path) -> list[str]:
+    """Return the lines of a page that a reader types, also those in tables and examples."""
+    text = page.read_text("utf-8")
+    typed = re.findall(r"^\$ (veil .*)$", text, re.MULTILINE)
+    for block in re.findall(r"^```sh\n(.*?)^```", text, re.MULTILINE | re.DOTALL):
+        typed += [line for line in block.splitlines() if line.startswith("veil ")]
+    return typed + re.findall(r"\| `(veil [^`]+)` \|", text)
+
+
+@pytest.mark.parametrize("name", ["README.md", *(f"docs/{p.name}" for p in DOCS.glob("start-*"))])
+def test_commands_have_the_options_that_are_shown(name: str) -> None:
+    typed = commands(ROOT / name)
+    assert len(typed) > 3
+    for line in typed:
+        words = shlex.split(line, comments=True)[1:]
+        command = leaf(words)
+        known = {option for part in command.params for option in part.opts}
+        given = {word for word in words if re.match(r"-[a-zA-Z]|--", word)}
+        assert given <= known, line
+
+
+def leaf(words: list[str]) -> click.Command:
+    """Take the names of commands off the words, and return the last one."""
+    command: click.Command = program
+    while words:
+        below = getattr(command, "commands", {})
+        inner = below.get(words[0])
+        if inner is None and isinstance(command, click.Group):
+            inner = command.get_command(click.Context(command), words[0])
+            assert inner is not None, f"there is no veil {words[0]}"
+        if inner is None:
+            break
+        command = inner
+        words.pop(0)
+    return command
 
 
 @pytest.fixture
