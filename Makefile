@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo test check bench docs fetch clean
+.PHONY: demo test check bench docs fetch release clean
 
 $(READY): pyproject.toml
 	@echo "Installing Veil and what it needs into .venv: a minute or two, and about 1 GB."
@@ -31,32 +31,39 @@ check: $(READY)
 	$(BIN)/lint-imports
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile
 
-bench: fetch  ## print the figures of the README, beside the peer installed in its own environment
-	$(BIN)/python -m benchmarks.startup
-	$(BIN)/python -m benchmarks.retrieval
-	$(BIN)/python -m benchmarks.cascade
-	$(BIN)/python -m benchmarks.cover_table
-	$(BIN)/python -m benchmarks.cover_search
-	$(BIN)/python -m benchmarks.cover_sessions
-	$(BIN)/python -m benchmarks.cover_web
-	$(BIN)/python -m benchmarks.scale
-	$(BIN)/python -m benchmarks.measuring
-	$(BIN)/python -m benchmarks.selection
-	$(BIN)/python -m benchmarks.linkage
-	$(BIN)/python -m benchmarks.serving
-	$(BIN)/python -m benchmarks.hostile
-	$(BIN)/python -m benchmarks.timing
-	$(BIN)/python -m benchmarks.places
-	$(BIN)/python -m benchmarks.dp
-	$(BIN)/python -m benchmarks.dp_mining
-	$(BIN)/python -m benchmarks.tables_anonymise
-	$(BIN)/python -m benchmarks.tables_attacks
-	$(BIN)/python -m benchmarks.tables_counts
-	$(BIN)/python -m benchmarks.speed
+# Each section can be run alone: make bench-search, bench-text, bench-places, bench-dp, ...
+BENCH_START := startup
+BENCH_SEARCH := retrieval cascade scale measuring serving hostile timing linkage
+BENCH_COVER := cover_table cover_search cover_sessions cover_web
+BENCH_TEXT := speed selection redaction tasks
+BENCH_PLACES := places
+BENCH_DP := dp dp_mining
+BENCH_TABLES := tables_anonymise tables_attacks tables_counts
+BENCH_RATINGS := ratings_models ratings_attacks ratings_secure
+BENCH_SENSITIVE := sensitive
+SECTIONS := start search cover text places dp tables ratings sensitive
+
+bench: $(addprefix bench-,$(SECTIONS))  ## print the figures, beside the peers in environments of their own
+
+.PHONY: $(addprefix bench-,$(SECTIONS))
+bench-start: BENCH = $(BENCH_START)
+bench-search: BENCH = $(BENCH_SEARCH)
+bench-cover: BENCH = $(BENCH_COVER)
+bench-text: BENCH = $(BENCH_TEXT)
+bench-places: BENCH = $(BENCH_PLACES)
+bench-dp: BENCH = $(BENCH_DP)
+bench-tables: BENCH = $(BENCH_TABLES)
+bench-ratings: BENCH = $(BENCH_RATINGS)
+bench-sensitive: BENCH = $(BENCH_SENSITIVE)
+$(addprefix bench-,$(SECTIONS)): fetch
+	@for name in $(BENCH); do echo "== $$name"; $(BIN)/python -m benchmarks.$$name || exit 1; done
 
 docs: $(READY)  ## write the generated pages, then build the site into ./site
 	$(BIN)/python docs/generate.py
-	$(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
+release: $(READY)  ## wheel and sdist, tried in clean environments alone and with each extra; a list of what they stand on
+	$(BIN)/python -m tools.wheels
 
 clean:
 	rm -rf .venv site dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis
