@@ -45,6 +45,8 @@ def test_mutant_is_killed(mutant: dict[str, Any], outcomes: Outcomes) -> None:
     assert text.count(mutant["old"]) == 1, "the place to change is not there exactly once"
     if "_fused" in mutant["file"]:
         pytest.importorskip("numba", reason="the extra 'fast' is not installed")
+    if needed := mutant.get("needs"):
+        pytest.importorskip(needed, reason=f"{needed} is not installed")
     result = outcomes[mutant["what"]].result()
     assert result.code == FAILED, f"survived or did not run:\n{result.output[-2000:]}"
 

@@ -130,7 +130,11 @@ def _made(folder: Path) -> Path:
     return folder
 
 
-def test_evaluate_prints_the_empty_list_and_writes_a_page(source: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("columns", ["80", "200"])
+def test_evaluate_prints_the_empty_list_and_writes_a_page(
+    source: Path, tmp_path: Path, columns: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
     page = tmp_path / "report.html"
     out = run(
         evaluate, source, "--strategy", OPEN, "--strategy", "prefilter(threshold=0.5)", "-k", 5,
@@ -138,6 +142,9 @@ def test_evaluate_prints_the_empty_list_and_writes_a_page(source: Path, tmp_path
     )  # fmt: skip
     assert "empty list" in out
     assert "skill" in out
+    assert ("judged" in out) == (columns == "200")
+    assert "prefilter(threshold=0.5)" in out
+    assert "…" not in out
     assert "cost 12" in out
     assert "6 topics" in out
     text = page.read_text()

@@ -3,10 +3,11 @@
 from pathlib import Path
 
 import click
+from rich.box import HEAVY_HEAD, SIMPLE
 from rich.table import Table
 
 from veil.cli.sensitive.index import PATH
-from veil.cli.terminal import progress_bar, stdout
+from veil.cli.terminal import fits, progress_bar, stdout
 from veil.core.amounts import count_of
 from veil.sensitive.comparison import Line, compare
 from veil.sensitive.cross_validate import cross_validate
@@ -65,13 +66,20 @@ def evaluate(
 
 
 def _show(lines: list[Line], k: int) -> None:
-    shown = Table(
-        "strategy", f"nCS-DCG@{k}", "95 %", "skill", "visible nDCG", "sensitive", "any", "shown",
-        "judged",
-    )  # fmt: skip
+    console = stdout()
+    shown = _table(lines, k)
+    console.print(shown if fits(console, shown) else _table(lines, k, narrow=True))
+
+
+def _table(lines: list[Line], k: int, *, narrow: bool = False) -> Table:
+    """Put lines into columns; a narrow terminal gets those that must be read together."""
+    shown = Table(box=SIMPLE if narrow else HEAVY_HEAD, padding=(0, 1, 0, 0) if narrow else (0, 1))
+    shown.add_column("strategy", overflow="fold", min_width=24 if narrow else None)
+    names = (f"nCS-DCG@{k}", "95 %", "skill", "visible nDCG", "sensitive")
+    for name in names if narrow else (*names, "any", "shown", "judged"):
+        shown.add_column(name.replace(" nDCG", "\nnDCG") if narrow else name, no_wrap=True)
     for line in lines:
-        shown.add_row(
-            line.spec,
+        cells = (
             f"{line.value:.3f}",
             f"{line.value.low:.3f}-{line.value.high:.3f}",
             f"{line.skill:+.2f}",
@@ -81,4 +89,5 @@ def _show(lines: list[Line], k: int) -> None:
             f"{line.shown:.1f}",
             f"{line.judged:.2f}",
         )
-    stdout().print(shown)
+        shown.add_row(line.spec, *cells[: len(shown.columns) - 1])
+    return shown
