@@ -1,12 +1,14 @@
 """Predict ratings from near rows, one similarity row at a time, with numba.
 
-A row is a user (userknn) or an item (itemknn). Memory is five numbers per row and thread, never
+A row is a user (userknn) or an item (itemknn). Memory is seven numbers per row and thread, never
 rows x rows.
 """
 
 import numpy as np
 
 from veil.data.compiled import compiled
+
+GRADES = 256  # steps of similarity: those of one step are told apart one by one
 
 
 @compiled()
@@ -57,10 +59,11 @@ def _sink(best, kept, size, place):
 
 
 @compiled()
-def _nearest(sims, rows, first, last, k, best, kept):
-    """Keep the k largest positive similarities, ties to the smaller row; return how many."""
+def _nearest(sims, rows, among, size, k, best, kept):
+    """Keep the k largest positive similarities of some entries in order, ties to the first."""
     count = 0
-    for at in range(np.uintp(first), np.uintp(last)):
+    for place in range(np.uintp(size)):
+        at = among[place]
         sim = sims[np.uintp(rows[at])]
         if sim <= 0.0:
             continue
@@ -69,13 +72,63 @@ def _nearest(sims, rows, first, last, k, best, kept):
             kept[count] = at
             count += 1
             if count == k:
-                for place in range(k // 2 - 1, -1, -1):
-                    _sink(best, kept, k, place)
+                for top in range(k // 2 - 1, -1, -1):
+                    _sink(best, kept, k, top)
         elif sim > best[0]:
             best[0] = sim
             kept[0] = at
             _sink(best, kept, k, 0)
     return count
+
+
+@compiled()
+def _grade(sims, grades):
+    """Put similarities into `GRADES` steps between the least positive and the largest; 0: none."""
+    low, high = np.inf, 0.0
+    for v in range(len(sims)):
+        if sims[v] > 0.0:
+            low = min(low, sims[v])
+            high = max(high, sims[v])
+    scale = (GRADES - 2) / (high - low) if high > low else 0.0
+    for v in range(len(sims)):
+        grades[v] = 1 + int((sims[v] - low) * scale) if sims[v] > 0.0 else 0
+
+
+@compiled()
+def _limit(grades, rows, first, last, k, counts):
+    """Return the grade of the k-th largest similarity, and how many stand above that grade."""
+    counts[:] = 0
+    for at in range(np.uintp(first), np.uintp(last)):
+        counts[np.uintp(grades[np.uintp(rows[at])])] += 1
+    above, grade = 0, GRADES - 1
+    while grade > 0 and above + counts[grade] < k:
+        above += counts[grade]
+        grade -= 1
+    return grade, above
+
+
+@compiled()
+def _weighted(sims, grades, rows, values, first, last, k, counts, among, best, kept):
+    """Sum up similarities of the k nearest, and their products with values.
+
+    Who is above the grade of the k-th is taken as it comes, without a branch; the heap chooses
+    among those of that grade.
+    """
+    grade, taken = _limit(grades, rows, first, last, k, counts)
+    above, below, size = 0.0, 0.0, 0
+    for at in range(np.uintp(first), np.uintp(last)):
+        v = np.uintp(rows[at])
+        own = grades[v]
+        sim = sims[v] if own > grade else 0.0
+        above += sim * values[at]
+        below += sim
+        among[size] = at
+        size += own == grade
+    if grade > 0:
+        for at in range(_nearest(sims, rows, among, size, k - taken, best, kept)):
+            above += best[at] * values[kept[at]]
+            below += best[at]
+    return above, below
 
 
 @compiled()
@@ -92,17 +145,19 @@ def predict(groups, group_starts, wanted, starts, columns, shifted, by_column, r
     depth = max(k, 1)
     best = np.empty(depth)
     kept = np.empty(depth, np.int64)
+    grades = np.empty(n, np.uint8)
+    counts = np.empty(GRADES, np.int32)
+    among = np.empty(n + 1, np.int64)
     for group in range(first, last):
         _similarities(groups[group], starts, columns, shifted, by_column, rows, column_shifted,
                       sums, sims, shrinkage, least)  # fmt: skip
+        _grade(sims, grades)
         for pair in range(group_starts[group], group_starts[group + 1]):
             begin, end = by_column[wanted[pair]], by_column[wanted[pair] + 1]
             above, below = 0.0, 0.0
             if k > 0:
-                count = _nearest(sims, rows, begin, end, k, best, kept)
-                for at in range(count):
-                    above += best[at] * column_values[kept[at]]
-                    below += best[at]
+                above, below = _weighted(sims, grades, rows, column_values, begin, end, k,
+                                         counts, among, best, kept)  # fmt: skip
             else:
                 for at in range(begin, end):
                     sim = sims[rows[at]]
