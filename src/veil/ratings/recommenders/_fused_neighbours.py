@@ -60,13 +60,11 @@ def _sink(best, kept, size, place):
 
 @compiled()
 def _nearest(sims, rows, among, size, k, best, kept):
-    """Keep the k largest positive similarities of some entries in order, ties to the first."""
+    """Keep the k largest similarities of some entries in order, ties to the first."""
     count = 0
     for place in range(np.uintp(size)):
         at = among[place]
         sim = sims[np.uintp(rows[at])]
-        if sim <= 0.0:
-            continue
         if count < k:
             best[count] = sim
             kept[count] = at
