@@ -5,10 +5,9 @@
 275.0
 """
 
-import sys
-from importlib import import_module
-from types import ModuleType
 from typing import TYPE_CHECKING
+
+from veil.core.facade import facade
 
 if TYPE_CHECKING:
     from veil.places import attackers as attackers
@@ -39,7 +38,7 @@ if TYPE_CHECKING:
     from veil.places.risk import risk as risk
     from veil.places.thin import thin as thin
 
-_PLACES = {  # where each public name lives; it is loaded when it is first asked for
+_PLACES = {  # where each public name lives
     "veil.places.attack": "attack",
     "veil.places.attackers": "ATTACKERS",
     "veil.places.budget": "Budget",
@@ -63,30 +62,5 @@ _PLACES = {  # where each public name lives; it is loaded when it is first asked
     "veil.places.risk": "risk",
     "veil.places.thin": "thin",
 }
-_TABLES = ("attackers", "methods")  # packages whose registries a caller adds to
-_MODULES = {name: module for module, names in _PLACES.items() for name in names.split()}
 
-
-class _Verbs(ModuleType):
-    """A package whose verbs keep their names beside modules that are called like them."""
-
-    def __setattr__(self, name: str, value: object) -> None:
-        if not (name in _MODULES and isinstance(value, ModuleType)):
-            super().__setattr__(name, value)
-
-
-def __getattr__(name: str) -> object:
-    if name in _TABLES:
-        return import_module(f"{__name__}.{name}")
-    if name not in _MODULES:
-        raise AttributeError(f"module 'veil.places' has no attribute {name!r}")
-    found: object = getattr(import_module(_MODULES[name]), name)
-    globals()[name] = found
-    return found
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_MODULES, *_TABLES})
-
-
-sys.modules[__name__].__class__ = _Verbs
+facade(__name__, _PLACES, rooms=("attackers", "methods"))

@@ -5,10 +5,9 @@
 (3.0, -12.0)
 """
 
-import sys
-from importlib import import_module
-from types import ModuleType
 from typing import TYPE_CHECKING
+
+from veil.core.facade import facade
 
 if TYPE_CHECKING:
     from veil.sensitive.attack import attack as attack
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
     from veil.sensitive.strategy import Strategy as Strategy
     from veil.sensitive.train import train as train
 
-_PLACES = {  # where each public name lives; it is loaded when it is first asked for
+_PLACES = {  # where each public name lives
     "veil.sensitive.attack": "attack",
     "veil.sensitive.attacker": "Attacker Exposure",
     "veil.sensitive.attacks": "ATTACKERS",
@@ -54,27 +53,5 @@ _PLACES = {  # where each public name lives; it is loaded when it is first asked
     "veil.sensitive.strategy": "Strategy",
     "veil.sensitive.train": "train",
 }
-_MODULES = {name: module for module, names in _PLACES.items() for name in names.split()}
 
-
-class _Verbs(ModuleType):
-    """A package whose verbs keep their names beside modules that are called like them."""
-
-    def __setattr__(self, name: str, value: object) -> None:
-        if not (name in _MODULES and isinstance(value, ModuleType)):
-            super().__setattr__(name, value)
-
-
-def __getattr__(name: str) -> object:
-    if name not in _MODULES:
-        raise AttributeError(f"module 'veil.sensitive' has no attribute {name!r}")
-    found: object = getattr(import_module(_MODULES[name]), name)
-    globals()[name] = found
-    return found
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_MODULES})
-
-
-sys.modules[__name__].__class__ = _Verbs
+facade(__name__, _PLACES)

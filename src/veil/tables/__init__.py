@@ -6,10 +6,9 @@
 ([31.0, 34.0, 52.0], ('age',))
 """
 
-import sys
-from importlib import import_module
-from types import ModuleType
 from typing import TYPE_CHECKING
+
+from veil.core.facade import facade
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -50,7 +49,7 @@ if TYPE_CHECKING:
         ...
 
 
-_PLACES = {  # where each public name lives; it is loaded when it is first asked for
+_PLACES = {  # where each public name lives
     "veil.dpia.write": "dpia",
     "veil.tables.attack": "attack",
     "veil.tables.attacks": "ATTACKS",
@@ -76,27 +75,5 @@ _PLACES = {  # where each public name lives; it is loaded when it is first asked
     "veil.tables.source": "Source",
     "veil.tables.table": "Table",
 }
-_MODULES = {name: module for module, names in _PLACES.items() for name in names.split()}
 
-
-class _Verbs(ModuleType):
-    """A package whose verbs keep their names beside modules that are called like them."""
-
-    def __setattr__(self, name: str, value: object) -> None:
-        if not (name in _MODULES and isinstance(value, ModuleType)):
-            super().__setattr__(name, value)
-
-
-def __getattr__(name: str) -> object:
-    if name not in _MODULES:
-        raise AttributeError(f"module 'veil.tables' has no attribute {name!r}")
-    found: object = getattr(import_module(_MODULES[name]), name)
-    globals()[name] = found
-    return found
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_MODULES})
-
-
-sys.modules[__name__].__class__ = _Verbs
+facade(__name__, _PLACES)
