@@ -19,7 +19,7 @@ from veil.core.version import __version__
 @click.group(cls=Lazy, table=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__)
 def veil() -> None:
-    """Private information access: send variants of a text, not the text."""
+    """Private information access: protect what leaves, attack it, measure what still leaks."""
 
 
 def main() -> None:
