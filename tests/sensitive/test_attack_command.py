@@ -25,6 +25,7 @@ def run(folder: Path, *given: str, columns: int = 200) -> tuple[int, str]:
 
 
 def test_a_strategy_is_attacked_by_whom_one_names(folder: Path) -> None:
+    pytest.importorskip("sklearn")
     code, told = run(
         folder, "--strategy", "postfilter(threshold=0.5, refill=false)", "--strategy",
         "prefilter(threshold=0.5)", "--attacker", "gap", "-k", "3",
@@ -46,6 +47,7 @@ def test_everybody_attacks_unless_one_is_named(folder: Path) -> None:
 
 
 def test_no_figure_is_cut_on_a_narrow_terminal(folder: Path) -> None:
+    pytest.importorskip("sklearn")
     strategy = "postfilter(threshold=0.5, refill=false)"
     code, told = run(
         folder, "--strategy", strategy, "--attacker", "known-item(terms=12)", columns=80

@@ -110,6 +110,7 @@ def test_gap_finds_lists_that_were_cut_before_withholding() -> None:
 def test_a_page_as_long_as_the_depth_has_gaps_even_if_refilled() -> None:
     deep = "postfilter(threshold=0.5, depth=10)"
     assert sensitive.attack(COLLECTION, deep, P, "gap", k=10).inferred > 0.5
+    assert "ends before its total" in sensitive.STRATEGIES.parse(deep).guarantee.caveat
 
 
 @pytest.mark.parametrize(
