@@ -233,6 +233,9 @@ def test_the_optimum_says_how_the_lowest_tenth_is_calibrated(col: SensitiveColle
     p = np.where(col.sensitive == 1, 0.01, 0.9)  # as wrong as can be
     found = sensitive.rank(col, "optimum(encoder='')", p)
     assert "p says 0.0100 and 1.0000 are sensitive" in found.notes[1]
+    nothing = sensitive.rank(col, "optimum(encoder='')", np.full(N, np.nan))
+    assert nothing.items == ()
+    assert len(nothing.notes) == 1
 
 
 @pytest.mark.parametrize(
