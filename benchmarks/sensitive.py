@@ -7,6 +7,8 @@ SARA is read from the folder that ``VEIL_SARA`` names, or from ``../shared/data/
 import argparse
 import os
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -87,7 +89,8 @@ def speed(collection: SensitiveCollection, p: Floats) -> Report:
     """Print seconds beside their targets."""
     report = Report()
     run = sensitive.rank(collection, "relevance()", None).run(list(collection.queries))
-    took = min(_processor(collection, run) for _ in range(20))
+    evaluated = partial(sensitive.evaluate, run, collection.judgements, collection.labels)
+    took = min(_processor(evaluated) for _ in range(20))
     report.add(
         "evaluate, 150 queries x 10, five measures, time of a processor",
         f"{1000 * took:.0f} ms",
@@ -104,16 +107,20 @@ def speed(collection: SensitiveCollection, p: Floats) -> Report:
         searcher = STRATEGIES.parse(spec).open(Scene(collection, p))
         took = best(lambda one=searcher: [one.answer(query, 10) for query in queries])  # type: ignore[misc]
         report.add(f"search with {spec}", f"{took / plain:.2f} of the plain engine", "1.2")
-    took = best(lambda: sensitive.cross_validate(collection, "logistic"), 1)
-    peer = best(lambda: _peer(collection), 1)
-    report.add("five-fold probabilities", f"{took / peer:.2f} of scikit-learn ({took:.0f} s)", "3")
+    took = _processor(lambda: sensitive.cross_validate(collection, "logistic"))
+    peer = _processor(lambda: _peer(collection))
+    report.add(
+        "five-fold probabilities, time of a processor",
+        f"{took / peer:.2f} of scikit-learn ({took:.0f} s)",
+        "3",
+    )
     return report
 
 
-def _processor(collection: SensitiveCollection, run: dict[str, list[str]]) -> float:
-    """Return the seconds of a processor that one evaluation takes, whatever else is running."""
+def _processor(function: Callable[[], object]) -> float:
+    """Return the seconds of a processor that a call takes, whatever else is running."""
     start = time.process_time()
-    sensitive.evaluate(run, collection.judgements, collection.labels)
+    function()
     return time.process_time() - start
 
 
