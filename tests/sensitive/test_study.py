@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from tests.sensitive.attacks.rooms import letters
+from tests.sensitive.attackers.rooms import letters
 
 from veil import sensitive
 from veil.cli import veil

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from veil.sensitive.attack import attack as attack
     from veil.sensitive.attacker import Attacker as Attacker
     from veil.sensitive.attacker import Exposure as Exposure
-    from veil.sensitive.attacks import ATTACKERS as ATTACKERS
+    from veil.sensitive.attackers import ATTACKERS as ATTACKERS
     from veil.sensitive.bounds import bounds as bounds
     from veil.sensitive.classifier import Classifier as Classifier
     from veil.sensitive.classifiers import CLASSIFIERS as CLASSIFIERS
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 _PLACES = {  # where each public name lives; it is loaded when it is first asked for
     "veil.sensitive.attack": "attack",
     "veil.sensitive.attacker": "Attacker Exposure",
-    "veil.sensitive.attacks": "ATTACKERS",
+    "veil.sensitive.attackers": "ATTACKERS",
     "veil.sensitive.bounds": "bounds",
     "veil.sensitive.classifier": "Classifier",
     "veil.sensitive.classifiers": "CLASSIFIERS",
@@ -55,6 +55,7 @@ _PLACES = {  # where each public name lives; it is loaded when it is first asked
     "veil.sensitive.train": "train",
 }
 _MODULES = {name: module for module, names in _PLACES.items() for name in names.split()}
+_TABLES = ("attackers", "classifiers", "strategies")  # packages with a table of names each
 
 
 class _Verbs(ModuleType):
@@ -66,6 +67,8 @@ class _Verbs(ModuleType):
 
 
 def __getattr__(name: str) -> object:
+    if name in _TABLES:
+        return import_module(f"veil.sensitive.{name}")
     if name not in _MODULES:
         raise AttributeError(f"module 'veil.sensitive' has no attribute {name!r}")
     found: object = getattr(import_module(_MODULES[name]), name)
@@ -74,7 +77,7 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_MODULES})
+    return sorted({*globals(), *_MODULES, *_TABLES})
 
 
 sys.modules[__name__].__class__ = _Verbs

@@ -5,13 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from tests.sensitive.attacks.rooms import MISSED, SENSITIVE, Leaky, letters, told
+from tests.sensitive.attackers.rooms import MISSED, SENSITIVE, Leaky, letters, told
 
 from veil import sensitive
 from veil.core.errors import InputError, ParameterError, UnknownNameError
 from veil.sensitive.attacker import Exposure, Probe, Sightings
-from veil.sensitive.attacks.frequency import withheld
-from veil.sensitive.attacks.gap import has_gap
+from veil.sensitive.attackers.frequency import withheld
+from veil.sensitive.attackers.gap import has_gap
 from veil.sensitive.known import decoys, strongest, targets
 from veil.sensitive.matching import matcher
 from veil.sensitive.strategy import Answer, Scene, Strategy

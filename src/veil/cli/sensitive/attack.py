@@ -9,7 +9,7 @@ from rich.table import Table
 from veil.cli.terminal import fits, progress_bar, stdout
 from veil.core.amounts import count_of
 from veil.sensitive.attack import attack as attacked
-from veil.sensitive.attacks import ATTACKERS
+from veil.sensitive.attackers import ATTACKERS
 from veil.sensitive.classifiers import classifier as classifier_of
 from veil.sensitive.cross_validate import cross_validate
 from veil.sensitive.load import load
