@@ -17,10 +17,12 @@ from benchmarks.sensitive_attempt import attempt
 
 from veil import sensitive
 from veil.core.types import Floats, Released
+from veil.corpus.top import top
 from veil.search.engines.local.bm25 import BM25
 from veil.sensitive.collection import SensitiveCollection
 from veil.sensitive.comparison import compare
-from veil.sensitive.cross_validate import CrossValidated
+from veil.sensitive.cross_validate import CANDIDATES, CrossValidated
+from veil.sensitive.matching import matcher
 from veil.sensitive.strategies import STRATEGIES
 from veil.sensitive.strategy import Scene
 
@@ -85,6 +87,25 @@ def strategies(collection: SensitiveCollection, p: Floats) -> None:
         )
 
 
+def ceiling(collection: SensitiveCollection) -> None:
+    """Print what choosing among the best 100 by BM25 is worth to who knows labels and gains."""
+    engine, hot, names = matcher(collection), collection.sensitive == 1, collection.documents.ids
+    run = {}
+    for query, text in collection.queries.items():
+        grades = collection.judgements[query]
+        found = top(engine.scores(text), CANDIDATES, above=0.0)
+        own = [names[place] for place in found[~hot[found]].tolist()]
+        run[query] = sorted(own, key=lambda name: -grades.get(name, 0))[:10]
+    measures = ("nCS-DCG@10", "nDCG-visible@10")
+    scores = sensitive.evaluate(run, collection.judgements, collection.labels, measures)
+    worth, visible = (scores.summary(name, collection.topics) for name in measures)
+    value = worth.value
+    print(
+        f"| true labels and gains | {value:.3f} [{value.low:.3f}, {value.high:.3f}] |"
+        f" {worth.skill:+.2f} | {visible.value:.3f} | 0.000 | 0.00 | | |"
+    )
+
+
 def speed(collection: SensitiveCollection, p: Floats) -> Report:
     """Print seconds beside their targets."""
     report = Report()
@@ -145,6 +166,7 @@ def main() -> None:
     validated = classifiers(collection)
     p = validated["logistic"].p
     strategies(collection, p)
+    ceiling(collection)
     if asked.attempt:
         attempt(collection, validated)
     print()
