@@ -259,6 +259,10 @@ def test_unknown_names_and_depths_are_refused(col: SensitiveCollection) -> None:
         sensitive.rank(col, "postfiltre(threshold=0.5)", np.zeros(N))
     with pytest.raises(ParameterError, match="'k' argument"):
         sensitive.rank(col, "relevance", None, k=0)
+    with pytest.raises(ParameterError, match="must look like"):
+        sensitive.rank(col, 5, None)  # type: ignore[arg-type]
+    with pytest.raises(ParameterError, match="must look like"):
+        sensitive.attack(col, "relevance", None, 5)  # type: ignore[arg-type]
 
 
 def test_the_name_in_a_spec_may_have_hyphens_inside() -> None:

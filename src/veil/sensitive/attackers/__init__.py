@@ -19,4 +19,4 @@ ATTACKERS: Registry[Attacker] = Registry(
 
 def attacker(spec: str | Attacker) -> Attacker:
     """Return an attacker by its spec, as ``known-item(terms=5)``."""
-    return ATTACKERS.parse(spec) if isinstance(spec, str) else spec
+    return spec if isinstance(spec, Attacker) else ATTACKERS.parse(spec)
