@@ -8,6 +8,7 @@ import inspect
 import re
 import sys
 from collections.abc import Iterator, Mapping
+from copy import copy
 from importlib.metadata import version
 from itertools import product
 from pathlib import Path
@@ -296,7 +297,10 @@ def _leaves(command: click.Command, context: click.Context) -> Mapping[str, clic
 
 
 def _below(parent: click.Context, command: click.Command, name: str) -> click.Context:
-    return click.Context(command, parent, name, terminal_width=WIDTH, max_content_width=WIDTH)
+    """Return the context of a command that nobody has run: click keeps what a first run made."""
+    fresh = copy(command)
+    fresh._help_option = None  # "--help" alone, where the command was run without its group
+    return click.Context(fresh, parent, name, terminal_width=WIDTH, max_content_width=WIDTH)
 
 
 def _help(context: click.Context, level: int) -> str:

@@ -10,10 +10,12 @@ from types import ModuleType
 import click
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from tests.search.conftest import BagEncoder
 
 import veil
 from veil.cli import veil as program
+from veil.cli.index import index
 from veil.core.component import example
 from veil.corpus.collection import Collection
 from veil.corpus.documents import Document, Documents
@@ -28,7 +30,7 @@ GENERATED = ["cli.md", "engines.md", "http-api.md", "mechanisms.md", "threat-mod
 GENERATED += sorted(path.name for path in DOCS.glob("api*.md"))
 RUNNABLE = ["README.md", "docs/index.md", "docs/guarantees.md"]
 RUNNABLE += ["docs/vectors.md", "docs/protecting-text.md", "docs/places.md", "docs/counts.md"]
-RUNNABLE += ["docs/private-sql.md", "docs/tables.md", "docs/ratings.md"]
+RUNNABLE += ["docs/private-sql.md", "docs/tables.md", "docs/ratings.md", "docs/sensitive.md"]
 RUNNABLE += ["docs/start-engineer.md", "docs/start-researcher.md"]
 RUNNABLE += ["docs/private-search.md", "docs/collections.md", "docs/measuring.md"]
 
@@ -76,6 +78,14 @@ def test_generated_page_is_current(
     if name == "cli.md" and f"click {generate.CLICK}" not in written:
         pytest.skip("docs/cli.md was written with another version of click")
     assert written == generated[name], "run python docs/generate.py"
+
+
+def test_the_help_of_a_command_does_not_depend_on_what_was_run_before(
+    generate: ModuleType, generated: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(index, "_help_option", None)
+    CliRunner().invoke(index, ["--help"])  # without its group, which says "-h, --help"
+    assert generate.cli_page() in generated["cli.md"]
 
 
 def test_the_check_names_a_page_that_differs(

@@ -1,6 +1,7 @@
 """No record, query, cell, coordinate or risk of a single record is in an assessment."""
 
 import csv
+import json
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -10,7 +11,12 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.dpia.case import written
+from tests.ratings.test_study import keys as of_ratings
+from tests.search.conftest import BagEncoder
 from tests.search.study.material import STUDY, write_material
+from tests.sensitive.test_study import CANARY as LETTER
+from tests.sensitive.test_study import keys as of_letters
+from tests.sensitive.test_study import written as letters
 from tests.tables.people import ILLNESSES, PERSON
 from tests.tables.people import written as write_people
 
@@ -20,6 +26,8 @@ from veil.studies.export import export
 from veil.studies.load import make_study, parse_study
 from veil.studies.sweep import sweep
 from veil.studies.table import PLAIN, Card, Example, Results, Row, Section
+from veil.task.classifiers import logistic
+from veil.text.attacks import attack, prepare
 
 CANARY = "xanthippe"
 Made = tuple[dict[str, Any], list[str]]  # keys of a study, and what may not be seen of its data
@@ -59,7 +67,49 @@ def _dp(folder: Path) -> Made:
     return keys, [CANARY]
 
 
-MAKERS: dict[str, Callable[[Path], Made]] = {"tables": _tables, "places": _places, "dp": _dp}
+def _ratings(folder: Path) -> Made:
+    made = of_ratings(folder)
+    titles = "\n".join(f"{item},{CANARY} {item}" for item in range(60))
+    (folder / "items.csv").write_text(f"item,title\n{titles}\n")
+    attackers = ["scoreboard(known=4)", "membership"]
+    mechanism = [{"spec": "dppopularity(epsilon=1)", "attackers": attackers}]
+    return made | {"items": str(folder / "items.csv"), "mechanism": mechanism}, [CANARY, "user-0"]
+
+
+def _sensitive(folder: Path) -> Made:
+    keys = of_letters(letters(folder), mechanism=[{"spec": "prefilter(threshold=0.1)"}])
+    with (folder / "docs.jsonl").open(encoding="utf-8") as file:
+        ids = [json.loads(line)["id"] for line in file]
+    return keys, [LETTER, "invoice", *(f"{name} " for name in ids), "rare", "common"]
+
+
+def _task(folder: Path) -> Made:
+    words = [f"{CANARY}{chr(97 + i)}" for i in range(12)]
+    rng = np.random.default_rng(5)
+    vectors = (" ".join([word, *map(str, rng.normal(size=4).round(3).tolist())]) for word in words)
+    (folder / "vectors.txt").write_text("\n".join(vectors) + "\n")
+    lines = ["text,label"]
+    for number in range(80):
+        own = words[:6] if number % 2 else words[6:]
+        lines.append(
+            f"{' '.join(rng.permutation(own)[:3])} {number},{'good' if number % 2 else 'bad'}"
+        )
+    (folder / "texts.csv").write_text("\n".join(lines) + "\n")
+    keys = {
+        "texts": str(folder / "texts.csv"), "vectors": str(folder / "vectors.txt"), "test": 20,
+        "classifier": ["logistic(texts=50)"], "mechanism": [{"spec": "cmp(epsilon=10)"}],
+    }  # fmt: skip
+    return keys, [CANARY]
+
+
+MAKERS: dict[str, Callable[[Path], Made]] = {
+    "dp": _dp, "places": _places, "ratings": _ratings, "sensitive": _sensitive,
+    "tables": _tables, "task": _task,
+}  # fmt: skip
+
+
+def test_every_domain_has_a_real_study_here() -> None:
+    assert {*MAKERS, "search"} == set(DOMAINS)
 
 
 def assert_silent(made: dict[str, str], secrets: list[str]) -> None:
@@ -72,8 +122,23 @@ def assert_silent(made: dict[str, str], secrets: list[str]) -> None:
         assert not re.search(r"(?:0\.\d+[,;\s]+){6}", plain)  # no list of the risks of records
 
 
+@pytest.fixture(autouse=True)
+def no_models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every encoder is a bag of words, and the cache is the test's own."""
+    monkeypatch.setenv("VEIL_CACHE", str(tmp_path / "cache"))
+    bag = BagEncoder()
+    for place, verb in (
+        (logistic, "open_encoder"),
+        (attack, "open_encoder"),
+        (prepare, "encoder"),
+    ):
+        monkeypatch.setattr(place, verb, lambda *_, **__: bag)
+
+
 @pytest.mark.parametrize("name", sorted(MAKERS))
 def test_a_real_study_says_nothing_of_its_data(name: str, tmp_path: Path) -> None:
+    if name == "sensitive":
+        pytest.importorskip("sklearn")
     keys, secrets = MAKERS[name](tmp_path)
     study = make_study({"name": "small", "domain": name, **keys}, "the test", tmp_path)
     export(sweep(study, tmp_path / "out", workers=0), tmp_path / "out")
@@ -82,10 +147,7 @@ def test_a_real_study_says_nothing_of_its_data(name: str, tmp_path: Path) -> Non
     assert_silent(made, secrets)
 
 
-def test_a_real_search_says_nothing_of_its_queries(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("VEIL_CACHE", str(tmp_path / "cache"))
+def test_a_real_search_says_nothing_of_its_queries(tmp_path: Path) -> None:
     write_material(tmp_path)
     study = parse_study(STUDY.replace("[1, 5]", "[5]"), "tiny.toml", tmp_path)
     found = sweep(study, tmp_path / "out", workers=0)

@@ -107,7 +107,7 @@ def test_the_template_names_every_key() -> None:
         ("date = 2025-01-31T10:00:00", "The 'date' of a.toml must be a day without a time"),
         ("date = 2025-02-01\nnext_review = 2025-02-01", "must be later than the 'date'"),
         ("thresholds = [0.1, 0.05, 0.2]", "The three 'thresholds' must grow"),
-        ("thresholds = [0.1, 0.2]", "thresholds"),
+        ("thresholds = [0.1, 0.2]", "'thresholds' of a.toml must be a list of three numbers"),
         ("thresholds = [0.1, 0.2, 2]", "must be below 1"),
         ("[[studies]]\nresults = 'none'", "There is no"),
         ("table = 'town.csv'", "both a 'table' and a [[release]]"),

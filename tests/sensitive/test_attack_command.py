@@ -1,5 +1,6 @@
 """``veil sensitive attack``: what it prints, and what it refuses."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -15,15 +16,16 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return written(tmp_path_factory.mktemp("letters"))
 
 
-def run(folder: Path, *given: str) -> tuple[int, str]:
+def run(folder: Path, *given: str, columns: int = 200) -> tuple[int, str]:
     """Run the command on a folder."""
-    told = CliRunner(env={"COLUMNS": "200"}).invoke(
+    told = CliRunner(env={"COLUMNS": str(columns)}).invoke(
         veil, ["sensitive", "attack", str(folder), *given]
     )
     return told.exit_code, f"{told.output}{told.exception or ''}"
 
 
 def test_a_strategy_is_attacked_by_whom_one_names(folder: Path) -> None:
+    pytest.importorskip("sklearn")
     code, told = run(
         folder, "--strategy", "postfilter(threshold=0.5, refill=false)", "--strategy",
         "prefilter(threshold=0.5)", "--attacker", "gap", "-k", "3",
@@ -42,6 +44,18 @@ def test_everybody_attacks_unless_one_is_named(folder: Path) -> None:
     assert code == 0, told
     for name in ("queries", "known-item", "gap", "count", "frequency"):
         assert f" {name} " in told
+
+
+def test_no_figure_is_cut_on_a_narrow_terminal(folder: Path) -> None:
+    pytest.importorskip("sklearn")
+    strategy = "postfilter(threshold=0.5, refill=false)"
+    code, told = run(
+        folder, "--strategy", strategy, "--attacker", "known-item(terms=12)", columns=80
+    )
+    assert code == 0, told
+    assert "…" not in told
+    assert max(map(len, told.partition("sensitive documents")[0].splitlines())) <= 80
+    assert len(re.findall(r"\d\.\d{3}-\d\.\d{3}", told)) == 1
 
 
 @pytest.mark.parametrize(

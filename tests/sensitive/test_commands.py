@@ -8,12 +8,13 @@ import click
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from tests.sensitive.office import PERSON, N, written
+from tests.sensitive.office import NIGHT, PERSON, N, written
 
 from veil.cli.sensitive.evaluate import evaluate
 from veil.cli.sensitive.index import index
 from veil.cli.sensitive.search import search
 from veil.core.errors import InputError, VeilError
+from veil.sensitive.folds import copies
 from veil.sensitive.indexing import read_labelled
 from veil.sensitive.stored import open_stored, store
 
@@ -90,6 +91,29 @@ def test_a_missing_probability_withholds(source: Path, tmp_path: Path) -> None:
         ids = shown(run(search, tmp_path / "idx", "contract market", "--strategy", spec, "-k", N))
         assert ids
         assert all(i % 2 == 0 for i in ids)
+
+
+def test_a_folder_of_mails_is_indexed_by_its_files(tmp_path: Path) -> None:
+    mails = _made(tmp_path / "mails")
+    lines = ["id,sensitive"]
+    for number in range(40):
+        hot = number % 4 == 1
+        own = f"dinner love {PERSON} {number}" if hot else f"invoice budget {number % 7}"
+        head = f"From: A <a@office.com>\nTo: b{number}@office.com, c@home.org\nDate: {NIGHT}\n"
+        (mails / f"m{number}.eml").write_text(f"{head}Subject: Mail {number}\n\ncontract {own}\n")
+        lines.append(f"m{number}.eml,{int(hot)}")
+    (mails / "picture.png").write_bytes(b"\x89PNG")
+    labels = tmp_path / "labels.csv"
+    labels.write_text("\n".join(lines[:30]))
+    collection = read_labelled(mails, labels)
+    assert collection.metadata[0] == {"date": NIGHT, "from": "a@office.com", "recipients": 2}
+    assert len(set(copies(collection.documents.texts).tolist())) == 17  # heads do not count
+    run(index, mails, "--sensitivity", labels, "-o", tmp_path / "idx")
+    found = run(search, tmp_path / "idx", "contract", "--strategy", OPEN, "-k", 50).splitlines()
+    assert len(found) == 40 - 7  # a human has said it of seven of ten
+    assert "m0.eml" in {line.split("\t")[1] for line in found}
+    stored = open_stored(tmp_path / "idx")
+    assert not np.isnan(stored.p).any()
 
 
 def test_nothing_found_prints_nothing(folder: Path) -> None:

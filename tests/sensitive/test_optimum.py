@@ -67,7 +67,8 @@ def test_nothing_is_taken_where_everything_costs_more_than_it_gains() -> None:
 
 
 @pytest.mark.parametrize(
-    ("gains", "p"), [([1.0], [1.5]), ([1.0], [0.1, 0.2]), ([-1.0], [0.1]), ([np.inf], [0.1])]
+    ("gains", "p"),
+    [([1.0], [1.5]), ([1.0], [0.1, 0.2]), ([-1.0], [0.1]), ([np.inf], [0.1]), (["x"], [0.1])],
 )
 def test_bad_input(gains: Any, p: Any) -> None:  # noqa: ANN401
     with pytest.raises(InputError):

@@ -1,7 +1,10 @@
 """Strategies on the risk-utility plane."""
 
+import subprocess
+import sys
+
 import pytest
-from tests.sensitive.attacks.rooms import MISSED, SENSITIVE, letters, told
+from tests.sensitive.attackers.rooms import MISSED, SENSITIVE, letters, told
 
 from veil import sensitive
 from veil.core.errors import ParameterError
@@ -42,3 +45,10 @@ def test_a_plane_needs_strategies() -> None:
         sensitive.plane(COLLECTION, [], P)
     with pytest.raises(ParameterError, match="list of strategies"):
         sensitive.plane(COLLECTION, "relevance()", P)
+
+
+def test_tables_of_names_are_there_without_an_import() -> None:
+    say = "from veil import sensitive as s; print(s.attackers.ATTACKERS.names()[0],"
+    say += " s.classifiers.CLASSIFIERS.names()[0], s.strategies.STRATEGIES.names()[0])"
+    told = subprocess.run([sys.executable, "-c", say], capture_output=True, text=True, check=True)
+    assert told.stdout.split() == ["count", "boosting", "demoted"]

@@ -233,6 +233,9 @@ def test_the_optimum_says_how_the_lowest_tenth_is_calibrated(col: SensitiveColle
     p = np.where(col.sensitive == 1, 0.01, 0.9)  # as wrong as can be
     found = sensitive.rank(col, "optimum(encoder='')", p)
     assert "p says 0.0100 and 1.0000 are sensitive" in found.notes[1]
+    nothing = sensitive.rank(col, "optimum(encoder='')", np.full(N, np.nan))
+    assert nothing.items == ()
+    assert len(nothing.notes) == 1
 
 
 @pytest.mark.parametrize(
@@ -256,6 +259,10 @@ def test_unknown_names_and_depths_are_refused(col: SensitiveCollection) -> None:
         sensitive.rank(col, "postfiltre(threshold=0.5)", np.zeros(N))
     with pytest.raises(ParameterError, match="'k' argument"):
         sensitive.rank(col, "relevance", None, k=0)
+    with pytest.raises(ParameterError, match="must look like"):
+        sensitive.rank(col, 5, None)  # type: ignore[arg-type]
+    with pytest.raises(ParameterError, match="must look like"):
+        sensitive.attack(col, "relevance", None, 5)  # type: ignore[arg-type]
 
 
 def test_the_name_in_a_spec_may_have_hyphens_inside() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from tests.sensitive.attacks.rooms import letters
+from tests.sensitive.attackers.rooms import letters
 
 from veil import sensitive
 from veil.cli import veil
@@ -74,6 +74,7 @@ def swept(
     folder: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[Sensitive, Results, Path]:
     """Sweep one study for several tests."""
+    pytest.importorskip("sklearn")
     cut = {"spec": "postfilter(threshold=0.5, refill=false)"}
     experiment = opened(folder, mechanism=[POSTFILTER, cut, {"spec": "prefilter(threshold=0.5)"}])
     out = tmp_path_factory.mktemp("swept") / "out"
@@ -81,6 +82,7 @@ def swept(
 
 
 def test_sensitive_documents_are_a_domain(folder: Path) -> None:
+    pytest.importorskip("sklearn")
     made = keys(folder, attackers=["queries", "gap"])
     made.pop("domain")
     check_domain("sensitive", made)
@@ -135,6 +137,7 @@ def test_guarantees_say_that_nothing_is_proved(swept: tuple[Sensitive, Results, 
 
 
 def test_what_is_kept_is_in_no_order_of_the_documents(folder: Path) -> None:
+    pytest.importorskip("sklearn")
     experiment = opened(folder)
     cell = experiment.cells()[1]
     shown = experiment.compute(cell.release, experiment.compute(experiment.plain()[0], None))
@@ -166,6 +169,7 @@ def test_the_study_that_is_shipped_can_be_read() -> None:
 
 
 def test_the_plane_of_the_command_line(folder: Path, tmp_path: Path) -> None:
+    pytest.importorskip("sklearn")
     out = tmp_path / "plane.html"
     told = CliRunner().invoke(
         veil,

@@ -39,6 +39,7 @@ _KINDS = {
     "string_too_short": "a text of at least {min_length} characters",
     "string_too_long": "a text of at most {max_length} characters",
     "too_long": "a list of at most {max_length}",
+    "too_short": "a list of three numbers",
     "missing": "there",
     "literal_error": "of {expected}",
     "model_type": "a table of keys",
@@ -137,13 +138,15 @@ def _sentence(detail: ErrorDetails, name: str, more: tuple[str, ...]) -> str:
     if not place:
         return str(detail["ctx"]["error"])
     *outer, last = place
+    kind = detail["type"]
     if isinstance(last, int) and outer:
+        kind = "too_short" if kind == "missing" else kind  # an entry is, not the list
         *outer, last = outer
     where = f"{_written(outer)} of {name}" if outer else name
-    if detail["type"] == "extra_forbidden":
+    if kind == "extra_forbidden":
         keys = tuple(_model(outer).model_fields)
         return str(no_such_key(where, str(last), keys if outer else (*keys, *more)))
-    wanted = _KINDS.get(detail["type"], detail["msg"][:1].lower() + detail["msg"][1:])
+    wanted = _KINDS.get(kind, detail["msg"][:1].lower() + detail["msg"][1:])
     return f"The '{last}' of {where} must be {wanted.format(**detail.get('ctx', {}))}."
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from veil.sensitive.attack import attack as attack
     from veil.sensitive.attacker import Attacker as Attacker
     from veil.sensitive.attacker import Exposure as Exposure
-    from veil.sensitive.attacks import ATTACKERS as ATTACKERS
+    from veil.sensitive.attackers import ATTACKERS as ATTACKERS
     from veil.sensitive.bounds import bounds as bounds
     from veil.sensitive.classifier import Classifier as Classifier
     from veil.sensitive.classifiers import CLASSIFIERS as CLASSIFIERS
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 _PLACES = {  # where each public name lives
     "veil.sensitive.attack": "attack",
     "veil.sensitive.attacker": "Attacker Exposure",
-    "veil.sensitive.attacks": "ATTACKERS",
+    "veil.sensitive.attackers": "ATTACKERS",
     "veil.sensitive.bounds": "bounds",
     "veil.sensitive.classifier": "Classifier",
     "veil.sensitive.classifiers": "CLASSIFIERS",
@@ -54,4 +54,4 @@ _PLACES = {  # where each public name lives
     "veil.sensitive.train": "train",
 }
 
-facade(__name__, _PLACES)
+facade(__name__, _PLACES, rooms=("attackers", "classifiers", "strategies"))

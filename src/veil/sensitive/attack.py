@@ -3,7 +3,7 @@
 from numpy.typing import ArrayLike
 
 from veil.sensitive.attacker import Attacker, Exposure, Probe, Sightings
-from veil.sensitive.attacks import attacker as attacker_of
+from veil.sensitive.attackers import attacker as attacker_of
 from veil.sensitive.collection import SensitiveCollection
 from veil.sensitive.rank import scene_of
 from veil.sensitive.reading import check_k

@@ -9,6 +9,7 @@ from numpy.random import Generator
 from veil.core.errors import InputError, ParameterError
 from veil.core.types import Ids
 from veil.sensitive.collection import Labels
+from veil.sensitive.features.heads import body_of
 
 _START = 200  # characters of the folded text that make two documents copies
 _SPACE = re.compile(r"\W+")
@@ -17,11 +18,13 @@ _SPACE = re.compile(r"\W+")
 def copies(texts: Iterable[str]) -> Ids:
     """Return the group (n,) of each text; those that begin alike are one group.
 
+    Heads of mails do not count: copies have others.
+
     >>> copies(["Dear all,  hello", "dear all: Hello", "Bye"]).tolist()
     [0, 0, 1]
     """
     numbers: dict[str, int] = {}
-    starts = (_SPACE.sub(" ", text.lower())[:_START] for text in texts)
+    starts = (_SPACE.sub(" ", body_of(text).lower())[:_START] for text in texts)
     return np.array([numbers.setdefault(start, len(numbers)) for start in starts], dtype=np.int64)
 
 

@@ -38,7 +38,10 @@ def optimum(
     """
     k = check_k(k)
     prices = prices_of(cost, 0.0, "collection", 1.0)
-    gain = np.asarray(gains, dtype=np.float64)
+    try:
+        gain = np.asarray(gains, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError("Expected gains must be finite numbers >= 0 in one row.") from None
     if gain.ndim != 1 or not np.isfinite(gain).all() or (gain < 0).any():
         raise InputError("Expected gains must be finite numbers >= 0 in one row.")
     p = probabilities_of(probabilities, len(gain))

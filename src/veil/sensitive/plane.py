@@ -11,7 +11,7 @@ from veil.measures.estimate import Estimate
 from veil.measures.quipu import quipu
 from veil.sensitive.attack import attack
 from veil.sensitive.attacker import Attacker
-from veil.sensitive.attacks import attacker as attacker_of
+from veil.sensitive.attackers import attacker as attacker_of
 from veil.sensitive.collection import SensitiveCollection
 from veil.sensitive.evaluate import evaluate
 from veil.sensitive.rank import rank

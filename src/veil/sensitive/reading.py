@@ -1,7 +1,7 @@
 """Runs, judgements and labels as they are given, checked and put into arrays."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 
 import numpy as np
 
@@ -12,6 +12,9 @@ from veil.sensitive.measures.judged import Judged, Pool, Prices
 Run = Mapping[str, Sequence[str]]
 _MOST = 1_000  # deep enough for any list that somebody reads
 _POOLS = ("collection", "judged")
+_LABELS = frozenset((0, 1))
+_HIGHEST = 50  # grade: its gain 2^grade - 1 is an exact number
+_GRADES = frozenset(range(-_HIGHEST, _HIGHEST + 1))  # below 0 is not relevant, too
 
 
 def prices_of(cost: float, penalty: float, pool: Pool, decay: float) -> Prices:
@@ -35,8 +38,14 @@ def check_k(k: int) -> int:
 
 def check_labels(labels: Mapping[str, int]) -> None:
     """Raise unless every label is 0 or 1."""
-    if not set(labels.values()) <= {0, 1}:
+    if not _are(labels.values(), _LABELS):
         raise InputError("A label must be 0 or 1 for every document; repair the others.")
+
+
+def _are(values: Collection[object], allowed: frozenset[int]) -> bool:
+    """Whether all values are numbers, and among those that are allowed."""
+    numbers = all(issubclass(kind, int | float | np.number) for kind in set(map(type, values)))
+    return numbers and set(values) <= allowed
 
 
 def read_lists(run: Run, qrels: Judgements, labels: Mapping[str, int], k: int) -> Judged:
@@ -47,6 +56,10 @@ def read_lists(run: Run, qrels: Judgements, labels: Mapping[str, int], k: int) -
     """
     k = check_k(k)
     check_labels(labels)
+    if not all(_are(judged.values(), _GRADES) for judged in qrels.values()):
+        raise InputError(
+            f"A grade must be a whole number of at most {_HIGHEST}; repair the judgements."
+        )
     queries = tuple(qrels)
     lists = tuple(_list(run.get(query, ())) for query in queries)
     grades = np.zeros((len(queries), k))
@@ -94,11 +107,12 @@ def _grades(relevant: Mapping[str, int], labels: Mapping[str, int], kind: int) -
 
 
 def _list(shown: Sequence[str]) -> Sequence[str]:
-    if isinstance(shown, str):
+    names = None if isinstance(shown, str) or not hasattr(shown, "__len__") else list(shown)
+    if names is None or not all(isinstance(name, Hashable) for name in names):
         raise InputError("The answers to a query are a list of names of documents.")
-    if len(set(shown)) != len(shown):
+    if len(set(names)) != len(names):
         raise InputError("A list of the run names a document twice; each may stand in it once.")
-    return shown
+    return names
 
 
 def _is_number(value: object) -> bool:

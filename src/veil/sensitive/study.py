@@ -14,7 +14,7 @@ from veil.core.types import Floats, Ids
 from veil.corpus.collections import load_collection
 from veil.data.fetch import Report, silent
 from veil.sensitive.attacker import Exposure, Probe, Sightings
-from veil.sensitive.attacks import ATTACKERS
+from veil.sensitive.attackers import ATTACKERS
 from veil.sensitive.classifiers import classifier
 from veil.sensitive.collection import SensitiveCollection
 from veil.sensitive.cross_validate import cross_validate

@@ -3,19 +3,20 @@
 from pathlib import Path
 
 import click
+from rich.box import HEAVY_HEAD, SIMPLE
 from rich.table import Table
 
-from veil.cli.terminal import progress_bar, stdout
+from veil.cli.terminal import fits, progress_bar, stdout
 from veil.core.amounts import count_of
-from veil.measures.estimate import Estimate
 from veil.sensitive.attack import attack as attacked
-from veil.sensitive.attacks import ATTACKERS
+from veil.sensitive.attackers import ATTACKERS
 from veil.sensitive.classifiers import classifier as classifier_of
 from veil.sensitive.cross_validate import cross_validate
 from veil.sensitive.load import load
 from veil.sensitive.reading import check_k
 from veil.sensitive.strategies import strategy as strategy_of
 
+_ALARMS = "false\nalarms"
 _PATH = click.Path(path_type=Path)
 _SAYS = (
     "Exposed: in some list. Inferred: of the others, rightly said to exist. False alarms: said of"
@@ -57,7 +58,7 @@ def attack(
     chosen = [ATTACKERS.parse(spec) for spec in attackers or ATTACKERS.names()]
     check_k(k)
     classifier_of(classifier)
-    shown = Table("strategy", "attacker", "exposed", "inferred", "false alarms", "risk", "95 %")
+    rows: list[tuple[str, ...]] = []
     with progress_bar() as report:
         collection = load(source, sensitivity, report)
         p = None
@@ -68,15 +69,22 @@ def attack(
             for by in chosen:
                 report(f"{by.brief} against {one.brief}", 0, 0)
                 found = attacked(collection, one, p, by, k, seed)
-                shown.add_row(
-                    one.brief, by.brief, *(_told(v) for v in (found.exposed, found.inferred)),
-                    _told(found.false_alarms), _told(found.risk),
-                    f"{found.risk.low:.3f}-{found.risk.high:.3f}",
-                )  # fmt: skip
-    stdout().print(shown)
+                figures = (found.exposed, found.inferred, found.false_alarms, found.risk)
+                spread = f"{found.risk.low:.3f}-{found.risk.high:.3f}"
+                rows.append((one.brief, by.brief, *(f"{value:.3f}" for value in figures), spread))
+    console, shown = stdout(), _table(rows)
+    console.print(shown if fits(console, shown) else _table(rows, narrow=True))
     hot = int((collection.sensitive == 1).sum())
     click.echo(f"{count_of(hot, 'sensitive document')}. {_SAYS}")
 
 
-def _told(value: Estimate) -> str:
-    return f"{value:.3f}"
+def _table(rows: list[tuple[str, ...]], *, narrow: bool = False) -> Table:
+    """Put figures into columns; a narrow terminal breaks specs, and no figure."""
+    shown = Table(box=SIMPLE if narrow else HEAVY_HEAD, padding=(0, 1, 0, 0) if narrow else (0, 1))
+    shown.add_column("strategy", overflow="fold")
+    shown.add_column("attacker", overflow="fold")
+    for name in ("exposed", "inferred", _ALARMS, "risk", "95 %"):
+        shown.add_column(name if narrow else name.replace("\n", " "), no_wrap=True)
+    for row in rows:
+        shown.add_row(*row)
+    return shown

@@ -7,6 +7,7 @@ import click
 from veil.cli.terminal import progress_bar, stderr
 from veil.core.amounts import count_of
 from veil.core.errors import InputError
+from veil.corpus.readers.reading import REASONS
 from veil.sensitive.indexing import probabilities, read_labelled
 from veil.sensitive.stored import store
 
@@ -28,6 +29,9 @@ PATH = click.Path(path_type=Path)
 def index(source: Path, sensitivity: Path | None, classifier: str, out: Path) -> None:
     """Index SOURCE with the probability that each document is sensitive, for the owner alone.
 
+    SOURCE is a file of documents, a folder with docs.jsonl, an index of 'veil index', or a folder
+    of files, as mails (.eml, .mbox), notes and pages; the id of a file is its path in the folder.
+
     What a human says wins over the classifier. The folder holds the texts: keep it as safe as the
     documents themselves.
     """
@@ -37,6 +41,8 @@ def index(source: Path, sensitivity: Path | None, classifier: str, out: Path) ->
         collection = read_labelled(source, sensitivity, report)
         p = probabilities(collection, classifier)
         store(out, collection, collection.sensitive, p, classifier, report)
+    for reason, count in sorted(collection.files.skipped.items() if collection.files else ()):
+        stderr().print(f"Skipped {count:,}: {REASONS[reason]}.", markup=False)
     said = int((collection.sensitive >= 0).sum())
     stderr().print(
         f"{count_of(len(collection.documents), 'document')}, {said:,} labelled by a human, in"

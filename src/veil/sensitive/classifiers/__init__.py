@@ -16,4 +16,4 @@ CLASSIFIERS: Registry[Classifier] = Registry(
 
 def classifier(spec: str | Classifier) -> Classifier:
     """Return a classifier by its spec, as ``logistic(C=10)``."""
-    return CLASSIFIERS.parse(spec) if isinstance(spec, str) else spec
+    return spec if isinstance(spec, Classifier) else CLASSIFIERS.parse(spec)

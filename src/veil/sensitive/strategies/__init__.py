@@ -20,4 +20,4 @@ STRATEGIES: Registry[Strategy] = Registry(
 
 def strategy(spec: str | Strategy) -> Strategy:
     """Return a strategy by its spec, as ``postfilter(threshold=0.1)``."""
-    return STRATEGIES.parse(spec) if isinstance(spec, str) else spec
+    return spec if isinstance(spec, Strategy) else STRATEGIES.parse(spec)

@@ -19,7 +19,7 @@ MONOTONE = (1, 1, 1, 1, -1)  # more relevant is better, more sensitive is worse
 
 
 class Demoted(Strategy):
-    r"""Rank by BM25 times :math:`(1 - p)^\beta`, or by trees that take sensitive as not relevant.
+    """Rank by BM25 times (1 - p)^beta, or by trees that take sensitive as not relevant.
 
     Nothing is withheld but what a human has labelled: a sensitive document moves down, and is
     shown where too few others match.

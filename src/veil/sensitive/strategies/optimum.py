@@ -61,14 +61,7 @@ class Optimum(Strategy):
 class _Expected(Searcher):
     def __init__(self, scene: Scene, retriever: Retriever, models: TwoWay, spec: Optimum) -> None:
         self._scene, self._retriever, self._models, self._spec = scene, retriever, models, spec
-        low = scene.p <= np.nanquantile(scene.p, 0.1)
-        known = low & (scene.collection.sensitive >= 0)
-        true = float((scene.collection.sensitive[known] == 1).mean()) if known.any() else np.nan
-        self.notes = (
-            SAYS,
-            f"In the tenth of documents with the lowest p, p says {scene.p[low].mean():.4f} and"
-            f" {true:.4f} are sensitive.",
-        )
+        self.notes = (SAYS, *_calibration(scene))
 
     def answer(self, query: str, k: int, topic: str = "") -> Answer:
         found = self._retriever.find(query)
@@ -79,3 +72,16 @@ class _Expected(Searcher):
         chosen = optimum(gains[order], self._scene.p[places], k, spec.cost, fill=spec.fill)
         total = int((found.scores[self._scene.open] > 0).sum())
         return ranked(places[chosen], total)
+
+
+def _calibration(scene: Scene) -> tuple[str, ...]:
+    """Say how the lowest tenth of the probabilities is calibrated, if any is known."""
+    given = scene.p[~np.isnan(scene.p)]
+    if not len(given):
+        return ()
+    low = scene.p <= np.quantile(given, 0.1)  # nan is not
+    true = (scene.collection.sensitive[low] == 1).mean()
+    return (
+        f"In the tenth of documents with the lowest p, p says {scene.p[low].mean():.4f} and"
+        f" {true:.4f} are sensitive.",
+    )

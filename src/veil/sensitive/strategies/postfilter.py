@@ -10,13 +10,16 @@ from veil.corpus.top import top
 from veil.sensitive.matching import matcher
 from veil.sensitive.strategy import Answer, Scene, Searcher, Strategy, ranked
 
+_SHORT = " A list that ends before its total tells that more of the first ones is withheld."
+
 
 class Postfilter(Strategy):
     """Rank all documents by BM25 to `depth`, drop those with p >= threshold, and cut at k.
 
     With ``refill=false`` the list is cut first and its gaps stay: a list that is too short tells
-    that something was withheld. The order of what is shown depends on statistics of the withheld
-    documents; scores are not shown, since they can be inverted to those statistics.
+    that something was withheld. With refill it does, too, where fewer than k of the first `depth`
+    are left though the total says more. The order of what is shown depends on statistics of the
+    withheld documents; scores are not shown, since they can be inverted to those statistics.
     """
 
     name: ClassVar[str] = "postfilter"
@@ -39,7 +42,7 @@ class Postfilter(Strategy):
             unit="document",
             caveat="Documents that the classifier missed are shown, and the order of the others"
             " depends on statistics of what is withheld."
-            + ("" if self.refill else " Gaps tell that something is withheld."),
+            + (_SHORT if self.refill else " Gaps tell that something is withheld."),
         )
 
     def open(self, scene: Scene) -> Searcher:

@@ -37,7 +37,8 @@ class Prefilter(Strategy):
             "none",
             unit="document",
             caveat="Answers do not depend on withheld documents; this holds for documents that"
-            " the filter caught.",
+            " the filter caught. A classifier that learnt from withheld documents chose them: a"
+            " weak channel that is not bounded.",
         )
 
     def open(self, scene: Scene) -> Searcher:

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.sensitive.attacks.rooms import letters, told
+from tests.sensitive.attackers.rooms import letters, told
 
 from veil import sensitive
 from veil.core.types import Floats

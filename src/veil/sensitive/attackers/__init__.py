@@ -7,11 +7,11 @@ ATTACKERS: Registry[Attacker] = Registry(
     "attacker",
     "veil.sensitive.attackers",
     {
-        "count": "veil.sensitive.attacks.count:Count",
-        "frequency": "veil.sensitive.attacks.frequency:Frequency",
-        "gap": "veil.sensitive.attacks.gap:Gap",
-        "known-item": "veil.sensitive.attacks.known_item:KnownItem",
-        "queries": "veil.sensitive.attacks.queries:Queries",
+        "count": "veil.sensitive.attackers.count:Count",
+        "frequency": "veil.sensitive.attackers.frequency:Frequency",
+        "gap": "veil.sensitive.attackers.gap:Gap",
+        "known-item": "veil.sensitive.attackers.known_item:KnownItem",
+        "queries": "veil.sensitive.attackers.queries:Queries",
     },
 )
 """Attackers of sensitive search, also of plugins: `names()`, `get(name)`, `parse(spec)`."""
@@ -19,4 +19,4 @@ ATTACKERS: Registry[Attacker] = Registry(
 
 def attacker(spec: str | Attacker) -> Attacker:
     """Return an attacker by its spec, as ``known-item(terms=5)``."""
-    return ATTACKERS.parse(spec) if isinstance(spec, str) else spec
+    return spec if isinstance(spec, Attacker) else ATTACKERS.parse(spec)

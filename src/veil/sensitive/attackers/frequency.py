@@ -19,7 +19,7 @@ import numpy as np
 
 from veil.core.types import Floats
 from veil.sensitive.attacker import PAGED, Attacker, Probe, Sightings
-from veil.sensitive.attacks.known_item import Terms
+from veil.sensitive.attackers.known_item import Terms
 from veil.sensitive.known import Words, decoys, targets
 from veil.sensitive.matching import K1, B, matcher
 from veil.sensitive.strategy import Answer

@@ -3,7 +3,7 @@
 from typing import ClassVar
 
 from veil.sensitive.attacker import PAGED, Attacker, Probe, Sightings
-from veil.sensitive.attacks.known_item import Terms
+from veil.sensitive.attackers.known_item import Terms
 from veil.sensitive.known import Words, decoys, targets
 from veil.sensitive.strategy import Answer
 

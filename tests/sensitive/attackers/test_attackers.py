@@ -5,13 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from tests.sensitive.attacks.rooms import MISSED, SENSITIVE, Leaky, letters, told
+from tests.sensitive.attackers.rooms import MISSED, SENSITIVE, Leaky, letters, told
 
 from veil import sensitive
 from veil.core.errors import InputError, ParameterError, UnknownNameError
 from veil.sensitive.attacker import Exposure, Probe, Sightings
-from veil.sensitive.attacks.frequency import withheld
-from veil.sensitive.attacks.gap import has_gap
+from veil.sensitive.attackers.frequency import withheld
+from veil.sensitive.attackers.gap import has_gap
 from veil.sensitive.known import decoys, strongest, targets
 from veil.sensitive.matching import matcher
 from veil.sensitive.strategy import Answer, Scene, Strategy
@@ -110,6 +110,7 @@ def test_gap_finds_lists_that_were_cut_before_withholding() -> None:
 def test_a_page_as_long_as_the_depth_has_gaps_even_if_refilled() -> None:
     deep = "postfilter(threshold=0.5, depth=10)"
     assert sensitive.attack(COLLECTION, deep, P, "gap", k=10).inferred > 0.5
+    assert "ends before its total" in sensitive.STRATEGIES.parse(deep).guarantee.caveat
 
 
 @pytest.mark.parametrize(

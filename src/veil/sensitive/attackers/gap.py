@@ -5,7 +5,7 @@ from typing import ClassVar
 import numpy as np
 
 from veil.sensitive.attacker import Attacker, Probe, Sightings
-from veil.sensitive.attacks.known_item import Terms
+from veil.sensitive.attackers.known_item import Terms
 from veil.sensitive.known import decoys, targets
 from veil.sensitive.strategy import Answer
 
