@@ -1,5 +1,6 @@
 """Replace what is personal in a text, and leave the rest to a mechanism."""
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -70,9 +71,10 @@ class Redactor:
         found = tokens(text) if words is None else words
         spans = []
         for span in self._detector.spans(text):
-            cut = [one for one in found if one.start < span.end and span.start < one.end]
-            start = min([span.start, *(one.start for one in cut)])
-            end = max([span.end, *(one.end for one in cut)])
+            first = bisect_right(found, span.start, key=_end)
+            last = bisect_left(found, span.end, key=_start) - 1
+            start = min(span.start, found[first].start) if first <= last else span.start
+            end = max(span.end, found[last].end) if first <= last else span.end
             spans.append(Span(start, end, span.kind))
         return apart(spans)
 
@@ -86,6 +88,14 @@ class Redactor:
         if self.pseudonyms is None:
             return f"[{span.kind}]"
         return self.pseudonyms.name(span.kind, text[span.start : span.end])
+
+
+def _start(word: Token) -> int:
+    return word.start
+
+
+def _end(word: Token) -> int:
+    return word.end
 
 
 class _Presidio:
