@@ -50,6 +50,15 @@ def test_a_map_goes_on(veil: Veil, vectors: str, mails: Path, tmp_path: Path) ->
     assert pseudonyms[0] == pseudonyms[1]
 
 
+def test_a_kind_alone_names_no_original(veil: Veil, tmp_path: Path) -> None:
+    out, back = tmp_path / "out.txt", tmp_path / "back.txt"
+    out.write_text("write to [EMAIL]\n")
+    Pseudonyms().save(tmp_path / "map.json")
+    told = veil("restore", out, "--map", tmp_path / "map.json", "-o", back)
+    assert "No pseudonyms are in it" in told.err
+    assert back.read_text() == "write to [EMAIL]\n"
+
+
 def test_maps_that_are_missing_damaged_or_of_another_run(
     veil: Veil, vectors: str, mails: Path, tmp_path: Path
 ) -> None:

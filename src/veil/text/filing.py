@@ -16,7 +16,7 @@ from veil.text.mechanisms.queries.mechanism import QueryMechanism
 from veil.text.mechanisms.queries.scramble import whole_cost
 from veil.text.mechanisms.words.mechanism import WordMechanism
 from veil.text.protect import variants_of
-from veil.text.redact.redactor import FOUND
+from veil.text.redact.redactor import redactor_of
 from veil.text.release import Filing, release
 from veil.text.stream import Choices
 from veil.text.tally import Tally
@@ -150,5 +150,6 @@ def _cost(
             choices.get("policies"),
             scale_premise(mechanism.guarantee, space),
         )
-        told = told if choices.get("redact") is None else (*told, FOUND)
+        redactor = redactor_of(choices.get("redact"))
+        told = told if redactor is None else (*told, *redactor.told)
     return release_cost(mechanism.guarantee, tally.words, size, tally.kept, told)

@@ -11,7 +11,7 @@ import veil
 from veil.core.errors import InputError, MissingExtraError, ParameterError, VeilError
 from veil.text.redact.presidio import Detector
 from veil.text.redact.pseudonyms import Pseudonyms
-from veil.text.redact.redactor import FOUND, Redactor
+from veil.text.redact.redactor import FOUND, LINKED, Redactor
 from veil.text.redact.span import Span
 
 SPACE = make_space(60, 4)
@@ -34,6 +34,7 @@ def test_data_becomes_its_kind_and_the_rest_goes_through_the_mechanism() -> None
     assert found.protected == (3,)  # both words, and the number
     cmp = veil.protect([f"{A} {MAIL}"], veil.CMP(epsilon=5), SPACE, redact="patterns")
     assert FOUND in cmp.cost.caveat
+    assert LINKED not in cmp.cost.caveat
 
 
 def test_a_file_says_what_was_replaced_and_what_no_bound_covers(tmp_path: Path) -> None:
@@ -44,6 +45,7 @@ def test_a_file_says_what_was_replaced_and_what_no_bound_covers(tmp_path: Path) 
     made = veil.protect_file(source, target, cmp, SPACE, redact=Redactor(pseudonyms=names))
     assert made.redacted == {"EMAIL": 2, "PHONE": 1}
     assert FOUND in made.cost.caveat
+    assert LINKED in made.cost.caveat
     assert set(names.originals.values()) == {MAIL, PHONE}
     assert veil.protect_file(source, target, cmp, SPACE).redacted == {}
 

@@ -21,6 +21,10 @@ FOUND = (
     " nothing is bounded between a text with it and one without, and what was not recognised went"
     " through the mechanism like any word."
 )
+LINKED = (
+    "The same personal data has the same pseudonym everywhere: texts that share it can be told to,"
+    " also those of other runs with the same map."
+)
 
 
 class Detects(Protocol):
@@ -65,6 +69,11 @@ class Redactor:
     def __getstate__(self) -> dict[str, object]:
         """Hand workers the choices; each makes its own detector."""
         return {"by": self.by, "pseudonyms": self.pseudonyms, "model": self.model}
+
+    @property
+    def told(self) -> tuple[str, ...]:
+        """What no bound covers because of this, a sentence each."""
+        return (FOUND,) if self.pseudonyms is None else (FOUND, LINKED)
 
     def spans(self, text: str, words: Sequence[Token] | None = None) -> list[Span]:
         """Return where personal data stands; a word that is cut by it belongs to it as a whole."""
