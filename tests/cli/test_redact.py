@@ -2,12 +2,18 @@
 
 import json
 import stat
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.cli.conftest import Veil
 
+from veil.core.types import Variants
+from veil.text import release
 from veil.text.redact.pseudonyms import Pseudonyms
+from veil.text.stream import protect_stream
 
 MAIL, PHONE = "ada@example.org", "+39 049 827 1234"
 
@@ -48,6 +54,23 @@ def test_a_map_goes_on(veil: Veil, vectors: str, mails: Path, tmp_path: Path) ->
         assert veil(*words, "--redact", "patterns", "--pseudonyms", names).code == 0
         pseudonyms.append([line.split()[-1] for line in out.read_text().splitlines()])
     assert pseudonyms[0] == pseudonyms[1]
+
+
+def test_the_map_of_what_was_printed_is_there_when_a_later_text_is_refused(
+    veil: Veil, vectors: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(release, "protect_stream", partial(protect_stream_of, batch_of=1))
+    source, names = tmp_path / "mails.txt", tmp_path / "map.json"
+    source.write_text(f"the cat of {MAIL}\nof the\n")
+    words = ("protect", "cmp", "--epsilon", 5, "--vectors", vectors, source, "--select", "content")
+    refused = veil(*words, "--redact", "patterns", "--pseudonyms", names)
+    assert refused.code != 0
+    (made,) = Pseudonyms.load(names).originals
+    assert made in refused.out
+
+
+def protect_stream_of(*given: Any, batch_of: int, **choices: Any) -> Iterator[Variants]:  # noqa: ANN401
+    return protect_stream(*given, **(choices | {"batch": batch_of}))
 
 
 def test_a_kind_alone_names_no_original(veil: Veil, tmp_path: Path) -> None:
