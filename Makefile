@@ -60,7 +60,7 @@ $(addprefix bench-,$(SECTIONS)): fetch
 
 docs: $(READY)  ## write the generated pages, then build the site into ./site
 	$(BIN)/python docs/generate.py
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 release: $(READY)  ## wheel and sdist, tried in clean environments alone and with each extra; a list of what they stand on
 	$(BIN)/python -m tools.wheels

@@ -9,6 +9,7 @@ from typing import Any
 import click
 import pytest
 
+from veil.cli import veil
 from veil.cli.serve import serve
 from veil.corpus.icd10cm import NAMES
 from veil.search.engines import ENGINES
@@ -27,8 +28,9 @@ def compose() -> dict[str, Any]:
 
 
 def arguments(words: list[str]) -> dict[str, Any]:
-    """Parse what is handed to ``veil serve``, or raise."""
-    context: click.Context = serve.make_context("serve", list(words), resilient_parsing=False)
+    """Parse what is handed to ``veil serve``, or raise; click keeps the help it makes for it."""
+    above = veil.make_context("veil", ["serve"])
+    context: click.Context = serve.make_context("serve", list(words), parent=above)
     return context.params
 
 
@@ -52,6 +54,8 @@ def test_nobody_beyond_this_machine_reaches_a_port() -> None:
     services = compose()["services"]
     assert services["veil"]["ports"] == ["127.0.0.1:8765:8765"]
     assert "ports" not in services["searxng"]
+    assert services["searxng"]["cap_drop"] == ["ALL"]
+    assert services["searxng"]["cap_add"] == ["CHOWN", "SETGID", "SETUID"]
 
 
 def test_the_container_runs_without_root_and_writes_nowhere_else() -> None:

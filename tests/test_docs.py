@@ -28,6 +28,7 @@ PAGES = [ROOT / f"{name}.md" for name in ("README", "CONTRIBUTING", "SECURITY", 
 PAGES += sorted(DOCS.glob("*.md"))
 GENERATED = ["cli.md", "engines.md", "http-api.md", "mechanisms.md", "threat-model.md"]
 GENERATED += sorted(path.name for path in DOCS.glob("api*.md"))
+FINDINGS = (ROOT / "docs" / "findings.md").read_text("utf-8").partition("## The word")[2]
 RUNNABLE = ["README.md", "docs/index.md", "docs/guarantees.md"]
 RUNNABLE += ["docs/vectors.md", "docs/protecting-text.md", "docs/places.md", "docs/counts.md"]
 RUNNABLE += ["docs/private-sql.md", "docs/tables.md", "docs/ratings.md", "docs/sensitive.md"]
@@ -161,6 +162,16 @@ def commands(page: Path) -> list[str]:
     for block in re.findall(r"^```sh\n(.*?)^```", text, re.MULTILINE | re.DOTALL):
         typed += [line for line in block.splitlines() if line.startswith("veil ")]
     return typed + re.findall(r"\| `(veil [^`]+)` \|", text)
+
+
+def test_what_the_readme_says_of_cmp_is_what_was_found() -> None:
+    row = re.search(r"\| `cmp\(epsilon=5\)` \| 0\.\d+ \| (0\.\d+) .*?\| (0\.\d+) ", FINDINGS)
+    assert row
+    found = tuple(f"{100 * float(one):.0f}" for one in row.groups())
+    readme = (ROOT / "README.md").read_text("utf-8")
+    page = (DOCS / "start-researcher.md").read_text("utf-8")
+    assert re.findall(r"in (\d+) % of the cases\), and\s+is found in (\d+) %", readme) == [found]
+    assert re.findall(r"ten guesses in (\d+) % and (\d+) %", page) == [found]
 
 
 @pytest.mark.parametrize("name", ["README.md", *(f"docs/{p.name}" for p in DOCS.glob("start-*"))])

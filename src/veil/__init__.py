@@ -77,6 +77,8 @@ if TYPE_CHECKING:
     from veil.text.mechanisms.words.tem import TEM
     from veil.text.mechanisms.words.vickrey import Vickrey
     from veil.text.mechanisms.words.wbb import WBB
+    from veil.text.redact.pseudonyms import Pseudonyms
+    from veil.text.redact.redactor import Redactor
     from veil.text.vectors.embeddings import Embeddings
 
 _PLACES = {  # where each public name lives; it is loaded when it is first asked for
@@ -106,6 +108,8 @@ _PLACES = {  # where each public name lives; it is loaded when it is first asked
     "veil.text.mechanisms.words.tem": "TEM",
     "veil.text.mechanisms.words.vickrey": "Vickrey",
     "veil.text.mechanisms.words.wbb": "WBB",
+    "veil.text.redact.pseudonyms": "Pseudonyms",
+    "veil.text.redact.redactor": "Redactor",
     "veil.text.filing": "FileRelease protect_file",
     "veil.proxy.ledger.ledger": "StaleError",
     "veil.ratings.federated.refusal": "ProtocolError VoidError",
@@ -146,7 +150,9 @@ __all__ = [
     "NoAnswer",
     "ParameterError",
     "ProtocolError",
+    "Pseudonyms",
     "Ranking",
+    "Redactor",
     "RefusedError",
     "Released",
     "RiskError",

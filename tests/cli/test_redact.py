@@ -2,12 +2,18 @@
 
 import json
 import stat
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.cli.conftest import Veil
 
+from veil.core.types import Variants
+from veil.text import release
 from veil.text.redact.pseudonyms import Pseudonyms
+from veil.text.stream import protect_stream
 
 MAIL, PHONE = "ada@example.org", "+39 049 827 1234"
 
@@ -50,6 +56,32 @@ def test_a_map_goes_on(veil: Veil, vectors: str, mails: Path, tmp_path: Path) ->
     assert pseudonyms[0] == pseudonyms[1]
 
 
+def test_the_map_of_what_was_printed_is_there_when_a_later_text_is_refused(
+    veil: Veil, vectors: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(release, "protect_stream", partial(protect_stream_of, batch_of=1))
+    source, names = tmp_path / "mails.txt", tmp_path / "map.json"
+    source.write_text(f"the cat of {MAIL}\nof the\n")
+    words = ("protect", "cmp", "--epsilon", 5, "--vectors", vectors, source, "--select", "content")
+    refused = veil(*words, "--redact", "patterns", "--pseudonyms", names)
+    assert refused.code != 0
+    (made,) = Pseudonyms.load(names).originals
+    assert made in refused.out
+
+
+def protect_stream_of(*given: Any, batch_of: int, **choices: Any) -> Iterator[Variants]:  # noqa: ANN401
+    return protect_stream(*given, **(choices | {"batch": batch_of}))
+
+
+def test_a_kind_alone_names_no_original(veil: Veil, tmp_path: Path) -> None:
+    out, back = tmp_path / "out.txt", tmp_path / "back.txt"
+    out.write_text("write to [EMAIL]\n")
+    Pseudonyms().save(tmp_path / "map.json")
+    told = veil("restore", out, "--map", tmp_path / "map.json", "-o", back)
+    assert "No pseudonyms are in it" in told.err
+    assert back.read_text() == "write to [EMAIL]\n"
+
+
 def test_maps_that_are_missing_damaged_or_of_another_run(
     veil: Veil, vectors: str, mails: Path, tmp_path: Path
 ) -> None:
@@ -63,4 +95,8 @@ def test_maps_that_are_missing_damaged_or_of_another_run(
     assert "another run" in veil("restore", out, "--map", other, "-o", back).refused()
     assert "replace the input" in veil("restore", out, "--map", other, "-o", out).refused()
     assert not back.exists()
+    new = tmp_path / "new.txt"
+    both = (*words[:-1], new, "--redact", "patterns", "--pseudonyms", new)
+    assert "replace the map" in veil(*both).refused()
+    assert not new.exists()
     assert "add it" in veil(*words, "--pseudonyms", other).refused()

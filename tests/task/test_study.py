@@ -1,5 +1,6 @@
 """A task as an experiment: the contract of domains, what is measured, and its commands."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from veil.studies.table import Results
 from veil.task.keys import TaskStudy
 from veil.task.steps import answered, read
 from veil.task.study import ABOVE, ACCURACY, Tasks
+from veil.task.verbs import table
 from veil.testing import check_domain
 
 CLEAR, NOISY = 500.0, 0.01
@@ -159,6 +161,13 @@ def test_commands(folder: Path) -> None:
     for verb in ("methods", "attackers"):
         listed = CliRunner().invoke(veil, ["task", verb], catch_exceptions=False)
         assert ("cmp" if verb == "methods" else "judge") in listed.output
+
+
+def test_columns_stay_under_each_other(folder: Path) -> None:
+    found = sweep(study(folder), folder / "out", workers=0)
+    long = tuple(replace(row, spec=row.spec.ljust(60, ".")) for row in found.rows)
+    head, *lines = table(replace(found, rows=long)).splitlines()[1:4]
+    assert {line.index("[") for line in lines} == {head.index("accuracy") + len("0.000 ")}
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from veil.studies.load import load_study
 @click.command(cls=Beside, commands={"claims": claims})
 @click.argument("study", type=click.Path(path_type=Path), required=False)
 @click.option(
+    "-o",
     "--out",
     type=OUT,
     default=Path("veil-report"),

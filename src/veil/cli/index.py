@@ -30,6 +30,7 @@ from veil.encoders.vectors import document_vectors, open_document_vectors
 @click.command()
 @click.argument("source")
 @click.option(
+    "-o",
     "--out",
     type=click.Path(path_type=Path),
     required=True,

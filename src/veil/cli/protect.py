@@ -13,7 +13,7 @@ from veil.cli._given import read_given
 from veil.cli._screen import VECTORS_OPTION, open_space
 from veil.cli._summary import not_covered, show_summary
 from veil.cli.terminal import progress_bar
-from veil.core.errors import ParameterError
+from veil.core.errors import InputError, ParameterError
 from veil.corpus.text import MAX_CHARS
 from veil.data.fetch import silent
 from veil.data.files import require_folder
@@ -62,6 +62,8 @@ def _run(
         "in_clear": in_clear,
         "redact": _redactor(redact, names, model),
     }
+    if names is not None and output is not None and names.resolve() == output.resolve():
+        raise InputError("The output would replace the map; name another file with -o.")
     given = read_given(texts, text)
     filing = Filing(
         texts=given.texts,

@@ -41,7 +41,12 @@ FILE = click.Path(path_type=Path)
 )
 @click.option("--name", default="", help="what the queries are called  [default: as the qrels]")
 @click.option(
-    "--out", type=OUT, default=Path("veil-score"), show_default=True, help="folder of the report"
+    "-o",
+    "--out",
+    type=OUT,
+    default=Path("veil-score"),
+    show_default=True,
+    help="folder of the report",
 )
 def score(
     variants: tuple[Path, ...],

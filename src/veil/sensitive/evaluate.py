@@ -29,6 +29,10 @@ def evaluate(
 ) -> Scores:
     """Return ``{measure: {query: value}}``, with the empty list beside (`Scores.empty`).
 
+    >>> scores = evaluate({"q": []}, {"q": {"a": 2}}, {"a": 0, "b": 1}, ["nCS-DCG@5"])
+    >>> scores["nCS-DCG@5"], scores.empty["nCS-DCG@5"]
+    ({'q': 0.8}, {'q': 0.8})
+
     Parameters
     ----------
     run
@@ -45,10 +49,6 @@ def evaluate(
         M of TERN and SENS.
     pool
         Lists of which documents nCS-DCG is placed among: the whole "collection", or "judged".
-
-    >>> scores = evaluate({"q": []}, {"q": {"a": 2}}, {"a": 0, "b": 1}, ["nCS-DCG@5"])
-    >>> scores["nCS-DCG@5"], scores.empty["nCS-DCG@5"]
-    ({'q': 0.8}, {'q': 0.8})
     """
     prices = prices_of(cost, penalty, pool, decay)
     names = [measures] if isinstance(measures, str) else list(measures)

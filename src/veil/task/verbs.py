@@ -15,6 +15,7 @@ _USUAL = (
     *(f"{name}(epsilon={e})" for name in ("santext", "tem", "custext") for e in (1, 5, 10)),
 )
 _MEASURE = "active"
+_WIDE = 40  # of a name of a mechanism, or as wide as the longest is
 
 
 def sentiment(
@@ -65,8 +66,13 @@ def sentiment(
 def table(found: Results) -> str:
     """Return accuracy, utility and risk of each configuration, one line each."""
     lines: list[str] = []
+    wide = max(_WIDE, *(len(row.spec) for row in found.rows))
     for task in dict.fromkeys(row.task for row in found.rows if row.measure == ABOVE):
-        lines += [*([""] if lines else []), task, _line("", [ACCURACY, ABOVE, "risk (active)"])]
+        lines += [
+            *([""] if lines else []),
+            task,
+            _line(" " * wide, [ACCURACY, ABOVE, "risk (active)"]),
+        ]
         for spec in dict.fromkeys(row.spec for row in found.rows):
             cells = [_cell(found.rows, spec, task, one) for one in (ACCURACY, ABOVE)]
             risks = [row for row in found.rows if (row.spec, row.measure) == (spec, _MEASURE)]
@@ -74,7 +80,7 @@ def table(found: Results) -> str:
                 (r for r in risks if r.kind == "risk"), key=lambda r: r.score, default=None
             )
             shown = "plain texts" if spec == PLAIN else spec
-            lines.append(_line(shown, [*cells, "" if worst is None else _told(worst)]))
+            lines.append(_line(shown.ljust(wide), [*cells, "" if worst is None else _told(worst)]))
     return "\n".join([*lines, "", *found.notes])
 
 
@@ -88,4 +94,4 @@ def _told(row: Row) -> str:
 
 
 def _line(first: str, cells: Sequence[str]) -> str:
-    return "  ".join([f"{first:<44}", *(f"{cell:<23}" for cell in cells)]).rstrip()
+    return "  ".join([first, *(f"{cell:<23}" for cell in cells)]).rstrip()

@@ -1,7 +1,7 @@
 """Protect a file of texts: rows in, rows out, in constant memory, whole or not at all."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
 from typing import Unpack
@@ -16,6 +16,7 @@ from veil.text.mechanisms.queries.mechanism import QueryMechanism
 from veil.text.mechanisms.queries.scramble import whole_cost
 from veil.text.mechanisms.words.mechanism import WordMechanism
 from veil.text.protect import variants_of
+from veil.text.redact.redactor import redactor_of
 from veil.text.release import Filing, release
 from veil.text.stream import Choices
 from veil.text.tally import Tally
@@ -40,6 +41,8 @@ class FileRelease:
         covers.
     columns
         Columns of the source that left as they are.
+    redacted
+        Personal data that was replaced before the mechanism saw the rest, by its kind.
     seeded
         True when the draws can be repeated by who knows the seed: **not private**.
     """
@@ -55,6 +58,7 @@ class FileRelease:
     spread: tuple[int, float, int]
     columns: tuple[str, ...]
     seeded: bool
+    redacted: Mapping[str, int] = field(default_factory=dict)
 
 
 def protect_file(
@@ -97,7 +101,8 @@ def protect_file(
     seed
         Makes the release repeatable, and therefore **not private**.
     choices
-        ``unknown``, ``policies``, ``select``, ``max_chars`` and ``in_clear``, as for `protect`.
+        ``unknown``, ``policies``, ``select``, ``max_chars``, ``in_clear`` and ``redact``, as for
+        `protect`. A map of pseudonyms is not written: `Redactor.pseudonyms` has it, to be saved.
     """
     output = Path(target)
     filing = Filing(
@@ -124,6 +129,7 @@ def protect_file(
         spread=tally.spread(),
         columns=filing.left,
         seeded=seed is not None,
+        redacted=dict(sorted(tally.redacted.items())),
     )
 
 
@@ -144,4 +150,6 @@ def _cost(
             choices.get("policies"),
             scale_premise(mechanism.guarantee, space),
         )
+        redactor = redactor_of(choices.get("redact"))
+        told = told if redactor is None else (*told, *redactor.told)
     return release_cost(mechanism.guarantee, tally.words, size, tally.kept, told)

@@ -1,7 +1,8 @@
 """Decide, word by word, what happens to a text before anything is drawn."""
 
 import unicodedata
-from collections.abc import Mapping
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
@@ -51,6 +52,16 @@ class Plan:
         self.kept.append(word)
 
 
+def _outside(words: Sequence[Token], spans: Sequence[Span]) -> Iterator[Token]:
+    """Give the words that stand in no span; both are in order, and no span cuts a word."""
+    left = deque(spans)
+    for word in words:
+        while left and left[0].end <= word.start:
+            left.popleft()
+        if not left or word.start < left[0].start:
+            yield word
+
+
 def _start(part: tuple[Token | Span, bool]) -> int:
     return part[0].start
 
@@ -91,7 +102,7 @@ class Planner:
         plan = Plan()
         found = tokens(text)
         spans = [] if self._redactor is None else self._redactor.spans(text, found)
-        left = [one for one in found if not any(s.start <= one.start < s.end for s in spans)]
+        left = list(_outside(found, spans))
         chosen = self._select([text[t.start : t.end] for t in left])
         parts: list[tuple[Token | Span, bool]] = [*zip(left, chosen, strict=True)]
         at = 0

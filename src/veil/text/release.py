@@ -21,7 +21,7 @@ from veil.data.releases import Writer, check_output, open_writer, stream_writer
 from veil.data.rows import Layout
 from veil.studies.pool import end, processes
 from veil.text.mechanisms.mechanism import TextMechanism
-from veil.text.redact.redactor import redactor_of
+from veil.text.redact.redactor import Redactor, redactor_of
 from veil.text.stream import Choices, protect_stream
 from veil.text.tally import Tally
 from veil.text.vectors.embeddings import Embeddings
@@ -133,11 +133,18 @@ def release(
         ):
             tally.add(variants)
             progress(reached)
+            if filing.target is None:  # these appear at once, whatever comes after them
+                _keep(redactor, names)
             originals = filing.with_originals
             writer.write(_rows(variants, waiting, tally, with_originals=originals))
-        if names is not None and redactor is not None and redactor.pseudonyms is not None:
-            redactor.pseudonyms.save(names)
+        _keep(redactor, names)
     return tally
+
+
+def _keep(redactor: Redactor | None, names: Path | None) -> None:
+    """Write the map of pseudonyms, if there are any."""
+    if names is not None and redactor is not None and redactor.pseudonyms is not None:
+        redactor.pseudonyms.save(names)
 
 
 def _texts(

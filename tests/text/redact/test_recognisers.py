@@ -43,6 +43,14 @@ def found(text: str) -> list[tuple[str, str]]:
         ("PHONE", "0049 30 901820"),
         ("PHONE", "06123 45678"),
         ("PHONE", "0612345678"),
+        ("PHONE", "06 12 34 56 78"),
+        ("PHONE", "+39\u00a0049\u202f827\u20111234"),  # as documents are set in print
+        ("CARD", "4111\u00a01111\u00a01111\u00a01111"),
+        ("CARD", "\uff14111\u200b11111111\u00ad1111"),  # with characters that nobody sees
+        ("IBAN", "NO93 8601 1117 947"),
+        ("ID", "12.345.678-Z"),
+        ("EMAIL", "o'brien@example.org"),
+        ("IP", "192.168.001.010"),
     ],
 )
 @pytest.mark.parametrize("around", ["{}", "write {}, please", "({})", "is {}."])
@@ -51,11 +59,36 @@ def test_it_is_found_whole(kind: str, data: str, around: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "hidden"),
+    [
+        ("4111 1111 1111 1111 12/27 cvc", [("CARD", "4111 1111 1111 1111")]),
+        ("4111 1111 1111 1111 123", [("CARD", "4111 1111 1111 1111")]),
+        ("5 4442 1985 5132 3892", [("CARD", "4442 1985 5132 3892")]),  # 5 4442 1985 5132, too
+        ("nr.4111111111111111", [("CARD", "4111111111111111")]),
+        ("0612345678 12 times", [("PHONE", "0612345678")]),
+        ("Tel.+390498271234", [("PHONE", "+390498271234")]),
+        ("+39 049 827 1234 3.5.1984", [("PHONE", "+39 049 827 1234"), ("DATE", "3.5.1984")]),
+        ("555-010-9999 555-010-8888", [("PHONE", "555-010-9999"), ("PHONE", "555-010-8888")]),
+        ("555-010-9999/555-010-8888", [("PHONE", "555-010-9999"), ("PHONE", "555-010-8888")]),
+        ("555 123 4567 3.5.1984", [("PHONE", "555 123 4567"), ("DATE", "3.5.1984")]),
+        ("at 2024-02-29T10:30:00Z", [("DATE", "2024-02-29")]),
+        ("ip:2001:db8::1", [("IP", "2001:db8::1")]),
+        ("IBANDE89370400440532013000", [("IBAN", "DE89370400440532013000")]),
+        ("NO93 8601 1117 947 by Monday", [("IBAN", "NO93 8601 1117 947")]),
+    ],
+)
+def test_what_stands_beside_it_hides_nothing(text: str, hidden: list[tuple[str, str]]) -> None:
+    seen = found(text)
+    assert [kind for kind, _ in seen] == [kind for kind, _ in hidden]
+    assert all(data in more for (_, data), (_, more) in zip(hidden, seen, strict=True))
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "room 4111 of 1984",
         "4111 1111 1111 1112",  # not by Luhn
-        "DE89 3704 0044 0532 0130 02",  # not by 97
+        "DE89370400440532013002",  # not by 97
         "12345678A",  # another letter
         "RSSMRA85T10A562T",
         "256.1.1.1 and 1.2.3",
@@ -71,7 +104,9 @@ def test_what_only_looks_like_it_is_not(text: str) -> None:
     assert found(text) == []
 
 
-@pytest.mark.parametrize("text", ["", "a" * 100_000, "1 " * 20_000, "+" * 50_000, "1-" * 20_000])
+@pytest.mark.parametrize(
+    "text", ["", "a" * 100_000, "1 " * 20_000, "+" * 50_000, "1-" * 20_000, "x@" * 20_000]
+)
 def test_long_texts_end(text: str) -> None:
     PATTERNS.spans(text)
 

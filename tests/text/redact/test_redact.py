@@ -1,15 +1,17 @@
 """Personal data is replaced first, and the mechanism never sees it."""
 
 import sys
+from pathlib import Path
 
 import pytest
 from tests.conftest import make_space
 from tests.reference import fake_presidio
 
 import veil
-from veil.core.errors import InputError, MissingExtraError, ParameterError
+from veil.core.errors import InputError, MissingExtraError, ParameterError, VeilError
+from veil.text.redact.presidio import Detector
 from veil.text.redact.pseudonyms import Pseudonyms
-from veil.text.redact.redactor import FOUND, Redactor
+from veil.text.redact.redactor import FOUND, LINKED, Redactor
 from veil.text.redact.span import Span
 
 SPACE = make_space(60, 4)
@@ -32,6 +34,20 @@ def test_data_becomes_its_kind_and_the_rest_goes_through_the_mechanism() -> None
     assert found.protected == (3,)  # both words, and the number
     cmp = veil.protect([f"{A} {MAIL}"], veil.CMP(epsilon=5), SPACE, redact="patterns")
     assert FOUND in cmp.cost.caveat
+    assert LINKED not in cmp.cost.caveat
+
+
+def test_a_file_says_what_was_replaced_and_what_no_bound_covers(tmp_path: Path) -> None:
+    source, target = tmp_path / "in.txt", tmp_path / "out.txt"
+    source.write_text(f"{A} {MAIL}\n{B} {MAIL} {PHONE}\n")
+    names = Pseudonyms()
+    cmp = veil.CMP(epsilon=5)
+    made = veil.protect_file(source, target, cmp, SPACE, redact=Redactor(pseudonyms=names))
+    assert made.redacted == {"EMAIL": 2, "PHONE": 1}
+    assert FOUND in made.cost.caveat
+    assert LINKED in made.cost.caveat
+    assert set(names.originals.values()) == {MAIL, PHONE}
+    assert veil.protect_file(source, target, cmp, SPACE).redacted == {}
 
 
 def test_nobody_looks_unless_asked() -> None:
@@ -74,6 +90,20 @@ def test_presidio_finds_what_it_knows(monkeypatch: pytest.MonkeyPatch) -> None:
     found = released(f"{A} 555-1234 {B}", "presidio")
     assert found.redacted == (("PHONE_NUMBER",),)
     assert found.rows[0][0].split()[1] == "[PHONE_NUMBER]"
+
+
+def test_an_error_of_presidio_quotes_no_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    fake_presidio.install(monkeypatch)
+    detector = Detector()
+
+    def fails(**given: object) -> None:
+        raise ValueError(given["text"])
+
+    monkeypatch.setattr(detector._engine, "analyze", fails)
+    with pytest.raises(VeilError, match="could not look") as error:
+        detector.spans(MAIL)
+    assert error.value.__cause__ is None
+    assert error.value.__suppress_context__
 
 
 def test_without_presidio_nothing_is_released(monkeypatch: pytest.MonkeyPatch) -> None:

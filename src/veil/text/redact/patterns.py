@@ -1,7 +1,12 @@
 """Personal data that has a shape, found on this machine without a model."""
 
+from collections.abc import Sequence
+
+from veil.text.redact.plain import Plain
 from veil.text.redact.recognisers import RECOGNISERS
-from veil.text.redact.span import Span, apart
+from veil.text.redact.span import Place, Span, apart
+
+_HOLE = "\0"  # no digit, no letter, and nothing that stands between the digits of a number
 
 
 class Patterns:
@@ -13,9 +18,27 @@ class Patterns:
     kinds = tuple(RECOGNISERS)
 
     def spans(self, text: str) -> list[Span]:
-        """Return what was found, in order."""
-        return apart(
-            Span(start, end, kind)
-            for kind, find in RECOGNISERS.items()
-            for start, end in find(text)
-        )
+        """Return what was found, in order.
+
+        Each recogniser looks at the whole text, and at what those before it left of it: a number
+        that a date stands beside is longer than it should be in the one, and cut in the other
+        where a date was seen in the middle of it.
+        """
+        plain = Plain(text)
+        left, found = plain.text, list[Span]()
+        for kind, find in RECOGNISERS.items():
+            places = [*find(plain.text), *(find(left) if found else ())]
+            found += [Span(start, end, kind) for start, end in places]
+            left = _without(left, places)
+        spans = apart(found)
+        return [Span(*plain.place((span.start, span.end)), span.kind) for span in spans]
+
+
+def _without(text: str, places: Sequence[Place]) -> str:
+    """Return a text with holes."""
+    if not places:
+        return text
+    characters = list(text)
+    for start, end in places:
+        characters[start:end] = _HOLE * (end - start)
+    return "".join(characters)

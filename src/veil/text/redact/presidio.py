@@ -110,9 +110,12 @@ def _mute(logger: logging.Logger) -> None:
 def _troubled() -> Iterator[None]:
     """Raise where Presidio only logs: it goes on without the pattern that failed."""
     _MUTE.state.trouble = False
-    yield
+    try:
+        yield
+    except Exception:  # noqa: BLE001 - whose words may be those of the text
+        _MUTE.state.trouble = True
     if _MUTE.state.trouble:
-        raise VeilError("Presidio could not look for everything that was asked.")
+        raise VeilError("Presidio could not look for everything that was asked.") from None
 
 
 def _engine(presidio: Any, pipeline: Any) -> tuple[Any, frozenset[str]]:  # noqa: ANN401 - untyped

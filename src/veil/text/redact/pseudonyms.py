@@ -104,6 +104,9 @@ class Restored:
                 f"The map knows none of the {count_of(self.unknown, 'pseudonym')}: it is of"
                 " another run. Nothing was written."
             )
+        if not self.back:
+            yield "No pseudonyms are in it. A kind alone, such as [EMAIL], names no original."
+            return
         yield f"{count_of(self.back, 'pseudonym')} put back."
         if self.unknown:
             yield f"{count_of(self.unknown, 'pseudonym')} not in the map, and left as they are."

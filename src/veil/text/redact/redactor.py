@@ -1,5 +1,6 @@
 """Replace what is personal in a text, and leave the rest to a mechanism."""
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,6 +20,10 @@ FOUND = (
     "What was recognised as personal data was replaced first: its kind and place are visible,"
     " nothing is bounded between a text with it and one without, and what was not recognised went"
     " through the mechanism like any word."
+)
+LINKED = (
+    "The same personal data has the same pseudonym everywhere: texts that share it can be told to,"
+    " also those of other runs with the same map."
 )
 
 
@@ -65,14 +70,20 @@ class Redactor:
         """Hand workers the choices; each makes its own detector."""
         return {"by": self.by, "pseudonyms": self.pseudonyms, "model": self.model}
 
+    @property
+    def told(self) -> tuple[str, ...]:
+        """What no bound covers because of this, a sentence each."""
+        return (FOUND,) if self.pseudonyms is None else (FOUND, LINKED)
+
     def spans(self, text: str, words: Sequence[Token] | None = None) -> list[Span]:
         """Return where personal data stands; a word that is cut by it belongs to it as a whole."""
         found = tokens(text) if words is None else words
         spans = []
         for span in self._detector.spans(text):
-            cut = [one for one in found if one.start < span.end and span.start < one.end]
-            start = min([span.start, *(one.start for one in cut)])
-            end = max([span.end, *(one.end for one in cut)])
+            first = bisect_right(found, span.start, key=_end)
+            last = bisect_left(found, span.end, key=_start) - 1
+            start = min(span.start, found[first].start) if first <= last else span.start
+            end = max(span.end, found[last].end) if first <= last else span.end
             spans.append(Span(start, end, span.kind))
         return apart(spans)
 
@@ -86,6 +97,14 @@ class Redactor:
         if self.pseudonyms is None:
             return f"[{span.kind}]"
         return self.pseudonyms.name(span.kind, text[span.start : span.end])
+
+
+def _start(word: Token) -> int:
+    return word.start
+
+
+def _end(word: Token) -> int:
+    return word.end
 
 
 class _Presidio:

@@ -24,12 +24,13 @@ def apart(spans: Iterable[Span]) -> list[Span]:
     >>> apart([Span(4, 9, "EMAIL"), Span(0, 5, "PHONE"), Span(20, 22, "DATE")])
     [Span(start=0, end=9, kind='EMAIL'), Span(start=20, end=22, kind='DATE')]
     """
-    found: list[Span] = []
-    for span in spans:
-        joined = span
-        for other in [one for one in found if one.start < joined.end and joined.start < one.end]:
-            found.remove(other)
-            start, end = min(other.start, joined.start), max(other.end, joined.end)
-            joined = Span(start, end, other.kind)
-        found.append(joined)
-    return sorted(found)
+    ranked = sorted(enumerate(spans), key=lambda one: (one[1].start, one[1].end))
+    found: list[tuple[int, Span]] = []
+    for rank, span in ranked:
+        if not found or span.start >= found[-1][1].end:
+            found.append((rank, span))
+            continue
+        best, other = found[-1]
+        end, kind = max(other.end, span.end), other.kind if best < rank else span.kind
+        found[-1] = min(best, rank), Span(other.start, end, kind)
+    return [span for _, span in found]

@@ -16,7 +16,7 @@ from veil.text.mechanisms.cost import premises, release_cost, scale_premise
 from veil.text.mechanisms.words._decoys import Decoys
 from veil.text.mechanisms.words.mechanism import WordMechanism
 from veil.text.policy import Plan, Planner, Policy, Unknown
-from veil.text.redact.redactor import FOUND, Redactor, redactor_of
+from veil.text.redact.redactor import Redactor, redactor_of
 from veil.text.select import Select
 from veil.text.vectors.embeddings import Embeddings
 
@@ -61,7 +61,7 @@ def protect(
         redacted += [tuple(plan.redacted) for plan in plans if redactor is not None]
     passed = sum(map(len, kept))
     told = premises(choice, policies, scale_premise(mechanism.guarantee, space))
-    told = told if redactor is None else (*told, FOUND)
+    told = told if redactor is None else (*told, *redactor.told)
     cost = release_cost(mechanism.guarantee, sum(protected), size, passed, told)
     return Variants(
         tuple(rows),

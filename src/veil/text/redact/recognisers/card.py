@@ -4,19 +4,30 @@ import re
 from collections.abc import Iterator
 
 from veil.text.redact.recognisers.checksums import digits_of, luhn
+from veil.text.redact.recognisers.stretches import longest, pieces_of
 from veil.text.redact.span import Place
 
-_NUMBER = re.compile(r"(?<![\w.-])\d(?:[ -]?\d){12,18}(?![\w-])")
+_DIGITS, _JOINT = re.compile(r"\d+"), re.compile(r"[\s.-]{1,3}")
 _FIRST = (2, 3, 4, 5, 6)  # of the networks that issue them
+_SIZES = range(13, 20)
+_SHORTEST = 4  # digits between two points: 3.14159 is no card
 
 
 def find(text: str) -> Iterator[Place]:
-    """Find numbers of cards.
+    """Find numbers of cards, whatever numbers stand beside them.
 
-    >>> list(find("paid by 4111 1111 1111 1111 in May"))
+    >>> list(find("paid by 4111 1111 1111 1111 12/27 in May"))
     [(8, 27)]
     """
-    for match in _NUMBER.finditer(text):
-        digits = digits_of(match[0])
-        if digits[0] in _FIRST and luhn(digits):
-            yield match.span()
+    for run in pieces_of(text, _DIGITS, _JOINT, _JOINT):
+        yield from longest(text, run, _SIZES, _right)
+
+
+def _right(text: str, place: Place) -> bool:
+    number = text[place[0] : place[1]]
+    digits = digits_of(number)
+    if digits[0] not in _FIRST or not luhn(digits):
+        return False
+    around = text[max(0, place[0] - 1) : place[0]] + text[place[1] : place[1] + 1]
+    pointed = "." in number and min(map(len, re.findall(r"\d+", number))) < _SHORTEST
+    return not pointed and not any(map(str.isalpha, around))

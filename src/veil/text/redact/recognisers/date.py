@@ -13,11 +13,11 @@ _DAY = r"(?:[12]\d|3[01]|0?[1-9])"
 _NUMBER = r"(?:1[0-2]|0?[1-9])"
 _YEAR = r"(?:1[89]|20)\d\d"
 _DATE = re.compile(
-    rf"(?<![\w.])(?:{_YEAR}(?P<a>[-/.])(?:{_NUMBER}(?P=a){_DAY})"
+    rf"(?<![^\W_])(?<!\d\.)(?:{_YEAR}(?P<a>[-/.])(?:{_NUMBER}(?P=a){_DAY})"
     rf"|{_DAY}(?P<b>[-/.]){_NUMBER}(?P=b)(?:{_YEAR}|\d\d)"
     rf"|{_NUMBER}(?P<c>[-/.]){_DAY}(?P=c)(?:{_YEAR}|\d\d)"
-    rf"|{_DAY}(?:st|nd|rd|th)?(?: of)?[ -]{_MONTH},?[ -]{_YEAR}"
-    rf"|{_MONTH} {_DAY}(?:st|nd|rd|th)?,? {_YEAR})(?!\w|[-/.]\d)",
+    rf"|{_DAY}(?:st|nd|rd|th|\.)?(?: of)?[ -]{_MONTH},?[ -]{_YEAR}"
+    rf"|{_MONTH} {_DAY}(?:st|nd|rd|th)?,? {_YEAR})(?!(?!T\d)[^\W_]|[-/.]\d)",
     re.IGNORECASE | re.ASCII,
 )
 

@@ -5,7 +5,9 @@ from collections.abc import Iterator
 
 from veil.text.redact.span import Place
 
-_ADDRESS = re.compile(r"(?<![\w.+%-])[\w.+%-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){0,8}")
+_ADDRESS = re.compile(
+    r"(?<![\w.+%-])[\w.+%-][\w.+%'&!#$*=~-]{0,63}@[\w-]{1,63}(?:\.[\w-]{1,63}){0,8}"
+)
 
 
 def find(text: str) -> Iterator[Place]:

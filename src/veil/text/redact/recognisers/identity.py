@@ -13,7 +13,7 @@ from veil.text.redact.span import Place
 _TENS = (1, 0, 5, 7, 9, 13, 15, 17, 19, 21)
 _REST = (2, 4, 18, 20, 11, 3, 6, 8, 12, 14, 16, 10, 22, 25, 24, 23)
 _ODD = dict(zip("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ", (*_TENS, *_TENS, *_REST), strict=True))
-_SPANISH = "TRWAGMYFPDXBNJZSQVHLCKE"
+_SPANISH, _FOREIGN = "TRWAGMYFPDXBNJZSQVHLCKE", str.maketrans("XYZ", "012")
 
 
 def find(text: str) -> Iterator[Place]:
@@ -36,7 +36,7 @@ def _fiscal(code: str) -> bool:
 
 
 def _spanish(code: str) -> bool:
-    number = code[:-1].replace("X", "0").replace("Y", "1").replace("Z", "2").replace("-", "")
+    number = re.sub(r"[ .-]", "", code[:-1]).translate(_FOREIGN)
     return _SPANISH[int(number) % 23] == code[-1]
 
 
@@ -71,11 +71,11 @@ def _always(code: str) -> bool:
 
 
 def _shape(pattern: str) -> re.Pattern[str]:
-    return re.compile(rf"(?<![\w-])(?:{pattern})(?![\w-])", re.IGNORECASE | re.ASCII)
+    return re.compile(rf"(?<![^\W_])(?<!\d-)(?:{pattern})(?![^\W_]|-\d)", re.IGNORECASE | re.ASCII)
 
 
 _KINDS: tuple[tuple[re.Pattern[str], Callable[[str], bool]], ...] = (
-    (_shape(r"(?!000|666|9\d\d)\d{3}([- ])(?!00)\d\d\1(?!0000)\d{4}"), _always),
+    (_shape(r"(?!000|666|9\d\d)\d{3}([-. ])(?!00)\d\d\1(?!0000)\d{4}"), _always),
     (
         _shape(
             r"(?!BG|GB|KN|NK|NT|TN|ZZ)[A-CEGHJ-PR-TW-Z][A-CEGHJ-NPR-TW-Z] ?\d\d ?\d\d ?\d\d ?[A-D]"
@@ -83,7 +83,10 @@ _KINDS: tuple[tuple[re.Pattern[str], Callable[[str], bool]], ...] = (
         _always,
     ),
     (_shape(r"[A-Z]{6}[\dLMNP-V]{2}[A-EHLMPR-T][\dLMNP-V]{2}[A-Z][\dLMNP-V]{3}[A-Z]"), _fiscal),
-    (_shape(r"\d{8}-?[A-Z]|[XYZ]-?\d{7}-?[A-Z]"), _spanish),
+    (
+        _shape(r"(?:\d{8}|\d{1,2}\.\d{3}\.\d{3}|[XYZ][- ]?\d{7})[- ]?[A-Z]"),
+        _spanish,
+    ),
     (
         _shape(r"[1278] ?\d\d ?(?:0[1-9]|1[0-2]|[2-9]\d) ?(?:\d\d|2[AB]) ?\d{3} ?\d{3} ?\d\d"),
         _french,

@@ -6,21 +6,30 @@ from collections.abc import Iterator
 
 from veil.text.redact.span import Place
 
-_FOUR = r"(?<![\w.])\d{1,3}(?:\.\d{1,3}){3}(?![\w]|\.\d)"
-_SIX = r"(?<![\w:.])[0-9A-Fa-f]{0,4}(?::[0-9A-Fa-f]{0,4}){2,7}(?:(?:\.\d{1,3}){3})?(?![\w:])"
-_ADDRESS = re.compile(f"{_FOUR}|{_SIX}")
+_FOUR = re.compile(r"(?<![\w.])\d{1,3}(?:\.\d{1,3}){3}(?![\w]|\.\d)")
+_SIX = re.compile(r"(?<![\w:.])(?:[A-Za-z]+:(?=[\w:]))??([0-9A-Fa-f:]*:[0-9A-Fa-f:.]*)(?!\w)")
+_LARGEST = 255
 
 
 def find(text: str) -> Iterator[Place]:
     """Find addresses; a time such as 10:30:15 is none.
 
-    >>> list(find("from 192.0.2.17 and 2001:db8::1 at 10:30:15"))
-    [(5, 15), (20, 31)]
+    >>> list(find("from 192.0.2.17 and ip:2001:db8::1 at 10:30:15"))
+    [(5, 15), (23, 34)]
     """
-    for match in _ADDRESS.finditer(text):
-        try:
-            ipaddress.ip_address(match[0])
-        except ValueError:
-            continue
-        if match[0].strip(":"):  # '::' alone is punctuation
+    for match in _FOUR.finditer(text):
+        if all(int(part) <= _LARGEST for part in match[0].split(".")):  # also 010.0.0.1
             yield match.span()
+    for match in _SIX.finditer(text):
+        address = match[1].rstrip(".")
+        address = address if address.endswith("::") else address.rstrip(":")
+        if address.strip(":") and _six(address):  # '::' alone is punctuation
+            yield match.start(1), match.start(1) + len(address)
+
+
+def _six(address: str) -> bool:
+    try:
+        ipaddress.IPv6Address(address)
+    except ValueError:
+        return False
+    return True

@@ -2,15 +2,19 @@
 
 import re
 from collections.abc import Iterator
+from functools import partial
 
 from veil.text.redact.recognisers.checksums import digits_of
+from veil.text.redact.recognisers.stretches import longest, pieces_of
 from veil.text.redact.span import Place
 
-_NUMBER = re.compile(
-    r"(?<![\w.,/-])(?<!\d[ (])(?P<plus>\+|00)?(?P<rest>\(?\d(?:[ ./()-]{0,3}\d){6,14})"
-    r"(?!\w|[ .,-]?\d)"
-)
+_ATOM = re.compile(r"\(\+?\d{1,5}\)|\+?\d+")
+_JOINT, _SEAM = re.compile(r"[ ./-]{0,3}"), re.compile(r"[ /]")
+_CLEAR = re.compile(r"^\(?[+0]|[()/-]")
+_COUNTRY = ("+", "(+", "00")
 _LONG, _LOCAL = range(7, 16), range(9, 12)
+_BEFORE = re.compile(r"(?:[^\W_]|(?<!\d)\d{1,3},|\d\.)\Z")  # a word, thousands, decimals
+_AFTER = re.compile(r"(?!x\d)[^\W_]|,\d{3}(?!\d)")  # but an extension
 
 
 def find(text: str) -> Iterator[Place]:
@@ -19,28 +23,43 @@ def find(text: str) -> Iterator[Place]:
     >>> list(find("call +39 049 827 1234 or (555) 010-9999, not 1234567 or 1,234,567"))
     [(5, 21), (25, 39)]
     """
-    for match in _NUMBER.finditer(text):
-        digits = len(digits_of(match[0]))
-        if digits in _LONG and _likely(match, digits):
-            lone = match[0].startswith("(") and ")" not in match[0]  # it opens something else
-            yield match.start() + lone, match.end("rest")
+    for run in pieces_of(text, _ATOM, _JOINT, _SEAM):
+        whole = run[0][0], run[-1][1]
+        at = 0
+        for start, end in longest(text, run, _LONG, partial(_right, whole)):
+            if start >= at:
+                at = end
+                yield start, end
 
 
-def _likely(match: re.Match[str], digits: int) -> bool:
+def _right(whole: Place, text: str, place: Place) -> bool:
+    """Tell whether this is a number; as a part of a longer row it must look much like one."""
+    start, end = place
+    if place != whole and not _CLEAR.search(text[start:end]):
+        return False
+    if _AFTER.match(text, end) or _BEFORE.search(text[max(0, start - 5) : start]):
+        return False
+    return _likely(text[start:end])
+
+
+def _likely(number: str) -> bool:
     """Tell a telephone number from any other one by how it is written."""
-    if match["plus"]:
+    digits = len(digits_of(number))
+    if number.startswith(_COUNTRY):
         return True
-    groups = re.split(r"\D+", match["rest"].strip("()"))
+    groups = re.findall(r"\d+", number)
     if len(groups) == 1:
-        return groups[0].startswith("0") and digits in _LOCAL
-    longest = max(map(len, groups))
-    return len(groups) <= 6 and 3 <= longest <= 8 and not _amounts(match["rest"], groups)
+        return number.startswith("0") and digits in _LOCAL
+    longest_one = max(map(len, groups))
+    pairs = number.startswith("0") and digits in _LOCAL and longest_one == 2  # 06 12 34 56 78
+    grouped = len(groups) <= 6 and 3 <= longest_one <= 8
+    return pairs or (grouped and not _amounts(number, groups))
 
 
-def _amounts(rest: str, groups: list[str]) -> bool:
+def _amounts(number: str, groups: list[str]) -> bool:
     """Tell whether these are years, decimals or thousands: 1995-1999, 12 345 678, 3.14159265."""
     years = len(groups[0]) == 4 and groups[0][:2] in ("18", "19", "20")
     years = years and all(len(group) in (2, 4) for group in groups[1:])
-    thousands = not re.search(r"[()/-]", rest) and all(len(group) == 3 for group in groups[1:])
-    thousands = thousands and len(groups[0]) <= 3 and not rest.startswith("0")
-    return years or thousands or (len(groups) == 2 and "." in rest)
+    thousands = not re.search(r"[()/-]", number) and all(len(group) == 3 for group in groups[1:])
+    thousands = thousands and len(groups[0]) <= 3 and not number.startswith("0")
+    return years or thousands or (len(groups) == 2 and "." in number)
