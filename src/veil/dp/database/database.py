@@ -30,6 +30,11 @@ FAILED = (
     " failed may tell something; check the database, and ask again."
 )
 
+FORGOTTEN = (
+    "The policy names no ledger: what was spent is forgotten when this program ends, and the next"
+    ' one has the whole budget again; name one, as ledger = "people.ledger" in [budget].'
+)
+
 
 class Made(NamedTuple):
     """A plan, and its statements for the engine."""

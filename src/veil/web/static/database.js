@@ -40,7 +40,8 @@
   function budget(state) {
     at("budget").max = state.epsilon;
     at("budget").value = state.left;
-    at("left").textContent = `epsilon ${shown(state.left)} of ${shown(state.epsilon)} left`;
+    const delta = state.delta ? `, delta ${state.delta_left} of ${state.delta} left` : "";
+    at("left").textContent = `epsilon ${shown(state.left)} of ${shown(state.epsilon)} left${delta}`;
   }
 
   // A bar from 0 to the value, and a whisker of one standard deviation to both sides.
