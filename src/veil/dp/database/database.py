@@ -99,11 +99,10 @@ class Database:
         self._engine.ready()
         self.budget.spend(self._charge(made.plan.cost), note="sql")
         try:
-            answers = self._engine.run(statements)
+            exact = exact_of(made.asked, self._engine.run(statements))
+            return answer(made.plan, release(made.plan, exact, draws), seeded=self.seeded)
         except Exception:  # noqa: BLE001 - whatever it is may quote the data
             raise EngineError(FAILED) from None
-        exact = exact_of(made.asked, answers)
-        return answer(made.plan, release(made.plan, exact, draws), seeded=self.seeded)
 
     def explain(
         self,
