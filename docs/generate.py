@@ -304,6 +304,7 @@ def _below(parent: click.Context, command: click.Command, name: str) -> click.Co
 
 
 def _help(context: click.Context, level: int) -> str:
+    context.command._help_option = None  # click keeps that of the first context that it was in
     return f"{'#' * level} {context.command_path}\n\n```text\n{context.get_help()}\n```\n"
 
 

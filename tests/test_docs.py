@@ -71,6 +71,14 @@ def test_all_generated_pages_are_known(generated: dict[str, str]) -> None:
     assert sorted(generated) == sorted(GENERATED)
 
 
+def test_the_help_of_a_command_is_that_of_its_own_context(generate: ModuleType) -> None:
+    """Tests run commands by themselves before, where -h is no option."""
+    command = click.Command("one")
+    assert "-h," not in command.get_help(click.Context(command))
+    names = click.Context(command, help_option_names=["-h", "--help"])
+    assert "-h, --help" in generate._help(names, 2)
+
+
 @pytest.mark.parametrize("name", GENERATED)
 def test_generated_page_is_current(
     generate: ModuleType, generated: dict[str, str], name: str

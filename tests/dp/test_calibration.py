@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from decimal import Decimal, localcontext
 from fractions import Fraction
 from typing import Any
 
@@ -62,6 +63,38 @@ def test_tau_is_the_least_that_is_enough(epsilon: float, delta: float, groups: i
         return -math.expm1(groups * math.log1p(-(q**m) / (1 + q)))
 
     assert shown(tau - 1) <= delta < shown(tau - 2)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "groups"),
+    [
+        (1e-300, 1e-6, 1),
+        (5e-324, 5e-324, 3),
+        (1.0, 5e-324, 1),
+        (0.01, 7.6e-60, 1),
+        (1.0, 0.1, 10**40),
+    ],
+)
+def test_tau_is_the_least_that_is_enough_however_small_the_numbers_are(
+    epsilon: float, delta: float, groups: int
+) -> None:
+    tau = dp.threshold(epsilon, delta, groups)
+    with localcontext() as context:
+        context.prec = 2_000
+        slope = Decimal(epsilon) / groups
+
+        def shown(m: int) -> Decimal:
+            one = (-slope * m).exp() / (1 + (-slope).exp())
+            return 1 - (groups * (1 - one).ln()).exp()
+
+        assert shown(tau - 1) <= Decimal(delta)
+        assert tau == 1 or shown(tau - 2) > Decimal(delta)
+
+
+@pytest.mark.parametrize(("epsilon", "sigma2"), [(1.0, 1e-300), (1e300, 1.0)])
+def test_the_delta_of_next_to_no_noise_is_found_in_silence(epsilon: float, sigma2: float) -> None:
+    wanted = 1.0 if sigma2 < 1 else 0.0
+    assert dp.discrete_gaussian_delta(epsilon, sigma2) == wanted
 
 
 def test_the_chances_of_an_optimal_selection_keep_the_promise() -> None:

@@ -121,6 +121,8 @@ def test_arguments_out_of_range_are_refused(given: dict[str, Any]) -> None:
         ([["x"]], None),
         ([math.nan], None),
         (["a"], ["u", "v"]),
+        (["a", "b"], ["u", None]),
+        (["a", "b"], ["u", ""]),
     ],
 )
 def test_values_that_cannot_be_counted_are_refused(values: Any, units: Any) -> None:  # noqa: ANN401

@@ -14,7 +14,9 @@ pytest.importorskip("sqlglot", reason="the extra 'sql' is not installed")
 NAME = "xanthippe"  # of a person; no answer may hold it
 
 
-def people(folder: Path, epsilon: float = 3.0, rng: int | None = None) -> Database:
+def people(
+    folder: Path, epsilon: float = 3.0, rng: int | None = None, ledger: Path | None = None
+) -> Database:
     """Write 200 people, and open them for noisy answers."""
     file = folder / "people.duckdb"
     with duckdb.connect(str(file)) as db:
@@ -24,7 +26,7 @@ def people(folder: Path, epsilon: float = 3.0, rng: int | None = None) -> Databa
             [NAME],
         )
     policy = {
-        "budget": {"epsilon": epsilon, "delta": 1e-6},
+        "budget": {"epsilon": epsilon, "delta": 1e-6, "ledger": ledger and str(ledger)},
         "tables": {
             "people": {
                 "unit": "person",

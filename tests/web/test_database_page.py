@@ -101,7 +101,8 @@ def test_the_page_lists_what_may_be_asked_and_nothing_else(asking: Client) -> No
     assert "SELECT sex, COUNT(*) FROM people GROUP BY sex" in text
     assert "2 public keys" in text
     assert "from 0 to 20,000" in text
-    assert "epsilon 3 of 3 left" in text
+    assert "epsilon 3 of 3 left, delta 1e-06 of 1e-06 left" in text
+    assert "e to the power of epsilon" in text
     assert NAME not in text
 
 
@@ -110,3 +111,12 @@ def test_a_seed_is_said(make_client: MakeClient, tmp_path: Path) -> None:
         seeded = make_client(database=made)
         assert "NOT PRIVATE" in seeded.get("/database").text
         assert answered(seeded, "sql", {"query": "SELECT COUNT(*) FROM people"})["seeded"]
+
+
+def test_a_budget_that_is_forgotten_is_said(
+    asking: Client, make_client: MakeClient, tmp_path: Path
+) -> None:
+    assert "names no ledger" in asking.get("/database").text
+    (tmp_path / "kept").mkdir()
+    with people(tmp_path / "kept", ledger=tmp_path / "people.ledger") as made:
+        assert "names no ledger" not in make_client(database=made).get("/database").text

@@ -7,7 +7,7 @@ import threading
 import webbrowser
 from contextlib import ExitStack, closing
 from pathlib import Path
-from typing import Unpack
+from typing import TYPE_CHECKING, Unpack
 
 import click
 from rich.markup import escape
@@ -23,6 +23,9 @@ from veil.proxy.folder import data_folder
 from veil.proxy.plane import Plane
 from veil.search.engines import ENGINES
 from veil.search.standing import HERE, told_of_stand_in
+
+if TYPE_CHECKING:
+    from veil.dp.database.database import Database
 
 _EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}  # noqa: S104 - and how to get there from here
 
@@ -117,9 +120,7 @@ def serve(
     with closing(bound) as sock, ExitStack() as opened:
         database = None
         if dp_db is not None and dp_policy is not None:
-            from veil.dp.database.connect import connect
-
-            database = opened.enter_context(connect(dp_db, dp_policy))
+            database = opened.enter_context(opened_for_page(dp_db, dp_policy))
         with progress_bar() as report:
             desk = opened.enter_context(closing(open_desk(**flags, report=report)))
             plane = with_cover(plane, desk.standing, report)
@@ -150,6 +151,17 @@ def serve(
 
 
 serve.params.append(VECTORS_OPTION)
+
+
+def opened_for_page(url: str, policy: Path) -> "Database":
+    """Open the database of a page, and tell if its budget would be forgotten."""
+    from veil.dp.database.connect import connect
+    from veil.dp.database.database import FORGOTTEN
+
+    made = connect(url, policy)
+    if not made.budget.durable:
+        stderr().print(f"[yellow]{escape(FORGOTTEN)}[/yellow]")
+    return made
 
 
 def _is_loopback(host: str) -> bool:

@@ -77,8 +77,9 @@ def discrete_gaussian_delta(epsilon: float, sigma2: float, sensitivity: int = 1)
     y = max(start, lowest)
     while True:
         block = np.arange(y, y + _BLOCK, dtype=np.float64)
-        weights = np.exp(-np.square(block) / (2 * sigma2))
-        losses = -np.expm1(epsilon - shift * (2 * block + shift) / (2 * sigma2))
+        with np.errstate(over="ignore"):  # e^-inf is 0, as it should be
+            weights = np.exp(-np.square(block) / (2 * sigma2))
+            losses = -np.expm1(epsilon - shift * (2 * block + shift) / (2 * sigma2))
         part = float(np.sum(weights * np.maximum(losses, 0.0)))
         total += part
         y += _BLOCK
@@ -140,7 +141,8 @@ def threshold(epsilon: float, delta: float, max_groups: int = 1) -> int:
     epsilon, delta = positive("epsilon", epsilon), share("delta", delta)
     max_groups = count("max_groups", max_groups)
     with localcontext() as context:
-        context.prec = _DIGITS
+        sizes = (Decimal(one).adjusted() for one in (epsilon, delta, max_groups))
+        context.prec = _DIGITS + sum(map(abs, sizes))  # 1 - delta and m are not rounded
         groups = Decimal(int(max_groups))
         slope = Decimal(epsilon) / groups
         rare = 1 - (((1 - Decimal(delta)).ln()) / groups).exp()

@@ -35,6 +35,7 @@ from veil.dp.mechanism import ADD_REMOVE, REPLACED
 
 Select = Literal["threshold", "optimal"]
 _EACH = "Every row counts as a unit of its own: who has several rows is protected less."
+_NOBODY = (None, "")  # a unit that nobody told
 _SETTLED = 100_000  # more units than the chances of a selection go on for
 
 
@@ -143,7 +144,12 @@ def _counted(
     codes, names = _coded(values)
     persons = np.arange(len(codes))
     if units is not None:
-        persons, _ = _coded(units)
+        persons, known = _coded(units)
+        if any(unit in _NOBODY for unit in known):
+            raise InputError(
+                "Units must not be missing: rows of several people would be protected as those of"
+                " one; leave those rows out."
+            )
         if len(persons) != len(codes):
             raise InputError("There must be one unit for each value.")
     wanted = list(dict.fromkeys(_plain(key) for key in keys)) if keys is not None else names

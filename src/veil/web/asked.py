@@ -21,4 +21,6 @@ class Asked:
     epsilon: float
     delta: float
     left: float
+    delta_left: float
     seeded: bool
+    durable: bool  # whether charges outlive the server

@@ -134,7 +134,7 @@ _MEANS = "SELECT {key}, AVG({number}) FROM {table} GROUP BY {key}"
 
 def asked_of(db: "Database") -> Asked:
     """Return what the page tells of a database: what its policy lists."""
-    sources = list(db.tables.values())
+    sources, rest = list(db.tables.values()), db.budget.remaining
     examples = [_COUNT.format(_quoted(one.name)) for one in sources[:1]]
     for source in sources[:2]:
         examples += _examples(source)
@@ -143,8 +143,10 @@ def asked_of(db: "Database") -> Asked:
         tuple(examples[:5]),
         db.budget.epsilon,
         db.budget.delta,
-        db.budget.remaining.epsilon,
+        rest.epsilon,
+        rest.delta,
         db.seeded,
+        db.budget.durable,
     )
 
 

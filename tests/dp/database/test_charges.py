@@ -71,6 +71,17 @@ def test_an_engine_that_fails_is_told_of_in_one_sentence_and_the_charge_stays(
         assert made.budget.spent.epsilon == 0.25
 
 
+def test_an_answer_that_cannot_be_read_is_no_other_failure(
+    filled: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with dp.connect(filled.url, rule()) as db:
+        monkeypatch.setattr(type(db._engine), "run", lambda *_: [[("secret",)]])
+        with pytest.raises(EngineError) as told:
+            db.sql(COUNT, 0.25)
+        assert str(told.value) == FAILED
+        assert db.budget.spent.epsilon == 0.25
+
+
 def test_nothing_is_read_for_a_query_that_is_not_paid_for(filled: Store) -> None:
     with dp.connect(filled.url, rule()) as made:
         engine = Failing(made._engine, ValueError())

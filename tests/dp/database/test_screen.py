@@ -8,6 +8,7 @@ from click.testing import CliRunner
 from tests.dp.database.stores import Store
 
 from veil.cli.dp.sql import sql
+from veil.cli.serve import opened_for_page
 from veil.core.errors import BudgetError, InputError, RefusedError
 
 POLICY = """
@@ -100,3 +101,42 @@ def test_refusals(desk: Desk, tmp_path: Path) -> None:
     desk.policy = tmp_path / "none.toml"
     with pytest.raises(InputError):
         desk.ask("SELECT COUNT(*) FROM t")
+
+
+def test_a_policy_without_a_ledger_is_warned_of(desk: Desk) -> None:
+    """Each run would say that the whole budget but its own cost is left."""
+    desk.policy.write_text(POLICY.replace('ledger = "spent.ledger"', ""))
+    for extra in ([], ["--explain"]):
+        _, told = desk.ask(*extra, "SELECT COUNT(*) FROM t")
+        assert "names no ledger" in told
+        assert "in [budget]" in told
+    desk.policy.write_text(POLICY)
+    _, told = desk.ask("SELECT COUNT(*) FROM t")
+    assert "names no ledger" not in told
+
+
+def test_an_explanation_promises_a_factor(desk: Desk) -> None:
+    shown, _ = desk.ask("--explain", "--epsilon", "0.5", "SELECT COUNT(*) FROM t")
+    assert "A row is a unit" in shown
+    assert "no answer is more than e^0.5 times as likely." in shown
+    grouped = "SELECT s, COUNT(*) FROM t GROUP BY s"
+    shown, _ = desk.ask("--explain", "--epsilon", "2", "--delta", "1e-6", grouped)
+    assert "e^2 times as likely, but for delta." in shown
+
+
+def test_a_unit_that_is_called_record_is_no_row(duck: Store, tmp_path: Path) -> None:
+    duck.put("t", {"record": "whole"}, [(1,), (1,), (2,)])
+    path = tmp_path / "policy.toml"
+    path.write_text('[budget]\nepsilon = 1\n[tables.t]\nunit = "record"\nmax_rows = 2\n')
+    shown, _ = Desk(duck, path).ask("--explain", "SELECT COUNT(*) FROM t")
+    assert "A record is a unit" in shown
+    assert "at most 2 rows" in shown
+
+
+def test_the_page_warns_at_its_start(
+    duck: Store, desk: Desk, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for policy, warned in ((POLICY, False), (POLICY.replace('ledger = "spent.ledger"', ""), True)):
+        desk.policy.write_text(policy)
+        opened_for_page(duck.url, desk.policy).close()
+        assert ("names no ledger" in capsys.readouterr().err) is warned

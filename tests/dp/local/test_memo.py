@@ -227,3 +227,12 @@ def test_a_key_needs_users_and_an_oracle_that_memoises() -> None:
 def test_bad_users(users: list[object]) -> None:
     with pytest.raises(InputError, match=r"[Uu]ser"):
         report([1], "dbitflip(epsilon=1, size=4, d=1)", users=users, key=KEY)
+
+
+@pytest.mark.parametrize("users", [["ann", ""], np.array(["", "bob"])])
+def test_users_without_a_name_are_refused(users: Any) -> None:  # noqa: ANN401
+    """With a key they would have the same bits, and one would tell of the others."""
+    with pytest.raises(InputError, match="must not be empty"):
+        report([1.0, 2.0], "one_bit(epsilon=1, high=9)", users=users, key=KEY)
+    with pytest.raises(InputError, match="must not be empty"):
+        report([1.0, 2.0], "one_bit(epsilon=1, high=9)", users=users)

@@ -32,7 +32,7 @@ def test_a_question_is_answered_with_bars_of_noise(page: Page) -> None:
     page.until(lambda: page.count("#database-found tbody tr") == 2, "an answer")
     assert page.count("#database-found .database-bar") == 4
     assert "±" in page.shown("#database-found")
-    assert "2.5 of 3 left" in page.shown("#database-left")
+    assert "2.5 of 3 left, delta 1e-06 of 1e-06 left" in page.shown("#database-left")
     assert NAME not in page.shown("body")
     page.shoot("database")
 

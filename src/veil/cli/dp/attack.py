@@ -174,7 +174,7 @@ def _plane(attacker: str, secret: str, given: dict[str, Any]) -> None:
 
 def _show(folder: Path, attacker: str, records: int) -> None:
     """Print the points of the plane, and what all answers cost."""
-    from rich.table import Table
+    from rich.table import Column, Table
 
     from veil.cli.terminal import stdout
     from veil.dp.attacks.attack import asked_by
@@ -184,12 +184,14 @@ def _show(folder: Path, attacker: str, records: int) -> None:
 
     asked = asked_by(attacker, records)
     for panel in panels(read_csv(folder / "results.csv")):
-        table = Table("configuration", "risk", "95 % interval", "utility", f"{asked:,} answers")
+        whole = Column("configuration", overflow="fold", no_wrap=True)
+        table = Table(whole, "risk", "95 % interval", "utility", f"{asked:,} answers")
         for point in (point for curve in panel.curves for point in curve.points):
             told = f"{point.risk.low:.3f} to {point.risk.high:.3f}"
-            claim = mechanism(point.risk.spec).guarantee
+            made = mechanism(point.risk.spec)
+            claim = made.guarantee
             table.add_row(
-                point.risk.spec,
+                made.brief,
                 f"{point.risk.score:.3f}",
                 told,
                 f"{point.utility.score:.3f}",

@@ -82,7 +82,7 @@ def _document(found: Audit) -> dict[str, object]:
 
 def _show(chosen: list[Audited], audits: list[Audit]) -> None:
     table = Table()
-    for heading in ("mechanism", "epsilon, claimed", "measured at least", "verdict"):
+    for heading in ("mechanism", "claimed", "measured ≥", "verdict"):
         table.add_column(heading, overflow="fold")
     for mechanism, found in zip(chosen, audits, strict=True):
         at = f" at delta {found.delta:g}" if found.delta else ""

@@ -14,7 +14,7 @@ from veil.core.amounts import number_of
 from veil.core.printable import escaped_json, printable
 from veil.dp.database.answer import Table
 from veil.dp.database.connect import connect
-from veil.dp.database.database import Database
+from veil.dp.database.database import FORGOTTEN, Database
 from veil.dp.database.explanation import Explanation
 
 
@@ -118,6 +118,8 @@ def _tell(answer: Table, opened: Database) -> None:
         f"Cost: {escape(str(answer.cost))}. Left of the budget: epsilon {number_of(left.epsilon)}"
         f" of {number_of(budget.epsilon)}, delta {left.delta:g} of {budget.delta:g}."
     )
+    if not budget.durable:
+        notes.print(f"[yellow]{escape(FORGOTTEN)}[/yellow]")
     if answer.seeded:
         notes.print("[yellow]Seeded: the draws can be repeated. NOT PRIVATE.[/yellow]")
 
@@ -133,6 +135,8 @@ def _explain(told: Explanation, opened: Database, *, as_json: bool) -> None:
         console.print(f"  {escape(printable(statement))}", soft_wrap=True)
     left = opened.budget.remaining
     stderr().print(f"Nothing was spent; epsilon {number_of(left.epsilon)} is left.")
+    if not opened.budget.durable:
+        stderr().print(f"[yellow]{escape(FORGOTTEN)}[/yellow]")
 
 
 def _lines(text: str) -> str:

@@ -99,6 +99,11 @@ class Budget:
         """How charges add up."""
         return self._terms.accountant
 
+    @property
+    def durable(self) -> bool:
+        """Whether charges outlive this object: they do in a ledger."""
+        return isinstance(self._book, File)
+
     def spend(self, item: Item, times: int = 1, note: str = "") -> None:
         """Charge an item so many times, or raise BudgetError and charge nothing.
 

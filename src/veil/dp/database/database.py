@@ -30,6 +30,11 @@ FAILED = (
     " failed may tell something; check the database, and ask again."
 )
 
+FORGOTTEN = (
+    "The policy names no ledger: what was spent is forgotten when this program ends, and the next"
+    ' one has the whole budget again; name one, as ledger = "people.ledger" in [budget].'
+)
+
 
 class Made(NamedTuple):
     """A plan, and its statements for the engine."""
@@ -94,11 +99,10 @@ class Database:
         self._engine.ready()
         self.budget.spend(self._charge(made.plan.cost), note="sql")
         try:
-            answers = self._engine.run(statements)
+            exact = exact_of(made.asked, self._engine.run(statements))
+            return answer(made.plan, release(made.plan, exact, draws), seeded=self.seeded)
         except Exception:  # noqa: BLE001 - whatever it is may quote the data
             raise EngineError(FAILED) from None
-        exact = exact_of(made.asked, answers)
-        return answer(made.plan, release(made.plan, exact, draws), seeded=self.seeded)
 
     def explain(
         self,

@@ -51,6 +51,8 @@ class Explanation:
         What the whole query would cost.
     statements
         What the database would be asked; values are bound to the marks in them.
+    bounded
+        Whether a unit may have several rows; if not, every row is a unit of its own.
     """
 
     columns: tuple[str, ...]
@@ -62,6 +64,7 @@ class Explanation:
     threshold: int | None
     cost: Guarantee
     statements: tuple[str, ...]
+    bounded: bool = True
 
     def __str__(self) -> str:
         lines = [f"Columns: {', '.join(self.columns)}.", self._counted()]
@@ -77,14 +80,15 @@ class Explanation:
         return "\n".join(lines)
 
     def _counted(self) -> str:
-        if self.unit == "record":
-            return (
-                "A row is a unit: what is told of would be nearly as likely without any one row."
-            )
+        but = ", but for delta" if self.cost.delta else ""
+        factor = f"e^{number_of(self.cost.epsilon)}"
+        promise = f"with one more or less, no answer is more than {factor} times as likely{but}"
+        if not self.bounded:
+            return f"A row is a unit: {promise}."
         where = f" in each of at most {count_of(self.max_groups, 'group')}"
         return (
-            f"A {self.unit} is a unit: of each, at most {count_of(self.max_rows, 'row')} drawn at"
-            f" random{where} count."
+            f"A {self.unit} is a unit: {promise}. Of each, at most"
+            f" {count_of(self.max_rows, 'row')} drawn at random{where} count."
         )
 
 
@@ -101,6 +105,7 @@ def explain(plan: Plan, statements: Sequence[str]) -> Explanation:
         plan.threshold,
         plan.cost,
         tuple(statements),
+        plan.bounded,
     )
 
 

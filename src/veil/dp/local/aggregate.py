@@ -1,7 +1,8 @@
 """What a collector keeps of reports: sums that grow with the oracle, not with the reports."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Protocol
 
 import numpy as np
@@ -11,6 +12,19 @@ from veil.core.types import Floats
 from veil.dp.local.counts import Candidate, Counts, Mean
 from veil.dp.local.iterables import is_several
 from veil.dp.local.parts import Array
+
+
+@contextmanager
+def readable() -> Iterator[None]:
+    """Refuse to estimate where an epsilon is so near to 0 that numbers have no room for it."""
+    try:
+        with np.errstate(divide="raise", over="raise", invalid="raise"):
+            yield
+    except ArithmeticError:
+        raise InputError(
+            "The parameters of these reports are so near to telling nothing that no estimate can"
+            " be computed; report with a larger epsilon."
+        ) from None
 
 
 class Drawn(Protocol):
@@ -72,6 +86,7 @@ class Aggregate(ABC):
         self.n += reports.n
         self._shared += reports.n * reports.overlap
 
+    @readable()
     def estimate(self, candidates: Iterable[Candidate]) -> Counts:
         """Estimate how many reports are of each candidate."""
         if not self.n:

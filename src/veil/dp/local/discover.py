@@ -7,6 +7,7 @@ from itertools import product
 import numpy as np
 
 from veil.core.errors import InputError
+from veil.dp.local.aggregate import readable
 from veil.dp.local.counts import Counts, bonferroni
 from veil.dp.local.estimate import Some, added
 from veil.dp.local.hashing import text_hashes
@@ -19,6 +20,7 @@ _JOINS = 2**18  # ways to put fragments of one piece together that are tried
 Kept = dict[int, list[str]]  # letters by piece, the most frequent first
 
 
+@readable()
 def discover(reports: Some) -> Counts:
     """Find texts in reports of sfp, the most frequent first, with their counts.
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from veil.core.errors import InputError
-from veil.dp.local.aggregate import Aggregate, listed
+from veil.dp.local.aggregate import Aggregate, listed, readable
 from veil.dp.local.counts import Candidate, Counts, Mean
 from veil.dp.local.iterables import is_several
 from veil.dp.local.oracle import Oracle
@@ -14,6 +14,7 @@ Some = Reports | Iterable[Reports]
 _NONE = "Estimates are made of Reports, or of an iterable of them."
 
 
+@readable()
 def aggregate(oracle: str | Oracle, candidates: Iterable[Candidate] | None = None) -> Aggregate:
     """Return what adds up reports of an oracle, in memory that does not grow with them.
 

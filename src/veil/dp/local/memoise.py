@@ -51,6 +51,8 @@ def person_bytes(users: Iterable[object]) -> list[bytes]:
     names = users.tolist() if isinstance(users, np.ndarray) else list(users)
     if not all(isinstance(name, str) or _whole(name) for name in names):
         raise InputError("Users must be texts or whole numbers, one for each value.")
+    if "" in names:  # of several persons with the same bits, one would tell of the others
+        raise InputError("Users must not be empty: leave out the rows whose user is not known.")
     try:
         return [str(name).encode("utf-8") for name in names]
     except UnicodeError:

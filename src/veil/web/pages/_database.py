@@ -6,9 +6,14 @@ from veil.web.pages.common import Common
 from veil.web.pages.markup import ON, Markup, tag, void
 
 _WHAT = (
-    "Counts, sums, averages and quantiles of the tables below. Each answer has noise, so that it"
-    " tells next to nothing of any one unit, and each takes of a budget that is shared by all who"
-    " ask. A question that is refused costs nothing."
+    "Counts, sums, averages and quantiles of the tables below. Each answer has noise: with one"
+    " unit more or less, none is more than e to the power of epsilon times as likely, but for"
+    " delta. It takes both of a budget that is shared by all who ask. A question that is refused"
+    " costs nothing."
+)
+_FORGOTTEN = (
+    "The policy names no ledger: what is spent is forgotten when this server ends, and the next"
+    " one has the whole budget again."
 )
 _START = "veil serve --dp-db duckdb:people.duckdb --dp-policy policy.toml"
 
@@ -42,10 +47,11 @@ def _missing() -> Markup:
 
 
 def _parts(asked: Asked) -> list[Markup]:
-    seeded = "Seeded: the noise can be repeated. NOT PRIVATE." if asked.seeded else ""
+    warnings = ["Seeded: the noise can be repeated. NOT PRIVATE."] if asked.seeded else []
+    warnings += [] if asked.durable else [_FORGOTTEN]
     return [
         tag("p", _WHAT, class_="lead"),
-        *([tag("p", seeded, class_="warning")] if seeded else []),
+        *(tag("p", warning, class_="warning") for warning in warnings),
         tag("noscript", tag("p", "This page needs scripts; without them use 'veil dp sql'.")),
         _budget(asked),
         _form(asked),
@@ -71,11 +77,15 @@ def _budget(asked: Asked) -> Markup:
         " ",
         tag(
             "span",
-            f"epsilon {asked.left:,g} of {asked.epsilon:,g} left",
+            f"epsilon {asked.left:,g} of {asked.epsilon:,g} left{_delta(asked)}",
             id="database-left",
         ),
         class_="database-budget",
     )
+
+
+def _delta(asked: Asked) -> str:
+    return f", delta {asked.delta_left:g} of {asked.delta:g} left" if asked.delta else ""
 
 
 def _form(asked: Asked) -> Markup:

@@ -21,6 +21,11 @@
     return Number.isInteger(value) ? value.toLocaleString("en") : Number(value.toPrecision(6)).toLocaleString("en");
   }
 
+  // As the server writes it: 1e-06.
+  function tiny(value) {
+    return value ? value.toExponential().replace(/e-(\d)$/, "e-0$1") : "0";
+  }
+
   async function ask(path) {
     const answer = await fetch(path, {
       method: "POST",
@@ -40,7 +45,8 @@
   function budget(state) {
     at("budget").max = state.epsilon;
     at("budget").value = state.left;
-    at("left").textContent = `epsilon ${shown(state.left)} of ${shown(state.epsilon)} left`;
+    const delta = state.delta ? `, delta ${tiny(state.delta_left)} of ${tiny(state.delta)} left` : "";
+    at("left").textContent = `epsilon ${shown(state.left)} of ${shown(state.epsilon)} left${delta}`;
   }
 
   // A bar from 0 to the value, and a whisker of one standard deviation to both sides.

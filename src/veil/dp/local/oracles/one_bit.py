@@ -11,7 +11,7 @@ from pydantic import Field
 from veil.core.errors import InputError
 from veil.core.guarantee import Guarantee
 from veil.core.types import Floats
-from veil.dp.local.aggregate import Aggregate
+from veil.dp.local.aggregate import Aggregate, readable
 from veil.dp.local.counts import Candidate, Counts, Mean
 from veil.dp.local.memoise import Memo
 from veil.dp.local.oracle import Drawing, Oracle, Value, local, sigmoid
@@ -125,6 +125,7 @@ class Ones(Aggregate):
         self._law, self._high = oracle.probabilities, oracle.high
         self._ones = 0
 
+    @readable()
     def mean(self) -> Mean:
         """Estimate the mean of the numbers.
 
