@@ -33,6 +33,6 @@ def facade(package: str, places: Mapping[str, str], rooms: Collection[str] = ())
             return found
 
         def __dir__(self) -> list[str]:
-            return sorted({*self.__dict__, *modules, *rooms})
+            return sorted({*(n for n in self.__dict__ if n.startswith("_")), *modules, *rooms})
 
     sys.modules[package].__class__ = Facade
