@@ -9,7 +9,7 @@ import numpy as np
 from veil.core.types import Ids
 from veil.tables.column import Column
 from veil.tables.hierarchy import TOP, Hierarchy
-from veil.tables.spans import Span, members, read_spans
+from veil.tables.spans import Sets, Span, read_spans
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +53,10 @@ class Meanings:
     @cached_property
     def _place(self) -> dict[str, int]:
         return {label: i for i, label in enumerate(self.column.categories)}
+
+    @cached_property
+    def _sets(self) -> Sets:
+        return Sets(self._place)
 
     @cached_property
     def _all(self) -> Ids:
@@ -104,9 +108,9 @@ class Meanings:
         return Meaning(self._all, start, stop, loss)
 
     def _set(self, label: str) -> Meaning:
-        listed = [self._place.get(part) for part in members(label) or ()]
-        known = np.array([place for place in listed if place is not None], dtype=np.int64)
-        if len(known) < len(listed) or not len(known):
+        listed, whole = self._sets.of(label) or ([], False)
+        known = np.array(listed, dtype=np.int64)
+        if not whole or not len(known):
             return Meaning(self._all, 0, 0, 1.0)
         loss = 0.0 if len(known) == 1 else len(known) / len(self._all)
         return Meaning(known, 0, len(known), loss)
