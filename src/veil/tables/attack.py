@@ -121,17 +121,10 @@ def _scene(
             " hand them in by control=."
         )
     for held in (table, released):
-        _check_finite(held, qi)
+        held.require_finite(qi)
     roles: dict[str, Role] = {
         name: table.roles[name] if name in table else "other" for name in released
     }
     released = replace(released, roles=roles)
     known = Table({name: table.column(name) for name in qi}, dict.fromkeys(qi, "qi"))
     return Scene(released, known, table.hierarchies, levels, population, control)
-
-
-def _check_finite(table: Table, names: tuple[str, ...]) -> None:
-    for name in names:
-        column = table.column(name)
-        if column.numeric and np.isinf(column.values).any():
-            raise InputError(f"The column '{name}' has infinite numbers; only finite ones can be.")

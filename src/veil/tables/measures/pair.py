@@ -15,6 +15,12 @@ from veil.tables.table import Table
 Released = Release | Table
 
 
+def require_tables(original: object, released: object) -> None:
+    """Raise unless these are a table, and a release or another table."""
+    if not isinstance(original, Table) or not isinstance(released, Release | Table):
+        raise InputError("Compared are a table, and a release or another table.")
+
+
 @dataclass(frozen=True, eq=False)
 class Pair:
     """Two tables.
@@ -42,8 +48,7 @@ class Pair:
         cls, original: Table, released: Released, columns: Sequence[str] | None = None
     ) -> "Pair":
         """Put them side by side; of a plain table row i is row i, if there are as many."""
-        if not isinstance(original, Table) or not isinstance(released, Release | Table):
-            raise InputError("Compared are a table, and a release or another table.")
+        require_tables(original, released)
         if not len(original):
             raise InputError("The original table has no rows.")
         table = released.table if isinstance(released, Release) else released
@@ -62,6 +67,8 @@ class Pair:
         shared = shared if columns is None else tuple(columns)
         if not shared:
             raise InputError("The two tables have no column in common.")
+        for held in (original, table):
+            held.require_finite(shared)
         return cls(original, table, rows, removed, shared)
 
     @property
