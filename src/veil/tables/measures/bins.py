@@ -33,6 +33,7 @@ class Bins:
 
     column: Column
     hierarchy: Hierarchy | None = None
+    level: int = 0  # at which released labels stand, if it is known
 
     @cached_property
     def cuts(self) -> Floats | None:
@@ -72,7 +73,7 @@ class Bins:
     @cached_property
     def meanings(self) -> Meanings:
         """What released labels stand for."""
-        return Meanings(self.column, self.hierarchy)
+        return Meanings(self.column, self.hierarchy, self.level)
 
     @cached_property
     def codes(self) -> Ids:

@@ -58,8 +58,10 @@ def relabelled(pair: Pair, name: str) -> Floats:
     """Return the loss of each value by its label (m,): 0, ncp, or 1."""
     column, released = pair.original.column(name), pair.released.column(name)
     rows = pair.required_rows
-    place = {label: i for i, label in enumerate(column.categories)}
-    meanings = Meanings(column, pair.original.hierarchies.get(name)).of(released.categories)
+    level = pair.levels.get(name, 0)
+    place = {} if level else {label: i for i, label in enumerate(column.categories)}
+    hierarchy = pair.original.hierarchies.get(name)
+    meanings = Meanings(column, hierarchy, level).of(released.categories)
     same = np.array([place.get(label, -2) for label in released.categories], dtype=np.int64)
     wide = np.array([one.loss for one in meanings])
     codes, known = released.codes, column.codes[rows]

@@ -48,11 +48,19 @@ class Meanings:
 
     column: Column
     hierarchy: Hierarchy | None = None
+    level: int = 0  # at which all labels stand, if it is known
     _levels: dict[int, tuple[Ids, Ids]] = field(default_factory=dict)
 
     @cached_property
     def _place(self) -> dict[str, int]:
         return {label: i for i, label in enumerate(self.column.categories)}
+
+    @cached_property
+    def _standing(self) -> dict[str, int]:
+        """The labels of the level at which all stand."""
+        if self.hierarchy is None or not self.level:
+            return {}
+        return {label: code for code, label in enumerate(self.hierarchy.labels[self.level])}
 
     @cached_property
     def _sets(self) -> Sets:
@@ -75,6 +83,8 @@ class Meanings:
         return [self._one(label, span) for label, span in zip(labels, spans, strict=True)]
 
     def _one(self, label: str, span: Span | None) -> Meaning:
+        if self.hierarchy is not None and label in self._standing:
+            return self._node(self.hierarchy, self.level, self._standing[label])
         if label in self._place:
             place = self._place[label]
             return Meaning(self._all, place, place + 1, 0.0)

@@ -1,7 +1,7 @@
 """An original and what was released of it, put side by side."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -10,6 +10,7 @@ from veil.core.errors import InputError
 from veil.core.types import Ids
 from veil.tables.measures.bins import Bins, Placed
 from veil.tables.release import Release
+from veil.tables.standing import standing
 from veil.tables.table import Table
 
 Released = Release | Table
@@ -35,6 +36,8 @@ class Pair:
         How many rows were suppressed; what a sample left out does not count.
     columns
         What both have.
+    levels
+        By column the level of its hierarchy, where it stands above the values.
     """
 
     original: Table
@@ -42,6 +45,7 @@ class Pair:
     rows: Ids | None
     removed: int
     columns: tuple[str, ...]
+    levels: Mapping[str, int] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -69,7 +73,9 @@ class Pair:
             raise InputError("The two tables have no column in common.")
         for held in (original, table):
             held.require_finite(shared)
-        return cls(original, table, rows, removed, shared)
+        told = released.levels if isinstance(released, Release) else {}
+        table, levels = standing(table, original, told, rows)
+        return cls(original, table, rows, removed, shared, levels)
 
     @property
     def required_rows(self) -> Ids:
@@ -112,7 +118,9 @@ class Pair:
         """Return the bins of an original column."""
         if name not in self._bins:
             self._bins[name] = Bins(
-                self.original.column(name), self.original.hierarchies.get(name)
+                self.original.column(name),
+                self.original.hierarchies.get(name),
+                self.levels.get(name, 0),
             )
         return self._bins[name]
 

@@ -71,7 +71,7 @@ def quality(original: Table, release: Release | Table, k: int | None = None) -> 
     if k is None:
         told = release.guarantee.k if isinstance(release, Release) else 1
         k = told if told > 1 else int(sizes.min())
-    levels = release.levels if isinstance(release, Release) else {}
+    levels = {**(release.levels if isinstance(release, Release) else {}), **pair.levels}
     parts = [lost(pair, name, gone, levels.get(name)) for name in names]
     cells = (len(table) + len(gone)) * len(names)
     level, bits, width = (
