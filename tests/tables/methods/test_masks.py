@@ -1,6 +1,7 @@
 """Masking methods: what each does exactly, what is proved, and what is refused."""
 
 import math
+import tracemalloc
 from typing import Any
 
 import numpy as np
@@ -414,6 +415,30 @@ def test_a_tree_of_what_was_read_off_the_data_promises_nothing() -> None:
 def test_what_cannot_be_masked_is_refused(spec: Any, columns: Any) -> None:  # noqa: ANN401
     with pytest.raises(VeilError):
         tables.protect(people(), spec, columns=columns)
+
+
+@pytest.mark.parametrize(
+    "spec",
+    ["noise()", "noise(correlated=true)", "cholesky()", "recode(width=1)", "rounding(base=2)",
+     "rank_swap()", "resample()", "sample(rate=0.5)"],
+)  # fmt: skip
+def test_a_mask_takes_little_more_than_twice_the_table_besides_it(spec: str) -> None:
+    rows = 2_000 if spec == "rank_swap()" else 60_000
+    rng = np.random.default_rng(1)
+    held = {f"x{i}": rng.normal(size=rows) for i in range(8)}
+    t = tables.load(held, qi=[*held], quiet=True)
+    tables.protect(t.take(np.arange(9)), spec, rng=1)  # all is loaded
+    tracemalloc.start()
+    tables.protect(t, spec, rng=1)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak <= 2.5 * sum(values.nbytes for values in held.values())
+
+
+def test_lossy_takes_columns_that_do_not_vary() -> None:
+    t = tables.load({"a": [1.0, 1, 1, 1], "b": [1.0, 2, None, 4]}, qi=["a", "b"])
+    kept = matrix(tables.protect(t, "lossy(keep=1)").table, ["a", "b"])
+    assert np.allclose(kept, matrix(t, ["a", "b"]), equal_nan=True)
 
 
 def test_a_text_is_no_list_of_columns() -> None:
