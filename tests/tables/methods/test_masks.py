@@ -441,6 +441,19 @@ def test_lossy_takes_columns_that_do_not_vary() -> None:
     assert np.allclose(kept, matrix(t, ["a", "b"]), equal_nan=True)
 
 
+@pytest.mark.parametrize("before", ["recode(width=10)", "mdav(k=3)", "generalise(level=1)"])
+@pytest.mark.parametrize("then", ["generalise(level=1)", "ola(k=2)", "mondrian(k=2)"])
+def test_values_that_a_method_made_are_in_no_hierarchy(before: str, then: str) -> None:
+    ages = np.random.default_rng(2).integers(20, 60, 30).tolist()
+    tree = [[str(age), f"{age // 7}!", "*"] for age in range(20, 60)]
+    t = tables.load({"age": ages}, qi=["age"], hierarchies={"age": tree})
+    if (before, then) == ("mdav(k=3)", "mondrian(k=2)"):
+        assert tables.protect(t, [before, then]).guarantee.k == 2  # numbers need no hierarchy
+        return
+    with pytest.raises(InputError, match=r"lacks \d+ of its column's values"):
+        tables.protect(t, [before, then])
+
+
 def test_a_text_is_no_list_of_columns() -> None:
     t = tables.load({"a": [1.0, 2, 3, 4], "b": [1.0, 1, 2, 2]}, qi=["a", "b"])
     with pytest.raises(InputError, match="not as one text"):
