@@ -15,7 +15,7 @@ from veil.tables.attacks.outcome import Attack as Attack
 from veil.tables.counts.cells import Cells
 from veil.tables.counts.release import CellRelease
 from veil.tables.release import Release
-from veil.tables.standing import standing
+from veil.tables.standing import closed_columns, standing
 from veil.tables.table import Role, Table
 
 
@@ -129,4 +129,5 @@ def _scene(
     }
     released, levels = standing(replace(released, roles=roles), table, levels, rows)
     known = Table({name: table.column(name) for name in qi}, dict.fromkeys(qi, "qi"))
-    return Scene(released, known, table.hierarchies, levels, population, control)
+    closed = closed_columns(released, table, rows)
+    return Scene(released, known, table.hierarchies, levels, closed, population, control)

@@ -35,13 +35,17 @@ class Cover:
         hierarchy: Hierarchy | None = None,
         level: int | None = None,
         missing: Missing = "star",
+        *,
+        closed: bool = False,
     ) -> None:
         self.labels, self.values = len(labels.categories), len(values.categories)
         self._anywhere = missing == "any"
         first = np.zeros(self.labels + 1, dtype=np.int64)
         last = np.zeros(self.labels + 1, dtype=np.int64)
         spread: dict[int, Ids] = {}
-        for code, range_or_set in enumerate(_covered(labels, values, hierarchy, level)):
+        for code, range_or_set in enumerate(
+            _covered(labels, values, hierarchy, level, closed=closed)
+        ):
             if isinstance(range_or_set, tuple):
                 first[code], last[code] = range_or_set
             else:
@@ -99,7 +103,12 @@ class Cover:
 
 
 def _covered(
-    labels: Column, values: Column, hierarchy: Hierarchy | None, level: int | None
+    labels: Column,
+    values: Column,
+    hierarchy: Hierarchy | None,
+    level: int | None,
+    *,
+    closed: bool,
 ) -> Sequence[tuple[int, int] | Ids]:
     """Return per label a range of codes (first, last), last = -1 for all, or codes."""
     if labels.numeric and values.numeric:
@@ -107,7 +116,9 @@ def _covered(
     place = {label: code for code, label in enumerate(values.categories)}
     sets = Sets(place)
     below = {} if hierarchy is None else _below(hierarchy, place, level)
-    spans = read_spans(labels.categories) if values.numeric else [None] * len(labels.categories)
+    spans: Sequence[Span | None] = [None] * len(labels.categories)
+    if values.numeric:
+        spans = read_spans(labels.categories, closed=closed)
     return [
         _one(label, values, place, below, span, sets)
         for label, span in zip(labels.categories, spans, strict=True)

@@ -48,13 +48,14 @@ Span(low=65.0, high=inf, from_low=False, to_high=True))
     return _point(label)
 
 
-def read_spans(labels: Iterable[str]) -> list[Span | None]:
+def read_spans(labels: Iterable[str], *, closed: bool = False) -> list[Span | None]:
     """Read all labels of a column; intervals of one width that touch are open above.
 
-    [0-10] and [10-20] are printed for real numbers, and 10 is in the second alone.
+    [0-10] and [10-20] are printed for real numbers, and 10 is in the second alone; unless it is
+    known that they are `closed`, as those are that tell the least and the most of a class.
     """
     spans = [read_span(label) for label in labels]
-    if not _touching(spans):
+    if closed or not _touching(spans):
         return spans
     return [
         span._replace(to_high=False) if span is not None and _bounded(span) else span

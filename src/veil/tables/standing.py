@@ -5,9 +5,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from veil.core.types import Ids
+from veil.core.types import Floats, Ids
 from veil.tables.column import Column
 from veil.tables.hierarchy import TOP, Hierarchy
+from veil.tables.spans import read_spans
 from veil.tables.table import Table
 
 
@@ -34,6 +35,31 @@ def standing(
         made = {name: Column(one.texts) if name in texts else one for name, one in held}
         released = replace(released, held=made)
     return released, found
+
+
+def closed_columns(released: Table, original: Table, rows: Ids | None) -> frozenset[str]:
+    """Return the columns in which a row has the upper end of an interval that looks open there.
+
+    [0-2] and [2-4] may be cut at 2, which is in the second alone, or tell the least and the most
+    of two classes.
+    """
+    if rows is None:
+        return frozenset()
+    return frozenset(
+        name
+        for name in released
+        if name in original
+        and original.column(name).numeric
+        and not released.column(name).numeric
+        and _reached(released.column(name), original[name][rows])
+    )
+
+
+def _reached(labels: Column, values: Floats) -> bool:
+    """Tell whether some value is the upper end of its interval, which looks open there."""
+    spans = read_spans(labels.categories)
+    ends = [span.high if span and not span.to_high else np.nan for span in spans]
+    return bool((np.append(ends, np.nan)[labels.codes] == values).any())
 
 
 class _Places:

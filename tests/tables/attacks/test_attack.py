@@ -145,6 +145,14 @@ def test_a_label_that_is_written_as_a_number_is_a_label(spec: str, tmp_path: Pat
     assert found[0][2].precision == 0.5
 
 
+def test_intervals_of_classes_have_both_ends() -> None:
+    t = tables.load({"x": [0, 2, 2, 4], "s": ["a", "a", "b", "b"]}, qi=["x", "s"])
+    r = tables.load({"x": ["[0-2]", "[0-2]", "[2-4]", "[2-4]"], "s": ["a", "a", "b", "b"]})
+    assert tables.attack(t, r, "exact").per_record == pytest.approx([0.5] * 4)
+    assert tables.quality(t, r).ncp == pytest.approx(0.25)
+    assert tables.utility(t, r, "cells") == pytest.approx(1 - 0.5 / 2)
+
+
 def test_recoded_reals_are_open_above() -> None:
     t = tables.load({"x": [0.5, 10.0, 12.5, 20.0]}, qi=["x"])
     r = tables.protect(t, "recode(width=10)")

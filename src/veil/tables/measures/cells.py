@@ -7,7 +7,6 @@ import numpy as np
 
 from veil.core.types import Floats
 from veil.tables.column import Column
-from veil.tables.measures.meaning import Meanings
 from veil.tables.measures.measure import Utility
 from veil.tables.measures.pair import Pair
 
@@ -60,8 +59,7 @@ def relabelled(pair: Pair, name: str) -> Floats:
     rows = pair.required_rows
     level = pair.levels.get(name, 0)
     place = {} if level else {label: i for i, label in enumerate(column.categories)}
-    hierarchy = pair.original.hierarchies.get(name)
-    meanings = Meanings(column, hierarchy, level).of(released.categories)
+    meanings = pair.bins(name).meanings.of(released.categories)
     same = np.array([place.get(label, -2) for label in released.categories], dtype=np.int64)
     wide = np.array([one.loss for one in meanings])
     codes, known = released.codes, column.codes[rows]

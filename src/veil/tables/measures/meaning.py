@@ -49,6 +49,7 @@ class Meanings:
     column: Column
     hierarchy: Hierarchy | None = None
     level: int = 0  # at which all labels stand, if it is known
+    closed: bool = False  # whether intervals have both their ends
     _levels: dict[int, tuple[Ids, Ids]] = field(default_factory=dict)
 
     @cached_property
@@ -79,7 +80,7 @@ class Meanings:
         """Return what each label of a released column stands for."""
         spans: Sequence[Span | None] = [None] * len(labels)
         if self.column.numeric:
-            spans = read_spans(labels)
+            spans = read_spans(labels, closed=self.closed)
         return [self._one(label, span) for label, span in zip(labels, spans, strict=True)]
 
     def _one(self, label: str, span: Span | None) -> Meaning:

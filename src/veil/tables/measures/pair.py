@@ -10,7 +10,7 @@ from veil.core.errors import InputError
 from veil.core.types import Ids
 from veil.tables.measures.bins import Bins, Placed
 from veil.tables.release import Release
-from veil.tables.standing import standing
+from veil.tables.standing import closed_columns, standing
 from veil.tables.table import Table
 
 Released = Release | Table
@@ -38,6 +38,8 @@ class Pair:
         What both have.
     levels
         By column the level of its hierarchy, where it stands above the values.
+    closed
+        Columns whose intervals have both their ends, though they may look as if they had not.
     """
 
     original: Table
@@ -46,6 +48,7 @@ class Pair:
     removed: int
     columns: tuple[str, ...]
     levels: Mapping[str, int] = field(default_factory=dict)
+    closed: frozenset[str] = frozenset()
 
     @classmethod
     def of(
@@ -75,7 +78,8 @@ class Pair:
             held.require_finite(shared)
         told = released.levels if isinstance(released, Release) else {}
         table, levels = standing(table, original, told, rows)
-        return cls(original, table, rows, removed, shared, levels)
+        closed = closed_columns(table, original, rows)
+        return cls(original, table, rows, removed, shared, levels, closed)
 
     @property
     def required_rows(self) -> Ids:
@@ -121,6 +125,7 @@ class Pair:
                 self.original.column(name),
                 self.original.hierarchies.get(name),
                 self.levels.get(name, 0),
+                closed=name in self.closed,
             )
         return self._bins[name]
 
