@@ -248,6 +248,18 @@ def test_loss_by_column_and_overall(folder: Path) -> None:
     assert "cells" not in made
 
 
+def test_nothing_is_cut_on_a_narrow_terminal(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    del folder
+    monkeypatch.setenv("COLUMNS", "80")
+    told = run("loss", "town.csv", "noise(scale=0.1)", *roles(), "--seed", "1")
+    assert "…" not in told
+    assert "mean_variation" in told
+    assert "variances" in told
+    assert "…" not in run("describe", "town.csv")
+
+
 def test_the_plane_is_drawn_and_kept(folder: Path) -> None:
     told = run("plane", "town.csv", "mondrian(k=3)", "mondrian(k=15)", "pram(p=0.7)", *roles(),
                "-o", "plane.html", "--workers", "0", "--seed", "2")  # fmt: skip

@@ -190,6 +190,14 @@ def test_columns_of_different_lengths_are_refused() -> None:
         tables.load({"a": []})
 
 
+@pytest.mark.parametrize(
+    "values", [[[1, 2], [3, 4]], np.zeros((2, 2)), "text", 5, [10**400, 1]], ids=str
+)
+def test_what_is_no_column_is_refused(values: Any) -> None:  # noqa: ANN401
+    with pytest.raises(InputError):
+        tables.load({"a": values})
+
+
 def test_rows_equal_in_all_columns_are_one_class() -> None:
     rng = np.random.default_rng(1)
     codes = [rng.integers(-1, 5, 400) for _ in range(3)]

@@ -176,6 +176,15 @@ def test_what_changes_a_result_changes_its_key(folder: Path) -> None:
     assert key() != first
 
 
+def test_without_quasi_identifiers_an_attacker_knows_every_column(folder: Path) -> None:
+    made = opened(folder, qi=[])
+    known = set(made.table.columns) - {"name", "illness", "wage"}
+    assert set(made.table.qi) == known
+    assert made.table.confidential == opened(folder).table.confidential
+    assert any("is taken to know" in note for note in made.notes())
+    assert not any("is taken to know" in note for note in opened(folder).notes())
+
+
 def test_a_schema_says_the_roles_once(folder: Path) -> None:
     schema = folder / "s.toml"
     lines = [f'[columns.{name}]\nrole = "qi"' for name in QI]

@@ -15,6 +15,7 @@ from veil.tables.attacks.outcome import Attack as Attack
 from veil.tables.counts.cells import Cells
 from veil.tables.counts.release import CellRelease
 from veil.tables.release import Release
+from veil.tables.standing import closed_columns, standing
 from veil.tables.table import Role, Table
 
 
@@ -67,7 +68,7 @@ def attack(
         raise InputError("What is attacked is a release of a table of tables.load, or of cells.")
     by = named(attacker)
     released, rows, levels = _published(table, release)
-    scene = _scene(table, released, levels, population, control, by)
+    scene = _scene(table, released, levels, rows, population, control, by)
     return by.attack(scene, Truth(table, rows), generator(rng))
 
 
@@ -99,6 +100,7 @@ def _scene(
     table: Table,
     released: Table,
     levels: Mapping[str, int],
+    rows: Ids | None,
     population: Table | float | None,
     control: Table | None,
     by: TableAttacker,
@@ -121,17 +123,11 @@ def _scene(
             " hand them in by control=."
         )
     for held in (table, released):
-        _check_finite(held, qi)
+        held.require_finite(qi)
     roles: dict[str, Role] = {
         name: table.roles[name] if name in table else "other" for name in released
     }
-    released = replace(released, roles=roles)
+    released, levels = standing(replace(released, roles=roles), table, levels, rows)
     known = Table({name: table.column(name) for name in qi}, dict.fromkeys(qi, "qi"))
-    return Scene(released, known, table.hierarchies, levels, population, control)
-
-
-def _check_finite(table: Table, names: tuple[str, ...]) -> None:
-    for name in names:
-        column = table.column(name)
-        if column.numeric and np.isinf(column.values).any():
-            raise InputError(f"The column '{name}' has infinite numbers; only finite ones can be.")
+    closed = closed_columns(released, table, rows)
+    return Scene(released, known, table.hierarchies, levels, closed, population, control)

@@ -154,17 +154,23 @@ class Column:
     @classmethod
     def of(cls, values: Iterable[object]) -> "Column":
         """Take values of Python or NumPy: numbers, texts, None."""
-        if isinstance(values, np.ndarray) and np.issubdtype(values.dtype, np.number):
+        if isinstance(values, np.ndarray) and values.ndim == 1 and values.dtype.kind in "iuf":
             return cls(values.astype(np.float64))
+        if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+            raise InputError("A column is a list or an array of values.")
         listed = [value.item() if isinstance(value, np.generic) else value for value in values]
+        if any(isinstance(value, list | tuple | dict | set | np.ndarray) for value in listed):
+            raise InputError("A value of a column is a number or a text, and nothing with parts.")
         numbers = all(
             value is None or (isinstance(value, int | float) and not isinstance(value, bool))
             for value in listed
         )
         if numbers and any(value is not None for value in listed):
-            return cls(
-                np.array([math.nan if value is None else value for value in listed], dtype=float)
-            )
+            try:
+                return cls(np.array([math.nan if value is None else value for value in listed],
+                                    dtype=np.float64))  # fmt: skip
+            except OverflowError:
+                raise InputError("A number is too large; give such values as texts.") from None
         texts = [None if _absent(value) else str(value) for value in listed]
         return cls.of_texts(texts, missing=()) if not numbers else cls(_objects(texts))
 

@@ -52,7 +52,14 @@ class Hierarchy:
 
     def at(self, column: Column) -> Ids:
         """Return the leaf of each category of a column (categories,)."""
-        return np.array([self.place[label] for label in column.categories], dtype=np.int64)
+        places = [self.place.get(label, -1) for label in column.categories]
+        absent = places.count(-1)
+        if absent:
+            raise InputError(
+                f"A hierarchy lacks {absent:,} of its column's values, which a method made that"
+                " was applied before; apply the one that generalises first."
+            )
+        return np.array(places, dtype=np.int64)
 
     @cached_property
     def parents(self) -> tuple[Ids, ...]:

@@ -17,6 +17,8 @@ def invert(release: Release, column: str) -> Mapping[str, float]:
     estimate may be below 0 or above 1, where noise is larger than the share; cutting it would make
     the estimates biased.
     """
+    if not isinstance(release, Release):
+        raise InputError("Inverted is a release of a table, which tables.protect makes.")
     matrices = cast(Mapping[str, tuple[tuple[str, ...], Floats]], release.kept.get("pram", {}))
     if column not in matrices:
         raise InputError(

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from veil.core.types import Floats, Ids
 from veil.tables.column import Column
 from veil.tables.hierarchy import TOP, Hierarchy
-from veil.tables.spans import Span, members, read_spans
+from veil.tables.spans import Sets, Span, read_spans
 
 Bools = NDArray[np.bool_]
 Missing = Literal["star", "equal", "any", "never"]
@@ -35,13 +35,17 @@ class Cover:
         hierarchy: Hierarchy | None = None,
         level: int | None = None,
         missing: Missing = "star",
+        *,
+        closed: bool = False,
     ) -> None:
         self.labels, self.values = len(labels.categories), len(values.categories)
         self._anywhere = missing == "any"
         first = np.zeros(self.labels + 1, dtype=np.int64)
         last = np.zeros(self.labels + 1, dtype=np.int64)
         spread: dict[int, Ids] = {}
-        for code, range_or_set in enumerate(_covered(labels, values, hierarchy, level)):
+        for code, range_or_set in enumerate(
+            _covered(labels, values, hierarchy, level, closed=closed)
+        ):
             if isinstance(range_or_set, tuple):
                 first[code], last[code] = range_or_set
             else:
@@ -99,16 +103,24 @@ class Cover:
 
 
 def _covered(
-    labels: Column, values: Column, hierarchy: Hierarchy | None, level: int | None
+    labels: Column,
+    values: Column,
+    hierarchy: Hierarchy | None,
+    level: int | None,
+    *,
+    closed: bool,
 ) -> Sequence[tuple[int, int] | Ids]:
     """Return per label a range of codes (first, last), last = -1 for all, or codes."""
     if labels.numeric and values.numeric:
         return _equal_numbers(labels, values)
     place = {label: code for code, label in enumerate(values.categories)}
+    sets = Sets(place)
     below = {} if hierarchy is None else _below(hierarchy, place, level)
-    spans = read_spans(labels.categories) if values.numeric else [None] * len(labels.categories)
+    spans: Sequence[Span | None] = [None] * len(labels.categories)
+    if values.numeric:
+        spans = read_spans(labels.categories, closed=closed)
     return [
-        _one(label, values, place, below, span)
+        _one(label, values, place, below, span, sets)
         for label, span in zip(labels.categories, spans, strict=True)
     ]
 
@@ -140,6 +152,7 @@ def _one(
     place: dict[str, int],
     below: dict[str, Ids],
     span: Span | None,
+    sets: Sets,
 ) -> tuple[int, int] | Ids:
     """Return what one label covers."""
     if label == TOP:
@@ -150,7 +163,7 @@ def _one(
         return place[label], place[label] + 1
     if span is not None:
         return _range(values, span)
-    return _listed(label, place)
+    return _listed(label, place, sets)
 
 
 def _run(codes: Ids) -> tuple[int, int] | Ids:
@@ -166,11 +179,11 @@ def _range(values: Column, span: Span) -> tuple[int, int]:
     return int(first), max(int(first), int(last))
 
 
-def _listed(label: str, place: dict[str, int]) -> Ids:
+def _listed(label: str, place: dict[str, int], sets: Sets) -> Ids:
     """Return the members of a set, or what begins as a cut code (123**) does."""
-    listed = members(label)
+    listed = sets.of(label)
     if listed is not None:
-        return np.array([place[text] for text in listed if text in place], dtype=np.int64)
+        return np.array(listed[0], dtype=np.int64)
     stem = label.rstrip(TOP)
     if not stem or stem == label:
         return np.empty(0, dtype=np.int64)

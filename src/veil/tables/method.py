@@ -72,7 +72,11 @@ class Method(Component):
     def chosen(self, table: Table, columns: Sequence[str] | None) -> tuple[str, ...]:
         """Return the columns that are masked: those named, or the usual ones of this kind."""
         if columns is not None:
+            if isinstance(columns, str):
+                raise InputError("Columns are given as a list of names, not as one text.")
             named = tuple(columns)
+            if len(set(named)) < len(named):
+                raise InputError(f"A column is named twice for {self.name}; name each once.")
             for name in named:
                 column = table.column(name)
                 if self.kind == "numeric" and not column.numeric:

@@ -60,6 +60,8 @@ def protect(
         repeatable, which is for experiments: it is marked as seeded and **not private**.
     """
     if isinstance(table, Cells):
+        if columns is not None:
+            raise ParameterError("Cells have no columns to choose; tabulate says what they count.")
         return protect_cells(table, method, rng)
     if not isinstance(table, Table):
         raise InputError("What is protected is a table of tables.load, or cells of tabulate.")
@@ -72,7 +74,7 @@ def protect(
     proved: Guarantee | None = None
     for number, step in enumerate(steps):
         chosen = step.chosen(state.table, columns)
-        _check_finite(state.table, chosen)
+        state.table.require_finite(chosen)
         masked = step.mask(state.table, chosen, draws)
         told = masked.guarantee if masked.guarantee is not None else step.guarantee
         apart = all(earlier.alone == "row" for earlier in steps[:number])
@@ -106,15 +108,6 @@ def _joined(before: Masked, after: Masked) -> Masked:
         after.groups,
         {**before.kept, **after.kept},
     )
-
-
-def _check_finite(table: Table, names: Sequence[str]) -> None:
-    for name in names:
-        column = table.column(name)
-        if column.numeric and np.isinf(column.values).any():
-            raise InputError(
-                f"The column '{name}' has infinite numbers; remove them or leave it out."
-            )
 
 
 def _after(first: Guarantee, then: Guarantee, *, apart: bool) -> Guarantee:

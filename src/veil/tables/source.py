@@ -4,7 +4,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from veil.core.errors import InputError
 from veil.tables.hierarchy import Hierarchy
@@ -113,6 +113,19 @@ class Source:
     def _named(self) -> list[tuple[Role, Sequence[str]]]:
         weight = () if self.weight is None else (self.weight,)
         return [("qi", self.qi), ("confidential", self.confidential), ("weight", weight)]
+
+
+def at_worst(table: Table) -> tuple[Table, list[str]]:
+    """Take all columns without a role for known, where no quasi-identifier is declared.
+
+    That is the worst that an attacker can know. Return also what is to be said of it.
+    """
+    others = table.of_role("other")
+    if table.qi or not others:
+        return table, []
+    roles = {**table.roles, **dict.fromkeys(others, "qi")}
+    told = f"No quasi-identifier is declared: an attacker is taken to know {', '.join(others)}."
+    return replace(table, roles=cast(Mapping[str, Role], roles)), [told]
 
 
 def with_hierarchies(table: Table, folder: Path, names: Sequence[str] | None = None) -> Table:

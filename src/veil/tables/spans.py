@@ -1,7 +1,7 @@
 """Labels that stand for numbers: [20-29], [20, 30[, >65, {1, 2}."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -48,13 +48,14 @@ Span(low=65.0, high=inf, from_low=False, to_high=True))
     return _point(label)
 
 
-def read_spans(labels: Iterable[str]) -> list[Span | None]:
+def read_spans(labels: Iterable[str], *, closed: bool = False) -> list[Span | None]:
     """Read all labels of a column; intervals of one width that touch are open above.
 
-    [0-10] and [10-20] are printed for real numbers, and 10 is in the second alone.
+    [0-10] and [10-20] are printed for real numbers, and 10 is in the second alone; unless it is
+    known that they are `closed`, as those are that tell the least and the most of a class.
     """
     spans = [read_span(label) for label in labels]
-    if not _touching(spans):
+    if closed or not _touching(spans):
         return spans
     return [
         span._replace(to_high=False) if span is not None and _bounded(span) else span
@@ -67,6 +68,36 @@ def members(label: str) -> tuple[str, ...] | None:
     if label.startswith("{") and label.endswith("}"):
         return tuple(part.strip() for part in label[1:-1].split(","))
     return None
+
+
+class Sets:
+    """Finds the members of sets among the values of a column, which may have commas themselves.
+
+    >>> Sets({"clerk": 0, "clerk, senior": 1, "nurse": 2}).of("{clerk, senior, nurse}")
+    ([0, 1, 2], True)
+    """
+
+    def __init__(self, place: Mapping[str, int]) -> None:
+        self._place = place
+        self._longest = 1 + max((value.count(",") for value in place), default=0)
+
+    def of(self, label: str) -> tuple[list[int], bool] | None:
+        """Return the places of all values that a set may have, and whether they are all of it.
+
+        Where it can be read in two ways, it has what either says. None: it is no set.
+        """
+        if not (label.startswith("{") and label.endswith("}")):
+            return None
+        parts = label[1:-1].split(",")
+        found, read = set(), [False] * len(parts)
+        for start in range(len(parts)):
+            for end in range(start + 1, min(start + self._longest, len(parts)) + 1):
+                value = ",".join(parts[start:end]).removeprefix(" ")
+                value = value if value in self._place else value.strip()
+                if value in self._place:
+                    found.add(self._place[value])
+                    read[start:end] = [True] * (end - start)
+        return sorted(found), all(read)
 
 
 def ends(spans: Iterable[Span | None]) -> Floats:

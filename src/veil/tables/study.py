@@ -31,10 +31,11 @@ from veil.tables.methods import METHODS
 from veil.tables.pictures.report import Shown, pictured
 from veil.tables.protect import protect
 from veil.tables.release import Release
+from veil.tables.source import at_worst
 from veil.tables.table import Table
 
 KEPT, SUCCESS = "information kept", "success"
-_VERSION = 1  # of what the steps compute
+_VERSION = 2  # of what the steps compute
 _USUAL = ("linkage",)
 _WEAK = "the attack does no better than who sees nothing, and says nothing of the release"
 _REMEMBERED = 4  # releases that a process keeps: several steps work on each
@@ -74,7 +75,9 @@ class Tables(Experiment):
                 "The 'sizes' of a study of tables must be [1]: each release is attacked by itself;"
                 " 'draws' says how often it is repeated."
             )
-        self.table, self.warned = source_of(study).opened(Path(study.table))
+        table, warned = source_of(study).opened(Path(study.table))
+        self.table, assumed = at_worst(table)
+        self.warned = [*assumed, *([] if assumed else warned)]
         self.measure = UTILITIES.parse(study.utility)
         self.data, self.n = Path(study.table).stem, len(self.table)
         self._digest = file_digest(Path(study.table), "sha256")
@@ -102,7 +105,7 @@ class Tables(Experiment):
         return self._beside(self.study.control)
 
     def _beside(self, path: str) -> Table | None:
-        return source_of(self.study).opened(Path(path))[0] if path else None
+        return at_worst(source_of(self.study).opened(Path(path))[0])[0] if path else None
 
     @cached_property
     def _order(self) -> Ids:

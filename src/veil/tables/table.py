@@ -90,6 +90,15 @@ class Table:
             raise no_qi()
         return self.qi
 
+    def require_finite(self, names: Sequence[str]) -> None:
+        """Raise if one of some columns has an infinite number."""
+        for name in names:
+            column = self.column(name)
+            if column.numeric and np.isinf(column.values).any():
+                raise InputError(
+                    f"The column '{name}' has infinite numbers; remove them or leave it out."
+                )
+
     def hierarchy(self, name: str) -> Hierarchy:
         """Return the hierarchy of a column, or say that there is none."""
         self.column(name)

@@ -9,7 +9,7 @@ from scipy import sparse
 from tests.tables.counts.enumeration import tables_within
 
 from veil import tables
-from veil.core.errors import InputError
+from veil.core.errors import InputError, ParameterError
 from veil.core.types import Floats
 from veil.tables.counts import reach as reaching
 from veil.tables.counts.audit import Audit, intervals
@@ -180,3 +180,11 @@ def test_a_release_that_contradicts_itself_is_refused() -> None:
     high[0, 0] = 2.0
     with pytest.raises(InputError, match="contradicts"):
         intervals(tables.tabulate([[1, 1], [1, 1]]).axes, Bounds(full, high), whole=True)
+
+
+def test_only_releases_of_cells_are_audited() -> None:
+    for other in (3, tables.tabulate([[9, 9], [9, 9]])):
+        with pytest.raises(InputError, match="Audited is a release of cells"):
+            tables.audit(other)  # type: ignore[arg-type]
+    with pytest.raises(ParameterError, match="no columns"):
+        tables.protect(tables.tabulate([[9, 9], [9, 9]]), "round", columns=["a"])  # type: ignore[call-overload]

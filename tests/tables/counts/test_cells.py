@@ -11,7 +11,6 @@ from veil.core.errors import InputError, MissingExtraError, ParameterError, Veil
 from veil.tables.counts.axis import Axis
 from veil.tables.counts.cells import Cells
 from veil.tables.counts.solver import scipy_module
-from veil.tables.counts.utility import cell_utility
 
 pytestmark = pytest.mark.filterwarnings("ignore:Nearly every row")
 
@@ -101,7 +100,7 @@ def test_what_a_roll_up_hides_is_measured_on_the_original(school: tables.Table) 
     assert attack.per_record.tolist() == [1, 1, 0, 0]  # 10th, 9th as they are; BA, MA in 0..4
     assert attack.risk == 0.5
     assert attack.details["exact"] == 2
-    assert cell_utility(cells, alone) == 1  # two and two
+    assert tables.utility(cells, alone) == 1  # two and two
 
 
 def test_sums_are_rolled_up_with_their_contributions(school: tables.Table) -> None:
@@ -141,16 +140,20 @@ def test_a_sample_of_records_that_are_added_up(school: tables.Table) -> None:
 def test_utility_counts_what_is_lost() -> None:
     cells = tables.tabulate([[20, 50, 10, 5], [8, 19, 22, 3], [17, 32, 12, 40], [4, 0, 30, 25]])
     release = tables.protect(cells, "suppress(threshold=5)")
-    assert cell_utility(cells, release) == pytest.approx(1 - (58 + 7) / 297)
+    assert tables.utility(cells, release) == pytest.approx(1 - (58 + 7) / 297)
     adjusted = tables.protect(cells, "cta")
-    assert cell_utility(cells, adjusted) == pytest.approx(1 - 8 / 297)
-    assert cell_utility(cells, tables.protect(cells, "round(base=1000)")) == 0
+    assert tables.utility(cells, adjusted) == pytest.approx(1 - 8 / 297)
+    assert tables.utility(cells, tables.protect(cells, "round(base=1000)")) == 0
     assert (
-        cell_utility(tables.tabulate([[0, 0]]), tables.protect(tables.tabulate([[0, 0]]), "round"))
+        tables.utility(
+            tables.tabulate([[0, 0]]), tables.protect(tables.tabulate([[0, 0]]), "round")
+        )
         == 1
     )
     with pytest.raises(InputError, match="not of this table"):
-        cell_utility(tables.tabulate([[1, 2]]), release)
+        tables.utility(tables.tabulate([[1, 2]]), release)
+    with pytest.raises(InputError, match="a release of cells"):
+        tables.utility(cells, cells)  # type: ignore[call-overload]
 
 
 def test_risk_is_how_much_of_the_room_is_lacking() -> None:

@@ -11,7 +11,7 @@ from tests.tables.people import town
 from veil import tables
 from veil.core.errors import InputError, ParameterError
 from veil.tables.measures.loss import Loss
-from veil.tables.table import Table
+from veil.tables.method import nothing
 
 pytestmark = pytest.mark.filterwarnings("ignore:Nearly every row")
 ALIKE = ("il1s", "mse", "mae", "mean_variation", "means", "variances", "correlations")
@@ -165,15 +165,27 @@ def test_what_is_not_comparable_is_refused() -> None:
         tables.loss(t.take(np.arange(20)), release)
 
 
-def test_a_release_of_fewer_rows_than_a_plain_table_has_is_compared_as_a_whole() -> None:
+def test_a_plain_table_of_other_rows_is_no_release_row_by_row() -> None:
     t = town()
-    found = tables.loss(t, _first(t, 30)).overall
+    fewer = t.take(np.arange(30))
+    with pytest.raises(InputError, match=r"Row i of a released table .* 30 and 60 rows"):
+        tables.loss(t, fewer)
+    assert 0 < tables.utility(t, fewer, "marginals") < 1  # distributions can be compared
+    with pytest.raises(InputError, match="is not known"):
+        tables.utility(t, fewer, "cells")
+    nobody = tables.Release(fewer, "another program", nothing())
+    found = tables.loss(t, nobody).overall  # as of synthetic data
     assert "il1s" not in found
     assert found["means"] > 0
 
 
-def _first(t: Table, n: int) -> Table:
-    return t.take(np.arange(n))
+@pytest.mark.parametrize("who", ["original", "release"])
+def test_infinite_numbers_are_not_compared(who: str) -> None:
+    plain, infinite = (tables.load({"x": [1.0, 2.0, last]}, qi=["x"]) for last in (3.0, np.inf))
+    pair = (infinite, plain) if who == "original" else (plain, infinite)
+    for verb in (tables.loss, tables.utility, tables.quality):
+        with pytest.raises(InputError, match="infinite numbers"):
+            verb(*pair)
 
 
 def test_columns_without_a_role_that_nothing_changed_do_not_thin_the_loss_out() -> None:

@@ -12,7 +12,7 @@ from veil.cli.tables._roles import FILE, opened, with_source
 from veil.cli.tables.plane import plane_keys
 from veil.studies.load import make_study
 from veil.tables.ladder import ladder
-from veil.tables.source import Source
+from veil.tables.source import Source, at_worst
 from veil.tables.study import SUCCESS
 
 
@@ -51,11 +51,12 @@ def choose(
     All methods that apply are tried, with a few parameters each, or those that are named. The risk
     is an average over the records, against the strongest attacker. It is certified when it keeps
     the bound with 97.5 % confidence, for records like these and each configuration by itself.
+    Without --qi an attacker is taken to know every column that has no role.
 
     Exit code 0: it is certified, or --mean was given. 3: nothing is certified, and the best by the
     measured risk is printed, marked as such. 2: nothing fits, or the input cannot be used.
     """
-    curves = grids(methods) if methods else ladder(opened(source, file))
+    curves = grids(methods) if methods else ladder(at_worst(opened(source, file))[0])
     keys = plane_keys(file, source, curves, out.stem, given)
     folder = out.with_suffix("") if out.suffix == ".html" else out
     page = out if out.suffix == ".html" else None

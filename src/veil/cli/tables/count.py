@@ -18,6 +18,7 @@ from veil.tables.counts.cells import tabulate
 from veil.tables.counts.formats import require_csv, rows, write_cells
 from veil.tables.counts.protect import protect_cells
 from veil.tables.counts.release import CellRelease
+from veil.tables.measures.utility import utility
 from veil.tables.save import SEEDED
 from veil.tables.source import Source
 
@@ -72,7 +73,7 @@ def count(
         _show(release, found)
     else:
         write_cells(release, out, audited=found, excel_safe=excel_safe)
-    _note(release, found)
+    _note(release, found, utility(cells, release))
 
 
 def _show(release: CellRelease, found: Audit | None) -> None:
@@ -100,13 +101,14 @@ def _text(numbers: tuple[float, ...]) -> str:
     return f"{shown} ({numbers[1]:,.10g} to {numbers[2]:,.10g})"
 
 
-def _note(release: CellRelease, found: Audit | None) -> None:
+def _note(release: CellRelease, found: Audit | None, kept: float) -> None:
     notes = stderr()
     cells, hidden = count_of(release.margins.size, "cell"), int(release.suppressed.sum())
     notes.print(
         f"{cells} with sums, {hidden:,} suppressed, by {escape(release.method)};"
         f" {escape(str(release.guarantee))}. {escape(release.guarantee.caveat)}"
     )
+    notes.print(f"Utility {kept:.4f} of 1: less the share that is suppressed or changed.")
     if found is not None:
         open_ = found.known & (found.low != release.margins)
         told = (

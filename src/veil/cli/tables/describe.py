@@ -8,7 +8,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from veil.cli.tables._roles import FILE
-from veil.cli.terminal import stderr, stdout
+from veil.cli.terminal import fits, stderr, stdout
 from veil.core.amounts import count_of
 from veil.tables.describe import Description
 from veil.tables.describe import describe as described
@@ -40,9 +40,29 @@ def describe(
 
 
 def _show(found: Description) -> None:
-    shown = Table("column", "kind", "different", "alone", "bits", "missing", "role?", "hierarchy?")
+    console = stdout()
+    whole = fits(console, _grid(found, hierarchies=True))
+    console.print(_grid(found, hierarchies=whole))
+    for one in () if whole else found.columns:
+        if one.proposal.hierarchy:
+            click.echo(f"{one.name}: {one.proposal.hierarchy}?")
+    click.echo(f"{count_of(found.rows, 'row')}. Alone: share of rows with a value of their own.")
     for one in found.columns:
-        shown.add_row(
+        if one.suspicious:
+            click.echo(f"Look at {one.name}: {one.suspicious}.")
+    for first, second, share in found.together:
+        click.echo(f"{first} and {second} together tell {share:.1%} of the rows from all others.")
+
+
+def _grid(found: Description, *, hierarchies: bool) -> Table:
+    """Return a line for each column; hierarchies need much room, and may be left out."""
+    grid = Table()
+    for title in "column kind different alone bits missing role?".split():
+        grid.add_column(title, no_wrap=title != "kind")
+    if hierarchies:
+        grid.add_column("hierarchy?")
+    for one in found.columns:
+        cells = [
             escape(one.name),
             one.kind,
             f"{one.distinct:,}",
@@ -50,12 +70,6 @@ def _show(found: Description) -> None:
             f"{one.entropy:.2f}",
             f"{one.missing:,}",
             one.proposal.role,
-            escape(one.proposal.hierarchy),
-        )
-    stdout().print(shown)
-    click.echo(f"{count_of(found.rows, 'row')}. Alone: share of rows with a value of their own.")
-    for one in found.columns:
-        if one.suspicious:
-            click.echo(f"Look at {one.name}: {one.suspicious}.")
-    for first, second, share in found.together:
-        click.echo(f"{first} and {second} together tell {share:.1%} of the rows from all others.")
+        ]
+        grid.add_row(*cells, *([escape(one.proposal.hierarchy)] if hierarchies else []))
+    return grid

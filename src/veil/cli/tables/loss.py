@@ -1,6 +1,7 @@
 """``veil tables loss``: what a release lost of its original."""
 
 import math
+from collections.abc import Mapping
 from pathlib import Path
 
 import click
@@ -8,7 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from veil.cli.tables._roles import FILE, opened, with_source
-from veil.cli.terminal import stderr, stdout
+from veil.cli.terminal import fits, stderr, stdout
 from veil.tables.files import made
 from veil.tables.measures.loss import Loss
 from veil.tables.measures.loss import loss as lost
@@ -57,13 +58,25 @@ def _show(found: Loss) -> None:
     for name, value, says in overall_of_loss(found):
         overall.add_row(name, _number(value), escape(says))
     stdout().print(overall)
-    names = dict.fromkeys(name for one in found.columns.values() for name in one)
-    columns = Table("column", *names)
-    for column, figures in found.columns.items():
-        columns.add_row(
-            escape(column), *(_number(figures[one]) if one in figures else "" for one in names)
-        )
-    stdout().print(columns)
+    kinds: dict[tuple[str, ...], dict[str, Mapping[str, float]]] = {}
+    for column, figures in found.columns.items():  # numbers and categories have other figures
+        kinds.setdefault(tuple(figures), {})[column] = figures
+    for names, columns in kinds.items():
+        _by_column(columns, list(names))
+
+
+def _by_column(columns: Mapping[str, Mapping[str, float]], names: list[str]) -> None:
+    """Print figures by column, as many side by side as there is room for without a cut."""
+    console = stdout()
+    while names:
+        for count in range(len(names), 0, -1):
+            table = Table("column", *names[:count])
+            for column, figures in columns.items():
+                table.add_row(escape(column), *(_number(figures[one]) for one in names[:count]))
+            if fits(console, table) or count == 1:
+                break
+        console.print(table)
+        names = names[count:]
 
 
 def _number(value: float) -> str:

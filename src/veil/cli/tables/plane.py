@@ -40,6 +40,8 @@ def plane(
     Methods that differ in one number, as "mdav(k=3)" "mdav(k=10)", are a curve. The page shows
     the table before and after: how many records look alike, the risk of all records, and the
     shares of each column. It was made with the true table: keep it to yourself.
+
+    Without --qi an attacker is taken to know every column that has no role.
     """
     study = make_study(
         plane_keys(file, source, grids(methods), out.stem, given), "the command", Path.cwd()

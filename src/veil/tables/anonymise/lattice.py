@@ -61,7 +61,7 @@ class LatticeMethod(Anonymiser):
         `counts` says of how many records each row is (n,), where equal ones are one row.
         """
         names, records = self.chosen(table, columns), _records(table, counts)
-        self.checked(table, names, records)
+        self.checked(table, records)
         nodes = math.prod(table.hierarchy(name).height + 1 for name in names)
         if nodes > _MOST:
             raise InputError(

@@ -38,7 +38,7 @@ class Mondrian(Anonymiser):
     def mask(self, table: Table, columns: Sequence[str], rng: Generator) -> Masked:
         """Partition and publish."""
         del rng
-        self.checked(table, columns)
+        self.checked(table)
         rows = len(table)
         groups = self.groups(table, columns)
         made = {

@@ -97,13 +97,11 @@ class Anonymiser(Method):
         """Return what is proved when these columns are masked; nothing if a known one is not."""
         return self.guarantee if set(table.qi) <= set(columns) else nothing(_SUBSET)
 
-    def checked(self, table: Table, columns: Sequence[str], records: int | None = None) -> None:
-        """Refuse what cannot be done with any table of this size and these columns.
+    def checked(self, table: Table, records: int | None = None) -> None:
+        """Refuse what cannot be done with any table of this size.
 
         `records` is how many there are, if not one for each row.
         """
-        if len(set(columns)) < len(columns):
-            raise InputError(f"A column is named twice for {self.name}; name each once.")
         if not len(table):
             raise InputError("The table has no rows.")
         n = len(table) if records is None else records

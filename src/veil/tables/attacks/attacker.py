@@ -37,6 +37,8 @@ class Scene:
         The quasi-identifiers of all targets, one row each, in the order of the original.
     hierarchies, levels
         By column, as they are public: the hierarchy, and the level of the whole column.
+    closed
+        Columns whose intervals have both their ends, though they may look as if they had not.
     population
         A table of everybody, or how many they are; None: not known.
     control
@@ -47,6 +49,7 @@ class Scene:
     known: Table
     hierarchies: Mapping[str, Hierarchy] = field(default_factory=dict)
     levels: Mapping[str, int] = field(default_factory=dict)
+    closed: frozenset[str] = frozenset()
     population: Table | float | None = None
     control: Table | None = None
 
@@ -72,6 +75,7 @@ class Scene:
                 self.hierarchies.get(name),
                 self.levels.get(name),
                 missing,
+                closed=name in self.closed,
             )
             for name in names
         ]

@@ -50,6 +50,8 @@ def audit(release: CellRelease) -> Audit:
     by linear programs elsewhere, and by integer ones for counts on three axes and more, up to 500
     cells.
     """
+    if not isinstance(release, CellRelease):
+        raise InputError("Audited is a release of cells, which tables.protect makes of tabulate.")
     return intervals(release.axes, release.bounds, whole=release.whole)
 
 

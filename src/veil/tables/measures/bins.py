@@ -33,6 +33,8 @@ class Bins:
 
     column: Column
     hierarchy: Hierarchy | None = None
+    level: int = 0  # at which released labels stand, if it is known
+    closed: bool = False  # whether intervals have both their ends
 
     @cached_property
     def cuts(self) -> Floats | None:
@@ -72,7 +74,7 @@ class Bins:
     @cached_property
     def meanings(self) -> Meanings:
         """What released labels stand for."""
-        return Meanings(self.column, self.hierarchy)
+        return Meanings(self.column, self.hierarchy, self.level, self.closed)
 
     @cached_property
     def codes(self) -> Ids:

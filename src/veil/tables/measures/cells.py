@@ -7,7 +7,6 @@ import numpy as np
 
 from veil.core.types import Floats
 from veil.tables.column import Column
-from veil.tables.measures.meaning import Meanings
 from veil.tables.measures.measure import Utility
 from veil.tables.measures.pair import Pair
 
@@ -58,8 +57,9 @@ def relabelled(pair: Pair, name: str) -> Floats:
     """Return the loss of each value by its label (m,): 0, ncp, or 1."""
     column, released = pair.original.column(name), pair.released.column(name)
     rows = pair.required_rows
-    place = {label: i for i, label in enumerate(column.categories)}
-    meanings = Meanings(column, pair.original.hierarchies.get(name)).of(released.categories)
+    level = pair.levels.get(name, 0)
+    place = {} if level else {label: i for i, label in enumerate(column.categories)}
+    meanings = pair.bins(name).meanings.of(released.categories)
     same = np.array([place.get(label, -2) for label in released.categories], dtype=np.int64)
     wide = np.array([one.loss for one in meanings])
     codes, known = released.codes, column.codes[rows]

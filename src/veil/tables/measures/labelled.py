@@ -43,7 +43,7 @@ def lost(pair: Pair, name: str, gone: Ids, level: int | None = None) -> Lost:
     pairs, counts = _counted(key, (column.different + 1) * width)
     value, label = pairs // width - 1, pairs % width - 1
     hierarchy = pair.original.hierarchies.get(name)
-    meanings = Meanings(column, hierarchy)
+    meanings = pair.bins(name).meanings
     meant = [*meanings.of(released.categories), meanings.star]  # the last: what is missing
     mass = np.bincount(column.codes + 1, minlength=column.different + 1).astype(np.float64)
     rows, holds = _covered(meant, label, value, mass)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from veil.core.errors import ParameterError
+from veil.core.errors import InputError, ParameterError
 from veil.tables.measures import categories, numbers
 from veil.tables.measures.cells import spread
 from veil.tables.measures.ml import Learnt, learnt
@@ -61,6 +61,12 @@ def loss(t: Table, r: Released, *, order: int = 2, columns: Sequence[str] | None
     if order not in (1, 2):
         raise ParameterError("The 'order' of contingency tables must be 1 or 2.")
     pair = Pair.of(t, r, columns)
+    if isinstance(r, Table) and pair.rows is None:
+        raise InputError(
+            f"Row i of a released table must be row i of the original, and there are"
+            f" {len(r):,} and {len(t):,} rows; hand in the Release, which knows them, or compare"
+            " distributions by tables.utility(t, r, 'marginals')."
+        )
     return loss_of(pair, pair.columns if columns is not None else pair.concerned, order)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from veil.core.types import Ids
 from veil.tables.column import Column
 from veil.tables.hierarchy import TOP, Hierarchy
-from veil.tables.spans import Span, members, read_spans
+from veil.tables.spans import Sets, Span, read_spans
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,11 +48,24 @@ class Meanings:
 
     column: Column
     hierarchy: Hierarchy | None = None
+    level: int = 0  # at which all labels stand, if it is known
+    closed: bool = False  # whether intervals have both their ends
     _levels: dict[int, tuple[Ids, Ids]] = field(default_factory=dict)
 
     @cached_property
     def _place(self) -> dict[str, int]:
         return {label: i for i, label in enumerate(self.column.categories)}
+
+    @cached_property
+    def _standing(self) -> dict[str, int]:
+        """The labels of the level at which all stand."""
+        if self.hierarchy is None or not self.level:
+            return {}
+        return {label: code for code, label in enumerate(self.hierarchy.labels[self.level])}
+
+    @cached_property
+    def _sets(self) -> Sets:
+        return Sets(self._place)
 
     @cached_property
     def _all(self) -> Ids:
@@ -67,10 +80,12 @@ class Meanings:
         """Return what each label of a released column stands for."""
         spans: Sequence[Span | None] = [None] * len(labels)
         if self.column.numeric:
-            spans = read_spans(labels)
+            spans = read_spans(labels, closed=self.closed)
         return [self._one(label, span) for label, span in zip(labels, spans, strict=True)]
 
     def _one(self, label: str, span: Span | None) -> Meaning:
+        if self.hierarchy is not None and label in self._standing:
+            return self._node(self.hierarchy, self.level, self._standing[label])
         if label in self._place:
             place = self._place[label]
             return Meaning(self._all, place, place + 1, 0.0)
@@ -104,9 +119,9 @@ class Meanings:
         return Meaning(self._all, start, stop, loss)
 
     def _set(self, label: str) -> Meaning:
-        listed = [self._place.get(part) for part in members(label) or ()]
-        known = np.array([place for place in listed if place is not None], dtype=np.int64)
-        if len(known) < len(listed) or not len(known):
+        listed, whole = self._sets.of(label) or ([], False)
+        known = np.array(listed, dtype=np.int64)
+        if not whole or not len(known):
             return Meaning(self._all, 0, 0, 1.0)
         loss = 0.0 if len(known) == 1 else len(known) / len(self._all)
         return Meaning(known, 0, len(known), loss)

@@ -1,7 +1,7 @@
 """An original and what was released of it, put side by side."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -10,9 +10,16 @@ from veil.core.errors import InputError
 from veil.core.types import Ids
 from veil.tables.measures.bins import Bins, Placed
 from veil.tables.release import Release
+from veil.tables.standing import closed_columns, standing
 from veil.tables.table import Table
 
 Released = Release | Table
+
+
+def require_tables(original: object, released: object) -> None:
+    """Raise unless these are a table, and a release or another table."""
+    if not isinstance(original, Table) or not isinstance(released, Release | Table):
+        raise InputError("Compared are a table, and a release or another table.")
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,6 +36,10 @@ class Pair:
         How many rows were suppressed; what a sample left out does not count.
     columns
         What both have.
+    levels
+        By column the level of its hierarchy, where it stands above the values.
+    closed
+        Columns whose intervals have both their ends, though they may look as if they had not.
     """
 
     original: Table
@@ -36,14 +47,15 @@ class Pair:
     rows: Ids | None
     removed: int
     columns: tuple[str, ...]
+    levels: Mapping[str, int] = field(default_factory=dict)
+    closed: frozenset[str] = frozenset()
 
     @classmethod
     def of(
         cls, original: Table, released: Released, columns: Sequence[str] | None = None
     ) -> "Pair":
         """Put them side by side; of a plain table row i is row i, if there are as many."""
-        if not isinstance(original, Table) or not isinstance(released, Release | Table):
-            raise InputError("Compared are a table, and a release or another table.")
+        require_tables(original, released)
         if not len(original):
             raise InputError("The original table has no rows.")
         table = released.table if isinstance(released, Release) else released
@@ -62,7 +74,12 @@ class Pair:
         shared = shared if columns is None else tuple(columns)
         if not shared:
             raise InputError("The two tables have no column in common.")
-        return cls(original, table, rows, removed, shared)
+        for held in (original, table):
+            held.require_finite(shared)
+        told = released.levels if isinstance(released, Release) else {}
+        table, levels = standing(table, original, told, rows)
+        closed = closed_columns(table, original, rows)
+        return cls(original, table, rows, removed, shared, levels, closed)
 
     @property
     def required_rows(self) -> Ids:
@@ -105,7 +122,10 @@ class Pair:
         """Return the bins of an original column."""
         if name not in self._bins:
             self._bins[name] = Bins(
-                self.original.column(name), self.original.hierarchies.get(name)
+                self.original.column(name),
+                self.original.hierarchies.get(name),
+                self.levels.get(name, 0),
+                closed=name in self.closed,
             )
         return self._bins[name]
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from veil.core.errors import InputError
 from veil.tables.measures.labelled import lost
-from veil.tables.measures.pair import Pair
+from veil.tables.measures.pair import Pair, require_tables
 from veil.tables.release import Release
 from veil.tables.table import Table, row_classes
 
@@ -58,6 +58,7 @@ def quality(original: Table, release: Release | Table, k: int | None = None) -> 
     TKDE 21(2), 2009 (entropy). Xu et al. Utility-based anonymization using local recoding. KDD
     2006 (ncp).
     """
+    require_tables(original, release)
     names = original.require_qi()
     pair = Pair.of(original, release, names)
     table, rows = pair.released, pair.required_rows
@@ -70,7 +71,7 @@ def quality(original: Table, release: Release | Table, k: int | None = None) -> 
     if k is None:
         told = release.guarantee.k if isinstance(release, Release) else 1
         k = told if told > 1 else int(sizes.min())
-    levels = release.levels if isinstance(release, Release) else {}
+    levels = {**(release.levels if isinstance(release, Release) else {}), **pair.levels}
     parts = [lost(pair, name, gone, levels.get(name)) for name in names]
     cells = (len(table) + len(gone)) * len(names)
     level, bits, width = (

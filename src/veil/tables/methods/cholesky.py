@@ -3,13 +3,11 @@
 from collections.abc import Sequence
 from typing import ClassVar
 
-import numpy as np
 from numpy.random import Generator
 
-from veil.core.errors import InputError
 from veil.tables.column import Column
 from veil.tables.method import Kind, Masked, Method
-from veil.tables.methods.noise import covariance_root
+from veil.tables.methods.noise import complete, covariance_root, normal
 from veil.tables.table import Table
 
 
@@ -27,12 +25,11 @@ class Cholesky(Method):
 
     def mask(self, table: Table, columns: Sequence[str], rng: Generator) -> Masked:
         """Draw rows."""
-        matrix = np.stack([table[name] for name in columns], axis=1)
-        whole = matrix[~np.isnan(matrix).any(axis=1)]
-        if len(whole) < 2:
-            raise InputError("At least two rows without a missing value are needed.")
-        drawn = rng.standard_normal((len(table), len(columns))) @ covariance_root(whole).T
-        drawn += whole.mean(axis=0)
+        values = [table[name] for name in columns]
+        root, whole = covariance_root(values), complete(values)
+        drawn = normal(len(table), root, rng)
+        for one, noise in zip(values, drawn, strict=True):
+            noise += one.mean(where=whole)
         others = [name for name in table.columns if name not in columns]
-        made = {name: Column(drawn[:, i].copy()) for i, name in enumerate(columns)}
+        made = {name: Column(one) for name, one in zip(columns, drawn, strict=True)}
         return Masked(table.without(others).changed(made), None)

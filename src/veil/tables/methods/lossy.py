@@ -8,6 +8,7 @@ from numpy.random import Generator
 from pydantic import Field
 
 from veil.core.errors import InputError, MissingExtraError
+from veil.core.types import Floats
 from veil.tables.column import Column
 from veil.tables.method import Kind, Masked, Method
 from veil.tables.table import Table
@@ -42,13 +43,29 @@ class Lossy(Method):
         gaps = np.isnan(matrix)
         if gaps.all(axis=0).any() or len(matrix) < 2:
             raise InputError("lossy needs at least two numbers in each column.")
-        mean, spread = np.nanmean(matrix, axis=0), np.nanstd(matrix, axis=0, ddof=1)
-        spread = np.where(spread > 0, spread, 1.0)
-        scaled = np.where(gaps, 0.0, (matrix - mean) / spread)  # a gap is filled by the mean
-        found = dctn(scaled, type=2, norm="ortho")
-        count = max(1, round(self.keep * found.size))
-        limit = np.partition(np.abs(found).ravel(), found.size - count)[found.size - count]
-        back = idctn(np.where(np.abs(found) >= limit, found, 0.0), type=2, norm="ortho")
-        moved = np.where(gaps, np.nan, back * spread + mean)
+        mean, spread = np.array([_moments(table[name]) for name in columns]).T
+        matrix -= mean
+        matrix /= spread
+        matrix[gaps] = 0.0  # a gap is filled by the mean
+        found = dctn(matrix, type=2, norm="ortho", overwrite_x=True)
+        found[np.abs(found) < _limit(found, self.keep)] = 0.0
+        moved = idctn(found, type=2, norm="ortho", overwrite_x=True)
+        moved *= spread
+        moved += mean
+        moved[gaps] = np.nan
         made = {name: Column(moved[:, i].copy()) for i, name in enumerate(columns)}
         return Masked(table.changed(made), np.arange(len(table)))
+
+
+def _limit(found: Floats, keep: float) -> float:
+    """Return the size from which on coefficients are kept."""
+    sizes = np.abs(found).ravel()
+    place = sizes.size - max(1, round(keep * sizes.size))
+    sizes.partition(place)
+    return float(sizes[place])
+
+
+def _moments(values: Floats) -> tuple[float, float]:
+    """Return the mean and the sample standard deviation of what is there, or 1 if it is 0."""
+    spread = float(np.nanstd(values, ddof=1))
+    return float(np.nanmean(values)), spread if spread > 0 else 1.0

@@ -28,7 +28,8 @@ class MDAV(Method):
     one farthest from r; r and its k - 1 nearest are a group, then s and its k - 1 nearest of what
     is left. With 2k to 3k - 1 left, the one farthest from their centroid and its k - 1 nearest are
     a group, and the rest is the last. Distances are Euclidean in population standard deviations;
-    of equal ones the smallest row number counts.
+    of equal ones the smallest row number counts. A row in which a value is missing takes no part;
+    the values that it has are replaced by the means of the group that is nearest by them.
 
     k-anonymity holds if all quasi-identifiers are in it, and none of their values is missing.
 
@@ -49,7 +50,7 @@ class MDAV(Method):
     ]
 
     def mask(self, table: Table, columns: Sequence[str], rng: Generator) -> Masked:
-        """Group the rows without a missing value; the others stay as they are."""
+        """Group the rows without a missing value; what others have joins the nearest group."""
         del rng
         matrix = np.stack([table[name] for name in columns], axis=1)
         whole = np.flatnonzero(~np.isnan(matrix).any(axis=1))
@@ -60,14 +61,26 @@ class MDAV(Method):
         labels = np.full(len(table), -1, dtype=np.int64)
         labels[whole] = groups(standardised(matrix[whole]), self.k)
         sizes = np.bincount(labels[whole])
+        means = np.stack([np.bincount(labels[whole], one[whole]) / sizes for one in matrix.T])
+        _join(labels, matrix, means, matrix[whole].std(axis=0))
         made = {}
         for i, name in enumerate(columns):
-            values = matrix[:, i].copy()
-            means = np.bincount(labels[whole], values[whole]) / sizes
-            values[whole] = means[labels[whole]]
-            made[name] = Column(values)
+            values = means[i][labels]
+            made[name] = Column(np.where(np.isnan(matrix[:, i]), np.nan, values))
         proved = anonymous(table, columns, self.k, complete=len(whole) == len(table))
         return Masked(table.changed(made), np.arange(len(table)), proved, groups=labels)
+
+
+def _join(labels: Ids, matrix: Floats, means: Floats, spread: Floats) -> None:
+    """Put rows in which something is missing to the group (p, groups) nearest to what they have.
+
+    They take no part in its mean, but no value of theirs is released as it was.
+    """
+    scale = np.where(spread > 0, spread, np.inf)
+    for row in np.flatnonzero(labels < 0):
+        there = ~np.isnan(matrix[row])
+        away = (means[there] - matrix[row, there, None]) / scale[there, None]
+        labels[row] = int(np.argmin(np.square(away).sum(axis=0)))
 
 
 def anonymous(table: Table, columns: Sequence[str], k: int, *, complete: bool) -> Guarantee:

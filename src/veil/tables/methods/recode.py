@@ -42,13 +42,20 @@ class Recode(Method):
         return Masked(table.changed(made), np.arange(len(table)))
 
     def _recoded(self, column: Column) -> Column:
-        whole = bool((column.numbers == column.numbers.round()).all())
+        there = np.flatnonzero(~column.missing)
+        values = column.values[there]
+        whole = bool((values == np.rint(values)).all())
         whole = whole and float(self.width).is_integer() and float(self.origin).is_integer()
-        labels = [
+        steps = np.floor((values - self.origin) / self.width)
+        _, first, at = np.unique(steps, return_index=True, return_inverse=True)
+        labels = np.empty(len(first), dtype=object)
+        labels[:] = [
             interval(number, self.width, self.origin, whole=whole)
-            for number in column.numbers.tolist()
+            for number in values[first].tolist()
         ]
-        return relabelled(column, labels)
+        made = np.full(len(column), None, dtype=object)
+        made[there] = labels[at]
+        return Column(made)
 
 
 def relabelled(column: Column, labels: Sequence[str | None]) -> Column:
