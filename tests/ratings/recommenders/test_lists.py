@@ -104,6 +104,18 @@ def test_content_takes_no_count_of_what_users_did_unless_told(train: Ratings) ->
     assert not np.array_equal(usual, told.scores(users))
 
 
+def test_a_value_that_is_missing_describes_an_item(train: Ratings) -> None:
+    told = {**TABLE, "language": ["", "en", "it"] * 10}
+    named = {**TABLE, "language": ["none", "en", "it"] * 10}
+    scores = [
+        Content()
+        .fit(train, positive=4, items=one, columns=["language"])
+        .scores(np.arange(train.n))
+        for one in (told, named)
+    ]
+    assert np.array_equal(scores[0], scores[1])
+
+
 @pytest.mark.parametrize(
     ("table", "columns"),
     [

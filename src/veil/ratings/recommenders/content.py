@@ -31,9 +31,10 @@ class Content(Recommender):
 
     An item is a unit vector of weights :math:`\ln(m / df)`, one per term it has, however often.
     Columns of authors, genres or tags are lists (cut at commas), those of titles or descriptions
-    words, all others one value; ``"column:list"``, ``"column:words"`` and ``"column:value"`` say
-    it otherwise. Unless columns are named, they are the lists, the words and the language: a count
-    of ratings or their mean is of everybody, held-out ratings included, and must be no feature.
+    words, all others one value, and that it is missing is one, too; ``"column:list"``,
+    ``"column:words"`` and ``"column:value"`` say it otherwise. Unless columns are named, they are
+    the lists, the words and the language: a count of ratings or their mean is of everybody,
+    held-out ratings included, and must be no feature.
     """
 
     name: ClassVar[str] = "content"
@@ -159,8 +160,9 @@ def _chosen(
 def _tokens(text: str, kind: Kind) -> list[str]:
     if kind == "words":
         return _WORD.findall(text.lower())
-    parts = text.split(",") if kind == "list" else [text]
-    return [part.strip().lower() for part in parts if part.strip()]
+    if kind == "value":
+        return [text.strip().lower()]
+    return [part.strip().lower() for part in text.split(",") if part.strip()]
 
 
 def _terms(
