@@ -68,6 +68,10 @@ def test_predictions_are_within_the_scale_and_known_for_everybody(
     with pytest.raises(InputError, match="1 of the users") as refused:
         model.recommend(["1", "nobody"])
     assert "nobody" not in str(refused.value)
+    with pytest.raises(InputError, match="a list of ids"):
+        model.recommend("13")  # two users, letter by letter
+    with pytest.raises(InputError, match="a list of as many"):
+        model.predict("13", ["1", "1"])
 
 
 @pytest.mark.parametrize("spec", ["als(factors=4)", "ials(factors=4)", "sgd(factors=4)"])
