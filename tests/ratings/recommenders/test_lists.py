@@ -1,5 +1,8 @@
 """Recommenders of likes and of descriptions: item lists, ease, content."""
 
+import sys
+from types import ModuleType
+
 import numpy as np
 import pytest
 from tests.ratings.golden import made
@@ -9,7 +12,7 @@ from veil import ratings
 from veil.core.errors import InputError
 from veil.ratings.likes import Likes
 from veil.ratings.ratings import Ratings
-from veil.ratings.recommenders import ease
+from veil.ratings.recommenders import ease, engine
 from veil.ratings.recommenders.content import Content
 from veil.ratings.recommenders.lists import ItemLists
 
@@ -24,6 +27,14 @@ def either(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
     """Use compiled kernels, where there are any, and do without."""
     if request.param == "numpy":
         monkeypatch.setattr("veil.ratings.recommenders.lists.compiled_at_hand", lambda: False)
+
+
+def test_kernels_are_at_hand_only_with_their_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "numba", None)  # as if it were not installed
+    for name in ("factors", "lists", "neighbours"):  # what a failed import can leave behind
+        left = f"veil.ratings.recommenders._fused_{name}"
+        monkeypatch.setitem(sys.modules, left, ModuleType(left))
+    assert not engine.compiled_at_hand.__wrapped__()
 
 
 @pytest.mark.usefixtures("either")
