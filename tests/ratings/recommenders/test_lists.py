@@ -115,6 +115,18 @@ def test_content_takes_no_count_of_what_users_did_unless_told(train: Ratings) ->
     assert not np.array_equal(usual, told.scores(users))
 
 
+def test_a_table_of_items_may_be_rows(train: Ratings) -> None:
+    rows = [
+        {"item": item, "title": title}
+        for item, title in zip(TABLE["item"], TABLE["title"], strict=True)
+    ]
+    given = (rows, {"item": TABLE["item"], "title": TABLE["title"]})
+    scores = [
+        Content().fit(train, positive=4, items=one).scores(np.arange(train.n)) for one in given
+    ]
+    assert np.array_equal(scores[0], scores[1])
+
+
 def test_a_value_that_is_missing_describes_an_item(train: Ratings) -> None:
     told = {**TABLE, "language": ["", "en", "it"] * 10}
     named = {**TABLE, "language": ["none", "en", "it"] * 10}

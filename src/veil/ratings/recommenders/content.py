@@ -17,7 +17,7 @@ from veil.ratings.likes import Likes, spread, starts
 from veil.ratings.ratings import Positions, Ratings
 from veil.ratings.recommender import NOTHING, Model, Recommender, State, positive_of
 
-Table = Mapping[str, Sequence[str]] | str | Path
+Table = Mapping[str, Sequence[str]] | Sequence[Mapping[str, str]] | str | Path
 _IDS = ("item", "itemid", "item_id", "placeid", "movieid", "movie_id", "bookid", "book_id", "id")
 _LISTS = ("author", "genre", "tag", "cuisine", "categor", "actor")
 _WORDS = ("title", "name", "description", "text", "summary")
@@ -48,7 +48,7 @@ class Content(Recommender):
         items: Table | None = None,
         columns: Sequence[str] | None = None,
     ) -> "ContentModel":
-        """Describe items by columns of a table (a file, or lists by column name), one row each."""
+        """Describe items by columns of a table: a file, rows, or lists by column name."""
         del rng  # nothing is drawn
         chosen = positive_of(train, positive)
         if items is None:
@@ -119,6 +119,9 @@ class ContentModel(Model):
 def _columns(table: Table) -> Mapping[str, Sequence[str]]:
     if isinstance(table, Mapping):
         return {str(name): [str(one) for one in values] for name, values in table.items()}
+    if not isinstance(table, str | Path):
+        names = dict.fromkeys(name for row in table for name in row)
+        return {str(name): [str(row.get(name, "")) for row in table] for name in names}
     header, rows = read_table(Path(table))
     values = zip(*(row.values for row in rows), strict=True)
     return dict(zip(header.names, map(list, values), strict=True))
