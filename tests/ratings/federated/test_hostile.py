@@ -8,6 +8,7 @@ import pytest
 
 from veil.ratings.federated import statements
 from veil.ratings.federated.client import Client
+from veil.ratings.federated.hosting import proved
 from veil.ratings.federated.messages import Keys, Parcels, Request, Roster, Signed, Survivors
 from veil.ratings.federated.primitives import fresh, public_of, signature, signing_public
 from veil.ratings.federated.refusal import ProtocolError
@@ -260,6 +261,15 @@ def test_a_client_with_bad_keys_is_left_out_and_the_others_go_on(what: str) -> N
     request = server.request({one: clients[one].sign(survivors) for one in parcels})
     total = server.total({one: clients[one].unmask(request) for one in parcels})
     assert np.array_equal(total, 4 * WORDS)
+
+
+def test_who_only_says_a_registered_key_is_left_out() -> None:
+    scene = Scene(signed=True)
+    known = {one: signing_public(key) for one, key in scene.signing.items()}
+    scene.keys[3] = replace(scene.keys[3], signature=scene.keys[2].signature)
+    assert sorted(proved(scene.keys, known, LABEL)) == [1, 2, 4, 5]
+    assert sorted(proved(scene.keys, known, b"another round")) == []
+    assert sorted(proved(scene.keys, None, LABEL)) == [1, 2, 3, 4, 5]
 
 
 def test_no_secret_is_shown_by_a_party() -> None:
