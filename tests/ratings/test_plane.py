@@ -78,6 +78,13 @@ def test_utility_is_that_of_evaluation() -> None:
     assert float(kept) > 0
 
 
+def test_a_release_without_a_like_is_refused() -> None:
+    release = ratings.protect(TRAIN, "bits(epsilon=3, positive=3)", rng=1)
+    assert learnt_of(release, TRAIN, "popularity", 3.0).scores(np.arange(2)).any()
+    with pytest.raises(InputError, match="nothing is liked"):
+        learnt_of(release, TRAIN, "popularity", 4.0)
+
+
 def test_bad_sweeps_are_refused() -> None:
     sweeps: list[dict[str, list[float]]] = [{}, {"k": []}, {"k": [3], "factors": [2]}]
     for sweep in sweeps:

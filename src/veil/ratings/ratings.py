@@ -7,6 +7,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from veil.core.amounts import count_of
 from veil.core.errors import InputError
 from veil.core.types import Ids
 
@@ -152,7 +153,8 @@ def of_arrays(
     same = int(((user[1:] == user[:-1]) & (item[1:] == item[:-1])).sum())
     if same:
         raise InputError(
-            f"A user rates an item once; {same:,} rows repeat a user and an item. Keep one each."
+            f"A user rates an item once; {count_of(same, 'row')} too many: keep one of each user"
+            " and item."
         )
     found = (float(value.min()), float(value.max())) if scale is None else scale
     return Ratings(
@@ -170,9 +172,7 @@ def of_arrays(
 
 def _check_values(value: NDArray[np.floating], scale: Scale | None) -> None:
     if scale is not None:
-        low, high = scale
-        if not (np.isfinite([low, high]).all() and low < high):
-            raise InputError("A scale has a lowest and a higher highest rating, both finite.")
+        check_scale(scale)
     wrong = ~np.isfinite(value)
     if scale is not None:
         wrong |= (value < scale[0]) | (value > scale[1])
@@ -181,6 +181,13 @@ def _check_values(value: NDArray[np.floating], scale: Scale | None) -> None:
         raise InputError(
             f"Row {row:,} has a rating that is no finite number{within}; repair or leave it out."
         )
+
+
+def check_scale(scale: Scale) -> None:
+    """Raise if a scale is not two finite numbers that rise."""
+    ends = [one for one in scale if isinstance(one, int | float | np.number)]
+    if len(scale) != 2 or len(ends) != 2 or not np.isfinite(ends).all() or ends[0] >= ends[1]:
+        raise InputError("A scale has a lowest and a higher highest rating, both finite.")
 
 
 def _starts(user: Positions, n: int) -> Ids:

@@ -82,8 +82,8 @@ class Model(ABC):
 
         An unknown user or item gets the fallback: mean of the user, else of the item, else of all.
         """
-        if len(users) != len(items):
-            raise InputError("Predictions are for pairs: as many users as items.")
+        if len(users) != len(items) or isinstance(users, str) or isinstance(items, str):
+            raise InputError("Predictions are for pairs: a list of as many users as items.")
         known = (self.train.user_positions, self.train.item_positions)
         places = [
             np.array([of.get(str(one), -1) for one in ids], dtype=np.int64)
@@ -93,6 +93,8 @@ class Model(ABC):
 
     def recommend(self, users: Sequence[str], k: int = 10) -> Ranking:
         """Return the best `k` items for each user (ids); her training items are never listed."""
+        if isinstance(users, str):
+            raise InputError("Lists are for several users: hand in a list of ids.")
         positions = [self.train.user_positions.get(str(one), -1) for one in users]
         unknown = sum(position < 0 for position in positions)
         if unknown:

@@ -34,8 +34,9 @@ from veil.studies.study import Grid
 from veil.studies.table import PLAIN, Results, Section
 
 WORTH, ABOVE = "recommendation", "success"
-_VERSION = 1  # of what the steps compute
+_VERSION = 2  # of what the steps compute
 _PROFILES, _MODELS = ("scoreboard(known=8)",), ("membership",)  # who attacks unless told
+_SAME = ("identify", "attack")  # whose targets are the same at every point
 _REMEMBERED = 2  # releases that a process keeps: several steps work on each
 _COMMANDS = "describe split fit recommend evaluate protect attack plane serve join"
 
@@ -139,7 +140,7 @@ class RatingsExperiment(Experiment):
         """Protect, measure or attack; which profile is whose is never kept."""
         if of is not None and "refused" in of.data:
             return Result(data={"gap": of.data["refused"]})
-        rng = stream(self.study.seed, int(step.key[:15], 16))
+        rng = self._draws(step)
         if step.kind == "protect":
             return self._protected(step.spec)
         if step.kind == "measure":
@@ -150,6 +151,14 @@ class RatingsExperiment(Experiment):
             return self._attacked(step, rng)
         except (InputError, LawError) as error:  # it cannot be used against that release
             return Result(data={"gap": str(error)})
+
+    def _draws(self, step: Step) -> np.random.Generator:
+        """Return what a step draws from: an attacker looks for the same users in all releases.
+
+        Scores of curves are made of users who are known at every point.
+        """
+        drawn = self._step(step.kind, by=step.by) if step.kind in _SAME else step
+        return stream(self.study.seed, int(drawn.key[:15], 16))
 
     def _protected(self, spec: str) -> Result:
         try:

@@ -38,6 +38,11 @@ def learnt_of(
         return release.model
     if release.data is None or release.rows is None:
         raise InputError("Utility needs a release of ratings as protect returned it, or a model.")
+    if not (release.data.value >= positive).any():
+        raise InputError(
+            "No released rating is as high as 'positive', so that nothing is liked; give a lower"
+            " one, or protect what is liked from there on (the 'positive' of bits)."
+        )
     model = recommender_of(recommender).fit(release.data, positive, rng)
     return Served(model, train, release.rows)
 

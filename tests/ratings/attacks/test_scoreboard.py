@@ -148,3 +148,16 @@ def test_golden_values() -> None:
     assert float(np.mean(found.ranks <= 10)) == want["rank_le_10"]
     assert found.details["claims"] == want["claimed"]
     assert found.details["claims right"] == want["claimed_right"]
+
+
+@needs_golden
+def test_likes_with_noise_are_found_as_often_as_by_the_prototype() -> None:
+    want = golden("plane_goodbooks")["scoreboard_known8_wrong2"]["bits"]["6"]
+    train, _ = real("goodbooks", 1, 5)
+    found = ratings.attack(
+        ratings.protect(train, "bits(epsilon=6)", rng=4),
+        train,
+        "scoreboard(known=8, wrong=2, targets=1000)",
+        rng=4,
+    )
+    assert float(found.success) == pytest.approx(want, abs=0.04)

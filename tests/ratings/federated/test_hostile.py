@@ -8,7 +8,8 @@ import pytest
 
 from veil.ratings.federated import statements
 from veil.ratings.federated.client import Client
-from veil.ratings.federated.messages import Parcels, Request, Roster, Signed, Survivors
+from veil.ratings.federated.hosting import proved
+from veil.ratings.federated.messages import Keys, Parcels, Request, Roster, Signed, Survivors
 from veil.ratings.federated.primitives import fresh, public_of, signature, signing_public
 from veil.ratings.federated.refusal import ProtocolError
 from veil.ratings.federated.server import Server
@@ -238,6 +239,37 @@ def test_clients_that_lie_about_shares_are_noticed() -> None:
     other = Scene().signed(digest=b"x" * 32)
     told = {one: other.clients[one].unmask(other.request) for one in range(1, 5)}
     refused(lambda: other.server.total(told), "another seed")
+
+
+@pytest.mark.parametrize("what", ["again", "zeros", "both alike", "short"])
+def test_a_client_with_bad_keys_is_left_out_and_the_others_go_on(what: str) -> None:
+    clients = {one: Client(one, T, len(WORDS), LABEL) for one in range(1, N + 1)}
+    keys = {one: client.keys() for one, client in clients.items()}
+    keys[5] = {
+        "again": Keys(keys[5].sealing, keys[1].masking, b""),
+        "zeros": Keys(keys[5].sealing, bytes(32), b""),  # makes a secret that is known to all
+        "both alike": Keys(keys[5].sealing, keys[5].sealing, b""),
+        "short": Keys(b"a", b"b", b""),
+    }[what]
+    server = Server(T, len(WORDS), LABEL)
+    roster = server.roster(keys)
+    assert sorted(roster.masking) == [1, 2, 3, 4]
+    parcels = server.parcels({one: clients[one].shares(roster) for one in roster.masking})
+    survivors = server.survivors(
+        {one: clients[one].masked(parcels[one], WORDS) for one in parcels}
+    )
+    request = server.request({one: clients[one].sign(survivors) for one in parcels})
+    total = server.total({one: clients[one].unmask(request) for one in parcels})
+    assert np.array_equal(total, 4 * WORDS)
+
+
+def test_who_only_says_a_registered_key_is_left_out() -> None:
+    scene = Scene(signed=True)
+    known = {one: signing_public(key) for one, key in scene.signing.items()}
+    scene.keys[3] = replace(scene.keys[3], signature=scene.keys[2].signature)
+    assert sorted(proved(scene.keys, known, LABEL)) == [1, 2, 4, 5]
+    assert sorted(proved(scene.keys, known, b"another round")) == []
+    assert sorted(proved(scene.keys, None, LABEL)) == [1, 2, 3, 4, 5]
 
 
 def test_no_secret_is_shown_by_a_party() -> None:

@@ -219,7 +219,7 @@ def test_commands_train_though_one_client_is_killed(tmp_path: Path) -> None:
     out = tmp_path / "model"
     server = start(
         "serve", SPEC, "--clients", "4", "--threshold", "3", "--rounds", "12", "--items",
-        str(catalogue), "--scale", "1", "5", "--port", "0", "--seconds", "30", "-o", str(out),
+        str(catalogue), "--scale", "1", "5", "--port", "0", "--seconds", "240", "-o", str(out),
     )  # fmt: skip
     clients = []
     try:
@@ -228,10 +228,10 @@ def test_commands_train_though_one_client_is_killed(tmp_path: Path) -> None:
         clients = [start("join", address, str(mine), "--epsilon", "30") for _ in range(4)]
         wait_for(clients[0], "Round 2 of 12")
         clients[0].send_signal(signal.SIGKILL)
-        told = server.communicate(timeout=120)[1]
+        told = server.communicate(timeout=300)[1]
         assert server.returncode == 0, told
         for one in clients[1:]:
-            said = one.communicate(timeout=60)[1]
+            said = one.communicate(timeout=120)[1]
             assert "Done" in said
             assert "take it off" in " ".join(said.split())
             assert one.returncode == 0
@@ -263,3 +263,11 @@ def test_a_session_that_learnt_nothing_writes_no_model(
     assert isinstance(found.exception, InputError)
     assert "All rounds were void" in str(found.exception)
     assert not (tmp_path / "model").exists()
+
+
+def test_a_scale_that_no_client_would_take_is_refused_before_any_calls(tmp_path: Path) -> None:
+    (tmp_path / "items.txt").write_text("\n".join(ITEMS))
+    given = [SPEC, "--clients", "4", "--items", str(tmp_path / "items.txt"), "--scale", "5", "1"]
+    found = CliRunner().invoke(serving.serve, [*given, "--port", "0", "-o", str(tmp_path / "m")])
+    assert isinstance(found.exception, InputError)
+    assert "A scale has a lowest" in str(found.exception)

@@ -85,7 +85,15 @@ def test_bits_flip_as_often_as_they_say() -> None:
     )
     assert stats.binomtest(int((out & ~likes).sum()), int((~likes).sum()), law[0, 1]).pvalue > 1e-3
     assert stats.binomtest(int((~out & likes).sum()), int(likes.sum()), law[1, 0]).pvalue > 1e-3
-    assert set(made.value.tolist()) == {5.0}
+    assert set(made.value.tolist()) == {4.0}
+
+
+@pytest.mark.parametrize(("positive", "value"), [(None, 1.0), (0.2, 1.0), (-0.5, 0.0)])
+def test_a_released_like_has_one_rating_of_the_scale_whatever_it_was(
+    positive: float | None, value: float
+) -> None:
+    made = Bits(epsilon=3.0, positive=positive).apply(halves(), generator(3)).data
+    assert set(made.value.tolist()) == {value}
 
 
 def test_bits_do_not_depend_on_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -136,6 +144,7 @@ def test_values_have_a_cost_per_rating_and_say_what_a_user_costs() -> None:
     bits = Bits(epsilon=2.0)
     assert "m times epsilon" in bits.guarantee.caveat
     assert "24 together" in bits.notes(data)[0]
+    assert "Every released rating is 4" in bits.notes(data)[1]
 
 
 def test_what_has_no_law_says_so() -> None:

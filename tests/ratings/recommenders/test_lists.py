@@ -1,5 +1,8 @@
 """Recommenders of likes and of descriptions: item lists, ease, content."""
 
+import sys
+from types import ModuleType
+
 import numpy as np
 import pytest
 from tests.ratings.golden import made
@@ -9,7 +12,7 @@ from veil import ratings
 from veil.core.errors import InputError
 from veil.ratings.likes import Likes
 from veil.ratings.ratings import Ratings
-from veil.ratings.recommenders import ease
+from veil.ratings.recommenders import ease, engine
 from veil.ratings.recommenders.content import Content
 from veil.ratings.recommenders.lists import ItemLists
 
@@ -24,6 +27,14 @@ def either(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
     """Use compiled kernels, where there are any, and do without."""
     if request.param == "numpy":
         monkeypatch.setattr("veil.ratings.recommenders.lists.compiled_at_hand", lambda: False)
+
+
+def test_kernels_are_at_hand_only_with_their_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "numba", None)  # as if it were not installed
+    for name in ("factors", "lists", "neighbours"):  # what a failed import can leave behind
+        left = f"veil.ratings.recommenders._fused_{name}"
+        monkeypatch.setitem(sys.modules, left, ModuleType(left))
+    assert not engine.compiled_at_hand.__wrapped__()
 
 
 @pytest.mark.usefixtures("either")
@@ -102,6 +113,30 @@ def test_content_takes_no_count_of_what_users_did_unless_told(train: Ratings) ->
     assert np.array_equal(usual, wanted)
     told = Content().fit(train, positive=4, items=counted, columns=[*named, "ratings_count"])
     assert not np.array_equal(usual, told.scores(users))
+
+
+def test_a_table_of_items_may_be_rows(train: Ratings) -> None:
+    rows = [
+        {"item": item, "title": title}
+        for item, title in zip(TABLE["item"], TABLE["title"], strict=True)
+    ]
+    given = (rows, {"item": TABLE["item"], "title": TABLE["title"]})
+    scores = [
+        Content().fit(train, positive=4, items=one).scores(np.arange(train.n)) for one in given
+    ]
+    assert np.array_equal(scores[0], scores[1])
+
+
+def test_a_value_that_is_missing_describes_an_item(train: Ratings) -> None:
+    told = {**TABLE, "language": ["", "en", "it"] * 10}
+    named = {**TABLE, "language": ["none", "en", "it"] * 10}
+    scores = [
+        Content()
+        .fit(train, positive=4, items=one, columns=["language"])
+        .scores(np.arange(train.n))
+        for one in (told, named)
+    ]
+    assert np.array_equal(scores[0], scores[1])
 
 
 @pytest.mark.parametrize(

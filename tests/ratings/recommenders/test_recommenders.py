@@ -68,6 +68,10 @@ def test_predictions_are_within_the_scale_and_known_for_everybody(
     with pytest.raises(InputError, match="1 of the users") as refused:
         model.recommend(["1", "nobody"])
     assert "nobody" not in str(refused.value)
+    with pytest.raises(InputError, match="a list of ids"):
+        model.recommend("13")  # two users, letter by letter
+    with pytest.raises(InputError, match="a list of as many"):
+        model.predict("13", ["1", "1"])
 
 
 @pytest.mark.parametrize("spec", ["als(factors=4)", "ials(factors=4)", "sgd(factors=4)"])
@@ -192,15 +196,18 @@ def test_als_solves_the_ridge(train: Ratings) -> None:
 
 
 @pytest.mark.usefixtures("either")
-def test_ials_steps_reach_the_exact_solution(train: Ratings) -> None:
-    likes = Likes.of(train, 4)
-    fixed = np.random.default_rng(1).normal(size=(train.m, 3)).astype(np.float32)
-    x = np.zeros((train.n, 3), dtype=np.float32)
-    for _ in range(10):
+@pytest.mark.parametrize("width", [3, 21])  # kernels take rows by four and eight, and a rest
+def test_ials_steps_reach_the_exact_solution(width: int, train: Ratings) -> None:
+    likes = Likes.of(train, 2)
+    fixed = np.random.default_rng(1).normal(size=(train.m, width)).astype(np.float32)
+    x = np.zeros((train.n, width), dtype=np.float32)
+    for _ in range(80):
         ials.step(likes.by_user, likes.liked, fixed, 0.1, 2.0, x)
-    q = fixed[likes.liked[likes.by_user[5] : likes.by_user[6]]].astype(np.float64)
-    gram = fixed.T.astype(np.float64) @ fixed + 0.1 * np.eye(3) + 2.0 * q.T @ q
-    assert x[5] == pytest.approx(np.linalg.solve(gram, 3.0 * q.sum(axis=0)), abs=1e-4)
+    user = int(likes.per_user.argmax())
+    q = fixed[likes.liked[likes.by_user[user] : likes.by_user[user + 1]]].astype(np.float64)
+    gram = fixed.T.astype(np.float64) @ fixed + 0.1 * np.eye(width) + 2.0 * q.T @ q
+    assert len(q) > 8
+    assert x[user] == pytest.approx(np.linalg.solve(gram, 3.0 * q.sum(axis=0)), abs=1e-4)
 
 
 @pytest.mark.parametrize("spec", [one for one in SPECS if one != "content"])

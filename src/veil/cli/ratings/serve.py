@@ -19,6 +19,7 @@ from veil.ratings.federated.register import read_register
 from veil.ratings.federated.thresholds import FOLLOWS, SIGNED, SPOILT, chosen
 from veil.ratings.federated.wire import listen
 from veil.ratings.order import in_order
+from veil.ratings.ratings import check_scale
 from veil.ratings.recommenders import RECOMMENDERS
 from veil.ratings.recommenders.federated import Federated
 
@@ -103,6 +104,7 @@ def serve(
     if out.exists():
         raise InputError(f"{out} is there already; name another folder.")
     require_folder(out)
+    check_scale(scale)
     known = None if registered is None else read_register(registered)
     trained = trained_of(spec, rounds)
     names = in_order(sorted({line.strip() for line in read_lines(items) if line.strip()}))

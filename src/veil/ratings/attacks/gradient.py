@@ -39,9 +39,9 @@ class Gradient(Attacker):
     def run(self, scene: Scene) -> Outcome:
         """Let each client send one update, and read it."""
         truth, rng = scene.truth, scene.rng
-        factors = rng.normal(0, _SPREAD, (truth.m, _width(scene.target)))
-        able = np.flatnonzero(truth.per_user > 0)
+        able, width = np.flatnonzero(truth.per_user > 0), _width(scene.target)
         users = np.sort(rng.choice(able, size=min(self.clients, len(able)), replace=False))
+        factors = rng.normal(0, _SPREAD, (truth.m, width))
         sent = (update(*_profile(truth, user), factors) for user in users.tolist())
         median = round(float(np.median(truth.per_user[able])))
         if getattr(scene.target, "secure", False):

@@ -7,6 +7,7 @@ from socket import socket
 
 from veil.core.rng import generator
 from veil.core.types import Floats
+from veil.ratings.federated import statements
 from veil.ratings.federated.messages import (
     Absent,
     Finish,
@@ -18,6 +19,7 @@ from veil.ratings.federated.messages import (
     Welcome,
 )
 from veil.ratings.federated.offer import Offer
+from veil.ratings.federated.primitives import is_signed
 from veil.ratings.federated.refusal import ProtocolError
 from veil.ratings.federated.rounds import asked, hang_up, serve_round
 from veil.ratings.federated.server import Server
@@ -49,7 +51,7 @@ def host(
     lines = _greeted(port, offer, registered, patience, told)
     try:
         enough(len(lines), offer.threshold, "came")
-        training = _train(lines, offer, told, signed=registered is not None)
+        training = _train(lines, offer, told, registered)
         last = Finish(training.void, _bytes(training.model))
         _tell(lines, last, HELLO, offer.seconds)
     finally:
@@ -90,14 +92,17 @@ def _number(hello: Hello, registered: Mapping[int, bytes] | None, lines: dict[in
     raise ProtocolError("The caller is not registered, or is here already.")
 
 
-def _train(lines: dict[int, Line], offer: Offer, told: Told, *, signed: bool) -> Training:
+def _train(
+    lines: dict[int, Line], offer: Offer, told: Told, registered: Mapping[int, bytes] | None
+) -> Training:
     recommender = offer.recommender
     training = recommender.training(offer.clients, len(offer.items), generator())
     for number in range(recommender.rounds):
         label = offer.round_label(number)
         begin = Round(number, _bytes(training.factors))
 
-        keys = _keys(lines, begin, label, offer.seconds)
+        keys = proved(_keys(lines, begin, label, offer.seconds), registered, label)
+        signed = registered is not None
         server = Server(offer.threshold, training.factors.size, label, signed=signed)
         told(f"Round {number + 1:,} of {recommender.rounds:,}: {len(keys):,} take part.")
         try:
@@ -120,6 +125,22 @@ def _keys(lines: dict[int, Line], begin: Round, label: bytes, seconds: float) ->
     for gone in set(lines) - set(answers):
         del lines[gone]
     return {number: one for number, one in answers.items() if isinstance(one, Keys)}
+
+
+def proved(
+    keys: Mapping[int, Keys], registered: Mapping[int, bytes] | None, label: bytes
+) -> dict[int, Keys]:
+    """Leave out who has not signed as registered: all others would leave such a round."""
+    return {
+        number: one
+        for number, one in keys.items()
+        if registered is None
+        or is_signed(
+            registered.get(number, b""),
+            statements.of_keys(label, number, one.sealing, one.masking),
+            one.signature,
+        )
+    }
 
 
 def _tell(lines: dict[int, Line], message: Message, label: bytes, seconds: float) -> None:

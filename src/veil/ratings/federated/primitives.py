@@ -54,6 +54,15 @@ class Agreement:
             raise ProtocolError("A public key of the round is not one; it is left.") from None
 
 
+def is_public(key: bytes) -> bool:
+    """Tell whether a key is one, and makes no secret that is known to all."""
+    try:
+        Agreement(fresh()).secret(key)
+    except ProtocolError:
+        return False
+    return True
+
+
 def derived(secret: bytes, info: bytes) -> bytes:
     """Return a key of 32 bytes for one use, by HKDF-SHA256 without salt."""
     return HKDF(algorithm=SHA256(), length=KEY, salt=None, info=info).derive(secret)

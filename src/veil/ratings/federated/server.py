@@ -21,7 +21,7 @@ from veil.ratings.federated.messages import (
     Unmasked,
 )
 from veil.ratings.federated.opening import is_answer, open_sum
-from veil.ratings.federated.primitives import KEY
+from veil.ratings.federated.primitives import is_public
 from veil.ratings.federated.steps import Steps
 from veil.ratings.federated.thresholds import enough, least
 
@@ -43,13 +43,9 @@ class Server:
         self._total: Words = np.zeros(length, dtype=np.uint64)
 
     def roster(self, keys: Mapping[int, Keys]) -> Roster:
-        """Return the keys of all who sent some."""
+        """Return the keys of all who sent sound ones: others would leave a round of bad ones."""
         with self._steps.take("roster"):
-            keys = {
-                number: one
-                for number, one in sorted(keys.items())
-                if len(one.sealing) == KEY and len(one.masking) == KEY
-            }
+            keys = _sound(keys)
             self.threshold = max(self.threshold, least(len(keys), signed=self._signed))
             enough(len(keys), self.threshold, "sent keys")
             self._roster = Roster(
@@ -125,3 +121,15 @@ class Server:
 
     def _counts(self, number: int) -> bool:
         return number in self._request.survivors
+
+
+def _sound(keys: Mapping[int, Keys]) -> dict[int, Keys]:
+    """Leave out who sent what is no key, or a key that is there already."""
+    found: dict[int, Keys] = {}
+    taken: set[bytes] = set()
+    for number, one in sorted(keys.items()):
+        own = {one.sealing, one.masking}
+        if len(own) == 2 and not own & taken and all(map(is_public, own)):
+            found[number] = one
+            taken |= own
+    return found

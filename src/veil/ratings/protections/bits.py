@@ -1,5 +1,6 @@
 """Randomised response on every like and every gap."""
 
+import math
 from fractions import Fraction
 from typing import Annotated, ClassVar
 
@@ -23,8 +24,8 @@ class Bits(Protection):
 
     .. math:: \Pr[\text{flip}] = \frac{1}{1 + e^\varepsilon}
 
-    A released like has the highest value of the scale; what is not liked has no row. Proved:
-    epsilon-local DP of one bit. Draws are exact.
+    A released like has the lowest whole rating that is one, whatever the rating was; what is not
+    liked has no row. Proved: epsilon-local DP of one bit. Draws are exact.
 
     References
     ----------
@@ -58,7 +59,13 @@ class Bits(Protection):
     def notes(self, data: Ratings) -> tuple[str, ...]:
         """Say what a whole user costs."""
         whole = f"A user's {data.m:,} bits cost epsilon {data.m * self.epsilon:g} together."
-        return (whole, *catalogue_notes(data))
+        told = f"Every released rating is {self._value(data):g}, and stands for a like."
+        return (whole, told, *catalogue_notes(data))
+
+    def _value(self, data: Ratings) -> float:
+        """Return what a released like is rated: of the scale, and never of the ratings."""
+        liked = positive_of(data, self.positive)
+        return float(min(math.ceil(liked), data.scale[1]))
 
     def apply(self, data: Ratings, rng: Generator) -> Protected:
         """Toss a coin for every user and item, in blocks of users."""
@@ -76,7 +83,7 @@ class Bits(Protection):
             at = np.nonzero(bits)
             found.append((at[0].astype(np.int32) + np.int32(first), at[1].astype(np.int32)))
         users, items = (np.concatenate(parts) for parts in zip(*found, strict=True))
-        value = np.full(len(users), data.scale[1])
+        value = np.full(len(users), self._value(data))
         return Protected(data.like(users, items, value), np.arange(data.n))
 
     def log_likelihood(self, data: Ratings) -> Floats:

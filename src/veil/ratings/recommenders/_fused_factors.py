@@ -84,6 +84,45 @@ def _cholesky(gram, right):
 
 
 @compiled(fastmath=LANES)
+def _products(rows, count, vector, found):
+    """Set found[r] to the product of row r and a vector, four rows at a time."""
+    width, four = len(vector), count - count % 4
+    for r in range(0, four, 4):
+        q0, q1, q2, q3 = rows[r], rows[r + 1], rows[r + 2], rows[r + 3]
+        s0 = s1 = s2 = s3 = np.float32(0.0)
+        for f in range(width):
+            x = vector[f]
+            s0 += q0[f] * x
+            s1 += q1[f] * x
+            s2 += q2[f] * x
+            s3 += q3[f] * x
+        found[r], found[r + 1], found[r + 2], found[r + 3] = s0, s1, s2, s3
+    for r in range(four, count):
+        own, product = rows[r], np.float32(0.0)
+        for f in range(width):
+            product += own[f] * vector[f]
+        found[r] = product
+
+
+@compiled(fastmath=LANES)
+def _add_rows(rows, count, weights, total):
+    """Add the rows times their weights to a vector, eight rows at a time."""
+    width, eight = len(total), count - count % 8
+    for r in range(0, eight, 8):
+        q0, q1, q2, q3 = rows[r], rows[r + 1], rows[r + 2], rows[r + 3]
+        q4, q5, q6, q7 = rows[r + 4], rows[r + 5], rows[r + 6], rows[r + 7]
+        w0, w1, w2, w3 = weights[r], weights[r + 1], weights[r + 2], weights[r + 3]
+        w4, w5, w6, w7 = weights[r + 4], weights[r + 5], weights[r + 6], weights[r + 7]
+        for f in range(width):
+            half = w0 * q0[f] + w1 * q1[f] + w2 * q2[f] + w3 * q3[f]
+            total[f] += half + w4 * q4[f] + w5 * q5[f] + w6 * q6[f] + w7 * q7[f]
+    for r in range(eight, count):
+        own, weight = rows[r], weights[r]
+        for f in range(width):
+            total[f] += weight * own[f]
+
+
+@compiled(fastmath=LANES)
 def conjugate(starts, other, fixed, gram, alpha, steps, first, last, x):
     """Take conjugate-gradient steps on (Q'Q + reg I + alpha Q_u'Q_u) p = (1 + alpha) Q_u'1.
 
@@ -97,27 +136,25 @@ def conjugate(starts, other, fixed, gram, alpha, steps, first, last, x):
     for u in range(first, last):
         most = max(most, starts[u + 1] - starts[u])
     near = np.empty((most, width), np.float32)
+    found = np.empty(most, np.float32)
     for u in range(first, last):
         count = starts[u + 1] - starts[u]
         p = x[u]
         if count == 0:
             p[:] = np.float32(0.0)
             continue
-        for f in range(width):
-            residual[f] = np.float32(0.0)
-        for c in range(width):
-            weight, line = -p[c], gram[c]
-            for f in range(width):
-                residual[f] += weight * line[f]
         for at in range(count):
             q, own = fixed[other[starts[u] + at]], near[at]
-            product = np.float32(0.0)
             for f in range(width):
                 own[f] = q[f]
-                product += q[f] * p[f]
-            weight = np.float32(1.0) + alpha - alpha * product
-            for f in range(width):
-                residual[f] += weight * own[f]
+        for f in range(width):
+            direction[f] = -p[f]
+            residual[f] = np.float32(0.0)
+        _add_rows(gram, width, direction, residual)
+        _products(near, count, p, found)
+        for at in range(count):
+            found[at] = np.float32(1.0) + alpha - alpha * found[at]
+        _add_rows(near, count, found, residual)
         old = np.float32(0.0)
         for f in range(width):
             direction[f] = residual[f]
@@ -127,18 +164,11 @@ def conjugate(starts, other, fixed, gram, alpha, steps, first, last, x):
                 break
             for f in range(width):
                 image[f] = np.float32(0.0)
-            for c in range(width):
-                weight, line = direction[c], gram[c]
-                for f in range(width):
-                    image[f] += weight * line[f]
+            _add_rows(gram, width, direction, image)
+            _products(near, count, direction, found)
             for at in range(count):
-                own = near[at]
-                product = np.float32(0.0)
-                for f in range(width):
-                    product += own[f] * direction[f]
-                weight = alpha * product
-                for f in range(width):
-                    image[f] += weight * own[f]
+                found[at] *= alpha
+            _add_rows(near, count, found, image)
             curve = np.float32(0.0)
             for f in range(width):
                 curve += direction[f] * image[f]

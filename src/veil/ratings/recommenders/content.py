@@ -17,7 +17,7 @@ from veil.ratings.likes import Likes, spread, starts
 from veil.ratings.ratings import Positions, Ratings
 from veil.ratings.recommender import NOTHING, Model, Recommender, State, positive_of
 
-Table = Mapping[str, Sequence[str]] | str | Path
+Table = Mapping[str, Sequence[str]] | Sequence[Mapping[str, str]] | str | Path
 _IDS = ("item", "itemid", "item_id", "placeid", "movieid", "movie_id", "bookid", "book_id", "id")
 _LISTS = ("author", "genre", "tag", "cuisine", "categor", "actor")
 _WORDS = ("title", "name", "description", "text", "summary")
@@ -31,9 +31,10 @@ class Content(Recommender):
 
     An item is a unit vector of weights :math:`\ln(m / df)`, one per term it has, however often.
     Columns of authors, genres or tags are lists (cut at commas), those of titles or descriptions
-    words, all others one value; ``"column:list"``, ``"column:words"`` and ``"column:value"`` say
-    it otherwise. Unless columns are named, they are the lists, the words and the language: a count
-    of ratings or their mean is of everybody, held-out ratings included, and must be no feature.
+    words, all others one value, and that it is missing is one, too; ``"column:list"``,
+    ``"column:words"`` and ``"column:value"`` say it otherwise. Unless columns are named, they are
+    the lists, the words and the language: a count of ratings or their mean is of everybody,
+    held-out ratings included, and must be no feature.
     """
 
     name: ClassVar[str] = "content"
@@ -47,7 +48,7 @@ class Content(Recommender):
         items: Table | None = None,
         columns: Sequence[str] | None = None,
     ) -> "ContentModel":
-        """Describe items by columns of a table (a file, or lists by column name), one row each."""
+        """Describe items by columns of a table: a file, rows, or lists by column name."""
         del rng  # nothing is drawn
         chosen = positive_of(train, positive)
         if items is None:
@@ -118,6 +119,9 @@ class ContentModel(Model):
 def _columns(table: Table) -> Mapping[str, Sequence[str]]:
     if isinstance(table, Mapping):
         return {str(name): [str(one) for one in values] for name, values in table.items()}
+    if not isinstance(table, str | Path):
+        names = dict.fromkeys(name for row in table for name in row)
+        return {str(name): [str(row.get(name, "")) for row in table] for name in names}
     header, rows = read_table(Path(table))
     values = zip(*(row.values for row in rows), strict=True)
     return dict(zip(header.names, map(list, values), strict=True))
@@ -159,8 +163,9 @@ def _chosen(
 def _tokens(text: str, kind: Kind) -> list[str]:
     if kind == "words":
         return _WORD.findall(text.lower())
-    parts = text.split(",") if kind == "list" else [text]
-    return [part.strip().lower() for part in parts if part.strip()]
+    if kind == "value":
+        return [text.strip().lower()]
+    return [part.strip().lower() for part in text.split(",") if part.strip()]
 
 
 def _terms(

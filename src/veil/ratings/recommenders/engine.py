@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import cache
+from importlib import import_module
 
 import numpy as np
 
@@ -15,7 +16,8 @@ LITTLE = 10**7  # updates below which one thread does it
 @cache
 def compiled_at_hand() -> bool:
     """Tell whether numba is there: the extra 'fast'."""
-    try:
+    try:  # a module of kernels that failed to load may be there, and empty: the library goes first
+        import_module("numba")
         from veil.ratings.recommenders import _fused_factors, _fused_lists, _fused_neighbours
     except (ImportError, RuntimeError):
         return False
