@@ -6,7 +6,6 @@ from decimal import Decimal
 import numpy as np
 import pytest
 
-from veil import dp
 from veil.core.errors import ParameterError
 from veil.dp.arguments import count, positive, share
 
@@ -64,20 +63,3 @@ def test_counts() -> None:
             ParameterError, match=r"^The 'n' argument must be a whole number >= 1,"
         ):
             count("n", value, 1_000)
-
-
-@pytest.mark.parametrize(
-    "spec",
-    [
-        "geometric(epsilon=true)",
-        "geometric(epsilon=1, sensitivity=true)",
-        "above_threshold(epsilon=1, threshold=false)",
-        "gaussian(sigma=true)",
-    ],
-)
-def test_a_truth_value_is_no_parameter(spec: str) -> None:
-    with pytest.raises(ParameterError, match="no truth value"):
-        dp.mechanism(spec)
-    with pytest.raises(ParameterError, match="no truth value"):
-        dp.oracle("hcms(epsilon=true)")
-    assert dp.mechanism("noisy_max(epsilon=1, monotone=true)")

@@ -5,10 +5,11 @@ and description are read by the constructor, the command line, the documentation
 """
 
 import difflib
-from typing import Any, ClassVar, Literal, Self, TypeVar
+from typing import Any, ClassVar, Literal, Self, TypeVar, get_args
 
-from pydantic import BaseModel, ConfigDict, ValidationError
-from pydantic_core import ErrorDetails
+import numpy as np
+from pydantic import BaseModel, ConfigDict, ValidationError, ValidationInfo, field_validator
+from pydantic_core import ErrorDetails, PydanticCustomError
 
 from veil.core.errors import ParameterError
 
@@ -45,6 +46,16 @@ class Component(BaseModel):
             super().__init__(**parameters)
         except ValidationError as error:
             raise ParameterError(_sentence(type(self), error.errors())) from None
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _no_truth(cls, value: object, given: ValidationInfo) -> object:
+        """Refuse a truth value where a number is wanted: Python takes one for 0 or 1."""
+        wanted = cls.model_fields[given.field_name or ""].annotation
+        may = [wanted, *get_args(wanted)]
+        if isinstance(value, bool | np.bool_) and not any(m in (bool, Any) for m in may):
+            raise PydanticCustomError("truth", "must not be true or false")
+        return value
 
     @classmethod
     def load(cls, parameters: dict[str, object]) -> Self:

@@ -6,8 +6,6 @@ Whole numbers and numbers of NumPy are numbers like others; truth values are non
 import math
 
 import numpy as np
-from pydantic import BaseModel
-from pydantic_core import PydanticCustomError
 
 from veil.core.errors import ParameterError
 
@@ -52,14 +50,6 @@ def count(name: str, value: object, least: int = 1) -> int:
 def is_whole(value: object) -> bool:
     """Tell whether something is a whole number, of Python or NumPy, and no truth value."""
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
-
-
-def no_truth(cls: type[BaseModel], name: str | None, value: object) -> object:
-    """Return the value of a parameter, or refuse a truth value where a number is wanted."""
-    wanted = cls.model_fields[name or ""].annotation
-    if isinstance(value, bool | np.bool_) and wanted is not bool:
-        raise PydanticCustomError("truth", "must be no truth value")
-    return value
 
 
 def _float(value: object) -> float:

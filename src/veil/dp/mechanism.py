@@ -9,13 +9,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
-from pydantic import ValidationInfo, field_validator
 
 from veil.core.component import Component
 from veil.core.errors import InputError, LawError
 from veil.core.guarantee import Guarantee
 from veil.core.types import Floats, Ids
-from veil.dp.arguments import no_truth
 
 ADD_REMOVE = "add or remove one record"
 REPLACED = "To replace a record is to remove one and to add one: epsilon is then twice as large."
@@ -38,11 +36,6 @@ class Mechanism(Component):
     """
 
     family: ClassVar[str] = "Other"
-
-    @field_validator("*", mode="before")
-    @classmethod
-    def _no_truth(cls, value: object, given: ValidationInfo) -> object:
-        return no_truth(cls, given.field_name, value)
 
     @property
     @abstractmethod

@@ -401,7 +401,7 @@ def test_a_tree_of_what_was_read_off_the_data_promises_nothing() -> None:
         ("suppress(k=61)", None),
         ("suppress(k=2, importance='x')", None),
         ("pram(p=0)", None),
-        ("swap(rate=2)", None),
+        ("swap(rate=1)", None),
         ("swap(within='x')", None),
         ("tree(epsilon=0)", None),
         ("tree(epsilon=1)", ["town"]),

@@ -6,13 +6,11 @@ from typing import TYPE_CHECKING, ClassVar, Literal, cast
 
 import numpy as np
 from numpy.random import Generator
-from pydantic import ValidationInfo, field_validator
 
 from veil.core.component import Component
 from veil.core.errors import InputError, LawError, ParameterError
 from veil.core.guarantee import Guarantee
 from veil.core.types import Ids
-from veil.dp.arguments import no_truth
 from veil.dp.local.aggregate import Aggregate, Drawn, index_of
 from veil.dp.local.hashing import text_hashes
 from veil.dp.local.iterables import is_several
@@ -45,11 +43,6 @@ class Oracle(Component):
     takes: ClassVar[Literal["texts", "codes", "reals"]]
     memoises: ClassVar[bool] = False
     changes: ClassVar[str] = ""  # what is seen when a memoised answer changes, as a sentence
-
-    @field_validator("*", mode="before")
-    @classmethod
-    def _no_truth(cls, value: object, given: ValidationInfo) -> object:
-        return no_truth(cls, given.field_name, value)
 
     @property
     @abstractmethod

@@ -29,7 +29,7 @@ class Swap(Method):
     kind: ClassVar[Kind] = "confidential"
     rate: Annotated[
         float,
-        Field(gt=0, le=1, description="share of the records", json_schema_extra=PRIVATE),
+        Field(gt=0, lt=1, description="share of the records", json_schema_extra=PRIVATE),
     ] = 0.1
     within: Annotated[str, Field(description="columns in which a pair is equal")] = ""
 
