@@ -87,9 +87,13 @@ def _by_arrow(data: bytes, mark: str, header: Header, at: Sequence[int]) -> Colu
         kinds[names[position]] = pa.dictionary(pa.int32(), pa.string())
     for position in at[2:]:
         kinds[names[position]] = pa.float64()
+    # Memory of Arrow's own: its threads may let go of it while the program ends, and a thread that
+    # lets go of Python's memory then ends the program with a crash.
+    held = pa.BufferOutputStream()
+    held.write(data)
     try:
         table = arrow.read_csv(
-            io.BytesIO(data),
+            pa.BufferReader(held.getvalue()),
             arrow.ReadOptions(column_names=names, skip_rows=1),
             arrow.ParseOptions(delimiter=mark, quote_char=False),
             arrow.ConvertOptions(
