@@ -215,6 +215,29 @@ def test_removed_rows_are_found_again_by_a_method_that_draws_nothing(folder: Pat
     assert "attribute: risk" in run("attack", "town.csv", "sample.csv", "attribute", *roles())
 
 
+def test_hierarchies_beside_the_original_find_removed_rows(folder: Path) -> None:
+    spec = "ola(k=3, suppression=0.3, minimise=precision)"
+    protected(spec)
+    asked = ["attack", "town.csv", "out.csv", "linkage", *ROLES]
+    assert "never written" in refused(*asked)
+    for one in ("age", "sex", "district"):
+        text = next((folder / "levels").glob(f"*{one}.csv")).read_text("utf-8")
+        (folder / f"town_hierarchy_{one}.csv").write_text(text, "utf-8")
+    told = run(*asked)
+    assert told.replace(
+        "With the hierarchies beside town.csv; --hierarchies says others.\n", ""
+    ) == (run("attack", "town.csv", "out.csv", "linkage", *roles()))
+    assert "With the hierarchies" in told
+    assert "cells" in run("loss", "town.csv", "out.csv", *ROLES)
+    for one in ("age", "sex", "district"):
+        path = folder / f"town_hierarchy_{one}.csv"
+        path.write_text(path.read_text("utf-8").replace(";", ";other "), "utf-8")
+    assert "never written" in refused(*asked)  # others than it was made with
+    (folder / "x_age.csv").write_text("20;*\n", "utf-8")
+    assert Source(qi=("age",)).beside(folder / "town.csv").hierarchies is None
+    assert Source(qi=("age",), schema=Path("s")).beside(folder / "town.csv").hierarchies is None
+
+
 def test_an_attack_with_everybody_or_with_others(folder: Path) -> None:
     told = run("attack", "town.csv", "sample(rate=0.5)", "journalist", *roles(),
                "--population", "town.csv")  # fmt: skip

@@ -63,6 +63,24 @@ class Source:
             table = with_hierarchies(table, self.hierarchies)
         return table, told
 
+    def beside(self, path: Path) -> "Source":
+        """Return the same with the hierarchies that lie beside a file and have its name.
+
+        They are called ``adult_hierarchy_age.csv`` beside ``adult.csv``. What is said of
+        hierarchies counts instead.
+        """
+        named = (*self.qi, *self.confidential)
+        if self.hierarchies is not None or self.schema is not None or not named:
+            return self
+        own = f"{path.name.split('.')[0]}_hierarchy_"
+        try:
+            files = hierarchy_files(path.parent, named).values()
+        except InputError:
+            return self
+        if not files or not all(file.name.startswith(own) for file in files):
+            return self
+        return replace(self, hierarchies=path.parent)
+
     def with_roles(self, roles: Mapping[str, str] | None) -> "Source":
         """Return the same with the roles of a card, which count where nothing else is said."""
         if not self.silent or not roles:

@@ -9,6 +9,8 @@ import click
 from rich.markup import escape
 
 from veil.cli.terminal import stderr
+from veil.tables.files import made
+from veil.tables.release import Release
 from veil.tables.source import Source
 from veil.tables.table import Table
 
@@ -70,6 +72,28 @@ def opened(source: Source, path: Path) -> Table:
     for sentence in warned:
         stderr().print(f"[yellow]{escape(sentence)}[/yellow]")
     return table
+
+
+def both(
+    source: Source, path: Path, masked: str, seed: int | None = None
+) -> tuple[Table, Release]:
+    """Open an original and its release, with hierarchies beside the original where they help.
+
+    A release of which rows were removed is made again to find which rows are left; that needs the
+    hierarchies it was made with, and shows whether these are they.
+    """
+    table = opened(source, path)
+    release = made(masked, table, source, seed)
+    near = source.beside(path)
+    if release.rows is not None or near is source:
+        return table, release
+    table = near.opened(path)[0]
+    release = made(masked, table, near, seed)
+    if release.rows is not None:
+        stderr().print(
+            escape(f"With the hierarchies beside {path.name}; --hierarchies says others.")
+        )
+    return table, release
 
 
 def study_keys(source: Source, path: Path) -> dict[str, Any]:

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import click
 
-from veil.cli.tables._roles import FILE, opened, with_source
+from veil.cli.tables._roles import FILE, both, with_source
 from veil.core.errors import ParameterError
 from veil.tables.attack import attack as attacked
 from veil.tables.attacks import attacker as attacker_of
-from veil.tables.files import made, require_rows
+from veil.tables.files import require_rows
 from veil.tables.save import SEEDED
 from veil.tables.source import Source
 from veil.tables.table import Table
@@ -39,8 +39,7 @@ def attack(
     an average hides the one person who is unique. See 'veil tables attackers'.
     """
     chosen = [attacker_of(spec) for spec in attackers or ("linkage",)]
-    table = opened(source, file)
-    release = made(masked, table, source, seed)
+    table, release = both(source, file, masked, seed)
     people: Table | float | None = None
     if population is not None:
         people = _number(population) or source.opened(Path(population))[0]

@@ -8,9 +8,8 @@ import click
 from rich.markup import escape
 from rich.table import Table
 
-from veil.cli.tables._roles import FILE, opened, with_source
+from veil.cli.tables._roles import FILE, both, with_source
 from veil.cli.terminal import fits, stderr, stdout
-from veil.tables.files import made
 from veil.tables.measures.loss import Loss
 from veil.tables.measures.loss import loss as lost
 from veil.tables.measures.utility import utility
@@ -34,8 +33,7 @@ def loss(
     MASKED is a file, or a method, as "mdav(k=10)", which is then applied. Where it is not known
     which row is which, as of synthetic data, distributions alone are compared.
     """
-    table = opened(source, file)
-    release = made(masked, table, source, seed)
+    table, release = both(source, file, masked, seed)
     found = lost(table, release, order=order)
     _show(found)
     worth = Table("utility", "", "")
