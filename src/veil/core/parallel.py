@@ -4,11 +4,11 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from functools import cache
 from itertools import pairwise
-from typing import NoReturn
+from typing import NoReturn, Self
 
 import numpy as np
 from threadpoolctl import ThreadpoolController
@@ -21,18 +21,46 @@ def cores() -> int:
     return os.cpu_count() or 1
 
 
-def in_threads(work: Callable[[slice], None], rows: int) -> None:
-    """Run `work` on consecutive slices of `rows`, one thread per processor.
+class Threads:
+    """A thread per processor, for many short pieces of work: to start one anew takes longer.
 
-    The slices are disjoint and nothing is shared: the result does not depend on their number.
+    This one is one of them; the others wait, and do not spin.
     """
-    cuts = np.linspace(0, rows, max(1, min(cores(), rows)) + 1).astype(int).tolist()
-    slices = [slice(a, b) for a, b in pairwise(cuts)]
-    if len(slices) == 1:
-        work(slices[0])
-        return
-    with ThreadPoolExecutor(len(slices)) as pool:
-        list(pool.map(work, slices))
+
+    def __init__(self) -> None:
+        self._count = cores()
+        self._others = ThreadPoolExecutor(self._count - 1) if self._count > 1 else None
+
+    def run(self, work: Callable[[slice], None], rows: int) -> None:
+        """Run `work` on consecutive slices of `rows`, one per thread, and wait for all.
+
+        The slices are disjoint and nothing is shared: the result does not depend on their number.
+        """
+        cuts = np.linspace(0, rows, max(1, min(self._count, rows)) + 1).astype(int).tolist()
+        own, *rest = [slice(a, b) for a, b in pairwise(cuts)]
+        if self._others is None or not rest:
+            work(own)
+            return
+        begun = [self._others.submit(work, part) for part in rest]
+        try:
+            work(own)
+        finally:
+            wait(begun)
+        for one in begun:
+            one.result()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._others is not None:
+            self._others.shutdown()
+
+
+def in_threads(work: Callable[[slice], None], rows: int) -> None:
+    """Run `work` on consecutive slices of `rows`, one thread per processor, as `Threads` does."""
+    with Threads() as threads:
+        threads.run(work, rows)
 
 
 @contextmanager

@@ -7,9 +7,10 @@ from typing import Annotated, ClassVar
 
 import numpy as np
 from numpy.random import Generator
+from numpy.typing import NDArray
 from pydantic import Field
 
-from veil.core.parallel import in_threads
+from veil.core.parallel import Threads
 from veil.core.rng import Randomness, generator
 from veil.core.types import Ids, Singles
 from veil.ratings.ratings import Positions, Ratings
@@ -19,6 +20,7 @@ from veil.ratings.recommenders.engine import LITTLE, compiled_at_hand
 from veil.ratings.recommenders.factors import FactorModel, is_seeded
 
 GROUPS = 8  # of users, and of items
+Groups = NDArray[np.uint8]
 _LANES = 32  # numbers that a compiled loop takes at once: vectors are padded with zeros
 
 
@@ -50,8 +52,9 @@ class SGD(Recommender):
         """Step over all ratings, `epochs` times."""
         chosen = positive_of(train, positive)
         blocks = Blocks(train, self.factors, generator(rng))
-        for _ in range(self.epochs):
-            blocks.run(self.rate, self.reg)
+        with Threads() as threads:
+            for _ in range(self.epochs):
+                blocks.run(self.rate, self.reg, threads)
         biases = Biases(blocks.mean, *(one.astype(np.float64) for one in blocks.biases()))
         users, items = blocks.factors()
         return FactorModel(str(self), train, chosen, biases, users, items, seeded=is_seeded(rng))
@@ -69,7 +72,7 @@ class Blocks:
         self.mean = float(np.mean(train.value, dtype=np.float64))
         self._user_at, user_group = _dealt(train.n, draws)
         self._item_at, item_group = _dealt(train.m, draws)
-        block = user_group[train.user] * GROUPS + item_group[train.item]
+        block = user_group[train.user] * np.uint8(GROUPS) + item_group[train.item]
         order = _ordered(block, self._item_at[train.item])
         self._user: Positions = self._user_at[train.user[order]]
         self._item: Positions = self._item_at[train.item[order]]
@@ -82,7 +85,7 @@ class Blocks:
         self._bu, self._bi = np.zeros(train.n, np.float32), np.zeros(train.m, np.float32)
         self._waves: dict[int, list[Ids]] = {}
 
-    def run(self, rate: float, reg: float) -> None:
+    def run(self, rate: float, reg: float, threads: Threads) -> None:
         """Pass over all ratings once, stratum by stratum."""
         kernel = self._kernel(np.float32(rate), np.float32(reg))
         first = np.arange(GROUPS)
@@ -91,7 +94,7 @@ class Blocks:
             kernel(np.concatenate(strata))
             return
         for stratum in strata:
-            in_threads(lambda part, blocks=stratum: kernel(blocks[part]), GROUPS)  # type: ignore[misc]
+            threads.run(lambda part, blocks=stratum: kernel(blocks[part]), GROUPS)  # type: ignore[misc]
 
     def _kernel(self, rate: np.float32, reg: np.float32) -> Callable[[Ids], None]:
         if not compiled_at_hand():
@@ -148,21 +151,21 @@ def _zeros(rows: int, factors: int) -> Singles:
     return room[first : first + rows * padded].reshape(rows, padded)
 
 
-def _ordered(block: Ids, item: Positions) -> Ids:
+def _ordered(block: Groups, item: Positions) -> Ids:
     """Return ratings by block, then item: the row of an item stays near while its raters pass.
 
     Small whole numbers are sorted by their digits, which takes a pass each.
     """
     small = np.uint16 if len(item) and item.max() < 2**16 else np.int32
     by_item = np.argsort(item.astype(small), kind="stable")
-    order: Ids = by_item[np.argsort(block[by_item].astype(np.uint8), kind="stable")]
+    order: Ids = by_item[np.argsort(block[by_item], kind="stable")]
     return order
 
 
-def _dealt(size: int, draws: Generator) -> tuple[Positions, Ids]:
+def _dealt(size: int, draws: Generator) -> tuple[Positions, Groups]:
     """Return the place (size,) of each row in a random order, and its group."""
     place = draws.permutation(size).astype(np.int32)
-    return place, place.astype(np.int64) * GROUPS // max(size, 1)
+    return place, (place.astype(np.int64) * GROUPS // max(size, 1)).astype(np.uint8)
 
 
 def waves(user: Positions, item: Positions, first: int) -> list[Ids]:
