@@ -30,9 +30,11 @@ def _similarities(row, starts, columns, shifted, by_column, rows, column_shifted
     for v in range(sums.shape[0]):
         common = sums[v, 3]
         lengths = sums[v, 1] * sums[v, 2]
-        sims[v] = 0.0
-        if common >= least and lengths > 0.0:
-            sims[v] = sums[v, 0] / np.sqrt(lengths) * (common / (common + shrinkage))
+        there = common >= least and lengths > 0.0
+        sims[v] = sums[v, 0] / np.sqrt(lengths) if there else 0.0
+    if shrinkage > 0.0:
+        for v in range(sums.shape[0]):
+            sims[v] *= sums[v, 3] / (sums[v, 3] + shrinkage)
     sims[row] = 0.0
 
 
@@ -95,6 +97,8 @@ def _grade(sims, grades):
 @compiled()
 def _limit(grades, rows, first, last, k, counts):
     """Return the grade of the k-th largest similarity, and how many stand above that grade."""
+    if last - first <= k:  # all that are positive are near
+        return 0, 0
     counts[:] = 0
     for at in range(np.uintp(first), np.uintp(last)):
         counts[np.uintp(grades[np.uintp(rows[at])])] += 1
