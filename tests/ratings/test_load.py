@@ -105,7 +105,7 @@ def test_bad_rows_are_refused_by_number(tmp_path: Path, text: str, says: str) ->
 def test_what_is_outside_the_scale_is_refused_and_not_clipped(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="Row 1 .* within the scale"):
         ratings.load(written(tmp_path, ROWS), scale=(0, 4))
-    for scale in ((5, 1), (1,), "1-5", (1, float("inf")), ("1", "5")):
+    for scale in ((5, 1), (1,), "1-5", (1, float("inf")), ("1", "5"), (1, 10**400), (False, 5), 5):
         with pytest.raises(InputError, match="A scale has a lowest"):
             ratings.load(written(tmp_path, ROWS), scale=scale)  # type: ignore[arg-type]
 

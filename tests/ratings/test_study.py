@@ -179,6 +179,15 @@ def test_a_choice_is_made_of_a_study(swept: tuple[RatingsExperiment, Results, Pa
         choose(swept[1].rows, max_risk=0.0001, attacker=ABOVE)
 
 
+def test_a_release_of_which_nothing_is_learnt_is_a_gap_of_its_own(tmp_path: Path) -> None:
+    made = opened(tmp_path, positive=5, mechanism=[{"spec": "bits(epsilon=1)"}])
+    cell = made.cells()[0]
+    measure = next(step for step in cell.steps if step.kind == "measure")
+    gap = made.compute(measure, made.compute(cell.release, None))
+    assert "as high as 'positive'" in str(gap.data["gap"])
+    assert not list(made.figures(cell, measure, gap))
+
+
 def test_what_cannot_be_done_is_a_gap_and_a_test_part_is_made(tmp_path: Path) -> None:
     made = opened(tmp_path, test="", scale=[], mechanism=[{"spec": "krr(epsilon=1)"}])
     cell = made.cells()[0]

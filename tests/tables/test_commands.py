@@ -233,6 +233,8 @@ def test_hierarchies_beside_the_original_find_removed_rows(folder: Path) -> None
         path = folder / f"town_hierarchy_{one}.csv"
         path.write_text(path.read_text("utf-8").replace(";", ";other "), "utf-8")
     assert "never written" in refused(*asked)  # others than it was made with
+    (folder / "town_hierarchy_sex.csv").write_text("F;*\n", "utf-8")
+    assert "never written" in refused(*asked)  # and one that lacks values is nobody's concern
     (folder / "x_age.csv").write_text("20;*\n", "utf-8")
     assert Source(qi=("age",)).beside(folder / "town.csv").hierarchies is None
     assert Source(qi=("age",), schema=Path("s")).beside(folder / "town.csv").hierarchies is None

@@ -118,4 +118,6 @@ def _wanted(kind: object) -> str:
         high = f" to {kind.max}" if kind.max is not None else ""
         noun = "a whole number" if isinstance(kind, click.IntRange) else "a number"
         return f"{noun}{low}{high}"
+    if isinstance(kind, click.Path) and kind.file_okay != kind.dir_okay:
+        return "a file, and no folder" if kind.file_okay else "a folder, and no file"
     return "of another kind"

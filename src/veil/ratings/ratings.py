@@ -1,5 +1,6 @@
 """Who rated what: positions of users and items, and values on a scale."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -185,8 +186,16 @@ def _check_values(value: NDArray[np.floating], scale: Scale | None) -> None:
 
 def check_scale(scale: Scale) -> None:
     """Raise if a scale is not two finite numbers that rise."""
-    ends = [one for one in scale if isinstance(one, int | float | np.number)]
-    if len(scale) != 2 or len(ends) != 2 or not np.isfinite(ends).all() or ends[0] >= ends[1]:
+    try:
+        low, high = scale
+        numbers = all(
+            isinstance(one, int | float | np.number) and not isinstance(one, bool)
+            for one in (low, high)
+        )
+        right = numbers and -math.inf < float(low) < float(high) < math.inf
+    except (TypeError, ValueError, OverflowError):
+        right = False
+    if not right:
         raise InputError("A scale has a lowest and a higher highest rating, both finite.")
 
 

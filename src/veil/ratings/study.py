@@ -144,7 +144,10 @@ class RatingsExperiment(Experiment):
         if step.kind == "protect":
             return self._protected(step.spec)
         if step.kind == "measure":
-            return self._measured(step.spec, rng)
+            try:
+                return self._measured(step.spec, rng)
+            except InputError as error:  # nothing can be learnt of that release
+                return Result(data={"gap": str(error)})
         if step.kind == "identify":
             return self._identified(step.spec, rng)
         try:

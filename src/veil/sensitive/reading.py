@@ -44,7 +44,9 @@ def check_labels(labels: Mapping[str, int]) -> None:
 
 def _are(values: Collection[object], allowed: frozenset[int]) -> bool:
     """Whether all values are numbers, and among those that are allowed."""
-    numbers = all(issubclass(kind, int | float | np.number) for kind in set(map(type, values)))
+    numbers = all(
+        issubclass(kind, int | float | np.number | np.bool_) for kind in set(map(type, values))
+    )
     return numbers and set(values) <= allowed
 
 

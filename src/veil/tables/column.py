@@ -156,7 +156,8 @@ class Column:
         """Take values of Python or NumPy: numbers, texts, None."""
         if isinstance(values, np.ndarray) and values.ndim == 1 and values.dtype.kind in "iuf":
             return cls(values.astype(np.float64))
-        if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+        flat = getattr(values, "ndim", 1) > 0
+        if isinstance(values, str | bytes) or not isinstance(values, Iterable) or not flat:
             raise InputError("A column is a list or an array of values.")
         listed = [value.item() if isinstance(value, np.generic) else value for value in values]
         if any(isinstance(value, list | tuple | dict | set | np.ndarray) for value in listed):

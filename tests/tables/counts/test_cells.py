@@ -254,3 +254,17 @@ def test_every_method_parses_its_own_spec() -> None:
     for name in tables.CELL_METHODS.names():
         made = tables.CELL_METHODS.get(name).load({"rate": 0.5} if name == "sample" else {})
         assert str(tables.CELL_METHODS.parse(str(made))) == str(made)
+
+
+def test_the_utility_of_cells_takes_nothing_that_it_would_ignore() -> None:
+    cells = tables.tabulate(np.array([[12, 30], [41, 22]]))
+    release = tables.protect(cells, "round(base=5)")
+    assert 0 < tables.utility(cells, release) < 1
+    for given in ({"measure": "nonsense"}, {"columns": ["a"]}, {"target": "a"}):
+        with pytest.raises(ParameterError, match="one measure"):
+            tables.utility(cells, release, **given)
+
+
+def test_an_array_without_an_axis_is_no_column() -> None:
+    with pytest.raises(InputError, match="list or an array"):
+        tables.load({"a": np.array(5)})

@@ -75,6 +75,16 @@ def test_it_is_found_whole(kind: str, data: str, around: str) -> None:
         ("ip:2001:db8::1", [("IP", "2001:db8::1")]),
         ("IBANDE89370400440532013000", [("IBAN", "DE89370400440532013000")]),
         ("NO93 8601 1117 947 by Monday", [("IBAN", "NO93 8601 1117 947")]),
+        ("2001:db8::1.53 > fe80::1.500", [("IP", "2001:db8::1"), ("IP", "fe80::1")]),
+        ("::ffff:1.2.3.4.53 x", [("IP", "::ffff:1.2.3.4")]),
+        ("Mob+1 800 555 0199", [("PHONE", "+1 800 555 0199")]),
+        ("tel(555) 010-9999", [("PHONE", "(555) 010-9999")]),
+        ("10,+39 049 827 1234", [("PHONE", "+39 049 827 1234")]),
+        ("DNI 12345678Z\u20131980", [("ID", "12345678Z")]),
+        ("in 1980\u201412345678Z", [("ID", "12345678Z")]),
+        ("1,234 - 555.123.4567|", [("PHONE", "555.123.4567")]),
+        ("1 800 555 0199/0612345678", [("PHONE", "1 800 555 0199"), ("PHONE", "0612345678")]),
+        ("020 7946 0958 - 1 800 555 0199", [("PHONE", "020 7946 0958 - 1 800 555 0199")]),
     ],
 )
 def test_what_stands_beside_it_hides_nothing(text: str, hidden: list[tuple[str, str]]) -> None:
@@ -98,6 +108,7 @@ def test_what_stands_beside_it_hides_nothing(text: str, hidden: list[tuple[str, 
         "1,234,567 or 12 345 678 people",
         "3.14159265358979",
         "ISO 9001:2015",
+        "pages 12\u201315, 1995\u20131999, 1\u00a0234\u00a0567 people",
     ],
 )
 def test_what_only_looks_like_it_is_not(text: str) -> None:

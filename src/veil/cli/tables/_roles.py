@@ -9,6 +9,7 @@ import click
 from rich.markup import escape
 
 from veil.cli.terminal import stderr
+from veil.core.errors import InputError
 from veil.tables.files import made
 from veil.tables.release import Release
 from veil.tables.source import Source
@@ -87,13 +88,15 @@ def both(
     near = source.beside(path)
     if release.rows is not None or near is source:
         return table, release
-    table = near.opened(path)[0]
-    release = made(masked, table, near, seed)
-    if release.rows is not None:
-        stderr().print(
-            escape(f"With the hierarchies beside {path.name}; --hierarchies says others.")
-        )
-    return table, release
+    try:
+        full = near.opened(path)[0]
+        again = made(masked, full, near, seed)
+    except InputError:  # nobody asked for these hierarchies
+        return table, release
+    if again.rows is None:
+        return table, release
+    stderr().print(escape(f"With the hierarchies beside {path.name}; --hierarchies says others."))
+    return full, again
 
 
 def study_keys(source: Source, path: Path) -> dict[str, Any]:

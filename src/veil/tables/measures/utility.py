@@ -63,6 +63,8 @@ def utility(
     if isinstance(t, Cells) or isinstance(r, CellRelease):
         if not (isinstance(t, Cells) and isinstance(r, CellRelease)):
             raise InputError("Cells are compared with a release of cells, which protect makes.")
+        if measure != "marginals" or columns is not None or target or estimator is not None:
+            raise ParameterError("Cells have one measure, and no columns to choose.")
         return cell_utility(t, r)
     chosen = UTILITIES.parse(measure) if isinstance(measure, str) else measure
     pair = Pair.of(t, r, columns)

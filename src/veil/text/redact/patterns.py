@@ -22,16 +22,19 @@ class Patterns:
 
         Each recogniser looks at the whole text, and at what those before it left of it: a number
         that a date stands beside is longer than it should be in the one, and cut in the other
-        where a date was seen in the middle of it.
+        where a date was seen in the middle of it. Where the plain text is another, it looks at
+        the text as it stands, too: a dash of print may stand between two things.
         """
         plain = Plain(text)
-        left, found = plain.text, list[Span]()
+        left, found, own = plain.text, list[Span](), list[Span]()
         for kind, find in RECOGNISERS.items():
             places = [*find(plain.text), *(find(left) if found else ())]
             found += [Span(start, end, kind) for start, end in places]
             left = _without(left, places)
-        spans = apart(found)
-        return [Span(*plain.place((span.start, span.end)), span.kind) for span in spans]
+            if plain.text != text:
+                own += [Span(start, end, kind) for start, end in find(text)]
+        placed = [Span(*plain.place((span.start, span.end)), span.kind) for span in found]
+        return apart([*placed, *own])
 
 
 def _without(text: str, places: Sequence[Place]) -> str:

@@ -21,7 +21,8 @@ _WHAT = (
 _FORGET = (
     "Forgetting deletes an entry here. What the engine saw it has seen, and what was spent stays"
     " spent. Asking the same again then draws new variants, which cost anew and tell the engine"
-    " more than the old ones alone."
+    " more than the old ones alone; by cover the same fixed texts may be sent, and their bits"
+    " count again."
 )
 
 

@@ -23,7 +23,8 @@
 
   // As the server writes it: 1e-06.
   function tiny(value) {
-    return value ? value.toExponential().replace(/e-(\d)$/, "e-0$1") : "0";
+    const rounded = Number(value.toPrecision(6));
+    return rounded && rounded < 1e-4 ? rounded.toExponential().replace(/e-(\d)$/, "e-0$1") : String(rounded);
   }
 
   async function ask(path) {

@@ -21,10 +21,19 @@ def find(text: str) -> Iterator[Place]:
         if all(int(part) <= _LARGEST for part in match[0].split(".")):  # also 010.0.0.1
             yield match.span()
     for match in _SIX.finditer(text):
-        address = match[1].rstrip(".")
+        if address := _longest(match[1]):
+            yield match.start(1), match.start(1) + len(address)
+
+
+def _longest(address: str) -> str:
+    """Return the longest beginning that is an address; a port may stand behind a point."""
+    while address:
+        address = address.rstrip(".")
         address = address if address.endswith("::") else address.rstrip(":")
         if address.strip(":") and _six(address):  # '::' alone is punctuation
-            yield match.start(1), match.start(1) + len(address)
+            return address
+        address = address.rpartition(".")[0]
+    return ""
 
 
 def _six(address: str) -> bool:

@@ -10,7 +10,7 @@ from veil.text.redact.span import Place
 
 _ATOM = re.compile(r"\(\+?\d{1,5}\)|\+?\d+")
 _JOINT, _SEAM = re.compile(r"[ ./-]{0,3}"), re.compile(r"[ /]")
-_CLEAR = re.compile(r"^\(?[+0]|[()/-]")
+_CLEAR = re.compile(r"^\(?[+0]|[()/-]|\d{3}\.\d{3}\.\d{4}\Z|^1(?: \d{3}){2} \d{4}\Z")
 _COUNTRY = ("+", "(+", "00")
 _LONG, _LOCAL = range(7, 16), range(9, 12)
 _BEFORE = re.compile(r"(?:[^\W_]|(?<!\d)\d{1,3},|\d\.)\Z")  # a word, thousands, decimals
@@ -25,11 +25,21 @@ def find(text: str) -> Iterator[Place]:
     """
     for run in pieces_of(text, _ATOM, _JOINT, _SEAM):
         whole = run[0][0], run[-1][1]
-        at = 0
-        for start, end in longest(text, run, _LONG, partial(_right, whole)):
-            if start >= at:
-                at = end
-                yield start, end
+        yield from _joined(longest(text, run, _LONG, partial(_right, whole)))
+
+
+def _joined(places: Iterator[Place]) -> Iterator[Place]:
+    """Join places that overlap: a number that takes in a part of the next hides all of it."""
+    found: Place | None = None
+    for start, end in places:
+        if found is not None and start < found[1]:
+            found = found[0], max(found[1], end)
+            continue
+        if found is not None:
+            yield found
+        found = start, end
+    if found is not None:
+        yield found
 
 
 def _right(whole: Place, text: str, place: Place) -> bool:
@@ -37,7 +47,10 @@ def _right(whole: Place, text: str, place: Place) -> bool:
     start, end = place
     if place != whole and not _CLEAR.search(text[start:end]):
         return False
-    if _AFTER.match(text, end) or _BEFORE.search(text[max(0, start - 5) : start]):
+    opened = text[start] in "+("  # nothing that stands before it is part of the number
+    if not opened and _BEFORE.search(text[max(0, start - 5) : start]):
+        return False
+    if _AFTER.match(text, end):
         return False
     return _likely(text[start:end])
 
