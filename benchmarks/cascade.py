@@ -23,8 +23,7 @@ import numpy as np
 from benchmarks.report import Report
 
 import veil
-from veil.core.protocols import Encoder, Engine, Role
-from veil.core.types import Ranking, Released, Singles
+from veil.core.types import Encoder, Engine, Ranking, Released, Role, Singles
 from veil.encoders.find import encoder
 from veil.encoders.vectors import DocumentVectors, document_vectors
 from veil.measures.effectiveness import effectiveness

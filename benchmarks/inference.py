@@ -20,8 +20,7 @@ from benchmarks.report import best
 from benchmarks.scale import short_texts
 
 import veil
-from veil.core.protocols import Role
-from veil.core.types import Floats, Singles
+from veil.core.types import Floats, Role, Singles
 from veil.text.attacks._centroids import centroids
 from veil.text.attacks.inference import ranks
 from veil.text.attacks.log import QueryLog

@@ -16,8 +16,7 @@ from benchmarks.report import Report
 from ir_measures import R, nDCG
 
 import veil
-from veil.core.protocols import Engine
-from veil.core.types import Ranking
+from veil.core.types import Engine, Ranking
 from veil.search.pipeline import search
 from veil.search.rerank import Reranker, reranker
 from veil.text.vectors import assets

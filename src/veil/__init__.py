@@ -81,7 +81,7 @@ if TYPE_CHECKING:
     from veil.text.redact.redactor import Redactor
     from veil.text.vectors.embeddings import Embeddings
 
-_PLACES = {  # where each public name lives; it is loaded when it is first asked for
+_PLACES = {
     "veil.api": "ask attack came_back declassify encoder engine explain law load_collection"
     " load_embeddings log_ratio mechanism protect protect_stream quipu risk search similarity",
     "veil.text.attacks": "ATTACKS",

@@ -2,9 +2,8 @@
 
 from collections.abc import Iterable, Sequence
 
-from veil.core.protocols import Encoder
-from veil.core.ranks import Ranks
-from veil.core.types import Released, Variants
+from veil.core.outcome import Ranks
+from veil.core.types import Encoder, Released, Variants
 from veil.corpus.collections import load_collection
 from veil.data.fetch import Report, silent
 from veil.encoders.find import encoder

@@ -5,7 +5,7 @@ import pytest
 from numpy.random import Generator
 from scipy import stats
 
-from veil.core.noise import laplace_ball, sphere
+from veil.core.rng import laplace_ball, sphere
 from veil.core.types import Floats
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from veil.core.ranks import Ranks, first_guess, standing
+from veil.core.outcome import Ranks, first_guess, standing
 
 
 def test_ranks_are_an_array_like_any_other() -> None:

@@ -8,7 +8,7 @@ from typing import ClassVar
 import pytest
 
 from veil.core.errors import InputError, ParameterError, UnknownNameError
-from veil.core.protocols import Encoder
+from veil.core.types import Encoder
 from veil.data.fetch import Report, silent
 from veil.encoders import ENCODERS, find
 from veil.encoders import encoder as shared

@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 
 from veil.core.errors import InputError
-from veil.core.protocols import Role
-from veil.core.types import Singles
+from veil.core.types import Role, Singles
 from veil.data.strings import Strings
 from veil.encoders import _rows
 from veil.encoders import vectors as module

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from veil.core.errors import InputError, ParameterError, UnknownNameError
-from veil.core.ranks import Ranks
+from veil.core.outcome import Ranks
 from veil.measures.risk import ATTACKERS, Attacker, chance, risk, successes
 
 RANKS = [1, 2, 3, 10, 11, 750_000]

@@ -10,7 +10,7 @@ from scipy import stats
 
 from veil import places
 from veil.core.errors import InputError, ParameterError
-from veil.core.protocols import Release as Releases
+from veil.core.types import Release as Releases
 from veil.places.crs import LONLAT
 from veil.places.region import Region
 

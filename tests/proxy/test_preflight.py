@@ -11,8 +11,7 @@ from tests.conftest import make_space
 from tests.search.conftest import BagEncoder
 
 from veil.core.errors import AssetError, InputError, ParameterError, UnknownNameError, VeilError
-from veil.core.protocols import Role
-from veil.core.types import Singles
+from veil.core.types import Role, Singles
 from veil.corpus.collection import Collection
 from veil.corpus.documents import Document, Documents
 from veil.proxy import preflight as module

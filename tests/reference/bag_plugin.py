@@ -9,8 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from veil.core.protocols import Role
-from veil.core.types import Singles
+from veil.core.types import Role, Singles
 from veil.data.fetch import Report, silent
 from veil.encoders.encoder import EncoderSpec, unit
 

@@ -12,9 +12,8 @@ from numpy.random import Generator
 from tests.reference import laws
 
 from veil.core.guarantee import Guarantee
-from veil.core.noise import laplace_ball
-from veil.core.protocols import Kernel
-from veil.core.types import Floats, Ids
+from veil.core.rng import laplace_ball
+from veil.core.types import Floats, Ids, Kernel
 from veil.text.mechanisms.words.cmp import CMP
 from veil.text.mechanisms.words.custext import CusText
 from veil.text.mechanisms.words.kernels import Perturb, Shortlist

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from tests.conftest import make_space
 
-from veil.core.protocols import Role
-from veil.core.types import Singles
+from veil.core.types import Role, Singles
 from veil.corpus.collection import Collection
 from veil.corpus.documents import Document, Documents
 from veil.text.vectors.embeddings import Embeddings

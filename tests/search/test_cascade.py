@@ -9,8 +9,7 @@ from numpy.random import Generator
 from tests.search.conftest import BagEncoder
 
 from veil.core.errors import ParameterError
-from veil.core.protocols import Role
-from veil.core.types import Ranking, Singles
+from veil.core.types import Ranking, Role, Singles
 from veil.corpus.collection import Collection
 from veil.encoders.vectors import document_vectors
 from veil.search import rerank

@@ -7,8 +7,7 @@ import pytest
 from tests.search.conftest import BagEncoder
 
 import veil
-from veil.core.protocols import Engine
-from veil.core.types import Ranking, Released, Seeded
+from veil.core.types import Engine, Ranking, Released, Seeded
 from veil.corpus.collection import Collection
 from veil.corpus.documents import passage
 from veil.search.engines.engine import Hit, check_call, ranking

@@ -11,9 +11,8 @@ from rich.table import Table
 
 from veil.cli._summary import cost_of
 from veil.cli.terminal import stdout
-from veil.core.amounts import bits_of, count_of, number_of
+from veil.core.formatting import bits_of, count_of, number_of, printable
 from veil.core.guarantee import Guarantee
-from veil.core.printable import printable
 from veil.proxy.desk import Desk
 from veil.proxy.found import Found, Group, Item, Mark, Seen
 from veil.proxy.types import NO_LEDGER, Checked

@@ -6,7 +6,7 @@ from pathlib import Path
 from rich.markup import escape
 
 from veil.cli.terminal import stderr
-from veil.core.amounts import count_of, number_of
+from veil.core.formatting import count_of, number_of
 from veil.core.guarantee import Guarantee
 from veil.text.mechanisms.cost import chosen_premises
 from veil.text.mechanisms.mechanism import TextMechanism

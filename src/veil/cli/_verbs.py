@@ -19,7 +19,7 @@ from rich.table import Table
 from veil.cli.terminal import stderr, stdout
 from veil.core.errors import InputError, ParameterError
 from veil.core.outcome import Outcome
-from veil.core.protocols import Release
+from veil.core.types import Release
 from veil.measures.estimate import Estimate, bootstrap
 from veil.measures.risk import ATTACKERS, chance, risk
 from veil.studies.domains import Domain

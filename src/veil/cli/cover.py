@@ -13,9 +13,8 @@ from rich.table import Table as Grid
 from veil.cli._near import Commands
 from veil.cli._results import FAR
 from veil.cli.terminal import progress_bar, stdout
-from veil.core.amounts import bits_of, count_of
 from veil.core.errors import InputError
-from veil.core.printable import printable
+from veil.core.formatting import bits_of, count_of, printable
 from veil.cover.build import CELL, MOST_TRACKS, TRACKS, WORDS, build
 from veil.cover.named import load, renewed
 from veil.cover.table import Located, Table

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from veil.cli.terminal import stderr
-from veil.core.amounts import count_of
+from veil.core.formatting import count_of
 from veil.dpia.template import write_template
 from veil.dpia.write import dpia as written
 

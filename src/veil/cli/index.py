@@ -11,9 +11,9 @@ import click
 
 from veil import api
 from veil.cli.terminal import progress_bar, stderr
-from veil.core.amounts import count_of
 from veil.core.errors import InputError
-from veil.core.protocols import Encoder
+from veil.core.formatting import count_of
+from veil.core.types import Encoder
 from veil.corpus.collection import KIND, Collection, open_collection
 from veil.corpus.icd10cm import NAMES
 from veil.corpus.own.gather import Changes, gather

@@ -17,8 +17,8 @@ from rich.table import Table
 
 from veil.cli._near import Commands
 from veil.cli.terminal import fits, stderr, stdout
-from veil.core.amounts import bits_of, count_of, number_of
 from veil.core.errors import InputError
+from veil.core.formatting import bits_of, count_of, number_of
 from veil.data.files import whole_file
 from veil.proxy.brief import brief
 from veil.proxy.ledger.ledger import Ledger, forget_all

@@ -17,7 +17,7 @@ from veil.cli._results import show_here, show_results
 from veil.cli._screen import VECTORS_OPTION, tell_scale
 from veil.cli.terminal import progress_bar
 from veil.core.errors import InputError, LedgerError, ParameterError
-from veil.core.printable import escaped_json
+from veil.core.formatting import escaped_json
 from veil.core.types import Released
 from veil.data.fetch import Report
 from veil.data.files import require_folder

@@ -15,9 +15,8 @@ from rich.markup import escape
 from veil.cli._desk import DeskFlags, desk_options
 from veil.cli._screen import VECTORS_OPTION, tell_scale
 from veil.cli.terminal import progress_bar, stderr
-from veil.core.amounts import bits_of
 from veil.core.errors import ParameterError
-from veil.core.printable import printable
+from veil.core.formatting import bits_of, printable
 from veil.proxy.desk import Desk
 from veil.proxy.folder import data_folder
 from veil.proxy.plane import Plane

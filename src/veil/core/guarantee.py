@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
-from veil.core.amounts import count_of, number_of
+from veil.core.formatting import count_of, number_of
 
 Kind = Literal[
     "metric-dp",

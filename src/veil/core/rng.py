@@ -1,4 +1,4 @@
-"""Where randomness comes from.
+"""Where randomness comes from, and the noise distributions that domains share.
 
 By default from a counter-mode AES-128 generator keyed with 128 fresh bits of the operating
 system, made anew for every release: no random state is shared between calls, threads or workers.
@@ -12,6 +12,7 @@ from numpy.random import Generator
 from randomgen import AESCounter
 
 from veil.core.errors import ParameterError
+from veil.core.types import Floats
 
 Randomness = Generator | int | None
 
@@ -40,3 +41,24 @@ def stream(seed: int | None, index: int) -> Generator:
         )
     sequence = np.random.SeedSequence(int(seed), spawn_key=(index,))
     return Generator(AESCounter(sequence))
+
+
+def sphere(count: int, dim: int, rng: Generator) -> Floats:
+    """Draw `count` directions uniformly from the unit sphere of R^dim, as rows."""
+    direction = rng.standard_normal((count, dim))
+    length = np.linalg.norm(direction, axis=1, keepdims=True)
+    while not length.all():  # a draw of length zero has no direction: draw that row again
+        bad = np.flatnonzero(length == 0)
+        direction[bad] = rng.standard_normal((len(bad), dim))
+        length = np.linalg.norm(direction, axis=1, keepdims=True)
+    direction /= length
+    return direction
+
+
+def laplace_ball(count: int, dim: int, epsilon: float, rng: Generator) -> Floats:
+    r"""Draw rows from the density :math:`p(z) \propto e^{-\varepsilon \lVert z \rVert_2}`.
+
+    The radius is Gamma(dim, 1/epsilon), the direction uniform.
+    """
+    radius = rng.gamma(dim, 1 / epsilon, count)
+    return radius[:, None] * sphere(count, dim, rng)

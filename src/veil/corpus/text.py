@@ -12,7 +12,7 @@ from enum import StrEnum
 from functools import lru_cache
 
 from veil.core.errors import InputError
-from veil.core.printable import printable
+from veil.core.formatting import printable
 
 MASK = "[MASK]"  # in place of a word that is hidden
 MAX_CHARS = 1_000_000  # in one text, unless the caller says otherwise

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import numpy as np
 
-from veil.core.amounts import count_of
 from veil.core.errors import InputError, ParameterError
+from veil.core.formatting import count_of
 from veil.core.types import Ids, Singles
 from veil.cover.bands import bands
 from veil.cover.cells import cells

@@ -12,8 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from veil.core.errors import InputError, ParameterError
-from veil.core.protocols import Encoder
-from veil.core.types import Ids, Singles
+from veil.core.types import Encoder, Ids, Singles
 from veil.corpus.text import alike, check_text
 from veil.cover.blocks import blocks
 from veil.cover.risk import bound, exact_risk

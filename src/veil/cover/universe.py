@@ -8,7 +8,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from veil.core.errors import InputError, ParameterError
-from veil.core.printable import printable
+from veil.core.formatting import printable
 from veil.core.types import Ids
 from veil.corpus.collections import load_collection
 from veil.corpus.documents import Documents

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, time
 from typing import Any
 
-from veil.core.printable import printable
+from veil.core.formatting import printable
 from veil.dpia.assessment import Assessment
 from veil.dpia.document import Grid, Items, Pairs, Paragraph
 from veil.dpia.figures import measured, told_largest, told_origin

@@ -3,8 +3,7 @@
 from collections.abc import Iterator
 from itertools import islice
 
-from veil.core.amounts import count_of
-from veil.core.printable import printable
+from veil.core.formatting import count_of, printable
 from veil.dpia.assessment import Assessment
 from veil.dpia.document import Grid, Heading, Items, Pairs, Paragraph, Part
 from veil.dpia.levels import level, likelihood, scale

@@ -4,7 +4,7 @@ import html
 import re
 from collections.abc import Iterator
 
-from veil.core.printable import printable
+from veil.core.formatting import printable
 from veil.dpia.document import Document, Grid, Heading, Items, Pairs, Paragraph, Part
 from veil.dpia.questions import GAP
 

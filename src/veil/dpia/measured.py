@@ -7,7 +7,7 @@ from functools import cached_property
 from pathlib import Path
 
 from veil.core.errors import InputError, VeilError
-from veil.core.printable import printable
+from veil.core.formatting import printable
 from veil.dpia.answers import Measurement
 from veil.dpia.questions import GAP
 from veil.studies.curves import is_utility

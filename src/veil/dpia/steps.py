@@ -2,8 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from veil.core.amounts import count_of
-from veil.core.printable import printable
+from veil.core.formatting import count_of, printable
 from veil.dpia.answers import Text
 from veil.dpia.assessment import REVIEW, Assessment
 from veil.dpia.document import Chapter, Document, Grid, Heading, Items, Pairs, Paragraph, Part

@@ -9,8 +9,7 @@ import numpy as np
 
 from veil.core.errors import MissingExtraError
 from veil.core.parallel import cores
-from veil.core.protocols import Role
-from veil.core.types import Ids, Singles
+from veil.core.types import Ids, Role, Singles
 from veil.data.fetch import Report, silent
 from veil.encoders.encoder import blocks, check_texts
 

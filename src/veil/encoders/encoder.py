@@ -7,8 +7,7 @@ import numpy as np
 
 from veil.core.component import Component
 from veil.core.errors import InputError
-from veil.core.protocols import Encoder
-from veil.core.types import Singles
+from veil.core.types import Encoder, Singles
 from veil.data.fetch import Report, silent
 
 MAX_TEXTS = 10_000_000  # of one call

@@ -4,7 +4,7 @@ import re
 import threading
 
 from veil.core.errors import ParameterError
-from veil.core.protocols import Encoder
+from veil.core.types import Encoder
 from veil.data.fetch import Report, cache_folder, silent
 from veil.encoders import ENCODERS
 from veil.encoders.encoder import EncoderSpec

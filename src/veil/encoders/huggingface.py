@@ -9,8 +9,7 @@ import numpy as np
 from pydantic import Field
 
 from veil.core.errors import AssetError, MissingExtraError
-from veil.core.protocols import Role
-from veil.core.types import Singles
+from veil.core.types import Role, Singles
 from veil.data.fetch import Report, silent
 from veil.encoders._families import Family, family
 from veil.encoders.encoder import EncoderSpec, in_blocks, unit

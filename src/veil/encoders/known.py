@@ -4,8 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from veil.core.protocols import Encoder, Role
-from veil.core.types import Singles
+from veil.core.types import Encoder, Role, Singles
 from veil.encoders.vectors import DocumentVectors
 
 

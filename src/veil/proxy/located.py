@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from veil.core.protocols import Engine
+from veil.core.types import Engine
 from veil.corpus.collection import Collection
 from veil.corpus.own.opened import Opened, open_document
 from veil.proxy.found import Item

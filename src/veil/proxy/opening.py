@@ -8,7 +8,7 @@ from typing import Literal
 
 from veil.api import load_embeddings
 from veil.core.errors import ParameterError
-from veil.core.protocols import Engine
+from veil.core.types import Engine
 from veil.corpus.collection import Collection
 from veil.data.fetch import Report, silent
 from veil.proxy.gate.gate import Gate

@@ -5,7 +5,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 
 from veil.core.errors import ParameterError, VeilError
-from veil.core.protocols import Encoder
+from veil.core.types import Encoder
 from veil.corpus.collection import Collection
 from veil.corpus.logs import read_log
 from veil.corpus.text import check_text

@@ -19,8 +19,7 @@ from veil.core.errors import (
 )
 from veil.core.guarantee import Guarantee
 from veil.core.parallel import BACKGROUND
-from veil.core.protocols import Engine
-from veil.core.types import Ranking, Released
+from veil.core.types import Engine, Ranking, Released
 from veil.corpus.own.opened import Opened
 from veil.data.fetch import Report, silent
 from veil.proxy.found import Found, as_it_is, items_of, seen_of

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from typing import Any, Unpack
 
 from veil.core.errors import EngineError, ParameterError
-from veil.core.protocols import Encoder
-from veil.core.types import Ranking
+from veil.core.types import Encoder, Ranking
 from veil.encoders.find import encoder as find_encoder
 from veil.pyterrier._transformer import Transformer
 from veil.pyterrier.drawing import Drawn, drawing

@@ -8,8 +8,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from veil.core.amounts import count_of
 from veil.core.errors import InputError
+from veil.core.formatting import count_of
 from veil.core.types import Ids
 
 Positions = NDArray[np.int32]

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from veil.core.amounts import count_of
+from veil.core.formatting import count_of
 from veil.ratings.attacker import Outcome
 
 

@@ -1,7 +1,7 @@
 """Open an engine as a user names it: by its spec, and by the name of a collection."""
 
 from veil.core.errors import ParameterError
-from veil.core.protocols import Engine
+from veil.core.types import Engine
 from veil.corpus.collections import load_collection
 from veil.data.fetch import Report, silent
 from veil.search.engines import ENGINES

@@ -9,9 +9,8 @@ from typing import TypedDict, Unpack
 
 from veil.core.errors import EngineError, InputError
 from veil.core.guarantee import Guarantee
-from veil.core.protocols import Engine
 from veil.core.rng import Randomness
-from veil.core.types import Ranking, Released, Variants
+from veil.core.types import Engine, Ranking, Released, Variants
 from veil.corpus.text import check_text
 from veil.search.engines.engine import check_call, leaves
 from veil.search.fuse import narrowed, reciprocal_rank

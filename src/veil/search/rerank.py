@@ -10,8 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from veil.core.errors import ParameterError
-from veil.core.protocols import Encoder, Engine
-from veil.core.types import Floats, Ids, Ranking, Singles
+from veil.core.types import Encoder, Engine, Floats, Ids, Ranking, Singles
 from veil.corpus.collection import Collection
 from veil.corpus.documents import passage
 from veil.data.fetch import Report, silent

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from veil.core.protocols import Engine
+from veil.core.types import Engine
 from veil.corpus.collection import Collection
 from veil.search.engines.engine import leaves
 from veil.search.opening import DEFAULT

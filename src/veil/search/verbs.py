@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 from typing import Unpack
 
-from veil.core.protocols import Encoder, Engine
-from veil.core.types import Ranking, Released
+from veil.core.types import Encoder, Engine, Ranking, Released
 from veil.corpus.collection import Collection
 from veil.data.fetch import Report, silent
 from veil.search import pipeline

@@ -17,9 +17,8 @@ from typing import Protocol, cast
 import numpy as np
 
 from veil.core.guarantee import KINDS
-from veil.core.outcome import LABEL, RELEASE, Outcome
+from veil.core.outcome import LABEL, RELEASE, Outcome, first_guess
 from veil.core.parallel import cores
-from veil.core.ranks import first_guess
 from veil.core.types import Floats
 from veil.core.version import __version__
 from veil.measures.estimate import bootstrap

@@ -4,8 +4,8 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 
-from veil.core.amounts import count_of
 from veil.core.errors import InputError
+from veil.core.formatting import count_of
 from veil.tables.attacks.outcome import Attack
 from veil.tables.measures.anonymity import Anonymity
 from veil.tables.measures.loss import Loss

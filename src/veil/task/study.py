@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from veil.core.amounts import count_of
+from veil.core.formatting import count_of
 from veil.core.guarantee import Guarantee
 from veil.core.types import Floats
 from veil.data.fetch import Report, silent

@@ -5,8 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from veil.core.protocols import Role
-from veil.core.types import Singles
+from veil.core.types import Role, Singles
 from veil.text.vectors.embeddings import Embeddings
 
 

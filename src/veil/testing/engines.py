@@ -7,8 +7,7 @@ import numpy as np
 
 from veil.core.component import Component
 from veil.core.errors import TrustError
-from veil.core.protocols import Engine
-from veil.core.types import Released, Seeded
+from veil.core.types import Engine, Released, Seeded
 from veil.testing._contract import declared, in_one_sentence, require
 
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Unpack
 
-from veil.core.amounts import count_of
 from veil.core.errors import InputError, UnprotectedError
+from veil.core.formatting import count_of
 from veil.core.types import Variants
 from veil.corpus.text import MAX_CHARS, check_text
 from veil.data.fetch import Report

@@ -8,7 +8,7 @@ page of ours. All of it is in a sandbox, for a browser that thinks otherwise.
 from functools import partial
 from urllib.parse import quote
 
-from veil.core.printable import printable
+from veil.core.formatting import printable
 from veil.corpus.own.opened import Opened
 from veil.web.bodies import fields
 from veil.web.faults import StatusError

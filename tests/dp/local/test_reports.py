@@ -9,7 +9,7 @@ from tests.dp.local.zipf import words, zipf
 
 from veil.core.component import example
 from veil.core.errors import InputError, ParameterError, UnknownNameError
-from veil.core.protocols import Release
+from veil.core.types import Release
 from veil.dp.local.estimate import aggregate, estimate
 from veil.dp.local.oracle import Oracle, Value
 from veil.dp.local.oracles import ORACLES, oracle

@@ -7,7 +7,7 @@ from tests.reference.attacking import query_likelihood, sorted_rank
 from tests.search.conftest import BagEncoder
 
 from veil.core.errors import ParameterError
-from veil.core.protocols import ClosedForm
+from veil.core.types import ClosedForm
 from veil.measures.risk import chance
 from veil.text.attacks._likelihood import likelihood
 from veil.text.attacks._shaped_log import ShapedLog

@@ -9,9 +9,8 @@ from numpy.random import Generator
 from tests.reference.attacking import inference, sorted_rank
 from tests.search.conftest import BagEncoder
 
-from veil.core.protocols import Role
-from veil.core.ranks import standing
-from veil.core.types import Singles
+from veil.core.outcome import standing
+from veil.core.types import Role, Singles
 from veil.data.records import Columns, read_records
 from veil.text.attacks._centroids import centroids
 from veil.text.attacks.attack import Scene

@@ -6,7 +6,7 @@ from tests.conftest import make_space
 from tests.text.attacks.test_bayes import word_mechanism
 
 from veil.core.errors import ParameterError
-from veil.core.protocols import ClosedForm
+from veil.core.types import ClosedForm
 from veil.text.attacks._boxes import Boxes
 from veil.text.attacks._likelihood import likelihood
 from veil.text.attacks._neighbours import Neighbours

@@ -9,8 +9,8 @@ from tests.reference.attacking import posterior
 from tests.text.attacks.test_bayes import EXACT, NOISE, word_mechanism
 
 from veil.core.errors import ParameterError
-from veil.core.protocols import ClosedForm
-from veil.core.ranks import first_guess, standing
+from veil.core.outcome import first_guess, standing
+from veil.core.types import ClosedForm
 from veil.text.attacks import _exponentials
 from veil.text.attacks._likelihood import likelihood
 from veil.text.attacks.attack import Scene

@@ -10,7 +10,7 @@ from tests.text.attacks.test_bayes import NOISE, word_mechanism
 
 from veil.core.errors import ParameterError
 from veil.core.guarantee import Guarantee
-from veil.core.ranks import standing
+from veil.core.outcome import standing
 from veil.core.types import Floats, Ids
 from veil.text.attacks._likelihood import likelihood
 from veil.text.attacks._simulated import Simulated

@@ -10,8 +10,7 @@ import pytest
 from tests.reference.tiny_wordnet import write
 
 from veil.core.errors import InputError, ParameterError
-from veil.core.protocols import Role
-from veil.core.types import Singles
+from veil.core.types import Role, Singles
 from veil.corpus.wordnet import wordnet
 from veil.encoders.minilm import minilm_folder
 from veil.text.measures.similarity import similarity

@@ -12,7 +12,7 @@ from tests.conftest import make_space
 from tests.reference import laws
 
 import veil
-from veil.core.protocols import ClosedForm
+from veil.core.types import ClosedForm
 from veil.text.mechanisms.words import groups as _groups
 from veil.text.mechanisms.words.mechanism import WordMechanism
 from veil.text.vectors.distances import distances

@@ -5,8 +5,8 @@ from typing import ClassVar
 import pytest
 from tests.reference import tiny_wordnet
 
-from veil.core.amounts import count_of
 from veil.core.errors import InputError, ParameterError
+from veil.core.formatting import count_of
 from veil.core.guarantee import Guarantee
 from veil.core.types import Released, Seeded
 from veil.corpus.text import bare_parts, tokens

@@ -8,7 +8,7 @@ from tests.conftest import make_space
 from tests.text.rows import NAMES, built
 
 import veil
-from veil.core.protocols import ClosedForm
+from veil.core.types import ClosedForm
 from veil.text.policy import Policy
 from veil.text.vectors.embeddings import Embeddings
 from veil.text.vectors.nearest import Engine, Searcher

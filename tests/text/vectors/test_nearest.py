@@ -8,8 +8,8 @@ from numpy.random import Generator
 from threadpoolctl import threadpool_info
 
 from veil.core.errors import VeilError
-from veil.core.noise import laplace_ball
 from veil.core.parallel import one_blas_thread
+from veil.core.rng import laplace_ball
 from veil.core.types import Floats, Ids, Singles
 from veil.text.vectors import nearest
 from veil.text.vectors.embeddings import Embeddings

@@ -8,7 +8,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from veil.cli.terminal import fits, stderr, stdout
-from veil.core.amounts import count_of, number_of
+from veil.core.formatting import count_of, number_of
 from veil.dp.accounting.budget import Budget
 from veil.dp.accounting.event import Event
 from veil.dp.database.policy import load_policy

@@ -7,8 +7,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from veil.cli.terminal import stderr, stdout
-from veil.core.amounts import number_of
 from veil.core.errors import InputError
+from veil.core.formatting import number_of
 from veil.core.guarantee import Guarantee
 from veil.dp.accounting.compose import ACCOUNTANTS
 from veil.dp.accounting.compose import compose as composed

@@ -8,9 +8,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from veil.cli.terminal import stderr, stdout
-from veil.core.amounts import count_of
 from veil.core.errors import InputError, ParameterError
-from veil.core.printable import printable
+from veil.core.formatting import count_of, printable
 from veil.data.releases import check_output, open_writer
 from veil.dp.local.columns import read_values
 from veil.dp.local.counts import Counts

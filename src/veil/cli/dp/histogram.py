@@ -8,8 +8,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from veil.cli.terminal import stderr, stdout
-from veil.core.amounts import count_of
 from veil.core.errors import InputError
+from veil.core.formatting import count_of
 from veil.data.lines import read_lines, require_file
 from veil.data.releases import check_output, open_writer
 from veil.data.rows import read_table

@@ -10,8 +10,7 @@ from rich.markup import escape
 from rich.table import Table as Screen
 
 from veil.cli.terminal import fits, stderr, stdout
-from veil.core.amounts import number_of
-from veil.core.printable import escaped_json, printable
+from veil.core.formatting import escaped_json, number_of, printable
 from veil.dp.database.answer import Table
 from veil.dp.database.connect import connect
 from veil.dp.database.database import FORGOTTEN, Database

@@ -6,8 +6,8 @@ import click
 from rich.markup import escape
 
 from veil.cli.terminal import stderr
-from veil.core.amounts import count_of
 from veil.core.errors import InputError
+from veil.core.formatting import count_of
 from veil.ratings.load import load
 from veil.ratings.protect import protect as protected
 from veil.ratings.protections import PROTECTIONS

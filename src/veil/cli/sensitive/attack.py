@@ -7,7 +7,7 @@ from rich.box import HEAVY_HEAD, SIMPLE
 from rich.table import Table
 
 from veil.cli.terminal import fits, progress_bar, stdout
-from veil.core.amounts import count_of
+from veil.core.formatting import count_of
 from veil.sensitive.attack import attack as attacked
 from veil.sensitive.attackers import ATTACKERS
 from veil.sensitive.classifiers import classifier as classifier_of

@@ -8,7 +8,7 @@ from rich.table import Table
 
 from veil.cli.sensitive.index import PATH
 from veil.cli.terminal import fits, progress_bar, stdout
-from veil.core.amounts import count_of
+from veil.core.formatting import count_of
 from veil.sensitive.comparison import Line, compare
 from veil.sensitive.cross_validate import cross_validate
 from veil.sensitive.load import load

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from veil.cli.sensitive.index import PATH
-from veil.core.printable import printable
+from veil.core.formatting import printable
 from veil.sensitive.stored import open_stored
 from veil.sensitive.strategies import strategy as strategy_of
 

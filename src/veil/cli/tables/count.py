@@ -10,8 +10,8 @@ from rich.table import Table
 from veil.cli.tables._blocks import TABLE, Large, refuse, with_blocks
 from veil.cli.tables._roles import FILE, with_source
 from veil.cli.terminal import fits, stderr, stdout
-from veil.core.amounts import count_of
 from veil.core.errors import InputError
+from veil.core.formatting import count_of
 from veil.tables.counts.audit import Audit
 from veil.tables.counts.audit import audit as audited
 from veil.tables.counts.cells import tabulate

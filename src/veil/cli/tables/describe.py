@@ -9,7 +9,7 @@ from rich.table import Table
 
 from veil.cli.tables._roles import FILE
 from veil.cli.terminal import fits, stderr, stdout
-from veil.core.amounts import count_of
+from veil.core.formatting import count_of
 from veil.tables.describe import Description
 from veil.tables.describe import describe as described
 from veil.tables.load import load

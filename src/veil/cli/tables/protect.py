@@ -8,8 +8,8 @@ from rich.markup import escape
 from veil.cli.tables._blocks import TABLE, Large, refuse, with_blocks
 from veil.cli.tables._roles import FILE, listed, opened, with_source
 from veil.cli.terminal import stderr
-from veil.core.amounts import count_of
 from veil.core.errors import InputError
+from veil.core.formatting import count_of
 from veil.tables.blocks.protect import Written, protect_blocks
 from veil.tables.protect import protect as protected
 from veil.tables.release import Release

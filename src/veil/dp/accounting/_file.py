@@ -19,8 +19,8 @@ from datetime import datetime
 from pathlib import Path
 from urllib.parse import quote
 
-from veil.core.amounts import number_of
 from veil.core.errors import LedgerError
+from veil.core.formatting import number_of
 from veil.dp.accounting._book import Terms
 from veil.dp.accounting._rows import FORMAT, make_tables, read_events, read_meta, write_event
 from veil.dp.accounting.cost import Cost

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from veil.core.accounting import Account
-from veil.core.amounts import number_of
 from veil.core.errors import BudgetError, ParameterError
+from veil.core.formatting import number_of
 from veil.core.guarantee import Guarantee
 from veil.dp.accounting._book import Book, Terms
 from veil.dp.accounting._file import File

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from veil.core.errors import RefusedError
-from veil.core.printable import printable
+from veil.core.formatting import printable
 from veil.dp.database.literals import value_of
 from veil.dp.database.names import Place, Sources
 from veil.dp.database.quantities import Count, Distinct, Quantity, Rank, Sum, Units

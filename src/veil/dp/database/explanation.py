@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from veil.core.amounts import count_of, number_of
+from veil.core.formatting import count_of, number_of
 from veil.core.guarantee import Guarantee
 from veil.dp.database.plan import Measured, Plan
 

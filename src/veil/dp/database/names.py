@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from veil.core.errors import RefusedError
-from veil.core.printable import printable
+from veil.core.formatting import printable
 from veil.dp.database.engines.engine import quoted
 from veil.dp.database.schema import Listed, Table
 from veil.dp.database.whitelist import argument, kind_of, matched, name_of, only, refused

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from veil.core.errors import RefusedError
-from veil.core.printable import printable
+from veil.core.formatting import printable
 from veil.dp.database.after import After, Step, Value
 from veil.dp.database.aggregates import Aggregate, aggregate_of, is_aggregate
 from veil.dp.database.literals import value_of

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from veil.core.errors import InputError
-from veil.core.printable import printable
+from veil.core.formatting import printable
 from veil.dp.database.engines.engine import ANY, Column, Engine, Found, Statement, quoted
 from veil.dp.database.pieces import select
 from veil.dp.database.policy import ColumnRule, Key, Policy, TableRule

@@ -18,7 +18,7 @@ _ALIKE = "any two histories of one person whose kept answers change at the same 
 
 @dataclass(frozen=True, eq=False)
 class Reports:
-    """Reports of n values; they satisfy `veil.core.protocols.Release`.
+    """Reports of n values; they satisfy `veil.core.types.Release`.
 
     Attributes
     ----------

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.random import Generator
 
 from veil.core.guarantee import Guarantee
-from veil.core.noise import laplace_ball
+from veil.core.rng import laplace_ball
 from veil.core.types import Floats, Ids
 
 _CURVATURE = 0.25  # c: the largest second derivative of the loss

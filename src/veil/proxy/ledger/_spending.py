@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from veil.core.accounting import Account
-from veil.core.amounts import bits_of
 from veil.core.errors import BudgetError
+from veil.core.formatting import bits_of
 from veil.proxy.ledger._values import amount, count, moment, seconds
 from veil.proxy.ledger.price import Limits, Price
 

@@ -14,8 +14,7 @@ from types import TracebackType
 from typing import Any, Self, cast
 
 from veil.core.errors import EngineError, ParameterError
-from veil.core.protocols import Engine
-from veil.core.types import Ranking, Released
+from veil.core.types import Engine, Ranking, Released
 from veil.proxy.mixing._answers import Answers
 from veil.proxy.mixing._join import joined, outcome
 from veil.proxy.mixing._mixing import Job, Key, Outcome, Search

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from veil.core.component import PRIVATE
 from veil.core.errors import ParameterError
-from veil.core.ranks import first_guess, standing
+from veil.core.outcome import first_guess, standing
 from veil.core.types import Floats, Ids
 from veil.measures.estimate import bootstrap
 from veil.measures.risk import successes

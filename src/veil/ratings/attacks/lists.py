@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from veil.core.errors import InputError
-from veil.core.ranks import first_guess, standing
+from veil.core.outcome import first_guess, standing
 from veil.core.types import Floats, Ids
 from veil.measures.estimate import bootstrap
 from veil.measures.risk import successes

@@ -8,8 +8,7 @@ import numpy as np
 
 from veil.core.component import Component
 from veil.core.errors import ParameterError, TrustError
-from veil.core.protocols import Engine
-from veil.core.types import Ranking, Released, Seeded
+from veil.core.types import Engine, Ranking, Released, Seeded
 from veil.corpus.collection import Collection
 from veil.data.fetch import Report, silent
 

@@ -7,8 +7,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from veil.core.amounts import count_of
 from veil.core.errors import InputError, LawError, ParameterError
+from veil.core.formatting import count_of
 from veil.core.guarantee import Guarantee
 from veil.measures.effectiveness import effectiveness
 from veil.search.score.knowledge import Knowledge

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from veil.core.amounts import count_of
 from veil.core.errors import InputError
+from veil.core.formatting import count_of
 from veil.corpus.collection import Judgements
 from veil.corpus.runs import Run, read_run
 from veil.search.score.points import Point

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from veil.core.errors import InputError, LawError, ParameterError, VeilError
-from veil.core.protocols import Encoder, Engine
+from veil.core.types import Encoder, Engine
 from veil.corpus.collection import Collection
 from veil.corpus.collections import load_collection
 from veil.corpus.wordnet import wordnet, wordnet_folder

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from veil.core.amounts import count_of
+from veil.core.formatting import count_of
 from veil.core.guarantee import Guarantee
 from veil.data.fetch import Report, silent
 from veil.search.study.bench import Bench

@@ -7,8 +7,7 @@ from typing import Annotated, ClassVar
 import numpy as np
 from pydantic import Field
 
-from veil.core.protocols import Encoder
-from veil.core.types import Floats, Ids
+from veil.core.types import Encoder, Floats, Ids
 from veil.data.fetch import Report, silent
 from veil.encoders.find import encoder as open_encoder
 from veil.task.classifier import Classifier, Texts, Train

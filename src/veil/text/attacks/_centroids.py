@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from veil.core.protocols import Encoder, RawEncoder
-from veil.core.types import Floats, Ids
+from veil.core.types import Encoder, Floats, Ids, RawEncoder
 from veil.data.fetch import Report, silent
 
 _STEP = 512  # texts encoded at a time

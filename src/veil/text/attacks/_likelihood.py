@@ -7,8 +7,7 @@ import numpy as np
 from pydantic import Field
 
 from veil.core.errors import ParameterError
-from veil.core.protocols import ClosedForm
-from veil.core.types import Floats, Ids
+from veil.core.types import ClosedForm, Floats, Ids
 from veil.data.fetch import Report, silent
 from veil.text.attacks._boxes import Boxes
 from veil.text.attacks._density import Density

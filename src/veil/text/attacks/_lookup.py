@@ -5,8 +5,7 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from veil.core.protocols import Role
-from veil.core.types import Ids, Singles
+from veil.core.types import Ids, Role, Singles
 from veil.data.fetch import Report, silent
 from veil.encoders.vectors import document_vectors
 from veil.text.attacks.log import QueryLog, folded

@@ -13,7 +13,7 @@ from pydantic import Field
 
 from veil.core.component import Component
 from veil.core.outcome import Outcome as Outcome
-from veil.core.protocols import Encoder
+from veil.core.types import Encoder
 from veil.data.fetch import Report, silent
 from veil.encoders.find import encoder as open_encoder
 from veil.text.attacks.log import QueryLog

@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from veil.core.ranks import standing
+from veil.core.outcome import standing
 from veil.core.types import Floats, Ids
 from veil.data.fetch import Report, silent
 from veil.text.attacks._likelihood import Surrogate

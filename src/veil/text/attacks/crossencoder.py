@@ -7,8 +7,7 @@ import numpy as np
 from pydantic import Field
 
 from veil.core.errors import AssetError, MissingExtraError
-from veil.core.protocols import Encoder
-from veil.core.types import Floats
+from veil.core.types import Encoder, Floats
 from veil.data.fetch import Report, silent
 from veil.text.attacks._candidates import candidates
 from veil.text.attacks.attack import EncoderAttack, Outcome, Scene

@@ -6,9 +6,8 @@ from typing import ClassVar
 import numpy as np
 
 from veil.core.errors import ParameterError
-from veil.core.protocols import Encoder
-from veil.core.ranks import standing
-from veil.core.types import Ids
+from veil.core.outcome import standing
+from veil.core.types import Encoder, Ids
 from veil.data.fetch import Report, silent
 from veil.text.attacks._centroids import centroids
 from veil.text.attacks._ranks import ranks

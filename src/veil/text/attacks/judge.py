@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar
 from pydantic import Field
 
 from veil.core.errors import EngineError
-from veil.core.protocols import Encoder
+from veil.core.types import Encoder
 from veil.data.fetch import Report, silent
 from veil.text.attacks._candidates import Candidates, candidates
 from veil.text.attacks._endpoint import SilentError, address, ask

@@ -5,8 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from veil.core.protocols import Encoder
-from veil.core.types import Ids
+from veil.core.types import Encoder, Ids
 from veil.data.fetch import Report, silent
 from veil.encoders.encoder import unit
 from veil.text.attacks._centroids import centroids

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from veil.core.errors import InputError
-from veil.core.protocols import Encoder
-from veil.core.types import Ids
+from veil.core.types import Encoder, Ids
 from veil.data.fetch import Report, silent
 from veil.data.strings import Strings, StringsBuilder
 from veil.encoders.vectors import DocumentVectors, document_vectors

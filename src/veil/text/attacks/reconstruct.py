@@ -4,7 +4,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from veil.core.ranks import standing
+from veil.core.outcome import standing
 from veil.core.types import Floats
 from veil.data.fetch import Report, silent
 from veil.text.attacks._likelihood import Surrogate, each, likelihood

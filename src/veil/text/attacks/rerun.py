@@ -7,7 +7,7 @@ import numpy as np
 from pydantic import Field
 
 from veil.core.errors import ParameterError
-from veil.core.ranks import standing
+from veil.core.outcome import standing
 from veil.core.types import Floats, Ids
 from veil.corpus.collections import load_collection
 from veil.data.fetch import Report, silent

@@ -3,8 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from veil.core.errors import InputError, ParameterError
-from veil.core.protocols import Encoder
-from veil.core.types import Variants
+from veil.core.types import Encoder, Variants
 from veil.corpus.text import check_text
 from veil.data.fetch import Report, silent
 from veil.text.attacks import ATTACKS

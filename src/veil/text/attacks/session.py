@@ -8,9 +8,8 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from veil.core.errors import LawError, ParameterError
-from veil.core.protocols import Encoder
-from veil.core.ranks import standing
-from veil.core.types import Floats, Ids, Singles
+from veil.core.outcome import standing
+from veil.core.types import Encoder, Floats, Ids, Singles
 from veil.data.fetch import Report, silent
 from veil.text.attacks._graph import neighbours
 from veil.text.attacks._groups import Groups

@@ -6,9 +6,8 @@ from typing import Annotated, ClassVar
 import numpy as np
 from pydantic import Field
 
-from veil.core.protocols import Encoder
-from veil.core.ranks import standing
-from veil.core.types import Floats, Ids
+from veil.core.outcome import standing
+from veil.core.types import Encoder, Floats, Ids
 from veil.data.fetch import Report, silent
 from veil.encoders.encoder import unit
 from veil.text.attacks._centroids import centroids

@@ -10,9 +10,8 @@ from typing import Protocol
 
 import numpy as np
 
-from veil.core.protocols import Encoder
-from veil.core.ranks import standing
-from veil.core.types import Singles
+from veil.core.outcome import standing
+from veil.core.types import Encoder, Singles
 from veil.data.fetch import Report, silent
 from veil.encoders.find import encoder as open_encoder
 from veil.text.attacks._centroids import Centres

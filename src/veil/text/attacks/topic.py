@@ -8,8 +8,7 @@ import numpy as np
 from pydantic import Field
 
 from veil.core.errors import InputError, ParameterError
-from veil.core.outcome import LABEL
-from veil.core.ranks import standing
+from veil.core.outcome import LABEL, standing
 from veil.core.types import Floats, Ids
 from veil.corpus.labels import ICD10CM, file_digest, icd10cm_labels, read_labels
 from veil.data.fetch import Report, silent

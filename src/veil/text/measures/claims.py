@@ -37,9 +37,8 @@ import numpy as np
 from numpy.random import Generator
 
 from veil.core.errors import InputError, ParameterError
-from veil.core.protocols import Kernel
 from veil.core.rng import Randomness, generator
-from veil.core.types import Ids
+from veil.core.types import Ids, Kernel
 from veil.measures.binomial import lower_share, upper_share
 from veil.measures.event import log_ratio
 from veil.text.measures._claim import Claim, Source, claim, mates

@@ -10,8 +10,7 @@ import numpy as np
 
 from veil.core.component import Component
 from veil.core.errors import InputError
-from veil.core.protocols import Encoder
-from veil.core.types import Floats, Ids
+from veil.core.types import Encoder, Floats, Ids
 from veil.corpus.wordnet import Thesaurus
 from veil.text.mechanisms.mechanism import TextMechanism
 from veil.text.mechanisms.words.mechanism import WordMechanism

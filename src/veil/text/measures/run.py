@@ -5,8 +5,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from veil.core.errors import ParameterError
-from veil.core.protocols import Encoder
-from veil.core.types import Floats
+from veil.core.types import Encoder, Floats
 from veil.corpus.wordnet import Thesaurus
 from veil.text.measures import MEASURES
 from veil.text.measures.measure import Comparison, TextMeasure

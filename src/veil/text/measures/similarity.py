@@ -7,8 +7,7 @@ from typing import Literal
 import numpy as np
 
 from veil.core.errors import InputError, ParameterError
-from veil.core.protocols import Encoder
-from veil.core.types import Floats, Ids
+from veil.core.types import Encoder, Floats, Ids
 from veil.corpus.wordnet import Thesaurus, wordnet, wordnet_folder
 from veil.encoders.find import encoder as find_encoder
 from veil.measures.estimate import Estimate, bootstrap

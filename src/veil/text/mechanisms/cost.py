@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from veil.core.amounts import count_of
+from veil.core.formatting import count_of
 from veil.core.guarantee import Guarantee
 from veil.text.select import Select, reach
 from veil.text.vectors.embeddings import Embeddings

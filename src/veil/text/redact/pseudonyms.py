@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from veil.core.amounts import count_of
 from veil.core.errors import InputError
+from veil.core.formatting import count_of
 from veil.data.files import whole_file
 
 _KIND, _VERSION = "veil-pseudonyms", 1

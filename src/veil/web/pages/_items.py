@@ -2,7 +2,7 @@
 
 from urllib.parse import urlencode
 
-from veil.core.printable import printable
+from veil.core.formatting import printable
 from veil.proxy.found import Item
 from veil.proxy.links import Link, link_of
 from veil.web.pages._words import count

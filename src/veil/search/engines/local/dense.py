@@ -6,8 +6,7 @@ from typing import Annotated, ClassVar
 import numpy as np
 from pydantic import Field
 
-from veil.core.protocols import Encoder
-from veil.core.types import Floats, Ids, Ranking, Released, Singles
+from veil.core.types import Encoder, Floats, Ids, Ranking, Released, Singles
 from veil.corpus.collection import Collection
 from veil.corpus.top import top
 from veil.data.fetch import Report, silent

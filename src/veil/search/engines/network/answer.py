@@ -5,7 +5,7 @@ import math
 import re
 from collections.abc import Callable
 
-from veil.core.printable import marked, printable
+from veil.core.formatting import marked, printable
 from veil.search.engines.engine import Hit
 from veil.search.engines.network.counted_json import ExcessError, most_values, read
 from veil.search.engines.network.exchange import Answer, accept

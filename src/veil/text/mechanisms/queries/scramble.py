@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from veil.core.amounts import count_of
 from veil.core.errors import InputError, ParameterError
+from veil.core.formatting import count_of
 from veil.core.guarantee import Guarantee
 from veil.core.types import Released, Variants
 from veil.corpus.text import bare_parts, check_text, tokens, unaccented

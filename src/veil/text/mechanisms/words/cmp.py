@@ -3,7 +3,7 @@
 from typing import ClassVar
 
 from veil.core.guarantee import Guarantee
-from veil.core.noise import laplace_ball
+from veil.core.rng import laplace_ball
 from veil.text.mechanisms.words.kernels import Perturb
 from veil.text.mechanisms.words.mechanism import Epsilon, WordMechanism
 from veil.text.vectors.embeddings import Embeddings

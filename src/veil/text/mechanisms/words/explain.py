@@ -7,9 +7,8 @@ import numpy as np
 
 from veil.core.errors import LawError, ParameterError
 from veil.core.guarantee import Guarantee
-from veil.core.protocols import ClosedForm, Kernel
 from veil.core.rng import Randomness, generator
-from veil.core.types import Floats
+from veil.core.types import ClosedForm, Floats, Kernel
 from veil.text.mechanisms.mechanism import TextMechanism
 from veil.text.mechanisms.words.mechanism import WordMechanism
 from veil.text.vectors.distances import METRICS, distances

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from veil.core.errors import ParameterError
 from veil.core.guarantee import Guarantee
-from veil.core.noise import laplace_ball, sphere
+from veil.core.rng import laplace_ball, sphere
 from veil.core.types import Floats
 from veil.text.mechanisms.words.cmp import NEAR
 from veil.text.mechanisms.words.kernels import Noise, Perturb

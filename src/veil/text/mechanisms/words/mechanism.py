@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from veil.core.protocols import Kernel
+from veil.core.types import Kernel
 from veil.text.mechanisms.mechanism import TextMechanism
 from veil.text.vectors.embeddings import Embeddings
 
