@@ -25,7 +25,7 @@ from veil.corpus.lexical import Lexical, build_lexical
 from veil.corpus.terms import term_of, words_of
 from veil.cover import Table
 from veil.cover.tracks import balanced
-from veil.data.strings import Strings
+from veil.data.arrays import Strings
 
 NEAR, SHARP = 10, 0.05  # nearest texts that count, and how fast their weight falls with the cosine
 FOUND = 25  # texts of the universe that a text of a cell surely finds

@@ -29,7 +29,7 @@ TRIES = {  # what an extra is for, in a line
     "keyring": "import keyring, veil",
     "measure": "import ir_measures, veil.search",
     "ml": "import sklearn, lightgbm, veil",
-    "parquet": "import pyarrow.parquet, veil.data.parquet",
+    "parquet": "import pyarrow.parquet, veil.data.rows",
     "places": "from veil import places; print(places.distance((0, 0), (3, 4)))",
     "postgres": "import psycopg, veil",
     "ratings": "from veil import ratings;"

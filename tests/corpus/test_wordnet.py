@@ -17,7 +17,7 @@ from veil.cli import run
 from veil.core.errors import AssetError, InputError
 from veil.corpus import wordnet as module
 from veil.corpus.wordnet import Thesaurus, wordnet, wordnet_folder
-from veil.data import checked
+from veil.data import fetch
 from veil.data.files import digest
 
 
@@ -171,14 +171,14 @@ def test_a_damaged_copy_is_noticed(npm: Npm, change: Callable[[bytes], bytes]) -
 
 def test_a_copy_is_read_once_per_change(npm: Npm, monkeypatch: pytest.MonkeyPatch) -> None:
     wordnet()
-    monkeypatch.setattr(checked, "_RECENT", 0)  # as if it had been there for a while
+    monkeypatch.setattr(fetch, "_RECENT", 0)  # as if it had been there for a while
     read: list[str] = []
 
     def counted(path: Path, algorithm: str) -> str:
         read.append(path.name)
         return digest(path, algorithm)
 
-    monkeypatch.setattr(checked, "digest", counted)
+    monkeypatch.setattr(fetch, "digest", counted)
     wordnet()
     assert sorted(read) == sorted(module._FILES)
     wordnet()

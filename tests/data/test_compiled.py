@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from veil.data.own_folder import is_own, make_own
+from veil.data.files import is_own, make_own
 
 _compiled = pytest.importorskip("veil.data.compiled", reason="numba is not installed")
 

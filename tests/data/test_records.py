@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from veil.core.errors import InputError, MissingExtraError, ParameterError
-from veil.data import _delimiter, lines
+from veil.data import lines, rows
 from veil.data.lines import suffix_of
 from veil.data.records import Columns, Record, read_records
 from veil.data.rows import Layout
@@ -281,7 +281,7 @@ def test_header_without_rows(tmp_path: Path) -> None:
 def test_line_without_end_is_not_read_into_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (lines, _delimiter):
+    for module in (lines, rows):
         monkeypatch.setattr(module, "MAX_LINE", 100)
     assert "Line 2 of a.txt" in str(refused(write(tmp_path / "a.txt", "a\n" + "b" * 200)))
 
@@ -289,7 +289,7 @@ def test_line_without_end_is_not_read_into_memory(
 def test_quote_that_never_ends_is_bounded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, silent: Silent
 ) -> None:
-    for module in (lines, _delimiter):
+    for module in (lines, rows):
         monkeypatch.setattr(module, "MAX_LINE", 100)
     error = refused(write(tmp_path / "a.csv", 'text\n"' + f"{CANARY}\n" * 50))
     silent(error)

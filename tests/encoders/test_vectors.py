@@ -13,7 +13,7 @@ import pytest
 
 from veil.core.errors import InputError
 from veil.core.types import Role, Singles
-from veil.data.strings import Strings
+from veil.data.arrays import Strings
 from veil.encoders import _rows
 from veil.encoders import vectors as module
 from veil.encoders._rows import digest_in_blocks

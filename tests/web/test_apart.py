@@ -5,9 +5,9 @@ import pytest
 from tests.proxy.test_private import Open, Web, open_desk, query, web, words  # noqa: F401
 from tests.web.conftest import Client
 
-from veil.core.apart import apart, own
 from veil.core.types import Ids
 from veil.corpus.wordnet import Thesaurus, wordnet, wordnet_at_hand
+from veil.data.memo import private_cache, private_caches
 from veil.proxy.types import Setting
 from veil.text.mechanisms.find import mechanism
 from veil.text.mechanisms.words._law import Row
@@ -107,17 +107,17 @@ def test_a_search_leaves_nothing_and_uses_nothing(
 
 
 def test_work_apart_has_caches_of_its_own() -> None:
-    with apart():
-        first: list[int] | None = own("a", list)
-        assert first is own("a", list)
-        with apart():
-            assert own("a", list) is not first
-        assert own("a", list) is first
-        assert own("b", dict) == {}
-    assert own("a", list) is None
-    with pytest.raises(ValueError, match="x"), apart():
+    with private_caches():
+        first: list[int] | None = private_cache("a", list)
+        assert first is private_cache("a", list)
+        with private_caches():
+            assert private_cache("a", list) is not first
+        assert private_cache("a", list) is first
+        assert private_cache("b", dict) == {}
+    assert private_cache("a", list) is None
+    with pytest.raises(ValueError, match="x"), private_caches():
         raise ValueError("x")
-    assert own("a", list) is None
+    assert private_cache("a", list) is None
 
 
 def test_a_large_request_has_bounded_laws(space: Embeddings) -> None:
@@ -125,7 +125,7 @@ def test_a_large_request_has_bounded_laws(space: Embeddings) -> None:
     kernel = mechanism("tem(epsilon=1)").bind(space)  # type: ignore[attr-defined]
     ids = np.arange(20)
     plain = kernel.sample(ids, 50, np.random.default_rng(1))
-    with apart():
+    with private_caches():
         again = kernel.sample(ids, 50, np.random.default_rng(1))
     assert np.array_equal(plain, again)
 

@@ -12,7 +12,7 @@ from tests.web.sample_pages import QUERY, common, evil, found, plane, rows_of, s
 
 from veil.core.guarantee import Guarantee
 from veil.cover.table import Table
-from veil.data.strings import Strings
+from veil.data.arrays import Strings
 from veil.proxy.found import Found, Group
 from veil.proxy.plane import Plane, Stop
 from veil.proxy.types import Budget, Release, Setting

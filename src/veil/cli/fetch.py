@@ -12,8 +12,7 @@ from veil.cli.terminal import progress_bar, stderr
 from veil.core.registry import unknown_name
 from veil.corpus.icd10cm import NAMES, icd10cm_folder
 from veil.corpus.wordnet import wordnet, wordnet_folder
-from veil.data.checked import forget
-from veil.data.fetch import Report
+from veil.data.fetch import Report, forget_digests
 from veil.data.files import set_aside
 from veil.text.vectors.assets import VECTORS, fetch_again
 
@@ -37,7 +36,7 @@ def _again(name: str, take: Take, report: Report) -> None:
         fetch_again(name, report)
         return
     folder = _folder(name)
-    forget(folder)
+    forget_digests(folder)
     with set_aside(folder):
         take(report)
 

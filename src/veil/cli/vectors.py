@@ -7,7 +7,7 @@ from veil.cli.terminal import stderr
 from veil.core.errors import AssetError, VeilError
 from veil.core.registry import unknown_name
 from veil.corpus.wordnet import whole_wordnet, wordnet_folder
-from veil.data.fetch import damaged
+from veil.data.fetch import damaged_error
 from veil.text.vectors.assets import VECTORS, at_hand, check_in_full
 
 
@@ -59,7 +59,7 @@ def _check(names: tuple[str, ...]) -> None:
 def _whole(name: str) -> str:
     if name == "wordnet":
         if not whole_wordnet(wordnet_folder(), anew=True):
-            raise damaged(name)
+            raise damaged_error(name)
         return "whole"
     space = check_in_full(name)
     return f"whole, {space.size:,} words x {space.dim} dimensions"

@@ -10,9 +10,9 @@ from nltk.corpus.reader.wordnet import WordNetCorpusReader, WordNetError
 from nltk.data import PathPointer
 from nltk.stem.snowball import SnowballStemmer
 
-from veil.core.apart import own
 from veil.core.errors import InputError
 from veil.corpus.irregular import ADJECTIVES, NOUNS, VERBS, exceptions
+from veil.data.memo import private_cache
 
 _MISSING = {  # asked for by the reader, and not in the archive
     "lexnames": "".join(f"{number:02} file{number} 0\n" for number in range(45)),
@@ -61,7 +61,7 @@ class Reader(WordNetCorpusReader):  # type: ignore[misc]
     @property
     def _synset_offset_cache(self) -> Synsets:
         """What was read from the files; work that runs apart reads for itself."""
-        found = own(("synsets", id(self)), lambda: Synsets(dict))
+        found = private_cache(("synsets", id(self)), lambda: Synsets(dict))
         return self._shared if found is None else found
 
     @_synset_offset_cache.setter

@@ -11,9 +11,8 @@ from veil.core.errors import InputError
 from veil.corpus.documents import Documents
 from veil.corpus.lexical import Lexical, build_lexical, open_lexical
 from veil.corpus.own.listing import Listing
-from veil.data.arrays import discard, kind_of_folder, open_arrays, save_arrays
+from veil.data.arrays import Strings, discard, kind_of_folder, open_arrays, save_arrays
 from veil.data.fetch import Report, cache_folder, silent
-from veil.data.strings import Strings
 
 T = TypeVar("T")
 KIND, _VERSION = "veil-collection", 1

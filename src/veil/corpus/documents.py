@@ -8,8 +8,7 @@ from typing import NamedTuple, overload
 
 from veil.core.errors import InputError
 from veil.corpus.text import check_text
-from veil.data.arrays import Array
-from veil.data.strings import Strings, StringsBuilder
+from veil.data.arrays import Array, Strings, StringsBuilder
 
 MAX_CHARS = 10_000_000  # in one document
 

@@ -23,9 +23,8 @@ from numpy.typing import NDArray
 from veil.core.errors import InputError
 from veil.core.types import Ids, Singles
 from veil.corpus.terms import Analyser, analyse
-from veil.data.arrays import Array, open_arrays, save_arrays
+from veil.data.arrays import Array, Strings, open_arrays, save_arrays
 from veil.data.fetch import Report, silent
-from veil.data.strings import Strings
 
 Scheme = Literal["bm25", "tfidf"]
 _KIND, _VERSION = "veil-lexical", 1

@@ -8,9 +8,8 @@ from veil.corpus.collection import Collection
 from veil.corpus.documents import Document, Documents
 from veil.corpus.trec import read_judgements, read_trec
 from veil.data.fetch import Report, silent
-from veil.data.header import Header, normal
 from veil.data.lines import Progress, suffix_of
-from veil.data.rows import Layout, read_rows
+from veil.data.rows import Header, Layout, fold_name, read_rows
 
 _IDS = ("id", "_id", "docno", "doc_id", "docid", "pid", "qid", "query_id")
 _TEXTS = ("text", "contents", "content", "body", "abstract", "passage", "query")
@@ -113,7 +112,7 @@ def _pick(header: Header) -> list[int]:
     if header.kind == "named" or min(header.find(_IDS), header.find(_TEXTS)) >= 0:
         return found
     width = len(header)
-    if width not in (2, 3) or (header.kind == "cut" and normal(header.names[0]) not in _IDS):
+    if width not in (2, 3) or (header.kind == "cut" and fold_name(header.names[0]) not in _IDS):
         raise InputError(
             f"{header.where} has {width} columns; there must be id and text, or id, title and"
             " text."

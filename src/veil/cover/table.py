@@ -16,8 +16,7 @@ from veil.core.types import Encoder, Ids, Singles
 from veil.corpus.text import alike, check_text
 from veil.cover.blocks import blocks
 from veil.cover.risk import bound, exact_risk
-from veil.data.arrays import kind_of_folder, open_arrays, save_arrays
-from veil.data.strings import Strings
+from veil.data.arrays import Strings, kind_of_folder, open_arrays, save_arrays
 from veil.encoders.find import encoder as open_encoder
 
 KIND, VERSION = "veil-cover", 1

@@ -16,8 +16,8 @@ from veil.corpus.icd10cm import NAMES
 from veil.corpus.logs import MAX_COUNT, read_counted, read_log
 from veil.corpus.text import alike, check_text
 from veil.corpus.wordnet import glosses
+from veil.data.arrays import Strings, StringsBuilder
 from veil.data.fetch import Report, silent
-from veil.data.strings import Strings, StringsBuilder
 
 Part = Literal["passages", "titles", "queries", "log"]
 PARTS: tuple[Part, ...] = get_args(Part)

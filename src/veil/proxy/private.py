@@ -7,7 +7,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 
-from veil.core.apart import apart
 from veil.core.errors import (
     EngineError,
     GateError,
@@ -22,6 +21,7 @@ from veil.core.parallel import BACKGROUND
 from veil.core.types import Engine, Ranking, Released
 from veil.corpus.own.opened import Opened
 from veil.data.fetch import Report, silent
+from veil.data.memo import private_caches
 from veil.proxy.found import Found, as_it_is, items_of, seen_of
 from veil.proxy.gate.gate import Gate
 from veil.proxy.ledger.ledger import PLAIN, Ledger
@@ -146,7 +146,7 @@ class PrivateDesk:
         """Say what the rules say of a query; nothing is sent."""
         return self.rules.decide(check_query(query))
 
-    @apart()
+    @private_caches()
     def search(self, query: str, setting: Setting, *, plain: bool = False) -> Found:
         """Search privately; `plain` sends the query itself, if a rule lets it pass.
 
@@ -194,7 +194,7 @@ class PrivateDesk:
             cover=taken.group,
         )
 
-    @apart()
+    @private_caches()
     def search_here(self, query: str) -> Found:
         """Search the user's own documents, on this machine, for the query as it is.
 

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from veil.core.types import Floats
-from veil.data.header import Header
 from veil.data.lines import suffix_of
+from veil.data.rows import Header
 from veil.ratings.ratings import Positions
 
 _MOST = 8 * 2**30  # bytes of a table that is read at once

@@ -6,8 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from veil.core.errors import InputError
-from veil.data.header import Header
-from veil.data.rows import Row, read_table
+from veil.data.rows import Header, Row, read_table
 from veil.ratings.bulk import Columns, read_columns
 from veil.ratings.order import in_order
 from veil.ratings.ratings import Positions, Ratings, Scale, of_arrays

@@ -6,9 +6,8 @@ from pathlib import Path
 import numpy as np
 
 from veil.core.errors import InputError
-from veil.data.delimited import Layout
 from veil.data.lines import suffix_of
-from veil.data.rows import read_table
+from veil.data.rows import Layout, read_table
 from veil.sensitive.collection import Labels
 
 _VALUES = {"0": 0, "1": 1, "0.0": 0, "1.0": 1, "false": 0, "true": 1}

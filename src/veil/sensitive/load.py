@@ -9,8 +9,7 @@ from veil.core.errors import InputError
 from veil.corpus.collection import Collection
 from veil.corpus.collections import load_collection
 from veil.data.fetch import Report, silent
-from veil.data.header import Header, Row
-from veil.data.rows import read_rows
+from veil.data.rows import Header, Row, read_rows
 from veil.sensitive.collection import Labels, Metadata, SensitiveCollection
 from veil.sensitive.labels import read_labels
 

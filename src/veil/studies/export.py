@@ -12,7 +12,7 @@ from typing import Any
 
 from veil.core.errors import InputError, MissingExtraError
 from veil.data.files import whole_file
-from veil.data.parquet import pyarrow, pyarrow_parquet
+from veil.data.rows import pyarrow, pyarrow_parquet
 from veil.studies import DEFAULT
 from veil.studies.domains import words_of
 from veil.studies.experiment import Vocabulary

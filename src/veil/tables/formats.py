@@ -10,7 +10,7 @@ import numpy as np
 
 from veil.core.errors import InputError, MissingExtraError
 from veil.data.files import require_folder, whole_file
-from veil.data.parquet import pyarrow_parquet
+from veil.data.rows import pyarrow_parquet
 from veil.tables.column import Column
 from veil.tables.table import Table
 

@@ -14,11 +14,10 @@ from veil.core.formatting import count_of
 from veil.core.types import Variants
 from veil.corpus.text import MAX_CHARS, check_text
 from veil.data.fetch import Report
-from veil.data.header import normal
 from veil.data.lines import Progress, require_file
 from veil.data.records import Columns, Record, read_records
 from veil.data.releases import Writer, check_output, open_writer, stream_writer
-from veil.data.rows import Layout
+from veil.data.rows import Layout, fold_name
 from veil.studies.pool import end, processes
 from veil.text.mechanisms.mechanism import TextMechanism
 from veil.text.redact.redactor import Redactor, redactor_of
@@ -54,7 +53,7 @@ class Filing:
     def __post_init__(self) -> None:
         if self.texts and (self.columns != Columns() or self.layout != Layout()):
             raise InputError("Columns, a delimiter and an encoding are for files; leave them out.")
-        taken = {*map(normal, _OWN)} & {*map(normal, self.columns.keep)}
+        taken = {*map(fold_name, _OWN)} & {*map(fold_name, self.columns.keep)}
         if taken:
             remedy = "name yours by --id" if taken == {"id"} else "rename the one to be kept"
             raise InputError(f"The output has a column '{min(taken)}' of its own; {remedy}.")

@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from veil.core.apart import apart
+from veil.data.memo import private_caches
 from veil.web import dp, places, sensitive, tables, verbs
 from veil.web.asks import Ask
 from veil.web.bodies import JSON_BYTES, fields, read_body, read_json, require_type
@@ -34,7 +34,7 @@ async def _answer(service: Service, operation: Operation, request: Request) -> R
     return document(answer)
 
 
-@apart()
+@private_caches()
 def _written(service: Service, operation: Operation, ask: Ask) -> bytes:
     """Do the work; no law that was made for others is used, or left to them."""
     ask.check()

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from veil.data.strings import Strings
+from veil.data.arrays import Strings
 from veil.text.attacks import log as module
 from veil.text.attacks.log import QueryLog
 

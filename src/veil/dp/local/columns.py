@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import Literal
 
 from veil.core.errors import InputError
-from veil.data.header import Row
 from veil.data.lines import read_lines, require_file, suffix_of
-from veil.data.rows import read_table
+from veil.data.rows import Row, read_table
 from veil.dp.local.oracle import Value
 
 Takes = Literal["texts", "codes", "reals"]

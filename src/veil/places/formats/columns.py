@@ -6,7 +6,7 @@ from typing import Any
 
 from veil.core.errors import InputError
 from veil.core.types import Floats
-from veil.data.header import normal
+from veil.data.rows import fold_name
 from veil.places.crs import LONLAT
 from veil.places.points import Points, checked
 
@@ -24,14 +24,14 @@ _BESIDE = {  # attribute of Points: names of columns that are taken for it
 
 def of_place(name: str) -> bool:
     """Tell whether a column is called like a place: such a one never leaves beside a release."""
-    return normal(name) in {*_EAST, *_NORTH, *_GEOMETRY}
+    return fold_name(name) in {*_EAST, *_NORTH, *_GEOMETRY}
 
 
 def wanted(name: str, columns: Collection[str] | None) -> bool:
     """Tell whether a column is read: all are if None; what stands beside points always is."""
     if columns is None or name in columns:
         return True
-    return any(normal(name) in known for known in _BESIDE.values())
+    return any(fold_name(name) in known for known in _BESIDE.values())
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Named:
         """Return the positions of x and y, and the code that their names tell, if any."""
         x = _position(names, self.x, _EAST, where, "x")
         y = _position(names, self.y, _NORTH, where, "y")
-        degrees = _EAST.get(normal(names[x])), _NORTH.get(normal(names[y]))
+        degrees = _EAST.get(fold_name(names[x])), _NORTH.get(fold_name(names[y]))
         if x == y or (None not in degrees and degrees[0] != degrees[1]):
             raise InputError(
                 f"{where} must have two columns that belong together, x and y or lon and lat; name"
@@ -84,12 +84,12 @@ def _position(
     """Return the one column that is called as told, or as coordinates are."""
     if told is not None:
         same = [at for at, name in enumerate(names) if name == told]
-        found = same or [at for at, name in enumerate(names) if normal(name) == normal(told)]
+        found = same or [at for at, name in enumerate(names) if fold_name(name) == fold_name(told)]
         if len(found) != 1:
             raise InputError(f"{where} must have one column '{told}'; name the right one.")
         return found[0]
     exact = [at for at, name in enumerate(names) if name in known]
-    found = exact or [at for at, name in enumerate(names) if normal(name) in known]
+    found = exact or [at for at, name in enumerate(names) if fold_name(name) in known]
     if not found:
         raise InputError(
             f"{where} has no column of coordinates ({', '.join(known)}); name it with {axis}=."
@@ -110,7 +110,7 @@ def _named(columns: Mapping[str, object], told: str, where: str) -> str:
 def _found(columns: Mapping[str, object], known: Sequence[str], where: str) -> str | None:
     """Return the column of the first known name; case and blanks do not count."""
     for name in known:
-        same = [name] if name in columns else [each for each in columns if normal(each) == name]
+        same = [name] if name in columns else [each for each in columns if fold_name(each) == name]
         if len(same) > 1:
             raise InputError(f"{where} has {len(same)} columns called '{name}'; rename one.")
         if same:

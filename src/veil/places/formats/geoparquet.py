@@ -9,7 +9,7 @@ import numpy as np
 
 from veil.core.errors import InputError
 from veil.core.types import Floats
-from veil.data.parquet import pyarrow, pyarrow_parquet
+from veil.data.rows import pyarrow, pyarrow_parquet
 from veil.places.crs import LONLAT, check_crs, projjson
 from veil.places.formats.columns import Named, of_place, wanted
 from veil.places.numbered import numbered

@@ -10,8 +10,8 @@ from veil.core.errors import InputError
 from veil.core.rng import Randomness, generator
 from veil.core.types import Floats, Ids
 from veil.data.files import whole_file
-from veil.data.header import normal
 from veil.data.releases import stream_writer
+from veil.data.rows import fold_name
 from veil.places.crs import LONLAT, to_lonlat
 from veil.places.formats.columns import NUMBER, of_place
 from veil.places.formats.geojson import write_geojson
@@ -64,13 +64,13 @@ def _kept(release: Release, keep: Sequence[str]) -> dict[str, Sequence[object]]:
     """Return the columns that leave, by the names they have."""
     kept: dict[str, Sequence[object]] = {}
     for name in [keep] if isinstance(keep, str) else keep:
-        if of_place(name) or normal(name) == NUMBER:
+        if of_place(name) or fold_name(name) == NUMBER:
             raise InputError(
                 f"A column called '{name}' cannot be kept: it may be the original place, or stand"
                 " in its way; rename it."
             )
         same = [known for known in release.columns if known == name] or [
-            known for known in release.columns if normal(known) == normal(name)
+            known for known in release.columns if fold_name(known) == fold_name(name)
         ]
         if len(same) != 1:
             raise InputError(f"There is no column '{name}' to keep; name the right one.")
@@ -81,7 +81,7 @@ def _kept(release: Release, keep: Sequence[str]) -> dict[str, Sequence[object]]:
 def _order(release: Release, kept: Mapping[str, Sequence[object]], rng: Randomness) -> Ids:
     """Return the order (size, n) of the rows: as they came if an id is kept, else drawn."""
     rows = np.arange(len(release))
-    known = {release.id_column, *(name for name in kept if normal(name) == "id")}
+    known = {release.id_column, *(name for name in kept if fold_name(name) == "id")}
     if any(name in known and _tells_apart(values) for name, values in kept.items()):
         return np.tile(rows, (release.size, 1))
     draws = generator(rng)

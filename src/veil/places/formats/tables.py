@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from veil.core.errors import InputError
-from veil.data.header import Header, Row
 from veil.data.lines import require_file, suffix_of
-from veil.data.rows import Layout, plain_value, read_rows, read_table
+from veil.data.rows import Header, Layout, Row, plain_value, read_rows, read_table
 from veil.places.formats.columns import Named, of_place, wanted
 from veil.places.numbered import numbered
 from veil.places.points import Points

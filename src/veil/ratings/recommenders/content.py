@@ -10,8 +10,7 @@ import numpy as np
 from veil.core.errors import InputError
 from veil.core.rng import Randomness
 from veil.core.types import Floats, Ids
-from veil.data.header import normal
-from veil.data.rows import read_table
+from veil.data.rows import fold_name, read_table
 from veil.ratings.fallback import Fallback
 from veil.ratings.likes import Likes, spread, starts
 from veil.ratings.ratings import Positions, Ratings
@@ -128,7 +127,7 @@ def _columns(table: Table) -> Mapping[str, Sequence[str]]:
 
 
 def _kind(name: str) -> Kind:
-    plain = normal(name)
+    plain = fold_name(name)
     if any(part in plain for part in _LISTS):
         return "list"
     return "words" if any(part in plain for part in _WORDS) else "value"
@@ -136,22 +135,22 @@ def _kind(name: str) -> Kind:
 
 def _is_usual(name: str) -> bool:
     """Tell whether a column describes items, and does not count what users did."""
-    return _kind(name) != "value" or any(part in normal(name) for part in _VALUES)
+    return _kind(name) != "value" or any(part in fold_name(name) for part in _VALUES)
 
 
 def _chosen(
     table: Mapping[str, Sequence[str]], ids: str, columns: Sequence[str] | None
 ) -> list[tuple[str, Kind]]:
-    known = {normal(name): name for name in table}
+    known = {fold_name(name): name for name in table}
     found: list[tuple[str, Kind]] = []
     usual = [name for name in table if name != ids and _is_usual(name)]
     for wanted in usual if columns is None else columns:
         name, _, kind = wanted.partition(":")
-        if normal(name) not in known or kind not in ("", "list", "words", "value"):
+        if fold_name(name) not in known or kind not in ("", "list", "words", "value"):
             raise InputError(
                 "The table of items lacks a column that is asked for; check 'columns'."
             )
-        found.append((known[normal(name)], kind or _kind(name)))  # type: ignore[arg-type]
+        found.append((known[fold_name(name)], kind or _kind(name)))  # type: ignore[arg-type]
     if not found:
         raise InputError(
             "The table of items has no column of words, lists or languages; name those that"
@@ -172,7 +171,7 @@ def _terms(
     train: Ratings, table: Mapping[str, Sequence[str]], columns: Sequence[str] | None
 ) -> tuple[Positions, Ids, Floats, int]:
     """Return terms by item, where those of each begin, their weights, and how many there are."""
-    ids = next((name for name in table if normal(name) in _IDS), None)
+    ids = next((name for name in table if fold_name(name) in _IDS), None)
     if ids is None or len({len(values) for values in table.values()}) != 1:
         raise InputError(
             "The table of items needs a column 'item' with their ids, and whole rows."

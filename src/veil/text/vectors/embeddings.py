@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from veil.core.errors import InputError
 from veil.core.types import Floats, Ids, Singles
-from veil.data.checked import Sums, known_sums, remember, sums_of
+from veil.data.fetch import Sums, known_digests, read_digests, remember_digests
 from veil.data.files import whole_folder
 from veil.data.memo import Memo
 from veil.text.vectors.derived import read_table, write_table
@@ -141,7 +141,7 @@ class Embeddings:
             np.save(part / "vectors.npy", self.vectors, allow_pickle=False)
             (part / "words.txt").write_bytes("\n".join(self.words).encode())
             meta: dict[str, object] = {"format": FORMAT, "name": self.name, "source": source}
-            meta["sha256"] = sums_of(part, _FILES)
+            meta["sha256"] = read_digests(part, _FILES)
             meta["whole"] = _digest_of(meta)
             (part / "meta.json").write_text(json.dumps(meta, indent=1))
 
@@ -172,7 +172,7 @@ def open_folder(folder: Path, *, anew: bool = False) -> Embeddings:
             f"{folder} is not a whole folder of vectors (meta.json, words.txt, vectors.npy);"
             " delete it and load the vectors again."
         )
-    sums = None if anew else known_sums(folder, _FILES)
+    sums = None if anew else known_digests(folder, _FILES)
     if sums is None or (wanted and sums != wanted):
         sums = _check_in_full(folder, wanted, words, vectors, name)
     if not wanted:  # an older folder
@@ -198,7 +198,7 @@ def _check_in_full(
 ) -> Sums:
     """Read everything; return the digests of the files, or raise."""
     since = time.time_ns()
-    sums = sums_of(folder, _FILES)
+    sums = read_digests(folder, _FILES)
     if wanted and sums != wanted:
         raise InputError(
             f"{folder} is damaged: a file does not have the SHA-256 that was written down for it;"
@@ -206,7 +206,7 @@ def _check_in_full(
         )
     if len(_checked(words, vectors, name)[0]) < len(words) and wanted:
         raise InputError(f"{folder} has words that do not begin with a letter or a digit.")
-    remember(folder, sums, since)
+    remember_digests(folder, sums, since)
     return sums
 
 

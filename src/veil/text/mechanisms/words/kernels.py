@@ -7,10 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.random import Generator
 
-from veil.core.apart import own
 from veil.core.errors import ParameterError
 from veil.core.types import Floats, Ids
-from veil.data.memo import Memo
+from veil.data.memo import Memo, private_cache
 from veil.text.mechanisms.words._law import VANISHED, Row, draw, make_rows
 from veil.text.vectors.distances import in_chunks, rows_at_once
 from veil.text.vectors.embeddings import Embeddings
@@ -157,7 +156,7 @@ def _cached(
     space: Embeddings, key: str, make: Callable[[Ids], list[Row]], distinct: Ids
 ) -> Sequence[Row]:
     """Return the rows of distinct words, from the cache where they are there."""
-    memo = own(("laws", id(space)), lambda: Memo(_OWN_BYTES)) or space.memo
+    memo = private_cache(("laws", id(space)), lambda: Memo(_OWN_BYTES)) or space.memo
     rows = {int(i): memo.get((key, int(i)), Row) for i in distinct}
     missing = np.array([i for i, row in rows.items() if row is None], dtype=np.int64)
     for i, row in zip(missing.tolist(), make(missing) if len(missing) else (), strict=True):
