@@ -27,7 +27,7 @@ from veil.core.types import Encoder, Engine, Ranking, Released, Role, Singles
 from veil.encoders.find import encoder
 from veil.encoders.vectors import DocumentVectors, document_vectors
 from veil.measures.effectiveness import effectiveness
-from veil.measures.paired import compare
+from veil.measures.estimate import compare
 from veil.search.cascade import POOL, cheap_order
 from veil.search.engines.engine import Hit, ranking
 from veil.search.fuse import reciprocal_rank

@@ -20,8 +20,7 @@ from veil.cover import Table, build, exact_risk
 from veil.encoders.find import encoder
 from veil.encoders.vectors import document_vectors
 from veil.measures.effectiveness import effectiveness
-from veil.measures.estimate import bootstrap
-from veil.measures.paired import compare
+from veil.measures.estimate import bootstrap, compare
 from veil.search.cascade import cheap_scores
 from veil.text.attacks.log import QueryLog
 

@@ -12,7 +12,7 @@ from veil.core.rng import generator
 from veil.core.types import Floats, Ids
 from veil.encoders.find import encoder
 from veil.encoders.vectors import document_vectors
-from veil.measures.paired import compare
+from veil.measures.estimate import compare
 from veil.sensitive.calibrate import platt
 from veil.sensitive.collection import SensitiveCollection
 from veil.sensitive.cross_validate import CrossValidated, candidates

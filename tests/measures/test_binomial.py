@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import special, stats
 
-from veil.measures.binomial import incomplete_beta, lower_share, upper_share
+from veil.measures.bounds import incomplete_beta, lower_share, upper_share
 
 
 @given(st.floats(0.5, 1e5), st.floats(0.5, 1e5), st.floats(0.001, 0.999))

@@ -6,24 +6,24 @@ import numpy as np
 import pytest
 
 from veil.core.rng import generator
-from veil.measures.event import count, likeliest, log_ratio, shown
+from veil.measures.bounds import choose_event, count_hits, log_ratio, proved_log_ratio
 
 
 def test_the_event_is_what_the_first_input_makes_likelier() -> None:
     one, other = np.repeat([0, 1, 2], [700, 200, 100]), np.repeat([0, 1, 2], [100, 200, 700])
-    assert likeliest(one, other, 1e-6).tolist() == [0]
-    assert likeliest(other, one, 1e-6).tolist() == [2]
-    assert likeliest(one - 5, other - 5, 1e-6).size == 0  # below 0: not covered
-    assert count(np.array([0, 2]), one) == 800
+    assert choose_event(one, other, 1e-6).tolist() == [0]
+    assert choose_event(other, one, 1e-6).tolist() == [2]
+    assert choose_event(one - 5, other - 5, 1e-6).size == 0  # below 0: not covered
+    assert count_hits(np.array([0, 2]), one) == 800
 
 
 def test_what_hits_show() -> None:
-    assert shown((0, 0), 1_000, 1e-6) == 0
-    assert shown((500, 500), 1_000, 1e-6) == 0
-    clear = shown((500, 5), 1_000, 1e-6)
+    assert proved_log_ratio((0, 0), 1_000, 1e-6) == 0
+    assert proved_log_ratio((500, 500), 1_000, 1e-6) == 0
+    clear = proved_log_ratio((500, 5), 1_000, 1e-6)
     assert 2 < clear < math.log(100)
-    assert shown((500, 5), 1_000, 1e-6, delta=0.2) < clear
-    assert shown((500, 5), 1_000, 1e-6, delta=0.5) == 0
+    assert proved_log_ratio((500, 5), 1_000, 1e-6, delta=0.2) < clear
+    assert proved_log_ratio((500, 5), 1_000, 1e-6, delta=0.5) == 0
 
 
 @pytest.mark.parametrize("delta", [0.0, 0.01])

@@ -99,7 +99,7 @@ def test_many_queries_are_drawn_in_blocks_and_not_kept(
 
     curve = rng.random((2, 3, 30))
     kept = quipu_interval(*curve)
-    monkeypatch.setattr(estimate, "_AT_ONCE", 30 * 64)
+    monkeypatch.setattr(estimate, "_DRAWS_AT_ONCE", 30 * 64)
     monkeypatch.setattr(module, "_KEPT", 0)
     found = quipu_interval(*curve)
     assert (found.low, found.high) == pytest.approx((kept.low, kept.high), abs=1e-12)

@@ -13,8 +13,7 @@ from tests.search.study.material import STUDY
 
 from veil.core.outcome import Outcome
 from veil.core.types import Floats
-from veil.measures.estimate import Estimate
-from veil.measures.paired import compare
+from veil.measures.estimate import Estimate, compare
 from veil.measures.quipu import quipu, quipu_difference, quipu_interval
 from veil.search.study.experiment import WORDS
 from veil.studies.curves import key, panels

@@ -21,7 +21,7 @@ import numpy as np
 from veil.core.errors import ParameterError
 from veil.core.rng import Randomness, generator
 from veil.core.types import Floats
-from veil.measures.event import roughly, shown
+from veil.measures.bounds import proved_log_ratio, rough_log_ratios
 from veil.places.crs import check_crs
 from veil.places.method import Method
 from veil.places.methods import method as named
@@ -96,10 +96,10 @@ def _loss(one: Floats, other: Floats, share: float) -> float:
     more, less = (
         half - np.searchsorted(np.sort(seen[:half]), bounds, side="left") for seen in (one, other)
     )
-    best = bounds[np.argmax(roughly(more, less, half, share))]
+    best = bounds[np.argmax(rough_log_ratios(more, less, half, share))]
     trials = len(one) - half
     hits = (int((one[half:] >= best).sum()), int((other[half:] >= best).sum()))
-    return shown(hits, trials, share)
+    return proved_log_ratio(hits, trials, share)
 
 
 def _steps() -> Floats:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from veil.core.parallel import one_blas_thread
 from veil.core.types import Floats
-from veil.measures.paired import p_values
+from veil.measures.estimate import p_values
 from veil.measures.quipu import quipu_difference, quipu_interval
 from veil.studies.curves import Curve, Key, Panel, is_utility, key, panels
 from veil.studies.domains import words_of

@@ -9,7 +9,7 @@ from tests.conftest import make_space
 from tests.reference import broken
 
 from veil.core.errors import InputError, ParameterError
-from veil.measures.event import log_ratio
+from veil.measures.bounds import log_ratio
 from veil.text.measures._claim import claim, mates
 from veil.text.measures.claims import audit_claim
 from veil.text.mechanisms.words import MECHANISMS

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-from veil.measures.binomial import lower_share, upper_share
+from veil.measures.bounds import lower_share, upper_share
 
 Verdict = Literal["REFUTED", "not refuted", "out of reach", "nothing is claimed"]
 BOUNDS = 2  # of shares, among which the chance of error is divided

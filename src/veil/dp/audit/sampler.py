@@ -35,7 +35,7 @@ from veil.dp.arguments import count as whole
 from veil.dp.arguments import positive, share
 from veil.dp.audit.found import BOUNDS, Audit
 from veil.dp.audit.views import Array, View, views
-from veil.measures.event import count, likeliest, roughly, shown
+from veil.measures.bounds import choose_event, count_hits, proved_log_ratio, rough_log_ratios
 
 Draw = Callable[[Any, int, Generator], Array]
 _FEWEST = 1_000
@@ -128,8 +128,8 @@ def hold(
     )
     trials = samples - half
     seen = [best.view(_drawn(draw, x, trials, source)) for x in best.pair]
-    hits = count(best.event, seen[0]), count(best.event, seen[1])
-    lower = shown(hits, trials, part, claim.delta)
+    hits = count_hits(best.event, seen[0]), count_hits(best.event, seen[1])
+    lower = proved_log_ratio(hits, trials, part, claim.delta)
     return Audit(
         claim.mechanism, best.pair, claim.epsilon, lower, claim.delta, hits, trials, samples, error
     )
@@ -145,12 +145,12 @@ def _choices(
     for view in views(drawn[0][:part], drawn[1][:part]):
         seen = [view(outputs) for outputs in drawn]
         for one, other in ((0, 1), (1, 0)):
-            event = likeliest(seen[one][:part], seen[other][:part], error, delta)
+            event = choose_event(seen[one][:part], seen[other][:part], error, delta)
             more, less = (
-                np.array([count(event, seen[side][part:])], dtype=np.int64)
+                np.array([count_hits(event, seen[side][part:])], dtype=np.int64)
                 for side in (one, other)
             )
-            ratio = float(roughly(more, less, len(drawn[0]) - part, error, delta)[0])
+            ratio = float(rough_log_ratios(more, less, len(drawn[0]) - part, error, delta)[0])
             yield _Choice(ratio, (pair[one], pair[other]), view, event)
 
 

@@ -8,7 +8,7 @@ from numpy.random import Generator
 from veil.core.errors import InputError
 from veil.core.guarantee import Guarantee
 from veil.core.types import Floats, Ids
-from veil.measures.binomial import lower_share, upper_share
+from veil.measures.bounds import lower_share, upper_share
 from veil.ratings.attacker import Outcome, advantage
 from veil.ratings.attacks.attribute import area
 

@@ -39,8 +39,7 @@ from numpy.random import Generator
 from veil.core.errors import InputError, ParameterError
 from veil.core.rng import Randomness, generator
 from veil.core.types import Ids, Kernel
-from veil.measures.binomial import lower_share, upper_share
-from veil.measures.event import log_ratio
+from veil.measures.bounds import log_ratio, lower_share, upper_share
 from veil.text.measures._claim import Claim, Source, claim, mates
 from veil.text.mechanisms.words.mechanism import WordMechanism
 from veil.text.vectors.embeddings import Embeddings
