@@ -28,8 +28,8 @@ from typing import Any
 import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 
-from veil.encoders._safetensors import Tensor, tensors
 from veil.encoders.minilm import minilm_folder
+from veil.encoders.weights import Tensor, tensors
 
 OPSET = 20
 IR = 9  # the oldest that knows the opset: old runtimes refuse a newer one

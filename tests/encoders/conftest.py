@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from veil.encoders import _safetensors
-from veil.encoders._unpack import Member
+from veil.encoders import weights
+from veil.encoders.weights import Member
 
 Weights = dict[str, NDArray[np.float32]]
 WORDS = "the cat dog sat on a mat skin cancer of lung heart and in x y z un ##s ##ed ##ing".split()
@@ -66,7 +66,7 @@ def write_static(folder: Path, dim: int = 4) -> NDArray[np.float16]:
     """Write a table of token vectors and a tokeniser that knows words only."""
     tokenizers = pytest.importorskip("tokenizers")
     table = np.random.default_rng(5).normal(size=(len(VOCABULARY), dim)).astype(np.float16)
-    _safetensors.write(folder / "weights.safetensors", {"embedding.weight": table})
+    weights.write_tensors(folder / "weights.safetensors", {"embedding.weight": table})
     model = tokenizers.models.WordLevel(VOCABULARY, unk_token=UNKNOWN)
     tokenizer = tokenizers.Tokenizer(model)
     tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
@@ -139,17 +139,17 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a tiny BERT: weights, int8 weights, tokeniser, and its graphs."""
     graph = pytest.importorskip("tools.minilm_graph", reason="the onnx package is not installed")
-    from veil.encoders._int8 import quantise
+    from veil.encoders.minilm import quantise
 
     folder = tmp_path_factory.mktemp("bert")
-    _safetensors.write(folder / "model.safetensors", tiny_weights())
+    weights.write_tensors(folder / "model.safetensors", tiny_weights())
     quantise(folder / "model.safetensors", folder / "int8.safetensors")
     write_tokenizer(folder / "tokenizer.json")
     build: Callable[..., bytes] = graph.build
     shape = graph.Bert(heads=HEADS)
-    files = {"model.safetensors": _safetensors.tensors(folder / "model.safetensors")}
+    files = {"model.safetensors": weights.tensors(folder / "model.safetensors")}
     (folder / "float32.onnx").write_bytes(build(files, shape))
-    files["int8.safetensors"] = _safetensors.tensors(folder / "int8.safetensors")
+    files["int8.safetensors"] = weights.tensors(folder / "int8.safetensors")
     (folder / "int8.onnx").write_bytes(build(files, shape))
     (folder / "config.json").write_text(json.dumps({"heads": HEADS}))
     return folder

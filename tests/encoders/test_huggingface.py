@@ -11,9 +11,10 @@ import pytest
 from tests.encoders.conftest import WIDTH, tiny_weights, write_tokenizer
 
 from veil.core.errors import AssetError, MissingExtraError, ParameterError
-from veil.encoders import _safetensors, find, huggingface
-from veil.encoders._families import family
+from veil.encoders import find, huggingface
+from veil.encoders import weights as _safetensors
 from veil.encoders.encoder import unit
+from veil.encoders.huggingface import family
 from veil.search.study.specs import encoder_spec
 
 QUERY = "Represent this sentence for searching relevant passages: "
@@ -238,7 +239,7 @@ def test_real_library_on_a_tiny_bert(tmp_path: Path, bert: Path) -> None:
     ):
         folder = tmp_path / name
         transformers.BertModel(config, add_pooling_layer=False).save_pretrained(folder)
-        _safetensors.write(folder / "model.safetensors", weights)
+        _safetensors.write_tensors(folder / "model.safetensors", weights)
         write_tokenizer(tmp_path / "tokenizer.json")
         transformers.PreTrainedTokenizerFast(
             tokenizer_file=str(tmp_path / "tokenizer.json"), **MARKS

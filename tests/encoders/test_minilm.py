@@ -13,7 +13,7 @@ from tests.encoders.conftest import Pip, member
 from veil.core.errors import AssetError, MissingExtraError, ParameterError
 from veil.data.files import set_aside
 from veil.encoders import ENCODERS
-from veil.encoders._unpack import whole
+from veil.encoders.weights import is_complete
 
 minilm = pytest.importorskip("veil.encoders.minilm", reason="onnxruntime is not installed")
 MiniLM = minilm.MiniLM
@@ -148,14 +148,14 @@ def test_graphs_ship_with_the_package_and_hold_no_weights() -> None:
 @pytest.fixture(scope="module")
 def real() -> Path:
     folder: Path = minilm.minilm_folder()
-    if not whole(folder, minilm._MEMBERS):
+    if not is_complete(folder, minilm._MEMBERS):
         pytest.skip("the minilm model is not in the cache: opening the encoder fetches it")
     return folder
 
 
 def test_graphs_can_be_built_again(real: Path, tmp_path: Path) -> None:
     tool = pytest.importorskip("tools.minilm_graph", reason="the onnx package is not installed")
-    from veil.encoders._int8 import quantise
+    from veil.encoders.minilm import quantise
 
     (tmp_path / "model.safetensors").symlink_to(real / "model.safetensors")
     quantise(tmp_path / "model.safetensors", tmp_path / "int8.safetensors")

@@ -9,8 +9,8 @@ import pytest
 from numpy.typing import NDArray
 
 from veil.core.errors import InputError
-from veil.encoders import _safetensors
-from veil.encoders._int8 import quantise
+from veil.encoders import weights
+from veil.encoders.minilm import quantise
 
 
 def test_what_is_written_is_read(tmp_path: Path) -> None:
@@ -20,15 +20,15 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
         "y": np.array([1, 2], dtype=np.float16),
         "z": np.array([[-3], [4]], dtype=np.int8),
     }
-    _safetensors.write(path, arrays)
+    weights.write_tensors(path, arrays)
     for name, array in arrays.items():
-        found = _safetensors.read(path, name)
+        found = weights.read_tensor(path, name)
         assert found.dtype == array.dtype
         assert np.array_equal(found, array)
-    place = _safetensors.tensors(path)["x"]
+    place = weights.tensors(path)["x"]
     assert path.read_bytes()[place.offset :][: place.length] == arrays["x"].tobytes()
     with pytest.raises(InputError, match="no tensor called 'w'"):
-        _safetensors.read(path, "w")
+        weights.read_tensor(path, "w")
 
 
 def header(entry: object, data: int = 8) -> bytes:
@@ -61,20 +61,20 @@ def test_broken_files(tmp_path: Path, data: bytes) -> None:
     path = tmp_path / "a.safetensors"
     path.write_bytes(data)
     with pytest.raises(InputError, match=r"^a\.safetensors is not a whole safetensors file"):
-        _safetensors.tensors(path)
+        weights.tensors(path)
 
 
 def test_int8_rounds_each_column_on_its_own_scale(tmp_path: Path) -> None:
     matrix = np.array([[0.5, -1.0, 0.26], [8, 4, -64], [0, 0, 0]], dtype=np.float32)
     table = np.ones((2, 2), dtype=np.float32)
     arrays = {"encoder.a.weight": matrix, "encoder.a.bias": matrix[0], "embeddings.b": table}
-    _safetensors.write(tmp_path / "in", arrays)
+    weights.write_tensors(tmp_path / "in", arrays)
     quantise(tmp_path / "in", tmp_path / "out")
-    assert set(_safetensors.tensors(tmp_path / "out")) == {
+    assert set(weights.tensors(tmp_path / "out")) == {
         "encoder.a.weight.int8",
         "encoder.a.weight.scale",
     }
-    whole = _safetensors.read(tmp_path / "out", "encoder.a.weight.int8")
+    whole = weights.read_tensor(tmp_path / "out", "encoder.a.weight.int8")
     assert whole.tolist() == [[32, 8, 0], [-64, 4, 0], [17, -64, 0]]
-    scale = _safetensors.read(tmp_path / "out", "encoder.a.weight.scale")
+    scale = weights.read_tensor(tmp_path / "out", "encoder.a.weight.scale")
     assert scale.tolist() == [1 / 64, 1, 1]

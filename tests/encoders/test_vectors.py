@@ -14,11 +14,15 @@ import pytest
 from veil.core.errors import InputError
 from veil.core.types import Role, Singles
 from veil.data.arrays import Strings
-from veil.encoders import _rows
+from veil.encoders import vectors
 from veil.encoders import vectors as module
-from veil.encoders._rows import digest_in_blocks
 from veil.encoders.encoder import unit
-from veil.encoders.vectors import DocumentVectors, document_vectors, open_document_vectors
+from veil.encoders.vectors import (
+    DocumentVectors,
+    digest_in_blocks,
+    document_vectors,
+    open_document_vectors,
+)
 
 
 class Letters:
@@ -190,8 +194,8 @@ def test_what_is_not_whole_is_made_anew(tmp_path: Path, fault: Callable[[Path], 
 def test_every_byte_counts_whatever_the_blocks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int
 ) -> None:
-    monkeypatch.setattr(_rows, "_BLOCK", 1000)
-    monkeypatch.setattr(_rows, "_PIECE", 300)  # does not divide a block
+    monkeypatch.setattr(vectors, "_BLOCK", 1000)
+    monkeypatch.setattr(vectors, "_PIECE", 300)  # does not divide a block
     data = np.random.default_rng(size).bytes(size)
     blocks = [data[start : start + 1000] for start in range(0, size, 1000)]
     whole = b"".join(hashlib.sha256(block).digest() for block in blocks)

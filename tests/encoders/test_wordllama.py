@@ -9,7 +9,7 @@ import pytest
 from tests.encoders.conftest import VOCABULARY, WORDS, Pip, member, write_static
 
 from veil.core.errors import AssetError, InputError, MissingExtraError
-from veil.encoders import _safetensors
+from veil.encoders import weights
 
 wordllama = pytest.importorskip("veil.encoders.wordllama", reason="tokenizers is not installed")
 
@@ -43,13 +43,13 @@ def test_text_without_tokens_is_an_unknown_word(tmp_path: Path) -> None:
 def test_vectors_that_cancel_out_give_zeros(tmp_path: Path) -> None:
     table = write_static(tmp_path)
     table[VOCABULARY["dog"]] = -table[VOCABULARY["cat"]]
-    _safetensors.write(tmp_path / "weights.safetensors", {"embedding.weight": table})
+    weights.write_tensors(tmp_path / "weights.safetensors", {"embedding.weight": table})
     assert not wordllama.StaticEncoder("tiny", tmp_path).encode(["cat dog"]).any()
 
 
 def test_tokens_without_vectors_are_refused(tmp_path: Path) -> None:
     table = write_static(tmp_path)
-    _safetensors.write(tmp_path / "weights.safetensors", {"embedding.weight": table[:-1]})
+    weights.write_tensors(tmp_path / "weights.safetensors", {"embedding.weight": table[:-1]})
     with pytest.raises(InputError, match="do not fit"):
         wordllama.StaticEncoder("tiny", tmp_path)
 

@@ -23,8 +23,7 @@ from veil.corpus.sources import is_collection
 from veil.data.arrays import kind_of_folder
 from veil.data.fetch import Report
 from veil.data.files import new_folder, whole_folder
-from veil.encoders.known import Known
-from veil.encoders.vectors import document_vectors, open_document_vectors
+from veil.encoders.vectors import Known, document_vectors, open_document_vectors
 
 
 @click.command()

