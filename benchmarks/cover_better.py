@@ -21,8 +21,7 @@ from dataclasses import replace
 import numpy as np
 from benchmarks.cover_common import Flags, Ids, Lookup, Singles
 
-from veil.corpus.lexical import Lexical, build_lexical
-from veil.corpus.terms import term_of, words_of
+from veil.corpus.lexical import Lexical, build_lexical, term_of, words_of
 from veil.cover import Table
 from veil.cover.tracks import balanced
 from veil.data.arrays import Strings

@@ -12,10 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 import veil
-from veil.corpus.collection import Collection
-from veil.corpus.documents import Document, Documents
+from veil.corpus.collection import Collection, Document, Documents
 from veil.corpus.logs import read_log
-from veil.corpus.text import folded
+from veil.corpus.tokens import folded
 from veil.cover import Table, build, exact_risk
 from veil.encoders.find import encoder
 from veil.encoders.vectors import document_vectors

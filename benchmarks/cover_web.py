@@ -30,7 +30,7 @@ from benchmarks.cover_common import (
 )
 from benchmarks.report import Report
 
-from veil.corpus.text import folded
+from veil.corpus.tokens import folded
 from veil.cover import Universe, read_universe
 
 GROUPS = 60

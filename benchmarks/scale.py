@@ -18,8 +18,7 @@ from pathlib import Path
 from benchmarks.report import Report, best
 
 import veil
-from veil.corpus.collection import Collection
-from veil.corpus.documents import Document, Documents
+from veil.corpus.collection import Collection, Document, Documents
 from veil.data.fetch import cache_folder
 
 HERE = Path(__file__).resolve().parent

@@ -9,7 +9,7 @@ from itertools import islice
 import numpy as np
 
 import veil
-from veil.corpus.text import tokens
+from veil.corpus.tokens import tokens
 from veil.text.select import selector
 from veil.text.vectors.embeddings import Embeddings
 

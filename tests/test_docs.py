@@ -17,8 +17,7 @@ import veil
 from veil.cli import veil as program
 from veil.cli.index import index
 from veil.core.component import example
-from veil.corpus.collection import Collection
-from veil.corpus.documents import Document, Documents
+from veil.corpus.collection import Collection, Document, Documents
 from veil.search import rerank
 from veil.text.attacks import attack
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from veil.core.outcome import Ranks
 from veil.core.types import Encoder, Released, Variants
-from veil.corpus.collections import load_collection
+from veil.corpus.sources import load_collection
 from veil.data.fetch import Report, silent
 from veil.encoders.find import encoder
 from veil.measures.quipu import quipu

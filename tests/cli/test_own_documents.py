@@ -10,7 +10,7 @@ from tests.cli.conftest import CANARY, Veil
 from tests.search.engines.recording import RecordingServer, leaks
 from tests.web.serving import RecordingEngine, engine_spec
 
-from veil.corpus.collections import load_collection
+from veil.corpus.sources import load_collection
 from veil.proxy.folder import data_folder
 from veil.search import opening
 from veil.search.standing import DEMONSTRATION, HERE, told_of_stand_in

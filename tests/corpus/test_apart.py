@@ -9,8 +9,8 @@ import pytest
 from tests.corpus.own_files import MBOX
 
 from veil.core.errors import VeilError
-from veil.corpus.readers.apart import Apart
-from veil.corpus.readers.reading import Piece
+from veil.corpus.readers.reader import Piece
+from veil.corpus.readers.worker import Apart
 
 STUB = """
 import json, os, sys, time

@@ -9,9 +9,7 @@ import pytest
 from numpy.random import Generator
 
 from veil.core.errors import InputError
-from veil.corpus.lexical import Lexical, build_lexical, open_lexical
-from veil.corpus.terms import Analyser, analyse
-from veil.corpus.top import top
+from veil.corpus.lexical import Analyser, Lexical, analyse, build_lexical, open_lexical, top
 
 pytest.importorskip("Stemmer", reason="the extra 'search' is not installed")
 WORDS = "fever skin cancer bone broken lung heart attack of the running runs".split()

@@ -9,14 +9,13 @@ import pytest
 from tests.corpus.own_files import MBOX, fill, make_pdf
 
 from veil.core.errors import InputError
-from veil.corpus.collection import Collection, open_collection
-from veil.corpus.documents import Document, Documents
-from veil.corpus.own import folder, gather
-from veil.corpus.own.gather import Changes
-from veil.corpus.own.inside import open_inside
-from veil.corpus.own.opened import open_document
-from veil.corpus.readers.apart import Apart
-from veil.corpus.readers.reading import Piece
+from veil.corpus import folder
+from veil.corpus.collection import Collection, Document, Documents, open_collection
+from veil.corpus.document_file import open_document
+from veil.corpus.folder import Changes
+from veil.corpus.listing import open_inside
+from veil.corpus.readers.reader import Piece
+from veil.corpus.readers.worker import Apart
 
 LONG_AGO = 10**18  # nanoseconds
 
@@ -57,7 +56,7 @@ def spelt(collection: Collection) -> dict[str, tuple[str, str]]:
 
 def test_every_kind_is_read_and_what_is_not_is_counted(tmp_path: Path) -> None:
     pytest.importorskip("docx", reason="the extra 'documents' is not installed")
-    made, changes = gather.gather(fill(tmp_path / "notes"))
+    made, changes = folder.gather(fill(tmp_path / "notes"))
     found = spelt(made)
     assert {name: title for name, (title, _) in found.items()} == {
         "letter.docx": "A letter",
@@ -91,7 +90,7 @@ def test_what_is_left_out(tmp_path: Path) -> None:
     os.mkfifo(notes / "pipe.txt")
     Path(os.fsdecode(bytes(notes) + b"/\xff.txt")).write_text("x")
     (notes / "In\\box.txt").write_text("x")
-    made, _ = gather.gather(notes)
+    made, _ = folder.gather(notes)
     made.save(notes / "idx")
     files, left = folder.walk(notes)
     assert [file.path for file in files] == ["a.txt"]
@@ -108,25 +107,25 @@ def test_a_folder_without_documents_is_refused(tmp_path: Path) -> None:
     (tmp_path / "scan.pdf").write_bytes(make_pdf())
     (tmp_path / "a.jpg").touch()
     with pytest.raises(InputError, match=r"no documents that can be read \(2 files or folders"):
-        gather.gather(tmp_path)
+        folder.gather(tmp_path)
 
 
 def test_only_what_changed_is_read_again(notes: Path, tmp_path: Path, reads: list[str]) -> None:
-    first, _ = gather.gather(notes)
+    first, _ = folder.gather(notes)
     saved = first.save(tmp_path / "idx")
     assert sorted(reads) == ["a.txt", "b.txt", "box.mbox", "c.txt"]
     reads.clear()
-    again, changes = gather.gather(notes, open_collection(tmp_path / "idx"))
+    again, changes = folder.gather(notes, open_collection(tmp_path / "idx"))
     assert (reads, changes, changes.any) == ([], Changes(unchanged=4), False)
     assert spelt(again) == spelt(first)
     write(notes / "a.txt", "Title a\nother words", LONG_AGO + 1)  # changed
     (notes / "b.txt").unlink()  # removed
     os.utime(notes / "c.txt", ns=(1, 1))  # touched: the same by its digest
     write(notes / "aa.txt", "New\none")  # new, in the middle
-    third, changes = gather.gather(notes, open_collection(tmp_path / "idx"))
+    third, changes = folder.gather(notes, open_collection(tmp_path / "idx"))
     assert sorted(reads) == ["a.txt", "aa.txt"]
     assert changes == Changes(new=1, changed=1, unchanged=2, removed=1)
-    assert spelt(third) == spelt(gather.gather(notes)[0])
+    assert spelt(third) == spelt(folder.gather(notes)[0])
     assert list(third.documents.ids) == ["a.txt", "aa.txt", "box.mbox/1", "box.mbox/3", "c.txt"]
     assert saved.files is not None
     assert again.files is not None
@@ -134,25 +133,25 @@ def test_only_what_changed_is_read_again(notes: Path, tmp_path: Path, reads: lis
 
 
 def test_a_change_that_keeps_the_size_is_seen(notes: Path) -> None:
-    first, _ = gather.gather(notes)
+    first, _ = folder.gather(notes)
     write(notes / "a.txt", "Title a\nwords of A", LONG_AGO + 1)
-    assert gather.gather(notes, first)[1] == Changes(changed=1, unchanged=3)
+    assert folder.gather(notes, first)[1] == Changes(changed=1, unchanged=3)
 
 
 def test_a_file_that_was_just_written_is_known_by_its_digest_alone(notes: Path) -> None:
     """It may be written again within the same tick of the clock, and show the same time."""
     (notes / "a.txt").write_text("Title a\nwords of 1")
     now = (notes / "a.txt").stat().st_mtime_ns
-    first, _ = gather.gather(notes)
+    first, _ = folder.gather(notes)
     write(notes / "a.txt", "Title a\nwords of 2", now)
-    again, changes = gather.gather(notes, first)
+    again, changes = folder.gather(notes, first)
     assert changes.changed == 1
     assert spelt(again)["a.txt"] == ("Title a", "words of 2")
 
 
 def test_what_failed_for_the_time_being_is_tried_again(notes: Path, reads: list[str]) -> None:
     write(notes / "empty.txt", "")
-    first, _ = gather.gather(notes)
+    first, _ = folder.gather(notes)
     assert first.files is not None
     rows = [
         replace(row, documents=0, skipped={"too-slow": 1}) if row.path == "b.txt" else row
@@ -161,7 +160,7 @@ def test_what_failed_for_the_time_being_is_tried_again(notes: Path, reads: list[
     some = [Document(name, *words) for name, words in spelt(first).items() if name != "b.txt"]
     before = Collection("x", Documents.of(some), files=replace(first.files, rows=rows))
     reads.clear()
-    again, changes = gather.gather(notes, before)
+    again, changes = folder.gather(notes, before)
     assert reads == ["b.txt"]  # not the empty file, which stays empty
     assert changes == Changes(changed=1, unchanged=4)
     assert spelt(again) == spelt(first)
@@ -187,7 +186,7 @@ def test_nothing_outside_of_the_folder_is_opened(tmp_path: Path, path: str) -> N
 def test_a_document_opens_its_file(tmp_path: Path) -> None:
     pytest.importorskip("docx", reason="the extra 'documents' is not installed")
     notes = fill(tmp_path / "notes")
-    made, _ = gather.gather(notes)
+    made, _ = folder.gather(notes)
     texts = {
         "notes.txt": (notes / "notes.txt").read_text(),
         "page.html": "Lichen\n\nLichen on the stones\n",
@@ -213,7 +212,7 @@ def test_a_document_opens_its_file(tmp_path: Path) -> None:
 def test_a_file_that_changed_or_went_is_told(tmp_path: Path, name: str) -> None:
     pytest.importorskip("docx", reason="the extra 'documents' is not installed")
     notes = fill(tmp_path / "notes")
-    made, _ = gather.gather(notes)
+    made, _ = folder.gather(notes)
     file = notes / name.removesuffix("/1")
 
     def state() -> str:

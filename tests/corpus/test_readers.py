@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from tests.corpus.own_files import MBOX, edited_docx, make_docx, make_locked_pdf, make_pdf
 
-from veil.corpus.readers import READERS, docx, mbox, reading
-from veil.corpus.readers.reading import Piece
+from veil.corpus.readers import READERS, docx, mbox, reader
+from veil.corpus.readers.reader import Piece
 from veil.corpus.readers.worker import read
 
 Pieces = Callable[..., list[Piece]]
@@ -176,7 +176,7 @@ def test_what_unpacks_to_too_much_is_not_unpacked(
 
 
 def test_a_text_that_is_too_large(pieces: Pieces, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "MAX_BYTES", 1_000)
+    monkeypatch.setattr(reader, "MAX_BYTES", 1_000)
     assert pieces("text", b"a " * 501) == [Piece(0, skipped="too-large")]
     assert pieces("text", b"a " * 500)[0].skipped == ""
 
@@ -197,4 +197,4 @@ def test_without_the_extra_its_name_is_the_reason(
 
     monkeypatch.setattr(builtins, "__import__", without)
     assert pieces(kind, make_pdf("x")) == [Piece(0, skipped="extra")]
-    assert "pip install 'veil[documents]'" in reading.REASONS["extra"]
+    assert "pip install 'veil[documents]'" in reader.REASONS["extra"]

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from veil.core.errors import InputError
-from veil.corpus.runs import read_run
+from veil.corpus.trec import read_run
 
 
 def test_the_score_orders_and_equal_ones_stand_as_in_trec_eval(tmp_path: Path) -> None:

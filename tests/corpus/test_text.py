@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from veil.core.errors import InputError
-from veil.corpus.text import Case, Kind, case_of, check_text, follow, tokens
+from veil.corpus.tokens import Case, Kind, case_of, check_text, follow, tokens
 
 PIECES = st.sampled_from(
     "the Don't x-ray j.doe@x.org http://a.b/c?d=e www.x.org 3.5 +3 12:30 4x4 3rd HIV € 😀 \u200d"

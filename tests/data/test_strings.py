@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from veil.core.errors import InputError
-from veil.corpus.documents import Document, Documents
+from veil.corpus.collection import Document, Documents
 from veil.data.arrays import Strings
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]))

@@ -9,8 +9,7 @@ from tests.search.conftest import BagEncoder
 from tests.web.serving import LOG
 
 from veil.core.errors import GateError, TrustError
-from veil.corpus.collection import Collection
-from veil.corpus.documents import Document, Documents
+from veil.corpus.collection import Collection, Document, Documents
 from veil.proxy import opening
 from veil.proxy.opening import open_desk
 from veil.proxy.private import PrivateDesk

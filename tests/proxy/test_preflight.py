@@ -12,8 +12,7 @@ from tests.search.conftest import BagEncoder
 
 from veil.core.errors import AssetError, InputError, ParameterError, UnknownNameError, VeilError
 from veil.core.types import Role, Singles
-from veil.corpus.collection import Collection
-from veil.corpus.documents import Document, Documents
+from veil.corpus.collection import Collection, Document, Documents
 from veil.proxy import preflight as module
 from veil.proxy.preflight import Preflight, open_preflight_log
 from veil.proxy.types import Checked

@@ -9,8 +9,7 @@ import pytest
 from tests.conftest import make_space
 
 from veil.core.types import Role, Singles
-from veil.corpus.collection import Collection
-from veil.corpus.documents import Document, Documents
+from veil.corpus.collection import Collection, Document, Documents
 from veil.text.vectors.embeddings import Embeddings
 
 

@@ -8,8 +8,7 @@ from tests.search.conftest import BagEncoder
 
 import veil
 from veil.core.types import Engine, Ranking, Released, Seeded
-from veil.corpus.collection import Collection
-from veil.corpus.documents import passage
+from veil.corpus.collection import Collection, passage
 from veil.search.engines.engine import Hit, check_call, ranking
 from veil.text.vectors.embeddings import Embeddings
 

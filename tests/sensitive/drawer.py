@@ -4,8 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from veil.corpus.collection import Collection
-from veil.corpus.documents import Document, Documents
+from veil.corpus.collection import Collection, Document, Documents
 from veil.sensitive.stored import Stored, open_stored, store
 
 HIDDEN = "xanthippe"  # in every letter that is withheld at 0.5, and in no other

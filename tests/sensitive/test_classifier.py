@@ -10,7 +10,7 @@ from tests.sensitive.office import LIFE, WORK, office
 from veil import sensitive
 from veil.core.errors import InputError, ParameterError, UnknownNameError
 from veil.core.rng import generator
-from veil.corpus.documents import Document
+from veil.corpus.collection import Document
 from veil.sensitive.calibrate import calibrated, platt
 from veil.sensitive.classifier import Classifier, Fitted
 from veil.sensitive.collection import SensitiveCollection

@@ -10,9 +10,8 @@ from tests.sensitive.office import TOPICS, N, office, written
 
 from veil import sensitive
 from veil.core.errors import InputError, ParameterError
-from veil.corpus.collection import Collection
-from veil.corpus.collections import load_collection
-from veil.corpus.documents import Document, Documents
+from veil.corpus.collection import Collection, Document, Documents
+from veil.corpus.sources import load_collection
 from veil.sensitive.folds import copies
 from veil.sensitive.mails import mails_of
 

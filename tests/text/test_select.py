@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from veil.core.errors import MissingExtraError, ParameterError, UnknownNameError, VeilError
-from veil.corpus.tagging import _spacy, tagger
+from veil.corpus.tokens import _spacy, tagger
 from veil.text import select as select_module
 from veil.text.select import Select, selector
 

@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from veil.core.errors import VeilError
 from veil.core.guarantee import Guarantee
-from veil.corpus.own.opened import Opened
+from veil.corpus.document_file import Opened
 from veil.proxy.found import Found, Item, Mark, Seen
 from veil.proxy.plane import Plane, Stop
 from veil.proxy.types import Budget, Checked, Decision, Release, Setting, Standing

@@ -11,7 +11,7 @@ from tests.web.sample_pages import QUERY, common, found
 from tests.web.serving import House, serving
 
 from veil.cli import run
-from veil.corpus.own.opened import Opened
+from veil.corpus.document_file import Opened
 from veil.proxy.found import Item
 from veil.web import pages
 

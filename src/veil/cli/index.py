@@ -15,10 +15,10 @@ from veil.core.errors import InputError
 from veil.core.formatting import count_of
 from veil.core.types import Encoder
 from veil.corpus.collection import KIND, Collection, open_collection
+from veil.corpus.folder import Changes, gather
 from veil.corpus.icd10cm import NAMES
-from veil.corpus.own.gather import Changes, gather
-from veil.corpus.own.listing import Listing
-from veil.corpus.readers.reading import REASONS
+from veil.corpus.listing import Listing
+from veil.corpus.readers.reader import REASONS
 from veil.corpus.sources import is_collection
 from veil.data.arrays import kind_of_folder
 from veil.data.fetch import Report

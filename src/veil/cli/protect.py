@@ -14,7 +14,7 @@ from veil.cli._screen import VECTORS_OPTION, open_space
 from veil.cli._summary import not_covered, show_summary
 from veil.cli.terminal import progress_bar
 from veil.core.errors import InputError, ParameterError
-from veil.corpus.text import MAX_CHARS
+from veil.corpus.tokens import MAX_CHARS
 from veil.data.fetch import silent
 from veil.data.files import require_folder
 from veil.data.records import Columns

@@ -25,8 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from veil.core.errors import InputError, MissingExtraError
-from veil.corpus.collection import Collection, open_collection
-from veil.corpus.documents import Document, Documents
+from veil.corpus.collection import Collection, Document, Documents, open_collection
 from veil.data.arrays import discard
 from veil.data.fetch import Report, cache_folder, silent
 

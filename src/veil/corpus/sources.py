@@ -1,12 +1,15 @@
-"""Collections as others write them: documents and queries in JSONL, TSV and TREC files."""
+"""Collections by name, of ir_datasets, and in files: JSONL, TSV and TREC."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
-from veil.core.errors import InputError
-from veil.corpus.collection import Collection
-from veil.corpus.documents import Document, Documents
+from veil.core.errors import AssetError, InputError, MissingExtraError, UnknownNameError
+from veil.corpus.collection import KIND, Collection, Document, Documents, open_collection
+from veil.corpus.icd10cm import NAMES, load_icd10cm
 from veil.corpus.trec import read_judgements, read_trec
+from veil.data.arrays import kind_of_folder
 from veil.data.fetch import Report, silent
 from veil.data.lines import Progress, suffix_of
 from veil.data.rows import Header, Layout, fold_name, read_rows
@@ -127,3 +130,111 @@ def _told(values: Sequence[object]) -> str | None:
         if isinstance(value, str | int) and not isinstance(value, bool):
             return str(value)
     return None
+
+
+_TITLES = ("title", "headline")
+_EVERY = 20_000
+
+
+def read_irds(identifier: str, report: Report = silent) -> Collection:
+    """Read documents, queries and judgements of an ir_datasets id, such as ``vaswani``."""
+    with _had(identifier):
+        return _read(_load(identifier), identifier, report)
+
+
+def read_irds_queries(identifier: str) -> Iterator[str]:
+    """Yield the queries of an ir_datasets id as a log has them."""
+    with _had(identifier):
+        dataset = _load(identifier)
+        if not dataset.has_queries():
+            raise InputError(f"irds:{identifier} has no queries; name one that has.")
+        for query in dataset.queries_iter():
+            yield _query(query)
+
+
+def _load(identifier: str) -> Any:  # noqa: ANN401 - untyped
+    try:
+        import ir_datasets
+    except ImportError:
+        raise MissingExtraError(
+            "Collections and logs of ir_datasets need it: pip install 'veil[irds]'."
+        ) from None
+    try:
+        return ir_datasets.load(identifier)
+    except KeyError:
+        raise UnknownNameError(
+            f"ir_datasets knows no id '{identifier[:60]}'; see its catalogue for the ids."
+        ) from None
+
+
+@contextmanager
+def _had(identifier: str) -> Iterator[None]:
+    """Say what stands in the way of a download."""
+    try:
+        yield
+    except (OSError, RuntimeError) as error:
+        raise AssetError(
+            f"irds:{identifier} could not be had ({type(error).__name__}); check the connection,"
+            " and what ir_datasets says about its licence."
+        ) from None
+
+
+def _read(dataset: Any, identifier: str, report: Report) -> Collection:  # noqa: ANN401 - untyped
+    if not dataset.has_docs():
+        raise InputError(f"irds:{identifier} has no documents; name one that has.")
+    queries = {}
+    if dataset.has_queries():
+        queries = {str(query.query_id): _query(query) for query in dataset.queries_iter()}
+    judgements: dict[str, dict[str, int]] = {}
+    if dataset.has_qrels():
+        for qrel in dataset.qrels_iter():
+            judgements.setdefault(str(qrel.query_id), {})[str(qrel.doc_id)] = int(qrel.relevance)
+    documents = Documents.of(_irds_documents(dataset, report))
+    return Collection(f"irds:{identifier}", documents, queries, judgements)
+
+
+def _query(query: Any) -> str:  # noqa: ANN401
+    """Return the text of a query; topics of TREC call it title."""
+    for name in ("text", "title", "query"):
+        found = getattr(query, name, None)
+        if isinstance(found, str):
+            return found
+    return str(query.default_text())
+
+
+def _irds_documents(dataset: Any, report: Report) -> Iterator[Document]:  # noqa: ANN401
+    total = int(dataset.docs_count() or 0)
+    for number, doc in enumerate(dataset.docs_iter()):
+        if number % _EVERY == 0:
+            report("reading documents", number, total)
+        title = next((getattr(doc, name) for name in _TITLES if hasattr(doc, name)), "") or ""
+        text = getattr(doc, "text", None)
+        if not isinstance(text, str):
+            text, title = str(doc.default_text()), ""
+        yield Document(str(doc.doc_id), str(title), text)
+
+
+def load_collection(name: str | Path, report: Report = silent) -> Collection:
+    """Open a collection by name or path.
+
+    ``icd10cm`` and ``icd10cm-full`` are built in: the US classification of diagnoses. ``irds:ID``
+    is anything that ir_datasets knows. A path is a folder written by ``veil index``, a folder with
+    docs, queries and qrels, or a file of documents (JSONL, TSV, TREC).
+    """
+    if isinstance(name, str):
+        if name in NAMES:
+            return load_icd10cm(name, report)
+        if name.startswith("irds:"):
+            return read_irds(name.removeprefix("irds:"), report)
+    path = Path(name)
+    if path.is_dir() and kind_of_folder(path) == KIND:
+        return open_collection(path)
+    if not path.exists():
+        raise UnknownNameError(
+            f"There is no such collection, folder or file; known names: {', '.join(NAMES)},"
+            " irds:ID."
+        )
+    return read_source(path, report)
+
+
+__all__ = ["Collection", "load_collection"]

@@ -1,6 +1,6 @@
 """WordNet: fetched once, kept in the cache folder, and read from there.
 
-NLTK reads the files (see `veil.corpus._wordnet`); its objects, which have no types, do not leave
+NLTK reads the files (see `veil.corpus._nltk`); its objects, which have no types, do not leave
 this file.
 """
 
@@ -64,7 +64,7 @@ class Thesaurus:
     """
 
     def __init__(self, folder: Path) -> None:
-        from veil.corpus._wordnet import read  # NLTK takes a second to load
+        from veil.corpus._nltk import read  # NLTK takes a second to load
 
         with _LOCK:
             self._reader, self._stem = read(folder)

@@ -13,7 +13,7 @@ import numpy as np
 
 from veil.core.errors import InputError, ParameterError
 from veil.core.types import Encoder, Ids, Singles
-from veil.corpus.text import alike, check_text
+from veil.corpus.tokens import alike, check_text
 from veil.cover.blocks import blocks
 from veil.cover.risk import bound, exact_risk
 from veil.data.arrays import Strings, kind_of_folder, open_arrays, save_arrays

@@ -10,11 +10,11 @@ import numpy as np
 from veil.core.errors import InputError, ParameterError
 from veil.core.formatting import printable
 from veil.core.types import Ids
-from veil.corpus.collections import load_collection
-from veil.corpus.documents import Documents
+from veil.corpus.collection import Documents
 from veil.corpus.icd10cm import NAMES
 from veil.corpus.logs import MAX_COUNT, read_counted, read_log
-from veil.corpus.text import alike, check_text
+from veil.corpus.sources import load_collection
+from veil.corpus.tokens import alike, check_text
 from veil.corpus.wordnet import glosses
 from veil.data.arrays import Strings, StringsBuilder
 from veil.data.fetch import Report, silent

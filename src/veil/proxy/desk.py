@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from veil.corpus.own.opened import Opened
+from veil.corpus.document_file import Opened
 from veil.proxy.found import Found
 from veil.proxy.types import Budget, Decision, Release, Setting
 from veil.search.standing import Place

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from veil.core.types import Engine
 from veil.corpus.collection import Collection
-from veil.corpus.own.opened import Opened, open_document
+from veil.corpus.document_file import Opened, open_document
 from veil.proxy.found import Item
 from veil.search.engines.engine import leaves
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from veil.corpus.text import tokens
+from veil.corpus.tokens import tokens
 from veil.proxy.found import Mark, MarkKind
 from veil.proxy.ledger.key import folded
 

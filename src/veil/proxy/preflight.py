@@ -8,7 +8,7 @@ from veil.core.errors import ParameterError, VeilError
 from veil.core.types import Encoder
 from veil.corpus.collection import Collection
 from veil.corpus.logs import read_log
-from veil.corpus.text import check_text
+from veil.corpus.tokens import check_text
 from veil.data.fetch import Report, silent
 from veil.proxy._preparation import Preparation
 from veil.proxy.types import Checked, Standing

@@ -19,7 +19,7 @@ from veil.core.errors import (
 from veil.core.guarantee import Guarantee
 from veil.core.parallel import BACKGROUND
 from veil.core.types import Engine, Ranking, Released
-from veil.corpus.own.opened import Opened
+from veil.corpus.document_file import Opened
 from veil.data.fetch import Report, silent
 from veil.data.memo import private_caches
 from veil.proxy.found import Found, as_it_is, items_of, seen_of

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from veil.core.types import Floats, Ids
-from veil.corpus.terms import analyse, term_of, words_of
+from veil.corpus.lexical import analyse, term_of, words_of
 
 POOL = 100  # passages that the model scores for one query: see benchmarks/cascade.py
 _READ = 2_000  # letters of a passage that are looked at

@@ -2,7 +2,7 @@
 
 from veil.core.errors import ParameterError
 from veil.core.types import Engine
-from veil.corpus.collections import load_collection
+from veil.corpus.sources import load_collection
 from veil.data.fetch import Report, silent
 from veil.search.engines import ENGINES
 

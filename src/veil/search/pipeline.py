@@ -11,7 +11,7 @@ from veil.core.errors import EngineError, InputError
 from veil.core.guarantee import Guarantee
 from veil.core.rng import Randomness
 from veil.core.types import Engine, Ranking, Released, Variants
-from veil.corpus.text import check_text
+from veil.corpus.tokens import check_text
 from veil.search.engines.engine import check_call, leaves
 from veil.search.fuse import narrowed, reciprocal_rank
 from veil.search.rerank import Reranker

@@ -11,8 +11,7 @@ import numpy as np
 
 from veil.core.errors import ParameterError
 from veil.core.types import Encoder, Engine, Floats, Ids, Ranking, Singles
-from veil.corpus.collection import Collection
-from veil.corpus.documents import passage
+from veil.corpus.collection import Collection, passage
 from veil.data.fetch import Report, silent
 from veil.encoders.find import encoder
 from veil.encoders.vectors import DocumentVectors, document_vectors, open_document_vectors

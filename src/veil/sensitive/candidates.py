@@ -7,7 +7,7 @@ import numpy as np
 
 from veil.core.types import Floats, Ids
 from veil.corpus.collection import Collection
-from veil.corpus.top import top
+from veil.corpus.lexical import top
 from veil.encoders.find import encoder as encoder_of
 from veil.encoders.vectors import document_vectors
 from veil.sensitive.matching import Matcher, matcher

@@ -8,9 +8,8 @@ import numpy as np
 from veil.core.errors import InputError
 from veil.core.types import Floats
 from veil.corpus.collection import KIND, Collection
-from veil.corpus.collections import load_collection
-from veil.corpus.own.gather import gather
-from veil.corpus.sources import is_collection
+from veil.corpus.folder import gather
+from veil.corpus.sources import is_collection, load_collection
 from veil.data.arrays import kind_of_folder
 from veil.data.fetch import Report, silent
 from veil.sensitive.collection import SensitiveCollection

@@ -6,8 +6,8 @@ from math import log
 import numpy as np
 
 from veil.core.errors import InputError
-from veil.corpus.stopwords import STOP_WORDS
-from veil.corpus.terms import term_of, words_of
+from veil.corpus.lexical import term_of, words_of
+from veil.corpus.tokens import STOP_WORDS
 from veil.sensitive.attacker import Probe
 from veil.sensitive.collection import SensitiveCollection
 from veil.sensitive.matching import matcher

@@ -7,7 +7,7 @@ from typing import Any
 
 from veil.core.errors import InputError
 from veil.corpus.collection import Collection
-from veil.corpus.collections import load_collection
+from veil.corpus.sources import load_collection
 from veil.data.fetch import Report, silent
 from veil.data.rows import Header, Row, read_rows
 from veil.sensitive.collection import Labels, Metadata, SensitiveCollection

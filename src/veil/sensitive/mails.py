@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from veil.core.errors import InputError
-from veil.corpus.documents import Document
+from veil.corpus.collection import Document
 from veil.sensitive.collection import Metadata, SensitiveCollection
 from veil.sensitive.wording import without
 

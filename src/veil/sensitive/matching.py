@@ -7,8 +7,7 @@ from numpy.typing import NDArray
 
 from veil.core.types import Ids, Singles
 from veil.corpus.collection import Collection
-from veil.corpus.lexical import Lexical
-from veil.corpus.top import top
+from veil.corpus.lexical import Lexical, top
 from veil.sensitive.measures.judged import Flags
 
 # The engine's own setting, for every strategy: they differ in what they show, not in how they

@@ -11,7 +11,7 @@ from pydantic import Field
 from veil.core.errors import InputError, ParameterError
 from veil.core.rng import stream
 from veil.core.types import Floats, Ids
-from veil.corpus.collections import load_collection
+from veil.corpus.sources import load_collection
 from veil.data.fetch import Report, silent
 from veil.sensitive.attacker import Exposure, Probe, Sightings
 from veil.sensitive.attackers import ATTACKERS

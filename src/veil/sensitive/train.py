@@ -8,7 +8,7 @@ import numpy as np
 from veil.core.errors import InputError
 from veil.core.rng import Randomness, generator
 from veil.core.types import Floats
-from veil.corpus.documents import Document, Documents
+from veil.corpus.collection import Document, Documents
 from veil.sensitive.calibrate import INNER, Platt, calibrated
 from veil.sensitive.classifier import Classifier, Fitted
 from veil.sensitive.classifiers import classifier as classifier_of

@@ -5,8 +5,7 @@ from functools import cached_property
 from pathlib import Path
 
 from veil.core.types import Ids
-from veil.corpus.collection import Collection
-from veil.corpus.documents import Document, Documents
+from veil.corpus.collection import Collection, Document, Documents
 from veil.corpus.logs import read_log
 from veil.data.fetch import Report, silent
 from veil.search.study.bench import Bench

@@ -11,7 +11,7 @@ import numpy as np
 from veil.core.errors import InputError
 from veil.core.rng import generator
 from veil.core.types import Ids
-from veil.corpus.text import MAX_CHARS, check_text
+from veil.corpus.tokens import MAX_CHARS, check_text
 from veil.data.rows import read_table
 
 LEAST = 2  # texts to ask, and texts to learn from

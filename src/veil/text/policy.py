@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal, get_args
 
 from veil.core.errors import ParameterError
-from veil.corpus.stopwords import STOP_WORDS
-from veil.corpus.text import MASK, Case, Kind, Token, case_of, tokens, without_clitic
+from veil.corpus.tokens import MASK, STOP_WORDS, Case, Kind, Token, case_of, tokens, without_clitic
 from veil.text.redact.redactor import Redactor
 from veil.text.redact.span import Span
 from veil.text.select import Select, selector

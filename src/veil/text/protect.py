@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from veil.core.errors import ParameterError
 from veil.core.rng import Randomness
 from veil.core.types import Variants
-from veil.corpus.text import MAX_CHARS
+from veil.corpus.tokens import MAX_CHARS
 from veil.text.mechanisms.mechanism import TextMechanism
 from veil.text.mechanisms.queries.mechanism import QueryMechanism
 from veil.text.mechanisms.queries.scramble import scramble, size_of

@@ -12,7 +12,7 @@ from typing import Unpack
 from veil.core.errors import InputError, UnprotectedError
 from veil.core.formatting import count_of
 from veil.core.types import Variants
-from veil.corpus.text import MAX_CHARS, check_text
+from veil.corpus.tokens import MAX_CHARS, check_text
 from veil.data.fetch import Report
 from veil.data.lines import Progress, require_file
 from veil.data.records import Columns, Record, read_records

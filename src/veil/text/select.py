@@ -2,7 +2,7 @@
 
 ====================  =====================================================================
 ``"all"``             every word
-``"content"``         every word but the function words of `veil.corpus.stopwords`
+``"content"``         every word but the function words of `veil.corpus.tokens`
 ``"pos:NN NNS JJ"``   words with these Penn Treebank tags (``nltk:`` or ``spacy:`` instead of
                       ``pos:`` choose another tagger)
 a list of terms       these words, and these phrases
@@ -23,9 +23,7 @@ from typing import Literal
 
 from veil.core.errors import ParameterError, VeilError
 from veil.core.registry import did_you_mean
-from veil.corpus.stopwords import STOP_WORDS
-from veil.corpus.tagging import TAGS, tagger
-from veil.corpus.text import bare_parts, tokens
+from veil.corpus.tokens import STOP_WORDS, TAGS, bare_parts, tagger, tokens
 
 Reach = Literal["all", "words", "context"]
 Selector = Callable[[Sequence[str]], Sequence[bool]]

@@ -9,7 +9,7 @@ from typing import TypedDict, Unpack
 from veil.core.errors import InputError, ParameterError, UnprotectedError
 from veil.core.rng import stream
 from veil.core.types import Variants
-from veil.corpus.text import MAX_CHARS, check_text
+from veil.corpus.tokens import MAX_CHARS, check_text
 from veil.text.mechanisms.mechanism import TextMechanism
 from veil.text.policy import Policy, Unknown
 from veil.text.protect import protect

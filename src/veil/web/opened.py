@@ -9,7 +9,7 @@ from functools import partial
 from urllib.parse import quote
 
 from veil.core.formatting import printable
-from veil.corpus.own.opened import Opened
+from veil.corpus.document_file import Opened
 from veil.web.bodies import fields
 from veil.web.faults import StatusError
 from veil.web.messages import Request, Response

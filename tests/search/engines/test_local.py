@@ -11,7 +11,7 @@ import veil
 from veil.core.errors import InputError, ParameterError, TrustError
 from veil.core.types import Ranking
 from veil.corpus.collection import Collection
-from veil.corpus.terms import analyse
+from veil.corpus.lexical import analyse
 from veil.search.engines.engine import Hit, ranking
 from veil.search.engines.local import dense as dense_module
 from veil.search.engines.local.dense import DenseEngine

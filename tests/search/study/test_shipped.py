@@ -8,8 +8,8 @@ import pytest
 from tests.search.study.material import load
 
 from veil.cli.fetch import things
-from veil.corpus.collections import load_collection
 from veil.corpus.icd10cm import NAMES
+from veil.corpus.sources import load_collection
 from veil.encoders import ENCODERS
 from veil.encoders.find import parse
 from veil.search.engines import ENGINES

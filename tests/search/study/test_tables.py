@@ -10,7 +10,7 @@ from tests.cover.conftest import bag as bag
 from tests.search.study.material import STUDY, load
 
 from veil.core.errors import InputError
-from veil.corpus.text import folded
+from veil.corpus.tokens import folded
 from veil.cover import load as load_table
 from veil.data.fetch import silent
 from veil.search.study.bench import Bench

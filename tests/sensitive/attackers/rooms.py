@@ -7,8 +7,8 @@ from pydantic import Field
 
 from veil.core.rng import generator
 from veil.core.types import Floats
-from veil.corpus.documents import Document, Documents
-from veil.corpus.top import top
+from veil.corpus.collection import Document, Documents
+from veil.corpus.lexical import top
 from veil.sensitive.collection import SensitiveCollection
 from veil.sensitive.matching import matcher
 from veil.sensitive.strategy import Answer, Scene, Searcher, Strategy

@@ -9,7 +9,7 @@ from tests.sensitive.attackers.rooms import letters, told
 
 from veil import sensitive
 from veil.core.types import Floats
-from veil.corpus.documents import Document, Documents
+from veil.corpus.collection import Document, Documents
 from veil.sensitive.collection import SensitiveCollection
 from veil.sensitive.measures.judged import Flags
 from veil.sensitive.strategy import Answer, Scene

@@ -9,8 +9,7 @@ import pytest
 
 from veil.core.errors import ParameterError
 from veil.core.guarantee import Guarantee
-from veil.corpus.collection import Collection
-from veil.corpus.documents import Document, Documents
+from veil.corpus.collection import Collection, Document, Documents
 from veil.text.attacks._aims import Aims
 from veil.text.attacks.attack import Scene
 from veil.text.attacks.log import QueryLog

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from veil.core.errors import InputError, ParameterError
-from veil.corpus.labels import read_labels
+from veil.corpus.logs import read_labels
 from veil.measures.risk import chance
 from veil.search.study.experiment import WORDS
 from veil.studies.figures import ranked

@@ -12,7 +12,7 @@ from tests.reference import tiny_wordnet
 from tests.reference.scrambling import product
 
 from veil.core.errors import ParameterError
-from veil.corpus.stopwords import STOP_WORDS
+from veil.corpus.tokens import STOP_WORDS
 from veil.corpus.wordnet import Thesaurus, whole_wordnet, wordnet, wordnet_folder
 from veil.text.mechanisms.queries import QUERY_MECHANISMS
 from veil.text.mechanisms.queries._product import best_first

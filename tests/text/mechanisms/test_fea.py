@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from tests.reference import scrambling, tiny_wordnet
 
 from veil.core.errors import ParameterError, VeilError
-from veil.corpus.collections import Collection
-from veil.corpus.documents import Document, Documents
-from veil.corpus.stopwords import STOP_WORDS
-from veil.corpus.terms import analyse, term_of, words_of
+from veil.corpus.collection import Document, Documents
+from veil.corpus.lexical import analyse, term_of, words_of
+from veil.corpus.sources import Collection
+from veil.corpus.tokens import STOP_WORDS
 from veil.corpus.wordnet import Thesaurus, wordnet
 from veil.text.mechanisms.queries import QUERY_MECHANISMS, fea
 from veil.text.mechanisms.queries._keyqueries import Runner

@@ -9,7 +9,7 @@ from veil.core.errors import InputError, ParameterError
 from veil.core.formatting import count_of
 from veil.core.guarantee import Guarantee
 from veil.core.types import Released, Seeded
-from veil.corpus.text import bare_parts, tokens
+from veil.corpus.tokens import bare_parts, tokens
 from veil.corpus.wordnet import Thesaurus, wordnet
 from veil.text.mechanisms.queries import QUERY_MECHANISMS, aea
 from veil.text.mechanisms.queries.aea import AEA

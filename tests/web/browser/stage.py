@@ -18,8 +18,7 @@ from tests.web.conftest import TOKEN
 
 from veil.core.errors import EngineError
 from veil.core.types import Ranking, Released
-from veil.corpus.collection import Collection
-from veil.corpus.documents import Document, Documents
+from veil.corpus.collection import Collection, Document, Documents
 from veil.dp.database.database import Database
 from veil.proxy.covered import without_embedded
 from veil.proxy.gate.gate import Gate

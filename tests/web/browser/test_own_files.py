@@ -7,7 +7,7 @@ from tests.corpus.own_files import fill
 from tests.web.browser.driver import Page
 from tests.web.browser.stage import Stage
 
-from veil.corpus.own.gather import gather
+from veil.corpus.folder import gather
 from veil.search.engines.engine import Hit
 
 EVIL = "<title>Quokka</title><script>document.title = 'ran'</script><h1>Hop</h1>"

@@ -7,7 +7,7 @@ import click
 from veil.cli.terminal import progress_bar, stderr
 from veil.core.errors import InputError
 from veil.core.formatting import count_of
-from veil.corpus.readers.reading import REASONS
+from veil.corpus.readers.reader import REASONS
 from veil.sensitive.indexing import probabilities, read_labelled
 from veil.sensitive.stored import store
 

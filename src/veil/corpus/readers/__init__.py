@@ -1,6 +1,6 @@
 """Files of one's own to titles and texts: one format, one file.
 
-A reader takes an open file and yields what `veil.corpus.readers.reading` says. The readers are run
+A reader takes an open file and yields what `veil.corpus.readers.reader` says. The readers are run
 by `worker`, a process of its own; `apart` asks it.
 """
 

@@ -5,8 +5,7 @@ from collections.abc import Iterator
 from io import BytesIO
 from typing import Any, BinaryIO
 
-from veil.corpus.readers.plain import piece
-from veil.corpus.readers.reading import MAX_CHARS, Piece, SkipError, whole
+from veil.corpus.readers.reader import MAX_CHARS, Piece, SkipError, piece, whole
 
 _MAX_PARTS = 10_000
 _MAX_UNPACKED = 256 * 2**20  # bytes, of all parts together

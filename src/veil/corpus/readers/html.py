@@ -5,8 +5,7 @@ from collections.abc import Iterator
 from html.parser import HTMLParser
 from typing import BinaryIO
 
-from veil.corpus.readers.plain import decoded, piece
-from veil.corpus.readers.reading import MAX_CHARS, Piece, SkipError, whole
+from veil.corpus.readers.reader import MAX_CHARS, Piece, SkipError, decoded, piece, whole
 
 _CHARSET = re.compile(rb"<meta[^>]{0,500}?charset\s{0,20}=\s{0,20}[\"']?([\w.:-]{1,40})", re.I)
 _UNSEEN = frozenset(("script", "style", "template", "noscript", "svg", "math", "iframe", "object"))

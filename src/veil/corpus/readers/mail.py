@@ -8,8 +8,7 @@ from email.message import Message
 from typing import BinaryIO
 
 from veil.corpus.readers.html import shown
-from veil.corpus.readers.plain import decoded, piece
-from veil.corpus.readers.reading import Piece, SkipError, whole
+from veil.corpus.readers.reader import Piece, SkipError, decoded, piece, whole
 
 _TOLD = ("From", "To", "Cc", "Date")
 _MAX_PARTS = 1_000

@@ -4,8 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import BinaryIO
 
-from veil.corpus.readers.plain import decoded, piece
-from veil.corpus.readers.reading import Piece, whole
+from veil.corpus.readers.reader import Piece, decoded, piece, whole
 
 _FRONT = re.compile(r"---[ \t]*\n(.{0,20000}?)\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
 _NAMED = re.compile(r"^title:[ \t]*[\"']?(.{1,300}?)[\"']?[ \t]*$", re.MULTILINE)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import BinaryIO
 
 from veil.corpus.readers.mail import message
-from veil.corpus.readers.reading import MAX_BYTES, Piece, SkipError
+from veil.corpus.readers.reader import MAX_BYTES, Piece, SkipError
 
 BEGINS = re.compile(rb"From [^\r\n]*[0-9:]")  # who wrote, and when
 _QUOTED = re.compile(rb"^>(>*From )", re.MULTILINE)

@@ -5,8 +5,7 @@ from contextlib import suppress
 from io import BytesIO
 from typing import BinaryIO
 
-from veil.corpus.readers.plain import piece
-from veil.corpus.readers.reading import MAX_CHARS, Piece, SkipError, whole
+from veil.corpus.readers.reader import MAX_CHARS, Piece, SkipError, piece, whole
 
 MAX_PAGES = 10_000
 _PROGRAM = ("Microsoft Word - ", "Microsoft PowerPoint - ")  # which put themselves into titles

@@ -3,8 +3,7 @@
 from collections.abc import Iterator
 from typing import BinaryIO
 
-from veil.corpus.readers.plain import decoded, piece
-from veil.corpus.readers.reading import Piece, whole
+from veil.corpus.readers.reader import Piece, decoded, piece, whole
 
 
 def read(file: BinaryIO, first: int) -> Iterator[Piece]:

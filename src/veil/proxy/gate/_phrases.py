@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from veil.proxy.gate._inflection import Akin, Forms
+from veil.corpus.inflection import Akin, Forms
 from veil.proxy.gate._reading import Unit
 
 _Phrase = tuple[frozenset[str], ...]  # the forms of each of its words

@@ -11,8 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from veil.corpus.stopwords import STOP_WORDS
-from veil.corpus.text import Kind, bare_parts, tokens, unaccented
+from veil.corpus.tokens import STOP_WORDS, Kind, bare_parts, tokens, unaccented
 
 _ODD = str.maketrans("‘’ʼ´`‐‑−。", "'''''---.")
 _BLANKS = frozenset(  # drawn as nothing, though they count as letters, marks or symbols

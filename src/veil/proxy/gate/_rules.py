@@ -59,7 +59,7 @@ class Rule(BaseModel):
     topics
         Nouns of WordNet; each stands for itself and all that is below it.
     kinds
-        Sorts of words, by their spelling: see `veil.corpus.text.Kind`.
+        Sorts of words, by their spelling: see `veil.corpus.tokens.Kind`.
     pii, pii_score
         Entities of Presidio, and how sure it must be.
     everything

@@ -36,9 +36,9 @@ from pathlib import Path
 from typing import Self
 
 from veil.core.errors import ParameterError
+from veil.corpus.inflection import narrow, wide
 from veil.data.fetch import Report, silent
 from veil.proxy.gate import _reasons
-from veil.proxy.gate._inflection import narrow, wide
 from veil.proxy.gate._phrases import Phrases
 from veil.proxy.gate._reading import Readings, Unit, readings, units
 from veil.proxy.gate._rules import Rule, Rules, numbered, read_rules

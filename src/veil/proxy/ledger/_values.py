@@ -8,7 +8,7 @@ import re
 import sqlite3
 from datetime import datetime
 
-from veil.corpus.text import Case
+from veil.corpus.tokens import Case
 
 LATEST = 2.5e11  # seconds since 1970: what comes after has no date
 _LAYOUT = re.compile(r"(?:[^%]|%%|%s)*", re.DOTALL)

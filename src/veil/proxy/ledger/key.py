@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from veil.core.errors import LedgerError
-from veil.corpus.text import tokens
+from veil.corpus.tokens import tokens
 from veil.data.files import whole_file
 from veil.proxy.folder import require_private
 

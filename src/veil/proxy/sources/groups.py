@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from veil.core.types import Released, Variants
-from veil.corpus.text import tokens
+from veil.corpus.tokens import tokens
 from veil.cover.table import Located, Table
 from veil.proxy.found import Group, Mark
 from veil.proxy.ledger.entries import Entry

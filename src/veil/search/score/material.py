@@ -8,7 +8,7 @@ from pathlib import Path
 from veil.core.errors import InputError
 from veil.core.formatting import count_of
 from veil.corpus.collection import Judgements
-from veil.corpus.runs import Run, read_run
+from veil.corpus.trec import Run, read_run
 from veil.search.score.points import Point
 
 

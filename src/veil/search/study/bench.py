@@ -10,7 +10,7 @@ import numpy as np
 from veil.core.errors import InputError, LawError, ParameterError, VeilError
 from veil.core.types import Encoder, Engine
 from veil.corpus.collection import Collection
-from veil.corpus.collections import load_collection
+from veil.corpus.sources import load_collection
 from veil.corpus.wordnet import wordnet, wordnet_folder
 from veil.data.fetch import Report, silent
 from veil.encoders.find import encoder

@@ -6,7 +6,7 @@ import numpy as np
 from pydantic import Field
 
 from veil.core.guarantee import Guarantee
-from veil.corpus.top import top
+from veil.corpus.lexical import top
 from veil.sensitive.matching import matcher
 from veil.sensitive.strategy import Answer, Scene, Searcher, Strategy, ranked
 

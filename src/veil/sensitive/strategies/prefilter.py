@@ -7,7 +7,7 @@ from pydantic import Field
 
 from veil.core.guarantee import Guarantee
 from veil.core.types import Floats, Ids
-from veil.corpus.top import top
+from veil.corpus.lexical import top
 from veil.sensitive.matching import Matcher, matcher, part_of
 from veil.sensitive.strategy import Answer, Scene, Searcher, Strategy
 

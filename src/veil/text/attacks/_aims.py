@@ -7,9 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from veil.core.types import Floats, Ids
-from veil.corpus.collections import Collection
-from veil.corpus.lexical import Lexical
-from veil.corpus.top import top
+from veil.corpus.lexical import Lexical, top
+from veil.corpus.sources import Collection
 from veil.data.fetch import Report, silent
 from veil.text.attacks.log import QueryLog
 

@@ -9,7 +9,7 @@ from pydantic import Field
 from veil.core.errors import ParameterError
 from veil.core.outcome import standing
 from veil.core.types import Floats, Ids
-from veil.corpus.collections import load_collection
+from veil.corpus.sources import load_collection
 from veil.data.fetch import Report, silent
 from veil.text.attacks._aims import Aims
 from veil.text.attacks.attack import AttackSpec, Outcome, Scene

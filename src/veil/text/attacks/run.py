@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from veil.core.errors import InputError, ParameterError
 from veil.core.types import Encoder, Variants
-from veil.corpus.text import check_text
+from veil.corpus.tokens import check_text
 from veil.data.fetch import Report, silent
 from veil.text.attacks import ATTACKS
 from veil.text.attacks.attack import AttackSpec, EncoderAttack, Outcome, Scene

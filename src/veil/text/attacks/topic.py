@@ -10,7 +10,7 @@ from pydantic import Field
 from veil.core.errors import InputError, ParameterError
 from veil.core.outcome import LABEL, standing
 from veil.core.types import Floats, Ids
-from veil.corpus.labels import ICD10CM, file_digest, icd10cm_labels, read_labels
+from veil.corpus.logs import ICD10CM, file_digest, icd10cm_labels, read_labels
 from veil.data.fetch import Report, silent
 from veil.text.attacks._groups import Groups
 from veil.text.attacks._likelihood import Surrogate

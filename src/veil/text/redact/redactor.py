@@ -8,7 +8,7 @@ from typing import Literal, Protocol, get_args
 
 from veil.core.errors import ParameterError
 from veil.core.registry import did_you_mean
-from veil.corpus.text import Token, tokens
+from veil.corpus.tokens import Token, tokens
 from veil.text.redact.patterns import Patterns
 from veil.text.redact.presidio import Detector
 from veil.text.redact.pseudonyms import Pseudonyms

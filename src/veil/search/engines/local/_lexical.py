@@ -7,8 +7,7 @@ import numpy as np
 from veil.core.errors import MissingExtraError
 from veil.core.types import Floats, Ids, Ranking, Released, Singles
 from veil.corpus.collection import Collection
-from veil.corpus.lexical import Lexical
-from veil.corpus.top import top
+from veil.corpus.lexical import Lexical, top
 from veil.search.engines.engine import check_call
 from veil.search.engines.local._local import local_ranking
 

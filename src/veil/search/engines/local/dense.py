@@ -8,7 +8,7 @@ from pydantic import Field
 
 from veil.core.types import Encoder, Floats, Ids, Ranking, Released, Singles
 from veil.corpus.collection import Collection
-from veil.corpus.top import top
+from veil.corpus.lexical import top
 from veil.data.fetch import Report, silent
 from veil.encoders.find import encoder
 from veil.encoders.vectors import document_vectors

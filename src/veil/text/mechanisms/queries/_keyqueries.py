@@ -6,8 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from veil.core.types import Floats, Ids
-from veil.corpus.lexical import Lexical
-from veil.corpus.top import top
+from veil.corpus.lexical import Lexical, top
 
 DEPTH = 100  # ranks that count
 K1, B = 0.9, 0.4

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable
 
-from veil.corpus.text import bare_parts, unaccented
+from veil.corpus.tokens import bare_parts, unaccented
 from veil.corpus.wordnet import Thesaurus
 
 BREAK = re.compile(r"[\W_]+")  # between the words of a compound

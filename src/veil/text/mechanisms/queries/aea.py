@@ -9,9 +9,7 @@ from pydantic import Field
 
 from veil.core.component import PRIVATE
 from veil.core.guarantee import Guarantee
-from veil.corpus.stopwords import STOP_WORDS
-from veil.corpus.tagging import tagger
-from veil.corpus.text import MASK, Kind, bare_parts, tokens, without_clitic
+from veil.corpus.tokens import MASK, STOP_WORDS, Kind, bare_parts, tagger, tokens, without_clitic
 from veil.corpus.wordnet import Closeness, Thesaurus, wordnet
 from veil.text.mechanisms.queries._product import best_first
 from veil.text.mechanisms.queries._secret import BREAK, Secret

@@ -11,7 +11,7 @@ from pydantic import Field
 from veil.core.errors import InputError
 from veil.core.guarantee import Guarantee
 from veil.core.types import Ids
-from veil.corpus.text import tokens
+from veil.corpus.tokens import tokens
 from veil.cover.universe import read_universe
 from veil.text.mechanisms.queries.mechanism import QueryMechanism, Scrambled
 

@@ -9,7 +9,7 @@ from pydantic import Field
 from veil.core.component import PRIVATE
 from veil.core.errors import InputError, VeilError
 from veil.core.guarantee import Guarantee
-from veil.corpus.text import tokens
+from veil.corpus.tokens import tokens
 from veil.cover.named import at_hand, load
 from veil.cover.table import Located, Table
 from veil.cover.universe import BUILT_IN

@@ -6,9 +6,9 @@ import numpy as np
 from pydantic import Field
 
 from veil.core.guarantee import Guarantee
-from veil.corpus.collections import Collection, load_collection
-from veil.corpus.stopwords import STOP_WORDS
-from veil.corpus.terms import analyse, term_of, words_of
+from veil.corpus.lexical import analyse, term_of, words_of
+from veil.corpus.sources import Collection, load_collection
+from veil.corpus.tokens import STOP_WORDS
 from veil.corpus.wordnet import Thesaurus, wordnet
 from veil.text.mechanisms.queries._keyqueries import Runner
 from veil.text.mechanisms.queries._secret import Secret

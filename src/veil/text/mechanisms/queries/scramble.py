@@ -7,7 +7,7 @@ from veil.core.errors import InputError, ParameterError
 from veil.core.formatting import count_of
 from veil.core.guarantee import Guarantee
 from veil.core.types import Released, Variants
-from veil.corpus.text import bare_parts, check_text, tokens, unaccented
+from veil.corpus.tokens import bare_parts, check_text, tokens, unaccented
 from veil.text.mechanisms.checks import check_request
 from veil.text.mechanisms.queries.mechanism import QueryMechanism, Scrambled
 

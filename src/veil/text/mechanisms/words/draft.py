@@ -14,7 +14,7 @@ import numpy as np
 from veil.core.errors import InputError
 from veil.core.rng import generator
 from veil.core.types import Released
-from veil.corpus.text import MAX_CHARS, Case, check_text, follow
+from veil.corpus.tokens import MAX_CHARS, Case, check_text, follow
 from veil.text.mechanisms.words.mechanism import WordMechanism
 from veil.text.mechanisms.words.protect import draw_ids
 from veil.text.policy import Planner, Policy, Unknown

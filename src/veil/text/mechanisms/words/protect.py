@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from veil.core.errors import ParameterError, UnprotectedError, VeilError
 from veil.core.rng import Randomness, generator
 from veil.core.types import Ids, Kernel, Released, Seeded, Variants
-from veil.corpus.text import MAX_CHARS, Case, check_text, follow
+from veil.corpus.tokens import MAX_CHARS, Case, check_text, follow
 from veil.text.mechanisms.checks import check_request
 from veil.text.mechanisms.cost import premises, release_cost, scale_premise
 from veil.text.mechanisms.words._decoys import Decoys

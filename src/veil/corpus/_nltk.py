@@ -11,7 +11,7 @@ from nltk.data import PathPointer
 from nltk.stem.snowball import SnowballStemmer
 
 from veil.core.errors import InputError
-from veil.corpus.irregular import ADJECTIVES, NOUNS, VERBS, exceptions
+from veil.corpus.inflection import ADJECTIVES, NOUNS, VERBS, exceptions
 from veil.data.memo import private_cache
 
 _MISSING = {  # asked for by the reader, and not in the archive

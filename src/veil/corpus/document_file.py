@@ -5,12 +5,9 @@ import os
 from dataclasses import dataclass
 from typing import Literal
 
-from veil.corpus.collection import Collection
-from veil.corpus.documents import Document
-from veil.corpus.own.inside import open_inside
-from veil.corpus.own.listing import Listing, Row
-from veil.corpus.readers.plain import decoded
-from veil.corpus.readers.reading import MAX_BYTES, SkipError
+from veil.corpus.collection import Collection, Document
+from veil.corpus.listing import Listing, Row, open_inside
+from veil.corpus.readers.reader import MAX_BYTES, SkipError, decoded
 
 State = Literal["same", "changed", "gone"]
 _SHOWN = ("text", "markdown")  # kinds whose files people read as they are

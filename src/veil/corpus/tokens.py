@@ -1,17 +1,24 @@
-"""Texts to words and back: a word keeps its place, spacing, punctuation and case pattern.
+"""Texts to words and back, with function words and part-of-speech tags.
 
+Texts to words and back: a word keeps its place, spacing, punctuation and case pattern.
 White space and punctuation are the layout, which stays. Everything else is a word: letters,
 digits, and also symbols, emoji, control and unassigned characters, because what is not known to be
 harmless must not pass. E-mail and web addresses are one word each.
+
+Part-of-speech tags, by whichever tagger is at hand.
+The default is TextBlob's pattern tagger: it ships with its lexicon, needs no download and never
+reaches the network. NLTK's and spaCy's are used when asked for by name.
 """
 
 import re
 import unicodedata
+import warnings
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import lru_cache
+from functools import cache, lru_cache
 
-from veil.core.errors import InputError
+from veil.core.errors import InputError, MissingExtraError, UnknownNameError
 from veil.core.formatting import printable
 
 MASK = "[MASK]"  # in place of a word that is hidden
@@ -209,3 +216,87 @@ def follow(case: Case, word: str) -> str:
     if case is Case.TITLE:
         return word[:1].upper() + word[1:]
     return word
+
+
+STOP_WORDS: frozenset[str] = frozenset(
+    """
+    a an the this that these those each every either neither some any no none all both such
+    i me my mine myself we us our ours ourselves you your yours yourself yourselves he him his
+    himself she her hers herself it its itself they them their theirs themselves one ones who whom
+    whose which what whatever whichever whoever someone somebody something anyone anybody anything
+    everyone everybody everything nobody nothing
+    about above across after against along among around as at before behind below beneath beside
+    besides between beyond by despite down during except for from in inside into like near of off
+    on onto out outside over past per since than through throughout till to toward towards under
+    until up upon via with within without
+    and but or nor so yet if unless whether while whereas although though because when whenever
+    where wherever why how
+    am is are was were be been being do does did doing done have has had having can could may might
+    must shall should will would ought
+    not only own same too very just also even ever never here there then thus hence again once more
+    most much many few less least other another rather quite almost
+    """.split()
+)
+
+
+Tagger = Callable[[Sequence[str]], list[str]]  # the words of one text -> Penn Treebank tags
+
+TAGS = frozenset(  # of the Penn Treebank, without those of punctuation
+    """
+    CC CD DT EX FW IN JJ JJR JJS LS MD NN NNP NNPS NNS PDT POS PRP PRP$ RB RBR RBS RP SYM TO UH VB
+    VBD VBG VBN VBP VBZ WDT WP WP$ WRB
+    """.split()
+)
+
+
+def tagger(name: str = "pattern") -> Tagger:
+    """Return a tagger by name: pattern, nltk or spacy."""
+    if name not in _TAGGERS:
+        raise UnknownNameError(f"No tagger called '{name[:40]}'. Known: {', '.join(_TAGGERS)}.")
+    return _TAGGERS[name]()
+
+
+@cache
+def _pattern() -> Tagger:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)  # it leaves its lexicon's files open
+        from textblob.en import tag
+
+        tag("a", tokenize=False)  # reads the lexicon
+
+    def run(words: Sequence[str]) -> list[str]:
+        return [str(mark) for _, mark in tag(" ".join(words), tokenize=False)]
+
+    return run
+
+
+@cache
+def _nltk() -> Tagger:
+    try:
+        from nltk import pos_tag
+
+        pos_tag(["test"])
+    except (ImportError, LookupError):
+        raise MissingExtraError(
+            "The nltk tagger needs NLTK's data: python -m nltk.downloader"
+            " averaged_perceptron_tagger_eng."
+        ) from None
+    return lambda words: [mark for _, mark in pos_tag(list(words))]
+
+
+@cache
+def _spacy() -> Tagger:
+    try:
+        import spacy
+        from spacy.tokens import Doc
+
+        model = spacy.load("en_core_web_sm")
+    except (ImportError, OSError):
+        raise MissingExtraError(
+            "The spacy tagger needs spaCy and its small English model: pip install 'veil[spacy]'"
+            " and python -m spacy download en_core_web_sm."
+        ) from None
+    return lambda words: [token.tag_ for token in model(Doc(model.vocab, words=list(words)))]
+
+
+_TAGGERS: dict[str, Callable[[], Tagger]] = {"pattern": _pattern, "nltk": _nltk, "spacy": _spacy}

@@ -1,20 +1,121 @@
-"""Read a folder of files into a collection; of one that was read before, only what changed."""
+"""A folder of one's own files as a collection: walked, read and brought up to date."""
 
 import hashlib
+import os
 import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from veil.core.errors import InputError
-from veil.corpus.collection import Collection
-from veil.corpus.documents import Document, Documents
-from veil.corpus.own.folder import Found, walk
-from veil.corpus.own.inside import open_inside
-from veil.corpus.own.listing import Listing, Row
-from veil.corpus.readers.apart import PATIENCE, Apart
+from veil.corpus.collection import KIND, Collection, Document, Documents
+from veil.corpus.listing import Listing, Row, open_inside
+from veil.corpus.readers import KINDS
+from veil.corpus.readers.mbox import BEGINS
+from veil.corpus.readers.reader import MAX_BYTES, MAX_MAILBOX
+from veil.corpus.readers.worker import PATIENCE, Apart
+from veil.data.arrays import kind_of_folder
 from veil.data.fetch import Report, silent
+
+MAX_FILES = 1_000_000
+_MAX_PATH = 4_000  # characters
+
+
+class FolderFile(NamedTuple):
+    """A file that can be read: its path in the folder, and what tells whether it changed."""
+
+    path: str
+    kind: str
+    size: int
+    mtime: int  # nanoseconds
+
+    @property
+    def too_large(self) -> bool:
+        """Whether it is not even tried."""
+        return self.size > (MAX_MAILBOX if self.kind == "mbox" else MAX_BYTES)
+
+
+def walk(root: Path) -> tuple[list[FolderFile], Counter[str]]:
+    """Return the files below a folder by their paths, and how much is left out, by reason.
+
+    Left out are hidden files and folders, symbolic links, what is neither file nor folder, indexes
+    of Veil, and files of other kinds.
+    """
+    files: list[FolderFile] = []
+    left: Counter[str] = Counter()
+    waiting = [""]
+    while waiting:
+        inner = waiting.pop()
+        for entry in _entries(root / inner, left):
+            path = f"{inner}/{entry.name}" if inner else entry.name
+            reason = _reason(entry, path)
+            if reason:
+                left[reason] += 1
+            elif entry.is_dir(follow_symlinks=False):
+                waiting.append(path)
+            else:
+                _add(root, entry, path, files, left)
+    return sorted(files), left
+
+
+def _entries(folder: Path, left: Counter[str]) -> Iterator["os.DirEntry[str]"]:
+    try:
+        with os.scandir(folder) as entries:
+            yield from entries
+    except OSError:
+        left["unreadable"] += 1
+
+
+def _reason(entry: "os.DirEntry[str]", path: str) -> str:
+    """Say why a file or folder is left out, or nothing."""
+    if entry.name.startswith("."):
+        return "hidden"
+    if entry.is_symlink():
+        return "link"
+    if len(path) > _MAX_PATH or not _is_text(path):
+        return "name"
+    if entry.is_dir(follow_symlinks=False):
+        return "index" if kind_of_folder(Path(entry.path)) == KIND else ""
+    return "" if entry.is_file(follow_symlinks=False) else "special"
+
+
+def _is_text(path: str) -> bool:
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return False
+    return "\\" not in path
+
+
+def _add(
+    root: Path, entry: "os.DirEntry[str]", path: str, files: list[FolderFile], left: Counter[str]
+) -> None:
+    kind = KINDS.get(Path(entry.name).suffix.lower()) or _by_its_head(root, path)
+    if not kind:
+        left["unknown"] += 1
+        return
+    try:
+        told = entry.stat(follow_symlinks=False)
+    except OSError:
+        left["unreadable"] += 1
+        return
+    files.append(FolderFile(path, kind, told.st_size, told.st_mtime_ns))
+    if len(files) > MAX_FILES:
+        raise InputError(f"A folder must not have more than {MAX_FILES:,} files to be read.")
+
+
+def _by_its_head(root: Path, path: str) -> str:
+    """Know a mailbox without an ending, as mail programs keep them, by how it begins."""
+    if Path(path).suffix:
+        return ""
+    try:
+        with open_inside(root, path) as file:
+            return "mbox" if BEGINS.match(file.readline(1_000)) else ""
+    except OSError:
+        return ""
+
 
 MAX_TOTAL = 4 * 10**9  # characters of all texts
 _FRESH = 2 * 10**9  # nanoseconds within which a file may change twice and show one time
@@ -104,7 +205,7 @@ class _Gathering:
         pairs = zip(files.rows, files.starts, strict=True) if files is not None else ()
         self.old = {row.path: (row, start) for row, start in pairs}
 
-    def documents(self, files: list[Found], report: Report) -> Iterator[Document]:
+    def documents(self, files: list[FolderFile], report: Report) -> Iterator[Document]:
         """Yield all documents in order."""
         for number, file in enumerate(files):
             report("reading files", number, len(files))
@@ -118,7 +219,7 @@ class _Gathering:
                 yield document
         report("reading files", len(files), len(files))
 
-    def _of(self, file: Found) -> Iterator[Document]:
+    def _of(self, file: FolderFile) -> Iterator[Document]:
         old, start = self.old.get(file.path, (None, 0))
         same = old is not None and self._is_same(old, file)
         if old is not None and same and old.settled:
@@ -135,7 +236,7 @@ class _Gathering:
         else:
             self.changes.changed += 1
 
-    def _is_same(self, old: Row, file: Found) -> bool:
+    def _is_same(self, old: Row, file: FolderFile) -> bool:
         if (old.kind, old.size) != (file.kind, file.size):
             return False
         return old.mtime == file.mtime or old.digest == self._digest(file) != ""
@@ -146,7 +247,7 @@ class _Gathering:
             for place in range(start, start + count):
                 yield Document(packed.ids[place], packed.titles[place], packed.texts[place])
 
-    def _read(self, file: Found) -> Iterator[Document]:
+    def _read(self, file: FolderFile) -> Iterator[Document]:
         skipped: Counter[str] = Counter()
         now, digest, documents = time.time_ns(), self._digest(file), 0
         if file.too_large:
@@ -166,7 +267,7 @@ class _Gathering:
             Row(file.path, file.kind, file.size, mtime, digest, documents, dict(skipped))
         )
 
-    def _digest(self, file: Found) -> str:
+    def _digest(self, file: FolderFile) -> str:
         if file.too_large:
             return ""
         try:
