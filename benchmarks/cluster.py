@@ -16,9 +16,8 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from veil.studies.domains import compute, opened
+from veil.studies.domains import compute, opened, parse_study
 from veil.studies.experiment import Step
-from veil.studies.load import parse_study
 from veil.studies.pool import dask_executor
 from veil.studies.store import Result, Store
 from veil.studies.study import Grid, Study

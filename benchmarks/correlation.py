@@ -21,9 +21,9 @@ from veil.core.types import Floats
 from veil.measures.estimate import Estimate, interval, resamples
 from veil.measures.quipu import quipu
 from veil.proxy.plane import SHIPPED
-from veil.studies.curves import Panel, key, panels
 from veil.studies.domains import words_of
 from veil.studies.export import read_csv
+from veil.studies.plane import Panel, key, panels
 from veil.studies.table import Row
 
 LEAST = 4  # curves, for a correlation to say anything

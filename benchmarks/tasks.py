@@ -16,8 +16,8 @@ import numpy as np
 
 from veil.core.types import Floats
 from veil.measures.estimate import Estimate, bootstrap
+from veil.studies.domains import load_study
 from veil.studies.experiment import Cell
-from veil.studies.load import load_study
 from veil.studies.store import Store
 from veil.studies.sweep import sweep
 from veil.task.study import Tasks

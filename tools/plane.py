@@ -14,13 +14,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from veil.studies.curves import Panel, panels
 from veil.studies.export import read_csv
+from veil.studies.plane import Panel, panels
 from veil.studies.report import svg
-from veil.studies.report.groups import styles_of
-from veil.studies.report.look import PLANES
-from veil.studies.report.markup import Markup, join, tag
-from veil.studies.report.plane import plane
+from veil.studies.report.drawing import draw_plane, styles_of
+from veil.studies.report.markup import PLANES, Markup, join, tag
 from veil.studies.table import PLAIN, Row
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -48,7 +46,7 @@ def drawn(panel: Panel) -> str:
     names = [curve.name for curve in panel.curves]
     first = sorted(names, key=lambda name: (name != "cover", name != "blind", name))
     styles = styles_of([panel], first)
-    figure = plane(panel, styles, names, "plane")
+    figure = draw_plane(panel, styles, names, "plane")
     found = re.search(r"<svg.*</svg>", figure, re.DOTALL)
     if found is None:
         raise SystemExit("There is nothing to draw.")

@@ -4,8 +4,8 @@ import pytest
 
 import veil
 from veil.core.errors import EngineError, MissingExtraError, UnprotectedError, VeilError, retold
-from veil.studies.choice import Choice, UncertifiedError
-from veil.studies.sentences import told
+from veil.studies.choose import Choice, UncertifiedError
+from veil.studies.study import locate_errors
 
 CHOICE = Choice.__new__(Choice)
 
@@ -20,7 +20,7 @@ CHOICE = Choice.__new__(Choice)
     ],
 )
 def test_an_error_is_told_again_whatever_its_class_takes(error: VeilError) -> None:
-    with pytest.raises(type(error)) as raised, told("Cell 2"):
+    with pytest.raises(type(error)) as raised, locate_errors("Cell 2"):
         raise error
     assert str(raised.value) == f"Cell 2: {error}"
     assert vars(raised.value) == vars(error)

@@ -19,7 +19,7 @@ from veil.core.errors import InputError, ParameterError, UnknownNameError, VeilE
 from veil.dp.attacks.attack import asked_by
 from veil.dp.secret import read_bits, read_numbers, source_of
 from veil.dp.study import ADVANTAGE, WORTH, Counts, CountsStudy, some
-from veil.studies.load import load_study, make_study
+from veil.studies.domains import load_study, make_study
 from veil.studies.report.report import render
 from veil.studies.sweep import sweep
 from veil.studies.table import PLAIN

@@ -21,9 +21,8 @@ from tests.tables.people import ILLNESSES, PERSON
 from tests.tables.people import written as write_people
 
 from veil.studies import DOMAINS
-from veil.studies.domains import words_of
+from veil.studies.domains import make_study, parse_study, words_of
 from veil.studies.export import export
-from veil.studies.load import make_study, parse_study
 from veil.studies.sweep import sweep
 from veil.studies.table import PLAIN, Card, Example, Results, Row, Section
 from veil.task.classifiers import logistic

@@ -8,7 +8,7 @@ from tests.places.snow import needs_snow
 
 from veil.places.methods import METHODS
 from veil.places.study import STRUCTURE
-from veil.studies.load import load_study
+from veil.studies.domains import load_study
 from veil.studies.sweep import sweep
 
 ROOT = Path(__file__).resolve().parents[2]

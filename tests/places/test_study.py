@@ -16,7 +16,7 @@ from veil.places.links import distinct, folder, linked, matched
 from veil.places.plane import plane
 from veil.places.points import Points
 from veil.places.study import STRUCTURE, Places, PlacesStudy
-from veil.studies.load import make_study
+from veil.studies.domains import make_study
 from veil.studies.sweep import sweep
 from veil.testing import check_domain
 

@@ -15,7 +15,7 @@ from veil.ratings.examples import liked_of
 from veil.ratings.keys import RatingsStudy
 from veil.ratings.study import ABOVE, WORTH, RatingsExperiment, above_chance
 from veil.studies.choose import choose
-from veil.studies.load import make_study
+from veil.studies.domains import make_study
 from veil.studies.report.report import render
 from veil.studies.sweep import sweep
 from veil.studies.table import PLAIN, Results

@@ -14,7 +14,7 @@ from veil import sensitive
 from veil.cli import veil
 from veil.core.errors import InputError, ParameterError
 from veil.sensitive.study import EXPOSURE, SHOWN, UTILITY, Sensitive, SensitiveStudy
-from veil.studies.load import load_study, make_study
+from veil.studies.domains import load_study, make_study
 from veil.studies.report.report import render
 from veil.studies.sweep import sweep
 from veil.studies.table import PLAIN, Results

@@ -13,9 +13,8 @@ from veil.cli import run
 from veil.core.errors import ParameterError, StepError, UnknownNameError
 from veil.measures.quipu import quipu
 from veil.studies.check import check_domain
-from veil.studies.domains import domain, domains, words_of
+from veil.studies.domains import domain, domains, load_study, make_study, words_of
 from veil.studies.export import export, read_csv
-from veil.studies.load import load_study, make_study
 from veil.studies.report.report import render
 from veil.studies.sweep import sweep
 

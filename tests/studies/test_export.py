@@ -8,8 +8,16 @@ from pathlib import Path
 import pytest
 
 from veil.core.errors import InputError
-from veil.studies.export import export, named, read_csv, write_csv
-from veil.studies.facts import Facts, facts_of, read_facts, write_facts
+from veil.studies.export import (
+    Facts,
+    export,
+    facts_of,
+    named,
+    read_csv,
+    read_facts,
+    write_csv,
+    write_facts,
+)
 from veil.studies.table import Card, Example, Results, Row, Score
 
 ROWS = (

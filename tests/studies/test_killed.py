@@ -27,7 +27,7 @@ STEPS = 19
 RUN = """
 import sys, time
 from pathlib import Path
-from veil.studies.load import load_study
+from veil.studies.domains import load_study
 from veil.studies.sweep import sweep
 folder = Path(sys.argv[1])
 

@@ -16,10 +16,9 @@ from veil.core.types import Floats
 from veil.measures.estimate import Estimate, compare
 from veil.measures.quipu import quipu, quipu_difference, quipu_interval
 from veil.search.study.experiment import WORDS
-from veil.studies.curves import key, panels
+from veil.studies.domains import load_study
 from veil.studies.figures import Samples, _by_subject, ranked, results
-from veil.studies.load import load_study
-from veil.studies.planes import compared, scores
+from veil.studies.plane import compared, key, panels, scores
 from veil.studies.store import FILE, Store
 from veil.studies.sweep import sweep
 from veil.studies.table import Results, Row, Score

@@ -10,9 +10,9 @@ from veil.core.errors import InputError, ParameterError
 from veil.search.engines.local._lexical import LexicalEngine
 from veil.studies import domains
 from veil.studies import sweep as sweep_module
+from veil.studies.domains import load_study
 from veil.studies.experiment import Step
 from veil.studies.figures import results
-from veil.studies.load import load_study
 from veil.studies.store import Result, Store
 from veil.studies.study import Study
 from veil.studies.sweep import sweep

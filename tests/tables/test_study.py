@@ -13,7 +13,7 @@ from tests.tables.people import ILLNESSES, PERSON, QI, written
 from veil import tables
 from veil.core.errors import InputError, ParameterError, UnknownNameError
 from veil.studies.choose import choose
-from veil.studies.load import load_study, make_study
+from veil.studies.domains import load_study, make_study
 from veil.studies.report.report import render
 from veil.studies.sweep import sweep
 from veil.studies.table import PLAIN, Results

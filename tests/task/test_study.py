@@ -11,7 +11,7 @@ from tests.search.conftest import BagEncoder
 
 from veil.cli import veil
 from veil.core.errors import InputError, ParameterError
-from veil.studies.load import make_study
+from veil.studies.domains import make_study
 from veil.studies.sweep import sweep
 from veil.studies.table import Results
 from veil.task.keys import TaskStudy

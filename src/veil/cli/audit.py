@@ -11,7 +11,7 @@ from veil.core.errors import ParameterError, VeilError
 from veil.proxy.last_audit import note_audit
 from veil.search.study.shipped import default_study, demo_study
 from veil.studies import DEFAULT
-from veil.studies.load import load_study
+from veil.studies.domains import load_study
 
 
 @click.command(cls=Beside, commands={"claims": claims})

@@ -20,9 +20,8 @@ from veil.cli.methods import show_methods
 from veil.cli.sweeping import OUT, WORKERS, WORKERS_HELP, run_study
 from veil.core.errors import InputError, ParameterError
 from veil.core.registry import read_spec
-from veil.studies.domains import Domain, domain, words_of
+from veil.studies.domains import Domain, domain, make_study, words_of
 from veil.studies.export import read_csv
-from veil.studies.load import make_study
 from veil.studies.study import Study
 
 ORDER = ("protect", "attack", "measure", "plane", "choose", "methods", "attackers")

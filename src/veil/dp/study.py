@@ -23,8 +23,7 @@ from veil.dp.attacks.plane import Trial, trial
 from veil.dp.counting import COUNTING
 from veil.dp.pictures import Bill, Guessed, bits_of, costs, secrets_drawn, short
 from veil.dp.secret import read_bits
-from veil.studies.experiment import Axis, Cell, Experiment, Figure, Step, Vocabulary
-from veil.studies.keys import step_key
+from veil.studies.experiment import Axis, Cell, Experiment, Figure, Step, Vocabulary, step_key
 from veil.studies.store import Result
 from veil.studies.study import Study
 from veil.studies.table import Results, Section

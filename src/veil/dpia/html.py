@@ -4,9 +4,7 @@ from importlib.resources import files
 
 from veil.dpia.document import Document, Grid, Heading, Items, Pairs, Paragraph, Part
 from veil.dpia.questions import GAP
-from veil.studies.report.look import STYLE
-from veil.studies.report.markup import Markup, join, tag
-from veil.studies.report.page import page
+from veil.studies.report.markup import STYLE, Markup, join, page, tag
 from veil.studies.report.tables import head, table
 from veil.studies.table import Section
 

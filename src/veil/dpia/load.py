@@ -13,9 +13,9 @@ from pydantic_core import ErrorDetails
 from veil.core.errors import InputError, ParameterError
 from veil.dpia.answers import Access, Answers, Fear, Measure, Measurement, People, Planned, Risks
 from veil.studies.domains import domain
-from veil.studies.facts import FILE as FACTS
+from veil.studies.export import FILE as FACTS
 from veil.studies.report.report import FILE as REPORT
-from veil.studies.sentences import no_such_key
+from veil.studies.study import no_such_key
 
 _MAX_BYTES = 2**20  # of the file
 _OWN = ("domain", "sizes", "name")  # keys of a study that are not those of a table

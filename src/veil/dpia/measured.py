@@ -10,12 +10,11 @@ from veil.core.errors import InputError, VeilError
 from veil.core.formatting import printable
 from veil.dpia.answers import Measurement
 from veil.dpia.questions import GAP
-from veil.studies.curves import is_utility
 from veil.studies.domains import domain, domains, words_of
-from veil.studies.export import read_csv
-from veil.studies.facts import Claim, Facts, read_facts
+from veil.studies.export import Claim, Facts, read_csv, read_facts
+from veil.studies.plane import is_utility
 from veil.studies.report.markup import interval, number
-from veil.studies.specs import written
+from veil.studies.study import short_spec
 from veil.studies.table import PLAIN, Row
 
 _MAX_BYTES = 2**26  # of a table of results
@@ -187,7 +186,7 @@ def choose(source: Source, given: Measurement, number_: int) -> Source:
 def _brief(spec: str, name: str) -> str:
     """Write a spec without the parameters that have their default, unless all have it."""
     try:
-        short = written(domain(name).mechanisms.parse(spec))
+        short = short_spec(domain(name).mechanisms.parse(spec))
     except VeilError:
         return spec
     return short if "(" in short else spec

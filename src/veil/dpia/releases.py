@@ -7,9 +7,8 @@ from pathlib import Path
 from veil.core.errors import InputError
 from veil.dpia.load import Asked
 from veil.dpia.measured import Source, source_of
-from veil.studies.domains import domain
-from veil.studies.facts import facts_of
-from veil.studies.load import make_study
+from veil.studies.domains import domain, make_study
+from veil.studies.export import facts_of
 from veil.studies.sweep import sweep
 
 

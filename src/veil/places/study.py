@@ -27,9 +27,8 @@ from veil.places.pictures.page import pictured
 from veil.places.projection import surface
 from veil.places.protect import protect
 from veil.places.release import Release
-from veil.studies.experiment import Axis, Cell, Experiment, Figure, Step, Vocabulary
+from veil.studies.experiment import Axis, Cell, Experiment, Figure, Step, Vocabulary, step_key
 from veil.studies.figures import ranked
-from veil.studies.keys import step_key
 from veil.studies.store import Result
 from veil.studies.study import Study
 from veil.studies.table import Results, Section

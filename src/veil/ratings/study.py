@@ -27,8 +27,7 @@ from veil.ratings.recommenders import recommender
 from veil.ratings.release import Release
 from veil.ratings.titles import titles_of
 from veil.ratings.utility import learnt_of, utility
-from veil.studies.experiment import Axis, Cell, Experiment, Figure, Step, Vocabulary
-from veil.studies.keys import step_key
+from veil.studies.experiment import Axis, Cell, Experiment, Figure, Step, Vocabulary, step_key
 from veil.studies.store import Result
 from veil.studies.study import Grid
 from veil.studies.table import PLAIN, Results, Section

@@ -7,8 +7,7 @@ from veil.core.errors import InputError
 from veil.data.files import require_folder, whole_file
 from veil.sensitive.comparison import Line
 from veil.sensitive.cross_validate import CrossValidated
-from veil.studies.report.markup import Markup, interval, join, number, percent, tag
-from veil.studies.report.page import page
+from veil.studies.report.markup import Markup, interval, join, number, page, percent, tag
 from veil.studies.report.tables import head, table
 from veil.studies.table import Section
 

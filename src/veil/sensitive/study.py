@@ -25,8 +25,16 @@ from veil.sensitive.simulate import simulate
 from veil.sensitive.strategies import STRATEGIES
 from veil.sensitive.strategy import Searcher
 from veil.sensitive.told import QUALITY, figures_of
-from veil.studies.experiment import Axis, Cell, Experiment, Figure, Step, Vocabulary
-from veil.studies.keys import digest, step_key
+from veil.studies.experiment import (
+    Axis,
+    Cell,
+    Experiment,
+    Figure,
+    Step,
+    Vocabulary,
+    digest,
+    step_key,
+)
 from veil.studies.store import Result
 from veil.studies.study import Grid, Study
 from veil.studies.table import PLAIN, Results, Section

@@ -10,11 +10,10 @@ import numpy as np
 
 from veil.core.guarantee import KINDS
 from veil.studies.choose import choose
-from veil.studies.curves import is_utility
-from veil.studies.domains import domain
+from veil.studies.domains import domain, make_study
 from veil.studies.experiment import Experiment
 from veil.studies.export import export, read_csv
-from veil.studies.load import make_study
+from veil.studies.plane import is_utility
 from veil.studies.report.report import render
 from veil.studies.store import Store
 from veil.studies.study import Study

@@ -5,9 +5,11 @@ file, its mechanisms, and what is computed of each configuration. Everything els
 all domains and is made here in `studies`.
 """
 
+import hashlib
+import json
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
@@ -15,12 +17,127 @@ from veil.core.errors import ParameterError
 from veil.core.guarantee import Guarantee
 from veil.core.types import Floats, Ids
 from veil.data.fetch import Report, silent
-from veil.studies.specs import once
 from veil.studies.store import Result
-from veil.studies.study import Grid, Study
+from veil.studies.study import Grid, Study, distinct_specs
 from veil.studies.table import Example, Results, Section
-from veil.studies.vocabulary import Axis as Axis
-from veil.studies.vocabulary import Vocabulary as Vocabulary
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """One measure that a plane can show.
+
+    Attributes
+    ----------
+    says
+        What it counts, in a few words.
+    top
+        Its highest value.
+    binary
+        Whether it is 0 or 1 for each subject.
+    scored
+        Whether it has a plane and a QuIPU score: it goes from 0 to 1 as utility does.
+    """
+
+    name: str
+    says: str
+    top: float = 1.0
+    binary: bool = False
+    scored: bool = True
+
+
+RISKS = (  # of every attack that ranks the truth among candidates; see `veil.measures.risk`
+    Axis("lazy", "the first guess is right (P@1)", binary=True),
+    Axis("active", "the truth is among ten guesses (R@10)", binary=True),
+    Axis("motivated", "one divided by the rank of the truth (MRR)"),
+    Axis(
+        "persistent",
+        "rank-biased precision of the rank of the truth, at most 1 − p",
+        top=1 - 0.8,
+        scored=False,
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Vocabulary:
+    """The nouns of the report, and its axes.
+
+    Attributes
+    ----------
+    title
+        What is reported on: "places", "database answers".
+    subject, subjects
+        What is protected, one and many: "household", "households".
+    size
+        What there are several of for each subject: "releases".
+    plain
+        The same work without protection: "true places", "exact answers".
+    utility, risks
+        The axes of the plane, risks from the least to the most able attacker.
+    better
+        What is better when the utility is higher, after "upwards".
+    data, task
+        What the data and the user of a release are called, in files and in the report.
+    families
+        Families of mechanisms in the order of the report; others follow.
+    elsewhere
+        Names that tables of others give to our mechanisms.
+    apart
+        Attackers that are asked something else, and that no choice counts.
+    """
+
+    title: str
+    subject: str
+    subjects: str
+    size: str
+    plain: str
+    utility: Axis
+    risks: tuple[Axis, ...] = RISKS
+    better: str = "the utility is higher"
+    data: str = "data"
+    task: str = "task"
+    families: tuple[str, ...] = ()
+    elsewhere: Mapping[str, str] = field(default_factory=dict)
+    apart: tuple[str, ...] = ()
+
+    def axis(self, measure: str) -> Axis:
+        """Return the axis of a measure of risk, also of one that is not declared."""
+        found = (one for one in self.risks if one.name == measure)
+        return next(found, Axis(measure, "the attacker's success"))
+
+    def rank(self, measure: str) -> tuple[int, str]:
+        """Order measures of risk from the least to the most able attacker, others last."""
+        names = [axis.name for axis in self.risks]
+        return (names.index(measure) if measure in names else len(names), measure)
+
+    def sizes(self, count: int) -> str:
+        """Say how many releases there are: "1 release", "20 releases"."""
+        return f"{count} {self.size.removesuffix('s') if count == 1 else self.size}"
+
+
+def step_key(kind: str, version: int, made_from: Mapping[str, object]) -> str:
+    """Return the digest of a canonical form: the order in which things were named is no part.
+
+    `version` is the domain's number for what a step of that kind computes; a change of that needs
+    a new number.
+    """
+    whole = {"kind": kind, "version": version, **made_from}
+    try:
+        text = json.dumps(whole, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    except (TypeError, ValueError):
+        raise ParameterError(
+            "A step of a study has a parameter that has no written form."
+        ) from None
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def digest(parts: Iterable[str]) -> str:
+    """Return the digest of texts in their order, told apart whatever they hold."""
+    made = hashlib.sha256()
+    for part in parts:
+        data = part.encode("utf-8", "surrogatepass")
+        made.update(len(data).to_bytes(8, "little") + data)
+    return made.hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +149,7 @@ class Step:
     kind
         What is done. Steps of the kind "attack" give risks; all other names are the domain's own.
     key
-        Digest of everything that changes the result: see `veil.studies.keys`.
+        Digest of everything that changes the result: see `veil.studies.experiment`.
     spec, size
         The mechanism and its number of releases; "" and 0 for work without protection.
     of
@@ -177,7 +294,7 @@ class Experiment(Protocol):
     def spelt(cls, attackers: Sequence[str]) -> tuple[str, ...]:
         """Return the specs of attackers, written in one way; each must be one that there is."""
         if cls.attackers is not None:
-            return once(map(cls.attackers.parse, attackers))
+            return distinct_specs(map(cls.attackers.parse, attackers))
         if attackers:
             raise ParameterError("This domain has no attackers to choose from; leave them out.")
         return ()

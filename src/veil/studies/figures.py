@@ -23,10 +23,9 @@ from veil.core.types import Floats
 from veil.core.version import __version__
 from veil.measures.estimate import bootstrap
 from veil.measures.risk import ATTACKERS, chance, successes
-from veil.studies.curves import is_utility, key
 from veil.studies.domains import opened
 from veil.studies.experiment import Cell, Experiment, Figure, Step, Vocabulary
-from veil.studies.planes import Planned, compared, scores
+from veil.studies.plane import Planned, compared, is_utility, key, scores
 from veil.studies.store import Result, Store
 from veil.studies.study import Study
 from veil.studies.table import PLAIN, Card, Example, Kind, Results, Row, Score

@@ -1,12 +1,20 @@
-"""What every study says, whatever its data: mechanisms and their parameters, attackers, a seed."""
+"""What every study says, whatever its data, and the sentences about what is wrong with one.
 
+One spelling for every spec of a study, however it was written.
+Two specs of the same thing become the same text, which is parsed back to that thing.
+"""
+
+import difflib
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Annotated, Any, Protocol
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic_core import ErrorDetails
 
-from veil.core.errors import ParameterError
+from veil.core.component import Component
+from veil.core.errors import ParameterError, VeilError, retold
 from veil.studies import DEFAULT
 
 COUNTS = (1, 2, 5, 10, 20, 50)  # releases of a subject after which recovery is looked at
@@ -99,3 +107,100 @@ class Study(BaseModel):
         """Numbers of releases after which recovery is looked at."""
         largest = max(self.sizes)
         return tuple(sorted({count for count in COUNTS if count < largest} | {largest}))
+
+
+_KINDS = {
+    "string_type": "a text in quotes",
+    "int_type": "a whole number",
+    "int_from_float": "a whole number",
+    "float_type": "a number",
+    "float_parsing": "a number",
+    "int_parsing": "a whole number",
+    "bool_type": "true or false",
+    "tuple_type": "a list",
+    "finite_number": "a finite number",
+    "greater_than_equal": "at least {ge}",
+    "less_than_equal": "at most {le}",
+    "too_short": "a list of at least {min_length}",
+    "string_too_short": "a text of at least {min_length} characters",
+    "string_too_long": "a text of at most {max_length} characters",
+    "model_type": "a table, written as [[mechanism]]",
+}
+Place = tuple[int | str, ...]
+
+
+def no_such_key(where: str, key: str, keys: Sequence[str]) -> ParameterError:
+    """Say that there is no such key, which is the nearest, and which there are."""
+    near = difflib.get_close_matches(key, keys, n=1)
+    hint = f" Did you mean '{near[0]}'?" if near else ""
+    return ParameterError(f"{where} has no '{key[:40]}'.{hint} There are: {', '.join(keys)}.")
+
+
+def error_sentence(
+    detail: ErrorDetails,
+    found: Mapping[str, Any],
+    name: str,
+    keys: Callable[[Place], Sequence[str]],
+) -> str:
+    """Render one of pydantic's errors; `keys` gives those of a table by its place."""
+    nested = len(detail["loc"]) > 2 and detail["loc"][0] == "mechanism"
+    place = detail["loc"][:2] if nested else ()
+    where = f"[[mechanism]] {int(place[1]) + 1} of {name}" if nested else name
+    inner = detail["loc"][len(place) :]
+    key = str(inner[0])
+    if detail["type"] in ("extra_forbidden", "missing"):
+        table = found["mechanism"][place[1]] if nested else found
+        unknown = next((each for each in table if each not in keys(place)), None)
+        if unknown is not None:  # also when the key that it was to be is missing
+            return str(no_such_key(where, unknown, keys(place)))
+        written = "[[mechanism]]" if key == "mechanism" else f"'{key}'"
+        return f"{where} needs {written}; there are: {', '.join(keys(place))}."
+    ordinal = f" number {int(inner[1]) + 1}" if len(inner) > 1 else ""
+    wanted = _KINDS.get(detail["type"], detail["msg"][:1].lower() + detail["msg"][1:])
+    wanted = wanted.format(**detail.get("ctx", {}))
+    return (
+        f"The '{key}'{ordinal} of {where} must be {wanted}. Got {detail['input']!r:.60} instead."
+    )
+
+
+@contextmanager
+def locate_errors(where: str) -> Iterator[None]:
+    """Say where in the study a mistake is."""
+    try:
+        yield
+    except VeilError as error:
+        raise retold(error, f"{where}: {error}") from None
+
+
+_BARE = re.compile(r"(?!(?:true|false|True|False|None)$)[A-Za-z_][\w./-]*")  # needs no quotes
+
+
+def distinct_specs(components: Iterable[Component]) -> tuple[str, ...]:
+    """Return the specs of components, each once."""
+    return tuple(dict.fromkeys(map(short_spec, components)))
+
+
+def short_spec(component: Component, leave: str = "") -> str:
+    """Write a component with the parameters that differ from the default, but `leave`.
+
+    >>> from typing import ClassVar
+    >>> class Blur(Component):
+    ...     name: ClassVar[str] = "blur"
+    ...     far: float
+    ...     near: float = 0.0
+    >>> short_spec(Blur(far=2)), short_spec(Blur(far=2, near=1), leave="far")
+    ('blur(far=2.0)', 'blur(near=1.0)')
+    """
+    fields = type(component).model_fields
+    told = [
+        f"{key}={_value(value)}"
+        for key, value in component
+        if key != leave and value != fields[key].default
+    ]
+    return f"{component.name}({', '.join(told)})" if told else component.name
+
+
+def _value(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return value if isinstance(value, str) and _BARE.fullmatch(value) else repr(value)

@@ -14,8 +14,7 @@ from veil.core.rng import stream
 from veil.core.types import Floats, Ids
 from veil.data.fetch import Report, silent
 from veil.data.files import digest as file_digest
-from veil.studies.experiment import Axis, Cell, Experiment, Figure, Step, Vocabulary
-from veil.studies.keys import step_key
+from veil.studies.experiment import Axis, Cell, Experiment, Figure, Step, Vocabulary, step_key
 from veil.studies.store import Result
 from veil.studies.study import Grid
 from veil.studies.table import PLAIN, Results, Section

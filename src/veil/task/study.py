@@ -17,12 +17,20 @@ from veil.search.study.inputs import inputs
 from veil.search.study.specs import attacker_specs
 from veil.search.study.steps import compute as attacked
 from veil.search.study.where import absolute
-from veil.studies.experiment import Axis, Cell, Experiment, Figure, Methods, Step, Vocabulary
+from veil.studies.experiment import (
+    Axis,
+    Cell,
+    Experiment,
+    Figure,
+    Methods,
+    Step,
+    Vocabulary,
+    digest,
+    step_key,
+)
 from veil.studies.figures import ranked
-from veil.studies.keys import digest, step_key
-from veil.studies.sentences import told
-from veil.studies.specs import once
 from veil.studies.store import Result
+from veil.studies.study import distinct_specs, locate_errors
 from veil.studies.table import Example
 from veil.task.bench import OWN, TaskBench
 from veil.task.classifiers import CLASSIFIERS
@@ -75,8 +83,8 @@ class Tasks(Experiment):
         }
         if study.log != OWN:
             settled["log"] = absolute(study.log, "log", name, folder)
-        with told(f"In {name}, 'classifier'"):
-            settled["classifier"] = once(map(CLASSIFIERS.parse, study.classifier))
+        with locate_errors(f"In {name}, 'classifier'"):
+            settled["classifier"] = distinct_specs(map(CLASSIFIERS.parse, study.classifier))
         return study.model_copy(update=settled)
 
     @classmethod

@@ -4,8 +4,8 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from veil.studies.domains import make_study
 from veil.studies.export import export
-from veil.studies.load import make_study
 from veil.studies.sweep import sweep
 from veil.studies.table import PLAIN, Results, Row
 from veil.task.study import ABOVE, ACCURACY

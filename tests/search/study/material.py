@@ -8,7 +8,7 @@ import pytest
 from tests.conftest import make_space
 
 from veil.search.study.study import SearchStudy
-from veil.studies.load import load_study
+from veil.studies.domains import load_study
 
 STUDY = """
 collection = "tiny"

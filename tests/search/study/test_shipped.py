@@ -16,7 +16,7 @@ from veil.search.engines import ENGINES
 from veil.search.study import log
 from veil.search.study.shipped import default_study, demo_study
 from veil.search.study.study import SearchStudy
-from veil.studies.load import load_study
+from veil.studies.domains import load_study
 from veil.studies.study import Study
 from veil.studies.sweep import sweep
 from veil.text.attacks import ATTACKS

@@ -8,7 +8,7 @@ from tests.search.study.material import STUDY, load
 
 from veil.core.errors import InputError, VeilError
 from veil.search.study.study import SearchStudy
-from veil.studies.load import load_study
+from veil.studies.domains import load_study
 from veil.text.mechanisms.find import TEXT_MECHANISMS
 
 

@@ -179,8 +179,8 @@ def _show(folder: Path, attacker: str, records: int) -> None:
     from veil.cli.terminal import stdout
     from veil.dp.attacks.attack import asked_by
     from veil.dp.mechanisms import mechanism
-    from veil.studies.curves import panels
     from veil.studies.export import read_csv
+    from veil.studies.plane import panels
 
     asked = asked_by(attacker, records)
     for panel in panels(read_csv(folder / "results.csv")):

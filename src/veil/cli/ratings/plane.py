@@ -8,7 +8,7 @@ import click
 from veil.cli.domain import grids
 from veil.cli.sweeping import OUT, WORKERS, WORKERS_HELP, run_study
 from veil.core.errors import ParameterError
-from veil.studies.load import make_study
+from veil.studies.domains import make_study
 
 FILE = click.Path(path_type=Path, dir_okay=False)
 

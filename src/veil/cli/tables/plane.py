@@ -8,7 +8,7 @@ import click
 from veil.cli.domain import grids
 from veil.cli.sweeping import OUT, WORKERS, WORKERS_HELP, run_study
 from veil.cli.tables._roles import FILE, study_keys, with_source
-from veil.studies.load import make_study
+from veil.studies.domains import make_study
 from veil.tables.source import Source
 
 

@@ -9,7 +9,7 @@ from veil.core.types import Floats, Ids
 from veil.ratings.pictures.shares import KNOWN as KNOWN
 from veil.ratings.pictures.shares import found_by, told_shares
 from veil.ratings.protections import PROTECTIONS
-from veil.studies.curves import is_utility
+from veil.studies.plane import is_utility
 from veil.studies.report.markup import Markup, tag
 from veil.studies.report.tables import head, table
 from veil.studies.table import PLAIN, Results, Section

@@ -20,7 +20,7 @@ from veil.search.rerank import Reranker, reranker
 from veil.search.study.log import open_log
 from veil.search.study.study import SearchStudy
 from veil.search.study.tables import Tables
-from veil.studies.keys import digest
+from veil.studies.experiment import digest
 from veil.text.attacks import ATTACKS
 from veil.text.attacks.log import QueryLog
 from veil.text.attacks.prepare import prepare

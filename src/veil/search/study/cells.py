@@ -12,8 +12,7 @@ from veil.corpus.wordnet import wordnet_folder
 from veil.search.engines import ENGINES
 from veil.search.study.bench import Bench
 from veil.search.study.inputs import inputs
-from veil.studies.experiment import Cell, Step
-from veil.studies.keys import step_key
+from veil.studies.experiment import Cell, Step, step_key
 from veil.studies.study import Grid
 from veil.text.attacks import ATTACKS
 from veil.text.attacks.attack import EncoderAttack

@@ -20,10 +20,8 @@ from veil.search.study.study import SearchStudy
 from veil.search.study.where import absolute
 from veil.studies.experiment import Axis, Cell, Experiment, Figure, Methods, Step, Vocabulary
 from veil.studies.figures import ranked
-from veil.studies.sentences import told
-from veil.studies.specs import written
 from veil.studies.store import Result
-from veil.studies.study import Grid
+from veil.studies.study import Grid, locate_errors, short_spec
 from veil.studies.table import Example, Results
 from veil.text.attacks import ATTACKS
 from veil.text.attacks.log import folded
@@ -78,10 +76,10 @@ class SearchExperiment(Experiment):
             key: absolute(getattr(study, key), key, name, folder)
             for key in ("collection", "vectors", "log", "universe")
         }
-        with told(f"In {name}, 'engine'"):
+        with locate_errors(f"In {name}, 'engine'"):
             settled["engine"] = engine_specs(study.engine)
         if study.encoder != "none":
-            with told(f"In {name}, 'encoder'"):
+            with locate_errors(f"In {name}, 'encoder'"):
                 settled["encoder"] = encoder_spec(study.encoder)
         made: SearchStudy = study.model_copy(update=settled)
         return made
@@ -92,12 +90,12 @@ class SearchExperiment(Experiment):
         first, _ = next(grid.mechanisms(TEXT_MECHANISMS))
         if index := getattr(first, "index", ""):
             placed = first.model_copy(update={"index": absolute(index, "index", where, folder)})
-            return grid.model_copy(update={"spec": written(placed, leave=grid.parameter)})
+            return grid.model_copy(update={"spec": short_spec(placed, leave=grid.parameter)})
         if isinstance(first, Cover):
             placed = first.model_copy(
                 update={"table": absolute(first.table, "table", where, folder)}
             )
-            return grid.model_copy(update={"spec": written(placed, leave=grid.parameter)})
+            return grid.model_copy(update={"spec": short_spec(placed, leave=grid.parameter)})
         return grid
 
     @classmethod

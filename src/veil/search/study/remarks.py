@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 
-from veil.studies.curves import key, names
+from veil.studies.plane import key, names
 from veil.studies.report.markup import Markup, join, percent, tag
 from veil.studies.table import PLAIN, Row
 

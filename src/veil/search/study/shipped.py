@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import cast
 
 from veil.search.study.study import SearchStudy
-from veil.studies.load import parse_study
+from veil.studies.domains import parse_study
 
 # Every mechanism faces the same attackers where they can work, so that the risks compare; only
 # reconstruct would take too long against santext and tem, whose every word needs its normaliser.

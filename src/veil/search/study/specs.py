@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from veil.core.component import Component
 from veil.encoders.find import parse as parse_encoder
 from veil.search.engines import ENGINES
-from veil.studies.specs import once, written
+from veil.studies.study import distinct_specs, short_spec
 from veil.text.attacks import ATTACKS
 
 
@@ -19,7 +19,7 @@ def engine_specs(specs: Iterable[str]) -> tuple[str, ...]:
     >>> engine_specs(["bm25", "bm25()", "dense(encoder='minilm()')"])
     ('bm25', 'dense')
     """
-    return once(_spelt(ENGINES.parse(spec)) for spec in specs)
+    return distinct_specs(_spelt(ENGINES.parse(spec)) for spec in specs)
 
 
 def attacker_specs(specs: Iterable[str]) -> tuple[str, ...]:
@@ -28,7 +28,7 @@ def attacker_specs(specs: Iterable[str]) -> tuple[str, ...]:
     >>> attacker_specs(["bayes", "bayes(prior='uniform')", "inference(encoder='wordllama')"])
     ('bayes', 'inference(encoder=wordllama)')
     """
-    return once(_spelt(ATTACKS.parse(spec)) for spec in specs)
+    return distinct_specs(_spelt(ATTACKS.parse(spec)) for spec in specs)
 
 
 def encoder_spec(spec: str) -> str:
@@ -38,7 +38,7 @@ def encoder_spec(spec: str) -> str:
     ('facebook/contriever', 'minilm')
     """
     chosen = parse_encoder(spec)
-    short = written(chosen)
+    short = short_spec(chosen)
     model = str(getattr(chosen, "model", ""))
     return model if "/" in model and short == f"huggingface(model={model})" else short
 

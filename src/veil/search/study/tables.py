@@ -14,7 +14,7 @@ from veil.cover.universe import Universe, titles_of
 from veil.data.arrays import discard
 from veil.data.fetch import Report, cache_folder
 from veil.data.files import whole_file
-from veil.studies.keys import digest
+from veil.studies.experiment import digest
 from veil.text.attacks.log import QueryLog
 from veil.text.mechanisms.mechanism import TextMechanism
 from veil.text.mechanisms.queries.blind import Blind

@@ -1,7 +1,13 @@
-"""HTML and SVG that cannot be forgotten to be escaped: a string is text unless it is Markup."""
+"""HTML that cannot be forgotten to be escaped, and the page around it."""
 
+import base64
+import hashlib
 import html
 import math
+from collections.abc import Sequence
+from importlib.resources import files
+
+from veil.studies.table import Section
 
 
 class Markup(str):
@@ -96,3 +102,67 @@ def _two_digits(value: float) -> str:
         return "0"
     digits = max(0, 1 - math.floor(math.log10(abs(value))))
     return f"{value:.{digits}f}".rstrip("0").rstrip(".") if digits else f"{value:.0f}"
+
+
+def _read(name: str) -> str:
+    return (files("veil.studies.report") / name).read_text(encoding="utf-8")
+
+
+PLANES = _read("colours.css") + _read("plane.css")  # what planes need wherever they stand
+STYLE = _read("colours.css") + _read("page.css") + _read("plane.css") + _read("paper.css")
+SCRIPT = _read("page.js")
+
+
+def page(
+    title: str,
+    summary: Sequence[Markup],
+    sections: Sequence[Section],
+    *,
+    style: str = STYLE,
+    script: str = SCRIPT,
+) -> str:
+    """Put the whole page together; without a `script` the page forbids all of them."""
+    links = [
+        tag("li", tag("a", one.title, href=f"#{one.identity}")) for one in sections
+    ]  # fmt: skip
+    body = join(
+        tag(
+            "header",
+            tag("h1", title),
+            tag("nav", tag("ul", *links), aria_label="Sections"),
+        ),
+        tag(
+            "main",
+            tag("section", *(tag("p", one) for one in summary), class_="summary",
+                aria_label="Summary"),
+            *(_section(one) for one in sections),
+        ),
+        *([tag("script", Markup(script))] if script else []),
+    )  # fmt: skip
+    top = join(
+        tag("meta", charset="utf-8"),
+        tag("meta", http_equiv="Content-Security-Policy", content=_policy(style, script)),
+        tag("meta", name_="viewport", content="width=device-width, initial-scale=1"),
+        tag("meta", name_="referrer", content="no-referrer"),
+        tag("title", title),
+        tag("style", Markup(style)),
+    )
+    return f"<!doctype html>\n{tag('html', tag('head', top), tag('body', body), lang='en')}\n"
+
+
+def _section(one: Section) -> Markup:
+    heading = tag("h2", one.title, id=one.identity)
+    return tag("section", heading, *one.content, aria_labelledby=one.identity)
+
+
+def _policy(style: str, script: str) -> str:
+    """Forbid every load; allow our own style and script by their digests, and nothing else."""
+    scripts = f" script-src '{_digest(script)}';" if script else ""
+    return (
+        f"default-src 'none'; style-src '{_digest(style)}';{scripts}"
+        " base-uri 'none'; form-action 'none'"
+    )
+
+
+def _digest(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

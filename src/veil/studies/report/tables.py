@@ -1,13 +1,16 @@
-"""Tables of configurations and measures."""
+"""Tables of a report: configurations, measures, scores, claims and examples."""
 
 import math
 from collections.abc import Iterable, Sequence
+from difflib import SequenceMatcher
 
+from veil.core.guarantee import KINDS
 from veil.studies import DEFAULT
-from veil.studies.curves import key
-from veil.studies.domains import words_of
+from veil.studies.domains import OTHER, method, words_of
+from veil.studies.experiment import Vocabulary
+from veil.studies.plane import key
 from veil.studies.report.markup import Markup, interval, join, number, p_value, tag
-from veil.studies.table import PLAIN, Row
+from veil.studies.table import PLAIN, Card, Example, Row, Score
 
 
 def scrolling(label: str, table: Markup) -> Markup:
@@ -127,3 +130,165 @@ def facts(pairs: Sequence[tuple[str, str]]) -> Markup:
 def listed(items: Iterable[str]) -> Markup:
     """Return a list of sentences."""
     return tag("ul", *(tag("li", join(item)) for item in items))
+
+
+_Column = tuple[str, str]  # measure, data and task
+
+
+def score_tables(scores: Sequence[Score]) -> list[Markup]:
+    """Return a table for each attacker: mechanisms by measures of success and data."""
+    return [
+        _table(attacker, [score for score in scores if score.attacker == attacker])
+        for attacker in dict.fromkeys(score.attacker for score in scores)
+    ]
+
+
+def strategy(mechanism: str, domain: str = DEFAULT) -> str:
+    """Name the family of a mechanism, as it declares it; of one that is not known, `OTHER`."""
+    return str(getattr(method(domain, mechanism.casefold()), "family", OTHER))
+
+
+def _order(family: str, words: Vocabulary) -> tuple[int, str]:
+    known = words.families
+    place = known.index(family) if family in known else len(known) + (family == OTHER)
+    return place, family
+
+
+def _table(attacker: str, scores: Sequence[Score]) -> Markup:
+    several = len({score.task for score in scores}) > 1
+    words = words_of(scores[0].domain)
+    cells: dict[tuple[str, str], dict[_Column, Score]] = {}
+    columns: dict[_Column, None] = {}
+    for score in scores:
+        place = f"{score.data}, {score.task}" if several else score.data
+        row = cells.setdefault((strategy(score.mechanism, score.domain), score.curve), {})
+        row[score.measure, place] = score
+        columns[score.measure, place] = None
+    measures = dict.fromkeys(measure for measure, _ in columns)
+    ordered = [column for measure in measures for column in columns if column[0] == measure]
+    body = []
+    for group in sorted({of for of, _ in cells}, key=lambda of: _order(of, words)):
+        inside = [(name, row) for (of, name), row in cells.items() if of == group]
+        for i, (name, row) in enumerate(inside):
+            first = tag("th", group, scope="rowgroup", rowspan=len(inside)) if not i else ""
+            shown = (_cell(row.get(column)) for column in ordered)
+            body.append(tag("tr", first, tag("th", name, scope="row"), *shown))
+    return table(f"QuIPU scores against {attacker}", _heads(ordered), body)
+
+
+def _cell(score: Score | None) -> Markup:
+    if score is None or not math.isfinite(score.score):
+        return tag("td", "–")
+    value = number(score.score)
+    shown = tag("strong", value) if score.best else join(value)
+    marks = (" ≈" if score.alike else "") + ("†" if score.points == 1 else "")
+    marks += "‡" if score.missing else ""
+    small = interval(score.low, score.high, 3) if score.points > 1 else ""
+    return tag("td", shown, marks, tag("small", small) if small else "", class_="score")
+
+
+def _heads(columns: Sequence[_Column]) -> list[Markup]:
+    measures = dict.fromkeys(measure for measure, _ in columns)
+    upper = [
+        tag("th", f"{measure} attacker", scope="colgroup",
+            colspan=sum(column[0] == measure for column in columns))
+        for measure in measures
+    ]  # fmt: skip
+    sides = [tag("th", name, scope="col", rowspan=2) for name in ("strategy", "mechanism")]
+    lower = [tag("th", place, scope="col") for _, place in columns]
+    return [tag("tr", *sides, *upper), tag("tr", *lower)]
+
+
+def cards(found: Sequence[Card]) -> list[Markup]:
+    """Return a card for each claim, with all configurations of one mechanism that share it."""
+    groups: dict[tuple[str, str, str, str, str], list[Card]] = {}
+    for card in found:
+        name = card.spec.partition("(")[0]
+        claim = (name, card.kind, card.means, card.caveat, card.unit)
+        groups.setdefault(claim, []).append(card)
+    return [_card(*claim, group) for claim, group in groups.items()]
+
+
+def _card(
+    name: str, kind: str, means: str, caveat: str, unit: str, group: Sequence[Card]
+) -> Markup:
+    told = [tag("h3", f"{name}: {_plain(kind)}"), tag("p", means or _inequality(kind))]
+    if caveat:
+        told.append(tag("p", tag("strong", "Not covered: "), caveat))
+    body = [
+        tag("tr", tag("th", card.spec, scope="row"), tag("td", _epsilon(card)),
+            tag("td", card.total))
+        for card in group
+    ]  # fmt: skip
+    heads = [head("configuration", f"ε per {unit}", "total for the release")]
+    return tag("article", *told, table(f"Budgets of {name} ({kind})", heads, body), class_="card")
+
+
+def _plain(kind: str) -> str:
+    return "no formal guarantee" if kind == "none" else kind
+
+
+def _inequality(kind: str) -> str:
+    return next((means for known, means in KINDS.items() if known == kind), "")
+
+
+def _epsilon(card: Card) -> str:
+    if card.epsilon is None or math.isnan(card.epsilon):
+        return "–"
+    return "∞ (no bound)" if math.isinf(card.epsilon) else f"{card.epsilon:g}"
+
+
+SHOWN = 3  # releases of each example
+
+
+def examples(found: Sequence[Example], words: Vocabulary) -> list[Markup]:
+    """Return a block for each subject: its configurations and some releases of each."""
+    blocks = []
+    for i, subject in enumerate(dict.fromkeys(example.subject for example in found)):
+        body = [
+            tag(
+                "tr",
+                tag("th", example.spec, scope="row"),
+                tag("td", *_releases(subject, example.releases)),
+            )
+            for example in found
+            if example.subject == subject
+        ]
+        caption = f"{words.size.capitalize()} of “{subject}”"
+        shown = table(caption, [head("configuration", words.size)], body)
+        opened = {"open": ""} if i == 0 else {}
+        summary = tag("summary", f"{words.subject.capitalize()}: ", tag("q", subject))
+        blocks.append(tag("details", summary, shown, **opened))
+    return blocks
+
+
+def changed(subject: str, release: str) -> list[tuple[str, bool]]:
+    """Return the words of a release, each with whether it differs from the original's.
+
+    Words are compared by place where both texts have as many, else along their longest common
+    sequence; case does not count.
+
+    >>> changed("heart attack signs", "Heart attempt signs")
+    [('Heart', False), ('attempt', True), ('signs', False)]
+    """
+    before, words = subject.casefold().split(), release.split()
+    after = [word.casefold() for word in words]
+    if len(before) == len(after):
+        kept = {i for i, word in enumerate(after) if word == before[i]}
+    else:
+        blocks = SequenceMatcher(None, before, after, autojunk=False).get_matching_blocks()
+        kept = {block.b + i for block in blocks for i in range(block.size)}
+    return [(word, i not in kept) for i, word in enumerate(words)]
+
+
+def _releases(subject: str, releases: Sequence[str]) -> list[Markup]:
+    lines = []
+    for release in releases[:SHOWN]:
+        found = changed(subject, release)
+        words = [join(tag("mark", word) if new else word, " ") for word, new in found]
+        if not any(new for _, new in found):
+            words.append(tag("small", "(no new word)" if found else "(empty)"))
+        lines.append(tag("div", *words))
+    if len(releases) > SHOWN:
+        lines.append(tag("small", f"and {len(releases) - SHOWN} more"))
+    return lines

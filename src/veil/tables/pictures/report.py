@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from veil.core.types import Floats
-from veil.studies.curves import is_utility
+from veil.studies.plane import is_utility
 from veil.studies.report.markup import Markup, number, percent, tag
 from veil.studies.report.tables import head
 from veil.studies.report.tables import table as laid_out
