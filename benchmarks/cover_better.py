@@ -23,7 +23,7 @@ from benchmarks.cover_common import Flags, Ids, Lookup, Singles
 
 from veil.corpus.lexical import Lexical, build_lexical, term_of, words_of
 from veil.cover import Table
-from veil.cover.tracks import balanced
+from veil.cover.builder import balanced
 from veil.data.arrays import Strings
 
 NEAR, SHARP = 10, 0.05  # nearest texts that count, and how fast their weight falls with the cosine

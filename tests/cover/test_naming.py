@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from veil.cover.naming import Naming
+from veil.cover.builder import Naming
 from veil.cover.table import Table
 
 TEXTS = ["pain of skin", "rash of skin", "pain of heart", "pain of lung", "pain of bone"]

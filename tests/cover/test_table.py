@@ -11,10 +11,8 @@ import pytest
 from veil.core.errors import InputError, ParameterError
 from veil.core.types import Ids
 from veil.cover import Table, Universe, bound, build, exact_risk, load
-from veil.cover.bands import bands
-from veil.cover.blocks import blocks
-from veil.cover.build import _groups
-from veil.cover.tracks import balanced, sizes
+from veil.cover.builder import _groups, balanced, bands, sizes
+from veil.cover.table import blocks
 from veil.data.fetch import silent
 
 
@@ -134,8 +132,8 @@ def test_risk_is_that_of_brute_force(table: Table) -> None:
 
 
 def test_popular_texts_share_a_group_with_popular_ones(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("veil.cover.tracks._ROUNDS", 1)  # any tracks will do
-    monkeypatch.setattr("veil.cover.tracks._PRICED", 3)
+    monkeypatch.setattr("veil.cover.builder._ROUNDS", 1)  # any tracks will do
+    monkeypatch.setattr("veil.cover.builder._PRICED", 3)
     n, k, b = 18_097, 20, 10
     weights = 1.0 / np.arange(1, n + 1)
     vectors = np.random.default_rng(0).normal(size=(n, 4)).astype(np.float32)

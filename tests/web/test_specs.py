@@ -159,7 +159,7 @@ def test_no_table_of_cover_is_built_for_a_request(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("veil.web.specs.at_hand", lambda *_, **__: False)
-    monkeypatch.setattr("veil.cover.named.build", _no)
+    monkeypatch.setattr("veil.cover.catalogue.build", _no)
     for path, body in BODIES.items():
         sentence = client.post(path, body | {"mechanism": "cover(cell=7)"}).refused(422)
         assert "veil cover build" in sentence
@@ -191,7 +191,7 @@ def test_no_folder_is_named_as_a_table(
     client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str, table: str
 ) -> None:
     monkeypatch.setattr("veil.web.specs.at_hand", _no)
-    monkeypatch.setattr("veil.cover.named.open_table", _no)
+    monkeypatch.setattr("veil.cover.catalogue.open_table", _no)
     spec = f"cover(table='{table.format(folder=tmp_path)}')"
     for each in (spec, "cover(table=5)"):
         sentence = client.post(path, BODIES[path] | {"mechanism": each}).refused(422)

@@ -15,8 +15,8 @@ from veil.cli._results import FAR
 from veil.cli.terminal import progress_bar, stdout
 from veil.core.errors import InputError
 from veil.core.formatting import bits_of, count_of, printable
-from veil.cover.build import CELL, MOST_TRACKS, TRACKS, WORDS, build
-from veil.cover.named import load, renewed
+from veil.cover.builder import CELL, MOST_TRACKS, TRACKS, WORDS, build
+from veil.cover.catalogue import load, renewed
 from veil.cover.table import Located, Table
 from veil.cover.universe import BUILT_IN, PARTS, Part, Universe, read_universe
 from veil.proxy.ledger.ledger import Ledger, has_ledger

@@ -4,11 +4,11 @@
 `veil.text.mechanisms.queries.cover` for what is proved of it.
 """
 
-from veil.cover.build import build as build
-from veil.cover.named import load as load
-from veil.cover.risk import bound as bound
-from veil.cover.risk import exact_risk as exact_risk
+from veil.cover.builder import build as build
+from veil.cover.catalogue import load as load
 from veil.cover.table import Located as Located
 from veil.cover.table import Table as Table
+from veil.cover.table import bound as bound
+from veil.cover.table import exact_risk as exact_risk
 from veil.cover.universe import Universe as Universe
 from veil.cover.universe import read_universe as read_universe

@@ -8,16 +8,82 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 
 from veil.core.errors import InputError, ParameterError
-from veil.core.types import Encoder, Ids, Singles
+from veil.core.types import Encoder, Floats, Ids, Singles
 from veil.corpus.tokens import alike, check_text
-from veil.cover.blocks import blocks
-from veil.cover.risk import bound, exact_risk
 from veil.data.arrays import Strings, kind_of_folder, open_arrays, save_arrays
 from veil.encoders.find import encoder as open_encoder
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Blocks:
+    """Which groups are sent for which address.
+
+    `of` (L,) is the block of each group, and `starts` has the first group that each block sends.
+    """
+
+    of: Ids
+    starts: tuple[int, ...]
+
+
+def blocks(whole: int, groups: int) -> Blocks:
+    """Spread the groups of a table evenly over as few blocks as send so many `groups` each.
+
+    The blocks' own groups differ by one at most in number, so that none hides much less than
+    another. A block with fewer than it sends also sends some of its neighbours', which are looked
+    up at theirs; no two blocks send the same.
+
+    >>> blocks(9, 4).of.tolist(), blocks(9, 4).starts
+    ([0, 0, 0, 1, 1, 1, 2, 2, 2], (0, 3, 5))
+    """
+    own = np.array_split(np.arange(whole), -(-whole // groups))
+    of = np.repeat(np.arange(len(own)), [len(each) for each in own])
+    return Blocks(of, tuple(min(int(each[0]), whole - groups) for each in own))
+
+
+Guesses = Literal["lazy", "active", "motivated"]
+
+
+def exact_risk(groups: Ids, guesses: int = 10, weights: Floats | None = None) -> float:
+    r"""Return how often the true query is among the best `guesses`.
+
+    `groups` (N,) is the address of every query that may have been asked, `weights` how likely
+    each is, all the same by default. The attacker knows the table, the queries and the weights,
+    and names the likeliest of the group that it sees:
+
+    .. math:: \sum_{a} \text{sum of the largest } t \text{ weights with address } a
+
+    >>> exact_risk(np.repeat([0, 1], 50), 10)
+    0.2
+    """
+    if guesses < 1 or not len(groups):
+        raise ParameterError("A risk needs at least one guess and one possible query.")
+    mass = np.ones(len(groups)) if weights is None else np.asarray(weights, dtype=np.float64)
+    if mass.shape != np.shape(groups) or not (mass >= 0).all() or not 0 < mass.sum() < np.inf:
+        raise ParameterError(
+            "The weights of a risk must be numbers >= 0, one for each query, and not all 0."
+        )
+    order = np.lexsort((-mass, groups))
+    sorted_groups = np.asarray(groups)[order]
+    starts = np.flatnonzero(np.r_[True, sorted_groups[1:] != sorted_groups[:-1]])
+    place = np.arange(len(order)) - np.repeat(starts, np.diff(np.r_[starts, len(order)]))
+    return float(mass[order][place < guesses].sum() / mass.sum())
+
+
+def bound(groups: int, queries: int, guesses: int = 10) -> float:
+    """Return what the same is at most, for any table with so many groups, all equally likely.
+
+    >>> bound(45, 18_000)
+    0.025
+    """
+    if queries < 1 or guesses < 1:
+        raise ParameterError("A risk needs at least one guess and one possible query.")
+    return min(1.0, guesses * groups / queries)
+
 
 KIND, VERSION = "veil-cover", 1
 MAX_CHARS = 10_000  # of a query

@@ -18,7 +18,7 @@ from pydantic import AliasChoices, AliasPath
 from veil.core.component import no_parameter
 from veil.core.errors import ParameterError
 from veil.corpus.wordnet import wordnet_at_hand, wordnet_folder
-from veil.cover.named import at_hand
+from veil.cover.catalogue import at_hand
 from veil.cover.universe import BUILT_IN
 from veil.text.mechanisms import find
 from veil.text.mechanisms.mechanism import TextMechanism

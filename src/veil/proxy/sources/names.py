@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from veil.core.errors import ParameterError
-from veil.cover.build import CELL, TRACKS, WORDS
+from veil.cover.builder import CELL, TRACKS, WORDS
 from veil.cover.universe import BUILT_IN
 from veil.proxy.ledger.key import Key
 from veil.search.pipeline import Words

@@ -8,7 +8,7 @@ from pathlib import Path
 from veil.core.errors import InputError
 from veil.corpus.collection import Collection
 from veil.corpus.tokens import folded
-from veil.cover.build import CELL, WORDS, build
+from veil.cover.builder import CELL, WORDS, build
 from veil.cover.table import VERSION, Table, open_table
 from veil.cover.universe import Universe, titles_of
 from veil.data.arrays import discard

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 
 from veil.core.errors import VeilError
-from veil.cover.risk import bound
+from veil.cover.table import bound
 from veil.proxy.found import Group
 from veil.proxy.plane import Stop
 from veil.text.mechanisms.queries import QUERY_MECHANISMS

@@ -10,7 +10,7 @@ from veil.core.component import PRIVATE
 from veil.core.errors import InputError, VeilError
 from veil.core.guarantee import Guarantee
 from veil.corpus.tokens import tokens
-from veil.cover.named import at_hand, load
+from veil.cover.catalogue import at_hand, load
 from veil.cover.table import Located, Table
 from veil.cover.universe import BUILT_IN
 from veil.data.fetch import Report, silent

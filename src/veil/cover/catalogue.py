@@ -6,7 +6,7 @@ from pathlib import Path
 from veil.core.errors import InputError, ParameterError
 from veil.corpus.icd10cm import NAMES, icd10cm_folder
 from veil.corpus.wordnet import wordnet_folder
-from veil.cover.build import CELL, TRACKS, WORDS, build
+from veil.cover.builder import CELL, TRACKS, WORDS, build
 from veil.cover.table import VERSION, Table, open_table
 from veil.cover.universe import BUILT_IN, NOUNS
 from veil.data.arrays import discard
