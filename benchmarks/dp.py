@@ -21,8 +21,7 @@ from benchmarks.report import Report, best
 
 from veil import dp
 from veil.core.rng import generator
-from veil.dp.exact.gaussian import discrete_gaussian
-from veil.dp.exact.laplace import discrete_laplace
+from veil.dp.exact.samplers import discrete_gaussian, discrete_laplace
 
 HERE = Path(__file__).resolve().parent
 WORK = HERE.parent / ".benchmarks"

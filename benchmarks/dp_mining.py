@@ -17,9 +17,8 @@ from tests.dp.mining.adult import SIZES, Adult, adult
 
 from veil import dp
 from veil.core.types import Floats, Ids
-from veil.dp.mining.multiplier import multiplier
-from veil.dp.mining.objective import minimum
-from veil.dp.mining.utility import classifier_utility, inertia, kmeans_utility
+from veil.dp.mining.classifier import classifier_utility, inertia, kmeans_utility
+from veil.dp.mining.logistic import minimum, multiplier
 
 FILE = Path(__file__).resolve().parents[2] / "shared" / "data" / "counts" / "adult.csv.gz"
 DELTA, RIDGE, EXACT = 1e-5, 1e-4, 1e9

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from veil.core.errors import ParameterError
-from veil.dp.arguments import count, positive, share
+from veil.dp.inputs import count, positive, share
 
 _NO_NUMBERS: list[object] = [
     None,

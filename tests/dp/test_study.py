@@ -17,7 +17,7 @@ from tests.dp.attacks.people import FILE, needs_counts
 from veil.cli import veil
 from veil.core.errors import InputError, ParameterError, UnknownNameError, VeilError
 from veil.dp.attacks.attack import asked_by
-from veil.dp.secret import read_bits, read_numbers, source_of
+from veil.dp.inputs import read_bits, read_numbers, source_of
 from veil.dp.study import ADVANTAGE, WORTH, Counts, CountsStudy, some
 from veil.studies.domains import load_study, make_study
 from veil.studies.report.report import render

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from veil import dp
-from veil.dp.database.database import Database
+from veil.dp.sql.database import Database
 
 duckdb: Any = pytest.importorskip("duckdb", reason="the extra 'sql' is not installed")
 pytest.importorskip("sqlglot", reason="the extra 'sql' is not installed")

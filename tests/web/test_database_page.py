@@ -8,7 +8,7 @@ import pytest
 from tests.web.conftest import Client, MakeClient
 from tests.web.people import NAME, people
 
-from veil.dp.database.database import Database
+from veil.dp.sql.database import Database
 
 GROUPS = "SELECT sex, COUNT(*), AVG(income) FROM people GROUP BY sex"
 

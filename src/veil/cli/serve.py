@@ -24,7 +24,7 @@ from veil.search.engines import ENGINES
 from veil.search.standing import HERE, told_of_stand_in
 
 if TYPE_CHECKING:
-    from veil.dp.database.database import Database
+    from veil.dp.sql.database import Database
 
 _EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}  # noqa: S104 - and how to get there from here
 
@@ -154,8 +154,7 @@ serve.params.append(VECTORS_OPTION)
 
 def opened_for_page(url: str, policy: Path) -> "Database":
     """Open the database of a page, and tell if its budget would be forgotten."""
-    from veil.dp.database.connect import connect
-    from veil.dp.database.database import FORGOTTEN
+    from veil.dp.sql.database import FORGOTTEN, connect
 
     made = connect(url, policy)
     if not made.budget.durable:

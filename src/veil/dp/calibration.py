@@ -23,7 +23,7 @@ from fractions import Fraction
 import numpy as np
 
 from veil.core.errors import ParameterError
-from veil.dp.arguments import count, positive, share
+from veil.dp.inputs import count, positive, share
 
 _DIGITS = 60
 _BLOCK = 2**18

@@ -27,10 +27,10 @@ from veil.core.errors import InputError, ParameterError
 from veil.core.guarantee import Guarantee
 from veil.core.rng import Randomness, generator
 from veil.core.types import Ids
-from veil.dp.arguments import count, positive, share
 from veil.dp.calibration import partition_chances, threshold
 from veil.dp.exact.coins import coins
-from veil.dp.exact.laplace import discrete_laplace
+from veil.dp.exact.samplers import discrete_laplace
+from veil.dp.inputs import count, positive, share
 from veil.dp.mechanism import ADD_REMOVE, REPLACED
 
 Select = Literal["threshold", "optimal"]

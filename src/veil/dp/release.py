@@ -1,4 +1,4 @@
-"""The one door from an exact answer to a noisy one."""
+"""From an exact answer to a noisy one."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -7,9 +7,30 @@ import numpy as np
 
 from veil.core.errors import ParameterError
 from veil.core.guarantee import Guarantee
+from veil.core.registry import read_spec, unknown_name
 from veil.core.rng import Randomness, generator
+from veil.dp.local.oracle import Oracle
+from veil.dp.local.oracles import ORACLES
 from veil.dp.mechanism import Mechanism
+from veil.dp.mechanisms import MECHANISMS
 from veil.dp.mechanisms import mechanism as named
+
+
+def mechanism_or_oracle(spec: str | Mechanism | Oracle) -> Mechanism | Oracle:
+    """Return the mechanism or the oracle that a spec names.
+
+    >>> local, central = "hcms(epsilon=4)", "laplace(epsilon=1)"
+    >>> mechanism_or_oracle(local).guarantee.kind, mechanism_or_oracle(central).guarantee.kind
+    ('local-dp', 'dp')
+    """
+    if isinstance(spec, Mechanism | Oracle):
+        return spec
+    name, _ = read_spec(spec)
+    if name in MECHANISMS.builtin or (name not in ORACLES.builtin and name in MECHANISMS.names()):
+        return MECHANISMS.parse(spec)  # names of plugins are read from files, where needed
+    if name in ORACLES.builtin or name in ORACLES.names():
+        return ORACLES.parse(spec)
+    raise unknown_name("mechanism or oracle", name, [*MECHANISMS.names(), *ORACLES.names()])
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,9 +15,9 @@ import math
 
 from veil.core.errors import ParameterError
 from veil.dp.accounting.compose import compose
-from veil.dp.accounting.sampled import sampled
-from veil.dp.arguments import count, positive, share
+from veil.dp.accounting.cost import sampled
 from veil.dp.calibration import gaussian_sigma
+from veil.dp.inputs import count, positive, share
 from veil.dp.mechanisms.gaussian import Gaussian
 
 

@@ -10,9 +10,9 @@ from veil.core.errors import InputError
 from veil.core.guarantee import Guarantee
 from veil.core.rng import Randomness, generator
 from veil.core.types import Ids
-from veil.dp.arguments import count, positive
 from veil.dp.calibration import threshold
-from veil.dp.exact.laplace import discrete_laplace
+from veil.dp.exact.samplers import discrete_laplace
+from veil.dp.inputs import count, positive
 from veil.ratings.accounting import checked_delta
 from veil.ratings.ratings import Ratings
 

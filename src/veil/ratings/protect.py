@@ -8,7 +8,7 @@ from numpy.random import Generator
 from veil.core.errors import InputError, ParameterError
 from veil.core.rng import Randomness, generator
 from veil.core.types import Ids
-from veil.dp.exact.bits import words
+from veil.dp.exact.coins import words
 from veil.ratings.order import in_order
 from veil.ratings.protection import Protection
 from veil.ratings.protections import PROTECTIONS

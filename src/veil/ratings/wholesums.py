@@ -29,7 +29,7 @@ from numpy.random import Generator
 
 from veil.core.errors import InputError, ParameterError
 from veil.core.types import Floats, Ids
-from veil.dp.exact.gaussian import discrete_gaussian
+from veil.dp.exact.samplers import discrete_gaussian
 from veil.ratings.accounting import gaussian_noise
 
 _SPARE = 1e-3  # of delta, for what the discrete law differs from the continuous one

@@ -19,7 +19,7 @@ from veil.web.sensitive import Room
 from veil.web.service import Service, Slider
 
 if TYPE_CHECKING:
-    from veil.dp.database.database import Database
+    from veil.dp.sql.database import Database
     from veil.sensitive.stored import Stored
 
 _LOOKS = 4  # pages and short calls at once

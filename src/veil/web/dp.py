@@ -18,10 +18,9 @@ from veil.web.operation import Operation
 from veil.web.service import Service
 
 if TYPE_CHECKING:
-    from veil.dp.database.answer import Table
-    from veil.dp.database.database import Database
-    from veil.dp.database.schema import Listed
-    from veil.dp.database.schema import Table as Source
+    from veil.dp.sql.database import Database, Table
+    from veil.dp.sql.schema import Listed
+    from veil.dp.sql.schema import Table as Source
 
 Cell = str | int | float | bool | None
 NONE = (

@@ -13,7 +13,7 @@ from veil.web.kept import Kept
 from veil.web.limits import Bucket, Turns
 
 if TYPE_CHECKING:
-    from veil.dp.database.database import Database
+    from veil.dp.sql.database import Database
     from veil.web.sensitive import Room
 
 Vectors = Callable[[], Embeddings]

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from veil import dp
 from veil.core.errors import BudgetError, ParameterError, UnknownNameError
 from veil.core.guarantee import Guarantee
-from veil.dp.accounting.advanced import advanced as following
-from veil.dp.accounting.bound import Bound, Counts
+from veil.dp.accounting.bounds import Bound, Counts
+from veil.dp.accounting.bounds import advanced as following
 from veil.dp.accounting.compose import ACCOUNTANTS, total
 
 EACH = "add or remove one record"

@@ -17,8 +17,8 @@ from veil import dp
 from veil.core.accounting import advanced as equal
 from veil.core.errors import ParameterError, UnknownNameError, VeilError
 from veil.core.guarantee import Guarantee
+from veil.dp.accounting.bounds import optimal
 from veil.dp.accounting.cost import Item
-from veil.dp.accounting.optimal import optimal
 
 ALL = ("basic", "advanced", "zcdp", "pld")
 EACH = {"unit": "record", "neighbours": "add or remove one record"}

@@ -10,7 +10,7 @@ import pytest
 
 from veil import dp
 from veil.core.errors import BudgetError, LedgerError
-from veil.dp.accounting import _file
+from veil.dp.accounting import charges
 
 TENTH = "geometric(epsilon=0.1)"
 
@@ -19,12 +19,12 @@ TENTH = "geometric(epsilon=0.1)"
 def path(tmp_path: Path) -> Iterator[Path]:
     place = tmp_path / "ledger"
     yield place
-    _file._SEEN.pop(os.path.realpath(place), None)
+    charges._SEEN.pop(os.path.realpath(place), None)
 
 
 def forgotten(path: Path) -> Path:
     """Let this process know nothing of a ledger, as another would."""
-    _file._SEEN.pop(os.path.realpath(path), None)
+    charges._SEEN.pop(os.path.realpath(path), None)
     return path
 
 
@@ -183,7 +183,7 @@ def test_a_charge_that_cannot_be_written_is_not_made(
         raise sqlite3.OperationalError("database or disk is full")
 
     with monkeypatch.context() as patched:
-        patched.setattr(_file, "write_event", full)
+        patched.setattr(charges, "write_event", full)
         with pytest.raises(LedgerError, match="full"):
             budget.spend(TENTH)
     assert budget.spent.epsilon == 0.1
@@ -193,7 +193,7 @@ def test_a_file_that_another_holds_is_waited_for_and_refused(
     path: Path, monkeypatch: pytest.MonkeyPatch, spoken: Callable[[BaseException], str]
 ) -> None:
     budget = dp.Budget(epsilon=1, path=path)
-    monkeypatch.setattr(_file, "_WAIT", 0.05)
+    monkeypatch.setattr(charges, "_WAIT", 0.05)
     other = sqlite3.connect(path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     with pytest.raises(LedgerError) as caught:

@@ -16,8 +16,7 @@ from veil.core.errors import MissingExtraError, ParameterError
 from veil.core.guarantee import Guarantee
 from veil.core.types import Floats
 from veil.dp.accounting.cost import Item
-from veil.dp.accounting.laws import Law
-from veil.dp.accounting.pld import gaussian_epsilon
+from veil.dp.accounting.pld import Law, gaussian_epsilon
 
 pytest.importorskip("dp_accounting", reason="the extra 'accounting' is not installed")
 EACH = "add or remove one record"

@@ -11,7 +11,7 @@ from veil import dp
 from veil.cli.dp.budget import budget
 from veil.cli.dp.compose import compose
 from veil.core.errors import InputError, LedgerError, ParameterError, VeilError
-from veil.dp.accounting import _file
+from veil.dp.accounting import charges
 
 POLICY = """
 [budget]
@@ -31,7 +31,7 @@ def policy(tmp_path: Path) -> Iterator[Path]:
     path = tmp_path / "policy.toml"
     path.write_text(POLICY, encoding="utf-8")
     yield path
-    _file._SEEN.pop(os.path.realpath(tmp_path / "visits.ledger"), None)
+    charges._SEEN.pop(os.path.realpath(tmp_path / "visits.ledger"), None)
 
 
 def told(command: object, *arguments: str, columns: str = "") -> str:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from numpy.random import Generator
 
 from veil.core.errors import InputError
-from veil.dp.attacks.advantage import advantage, gains
+from veil.dp.attacks.attack import advantage, gains
 
 NAN = float("nan")
 

@@ -11,10 +11,9 @@ from tests.dp.golden import golden
 from veil.core.errors import InputError, ParameterError, RefusedError, UnknownNameError
 from veil.core.types import Ids
 from veil.dp.attacks import ATTACKERS
-from veil.dp.attacks.advantage import advantage
-from veil.dp.attacks.asking import Ask, Mask, Questions
-from veil.dp.attacks.attack import attack
-from veil.dp.restricted.database import StatisticalDatabase
+from veil.dp.attacks.attack import advantage, attack
+from veil.dp.attacks.attacker import Ask, Mask, Questions
+from veil.dp.restricted.statistical_database import StatisticalDatabase
 
 ALL = [
     "averaging(times=3)",

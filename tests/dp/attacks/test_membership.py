@@ -9,9 +9,8 @@ from numpy.random import Generator
 from tests.dp.attacks.people import NGRAMS, needs_counts
 
 from veil.core.errors import InputError
-from veil.dp.attacks.advantage import advantage
-from veil.dp.attacks.membership import membership
-from veil.dp.attacks.tracing import tracing
+from veil.dp.attacks.attack import advantage
+from veil.dp.attacks.membership import membership, tracing
 from veil.dp.release import release
 
 

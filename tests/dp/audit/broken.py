@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.random import Generator
 
-from veil.dp.exact.laplace import discrete_laplace
+from veil.dp.exact.samplers import discrete_laplace
 
 EPSILON = 1.0
 

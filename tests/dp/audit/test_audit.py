@@ -12,12 +12,11 @@ from tests.dp.audit.broken import BROKEN, EPSILON, RIGHT
 from veil import dp
 from veil.core.component import example
 from veil.core.errors import InputError, ParameterError, UnknownNameError
-from veil.dp.audit.audit import DELTA, audit, claim_of
+from veil.dp.audit import DELTA, audit, claim_of
 from veil.dp.mechanisms.above_threshold import AboveThreshold, Version
-from veil.dp.mechanisms.discrete_gaussian import DiscreteGaussian
-from veil.dp.mechanisms.exponential import Exponential
-from veil.dp.mechanisms.geometric import Geometric
-from veil.dp.mechanisms.noisy_max import NoisyMax
+from veil.dp.mechanisms.gaussian import DiscreteGaussian
+from veil.dp.mechanisms.laplace import Geometric
+from veil.dp.mechanisms.selection import Exponential, NoisyMax
 
 SPARSE = "above_threshold(epsilon=1, threshold=0, version={})"
 CORRECT = [

@@ -11,8 +11,8 @@ from tests.dp.database.stores import Store
 
 from veil import dp
 from veil.core.errors import InputError, RefusedError
-from veil.dp.database.engines.sqlite import SQLite
-from veil.dp.database.statements import asked_of, exact_of
+from veil.dp.sql.engines.sqlite import SQLite
+from veil.dp.sql.statements import asked_of, exact_of
 
 EVERYTHING = {"epsilon": 1e15, "delta": 0.9}
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.dp.database.stores import Store
 
 from veil import dp
-from veil.dp.database.database import Database
+from veil.dp.sql.database import Database
 
 Row = tuple[int | None, str, int | None]
 COLUMNS = {"u": "whole", "g": "text", "v": "whole"}

@@ -14,9 +14,8 @@ from tests.dp.database.stores import Store
 
 from veil import dp
 from veil.core.errors import BudgetError, EngineError
-from veil.dp.database.database import FAILED, Database
-from veil.dp.database.engines.engine import Statement
-from veil.dp.database.pieces import select
+from veil.dp.sql.database import FAILED, Database
+from veil.dp.sql.engine import Statement, select
 
 COUNT = "SELECT COUNT(*) FROM t"
 
@@ -135,7 +134,7 @@ def test_the_ledger_holds_nothing_of_data_queries_or_answers(
 _CHILD = """
 import sys, time
 from veil import dp
-from veil.dp.database.engines.duckdb import DuckDB
+from veil.dp.sql.engines.duckdb import DuckDB
 if sys.argv[4] == "hang":
     def hang(self, statements):
         if "LIMIT 0" in statements[0].sql:

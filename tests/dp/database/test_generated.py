@@ -12,8 +12,8 @@ from tests.dp.database.test_meaning import COLUMNS, EXACT, ROWS, policy
 
 from veil import dp
 from veil.core.errors import EngineError, ParameterError, RefusedError
-from veil.dp.database.database import Database
-from veil.dp.database.pieces import select
+from veil.dp.sql.database import Database
+from veil.dp.sql.engine import select
 
 REFUSED = ". Spent(epsilon=0.0, delta=0.0)"
 Asked = tuple[str, tuple[object, ...]]

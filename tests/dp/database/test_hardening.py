@@ -7,8 +7,8 @@ import pytest
 from tests.dp.database.stores import Store
 
 from veil import dp
-from veil.dp.database.database import Database
-from veil.dp.database.engines.engine import Statement
+from veil.dp.sql.database import Database
+from veil.dp.sql.engine import Statement
 
 RULE = {"budget": {"epsilon": 1}, "tables": {"t": {"columns": {"n": {}}}}}
 FORBIDDEN = {

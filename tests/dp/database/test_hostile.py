@@ -9,8 +9,8 @@ from tests.dp.database.stores import Store
 
 from veil import dp
 from veil.core.errors import VeilError
-from veil.dp.database.database import Database
-from veil.dp.database.pieces import select
+from veil.dp.sql.database import Database
+from veil.dp.sql.engine import select
 
 COLUMNS = {"n": "whole", "x": "real", "s": "text", "d": "time", "u": "text"}
 PLAIN = [(i % 9, i / 7, f"name {i % 5}", f"2024-01-{i % 28 + 1:02} 10:00:00", f"p{i % 12}")

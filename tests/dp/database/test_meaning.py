@@ -10,8 +10,8 @@ import pytest
 from tests.dp.database.stores import Store
 
 from veil import dp
-from veil.dp.database.answer import Table
-from veil.dp.database.pieces import select
+from veil.dp.sql.database import Table
+from veil.dp.sql.engine import select
 
 Row = tuple[Any, ...]
 _DRAWS = random.Random(4)

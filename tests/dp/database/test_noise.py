@@ -8,8 +8,8 @@ import pytest
 from tests.dp.database.stores import Store
 
 from veil import dp
-from veil.dp.database.database import Database
-from veil.dp.database.pieces import select
+from veil.dp.sql.database import Database
+from veil.dp.sql.engine import select
 
 COLUMNS = {"u": "whole", "g": "text", "v": "whole", "x": "real"}
 

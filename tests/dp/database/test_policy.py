@@ -11,7 +11,7 @@ from tests.dp.database.stores import Store
 
 from veil import dp
 from veil.core.errors import InputError, LedgerError, MissingExtraError
-from veil.dp.database.policy import load_policy
+from veil.dp.sql.schema import load_policy
 
 Rule = dict[str, Any]
 
@@ -173,7 +173,7 @@ def test_what_is_not_installed_is_named(
 ) -> None:
     duck.put("t", {"n": "whole"}, [])
     monkeypatch.setitem(sys.modules, missing, None)
-    monkeypatch.delitem(sys.modules, "veil.dp.database.engines.duckdb", raising=False)
+    monkeypatch.delitem(sys.modules, "veil.dp.sql.engines.duckdb", raising=False)
     with (
         pytest.raises(MissingExtraError, match=re.escape(remedy)),
         dp.connect(duck.url, rule()) as db,

@@ -9,8 +9,8 @@ from tests.dp.database.stores import Store
 
 from veil import dp
 from veil.core.errors import BudgetError, ParameterError, VeilError
-from veil.dp.database.database import Database
-from veil.dp.database.pieces import select
+from veil.dp.sql.database import Database
+from veil.dp.sql.engine import select
 
 WORD = "quokka"
 FILE = Path(__file__).with_name("refused.sql")

@@ -5,7 +5,7 @@ from typing import Any
 from tests.dp.database.stores import Store
 
 from veil import dp
-from veil.dp.database.pieces import select
+from veil.dp.sql.engine import select
 
 # Of each engine: a type, values (as SQL has them), and a condition that two of them meet.
 TYPES: dict[str, list[tuple[str, list[str], str]]] = {

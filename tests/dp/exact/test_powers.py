@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from veil.dp.exact.powers import exp_minus
+from veil.dp.exact.coins import exp_minus
 
 EXPONENTS = st.fractions(min_value=0, max_value=300, max_denominator=10**18)
 

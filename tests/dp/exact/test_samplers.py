@@ -13,12 +13,21 @@ from scipy import stats
 
 from veil.core.rng import generator
 from veil.core.types import Floats, Ids
-from veil.dp.exact.bits import words
-from veil.dp.exact.coins import coins, exp_coins, filtered, odds, odds_packed
-from veil.dp.exact.finite import Weighted, finite
-from veil.dp.exact.gaussian import Bells, Gaussian, discrete_gaussian
-from veil.dp.exact.laplace import Blocks, Digit, Laplace, TwoSided, discrete_laplace
-from veil.dp.exact.table import Law, Table
+from veil.dp.exact.coins import coins, exp_coins, filtered, odds, odds_packed, words
+from veil.dp.exact.samplers import (
+    Bells,
+    Blocks,
+    Digit,
+    Gaussian,
+    Laplace,
+    Law,
+    Table,
+    TwoSided,
+    Weighted,
+    discrete_gaussian,
+    discrete_laplace,
+    finite,
+)
 
 F = Fraction
 LEAST = 1e-3  # of p-values, under fixed seeds

@@ -3,8 +3,7 @@
 import hashlib
 from typing import Any
 
-from veil.dp.local.report import report
-from veil.dp.local.reports import Reports
+from veil.dp.local.reports import Reports, report
 
 KEY = bytes(range(32))
 PERMANENT = "rappor(f=0.5, p=0, q=1, bits=24, cohorts=8)"  # reports the permanent bits

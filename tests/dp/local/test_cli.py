@@ -13,7 +13,7 @@ from veil.cli.dp.oracles import oracles
 from veil.cli.dp.report import report
 from veil.core.errors import VeilError
 from veil.dp.local.files import load_reports
-from veil.dp.local.keys import read_key
+from veil.dp.local.memoise import read_key
 
 GROUP = click.Group("dp", {"report": report, "estimate": estimate, "oracles": oracles})
 WORDS = ["fig", "kiwi", "pear", "plum"]

@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 
 from veil.core.errors import InputError
-from veil.dp.local.discover import discover
-from veil.dp.local.estimate import estimate
+from veil.dp.local.estimate import discover, estimate
 from veil.dp.local.oracles.sfp import SFP, fragment, padded, piece_of
-from veil.dp.local.report import report, report_blocks
+from veil.dp.local.reports import report, report_blocks
 
 NAMES = ["mia", "noel", "selma", "manuel", "simone", "samuel", "lena", "nils", "leo", "ulla"]
 SPEC = "sfp(epsilon=8, length=6, alphabet=aeilmnosu)"

@@ -9,15 +9,13 @@ from tests.dp.local.zipf import words, zipf
 
 from veil.core.errors import InputError
 from veil.core.types import Floats
-from veil.dp.local.counts import Counts
-from veil.dp.local.discover import discover
-from veil.dp.local.estimate import aggregate, estimate, estimate_mean
+from veil.dp.local.aggregate import Counts
+from veil.dp.local.estimate import aggregate, discover, estimate, estimate_mean
 from veil.dp.local.files import save_reports
-from veil.dp.local.filters import Filters
-from veil.dp.local.hashing import text_hashes
+from veil.dp.local.hashing import text_hashes, walsh_hadamard
 from veil.dp.local.oracles import oracle
-from veil.dp.local.report import Reports, report
-from veil.dp.local.sketch import walsh_hadamard
+from veil.dp.local.oracles.rappor import Filters
+from veil.dp.local.reports import Reports, report
 
 CODES = [
     "grr(epsilon=2, size=60)",

@@ -15,7 +15,7 @@ from veil.core.errors import InputError
 from veil.dp.local import files
 from veil.dp.local.files import load_reports, oracle_of, read_blocks, report_to, save_reports
 from veil.dp.local.oracles import ORACLES, oracle
-from veil.dp.local.report import Desk, Reports, report
+from veil.dp.local.reports import Desk, Reports, report
 
 Members = dict[str, bytes]
 

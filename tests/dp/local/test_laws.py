@@ -10,15 +10,14 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from veil.core.types import Ids
-from veil.dp.exact.digits import Digits, flip, rational
-from veil.dp.exact.powers import exp_minus
+from veil.dp.exact.coins import Digits, exp_minus, flip, rational
 from veil.dp.local.hashing import positions, text_hashes
+from veil.dp.local.memoise import Fresh, subsets
 from veil.dp.local.oracles import ORACLES, oracle
 from veil.dp.local.oracles.olh import OLH
 from veil.dp.local.oracles.rappor import RAPPOR
 from veil.dp.local.packed import bits_at
-from veil.dp.local.report import report
-from veil.dp.local.sources import Fresh, subsets
+from veil.dp.local.reports import report
 
 N = 60_000
 

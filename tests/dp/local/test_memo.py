@@ -14,11 +14,10 @@ from tests.dp.local.fixed import FIXED, KEY, PERMANENT, digest, fixed
 from tests.dp.local.fixed import __file__ as fixed_file
 
 from veil.core.errors import InputError, ParameterError
-from veil.dp.exact.digits import rational
-from veil.dp.local.memoise import Memo, key_for, person_bytes
+from veil.dp.exact.coins import rational
+from veil.dp.local.memoise import Fresh, Memo, key_for, person_bytes
 from veil.dp.local.oracles import oracle
-from veil.dp.local.report import report
-from veil.dp.local.sources import Fresh
+from veil.dp.local.reports import report
 
 # Of the reports of ten persons: must never change, or persons would be asked anew.
 FOREVER = {

@@ -13,7 +13,7 @@ from veil.core.types import Release
 from veil.dp.local.estimate import aggregate, estimate
 from veil.dp.local.oracle import Oracle, Value
 from veil.dp.local.oracles import ORACLES, oracle
-from veil.dp.local.report import Reports, report, report_blocks
+from veil.dp.local.reports import Reports, report, report_blocks
 
 KEY = bytes(range(32))
 

@@ -13,8 +13,8 @@ from veil import dp
 from veil.core.errors import InputError, ParameterError
 from veil.core.types import Floats
 from veil.dp.mechanisms import quantile
-from veil.dp.mechanisms._choice import choose
 from veil.dp.mechanisms.quantile import Quantile
+from veil.dp.mechanisms.selection import choose
 
 
 def plain(values: list[float], epsilon: float, q: float, low: int, high: int) -> Floats:

@@ -15,11 +15,9 @@ from veil.core.errors import InputError, LawError, ParameterError
 from veil.core.rng import generator
 from veil.core.types import Floats
 from veil.dp.exact.coins import filtered
-from veil.dp.exact.finite import Weighted
-from veil.dp.mechanisms import exponential, permute_and_flip
-from veil.dp.mechanisms._choice import choose
-from veil.dp.mechanisms._race import alone
-from veil.dp.mechanisms.selection import Selection
+from veil.dp.exact.samplers import Weighted
+from veil.dp.mechanisms import selection
+from veil.dp.mechanisms.selection import Selection, alone, choose
 
 NAMES = ("exponential", "noisy_max", "permute_and_flip")
 
@@ -70,8 +68,8 @@ def test_draws_follow_the_law(name: str, scores: list[int], monotone: bool) -> N
 
 
 def test_what_integers_decide_follows_the_law_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(exponential, "choose", partial(choose, margin=2**61))
-    monkeypatch.setattr(permute_and_flip, "filtered", partial(filtered, margin=0.9))
+    monkeypatch.setattr(selection, "choose", partial(choose, margin=2**61))
+    monkeypatch.setattr(selection, "filtered", partial(filtered, margin=0.9))
     for name in ("exponential", "permute_and_flip"):
         mechanism = made(name)
         drawn = dp.release([3, 1, 0, 2], mechanism, size=1_000, rng=2).value

@@ -7,8 +7,8 @@ import numpy as np
 
 from veil.core.types import Floats, Ids
 from veil.data.rows import read_table
+from veil.dp.mining.classifier import indicators
 from veil.dp.mining.columns import Column
-from veil.dp.mining.mine import indicators
 
 COLUMNS = [
     Column.parse("age:15:95:16"),

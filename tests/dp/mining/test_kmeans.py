@@ -10,11 +10,10 @@ from hypothesis import strategies as st
 from veil import dp
 from veil.core.errors import InputError, ParameterError, VeilError
 from veil.core.types import Floats, Ids
-from veil.dp.exact.laplace import discrete_laplace
+from veil.dp.exact.samplers import discrete_laplace
 from veil.dp.mining import kmeans as room
-from veil.dp.mining.kmeans import Box, totals
-from veil.dp.mining.spread import nearest, starts
-from veil.dp.mining.utility import inertia, kmeans_utility
+from veil.dp.mining.classifier import inertia, kmeans_utility
+from veil.dp.mining.kmeans import Box, nearest, starts, totals
 
 BOUNDS = np.array([[0.0, 1.0], [-3.0, 0.1], [1e-3, 7.0]])
 HOSTILE = st.sampled_from([0.0, -0.0, 1.0, 1e300, -1e300, 5e-324, 0.1, -3.0, 7.0, 0.5, 3.5])

@@ -12,16 +12,13 @@ from veil import dp
 from veil.core.errors import InputError, ParameterError, VeilError
 from veil.core.guarantee import Guarantee
 from veil.core.types import Floats, Ids
-from veil.dp.accounting.sampled import Sampled
+from veil.dp.accounting.cost import Sampled
 from veil.dp.exact.coins import coins
-from veil.dp.exact.gaussian import discrete_gaussian
+from veil.dp.exact.samplers import discrete_gaussian
 from veil.dp.mechanisms.gaussian import Gaussian
-from veil.dp.mining import descent
-from veil.dp.mining import multiplier as room
-from veil.dp.mining.descent import GRADIENT, rows
-from veil.dp.mining.logistic import scaled
-from veil.dp.mining.multiplier import multiplier
-from veil.dp.mining.objective import minimum
+from veil.dp.mining import logistic
+from veil.dp.mining import logistic as room
+from veil.dp.mining.logistic import GRADIENT, minimum, multiplier, rows, scaled
 
 HOSTILE = st.sampled_from([0.0, 1.0, -1.0, 1e-12, 1e300, -1e300, 15.9998, 16.0, 0.5, 1 / 2**12])
 FULL = {"steps": 30, "batch": 10**6}  # every row in every batch: no losses to follow
@@ -91,12 +88,12 @@ def test_every_step_has_its_coins_and_its_noise(monkeypatch: pytest.MonkeyPatch)
         noise.append((sigma2, n))
         return discrete_gaussian(sigma2, n, rng)
 
-    def toss(p: Fraction, n: int, rng: np.random.Generator) -> descent.Shorts:
+    def toss(p: Fraction, n: int, rng: np.random.Generator) -> logistic.Shorts:
         tosses.append((p, n))
         return coins(p, n, rng)  # type: ignore[return-value]
 
-    monkeypatch.setattr(descent, "discrete_gaussian", normal)
-    monkeypatch.setattr(descent, "coins", toss)
+    monkeypatch.setattr(logistic, "discrete_gaussian", normal)
+    monkeypatch.setattr(logistic, "coins", toss)
     x, y = problem(1000)
     model = dp.logistic(x, y, 1.0, 1e-5, batch=100, steps=20, clip=2.0, rng=1)
     assert model.plan is not None

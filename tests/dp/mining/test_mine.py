@@ -8,9 +8,8 @@ from click.testing import CliRunner
 
 from veil.cli.dp.mine import mine as command
 from veil.core.errors import InputError, ParameterError, VeilError
+from veil.dp.mining.classifier import Mined, classifier_utility, inertia, kmeans_utility, mine
 from veil.dp.mining.columns import Column
-from veil.dp.mining.mine import Mined, mine
-from veil.dp.mining.utility import classifier_utility, inertia, kmeans_utility
 
 COLUMNS = [Column.parse("age:0:100:10"), Column("town")]
 

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from veil import dp
 from veil.core.errors import InputError, ParameterError
 from veil.core.types import Floats, Ids
-from veil.dp.exact.laplace import discrete_laplace
-from veil.dp.mechanisms import geometric
-from veil.dp.mining.bins import bins
+from veil.dp.exact.samplers import discrete_laplace
+from veil.dp.mechanisms import laplace
+from veil.dp.mining.columns import bins
 from veil.dp.mining.naive_bayes import tallies
 
 SIZES = [3, 2, 5]
@@ -44,7 +44,7 @@ def test_all_noise_together_costs_epsilon(monkeypatch: pytest.MonkeyPatch) -> No
         scales.append((scale, n))
         return discrete_laplace(scale, n, rng)
 
-    monkeypatch.setattr(geometric, "discrete_laplace", seen)
+    monkeypatch.setattr(laplace, "discrete_laplace", seen)
     x, y = table(50)
     model = dp.naive_bayes(x, y, 0.3, SIZES, rng=1)
     (scale, count), *others = scales

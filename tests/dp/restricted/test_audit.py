@@ -19,9 +19,16 @@ from tests.dp.restricted.queries import (
 
 from veil.core.errors import RefusedError
 from veil.core.rng import generator
-from veil.dp.restricted.auditor import Mask
-from veil.dp.restricted.database import StatisticalDatabase
-from veil.dp.restricted.elimination import MERSENNE, Rows, minus, secret_prime, times, total
+from veil.dp.restricted.auditors import (
+    MERSENNE,
+    Mask,
+    Rows,
+    minus,
+    modular_total,
+    secret_prime,
+    times,
+)
+from veil.dp.restricted.statistical_database import StatisticalDatabase
 
 N = 4
 GRID = range(3)
@@ -157,7 +164,7 @@ def test_products_modulo_the_prime() -> None:
     assert times(a, b, MERSENNE).tolist() == [x * y % MERSENNE for x, y in pairs]
     assert minus(a, b, MERSENNE).tolist() == [(x - y) % MERSENNE for x, y in pairs]
     both = np.stack([a, b, a])
-    assert total(both, MERSENNE).tolist() == [(2 * x + y) % MERSENNE for x, y in pairs]
+    assert modular_total(both, MERSENNE).tolist() == [(2 * x + y) % MERSENNE for x, y in pairs]
 
 
 def test_secret_primes_are_primes_and_differ() -> None:

@@ -19,7 +19,7 @@ from tests.web.conftest import TOKEN
 from veil.core.errors import EngineError
 from veil.core.types import Ranking, Released
 from veil.corpus.collection import Collection, Document, Documents
-from veil.dp.database.database import Database
+from veil.dp.sql.database import Database
 from veil.proxy.covered import without_embedded
 from veil.proxy.gate.gate import Gate
 from veil.proxy.ledger.ledger import Ledger

@@ -100,8 +100,8 @@ def attack(attacker: str, secret: str, **given: Any) -> None:  # noqa: ANN401 - 
 
 def _story(name: str, secret: str, given: dict[str, Any]) -> "Demonstration":
     """Show one attack step by step."""
+    from veil.dp.inputs import read_bits, read_numbers, source_of
     from veil.dp.restricted import demonstrations as shown
-    from veil.dp.secret import read_bits, read_numbers, source_of
 
     if name not in _STORIES:
         raise ParameterError(f"Step by step there are {', '.join(_STORIES)}; leave --target out.")
@@ -124,8 +124,8 @@ def _trace(name: str, secret: str, given: dict[str, Any]) -> None:
     from rich.table import Table
 
     from veil.cli.terminal import stdout
-    from veil.dp.attacks.tracing import tracing
-    from veil.dp.secret import read_texts, source_of
+    from veil.dp.attacks.membership import tracing
+    from veil.dp.inputs import read_texts, source_of
 
     if name != "membership":
         raise ParameterError("The option --unit is of the attacker membership; leave it out.")
@@ -149,7 +149,7 @@ def _plane(attacker: str, secret: str, given: dict[str, Any]) -> None:
     """Sweep the values as ``veil dp plane`` does, and print the points."""
     from veil.cli.domain import domain_group
     from veil.dp.attacks.plane import swept
-    from veil.dp.secret import read_texts, source_of
+    from veil.dp.inputs import read_texts, source_of
 
     out: Path = given["out"]
     if out.suffix != ".html":

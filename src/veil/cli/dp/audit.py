@@ -9,12 +9,11 @@ from rich.table import Table
 
 from veil.cli.terminal import progress_bar, stdout
 from veil.core.component import example
-from veil.dp.audit.audit import Audited
-from veil.dp.audit.audit import audit as held
-from veil.dp.audit.found import Audit
+from veil.dp.audit import Audit, Audited
+from veil.dp.audit import audit as held
 from veil.dp.local.oracles import ORACLES
 from veil.dp.mechanisms import MECHANISMS
-from veil.dp.named import named
+from veil.dp.release import mechanism_or_oracle
 
 
 @click.command("audit")
@@ -63,7 +62,7 @@ def _chosen(spec: str) -> Audited:
     for registry in (MECHANISMS, ORACLES):
         if spec in registry.names():
             return example(registry.get(spec))
-    return named(spec)
+    return mechanism_or_oracle(spec)
 
 
 def _document(found: Audit) -> dict[str, object]:

@@ -10,8 +10,8 @@ from rich.table import Table
 from veil.cli.terminal import fits, stderr, stdout
 from veil.core.formatting import count_of, number_of
 from veil.dp.accounting.budget import Budget
-from veil.dp.accounting.event import Event
-from veil.dp.database.policy import load_policy
+from veil.dp.accounting.charges import Event
+from veil.dp.sql.schema import load_policy
 
 _WIDTH = 30  # cells of a bar
 

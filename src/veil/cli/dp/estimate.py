@@ -11,12 +11,11 @@ from veil.cli.terminal import stderr, stdout
 from veil.core.errors import InputError, ParameterError
 from veil.core.formatting import count_of, printable
 from veil.data.releases import check_output, open_writer
-from veil.dp.local.columns import read_values
-from veil.dp.local.counts import Counts
-from veil.dp.local.discover import discover as discovered
+from veil.dp.local.aggregate import Counts
+from veil.dp.local.estimate import discover as discovered
 from veil.dp.local.estimate import estimate as estimated
 from veil.dp.local.estimate import estimate_mean
-from veil.dp.local.files import oracle_of, read_blocks
+from veil.dp.local.files import oracle_of, read_blocks, read_values
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
 

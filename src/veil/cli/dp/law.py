@@ -9,10 +9,10 @@ from rich.table import Table
 from veil.cli.flags import Components
 from veil.cli.terminal import stdout
 from veil.core.errors import InputError
+from veil.dp.inputs import given_numbers, numbers_of
+from veil.dp.law import table_of_law
 from veil.dp.mechanism import Array, Mechanism
 from veil.dp.mechanisms import MECHANISMS
-from veil.dp.numbers import given_numbers, numbers_of
-from veil.dp.outcomes import table_of_law
 
 
 def _run(

@@ -8,9 +8,9 @@ from rich.markup import escape
 from rich.table import Table
 
 from veil.cli.terminal import stderr, stdout
+from veil.dp.mining.classifier import Classifier, Mined
+from veil.dp.mining.classifier import mine as mined
 from veil.dp.mining.columns import Column
-from veil.dp.mining.mine import Classifier, Mined
-from veil.dp.mining.mine import mine as mined
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
 

@@ -10,9 +10,9 @@ from veil.cli.flags import Components
 from veil.cli.terminal import stderr
 from veil.core.errors import InputError
 from veil.data.releases import check_output, open_writer
+from veil.dp.inputs import given_numbers
 from veil.dp.mechanism import Mechanism
 from veil.dp.mechanisms import MECHANISMS
-from veil.dp.numbers import given_numbers
 from veil.dp.release import Release
 from veil.dp.release import release as released
 

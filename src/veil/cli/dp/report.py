@@ -9,12 +9,11 @@ from veil.cli.flags import Components
 from veil.cli.terminal import stderr
 from veil.core.errors import InputError, ParameterError
 from veil.data.files import require_folder
-from veil.dp.local.columns import read_values
-from veil.dp.local.files import report_to
-from veil.dp.local.keys import read_key
+from veil.dp.local.files import read_values, report_to
+from veil.dp.local.memoise import read_key
 from veil.dp.local.oracle import Oracle
 from veil.dp.local.oracles import ORACLES
-from veil.dp.local.report import Desk
+from veil.dp.local.reports import Desk
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
 

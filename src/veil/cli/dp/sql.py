@@ -11,10 +11,8 @@ from rich.table import Table as Screen
 
 from veil.cli.terminal import fits, stderr, stdout
 from veil.core.formatting import escaped_json, number_of, printable
-from veil.dp.database.answer import Table
-from veil.dp.database.connect import connect
-from veil.dp.database.database import FORGOTTEN, Database
-from veil.dp.database.explanation import Explanation
+from veil.dp.sql.database import FORGOTTEN, Database, Table, connect
+from veil.dp.sql.plan import Explanation
 
 
 @click.command("sql")

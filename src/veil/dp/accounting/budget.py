@@ -9,13 +9,10 @@ from veil.core.accounting import Account
 from veil.core.errors import BudgetError, ParameterError
 from veil.core.formatting import number_of
 from veil.core.guarantee import Guarantee
-from veil.dp.accounting._book import Book, Terms
-from veil.dp.accounting._file import File
-from veil.dp.accounting._memory import Memory
+from veil.dp.accounting.charges import Book, Event, File, Memory, Terms, checked_note
 from veil.dp.accounting.compose import rule_of, terms_of, total
 from veil.dp.accounting.cost import Cost, Item, cost_of, whole_times
-from veil.dp.accounting.event import Event, checked_note
-from veil.dp.arguments import positive, share
+from veil.dp.inputs import positive, share
 
 _SETTLED = "It holds where no cost was chosen by earlier answers."
 

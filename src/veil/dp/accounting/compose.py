@@ -1,19 +1,50 @@
-"""What several releases of the same data cost together."""
+"""What several releases cost together: of the same data, of groups, and of disjoint data."""
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 
+from veil.core.errors import ParameterError
 from veil.core.guarantee import Guarantee, Kind
 from veil.core.registry import unknown_name
-from veil.dp.accounting.advanced import advanced
-from veil.dp.accounting.basic import basic
-from veil.dp.accounting.bound import Bound, Counts
-from veil.dp.accounting.caveats import told
-from veil.dp.accounting.cost import Item, costs_of
+from veil.dp.accounting.bounds import Bound, Counts, advanced, basic, summed, zcdp
+from veil.dp.accounting.cost import Item, cost_of, costs_of, listed, whole_times
 from veil.dp.accounting.pld import pld
-from veil.dp.accounting.zcdp import zcdp
-from veil.dp.arguments import share
-from veil.dp.mechanism import ADD_REMOVE
+from veil.dp.inputs import share
+from veil.dp.mechanism import ADD_REMOVE, REPLACED
+from veil.dp.mechanisms.gaussian import REPLACED as REPLACED_RHO
+
+_GROUP = (
+    "To replace a record is to remove one and to add one: epsilon is then twice as large, and"
+    " delta 1 + e^epsilon times as large."
+)
+
+
+def without_replaced(caveat: str) -> str:
+    """Leave out what a release says of replacing a record."""
+    return caveat.replace(REPLACED, "").replace(REPLACED_RHO, "").strip()
+
+
+def told(guarantees: Iterable[Guarantee], bound: Bound) -> str:
+    """Join the caveats of the releases and of the bound; what replacing costs is told anew.
+
+    A release says by what its own epsilon or rho grows then; together it is something else, unless
+    all of it is pure, or zCDP.
+    """
+    sentences: dict[str, None] = {}
+    replaced = False
+    for one in guarantees:
+        rest = without_replaced(one.caveat)
+        replaced |= rest != one.caveat.strip()
+        sentences |= {rest: None} if rest else {}
+    sentences |= dict.fromkeys(bound.caveats)
+    if replaced:
+        pure = REPLACED if not bound.delta else _GROUP
+        sentences[REPLACED_RHO if bound.rho < float("inf") else pure] = None
+    counted = f"Counted by {bound.by}." if bound.by and bound.by != "the sum" else ""
+    return " ".join([*sentences, *filter(None, [counted])])
+
 
 ACCOUNTANTS: dict[str, Callable[[Counts, float], Bound]] = {
     "advanced": advanced,
@@ -125,4 +156,90 @@ def _folded(counts: Counts) -> Guarantee:
     whole = parts[0]
     for part in parts[1:]:
         whole = whole + part
+    return whole
+
+
+def group(guarantee: Item, k: int) -> Guarantee:
+    r"""Return what holds when up to k units differ instead of one.
+
+    .. math:: (k\varepsilon, \frac{e^{k\varepsilon} - 1}{e^\varepsilon - 1}\,\delta), \quad k^2\rho
+
+    Parameters
+    ----------
+    guarantee
+        What is released: a guarantee, a mechanism, an oracle or its spec, as `compose` takes it.
+    k
+        How many units.
+
+    References
+    ----------
+    Vadhan. The Complexity of Differential Privacy. 2017, Lemma 2.2, without its last bound.
+    Bun, Steinke. Concentrated Differential Privacy. TCC 2016, Proposition 1.9.
+
+    Examples
+    --------
+    >>> group(Guarantee("dp", 0.5, delta=1e-6, unit="person"), 3).epsilon
+    1.5
+    >>> group("geometric(epsilon=0.5)", 2).unit
+    'group of 2 records'
+    """
+    one, count = _told(guarantee), whole_times(k)
+    if count == 1 or one.kind == "none":
+        return one
+    if one.kind not in ("dp", "local-dp", "zcdp"):
+        raise ParameterError(
+            f"A group takes a guarantee of kind dp, local-dp or zcdp. Got {one.kind}."
+        )
+    whole = replace(
+        one,
+        unit=f"group of {count:,} {one.unit}s",
+        neighbours=one.neighbours and f"{one.neighbours}, up to {count:,} times",
+        caveat=without_replaced(one.caveat),
+    )
+    if one.kind == "zcdp":
+        return replace(whole, rho=one.rho * count**2)
+    epsilon = summed([(one.epsilon, count)]) if math.isfinite(one.epsilon) else math.inf
+    return replace(whole, epsilon=epsilon, delta=_delta(one, count))
+
+
+def _delta(guarantee: Guarantee, k: int) -> float:
+    """Return the sum of e^(i epsilon) delta over i < k, at most 1."""
+    epsilon, delta = guarantee.epsilon, guarantee.delta
+    if not delta or k * epsilon > 700:
+        return 0.0 if not delta else 1.0
+    grown = math.expm1(k * epsilon) / math.expm1(epsilon) if epsilon else k
+    return min(1.0, grown * delta)
+
+
+def _told(item: object) -> Guarantee:
+    """Return the guarantee of one item; one that is released several times is added up."""
+    cost, times = cost_of(item)
+    if times == 1:
+        return cost.guarantee
+    return total({cost: times}, 0.0, "zcdp" if cost.guarantee.kind == "zcdp" else "basic")
+
+
+def parallel(guarantees: Item | Iterable[Item]) -> Guarantee:
+    """Return what holds for releases of disjoint parts of the data: the weakest of them.
+
+    A unit is in one part alone, and which it is follows from the unit alone. It holds where a unit
+    is added or removed; to replace one touches two parts, which is none here for guarantees that
+    speak of it. They are given as `compose` takes them.
+
+    Examples
+    --------
+    >>> parallel([Guarantee("dp", 0.5), Guarantee("dp", 1.0, delta=1e-6)]).epsilon
+    1.0
+    """
+    parts = [_told(one) for one in listed(guarantees)]
+    if not parts:
+        raise ParameterError("Parallel composition takes guarantees, at least one.")
+    whole = parts[0]
+    for part in parts[1:]:
+        whole = whole | part
+    if len(parts) > 1 and whole.neighbours and "add or remove" not in whole.neighbours:
+        return Guarantee("none", unit=whole.unit, caveat=whole.caveat).with_caveat(
+            "Releases of disjoint parts go together where a unit is added or removed; to change or"
+            " replace one touches two parts."
+        )
     return whole

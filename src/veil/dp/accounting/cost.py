@@ -1,21 +1,95 @@
-"""What one release costs, and how often it is made: the entries of all accounts."""
+"""What one release costs, and how often it is made."""
 
 import math
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from veil.core.component import Component
 from veil.core.errors import ParameterError, VeilError
 from veil.core.guarantee import Guarantee
-from veil.dp.accounting.sampled import Sampled
-from veil.dp.arguments import is_whole
+from veil.dp.inputs import is_whole, positive
 from veil.dp.local.oracle import Oracle
 from veil.dp.mechanism import Mechanism
 from veil.dp.mechanisms import MECHANISMS
+from veil.dp.mechanisms import mechanism as named
 from veil.dp.mechanisms.gaussian import Gaussian
-from veil.dp.named import named
+from veil.dp.release import mechanism_or_oracle
+
+
+@dataclass(frozen=True, slots=True)
+class Sampled:
+    """One release made of a Poisson sample; which records are in it stays secret."""
+
+    of: Mechanism | Guarantee
+    q: float
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What is proved of one release for the whole data, by epsilon and delta alone."""
+        return amplified(guarantee_of(self.of), self.q)
+
+    def __str__(self) -> str:
+        return f"{self.of}, sampled at {self.q:g}"
+
+
+def sampled(mechanism: str | Mechanism | Guarantee | Sampled, q: float) -> Sampled:
+    """Return a mechanism as it is run on a sample that takes each record with probability q.
+
+    Every record is taken or not by itself (Poisson sampling), anew for every release, and the
+    sample is told to nobody. A sample of fixed size, or batches that divide the data, are
+    something else, and this must not be used for them.
+
+    Parameters
+    ----------
+    mechanism
+        A mechanism, its spec, or a guarantee under adding or removing a record.
+    q
+        The probability of a record, above 0 and at most 1.
+
+    References
+    ----------
+    Balle, Barthe, Gaboardi. Privacy Amplification by Subsampling. NeurIPS 2018, Theorem 8.
+
+    Examples
+    --------
+    >>> round(sampled("geometric(epsilon=1)", 0.01).guarantee.epsilon, 6)
+    0.017037
+    """
+    if (rate := positive("q", q)) > 1:
+        raise ParameterError("The 'q' argument of a sample must be a number > 0 and <= 1.")
+    if isinstance(mechanism, Sampled):
+        return Sampled(mechanism.of, mechanism.q * rate)
+    of = mechanism if isinstance(mechanism, Guarantee) else named(mechanism)
+    told = guarantee_of(of)
+    if told.kind == "local-dp" or (told.neighbours and "add or remove" not in told.neighbours):
+        raise ParameterError(
+            "A sample makes less of a guarantee under adding or removing a record alone; count the"
+            " mechanism as it is."
+        )
+    return Sampled(of, rate)
+
+
+def guarantee_of(of: Mechanism | Guarantee) -> Guarantee:
+    """Return the guarantee of a mechanism, or the guarantee itself."""
+    return of if isinstance(of, Guarantee) else of.guarantee
+
+
+def amplified(told: Guarantee, q: float) -> Guarantee:
+    """Return what holds for all records when each is sampled with probability q.
+
+    (epsilon, delta) becomes (ln(1 + q (e^epsilon - 1)), q delta). Of zCDP no such form is proved:
+    rho stays, which holds, too.
+    """
+    if told.kind != "dp" or q == 1:
+        return told
+    if told.epsilon < 700:
+        epsilon = math.log1p(q * math.expm1(told.epsilon))
+    else:
+        epsilon = told.epsilon + math.log(q)
+    return replace(told, epsilon=min(told.epsilon, epsilon), delta=q * told.delta)
+
 
 Item = Mechanism | Oracle | str | Guarantee | Sampled | tuple[Any, int] | list[Any]
 
@@ -73,7 +147,7 @@ def _single(item: object) -> tuple[object, int]:
             raise ParameterError(_ITEMS)
         times *= whole_times(item[1])
         item = item[0]
-    return (named(item) if isinstance(item, str) else item), times
+    return (mechanism_or_oracle(item) if isinstance(item, str) else item), times
 
 
 def costs_of(items: object) -> Counter[Cost]:

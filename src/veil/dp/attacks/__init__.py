@@ -7,10 +7,10 @@ ATTACKERS: Registry[Attacker] = Registry(
     noun="attacker",
     group="veil.attacks.dp",
     builtin={
-        "averaging": "veil.dp.attacks.averaging:Averaging",
+        "averaging": "veil.dp.attacks.differencing:Averaging",
         "differencing": "veil.dp.attacks.differencing:Differencing",
         "membership": "veil.dp.attacks.membership:Membership",
         "reconstruction": "veil.dp.attacks.reconstruct:Reconstruction",
-        "tracker": "veil.dp.attacks.tracker:Tracker",
+        "tracker": "veil.dp.attacks.differencing:Tracker",
     },
 )

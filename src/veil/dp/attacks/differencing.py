@@ -1,13 +1,41 @@
-"""Differencing: everybody, and everybody but one."""
+"""Attacks by combining answers: differencing, the tracker and averaging."""
 
+import math
 from collections.abc import Callable
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 from numpy.random import Generator
+from pydantic import Field
 
-from veil.dp.attacks.asking import Mask, Questions
-from veil.dp.attacks.attacker import Targeted
+from veil.dp.attacks.attacker import Mask, Questions, Targeted
+
+
+class Averaging(Targeted):
+    r"""Ask for the target alone, again and again, and take the mean of the answers.
+
+    .. math:: \frac{1}{m} \sum_{i=1}^m q(\{t\}) + z_i, \quad \text{whose noise is } 1/\sqrt{m}
+       \text{ of that of one answer}
+
+    It works where noise is drawn afresh; where an answer is kept and given again, it does not. The
+    budget counts every answer.
+    """
+
+    name: ClassVar[str] = "averaging"
+    times: Annotated[int, Field(ge=1, le=10**6, description="how often each question is put")] = (
+        100
+    )
+
+    def begin(self, ask: Questions, n: int, rng: Generator) -> Callable[[Mask], float]:
+        """Nothing is shared among targets."""
+        del n, rng
+
+        def mean(target: Mask) -> float:
+            answers = [ask(target) for _ in range(self.times)]
+            known = [answer for answer in answers if math.isfinite(answer)]
+            return float(np.mean(known)) if known else math.nan
+
+        return mean
 
 
 class Differencing(Targeted):
@@ -30,3 +58,35 @@ class Differencing(Targeted):
         del rng
         everybody = ask(np.ones(n, dtype=np.bool_))
         return lambda target: everybody - ask(~target)
+
+
+class Tracker(Targeted):
+    r"""Ask about halves of the records that are padded with the target.
+
+    .. math:: q(C \cup T) + q(C \cup \bar T) - q(T) - q(\bar T) = q(C)
+
+    T is a random half, so that every set that is asked about is large, and so is its complement:
+    any least size up to a quarter of the records is got around. Here C is one record, which is in
+    T or in its complement already: that answer is not asked for again.
+
+    References
+    ----------
+    Denning, Denning, Schwartz. The Tracker: A Threat to Statistical Database Security. ACM TODS
+    4(1), 1979. doi:10.1145/320064.320069
+    """
+
+    name: ClassVar[str] = "tracker"
+
+    def begin(self, ask: Questions, n: int, rng: Generator) -> Callable[[Mask], float]:
+        """Ask for both halves."""
+        half = np.zeros(n, dtype=np.bool_)
+        half[rng.permutation(n)[: n // 2]] = True
+        halves = {side: ask(half == side) for side in (True, False)}
+
+        def padded(side: bool, target: Mask) -> float:
+            inside = bool((half[target] == side).all())
+            return halves[side] if inside else ask((half == side) | target)
+
+        return lambda target: (
+            padded(True, target) + padded(False, target) - halves[True] - halves[False]
+        )

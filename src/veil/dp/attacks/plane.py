@@ -13,12 +13,19 @@ from veil.core.guarantee import Guarantee
 from veil.core.registry import read_spec
 from veil.core.rng import Randomness, generator
 from veil.core.types import Floats, Ids
-from veil.dp.arguments import count, positive
-from veil.dp.attacks.advantage import averaged, gains
-from veil.dp.attacks.asking import Questions
-from veil.dp.attacks.attack import attacker_of
-from veil.dp.attacks.attacker import Attacker
-from veil.dp.attacks.noisy import QUESTIONS, RATE, NoisyCounts, bits, usefulness, workload
+from veil.dp.attacks.attack import (
+    QUESTIONS,
+    RATE,
+    NoisyCounts,
+    attacker_of,
+    averaged,
+    bits,
+    gains,
+    usefulness,
+    workload,
+)
+from veil.dp.attacks.attacker import Attacker, Questions
+from veil.dp.inputs import count, positive
 from veil.dp.mechanism import Mechanism
 from veil.dp.mechanisms import MECHANISMS
 from veil.measures.estimate import Estimate

@@ -9,8 +9,7 @@ from pydantic import Field
 
 from veil.core.errors import InputError, MissingExtraError, VeilError
 from veil.core.types import Floats
-from veil.dp.attacks.asking import Questions
-from veil.dp.attacks.attacker import Attacker
+from veil.dp.attacks.attacker import Attacker, Questions
 
 _LARGE = 300  # records beyond which an interior point finds the end sooner
 

@@ -1,4 +1,10 @@
-r"""Coins of an exact probability: rational, :math:`1/(1+e^x)` or :math:`e^{-x}`.
+"""Coins of an exact probability, from random words or from given bytes.
+
+Coins of an exact probability from bytes that are given, and not drawn from a generator.
+A coin is heads when a uniform number U is below p. U comes byte by byte, and is compared with the
+digits of p in base 256: a byte that differs from the digit decides, one that is equal (1 in 256)
+leaves it to the next. Digits are floors of bounds that are made as tight as it takes, so that
+each is certain.
 
 Most coins are decided by their first 8 bits (one in 256 is not), the others by 64, and what is
 equal in 64 bits by as many as it takes. A float never decides: where the probability varies from
@@ -13,12 +19,164 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from veil.core.types import Floats
-from veil.dp.exact.bits import more, octets, words
-from veil.dp.exact.powers import Bounds, exp_minus
+from veil.core.types import Floats, Ids
+
+Words = NDArray[np.uint64]
+
+
+def words(n: int, rng: Generator) -> Words:
+    """Draw n words of 64 uniform bits."""
+    return rng.integers(0, 2**64, n, dtype=np.uint64, endpoint=False)
+
+
+def halves(n: int, rng: Generator) -> NDArray[np.uint16]:
+    """Draw n numbers of 16 uniform bits."""
+    return words(-(-n // 4), rng).view(np.uint16)[:n]
+
+
+def octets(n: int, rng: Generator) -> NDArray[np.uint8]:
+    """Draw n numbers of 8 uniform bits."""
+    return words(-(-n // 8), rng).view(np.uint8)[:n]
+
+
+def more(prefix: int, rng: Generator) -> int:
+    """Append 64 uniform bits to a whole number."""
+    return (prefix << 64) | int(words(1, rng)[0])
+
+
+Bounds = tuple[int, int]  # lo <= 2^bits value <= hi
+
+_GUARD = 32  # bits beyond those that are asked for
+
+
+def exp_minus(x: Fraction, bits: int) -> Bounds:
+    r"""Return whole numbers with lo <= 2^bits e^-x <= hi, a few units apart.
+
+    x is halved until it is at most 1/16; there the alternating series is added up with floored
+    terms, each of which is less than 2 too small; then it is squared back, rounded outwards.
+
+    >>> lo, hi = exp_minus(Fraction(1), 64)
+    >>> hi - lo <= 1, abs(lo / 2**64 - 0.36787944117144233) < 1e-15
+    (True, True)
+    """
+    if x < 0:
+        raise ValueError("The exponent must be at least 0.")
+    if x == 0:
+        return 1 << bits, 1 << bits
+    if x > bits:  # e^-x < 2^-x
+        return 0, 1
+    halvings = max(0, (16 * x.numerator // x.denominator).bit_length())
+    work = bits + _GUARD + 2 * halvings
+    scaled = x.numerator << work
+    below = scaled // (x.denominator << halvings)
+    lo, hi = _series(below + 1, work)[0], _series(below, work)[1]
+    for _ in range(halvings):
+        lo, hi = (lo * lo) >> work, -((-hi * hi) >> work)
+    shift = work - bits
+    return lo >> shift, -(-hi >> shift)
+
+
+def _series(y: int, work: int) -> Bounds:
+    """Bound 2^work e^-(y / 2^work) for a y of at most 2^work / 16."""
+    term = total = 1 << work
+    k, sign = 0, 1
+    while term:
+        k, sign = k + 1, -sign
+        term = (term * y >> work) // k
+        total += sign * term
+    return max(0, total - 2 * k - 2), total + 2 * k + 2
+
+
+def times(one: Bounds, other: Bounds, bits: int) -> Bounds:
+    """Multiply two values of at least 0, rounded outwards."""
+    return one[0] * other[0] >> bits, -(-one[1] * other[1] >> bits)
+
+
+def over(one: Bounds, other: Bounds, bits: int) -> Bounds:
+    """Divide two values of at least 0, rounded outwards."""
+    return (one[0] << bits) // other[1], -(-(one[1] << bits) // other[0])
+
+
+Octets = NDArray[np.uint8]
+Further = Callable[[Ids, int], Octets]  # (positions, level) -> one more byte for each of them
+_DIGIT_GUARD = 64  # bits of the bounds beyond the digit
+
+
+class Digits:
+    """The digits of one probability, given by its bounds lo <= 2^bits p <= hi."""
+
+    def __init__(self, bounds: Callable[[int], Bounds]) -> None:
+        self._bounds = bounds
+        self._known: list[int] = []
+
+    def digit(self, level: int) -> int:
+        """Return a digit of p, from 0; the first of p = 1 is 256."""
+        while len(self._known) <= level:
+            place = 8 * (len(self._known) + 1)
+            floor = self._floor(place)
+            before = self._floor(place - 8) << 8 if self._known else 0
+            self._known.append(floor - before)
+        return self._known[level]
+
+    def _floor(self, place: int) -> int:
+        """Return floor(2^place p)."""
+        bits = place + _DIGIT_GUARD
+        while True:
+            lo, hi = (bound >> (bits - place) for bound in self._bounds(bits))
+            if lo == hi:
+                return lo
+            bits *= 2
+
+    def _done(self, level: int) -> bool:
+        """Tell whether all digits from a level on are 0, so that nothing is below them."""
+        lo, hi = self._bounds(8 * level + _DIGIT_GUARD)
+        return lo == hi and not lo & ((1 << _DIGIT_GUARD) - 1)
+
+    def heads(self, first: Octets, further: Further) -> NDArray[np.bool_]:
+        """Tell which coins are heads; `first` has their first bytes, in any shape.
+
+        `further` is asked for another byte of those that are still open, by their positions in
+        the flattened array.
+        """
+        heads = first < self.digit(0)
+        flat = heads.reshape(-1)
+        open_ = np.flatnonzero(first.reshape(-1) == self.digit(0))
+        level = 1
+        while len(open_) and not self._done(level):
+            octets = further(open_, level)
+            flat[open_] = octets < self.digit(level)
+            open_ = open_[octets == self.digit(level)]
+            level += 1
+        return heads
+
+
+def rational(p: Fraction) -> Digits:
+    """Return the digits of a rational probability.
+
+    >>> [rational(Fraction(1, 3)).digit(level) for level in range(2)]
+    [85, 85]
+    """
+
+    def bounds(bits: int) -> Bounds:
+        scaled = p.numerator << bits
+        return scaled // p.denominator, -(-scaled // p.denominator)
+
+    return Digits(bounds)
+
+
+def flip(x: Fraction) -> Digits:
+    """Return the digits of 1/(1 + e^x), x at least 0."""
+
+    def bounds(bits: int) -> Bounds:
+        lo, hi = exp_minus(x, bits + 8)
+        one = 1 << (bits + 8)
+        return (lo << bits) // (one + lo), -(-(hi << bits) // (one + hi))
+
+    return Digits(bounds)
+
 
 Flags = NDArray[np.bool_]
-Octets = NDArray[np.uint8]
+
 _BLOCK = 2**20  # coins at a time
 MARGIN = 2.0**-40  # of the filter: far more than the error of a float64 exponential
 

@@ -1,17 +1,78 @@
-"""What a collector keeps of reports: sums that grow with the oracle, not with the reports."""
+"""What a collector keeps of reports: sums that grow with the oracle, and what they estimate."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from statistics import NormalDist
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from veil.core.errors import InputError
-from veil.core.types import Floats
-from veil.dp.local.counts import Candidate, Counts, Mean
-from veil.dp.local.iterables import is_several
-from veil.dp.local.parts import Array
+from veil.core.types import Floats, Ids
+from veil.dp.local.packed import Array, column_sums
+
+Candidate = str | int
+_ERROR = 0.05  # of all candidates together
+
+
+@dataclass(frozen=True, eq=False)
+class Counts:
+    """How many reports are of each candidate: unbiased, so that it may be below 0.
+
+    Attributes
+    ----------
+    candidates
+        Texts or codes, m of them.
+    counts
+        (m,) estimates.
+    stderr
+        (m,) standard errors, with collisions of hash functions where there are any.
+    """
+
+    candidates: tuple[Candidate, ...]
+    counts: Floats
+    stderr: Floats
+
+    @property
+    def significant(self) -> NDArray[np.bool_]:
+        """Which candidates are there: one-sided, 5 % for all together (Bonferroni)."""
+        return self.counts > bonferroni(len(self.candidates)) * self.stderr
+
+    def __len__(self) -> int:
+        return len(self.candidates)
+
+    def take(self, rows: Sequence[int] | NDArray[np.integer]) -> "Counts":
+        """Return some of the candidates, in that order."""
+        at = np.asarray(rows, dtype=np.int64)
+        chosen = tuple(self.candidates[row] for row in at)
+        return Counts(chosen, self.counts[at], self.stderr[at])
+
+
+@dataclass(frozen=True)
+class Mean:
+    """The mean of what was reported, and its standard error."""
+
+    value: float
+    stderr: float
+
+
+def bonferroni(tests: int) -> float:
+    """Return how many standard errors are significant when so many things are tested."""
+    return NormalDist().inv_cdf(1 - _ERROR / max(1, tests))
+
+
+def is_several(values: object) -> bool:
+    """Tell whether there can be several things in it: one text and one number are one thing.
+
+    >>> is_several(["a"]), is_several("a"), is_several(np.array(3))
+    (True, False, False)
+    """
+    if isinstance(values, str | bytes):
+        return False
+    return values.ndim > 0 if isinstance(values, np.ndarray) else hasattr(values, "__iter__")
 
 
 @contextmanager
@@ -136,3 +197,28 @@ def frequency(ones: Floats, n: float, hit: float, miss: float) -> tuple[Floats, 
     there = np.clip(counts, 0.0, n)
     variances = there * hit * (1 - hit) + (n - there) * miss * (1 - miss)
     return counts, variances / (hit - miss) ** 2
+
+
+class Tally(Aggregate):
+    """How often each code was reported, seen with probability `hit` if true and else `miss`."""
+
+    def __init__(self, oracle: Reader, size: int, hit: float, miss: float) -> None:
+        super().__init__(oracle)
+        self._hit, self._miss = hit, miss
+        self._ones: Ids = np.zeros(size, dtype=np.int64)
+
+    def _add(self, data: Array, index: Array) -> None:
+        del index
+        self._ones += np.bincount(data, minlength=len(self._ones))
+
+    def _counts(self, targets: Array) -> tuple[Floats, Floats]:
+        ones = self._ones[targets].astype(np.float64)
+        return frequency(ones, self.n, self._hit, self._miss)
+
+
+class Columns(Tally):
+    """The same, of reports with one bit for each code."""
+
+    def _add(self, data: Array, index: Array) -> None:
+        del index
+        self._ones += column_sums(data, len(self._ones))

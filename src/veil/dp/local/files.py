@@ -1,4 +1,4 @@
-"""Reports in a file: an .npz without pickles, whole or not at all, and checked when it is opened.
+"""Values and reports in files.
 
 The arrays are `data` and `index`, and for more blocks `data.1`, `index.1` and so on; `about` is
 JSON: the oracle, how many reports and blocks there are, and what the cost depends on. Everything
@@ -9,19 +9,66 @@ import json
 import zipfile
 from collections.abc import Callable, Iterable, Iterator
 from io import BytesIO
+from itertools import tee
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Literal
 
 import numpy as np
 
 from veil.core.errors import InputError, VeilError
 from veil.data.files import whole_file
-from veil.data.lines import require_file
-from veil.dp.local.oracle import Drawing, Oracle
+from veil.data.lines import read_lines, require_file, suffix_of
+from veil.data.rows import Row, read_table
+from veil.dp.local.oracle import Drawing, Oracle, Value
 from veil.dp.local.oracles import ORACLES
-from veil.dp.local.parts import Array
-from veil.dp.local.report import Desk, Users, Values
-from veil.dp.local.reports import Reports
+from veil.dp.local.packed import Array
+from veil.dp.local.reports import Desk, Reports, Users, Values
+
+Takes = Literal["texts", "codes", "reals"]
+_READ: dict[Takes, tuple[Callable[[str], Value], str]] = {
+    "texts": (str, "a text"),
+    "codes": (int, "a whole number"),
+    "reals": (float, "a number"),
+}
+
+
+def read_values(
+    path: Path, takes: Takes, column: str | None = None, user: str | None = None
+) -> tuple[Iterator[Value], Iterator[str] | None]:
+    """Read values as an oracle takes them, and whose they are if a column of users is named.
+
+    Plain text has a value in each line; of a table with several columns one must be named.
+    """
+    require_file(path, "values")
+    if suffix_of(path) in (".txt", ""):
+        if column is not None or user is not None:
+            raise InputError(f"{path.name} is plain text and has no columns; leave them out.")
+        return (_value(row, takes, path.name) for row in _lines(path)), None
+    name = path.name  # once: a path takes its time to tell it
+    wanted = [one for one in (column, user) if one is not None]
+    header, rows = read_table(path, wanted if column is not None else ())
+    if column is None and (len(header) > 1 or user is not None):
+        raise InputError(
+            f"{path.name} has {len(header)} columns; name that of the values with --column."
+        )
+    if user is None:
+        return (_value(row, takes, name) for row in rows), None
+    one, other = tee(rows)  # a block is read for the values, and again for the users
+    return (_value(row, takes, name) for row in one), (row.values[1] for row in other)
+
+
+def _lines(path: Path) -> Iterator[Row[str]]:
+    for number, line in enumerate(read_lines(path), start=1):
+        yield Row(number, number, [line.rstrip("\r\n")])
+
+
+def _value(row: Row[str], takes: Takes, name: str) -> Value:
+    kind, noun = _READ[takes]
+    try:
+        return kind(row.values[0])
+    except ValueError:
+        raise InputError(f"{row.where(name)} must have {noun}; repair or leave it out.") from None
+
 
 _FORMAT = 2
 _BLOCK = 2**26  # bytes

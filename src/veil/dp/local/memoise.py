@@ -1,21 +1,72 @@
-"""Bits that stay the same forever: a keyed PRF of a person and what is told, and no state to lose.
+"""Where random bits come from: drawn anew, or the same forever by a key.
 
 The PRF is BLAKE2b with a key of 32 bytes; its bytes feed the same exact comparisons as those of a
 generator. Whoever has the key can repeat the bits; who has not cannot tell them from random ones.
 Every oracle (with all its parameters) and every question has a key of its own, derived from it.
 """
 
+import sys
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from hashlib import blake2b
+from pathlib import Path
+from typing import Protocol
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import NDArray
 
 from veil.core.errors import InputError, ParameterError
 from veil.core.types import Ids
-from veil.dp.exact.digits import Digits, Octets, flip
-from veil.dp.local.sources import Flags
+from veil.dp.exact.coins import Digits, Octets, flip, odds
+
+Flags = NDArray[np.bool_]
+
+
+class Source(Protocol):
+    """Random bits for n rows, exact in any case. `what` tells one use from another."""
+
+    def flips(self, what: str, x: Fraction, width: int) -> Flags:
+        """Return (n, width) coins of probability 1/(1 + e^x)."""
+        ...
+
+    def below(self, what: str, limits: Sequence[int]) -> Ids:
+        """Return (n, len(limits)) uniform whole numbers from 0 to below each limit."""
+        ...
+
+
+class Fresh:
+    """Bits of a generator: every call draws anew."""
+
+    def __init__(self, n: int, rng: Generator) -> None:
+        self._n, self._rng = n, rng
+
+    def flips(self, what: str, x: Fraction, width: int) -> Flags:
+        """Toss coins."""
+        del what
+        return odds(x, self._n * width, self._rng).reshape(self._n, width)
+
+    def below(self, what: str, limits: Sequence[int]) -> Ids:
+        """Draw whole numbers; NumPy rejects, so that they are exactly uniform."""
+        del what
+        return self._rng.integers(0, np.array(limits), size=(self._n, len(limits)))
+
+
+def subsets(source: Source, size: int, count: int) -> Ids:
+    """Return `count` of the numbers 0..size-1 for each row, every subset as likely, in order.
+
+    Floyd's algorithm: number i of the last `count` is taken if the draw from 0..i is taken
+    already, and else the draw.
+    """
+    limits = range(size - count + 1, size + 1)
+    draws = source.below("buckets", limits)
+    taken = np.empty_like(draws)
+    for at, limit in enumerate(limits):
+        there = (taken[:, :at] == draws[:, at : at + 1]).any(axis=1)
+        taken[:, at] = np.where(there, limit - 1, draws[:, at])
+    taken.sort(axis=1)
+    return taken
+
 
 KEY = 32  # bytes
 _CHUNK = 64  # bytes of one BLAKE2b
@@ -127,3 +178,24 @@ class Memo:
                 made += blake2b(head + tail, key=key, person=person).digest()
         table = np.frombuffer(made, dtype=np.uint8).reshape(len(chosen), len(blocks) * _CHUNK)
         return np.ascontiguousarray(table[:, :count])
+
+
+def read_key(path: Path) -> bytes:
+    """Read a key: 32 bytes, or 64 hexadecimal digits; refuse one that others can read."""
+    if not path.is_file():
+        raise InputError(
+            f"There is no key {path}; 'openssl rand -out FILE {KEY}' makes one, to be kept secret."
+        )
+    if sys.platform != "win32" and path.stat().st_mode & 0o077:
+        raise InputError(f"Others can read the key {path}; take that away: chmod 600.")
+    with path.open("rb") as file:
+        octets = file.read(4 * KEY)
+    if len(octets) == KEY:
+        return octets
+    try:
+        key = bytes.fromhex(octets.decode("ascii"))
+    except ValueError:
+        key = b""
+    if len(key) != KEY:
+        raise InputError(f"The key {path} must be {KEY} bytes, or {2 * KEY} hexadecimal digits.")
+    return key

@@ -11,11 +11,10 @@ from veil.core.component import Component
 from veil.core.errors import InputError, LawError, ParameterError
 from veil.core.guarantee import Guarantee
 from veil.core.types import Ids
-from veil.dp.local.aggregate import Aggregate, Drawn, index_of
+from veil.dp.local.aggregate import Aggregate, Drawn, index_of, is_several
 from veil.dp.local.hashing import text_hashes
-from veil.dp.local.iterables import is_several
 from veil.dp.local.memoise import Memo
-from veil.dp.local.parts import Array, Part
+from veil.dp.local.packed import Array, Part
 
 Value = str | int | float
 Drawing = tuple[Array, Array | None]  # data, index

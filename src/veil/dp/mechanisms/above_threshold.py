@@ -1,29 +1,99 @@
-"""The sparse vector technique, in its right forms and in those that were published wrongly."""
+"""The sparse vector technique, in its correct forms and in published wrong ones."""
 
+import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from numpy.random import Generator
+from numpy.typing import NDArray
 from pydantic import Field, field_validator
 from pydantic_core import PydanticCustomError
 
-from veil.core.errors import InputError
+from veil.core.errors import InputError, LawError
 from veil.core.guarantee import Guarantee
 from veil.core.types import Floats, Ids
-from veil.dp.exact.laplace import discrete_laplace
+from veil.dp.exact.samplers import discrete_laplace
 from veil.dp.mechanism import Array, Mechanism, numeric, proved, whole
-from veil.dp.mechanisms._crossings import Crossings, Mask, segments
-from veil.dp.mechanisms._noise import log_mass
+from veil.dp.mechanisms.selection import log_at_most, log_mass
+
+Mask = NDArray[np.bool_]
+_TAILS = 50.0  # scales of the threshold's noise beyond which less than e^-50 is left
+_NEVER = -1e5  # the log of what cannot be, so that 0 times it is 0
+_BLOCK = 2**18
+_CELLS = 2**28
+
+
+@dataclass(frozen=True)
+class Crossings:
+    """Queries (n,) compared with a threshold, all with the same noise of the threshold.
+
+    `slope` is 1 / scale of the noise of the queries, 0 for none; `rho` that of the threshold.
+    """
+
+    queries: Ids
+    threshold: int
+    rho: float
+    slope: float
+
+    def chances(self, below: Mask, above: Mask, most: Floats | None = None) -> Floats:
+        """Add up over the noise of the threshold the chance that all are below, and all above.
+
+        Both masks are (k, n); a query in neither may be anything. `most` (k,) is the largest
+        noise of the threshold that counts.
+        """
+        gaps = np.array([query - self.threshold for query in self.queries.tolist()], dtype=float)
+        reach = math.ceil(float(np.abs(gaps).max()) + _TAILS / self.rho + 2)
+        if 2 * reach * (len(below) + len(gaps)) > _CELLS:
+            raise LawError(
+                "The law of above_threshold is added up over the noise of the threshold; there are"
+                " too many values for these queries and this epsilon."
+            )
+        found = np.zeros(len(below))
+        rows = max(1, _BLOCK // (len(gaps) + len(below)))
+        for start in range(-reach, reach + 1, rows):
+            z = np.arange(start, min(start + rows, reach + 1), dtype=np.float64)
+            logs = self._logs(z, gaps, below, above)
+            if most is not None:
+                logs = np.where(z <= most[:, None], logs, -np.inf)
+            found += np.exp(logs).sum(axis=1)
+        return found
+
+    def _logs(self, z: Floats, gaps: Floats, below: Mask, above: Mask) -> Floats:
+        """Return the logs (k, len(z)) of noise z of the threshold and of all answers."""
+        needed = z - gaps[:, None]  # the least noise of a query that puts it above
+        if self.slope:
+            under, over = (log_at_most(part, self.slope) for part in (needed - 1, -needed))
+        else:
+            under, over = (np.where(part, 0.0, _NEVER) for part in (needed > 0, needed <= 0))
+        under, over = np.maximum(under, _NEVER), np.maximum(over, _NEVER)
+        logs: Floats = below.astype(float) @ under + above.astype(float) @ over
+        return logs + log_mass(z, self.rho)
+
+
+def segments(ones: Mask) -> tuple[Ids, Mask]:
+    """Split patterns (k, n) after each 1: of which pattern (m,), and the positions (m, n)."""
+    before: Ids = np.cumsum(ones, axis=1) - ones
+    parts: list[tuple[int, Mask]] = [
+        (row, before[row] == number)
+        for row in range(len(ones))
+        for number in range(int(before[row].max()) + 1)
+    ]
+    return np.array([row for row, _ in parts]), np.array([where for _, where in parts])
+
 
 Version = Literal["lyu", "dwork-roth", "roth", "lee-clifton", "stoddard", "chen"]
 BELOW = int(np.iinfo(np.int64).min)  # of roth, which releases numbers where it is above
 ENDED = BELOW + 1
 _LARGEST = 2**61
-_BLOCK = 2**20  # noise drawn at a time
+_NOISE_BLOCK = 2**20  # noise drawn at a time
 _STREAM = 40  # queries of a stream for an audit that come out below
-_CELLS, _FAR = 16, 1e18  # cells to either side of the threshold, and the numbers that they hold
+_CELL_LIMIT, _FAR = (
+    16,
+    1e18,
+)  # cells to either side of the threshold, and the numbers that they hold
 _WRONG = (
     "The privacy proof published for this version is wrong: it is here to be refuted, and not to"
     " be used."
@@ -139,7 +209,7 @@ class AboveThreshold(Mechanism):
 
     def draw(self, x: Array, size: int, rng: Generator) -> Array:
         """Draw answers (size, n); noise is drawn for all queries, also after the end."""
-        rows = max(1, _BLOCK // len(x))
+        rows = max(1, _NOISE_BLOCK // len(x))
         counts = [min(rows, size - start) for start in range(0, size, rows)]
         return np.concatenate([self._answers(x, count, rng) for count in counts])
 
@@ -229,9 +299,11 @@ class AboveThreshold(Mechanism):
         told = outputs > ENDED
         least = np.where(told, outputs, np.iinfo(np.int64).max).min(axis=1)
         away = np.clip(least / 1.0 - self.threshold, -_FAR, _FAR) / max(1, int(self.scales[1] / 4))
-        cells = np.where(told.any(axis=1), np.clip(np.floor(away), -_CELLS, _CELLS), _CELLS + 1)
+        cells = np.where(
+            told.any(axis=1), np.clip(np.floor(away), -_CELL_LIMIT, _CELL_LIMIT), _CELL_LIMIT + 1
+        )
         below = (outputs == BELOW).sum(axis=1)
-        codes: Ids = (below * 4 * _CELLS + cells + _CELLS).astype(np.int64)
+        codes: Ids = (below * 4 * _CELL_LIMIT + cells + _CELL_LIMIT).astype(np.int64)
         return codes
 
 

@@ -14,9 +14,9 @@ from pydantic_core import PydanticCustomError
 from veil.core.errors import InputError
 from veil.core.guarantee import Guarantee
 from veil.core.types import Floats, Ids
-from veil.dp.exact.finite import Weighted
+from veil.dp.exact.samplers import Weighted
 from veil.dp.mechanism import Array, Mechanism, numeric, proved, real, whole
-from veil.dp.mechanisms._choice import choose
+from veil.dp.mechanisms.selection import choose
 
 _MOST = 2**62
 _FAR = Fraction(2**1000)  # an exponent beyond all floats

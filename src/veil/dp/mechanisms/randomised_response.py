@@ -13,8 +13,7 @@ from pydantic import Field
 from veil.core.errors import InputError
 from veil.core.guarantee import Guarantee
 from veil.core.types import Floats, Ids
-from veil.dp.exact.finite import finite
-from veil.dp.exact.table import Table
+from veil.dp.exact.samplers import Table, finite
 from veil.dp.mechanism import Array, Mechanism, flat_outputs, whole
 
 

@@ -9,10 +9,10 @@ from veil.core.errors import InputError, ParameterError
 from veil.core.guarantee import Guarantee
 from veil.core.rng import Randomness, generator
 from veil.core.types import Floats, Ids
-from veil.dp.arguments import count, positive
+from veil.dp.inputs import count, positive
 from veil.dp.mechanism import Array
-from veil.dp.mechanisms.geometric import Geometric
-from veil.dp.mining.given import codes, labelled
+from veil.dp.mechanisms.laplace import Geometric
+from veil.dp.mining.columns import codes, labelled
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +60,7 @@ def naive_bayes(
     ----------
     X
         Codes (n, features): whole numbers from 0. Numbers become codes by
-        `veil.dp.mining.bins.bins`.
+        `veil.dp.mining.columns.bins`.
     y
         The label of each row.
     epsilon

@@ -12,15 +12,12 @@ from numpy.typing import ArrayLike
 
 from veil.core.errors import InputError, ParameterError, RefusedError
 from veil.core.rng import Randomness, generator
-from veil.dp.attacks.asking import Mask
-from veil.dp.attacks.attack import attack
-from veil.dp.attacks.averaging import Averaging
-from veil.dp.attacks.differencing import Differencing
-from veil.dp.attacks.noisy import NoisyCounts, bits
-from veil.dp.attacks.tracker import Tracker
+from veil.dp.attacks.attack import NoisyCounts, attack, bits
+from veil.dp.attacks.attacker import Mask
+from veil.dp.attacks.differencing import Averaging, Differencing, Tracker
 from veil.dp.mechanisms import mechanism as named
-from veil.dp.restricted.database import StatisticalDatabase
-from veil.dp.restricted.values import numbers
+from veil.dp.restricted.auditors import numbers
+from veil.dp.restricted.statistical_database import StatisticalDatabase
 
 _TOLD = 12  # questions that are told one by one
 

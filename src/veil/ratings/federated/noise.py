@@ -36,7 +36,7 @@ from numpy.random import Generator
 
 from veil.core.errors import ParameterError
 from veil.core.types import Ids
-from veil.dp.exact.gaussian import discrete_gaussian
+from veil.dp.exact.samplers import discrete_gaussian
 from veil.ratings.accounting import gaussian_epsilon
 from veil.ratings.federated.fixed import STEPS
 

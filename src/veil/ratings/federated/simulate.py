@@ -9,7 +9,7 @@ from numpy.random import Generator
 
 from veil.core.types import Floats, Ids
 from veil.dp.exact.coins import coins
-from veil.dp.exact.gaussian import discrete_gaussian
+from veil.dp.exact.samplers import discrete_gaussian
 from veil.ratings.federated.fixed import STEPS, whole, words_of
 from veil.ratings.federated.local import profiles, updates
 from veil.ratings.federated.masks import Words

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.random import Generator
 
 from veil.core.types import Floats, Ids
-from veil.dp.exact.laplace import discrete_laplace
+from veil.dp.exact.samplers import discrete_laplace
 from veil.ratings.protections._values import ValueProtection
 from veil.ratings.ratings import Ratings
 

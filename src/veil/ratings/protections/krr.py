@@ -8,7 +8,7 @@ import numpy as np
 from numpy.random import Generator
 
 from veil.core.types import Floats, Ids
-from veil.dp.exact.finite import finite
+from veil.dp.exact.samplers import finite
 from veil.ratings.protections._values import ValueProtection
 from veil.ratings.ratings import Ratings
 

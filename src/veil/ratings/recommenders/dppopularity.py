@@ -9,7 +9,7 @@ from pydantic import Field
 from veil.core.guarantee import Guarantee
 from veil.core.rng import Randomness, generator
 from veil.core.types import Floats, Ids
-from veil.dp.exact.laplace import discrete_laplace
+from veil.dp.exact.samplers import discrete_laplace
 from veil.ratings.catalogue import (
     ASSUMED,
     NEIGHBOURS,

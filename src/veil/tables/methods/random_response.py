@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from veil.core.guarantee import Guarantee
-from veil.dp.exact.finite import finite
+from veil.dp.exact.samplers import finite
 from veil.tables.domains import declared
 from veil.tables.method import UNIT, Alone, Kind, Masked, Method, nothing
 from veil.tables.methods.pram import NEIGHBOURS, READ_OFF, answered, rest

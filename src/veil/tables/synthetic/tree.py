@@ -14,8 +14,8 @@ from veil.core.guarantee import Guarantee
 from veil.core.types import Floats, Ids
 from veil.dp.calibration import zcdp_rho
 from veil.dp.mechanism import ADD_REMOVE
-from veil.dp.mechanisms.discrete_gaussian import DiscreteGaussian
-from veil.dp.mechanisms.exponential import Exponential
+from veil.dp.mechanisms.gaussian import DiscreteGaussian
+from veil.dp.mechanisms.selection import Exponential
 from veil.tables.method import UNIT, Kind, Masked, Method, nothing
 from veil.tables.synthetic.domain import Domain, domain_of
 from veil.tables.table import Table

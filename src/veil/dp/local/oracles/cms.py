@@ -11,12 +11,18 @@ from veil.core.guarantee import Guarantee
 from veil.core.types import Floats
 from veil.dp.exact.coins import odds_packed
 from veil.dp.local.aggregate import Aggregate
-from veil.dp.local.hashing import positions
+from veil.dp.local.hashing import Sketch, positions
 from veil.dp.local.memoise import Memo
 from veil.dp.local.oracle import Drawing, TextOracle, local, sigmoid
-from veil.dp.local.packed import bits_at, flip_bits, group_sums
-from veil.dp.local.parts import Array, Part, code_part, packed_part
-from veil.dp.local.sketch import Sketch
+from veil.dp.local.packed import (
+    Array,
+    Part,
+    bits_at,
+    code_part,
+    flip_bits,
+    group_sums,
+    packed_part,
+)
 
 HASHES = Field(
     ge=1, le=2**10, description="number of hash functions, of which each report has one"

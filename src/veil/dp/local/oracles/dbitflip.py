@@ -12,10 +12,9 @@ from veil.core.errors import InputError
 from veil.core.guarantee import Guarantee
 from veil.core.types import Floats
 from veil.dp.local.aggregate import Aggregate
-from veil.dp.local.memoise import Memo
+from veil.dp.local.memoise import Fresh, Memo, subsets
 from veil.dp.local.oracle import LIMIT, CodeOracle, Drawing, local, sigmoid
-from veil.dp.local.parts import Array, Part
-from veil.dp.local.sources import Fresh, subsets
+from veil.dp.local.packed import Array, Part
 
 
 def _among(d: int, given: ValidationInfo) -> int:

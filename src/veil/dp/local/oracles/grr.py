@@ -10,13 +10,11 @@ from pydantic import Field
 
 from veil.core.guarantee import Guarantee
 from veil.core.types import Ids
-from veil.dp.exact.finite import finite
-from veil.dp.exact.table import Table
-from veil.dp.local.aggregate import Aggregate
+from veil.dp.exact.samplers import Table, finite
+from veil.dp.local.aggregate import Aggregate, Tally
 from veil.dp.local.memoise import Memo
 from veil.dp.local.oracle import CodeOracle, Drawing, local
-from veil.dp.local.parts import Array, Part, code_part
-from veil.dp.local.tally import Tally
+from veil.dp.local.packed import Array, Part, code_part
 
 
 class GRR(CodeOracle):

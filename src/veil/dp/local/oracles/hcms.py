@@ -13,12 +13,11 @@ from veil.core.guarantee import Guarantee
 from veil.core.types import Ids
 from veil.dp.exact.coins import odds
 from veil.dp.local.aggregate import Aggregate
-from veil.dp.local.hashing import Words, positions
+from veil.dp.local.hashing import Signs, Words, positions
 from veil.dp.local.memoise import Memo
 from veil.dp.local.oracle import Drawing, TextOracle, local, sigmoid
 from veil.dp.local.oracles.cms import HASHES
-from veil.dp.local.parts import Array, Part
-from veil.dp.local.sketch import Signs
+from veil.dp.local.packed import Array, Part
 
 Flags = NDArray[np.bool_]
 

@@ -15,7 +15,7 @@ from veil.dp.local.hashing import Words, positions
 from veil.dp.local.memoise import Memo
 from veil.dp.local.oracle import Drawing, TextOracle, local
 from veil.dp.local.oracles.grr import kept_and_other, respond
-from veil.dp.local.parts import Array, Part, code_part
+from veil.dp.local.packed import Array, Part, code_part
 
 _ROWS = 2**16  # reports compared at a time: they stay in the cache
 

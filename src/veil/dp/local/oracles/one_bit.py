@@ -11,12 +11,10 @@ from pydantic import Field
 from veil.core.errors import InputError
 from veil.core.guarantee import Guarantee
 from veil.core.types import Floats
-from veil.dp.local.aggregate import Aggregate, readable
-from veil.dp.local.counts import Candidate, Counts, Mean
-from veil.dp.local.memoise import Memo
+from veil.dp.local.aggregate import Aggregate, Candidate, Counts, Mean, readable
+from veil.dp.local.memoise import Fresh, Memo
 from veil.dp.local.oracle import Drawing, Oracle, Value, local, sigmoid
-from veil.dp.local.parts import Array, Part
-from veil.dp.local.sources import Fresh
+from veil.dp.local.packed import Array, Part
 
 _BITS = 53  # of a float
 

@@ -8,12 +8,10 @@ from pydantic import Field
 
 from veil.core.guarantee import Guarantee
 from veil.dp.exact.coins import coins, odds_packed
-from veil.dp.local.aggregate import Aggregate
+from veil.dp.local.aggregate import Aggregate, Columns
 from veil.dp.local.memoise import Memo
 from veil.dp.local.oracle import LIMIT, CodeOracle, Drawing, local, sigmoid
-from veil.dp.local.packed import bits_at, write_bits
-from veil.dp.local.parts import Array, Part, packed_part
-from veil.dp.local.tally import Columns
+from veil.dp.local.packed import Array, Part, bits_at, packed_part, write_bits
 
 
 class OUE(CodeOracle):

@@ -13,13 +13,12 @@ from veil.core.errors import InputError
 from veil.core.guarantee import Guarantee
 from veil.core.types import Floats
 from veil.dp.local.aggregate import Aggregate
-from veil.dp.local.hashing import Words, text_hash
+from veil.dp.local.hashing import Signs, Words, text_hash
 from veil.dp.local.memoise import Memo
 from veil.dp.local.oracle import Drawing, TextOracle, local
 from veil.dp.local.oracles.cms import HASHES
 from veil.dp.local.oracles.hcms import Width, entries, spectral, unflip
-from veil.dp.local.parts import Array, Part
-from veil.dp.local.sketch import Signs
+from veil.dp.local.packed import Array, Part
 
 LETTERS = 2  # of a fragment
 

@@ -1,1 +1,0 @@
-"""Hold what is claimed of a mechanism, an oracle or any sampler against samples."""

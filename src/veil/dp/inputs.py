@@ -1,0 +1,159 @@
+"""Numbers, bits and texts that callers give: as arguments, typed, or as a column of a file.
+
+Numbers that a caller gives, checked: what is no number of that kind is refused in a sentence.
+Whole numbers and numbers of NumPy are numbers like others; truth values are none.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from veil.core.errors import InputError, ParameterError
+from veil.core.types import Floats, Ids
+from veil.data.rows import read_table
+from veil.dp.mechanism import Array
+
+
+def positive(name: str, value: object, *, zero: bool = False) -> float:
+    """Return a finite number above 0; with `zero`, 0 is one, too.
+
+    >>> positive("epsilon", 2)
+    2.0
+    """
+    found = _float(value)
+    if not (0 < found < math.inf or (zero and found == 0)):
+        least = ">= 0" if zero else "> 0"
+        raise ParameterError(f"The '{name}' argument must be a finite number {least}.")
+    return found
+
+
+def share(name: str, value: object, *, zero: bool = False) -> float:
+    """Return a number above 0 and below 1; with `zero`, 0 is one, too.
+
+    >>> share("delta", 1e-6)
+    1e-06
+    """
+    found = _float(value)
+    if not (0 < found < 1 or (zero and found == 0)):
+        least = ">= 0" if zero else "> 0"
+        raise ParameterError(f"The '{name}' argument must be a number {least} and < 1.")
+    return found
+
+
+def count(name: str, value: object, least: int = 1) -> int:
+    """Return a whole number that is not below the least.
+
+    >>> count("queries", 3)
+    3
+    """
+    if not is_whole(value) or int(value) < least:  # type: ignore[call-overload]
+        raise ParameterError(f"The '{name}' argument must be a whole number >= {least:,}.")
+    return int(value)  # type: ignore[call-overload, no-any-return]
+
+
+def is_whole(value: object) -> bool:
+    """Tell whether something is a whole number, of Python or NumPy, and no truth value."""
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+def _float(value: object) -> float:
+    """Return a number as a float; nan, which no comparison holds for, stands for anything else."""
+    if not (is_whole(value) or isinstance(value, float | np.floating)):
+        return math.nan
+    try:
+        return float(value)  # type: ignore[arg-type]
+    except OverflowError:  # a whole number beyond all floats
+        return math.nan
+
+
+def given_numbers(words: Sequence[str], column: str | None = None) -> Array:
+    """Return numbers in a row: those that are typed, or a column of the one file that is named.
+
+    >>> given_numbers(["120", "-37", "4"]).tolist()
+    [120, -37, 4]
+    """
+    if column is None:
+        return numbers_of(words, "The numbers")
+    if len(words) != 1:
+        raise InputError("A column is of one file; name that file, or leave the column out.")
+    path = Path(words[0].strip())
+    _, rows = read_table(path, [column])
+    return numbers_of((row.values[0] for row in rows), f"The column '{column}' of {path.name}")
+
+
+def numbers_of(texts: Iterable[str], what: str) -> Array:
+    """Read texts as whole numbers if all are, else as numbers; none of them is quoted."""
+    found: list[int | float] = []
+    advice = "" if what.startswith("The column") else "; of a file, name the column, too"
+    for number, text in enumerate(texts, start=1):
+        try:
+            found.append(_number(text))
+        except ValueError:
+            raise InputError(
+                f"{what} must be numbers, which number {number:,} is not{advice}."
+            ) from None
+    return np.array(found) if found else np.empty(0, dtype=np.int64)
+
+
+def _number(text: str) -> int | float:
+    try:
+        return int(text)
+    except ValueError:
+        return float(text)
+
+
+_BITS = {"0": 0, "1": 1, "false": 0, "true": 1}
+
+
+def source_of(text: str) -> tuple[Path, str, str | None]:
+    """Split ``FILE:COLUMN`` or ``FILE:COLUMN=VALUE``.
+
+    >>> source_of("pums.csv:educ=13")[1:]
+    ('educ', '13')
+    """
+    file, colon, column = text.rpartition(":")
+    if not (colon and file and column):
+        raise InputError(
+            "A secret is named by its file and column, as pums.csv:married, or pums.csv:educ=13"
+            " for those who have that value."
+        )
+    name, equals, value = column.partition("=")
+    return Path(file), name, value if equals else None
+
+
+def read_texts(path: Path, column: str) -> list[str]:
+    """Read a column as it stands in the file; at least one row."""
+    _, rows = read_table(path, [column])
+    texts = [row.values[0].strip() for row in rows]
+    if not texts:
+        raise InputError(f"{path.name} has no rows.")
+    return texts
+
+
+def read_bits(path: Path, column: str, equals: str | None = None) -> Ids:
+    """Read who has a secret (n,): 1 in the column, or true, or the value that is named."""
+    texts = read_texts(path, column)
+    if equals is not None:
+        return np.array([text == equals for text in texts], dtype=np.int64)
+    found = [_BITS.get(text.casefold(), -1) for text in texts]
+    if -1 in found:
+        raise InputError(
+            f"Row {found.index(-1) + 1:,} of {path.name}, column {column}, must be 0 or 1; name"
+            f" the value that is the secret, as {column}=VALUE."
+        )
+    return np.array(found, dtype=np.int64)
+
+
+def read_numbers(path: Path, column: str) -> Floats | Ids:
+    """Read a number of each record (n,); whole numbers stay whole."""
+    texts = read_texts(path, column)
+    try:
+        found = np.array([float(text) for text in texts])
+    except ValueError:
+        found = np.array([np.nan])
+    if not np.isfinite(found).all():
+        raise InputError(f"The column {column} of {path.name} must hold finite numbers.")
+    whole = (found == np.floor(found)).all() and np.abs(found).max() < 2**53
+    return found.astype(np.int64) if whole else found

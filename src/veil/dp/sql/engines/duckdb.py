@@ -1,0 +1,189 @@
+"""DuckDB: a file that is read by this process."""
+
+import re
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from veil.core.errors import InputError, MissingExtraError
+from veil.dp.sql.engine import SECONDS, Column, Found, Kind, Speech, Statement, quoted, select
+
+try:
+    import duckdb
+except ImportError as error:
+    raise MissingExtraError("A DuckDB file needs duckdb: pip install 'veil[sql]'.") from error
+
+
+# At connect, and not later: a second connection of the process must have the same.
+_SETTINGS = {
+    "enable_external_access": "false",
+    "lock_configuration": "true",
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+}
+_WHOLE = r"(TINY|SMALL|BIG|UTINY|USMALL)INT|INTEGER|UINTEGER"
+_REAL = r"UBIGINT|U?HUGEINT|DECIMAL\(.*\)|FLOAT|DOUBLE"
+_TIME = r"DATE|TIMESTAMP(_S|_MS|_NS)?"
+_TYPES: tuple[tuple[str, Kind, bool, str], ...] = (
+    (_WHOLE, "number", True, "whole"),
+    ("BOOLEAN", "number", True, "whole"),
+    (_REAL, "number", False, "real"),
+    (r"VARCHAR|UUID|ENUM\(.*\)", "text", False, "text"),
+    (_TIME, "time", False, "time"),
+    (r"TIMESTAMP WITH TIME ZONE|TIMESTAMPTZ", "time", False, "zoned"),
+)
+_ALIKE = ("whole", "text")  # whatever they are declared as
+_FIRST, _LAST = "TIMESTAMP '0001-01-01 00:00:00'", "TIMESTAMP '9999-12-31 23:59:59'"
+_SMALL, _LARGE = "abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+_DIGITS = r"[+-]?[0-9]{1,15}(\.[0-9]{1,15})?"
+
+
+class DuckDBSpeech:
+    """How DuckDB says things."""
+
+    fast: bool = True
+
+    def mark(self, number: int, kind: str) -> str:
+        """Name a bound value."""
+        types = {"number": "DOUBLE", "whole": "BIGINT", "seed": "BIGINT"}
+        several = "[]" if kind.endswith("s") else ""
+        return f"CAST(${number} AS {types.get(kind.removesuffix('s'), 'VARCHAR')}{several})"
+
+    def read(self, column: Column, sql: str) -> str:
+        """Read a column as a value of its kind."""
+        if column.read == "whole":
+            return f"CAST({sql} AS BIGINT)"
+        if column.read == "real":
+            return f"NULLIF(CAST({sql} AS DOUBLE), CAST('nan' AS DOUBLE))"
+        if column.read == "text":
+            return f'(CAST({sql} AS VARCHAR) COLLATE "binary")'
+        time = f"TRY_CAST({sql} AS TIMESTAMP)"
+        if column.read == "zoned":
+            time = f"CASE WHEN isfinite({sql}) THEN make_timestamp(epoch_us({sql})) END"
+        return (
+            f"CASE WHEN {time} BETWEEN {_FIRST} AND {_LAST}"
+            f" THEN strftime({time}, '%Y-%m-%d %H:%M:%S') END"
+        )
+
+    def key(self, column: Column, sql: str) -> str:
+        """Read a column whose values become groups."""
+        return self.read(column, sql)
+
+    def unit(self, column: Column, sql: str) -> str:
+        """Take values as they are; texts are one if all their letters are."""
+        return self.read(column, sql) if column.read == "text" else sql
+
+    def double(self, sql: str) -> str:
+        """Turn a whole number into a double."""
+        return f"CAST({sql} AS DOUBLE)"
+
+    def whole(self, sql: str) -> str:
+        """Cut a double to a whole number."""
+        return f"CAST(floor({sql}) AS BIGINT)"
+
+    def lower(self, sql: str) -> str:
+        """Make the letters A to Z of a text small; its own function knows all letters."""
+        return f"translate({sql}, '{_LARGE}', '{_SMALL}')"
+
+    def upper(self, sql: str) -> str:
+        """Make the letters a to z of a text large."""
+        return f"translate({sql}, '{_SMALL}', '{_LARGE}')"
+
+    def length(self, sql: str) -> str:
+        """Count the characters of a text."""
+        return f"CAST(length({sql}) AS DOUBLE)"
+
+    def like(self, sql: str, pattern: str) -> str:
+        """Compare a text with a pattern."""
+        return f"({sql} LIKE {pattern})"
+
+    def parsed(self, sql: str) -> str:
+        """Read a text as a double."""
+        right = f"regexp_full_match({sql}, '{_DIGITS}')"
+        return f"CASE WHEN {right} THEN TRY_CAST({sql} AS DOUBLE) END"
+
+    def member(self, sql: str, mark: str) -> str:
+        """Look a value up in a bound list."""
+        return f"({sql} IN (SELECT unnest({mark})))"
+
+    def listed(self, values: Sequence[object]) -> object:
+        """Return a list as it is bound."""
+        return list(values)
+
+    def digest(self, seed: str, parts: Sequence[str]) -> str:
+        """Hash twice: the hash of several values alone is far from uniform."""
+        return f"hash(hash({', '.join([seed, *parts])}))"
+
+    def least(self, one: str, other: str) -> str:
+        """Return the smaller of two numbers."""
+        return f"least({one}, {other})"
+
+    def total(self, sql: str) -> Sequence[tuple[str, int]]:
+        """Add up in 128 bits."""
+        return [(f"SUM({sql})", 1)]
+
+
+class DuckDB:
+    """A DuckDB file, open for reading alone."""
+
+    speech: Speech = DuckDBSpeech()
+
+    def __init__(self, path: str) -> None:
+        path = str(Path(path).expanduser())
+        if not Path(path).is_file():
+            raise InputError(f"There is no DuckDB file {path}; check the address of the database.")
+        try:
+            self._connection = duckdb.connect(path, read_only=True, config=dict(_SETTINGS))
+        except duckdb.Error:
+            raise InputError(
+                f"{path} cannot be opened as a DuckDB file: it is of another kind, or another"
+                " program or connection has it open for writing."
+            ) from None
+
+    def table(self, name: str) -> Found | None:
+        """Find a table in the schema main, or in the one that its name begins with."""
+        schema, _, bare = name.rpartition(".")
+        where = "table_catalog = current_database() AND table_schema = $1 AND table_name = $2"
+        given = [schema or "main", bare]
+        kinds = self._ask(select(["table_type"], "information_schema.tables", [where]), given)
+        if kinds != [("BASE TABLE",)]:
+            return None
+        columns = ["column_name", "data_type", "is_nullable", "is_generated"]
+        rows = self._ask(select(columns, "information_schema.columns", [where]), given)
+        found = {
+            one: None if made == "ALWAYS" else _column(one, kind, nullable != "NO")
+            for one, kind, nullable, made in rows
+        }
+        return Found(f"{quoted(schema or 'main')}.{quoted(bare)}", found)
+
+    def ready(self) -> None:
+        """Nothing can have happened to it."""
+
+    def run(self, statements: Sequence[Statement]) -> list[list[tuple[Any, ...]]]:
+        """Answer statements in one transaction; one that takes too long is stopped."""
+        cursor = self._connection.cursor()
+        timer = threading.Timer(SECONDS, cursor.interrupt)
+        timer.daemon = True
+        timer.start()
+        try:
+            cursor.execute("BEGIN TRANSACTION")
+            return [cursor.execute(sql, list(values)).fetchall() for sql, values in statements]
+        finally:
+            timer.cancel()
+            cursor.close()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._connection.close()
+
+    def _ask(self, sql: str, values: list[str]) -> list[tuple[Any, ...]]:
+        return list(self._connection.cursor().execute(sql, values).fetchall())
+
+
+def _column(name: str, declared: str, nullable: bool) -> Column | None:
+    for pattern, kind, whole, read in _TYPES:
+        if re.fullmatch(pattern, declared, re.DOTALL):
+            sure = read in _ALIKE and not nullable  # others hold NaN, and days without end
+            return Column(name, kind, whole, not sure, read, read if read in _ALIKE else declared)
+    return None

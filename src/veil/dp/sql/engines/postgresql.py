@@ -1,0 +1,244 @@
+"""PostgreSQL: a server that is asked in transactions that can only read.
+
+What it sends back are exact sums: a connection to another machine is encrypted, unless its address
+says otherwise.
+"""
+
+import ipaddress
+import os
+from collections.abc import Sequence
+from threading import Lock
+from typing import Any
+
+from veil.core.errors import EngineError, InputError, MissingExtraError
+from veil.dp.sql.engine import SECONDS, Column, Found, Kind, Speech, Statement, quoted
+
+try:
+    import psycopg
+    from psycopg import conninfo
+except ImportError as error:
+    raise MissingExtraError(
+        "A PostgreSQL database needs psycopg: pip install 'veil[postgres]'."
+    ) from error
+
+
+_TYPES: dict[str, tuple[Kind, bool, str]] = {
+    **dict.fromkeys(("int2", "int4", "int8"), ("number", True, "whole")),
+    "bool": ("number", True, "bool"),
+    **dict.fromkeys(("float4", "float8"), ("number", False, "real")),
+    "numeric": ("number", False, "numeric"),
+    **dict.fromkeys(("text", "varchar", "bpchar", "uuid"), ("text", False, "text")),
+    **dict.fromkeys(("date", "timestamp"), ("time", False, "time")),
+    "timestamptz": ("time", False, "time"),
+}
+_ALIKE = ("whole", "bool", "text")  # whatever they are declared as
+_DIGITS = r"^[+-]?[0-9]{1,15}(\.[0-9]{1,15})?$"
+_FIRST, _LAST = "'0001-01-01 00:00:00'", "'9999-12-31 23:59:59'"
+_COLUMNS = """
+SELECT a.attname, CASE a.attgenerated WHEN 'v' THEN '' ELSE t.typname END, t.typtype,
+a.attnotnull
+FROM pg_catalog.pg_attribute AS a JOIN pg_catalog.pg_type AS t ON t.oid = a.atttypid
+WHERE a.attrelid = $1 AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum
+"""
+_TABLE = """
+SELECT c.oid, n.nspname, c.relname FROM pg_catalog.pg_class AS c
+JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
+WHERE c.relname = $1 AND n.nspname = $2 AND c.relkind IN ('r', 'p')
+AND n.nspname NOT LIKE 'pg\\_%' AND n.nspname <> 'information_schema'
+"""
+_GONE = "The database cannot be asked; check that its server runs and lets this user in."
+
+
+class PostgreSQLSpeech:
+    """How PostgreSQL says things."""
+
+    fast: bool = False
+
+    def mark(self, number: int, kind: str) -> str:
+        """Name a bound value, with its type."""
+        types = {"number": "float8", "whole": "int8", "seed": "int8"}
+        several = "[]" if kind.endswith("s") else ""
+        name = types.get(kind.removesuffix("s"), "text")
+        compared = ' COLLATE "C"' if name == "text" and not several else ""
+        return f"(CAST(${number} AS {name}{several}){compared})"
+
+    def read(self, column: Column, sql: str) -> str:
+        """Read a column as a value of its kind."""
+        if column.read == "whole":
+            return f"CAST({sql} AS int8)"
+        if column.read == "bool":
+            return f"CAST(CAST({sql} AS int4) AS int8)"
+        if column.read == "real":
+            return f"NULLIF(CAST({sql} AS float8), CAST('NaN' AS float8))"
+        if column.read == "numeric":  # can be too large or too small for a double
+            return (
+                f"(CASE WHEN {sql} = 'NaN' THEN NULL WHEN {sql} > 1e300 THEN 'Infinity'"
+                f" WHEN {sql} < -1e300 THEN '-Infinity' WHEN abs({sql}) < 1e-300 THEN 0"
+                f" ELSE CAST({sql} AS float8) END)"
+            )
+        if column.read == "text":
+            return f'(CAST({sql} AS text) COLLATE "C")'
+        time = f"to_char({sql}, 'YYYY-MM-DD HH24:MI:SS') COLLATE \"C\""
+        return f"(CASE WHEN {sql} BETWEEN {_FIRST} AND {_LAST} THEN {time} END)"
+
+    def key(self, column: Column, sql: str) -> str:
+        """Read a column whose values become groups."""
+        return self.read(column, sql)
+
+    def unit(self, column: Column, sql: str) -> str:
+        """Take values as they are, and no digits off; texts are one if all their letters are."""
+        return self.read(column, sql) if column.read == "text" else sql
+
+    def double(self, sql: str) -> str:
+        """Turn a whole number into a double."""
+        return f"CAST({sql} AS float8)"
+
+    def whole(self, sql: str) -> str:
+        """Cut a double to a whole number."""
+        return f"CAST(floor({sql}) AS int8)"
+
+    def lower(self, sql: str) -> str:
+        """Make the letters A to Z of a text small."""
+        return f'lower({sql} COLLATE "C")'
+
+    def upper(self, sql: str) -> str:
+        """Make the letters a to z of a text large."""
+        return f'upper({sql} COLLATE "C")'
+
+    def length(self, sql: str) -> str:
+        """Count the characters of a text."""
+        return f"CAST(length({sql}) AS float8)"
+
+    def like(self, sql: str, pattern: str) -> str:
+        """Compare a text with a pattern; nothing in it is escaped."""
+        return f"({sql} LIKE {pattern} ESCAPE '')"
+
+    def parsed(self, sql: str) -> str:
+        """Read a text as a double."""
+        return f"(CASE WHEN {sql} ~ '{_DIGITS}' THEN CAST({sql} AS float8) END)"
+
+    def member(self, sql: str, mark: str) -> str:
+        """Look a value up in a bound list."""
+        return f"({sql} = ANY ({mark}))"
+
+    def listed(self, values: Sequence[object]) -> object:
+        """Return a list as it is bound."""
+        return list(values)
+
+    def digest(self, seed: str, parts: Sequence[str]) -> str:
+        """Hash texts with a seed."""
+        texts = ", ".join(f"coalesce(CAST({part} AS text), '')" for part in parts)
+        return f"hashtextextended(concat_ws(':', {texts}) COLLATE \"C\", {seed})"
+
+    def least(self, one: str, other: str) -> str:
+        """Return the smaller of two numbers."""
+        return f"least({one}, {other})"
+
+    def total(self, sql: str) -> Sequence[tuple[str, int]]:
+        """Add up in as many digits as it takes."""
+        return [(f"SUM({sql})", 1)]
+
+
+class PostgreSQL:
+    """A database of a PostgreSQL server, over one connection at a time."""
+
+    speech: Speech = PostgreSQLSpeech()
+
+    def __init__(self, url: str) -> None:
+        self._url, self._lock = url, Lock()
+        self._connection = self._connected()
+
+    def _connected(self) -> Any:  # noqa: ANN401 - psycopg's
+        try:
+            given = conninfo.conninfo_to_dict(self._url)
+            mode = given.get("sslmode") or ("prefer" if _is_here(given) else "require")
+            made = psycopg.connect(
+                self._url,
+                sslmode=mode,
+                connect_timeout=15,
+                client_encoding="UTF8",
+                application_name="veil",
+                options=f"-c search_path=pg_catalog -c statement_timeout={SECONDS}s"
+                " -c default_transaction_read_only=on -c timezone=UTC",
+                cursor_factory=psycopg.RawCursor,
+            )
+        except (psycopg.Error, ValueError, TypeError):
+            raise InputError(
+                "The PostgreSQL database cannot be reached; check its address, that its server"
+                " runs, and that it lets this user in."
+            ) from None
+        made.read_only = True
+        made.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+        if made.info.parameter_status("server_encoding") == "SQL_ASCII":
+            made.close()
+            raise InputError("The PostgreSQL database must have an encoding, such as UTF8.")
+        return made
+
+    def table(self, name: str) -> Found | None:
+        """Find a table in the schema public, or in the one that its name begins with."""
+        schema, _, bare = name.rpartition(".")
+        with self._connection.transaction():
+            found = self._connection.execute(_TABLE, [bare, schema or "public"]).fetchall()
+            if len(found) != 1:
+                return None
+            number, space, own = found[0]
+            rows = self._connection.execute(_COLUMNS, [number]).fetchall()
+        columns = {
+            one: _column(one, kind, family, not required) for one, kind, family, required in rows
+        }
+        return Found(f"{quoted(space)}.{quoted(own)}", columns)
+
+    def ready(self) -> None:
+        """See that the server answers, over a new connection if the old one is gone."""
+        with self._lock:
+            try:
+                with self._connection.transaction():
+                    self._connection.execute("SELECT 1")
+            except psycopg.Error:
+                self._connection.close()
+                try:
+                    self._connection = self._connected()
+                except InputError:
+                    raise EngineError(_GONE) from None
+
+    def run(self, statements: Sequence[Statement]) -> list[list[tuple[Any, ...]]]:
+        """Answer statements in one transaction, in the state of its beginning."""
+        with self._lock, self._connection.transaction():
+            return [
+                self._connection.execute(sql, list(values)).fetchall()
+                for sql, values in statements
+            ]
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._connection.close()
+
+
+def _column(name: str, kind: str, family: str, nullable: bool) -> Column | None:
+    if family == "e":
+        return Column(name, "text", False, nullable, "text", "text")
+    if kind not in _TYPES:
+        return None
+    own, whole, read = _TYPES[kind]
+    sure = read in _ALIKE and not nullable  # others hold NaN, and days without end
+    return Column(name, own, whole, not sure, read, read if read in _ALIKE else kind)
+
+
+def _is_here(given: dict[str, Any]) -> bool:
+    """Tell whether a connection stays on this machine, for sure."""
+    if given.get("service") or os.environ.get("PGSERVICE"):
+        return False
+    places = [
+        str(given.get(name) or os.environ.get(f"PG{name.upper()}") or "")
+        for name in ("hostaddr", "host")
+    ]
+    named = [one for place in places for one in place.split(",") if one]
+    return all(one.startswith(("/", "@")) or one == "localhost" or _is_loopback(one)
+               for one in named)  # fmt: skip
+
+
+def _is_loopback(place: str) -> bool:
+    try:
+        return ipaddress.ip_address(place).is_loopback
+    except ValueError:
+        return False

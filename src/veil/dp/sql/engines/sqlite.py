@@ -1,0 +1,284 @@
+"""SQLite: a file that is read by this process.
+
+SQLite has no types to rely on, and few functions that mean the same elsewhere: texts go through
+functions of Python, as bytes, since not every text in a file is Unicode.
+"""
+
+import hashlib
+import json
+import re
+import sqlite3
+import time
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
+from threading import Lock
+from typing import Any
+from urllib.parse import quote
+
+from veil.core.errors import InputError
+from veil.dp.sql.engine import (
+    ANY,
+    SECONDS,
+    Column,
+    Found,
+    Kind,
+    Speech,
+    Statement,
+    canonical,
+    quoted,
+    select,
+)
+
+_HALF = 2**26  # sums are kept in two parts: SQLite fails where 64 bits do not do
+_COMPUTED = 2  # when it is read: that can fail on a row
+_STEPS = 10_000  # of its machine, between looks at the clock
+_DIGITS = re.compile(rb"[+-]?[0-9]{1,15}(\.[0-9]{1,15})?")
+# What is found in the declared type of a column, in this order, says what it holds.
+_TYPES: tuple[tuple[str, Kind, str], ...] = (
+    ("BOOL", "number", "whole"),
+    ("INT", "number", "whole"),
+    ("CHAR", "text", "text"),
+    ("CLOB", "text", "text"),
+    ("TEXT", "text", "text"),
+    ("DATE", "time", "time"),
+    ("TIME", "time", "time"),
+    ("REAL", "number", "real"),
+    ("FLOA", "number", "real"),
+    ("DOUB", "number", "real"),
+    ("NUM", "number", "real"),
+    ("DEC", "number", "real"),
+)
+_READS = (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_TRANSACTION)
+_FUNCTIONS = frozenset(
+    "abs coalesce count dense_rank hex json_each min nullif row_number substr sum typeof"
+    " veil_digest veil_length veil_like veil_lower veil_parsed veil_text veil_time"
+    " veil_upper".split()
+)
+
+
+class SQLiteSpeech:
+    """How SQLite says things."""
+
+    fast: bool = False
+
+    def mark(self, number: int, kind: str) -> str:
+        """Name a bound value; it has its own type."""
+        del kind
+        return f"?{number}"
+
+    def read(self, column: Column, sql: str) -> str:
+        """Read a column as a value of its kind; what is of another type is NULL."""
+        if column.kind == "number":
+            number = f"CASE typeof({sql}) WHEN 'integer' THEN {sql} WHEN 'real' THEN {sql} END"
+            return f"({number})" if column.whole else f"CAST(({number}) AS REAL)"
+        text = f"CASE typeof({sql}) WHEN 'text' THEN {sql} END"
+        return f"({text})" if column.kind == "text" else f"veil_time(CAST(({text}) AS BLOB))"
+
+    def key(self, column: Column, sql: str) -> str:
+        """Read a column whose values become groups; a text is told in Unicode, and is that."""
+        read = self.read(column, sql)
+        return f"veil_text(CAST({read} AS BLOB))" if column.kind == "text" else read
+
+    def unit(self, column: Column, sql: str) -> str:
+        """Take values as they are, whatever order a column asks for."""
+        del column
+        return f"{sql} COLLATE BINARY"
+
+    def double(self, sql: str) -> str:
+        """Turn a whole number into a double."""
+        return f"CAST({sql} AS REAL)"
+
+    def whole(self, sql: str) -> str:
+        """Cut a double to a whole number."""
+        return f"CAST({sql} AS INTEGER)"
+
+    def lower(self, sql: str) -> str:
+        """Make the letters A to Z of a text small."""
+        return f"veil_lower(CAST({sql} AS BLOB))"
+
+    def upper(self, sql: str) -> str:
+        """Make the letters a to z of a text large."""
+        return f"veil_upper(CAST({sql} AS BLOB))"
+
+    def length(self, sql: str) -> str:
+        """Count the characters of a text; its own function stops at NUL."""
+        return f"veil_length(CAST({sql} AS BLOB))"
+
+    def like(self, sql: str, pattern: str) -> str:
+        """Compare a text with a pattern; its own operator takes large letters for small ones."""
+        return f"veil_like(CAST({sql} AS BLOB), {pattern})"
+
+    def parsed(self, sql: str) -> str:
+        """Read a text as a double."""
+        return f"veil_parsed(CAST({sql} AS BLOB))"
+
+    def member(self, sql: str, mark: str) -> str:
+        """Look a value up in a list that is written as JSON."""
+        return f"({sql} IN ({select(['value'], f'json_each({mark})')}))"
+
+    def listed(self, values: Sequence[object]) -> object:
+        """Write a list as JSON."""
+        return json.dumps(list(values))
+
+    def digest(self, seed: str, parts: Sequence[str]) -> str:
+        """Hash values by BLAKE2b."""
+        return f"veil_digest({', '.join([seed, *(f'hex({part})' for part in parts)])})"
+
+    def least(self, one: str, other: str) -> str:
+        """Return the smaller of two numbers."""
+        return f"min({one}, {other})"
+
+    def total(self, sql: str) -> Sequence[tuple[str, int]]:
+        """Add up the upper and the lower half of the bits."""
+        return [(f"SUM({sql} / {_HALF})", _HALF), (f"SUM({sql} % {_HALF})", 1)]
+
+
+def _text(text: bytes | None) -> str | None:
+    return None if text is None else text.decode("utf-8", "replace")
+
+
+def _lower(text: bytes | None) -> str | None:
+    return None if text is None else text.lower().decode("utf-8", "replace")  # of bytes: ASCII
+
+
+def _upper(text: bytes | None) -> str | None:
+    return None if text is None else text.upper().decode("utf-8", "replace")
+
+
+def _length(text: bytes | None) -> float | None:
+    return None if text is None else float(len(text.decode("utf-8", "replace")))
+
+
+def _parsed(text: bytes | None) -> float | None:
+    return float(text) if text is not None and _DIGITS.fullmatch(text) else None
+
+
+def _time(text: bytes | None) -> str | None:
+    return None if text is None else canonical(text.decode("utf-8", "replace"))
+
+
+def _digest(seed: int, *parts: str) -> int:
+    """Hash values that are written in hexadecimal digits, with a colon between them."""
+    hashed = hashlib.blake2b(":".join(parts).encode(), digest_size=8, key=b"%d" % seed)
+    return int.from_bytes(hashed.digest(), "big", signed=True)
+
+
+def _like(text: bytes | None, pattern: str) -> bool | None:
+    """Compare a text with a pattern, piece by piece from the left: no piece is tried twice."""
+    if text is None:
+        return None
+    rest = text.decode("utf-8", "replace")
+    first, middle, last = _pieces(pattern)
+    begun = first.match(rest)
+    if begun is None:
+        return False
+    if last is None:
+        return begun.end() == len(rest)
+    at = begun.end()
+    for piece in middle:
+        found = piece.search(rest, at)
+        if found is None:
+            return False
+        at = found.end()
+    start = len(rest) - last[1]
+    return start >= at and last[0].match(rest, start) is not None
+
+
+@lru_cache(maxsize=256)
+def _pieces(
+    pattern: str,
+) -> tuple[re.Pattern[str], list[re.Pattern[str]], tuple[re.Pattern[str], int] | None]:
+    """Cut a pattern at its %; the last piece has its length, and there is none without a %."""
+    texts = pattern.split("%")
+    first, *others = [re.compile("".join("." if one == "_" else re.escape(one) for one in text),
+                                 re.DOTALL) for text in texts]  # fmt: skip
+    return (first, others[:-1], (others[-1], len(texts[-1]))) if others else (first, [], None)
+
+
+class SQLite:
+    """A SQLite file, open for reading alone."""
+
+    speech: Speech = SQLiteSpeech()
+
+    def __init__(self, path: str) -> None:
+        path = str(Path(path).expanduser())
+        if not Path(path).is_file():
+            raise InputError(f"There is no SQLite file {path}; check the address of the database.")
+        address = f"file:{quote(str(Path(path).absolute()))}?mode=ro"
+        self._lock = Lock()
+        self._until = float("inf")
+        try:
+            self._connection = sqlite3.connect(
+                address, uri=True, check_same_thread=False, isolation_level=None
+            )
+            self._harden()
+            self._connection.execute("SELECT COUNT(*) FROM sqlite_master").fetchall()
+        except sqlite3.Error:
+            raise InputError(f"{path} cannot be opened as a SQLite file.") from None
+
+    def _harden(self) -> None:
+        made = self._connection
+        made.execute("PRAGMA query_only = ON")
+        made.execute("PRAGMA trusted_schema = OFF")
+        made.text_factory = lambda text: text.decode("utf-8", "replace")
+        made.create_function("veil_digest", -1, _digest, deterministic=True)
+        made.create_function("veil_like", 2, _like, deterministic=True)
+        for name, function in (("lower", _lower), ("upper", _upper), ("length", _length),
+                               ("parsed", _parsed), ("text", _text), ("time", _time)):  # fmt: skip
+            made.create_function(f"veil_{name}", 1, function, deterministic=True)
+        made.execute("SELECT value FROM json_each('[]')")  # made known before nothing may be made
+        made.set_progress_handler(lambda: time.monotonic() > self._until, _STEPS)
+
+    def table(self, name: str) -> Found | None:
+        """Find a table; one that a module makes up is none."""
+        kinds = self._connection.execute(
+            "SELECT sql FROM sqlite_master WHERE type = 'table' AND name = ?", [name]
+        ).fetchall()
+        if len(kinds) != 1 or re.match(r"\s*CREATE\s+VIRTUAL", str(kinds[0][0]), re.IGNORECASE):
+            return None
+        rows = self._connection.execute(
+            "SELECT name, type, hidden FROM pragma_table_xinfo(?)", [name]
+        ).fetchall()
+        found = {
+            one: None if hidden == _COMPUTED else _column(one, declared)
+            for one, declared, hidden in rows
+        }
+        return Found(f'"main".{quoted(name)}', found)
+
+    def ready(self) -> None:
+        """Nothing can have happened to it."""
+
+    def run(self, statements: Sequence[Statement]) -> list[list[tuple[Any, ...]]]:
+        """Answer statements in one transaction; one that takes too long is stopped."""
+        with self._lock:
+            self._until = time.monotonic() + SECONDS
+            self._connection.set_authorizer(_allowed)
+            try:
+                self._connection.execute("BEGIN")
+                return [self._connection.execute(*one).fetchall() for one in statements]
+            finally:
+                self._until = float("inf")
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
+                self._connection.set_authorizer(None)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._connection.close()
+
+
+def _allowed(action: int, one: str | None, other: str | None, *where: str | None) -> int:
+    """Let statements read tables, and call functions that are known; nothing else."""
+    del one, where
+    known = action == sqlite3.SQLITE_FUNCTION and str(other).lower() in _FUNCTIONS
+    return sqlite3.SQLITE_OK if action in _READS or known else sqlite3.SQLITE_DENY
+
+
+def _column(name: str, declared: str) -> Column | None:
+    """Return what a column is said to hold; whatever else is in it is read as NULL."""
+    words = declared.upper()
+    for word, kind, read in _TYPES:
+        if word in words:
+            return Column(name, kind, read == "whole", read=read, declared=read)
+    return None if words.strip() else Column(name, "number", read=ANY)

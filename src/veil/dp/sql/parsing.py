@@ -1,0 +1,285 @@
+"""One SELECT as a tree of listed nodes, and what its names stand for."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from veil.core.errors import MissingExtraError, RefusedError
+from veil.core.formatting import printable
+from veil.dp.sql.engine import quoted
+from veil.dp.sql.schema import Listed, Table
+
+_ASK = "ask for counts, sums, averages and quantiles of listed columns"
+
+
+def only(node: Any, *allowed: str) -> None:  # noqa: ANN401 - sqlglot's
+    """Refuse a node that says more than what is allowed: nothing is dropped in silence."""
+    for name, value in node.args.items():
+        empty = value is None or value is False or value == []
+        if not empty and name.rstrip("_") not in allowed:
+            told = f"{kind_of(node)} with {name.rstrip('_').replace('_', ' ')}"
+            raise RefusedError(f"A query with {told.upper()} is not answered; {_ASK}.")
+
+
+def kind_of(node: Any) -> str:  # noqa: ANN401 - sqlglot's
+    """Return the type of a node: its own, and not one that it inherits."""
+    return type(node).__name__
+
+
+def argument(node: Any, name: str) -> Any:  # noqa: ANN401 - sqlglot's
+    """Return an argument of a node, however this sqlglot spells it."""
+    found = node.args.get(name)
+    return node.args.get(f"{name}_") if found is None else found
+
+
+def bare(node: Any) -> Any:  # noqa: ANN401 - sqlglot's
+    """Take brackets off."""
+    while kind_of(node) == "Paren":
+        only(node, "this")
+        node = node.this
+    return node
+
+
+def refused(node: Any) -> RefusedError:  # noqa: ANN401 - sqlglot's
+    """Return that a node is not one of those that are answered."""
+    what = "".join(f" {one}" if one.isupper() else one for one in kind_of(node)).strip().upper()
+    return RefusedError(f"A query with {what} is not answered; {_ASK}.")
+
+
+def name_of(node: Any) -> tuple[str, bool]:  # noqa: ANN401 - sqlglot's
+    """Return an identifier, and whether it was quoted."""
+    if kind_of(node) != "Identifier":
+        raise refused(node)
+    only(node, "this", "quoted")
+    return str(node.this), bool(node.args.get("quoted"))
+
+
+def matched(name: str, quoted: bool, known: Any) -> str | None:  # noqa: ANN401 - an iterable
+    """Find a name among those that are listed: as it is, or else whatever its letters' case."""
+    names = list(known)
+    if name in names:
+        return name
+    near = [one for one in names if one.casefold() == name.casefold()]
+    return near[0] if not quoted and len(near) == 1 else None
+
+
+_CHARACTERS = 10_000
+_TOKENS = 3_000
+_DEPTH = 60  # of brackets
+_OPENING, _CLOSING = ("L_PAREN", "L_BRACKET", "L_BRACE"), ("R_PAREN", "R_BRACKET", "R_BRACE")
+_NAMED = ("COLON", "PARAMETER", "HINT", "BLOCK_START", "BLOCK_END")  # no values by name, no hints
+_NOT_UNDERSTOOD = "The query is not understood; it must be one SELECT."
+
+
+def parsed(query: str) -> tuple[Any, int]:
+    """Return the tree of a query, and how many values it asks for by ``?``.
+
+    A ``?`` becomes a value with a number: where it stands in the tree says nothing of where it
+    stood in the text.
+    """
+    try:
+        import sqlglot
+        from sqlglot.errors import ParseError, SqlglotError
+    except ImportError as error:
+        raise MissingExtraError("Private SQL needs sqlglot: pip install 'veil[sql]'.") from error
+
+    if not isinstance(query, str) or not query.strip():
+        raise RefusedError("A query must be a text with one SELECT.")
+    if len(query) > _CHARACTERS:
+        raise RefusedError(f"A query must have at most {_CHARACTERS:,} characters; shorten it.")
+    try:
+        text, count = _numbered(query, sqlglot.tokenize(query))
+        trees = sqlglot.parse(text)
+    except RecursionError:
+        raise RefusedError("The query is nested too deeply; write it in a simpler way.") from None
+    except ParseError as error:
+        raise RefusedError(_NOT_UNDERSTOOD + _place(error)) from None
+    except (SqlglotError, ValueError, TypeError, LookupError, AttributeError):
+        raise RefusedError(_NOT_UNDERSTOOD) from None
+    if len(trees) != 1 or type(trees[0]).__name__ != "Select":
+        raise RefusedError(_NOT_UNDERSTOOD)
+    return trees[0], count
+
+
+def _numbered(query: str, tokens: list[Any]) -> tuple[str, int]:
+    """Check the words of a query, and number its ``?``."""
+    kinds = [token.token_type.name for token in tokens]
+    while kinds and kinds[-1] == "SEMICOLON":
+        kinds.pop()
+    if not kinds or kinds[0] != "SELECT" or "SEMICOLON" in kinds:
+        raise RefusedError(_NOT_UNDERSTOOD)
+    if len(kinds) > _TOKENS or _nesting(kinds) > _DEPTH:
+        raise RefusedError(
+            f"A query must have at most {_TOKENS:,} words and {_DEPTH} brackets within each other."
+        )
+    if any(kind in _NAMED for kind in kinds):
+        raise RefusedError("The query must leave values open by ? alone, and have no hints.")
+    pieces, after = [], 0
+    marks = [token for token in tokens if token.token_type.name == "PLACEHOLDER"]
+    for number, token in enumerate(marks):
+        pieces += [query[after : token.start], f" :v{number} "]
+        after = token.end + 1
+    return "".join([*pieces, query[after:]]), len(marks)
+
+
+def _nesting(kinds: list[str]) -> int:
+    depth = deepest = 0
+    for kind in kinds:
+        depth += (kind in _OPENING) - (kind in _CLOSING)
+        deepest = max(deepest, depth)
+    return deepest
+
+
+def _place(error: Any) -> str:  # noqa: ANN401 - sqlglot's
+    """Say where a query stops making sense, in lines and columns."""
+    first = error.errors[0] if error.errors else {}
+    line, column = first.get("line"), first.get("col")
+    return f" Look at line {line}, near column {column}." if line and column else ""
+
+
+_JOINS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A listed column in a query: where it is, and what it is."""
+
+    at: int  # number of the table
+    listed: Listed
+
+    @property
+    def sql(self) -> str:
+        """The column, quoted and qualified."""
+        return f"t{self.at}.{quoted(self.listed.column.name)}"
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self.listed.column.name
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """The tables of a query, each under the name that the query gives it."""
+
+    tables: tuple[tuple[str, Table], ...]
+
+    @property
+    def first(self) -> Table:
+        """The table after FROM."""
+        return self.tables[0][1]
+
+    @property
+    def max_rows(self) -> int:
+        """How many rows of a unit count, of all tables joined."""
+        return _product([table.max_rows for _, table in self.tables])
+
+    @property
+    def max_groups(self) -> int:
+        """In how many groups a unit counts."""
+        return _product([table.max_groups for _, table in self.tables])
+
+    def find(self, node: Any) -> Place:  # noqa: ANN401 - sqlglot's
+        """Return the listed column that a node names, or refuse."""
+        only(node, "this", "table")
+        name, exact = name_of(node.this)
+        places = [
+            Place(at, table.columns[column])
+            for at, table in self._within(argument(node, "table"))
+            if (column := matched(name, exact, table.columns)) is not None
+        ]
+        if not places:
+            raise RefusedError(
+                f"The column '{printable(name)}' is not listed in the policy for these tables;"
+                " only listed columns can be named."
+            )
+        if len(places) > 1:
+            raise RefusedError(
+                f"The column '{printable(name)}' is in several tables; write the table before it."
+            )
+        return places[0]
+
+    def is_unit(self, node: Any) -> bool:  # noqa: ANN401 - sqlglot's
+        """Tell whether a node names the column that says whose a row is."""
+        if kind_of(node) != "Column":
+            return False
+        name, exact = name_of(node.this)
+        units = [table.unit.name for _, table in self._within(argument(node, "table"))
+                 if table.unit is not None]  # fmt: skip
+        return matched(name, exact, dict.fromkeys(units)) is not None
+
+    def _within(self, node: Any) -> list[tuple[int, Table]]:  # noqa: ANN401 - sqlglot's
+        """Return the tables that a column may be of, with their numbers."""
+        numbered = [(at, table) for at, (_, table) in enumerate(self.tables)]
+        if node is None:
+            return numbered
+        name, exact = name_of(node)
+        alias = matched(name, exact, [alias for alias, _ in self.tables])
+        if alias is None:
+            raise RefusedError(f"The query has no table '{printable(name)}' to take columns from.")
+        return [numbered[[one for one, _ in self.tables].index(alias)]]
+
+
+def sources_of(select: Any, tables: Mapping[str, Table]) -> Sources:  # noqa: ANN401 - sqlglot's
+    """Return the tables after FROM and JOIN."""
+    start = argument(select, "from")
+    if start is None:
+        raise RefusedError("A query must have a table after FROM.")
+    only(start, "this")
+    found = [_named(start.this, tables)]
+    joins = argument(select, "joins") or []
+    if len(joins) > _JOINS:
+        raise RefusedError(f"A query must have at most {_JOINS} tables after JOIN.")
+    for join in joins:
+        found.append(_joined(join, tables, found[0][1]))
+    if len({alias.casefold() for alias, _ in found}) < len(found):
+        raise RefusedError("Tables of a query must have different names; give one another by AS.")
+    return Sources(tuple(found))
+
+
+def _named(node: Any, tables: Mapping[str, Table]) -> tuple[str, Table]:  # noqa: ANN401
+    """Return a table of the policy, and what the query calls it."""
+    if kind_of(node) != "Table":
+        raise refused(node)
+    only(node, "this", "db", "alias")
+    parts = [name_of(part) for part in (argument(node, "db"), node.this) if part is not None]
+    name = ".".join(part for part, _ in parts)
+    key = matched(name, all(exact for _, exact in parts), tables)
+    if key is None:
+        raise RefusedError(
+            f"The table '{printable(name)}' is not listed in the policy. Listed:"
+            f" {', '.join(map(printable, tables))}."
+        )
+    alias = argument(node, "alias")
+    if alias is None:
+        return parts[-1][0], tables[key]
+    only(alias, "this")
+    return name_of(alias.this)[0], tables[key]
+
+
+def _joined(join: Any, tables: Mapping[str, Table], first: Table) -> tuple[str, Table]:  # noqa: ANN401
+    """Return a table that is joined by the unit, which must be that of the first."""
+    only(join, "this", "using", "kind")
+    using = join.args.get("using") or []
+    named = _named(join.this, tables)
+    unit, other = first.unit, named[1].unit
+    if unit is None or other is None or unit.name != other.name:
+        raise RefusedError("Tables can be joined only if both have the same unit in the policy.")
+    if (
+        (join.args.get("kind") or "INNER") != "INNER"
+        or len(using) != 1
+        or (matched(*name_of(using[0]), [unit.name]) is None)
+    ):
+        raise RefusedError(
+            f"Tables are joined by USING ({printable(unit.name)}), the unit, alone."
+        )
+    if unit.declared != other.declared:
+        raise RefusedError("Tables can be joined only if their units are of the same type.")
+    return named
+
+
+def _product(numbers: list[int]) -> int:
+    found = 1
+    for number in numbers:
+        found *= number
+    return found

@@ -1,0 +1,447 @@
+"""A query as it is understood: tables, rows, groups, aggregates, HAVING and ORDER BY.
+
+HAVING and ORDER BY: computed on noisy outputs, which may be looked at as one likes.
+
+NULL is None, and what is compared with it is unknown. A division by 0 is NULL, as in the database.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from veil.core.errors import RefusedError
+from veil.core.formatting import printable
+from veil.dp.sql.conditions import value_of
+from veil.dp.sql.parsing import (
+    Place,
+    Sources,
+    argument,
+    bare,
+    kind_of,
+    matched,
+    name_of,
+    only,
+    parsed,
+    refused,
+    sources_of,
+)
+from veil.dp.sql.quantities import Count, Distinct, Quantity, Rank, Sum, Units
+from veil.dp.sql.schema import Table
+
+_NAMES = {
+    "Avg": "AVG", "Sum": "SUM", "Median": "MEDIAN", "Quantile": "QUANTILE",
+    "Variance": "VARIANCE", "VariancePop": "VAR_POP", "Stddev": "STDDEV",
+    "StddevSamp": "STDDEV", "StddevPop": "STDDEV_POP",
+}  # fmt: skip
+_SPELT = {"VAR": "VARIANCE", "STDDEV_SAMP": "STDDEV", "VAR_SAMP": "VARIANCE"}  # not sqlglot's own
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """A function of the rows of a group, by its name, and the quantities that it needs."""
+
+    name: str
+    label: str
+    needs: tuple[Quantity, ...]
+
+
+def is_aggregate(node: Any) -> bool:  # noqa: ANN401 - sqlglot's
+    """Tell whether a node is one of the functions."""
+    return kind_of(node) == "Count" or kind_of(node) in _NAMES or _spelt(node) is not None
+
+
+def aggregate_of(node: Any, sources: Sources, values: Sequence[object]) -> Aggregate:  # noqa: ANN401
+    """Return the function that a node is, of listed columns."""
+    if kind_of(node) == "Count":
+        return _count(node, sources)
+    spelt = _spelt(node)
+    if spelt is not None:
+        only(node, "this", "expressions")
+        (inner,) = node.args["expressions"]
+        return _moments(spelt, _bounded(inner, sources, spelt))
+    name = _NAMES[kind_of(node)]
+    if name in ("MEDIAN", "QUANTILE"):
+        return _rank(node, name, sources, values)
+    only(node, "this")
+    return _moments(name, _bounded(node.this, sources, name))
+
+
+def _spelt(node: Any) -> str | None:  # noqa: ANN401 - sqlglot's
+    """Return a function that sqlglot does not know by itself."""
+    if kind_of(node) != "Anonymous" or len(node.args.get("expressions") or []) != 1:
+        return None
+    return _SPELT.get(str(node.this).upper())
+
+
+def _count(node: Any, sources: Sources) -> Aggregate:  # noqa: ANN401 - sqlglot's
+    only(node, "this", "big_int")
+    inner = bare(node.this)
+    if kind_of(inner) == "Star":
+        only(inner)
+        return Aggregate("COUNT", "COUNT(*)", (Count(),))
+    if kind_of(inner) != "Distinct":
+        place = _listed(inner, sources)
+        return Aggregate("COUNT", f"COUNT({place.name})", (Count(place),))
+    only(inner, "expressions")
+    columns = [bare(one) for one in inner.args["expressions"]]
+    if len(columns) != 1:
+        raise RefusedError("COUNT(DISTINCT ...) takes one column.")
+    if sources.is_unit(columns[0]):
+        unit = sources.first.unit
+        label = f"COUNT(DISTINCT {unit.name if unit else ''})"
+        return Aggregate("COUNT", label, (Units(),))
+    place = _listed(columns[0], sources)
+    return Aggregate("COUNT", f"COUNT(DISTINCT {place.name})", (Distinct(place),))
+
+
+def _rank(node: Any, name: str, sources: Sources, values: Sequence[object]) -> Aggregate:  # noqa: ANN401
+    only(node, "this", "quantile")
+    share: object = 0.5
+    if name == "QUANTILE":
+        share = value_of(bare(node.args["quantile"]), values).value
+    if isinstance(share, str) or share is None or not 0 <= share <= 1:  # type: ignore[operator]
+        raise RefusedError("QUANTILE takes a column and a share from 0 to 1.")
+    place, q = _bounded(node.this, sources, name), float(share)  # type: ignore[arg-type]
+    label = f"MEDIAN({place.name})" if name == "MEDIAN" else f"QUANTILE({place.name}, {q:g})"
+    return Aggregate("QUANTILE", label, (Rank(place, q),))
+
+
+def _moments(name: str, place: Place) -> Aggregate:
+    label = f"{name}({place.name})"
+    if name == "SUM":
+        return Aggregate(name, label, (Sum(place),))
+    if name == "AVG":
+        return Aggregate(name, label, (Count(place), Sum(place, 1)))
+    return Aggregate(name, label, (Count(place), Sum(place, 1), Sum(place, 2)))
+
+
+def _listed(node: Any, sources: Sources) -> Place:  # noqa: ANN401 - sqlglot's
+    node = bare(node)
+    if kind_of(node) != "Column":
+        raise (
+            refused(node)
+            if kind_of(node) == "Star"
+            else RefusedError(
+                "Functions of a query take a listed column each, and nothing that is computed."
+            )
+        )
+    return sources.find(node)
+
+
+def _bounded(node: Any, sources: Sources, name: str) -> Place:  # noqa: ANN401 - sqlglot's
+    place = _listed(node, sources)
+    if place.listed.bounds is None:
+        raise RefusedError(
+            f"{name} takes a column with bounds; the policy gives none for"
+            f" '{printable(place.name)}'."
+        )
+    return place
+
+
+Value = int | float | str | bool | None
+Row = Sequence[Value]  # keys, then what every aggregate of the query gave
+Step = Callable[[Row], Value]
+Find = Callable[[Any], int | None]  # where in a row what a node names is
+
+_DEPTH = 60
+
+
+def _compare(name: str, a: Value, b: Value) -> bool | None:
+    if a is None or b is None:
+        return None
+    if isinstance(a, str) != isinstance(b, str):
+        raise RefusedError("Only values of one kind can be compared with each other.")
+    order = (a > b) - (a < b)  # type: ignore[operator]
+    return {"EQ": order == 0, "NEQ": order != 0, "LT": order < 0, "LTE": order <= 0,
+            "GT": order > 0, "GTE": order >= 0}[name]  # fmt: skip
+
+
+def _calculate(name: str, a: Value, b: Value) -> Value:
+    if a is None or b is None:
+        return None
+    if isinstance(a, str) or isinstance(b, str):
+        raise RefusedError("A text cannot be calculated with.")
+    x, y = float(a), float(b)
+    if name == "Div":
+        return x / y if y else None
+    found = {"Add": x + y, "Sub": x - y, "Mul": x * y}[name]
+    return found if math.isfinite(found) else None
+
+
+def _both(name: str, a: Value, b: Value) -> bool | None:
+    told = {None if one is None else bool(one) for one in (a, b)}
+    settling = name == "Or"
+    if settling in told:
+        return settling
+    return None if None in told else not settling
+
+
+_PAIRS: dict[str, Callable[[str, Value, Value], Value]] = {
+    **dict.fromkeys(("EQ", "NEQ", "LT", "LTE", "GT", "GTE"), _compare),
+    **dict.fromkeys(("Add", "Sub", "Mul", "Div"), _calculate),
+    **dict.fromkeys(("And", "Or"), _both),
+}
+
+
+class After:
+    """Makes steps of nodes; `find` says where a key, an alias or an aggregate is in a row."""
+
+    def __init__(self, find: Find, values: Sequence[object]) -> None:
+        self._find, self._values = find, values
+        self._depth = 0
+
+    def step(self, node: Any) -> Step:  # noqa: ANN401 - sqlglot's
+        """Return what computes a node for a row."""
+        node = bare(node)
+        at = self._find(node)
+        if at is not None:
+            return lambda row: row[at]
+        self._depth += 1
+        if self._depth > _DEPTH:
+            raise RefusedError("The query is nested too deeply; write it in a simpler way.")
+        try:
+            return self._made(node)
+        finally:
+            self._depth -= 1
+
+    def _made(self, node: Any) -> Step:  # noqa: ANN401 - sqlglot's
+        kind = kind_of(node)
+        if kind in _PAIRS:
+            return self._pair(kind, node)
+        if kind in ("Literal", "Placeholder", "Boolean", "Null"):
+            value = value_of(node, self._values).value
+            return lambda _: value
+        if kind == "Not":
+            only(node, "this")
+            inner = self.step(node.this)
+            return lambda row: None if (found := inner(row)) is None else not found
+        if kind == "Neg":
+            only(node, "this")
+            inner = self.step(node.this)
+            return lambda row: _calculate("Sub", 0, inner(row))
+        if kind == "Between":
+            return self._between(node)
+        raise refused(node)
+
+    def _pair(self, kind: str, node: Any) -> Step:  # noqa: ANN401 - sqlglot's
+        only(node, "this", "expression", "typed", "safe")
+        one, other = self.step(node.this), self.step(node.expression)
+        work = _PAIRS[kind]
+        return lambda row: work(kind, one(row), other(row))
+
+    def _between(self, node: Any) -> Step:  # noqa: ANN401 - sqlglot's
+        only(node, "this", "low", "high")
+        x, low, high = (self.step(node.args[name]) for name in ("this", "low", "high"))
+        return lambda row: _both(
+            "And", _compare("GTE", x(row), low(row)), _compare("LTE", x(row), high(row))
+        )
+
+
+_CLAUSES = ("expressions", "from", "joins", "where", "group", "having", "order", "limit", "offset")
+_OUTPUTS, _KEYS = 100, 8
+
+
+class Output(NamedTuple):
+    """A column of the answer: its name, and where in a row of keys and aggregates it is."""
+
+    label: str
+    at: int
+
+
+class Order(NamedTuple):
+    """What the answer is sorted by."""
+
+    step: Step
+    descending: bool
+    nulls_first: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """What a SELECT asks for; `where` is still a tree, to be written for an engine."""
+
+    sources: Sources
+    where: Any
+    keys: tuple[Place, ...]
+    aggregates: tuple[Aggregate, ...]
+    outputs: tuple[Output, ...]
+    having: Step | None
+    orders: tuple[Order, ...]
+    limit: int | None
+    offset: int
+    values: tuple[object, ...]
+
+
+def read_query(text: str, tables: Mapping[str, Table], values: Sequence[object]) -> Query:
+    """Understand a query, or refuse it."""
+    select, count = parsed(text)
+    if count != len(values):
+        raise RefusedError(
+            f"The query leaves {count} values open by ?, and {len(values)} were given."
+        )
+    try:
+        return _Reader(select, tables, tuple(values)).read()
+    except RecursionError:
+        raise RefusedError("The query is nested too deeply; write it in a simpler way.") from None
+
+
+class _Reader:
+    """Reads one SELECT."""
+
+    def __init__(
+        self,
+        select: Any,  # noqa: ANN401 - sqlglot's
+        tables: Mapping[str, Table],
+        values: tuple[object, ...],
+    ) -> None:
+        only(select, *_CLAUSES)
+        self._select, self._values = select, values
+        self._sources = sources_of(select, tables)
+        self._keys = self._grouped()
+        self._aggregates: dict[Aggregate, int] = {}
+        self._outputs: list[Output] = []
+
+    def read(self) -> Query:
+        where = self._clause("where")
+        for node in self._select.args["expressions"]:
+            self._outputs.append(self._output(node))
+        if not self._outputs or len(self._outputs) > _OUTPUTS:
+            raise RefusedError(f"A query must ask for 1 to {_OUTPUTS} columns.")
+        having, orders = self._having(), self._ordered()
+        self._rehearse([*([having] if having else []), *(one.step for one in orders)])
+        return Query(
+            self._sources,
+            where,
+            self._keys,
+            tuple(self._aggregates),
+            tuple(self._outputs),
+            having,
+            orders,
+            self._number("limit"),
+            self._number("offset") or 0,
+            self._values,
+        )
+
+    def _rehearse(self, steps: Sequence[Step]) -> None:
+        """See that what comes after the noise fits together, before anything is charged."""
+        keys: list[Value] = [0 if one.listed.column.kind == "number" else "" for one in self._keys]
+        for step in steps:
+            step([*keys, *[0.5] * len(self._aggregates)])
+
+    def _clause(self, name: str) -> Any:  # noqa: ANN401 - sqlglot's
+        node = argument(self._select, name)
+        if node is None:
+            return None
+        only(node, "this")
+        return node.this
+
+    def _grouped(self) -> tuple[Place, ...]:
+        group = argument(self._select, "group")
+        if group is None:
+            return ()
+        only(group, "expressions")
+        nodes = [bare(node) for node in group.args.get("expressions") or []]
+        if not nodes or len(nodes) > _KEYS or any(kind_of(node) != "Column" for node in nodes):
+            raise RefusedError(f"GROUP BY takes 1 to {_KEYS} listed columns, by their names.")
+        if any(map(self._sources.is_unit, nodes)):
+            raise RefusedError(
+                "A query cannot GROUP BY the unit: what one unit has would be told of."
+            )
+        return tuple(dict.fromkeys(map(self._sources.find, nodes)))
+
+    def _output(self, node: Any) -> Output:  # noqa: ANN401 - sqlglot's
+        alias = None
+        if kind_of(node) == "Alias":
+            only(node, "this", "alias")
+            alias, node = name_of(node.args["alias"])[0], node.this
+        node = bare(node)
+        if is_aggregate(node):
+            at = self._aggregate(node)
+            return Output(alias or self._labels()[at - len(self._keys)], at)
+        if kind_of(node) != "Column":
+            raise RefusedError(
+                "A query must SELECT counts, sums, averages, variances and quantiles of listed"
+                " columns, and columns of GROUP BY."
+            )
+        place = self._sources.find(node)
+        if place not in self._keys:
+            raise RefusedError(
+                f"The column '{printable(place.name)}' can be told only as one of GROUP BY."
+            )
+        return Output(alias or place.name, self._keys.index(place))
+
+    def _labels(self) -> list[str]:
+        return [one.label for one in self._aggregates]
+
+    def _aggregate(self, node: Any) -> int:  # noqa: ANN401 - sqlglot's
+        """Return where in a row an aggregate is; each is there once."""
+        found = aggregate_of(node, self._sources, self._values)
+        return len(self._keys) + self._aggregates.setdefault(found, len(self._aggregates))
+
+    def _find(self, node: Any, *, names_first: bool) -> int | None:  # noqa: ANN401 - sqlglot's
+        """Return where in a row an aggregate, a key or a named output is."""
+        if is_aggregate(node):
+            return self._aggregate(node)
+        if kind_of(node) != "Column":
+            return None
+        ways: list[Callable[[Any], int | None]] = [self._key, self._named]
+        for way in reversed(ways) if names_first else ways:
+            at = way(node)
+            if at is not None:
+                return at
+        raise RefusedError(
+            "HAVING and ORDER BY take what the query SELECTs, columns of GROUP BY, and functions"
+            " of groups."
+        )
+
+    def _key(self, node: Any) -> int | None:  # noqa: ANN401 - sqlglot's
+        try:
+            place = self._sources.find(node)
+        except RefusedError:
+            return None
+        return self._keys.index(place) if place in self._keys else None
+
+    def _named(self, node: Any) -> int | None:  # noqa: ANN401 - sqlglot's
+        if argument(node, "table") is not None:
+            return None
+        name = matched(*name_of(node.this), [one.label for one in self._outputs])
+        return next((one.at for one in self._outputs if one.label == name), None)
+
+    def _having(self) -> Step | None:
+        node = self._clause("having")
+        if node is None:
+            return None
+        return After(lambda one: self._find(one, names_first=False), self._values).step(node)
+
+    def _ordered(self) -> tuple[Order, ...]:
+        order = argument(self._select, "order")
+        if order is None:
+            return ()
+        only(order, "expressions")
+        return tuple(self._by(node) for node in order.args["expressions"])
+
+    def _by(self, node: Any) -> Order:  # noqa: ANN401 - sqlglot's
+        only(node, "this", "desc", "nulls_first")
+        what = bare(node.this)
+        down, nulls = bool(node.args.get("desc")), bool(node.args.get("nulls_first"))
+        if kind_of(what) == "Literal":
+            number = value_of(what, ()).value
+            if not isinstance(number, int) or not 1 <= number <= len(self._outputs):
+                raise RefusedError("ORDER BY takes numbers of columns that the query SELECTs.")
+            at = self._outputs[number - 1].at
+            return Order(lambda row: row[at], down, nulls)
+        made = After(lambda one: self._find(one, names_first=True), self._values)
+        return Order(made.step(what), down, nulls)
+
+    def _number(self, name: str) -> int | None:
+        clause = argument(self._select, name)
+        if clause is None:
+            return None
+        if kind_of(clause) not in ("Limit", "Offset"):
+            raise RefusedError("The number of rows must be told by LIMIT and OFFSET.")
+        only(clause, "expression")
+        found = value_of(bare(clause.args["expression"]), self._values).value
+        if not isinstance(found, int) or found < 0:
+            raise RefusedError(f"{name.upper()} takes a whole number of at least 0.")
+        return found
