@@ -21,8 +21,7 @@ from benchmarks.scale import short_texts
 
 import veil
 from veil.core.types import Floats, Role, Singles
-from veil.text.attacks._centroids import centroids
-from veil.text.attacks.inference import ranks
+from veil.text.attacks.inference import centroids, ranks
 from veil.text.attacks.log import QueryLog
 
 ROWS, DIM, QUERIES, VARIANTS = 750_000, 768, 43, 50

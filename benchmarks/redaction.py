@@ -9,8 +9,8 @@ import re
 from collections import defaultdict
 
 import veil
-from veil.text.redact.patterns import Patterns
-from veil.text.redact.recognisers.checksums import digits_of, luhn, mod97
+from veil.text.redact.recognisers.digits import digits_of, luhn, mod97
+from veil.text.redact.redactor import Patterns
 from veil.text.redact.span import Span
 
 EACH, PLAIN = 200, 2_000

@@ -19,7 +19,7 @@ from benchmarks.report import Report, best
 
 import veil
 from veil.core.types import Ids, Singles
-from veil.text.mechanisms.words.mechanism import WordMechanism
+from veil.text.mechanisms.mechanism import WordMechanism
 from veil.text.vectors.assets import at_hand, load_embeddings, vectors_folder
 from veil.text.vectors.embeddings import Embeddings
 from veil.text.vectors.nearest import Searcher, fused_at_hand

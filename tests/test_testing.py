@@ -28,7 +28,7 @@ from veil.testing._texts import small_log
 from veil.text.attacks.attack import AttackSpec, Outcome, Scene
 from veil.text.attacks.bayes import Bayes
 from veil.text.measures.measure import Comparison, TextMeasure
-from veil.text.mechanisms.words.mechanism import WordMechanism
+from veil.text.mechanisms.mechanism import WordMechanism
 from veil.text.vectors.embeddings import Embeddings
 
 CALLS = itertools.count()

@@ -61,11 +61,11 @@ if TYPE_CHECKING:
     from veil.search.engines.network.remote import NoAnswer
     from veil.search.pipeline import SearchResult
     from veil.studies.choose import UncertifiedError
+    from veil.text.api import measure_all
     from veil.text.attacks import ATTACKS
-    from veil.text.filing import FileRelease, protect_file
+    from veil.text.files import FileRelease, protect_file
     from veil.text.measures import MEASURES
     from veil.text.measures.claims import audit_claim
-    from veil.text.measures.run import measure_all
     from veil.text.mechanisms.queries import QUERY_MECHANISMS
     from veil.text.mechanisms.queries.aea import AEA
     from veil.text.mechanisms.queries.fea import FEA
@@ -95,7 +95,7 @@ _PLACES = {
     "veil.encoders": "ENCODERS",
     "veil.text.measures": "MEASURES",
     "veil.text.measures.claims": "audit_claim",
-    "veil.text.measures.run": "measure_all",
+    "veil.text.api": "measure_all",
     "veil.measures.estimate": "Estimate",
     "veil.text.mechanisms.queries": "QUERY_MECHANISMS",
     "veil.text.mechanisms.queries.aea": "AEA",
@@ -110,7 +110,7 @@ _PLACES = {
     "veil.text.mechanisms.words.wbb": "WBB",
     "veil.text.redact.pseudonyms": "Pseudonyms",
     "veil.text.redact.redactor": "Redactor",
-    "veil.text.filing": "FileRelease protect_file",
+    "veil.text.files": "FileRelease protect_file",
     "veil.proxy.ledger.ledger": "StaleError",
     "veil.ratings.federated.refusal": "ProtocolError VoidError",
     "veil.search.engines": "ENGINES",

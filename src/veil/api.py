@@ -10,15 +10,14 @@ from veil.encoders.find import encoder
 from veil.measures.quipu import quipu
 from veil.measures.risk import risk
 from veil.search.verbs import ask, came_back, engine, search
-from veil.text.attacks import run
+from veil.text import api
 from veil.text.attacks.attack import AttackSpec
 from veil.text.attacks.log import QueryLog
+from veil.text.explain import explain, law, log_ratio
 from veil.text.measures.similarity import similarity
 from veil.text.mechanisms.find import mechanism
 from veil.text.mechanisms.mechanism import TextMechanism
-from veil.text.mechanisms.words.explain import explain, law, log_ratio
-from veil.text.protect import protect
-from veil.text.stream import protect_stream
+from veil.text.protect import protect, protect_stream
 from veil.text.vectors.assets import load_embeddings
 from veil.text.vectors.embeddings import Embeddings
 
@@ -64,12 +63,12 @@ def attack(
 
     `veil.risk` makes a risk of ranks, and counts guesses that stand as high as the truth, which
     are in the attribute `ties`, as tried in any order. An original that the log lacks has rank
-    len(log) + 1: the risk is then a lower bound. `veil.text.attacks.run.attack` has the details,
+    len(log) + 1: the risk is then a lower bound. `veil.text.api.attack` has the details,
     and tells among how many the attacker chose. `space` may be the name of vectors, or their path.
     """
     if isinstance(space, str):
         space = load_embeddings(space, report)
-    found = run.attack(
+    found = api.attack(
         variants,
         originals,
         log,

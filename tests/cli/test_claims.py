@@ -11,7 +11,7 @@ from tests.reference import broken
 
 import veil as package
 from veil.core.component import example
-from veil.text.measures.claims import audit_claim, line
+from veil.text.measures.claims import audit_claim, line_space
 
 
 def test_all_mechanisms_are_tried_and_none_is_refuted(veil: Veil) -> None:
@@ -103,7 +103,7 @@ def test_the_audit_without_arguments_is_that_of_all_mechanisms(
 
 @pytest.mark.parametrize("epsilon", [1, 3, 10, 100])
 def test_half_the_noise_shows_along_the_line(epsilon: float) -> None:
-    audit = audit_claim(broken.HalfNoiseCMP(epsilon=epsilon), line(), rng=1)
+    audit = audit_claim(broken.HalfNoiseCMP(epsilon=epsilon), line_space(), rng=1)
     assert audit.verdict == "REFUTED"
     assert audit.worst.reached > 1
 
@@ -112,9 +112,9 @@ def test_verdicts_and_reach() -> None:
     mechanism, space, words = broken.violations()["cmp, noise shared by places"]
     found = audit_claim(mechanism, space, words, samples=1000, rng=1)
     assert found.worst.lower <= found.reach < math.log(1000)
-    high = audit_claim(package.mechanism("wbb(epsilon=50)"), line(), samples=1000, rng=1)  # type: ignore[arg-type]
+    high = audit_claim(package.mechanism("wbb(epsilon=50)"), line_space(), samples=1000, rng=1)  # type: ignore[arg-type]
     assert high.verdict == "out of reach"
     assert high.reach == pytest.approx(max(pair.lower for pair in high.pairs), abs=0.1)
     across = package.mechanism("custext(epsilon=2, k=8)")
     ends = ("word0", "word60")
-    assert audit_claim(across, line(), ends, rng=1).verdict == "nothing is claimed"  # type: ignore[arg-type]
+    assert audit_claim(across, line_space(), ends, rng=1).verdict == "nothing is claimed"  # type: ignore[arg-type]

@@ -26,7 +26,7 @@ from veil.proxy.preflight import Preflight
 from veil.proxy.private import PrivateDesk
 from veil.proxy.types import NO_LEDGER
 from veil.text.attacks.log import QueryLog
-from veil.text.mechanisms.cost import LAYOUT, UNKNOWN
+from veil.text.mechanisms.mechanism import LAYOUT, UNKNOWN
 from veil.web.app import make_app
 
 MECHANISM, SIZE = "cmp(epsilon=2)", 3

@@ -11,9 +11,9 @@ import pytest
 from tests.cli.conftest import Veil
 
 from veil.core.types import Variants
-from veil.text import release
+from veil.text import files
+from veil.text.protect import protect_stream
 from veil.text.redact.pseudonyms import Pseudonyms
-from veil.text.stream import protect_stream
 
 MAIL, PHONE = "ada@example.org", "+39 049 827 1234"
 
@@ -59,7 +59,7 @@ def test_a_map_goes_on(veil: Veil, vectors: str, mails: Path, tmp_path: Path) ->
 def test_the_map_of_what_was_printed_is_there_when_a_later_text_is_refused(
     veil: Veil, vectors: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(release, "protect_stream", partial(protect_stream_of, batch_of=1))
+    monkeypatch.setattr(files, "protect_stream", partial(protect_stream_of, batch_of=1))
     source, names = tmp_path / "mails.txt", tmp_path / "map.json"
     source.write_text(f"the cat of {MAIL}\nof the\n")
     words = ("protect", "cmp", "--epsilon", 5, "--vectors", vectors, source, "--select", "content")

@@ -15,7 +15,7 @@ from tests.cli.conftest import CANARY, Veil
 
 from veil import __version__
 from veil.cli import run
-from veil.text import release
+from veil.text import files
 
 MINE = f"my {CANARY}"
 
@@ -46,7 +46,7 @@ def raiser(error: BaseException) -> object:
 def test_internal_error_tells_no_secret(
     veil: Veil, vectors: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(release, "protect_stream", raiser(RuntimeError(f"bad text: {CANARY}")))
+    monkeypatch.setattr(files, "protect_stream", raiser(RuntimeError(f"bad text: {CANARY}")))
     result = veil(*arguments(vectors, MINE, "-o", str(tmp_path / "out.csv")))
     assert (result.code, result.out) == (1, "")
     assert result.err.startswith("veil: internal error (RuntimeError at test_run.py:")
@@ -56,7 +56,7 @@ def test_internal_error_tells_no_secret(
 
 
 def test_debug_shows_the_error(veil: Veil, vectors: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(release, "protect_stream", raiser(RuntimeError(CANARY)))
+    monkeypatch.setattr(files, "protect_stream", raiser(RuntimeError(CANARY)))
     monkeypatch.setenv("VEIL_DEBUG", "1")
     with pytest.raises(RuntimeError, match=CANARY):
         veil(*arguments(vectors, MINE))
@@ -65,7 +65,7 @@ def test_debug_shows_the_error(veil: Veil, vectors: str, monkeypatch: pytest.Mon
 def test_interrupt_leaves_no_file(
     veil: Veil, vectors: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(release, "protect_stream", raiser(KeyboardInterrupt()))
+    monkeypatch.setattr(files, "protect_stream", raiser(KeyboardInterrupt()))
     result = veil(*arguments(vectors, MINE, "-o", str(tmp_path / "out.csv")))
     assert (result.code, result.out) == (130, "")
     assert result.err.strip() == "veil: stopped; no file was written."
@@ -76,7 +76,7 @@ def test_error_of_the_system_is_one_sentence(
     veil: Veil, vectors: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     error = OSError(28, "No space left on device", f"/tmp/{CANARY}")  # noqa: S108
-    monkeypatch.setattr(release, "protect_stream", raiser(error))
+    monkeypatch.setattr(files, "protect_stream", raiser(error))
     message = veil(*arguments(vectors, MINE)).refused()
     assert "No space left on device" in message
 

@@ -7,9 +7,9 @@ import pytest
 from tests.cli.conftest import CANARY, Result, Veil
 
 from veil.cli._summary import cost_of_each, not_covered
-from veil.text.mechanisms.cost import CONTEXT, LAYOUT, LISTED, POLICIES, UNKNOWN, release_cost
+from veil.text.files import Tally
 from veil.text.mechanisms.find import mechanism
-from veil.text.tally import Tally
+from veil.text.mechanisms.mechanism import CONTEXT, LAYOUT, LISTED, POLICIES, UNKNOWN, release_cost
 
 Cmp = Callable[..., Result]
 

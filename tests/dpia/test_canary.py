@@ -26,7 +26,7 @@ from veil.studies.export import export
 from veil.studies.sweep import sweep
 from veil.studies.table import PLAIN, Card, Example, Results, Row, Section
 from veil.task.classifiers import logistic
-from veil.text.attacks import attack, prepare
+from veil.text.attacks import attack, posterior
 
 CANARY = "xanthippe"
 Made = tuple[dict[str, Any], list[str]]  # keys of a study, and what may not be seen of its data
@@ -129,7 +129,7 @@ def no_models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for place, verb in (
         (logistic, "open_encoder"),
         (attack, "open_encoder"),
-        (prepare, "encoder"),
+        (posterior, "encoder"),
     ):
         monkeypatch.setattr(place, verb, lambda *_, **__: bag)
 

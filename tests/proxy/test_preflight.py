@@ -16,14 +16,13 @@ from veil.corpus.collection import Collection, Document, Documents
 from veil.proxy import preflight as module
 from veil.proxy.preflight import Preflight, open_preflight_log
 from veil.proxy.types import Checked
-from veil.text.attacks import _boxes, _exponentials, _shaped_log
-from veil.text.attacks import _likelihoods as _tables
+from veil.text.api import attack
+from veil.text.attacks import likelihood as _tables
+from veil.text.attacks import likelihood_boxes, likelihood_exponential, posterior
 from veil.text.attacks.log import QueryLog
-from veil.text.attacks.run import attack
 from veil.text.mechanisms.find import mechanism
-from veil.text.mechanisms.mechanism import TextMechanism
-from veil.text.mechanisms.words.mechanism import WordMechanism
-from veil.text.mechanisms.words.protect import protect
+from veil.text.mechanisms.mechanism import TextMechanism, WordMechanism
+from veil.text.protect import protect_words
 from veil.text.vectors.embeddings import Embeddings, open_folder
 
 LOGGED = 40  # words of the space that occur in the log
@@ -87,7 +86,7 @@ def queries() -> list[str]:
 def rows_of(query: str, made: TextMechanism, space: Embeddings) -> list[tuple[str, ...]]:
     """Some real variants, and odd ones."""
     assert isinstance(made, WordMechanism)
-    row = tuple(protect([query], made, space, 4, rng=len(query)).rows[0])
+    row = tuple(protect_words([query], made, space, 4, rng=len(query)).rows[0])
     strange = " ".join(["wwww"] * len(query.split()))
     return [row, row[:1], (*row, strange, ""), (strange,), ("", " "), ()]
 
@@ -142,8 +141,8 @@ def test_a_part_of_a_large_vocabulary_is_weighed_alike(
     spec: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Estimates and shares are those of a log that holds the words of the query."""
-    monkeypatch.setattr(_exponentials, "_SMALL", 10)
-    monkeypatch.setattr(_exponentials, "_SAMPLE", 64)
+    monkeypatch.setattr(likelihood_exponential, "_SMALL", 10)
+    monkeypatch.setattr(likelihood_exponential, "_SAMPLE", 64)
     monkeypatch.setattr(_tables, "_OTHERS", 100)
     make_space(900, 5).save(tmp_path / "large")
     space, fresh = open_folder(tmp_path / "large"), open_folder(tmp_path / "large")
@@ -195,7 +194,9 @@ def test_words_of_a_query_are_not_written_with_those_of_another_log(
     found = Preflight(QueryLog.of([f"{A} {B}"]), BagEncoder(), ("bayes",))
     found.prepare(made, space)
     secret = [space.id(NEW), space.id(OTHER)]
-    found.check(f"{NEW} {OTHER}", protect([f"{NEW} {OTHER}"], made, space, 3).rows[0], made, space)
+    found.check(
+        f"{NEW} {OTHER}", protect_words([f"{NEW} {OTHER}"], made, space, 3).rows[0], made, space
+    )
     Preflight(QueryLog.of([f"{A} {C}"]), BagEncoder(), ("bayes",)).prepare(made, space)
     (file,) = folder.glob("normalisers-*.npy")
     assert sorted(np.load(file)[0].tolist()) == [space.id(A), space.id(B), space.id(C)]
@@ -205,8 +206,8 @@ def test_words_of_a_query_are_not_written_with_those_of_another_log(
 def test_what_is_remembered_of_many_ways_to_type_is_bounded(
     folder: Path, queries: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_shaped_log, "_ROOM", 20_000)
-    monkeypatch.setattr(_shaped_log, "_ROOM_EACH", 0)
+    monkeypatch.setattr(posterior, "_ROOM", 20_000)
+    monkeypatch.setattr(posterior, "_ROOM_EACH", 0)
     made, space, log = (
         mechanism("custext(epsilon=4, k=8)"),
         open_folder(folder),
@@ -223,7 +224,7 @@ def test_what_is_remembered_of_many_ways_to_type_is_bounded(
         ranks.add(found.check(typed, [typed], made, space).standings[0].rank)
     assert len(ranks) <= 2  # a word with a capital may be another one
     (shaped,) = log.memo.values()
-    assert isinstance(shaped, _shaped_log.ShapedLog)
+    assert isinstance(shaped, posterior.ShapedLog)
     assert 0 < shaped._kept.nbytes <= 20_000
     assert set(log.memo) == held
 
@@ -354,7 +355,7 @@ def test_bayes_is_for_words_and_their_vectors(folder: Path, queries: list[str]) 
 def test_what_would_take_minutes_is_not_begun(
     folder: Path, queries: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_boxes, "_SMALL", 10)
+    monkeypatch.setattr(likelihood_boxes, "_SMALL", 10)
     space = open_folder(folder)
     found = Preflight(QueryLog.of(queries), BagEncoder(), ("bayes",))
     slow, fast = SPECS[5], SPECS[4]

@@ -39,7 +39,7 @@ from veil.proxy.types import Setting
 from veil.search.engines.engine import Hit, ranking
 from veil.search.rerank import Reranker
 from veil.text.attacks.log import QueryLog
-from veil.text.mechanisms.queries.mechanism import QueryMechanism, Scrambled
+from veil.text.mechanisms.mechanism import QueryMechanism, Scrambled
 from veil.text.mechanisms.words.cmp import CMP as MECHANISM
 from veil.text.mechanisms.words.kernels import Perturb
 from veil.text.vectors.embeddings import Embeddings

@@ -20,7 +20,7 @@ from veil.proxy.sticky import Bound, Sticky, Taken, Unwritten, too_near
 from veil.proxy.types import Checked, Standing
 from veil.search.pipeline import Words
 from veil.text.mechanisms.find import mechanism
-from veil.text.mechanisms.queries.mechanism import QueryMechanism, Scrambled
+from veil.text.mechanisms.mechanism import QueryMechanism, Scrambled
 from veil.text.protect import protect
 from veil.text.vectors.embeddings import Embeddings
 

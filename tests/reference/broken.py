@@ -14,11 +14,11 @@ from tests.reference import laws
 from veil.core.guarantee import Guarantee
 from veil.core.rng import laplace_ball
 from veil.core.types import Floats, Ids, Kernel
+from veil.text.mechanisms.mechanism import WordMechanism
 from veil.text.mechanisms.words.cmp import CMP
 from veil.text.mechanisms.words.custext import CusText
 from veil.text.mechanisms.words.kernels import Perturb, Shortlist
 from veil.text.mechanisms.words.mahalanobis import Mahalanobis, elliptical
-from veil.text.mechanisms.words.mechanism import WordMechanism
 from veil.text.mechanisms.words.santext import SanText
 from veil.text.mechanisms.words.tem import TEM
 from veil.text.mechanisms.words.wbb import WBB

@@ -19,7 +19,7 @@ from veil.cli import run
 from veil.core.guarantee import Guarantee
 from veil.core.types import Ids
 from veil.corpus.collection import Collection
-from veil.text.mechanisms.words.mechanism import WordMechanism
+from veil.text.mechanisms.mechanism import WordMechanism
 from veil.text.vectors.embeddings import Embeddings
 
 __all__ = ["everything"]

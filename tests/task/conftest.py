@@ -9,7 +9,7 @@ from tests.search.conftest import BagEncoder
 
 from veil.task.classifiers import logistic
 from veil.text.attacks import attack as attacks
-from veil.text.attacks import prepare
+from veil.text.attacks import posterior
 
 
 @pytest.fixture(autouse=True)
@@ -27,7 +27,7 @@ def bag(monkeypatch: pytest.MonkeyPatch) -> BagEncoder:
 
     monkeypatch.setattr(logistic, "open_encoder", opened)
     monkeypatch.setattr(attacks, "open_encoder", opened)
-    monkeypatch.setattr(prepare, "encoder", opened)
+    monkeypatch.setattr(posterior, "encoder", opened)
     monkeypatch.setattr("veil.search.study.bench.encoder", opened)
     return encoder
 

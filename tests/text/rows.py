@@ -2,7 +2,7 @@
 
 import veil
 from veil.core.component import example
-from veil.text.mechanisms.words.mechanism import WordMechanism
+from veil.text.mechanisms.mechanism import WordMechanism
 
 NAMES = veil.MECHANISMS.names()
 BUDGETED = [name for name in NAMES if "epsilon" in veil.MECHANISMS.get(name).model_fields]

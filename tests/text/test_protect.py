@@ -13,9 +13,15 @@ from tests.text.rows import NAMES, built
 
 import veil
 from veil.core.types import Ids
-from veil.text.mechanisms.cost import CONTEXT, LAYOUT, LISTED, POLICIES, UNKNOWN
-from veil.text.mechanisms.words import protect as module
-from veil.text.mechanisms.words.mechanism import WordMechanism
+from veil.text import protect as module
+from veil.text.mechanisms.mechanism import (
+    CONTEXT,
+    LAYOUT,
+    LISTED,
+    POLICIES,
+    UNKNOWN,
+    WordMechanism,
+)
 from veil.text.select import Select
 from veil.text.vectors.embeddings import Embeddings
 

@@ -10,9 +10,7 @@ from veil.corpus.wordnet import Thesaurus, wordnet, wordnet_at_hand
 from veil.data.memo import private_cache, private_caches
 from veil.proxy.types import Setting
 from veil.text.mechanisms.find import mechanism
-from veil.text.mechanisms.words._law import Row
-from veil.text.mechanisms.words.exponential import Exponential
-from veil.text.mechanisms.words.kernels import Shortlist
+from veil.text.mechanisms.words.kernels import Exponential, Row, Shortlist
 from veil.text.protect import protect
 from veil.text.vectors.embeddings import Embeddings
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from veil.cli.flags import Components
 from veil.core.component import Component
-from veil.text.mechanisms.words.mechanism import WordMechanism
+from veil.text.mechanisms.mechanism import WordMechanism
 
 # Flags that are of no use to mechanisms for whole queries, and what stands for them there.
 FOR_WORDS = {"unknown": "random", "policy": (), "select": None, "vectors": "", "seed": None}

@@ -17,8 +17,7 @@ from veil.proxy.desk import Desk
 from veil.proxy.found import Found, Group, Item, Mark, Seen
 from veil.proxy.types import NO_LEDGER, Checked
 from veil.search.standing import DEMONSTRATION, HERE, told_of_stand_in
-from veil.text.mechanisms.cost import LAYOUT, UNKNOWN
-from veil.text.mechanisms.mechanism import TextMechanism
+from veil.text.mechanisms.mechanism import LAYOUT, UNKNOWN, TextMechanism
 from veil.text.mechanisms.queries.cover import NOT_COVERED
 
 _PER_WORD = ("metric-dp", "umldp", "group-dp", "none")  # kinds that are told as a product

@@ -4,12 +4,9 @@ import click
 
 from veil.api import load_embeddings
 from veil.cli.terminal import progress_bar, stderr
-from veil.text.mechanisms.mechanism import TextMechanism
-from veil.text.mechanisms.queries.mechanism import QueryMechanism
-from veil.text.mechanisms.words.mechanism import WordMechanism
+from veil.text.mechanisms.mechanism import QueryMechanism, TextMechanism, WordMechanism
 from veil.text.vectors.assets import VECTORS
-from veil.text.vectors.embeddings import Embeddings
-from veil.text.vectors.scale import scale_note
+from veil.text.vectors.embeddings import Embeddings, scale_note
 
 VECTORS_OPTION = click.Option(
     ["--vectors"],

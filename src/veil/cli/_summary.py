@@ -8,11 +8,9 @@ from rich.markup import escape
 from veil.cli.terminal import stderr
 from veil.core.formatting import count_of, number_of
 from veil.core.guarantee import Guarantee
-from veil.text.mechanisms.cost import chosen_premises
-from veil.text.mechanisms.mechanism import TextMechanism
-from veil.text.mechanisms.words.mechanism import WordMechanism
+from veil.text.files import Tally
+from veil.text.mechanisms.mechanism import TextMechanism, WordMechanism, chosen_premises
 from veil.text.select import Select
-from veil.text.tally import Tally
 
 
 def cost_of(guarantee: Guarantee, words: int, size: int, passed: int = 0) -> str:

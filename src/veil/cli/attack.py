@@ -15,12 +15,11 @@ from veil.core.errors import InputError, ParameterError
 from veil.corpus.logs import read_log
 from veil.measures.estimate import Estimate
 from veil.measures.risk import ATTACKERS, Attacker, chance, risk
+from veil.text.api import attack as run_attack
 from veil.text.attacks import ATTACKS
 from veil.text.attacks.attack import AttackSpec, EncoderAttack, Outcome
 from veil.text.attacks.log import QueryLog
-from veil.text.attacks.run import attack as run_attack
-from veil.text.made_by import made_by
-from veil.text.variants import VariantTable, read_variants
+from veil.text.variants import VariantTable, made_by, read_variants
 
 _MEANINGS: dict[Attacker, str] = {
     "lazy": "right at once",

@@ -11,10 +11,10 @@ from veil.cli._screen import open_vectors
 from veil.cli.terminal import progress_bar, stdout
 from veil.core.component import example
 from veil.core.errors import ParameterError
-from veil.text.measures.claims import ClaimAudit, audit_claim, line
+from veil.text.measures.claims import ClaimAudit, audit_claim, line_space
 from veil.text.mechanisms import find
+from veil.text.mechanisms.mechanism import WordMechanism
 from veil.text.mechanisms.words import MECHANISMS
-from veil.text.mechanisms.words.mechanism import WordMechanism
 
 
 @click.command()
@@ -65,7 +65,7 @@ def claims(
     if words and vectors is None:
         raise ParameterError("--words are words of --vectors; name the vectors, too.")
     chosen = [_mechanism(spec) for spec in mechanisms or MECHANISMS.names()]
-    space = line() if vectors is None else open_vectors(vectors)
+    space = line_space() if vectors is None else open_vectors(vectors)
     audits = []
     with progress_bar() as report:
         for number, each in enumerate(chosen):

@@ -14,9 +14,9 @@ from veil.cli._family import Family
 from veil.cli._screen import VECTORS_OPTION, open_vectors, prepare
 from veil.cli.terminal import stdout
 from veil.core.errors import LawError
+from veil.text.explain import Explanation, LogRatio
+from veil.text.mechanisms.mechanism import WordMechanism
 from veil.text.mechanisms.words import MECHANISMS
-from veil.text.mechanisms.words.explain import Explanation, LogRatio
-from veil.text.mechanisms.words.mechanism import WordMechanism
 
 
 def _run(

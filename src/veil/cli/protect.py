@@ -19,14 +19,13 @@ from veil.data.fetch import silent
 from veil.data.files import require_folder
 from veil.data.records import Columns
 from veil.data.rows import Layout
+from veil.text.files import Filing, release
 from veil.text.mechanisms import find
 from veil.text.mechanisms.mechanism import TextMechanism
 from veil.text.policy import Unknown
-from veil.text.protect import variants_of
+from veil.text.protect import Choices, variants_of
 from veil.text.redact.pseudonyms import Pseudonyms
 from veil.text.redact.redactor import By, Redactor
-from veil.text.release import Filing, release
-from veil.text.stream import Choices
 
 
 def _run(

@@ -6,8 +6,7 @@ import click
 
 from veil.cli.terminal import stderr
 from veil.core.errors import InputError
-from veil.text.redact.pseudonyms import Pseudonyms
-from veil.text.redact.restore import restore_file
+from veil.text.redact.pseudonyms import Pseudonyms, restore_file
 
 
 @click.command()

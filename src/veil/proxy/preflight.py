@@ -17,10 +17,8 @@ from veil.text.attacks.bayes import Bayes
 from veil.text.attacks.inference import Inference
 from veil.text.attacks.log import QueryLog
 from veil.text.attacks.single import Single, SingleBayes, SingleGroups, SingleInference
-from veil.text.mechanisms.mechanism import TextMechanism
+from veil.text.mechanisms.mechanism import QueryMechanism, TextMechanism, WordMechanism, table_of
 from veil.text.mechanisms.queries.cover import Cover
-from veil.text.mechanisms.queries.mechanism import QueryMechanism, table_of
-from veil.text.mechanisms.words.mechanism import WordMechanism
 from veil.text.vectors.embeddings import Embeddings
 
 _MECHANISMS = 8  # for which an attacker is held ready; the one asked for longest ago goes first

@@ -37,9 +37,8 @@ from veil.search.pipeline import SearchResult, ask, came_back, check_query
 from veil.search.rerank import Reranker
 from veil.search.standing import Place, collection_name, standing
 from veil.text.mechanisms import find
-from veil.text.mechanisms.mechanism import TextMechanism
+from veil.text.mechanisms.mechanism import TextMechanism, WordMechanism
 from veil.text.mechanisms.queries.cover import Cover
-from veil.text.mechanisms.words.mechanism import WordMechanism
 from veil.text.vectors.embeddings import Embeddings
 
 _AT_ONCE = 4  # searches of a batch, so that their variants are mixed

@@ -18,8 +18,7 @@ from veil.proxy.sources.groups import Groups
 from veil.proxy.sources.source import Line, Marks, Priced, Source
 from veil.proxy.types import MAX_SIZE, Budget, Checked
 from veil.search.pipeline import Words, require_protection
-from veil.text.mechanisms.mechanism import TextMechanism
-from veil.text.mechanisms.queries.mechanism import QueryMechanism
+from veil.text.mechanisms.mechanism import QueryMechanism, TextMechanism
 from veil.text.vectors.embeddings import Embeddings
 
 Look = Callable[[str, Sequence[str]], Checked]  # what local attackers make of variants of a text

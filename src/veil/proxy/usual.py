@@ -2,9 +2,8 @@
 
 from veil.data.fetch import Report, silent
 from veil.search.standing import Place
-from veil.text.mechanisms.mechanism import TextMechanism
+from veil.text.mechanisms.mechanism import QueryMechanism, TextMechanism
 from veil.text.mechanisms.queries.cover import Cover
-from veil.text.mechanisms.queries.mechanism import QueryMechanism
 from veil.text.mechanisms.queries.scramble import size_of
 
 SIZE = 20  # variants of a mechanism that leaves their number to the user

@@ -40,7 +40,7 @@ from veil.task.steps import answered, protected
 from veil.text.attacks import ATTACKS
 from veil.text.attacks.attack import EncoderAttack
 from veil.text.mechanisms.find import TEXT_MECHANISMS
-from veil.text.mechanisms.queries.mechanism import QueryMechanism
+from veil.text.mechanisms.mechanism import QueryMechanism
 from veil.text.mechanisms.queries.scramble import whole_cost
 
 ABOVE, ACCURACY = "accuracy above majority", "accuracy"

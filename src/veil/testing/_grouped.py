@@ -8,7 +8,7 @@ import numpy as np
 
 from veil.core.guarantee import Guarantee
 from veil.core.types import Ids
-from veil.text.mechanisms.queries.mechanism import QueryMechanism, Scrambled
+from veil.text.mechanisms.mechanism import QueryMechanism, Scrambled
 
 GROUPS, SIZE = 50, 6
 

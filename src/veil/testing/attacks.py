@@ -14,8 +14,8 @@ from veil.text.attacks.attack import AttackSpec, EncoderAttack, Outcome, Scene
 from veil.text.attacks.log import QueryLog
 from veil.text.mechanisms.mechanism import TextMechanism
 from veil.text.mechanisms.words.custext import CusText
-from veil.text.mechanisms.words.protect import protect
 from veil.text.mechanisms.words.santext import SanText
+from veil.text.protect import protect_words
 
 Rows = tuple[tuple[str, ...], ...]
 
@@ -103,7 +103,7 @@ def _scenes(attacker: AttackSpec) -> Iterator[Scene]:
     originals = tuple(texts[:12])
     word_by_word = (SanText(epsilon=30), CusText(epsilon=2, k=6))
     released: list[tuple[TextMechanism, Rows]] = [
-        (one, protect(originals, one, space, 6, rng=3).rows) for one in word_by_word
+        (one, protect_words(originals, one, space, 6, rng=3).rows) for one in word_by_word
     ]
     whole, table = Grouped(), Grouped().bind()
     released.append((whole, tuple(table.scramble(text, 6).queries for text in originals)))

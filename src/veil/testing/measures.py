@@ -8,8 +8,8 @@ from veil.corpus.wordnet import Thesaurus, wordnet
 from veil.testing._contract import declared, in_one_sentence, require
 from veil.testing._texts import Letters, small_log
 from veil.text.measures.measure import NEEDS, Comparison, TextMeasure
-from veil.text.mechanisms.words.protect import protect
 from veil.text.mechanisms.words.santext import SanText
+from veil.text.protect import protect_words
 
 
 @in_one_sentence("; say in `needs` what it cannot do without")
@@ -33,7 +33,7 @@ def check_measure(measure: TextMeasure, thesaurus: Thesaurus | None = None) -> N
     texts = texts[:9]
     vectors = space.vectors.copy()
     mechanism = SanText(epsilon=3)
-    rows = protect(texts, mechanism, space, 6, rng=3).rows
+    rows = protect_words(texts, mechanism, space, 6, rng=3).rows
     given = Comparison(
         tuple(texts),
         (*rows[:-1], ()),

@@ -5,7 +5,7 @@ import numpy as np
 from veil.core.guarantee import KINDS
 from veil.core.types import ClosedForm
 from veil.testing._contract import declared, in_one_sentence, require
-from veil.text.mechanisms.words.mechanism import WordMechanism
+from veil.text.mechanisms.mechanism import WordMechanism
 from veil.text.vectors.embeddings import Embeddings
 
 

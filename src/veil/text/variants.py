@@ -1,12 +1,15 @@
-"""Read variants that anybody made: one row per variant, with the original beside it."""
+"""Read variants that anybody made, and tell by which mechanism."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from veil.core.errors import InputError
+from veil.core.errors import InputError, VeilError
 from veil.data.lines import require_file, suffix_of
 from veil.data.rows import Header, Layout, read_rows
+from veil.text.mechanisms.find import mechanism
+from veil.text.mechanisms.mechanism import TextMechanism
 
 READABLE = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet")
 _WANTED = {
@@ -113,3 +116,26 @@ def _add(texts: dict[str, _Text], values: Sequence[object], where: str) -> None:
         )
     if variant:
         text.variants.append(variant)
+
+
+def made_by(table: VariantTable, given: str = "") -> TextMechanism:
+    """Return the mechanism that was named, or else the one that the file names.
+
+    Raises
+    ------
+    InputError
+        If the file names none, or none that is known here.
+    """
+    if given:
+        return mechanism(given)
+    name = table.mechanism.strip()
+    told = [name]
+    if table.parameter:
+        told.append(f"{name.lower()}({table.parameter}={table.value})")
+    for spec in told:
+        with suppress(VeilError):
+            return mechanism(spec)
+    raise InputError(
+        "The file does not say by which mechanism, and with which parameters, its variants were"
+        " made; name it with --mechanism, as in --mechanism 'cmp(epsilon=10)'."
+    )

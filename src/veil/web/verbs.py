@@ -9,8 +9,8 @@ from veil.core.errors import LawError
 from veil.corpus.tokens import check_text
 from veil.proxy.documents import BudgetAnswer, CostAnswer, FoundAnswer
 from veil.search.pipeline import check_query
+from veil.text.explain import LogRatio
 from veil.text.mechanisms.mechanism import TextMechanism
-from veil.text.mechanisms.words.explain import LogRatio
 from veil.text.protect import variants_of
 from veil.text.vectors.embeddings import Embeddings
 from veil.web.answers import ProtectAnswer, SearchAnswer, TextAnswer

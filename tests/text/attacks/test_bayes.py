@@ -9,16 +9,16 @@ from tests.search.conftest import BagEncoder
 from veil.core.errors import ParameterError
 from veil.core.types import ClosedForm
 from veil.measures.risk import chance
-from veil.text.attacks._likelihood import likelihood
-from veil.text.attacks._shaped_log import ShapedLog
 from veil.text.attacks.attack import Scene
 from veil.text.attacks.bayes import Bayes
 from veil.text.attacks.inference import inference_ranks
+from veil.text.attacks.likelihood import likelihood
 from veil.text.attacks.log import QueryLog
+from veil.text.attacks.posterior import ShapedLog
 from veil.text.attacks.shapes import Reader, chunks, reader
 from veil.text.mechanisms.find import mechanism
-from veil.text.mechanisms.words.mechanism import WordMechanism
-from veil.text.mechanisms.words.protect import protect
+from veil.text.mechanisms.mechanism import WordMechanism
+from veil.text.protect import protect_words
 from veil.text.vectors.embeddings import Embeddings
 
 EXACT = [
@@ -44,7 +44,7 @@ def word_mechanism(spec: str) -> WordMechanism:
 def scene_of(spec: str, words: Embeddings, queries: list[str], size: int, n: int = 10) -> Scene:
     made = word_mechanism(spec)
     originals = tuple(queries[:n])
-    released = protect(originals, made, words, size, rng=5, select="all")
+    released = protect_words(originals, made, words, size, rng=5, select="all")
     return Scene(released.rows, originals, QueryLog.of(queries), made, words)
 
 
@@ -117,7 +117,7 @@ def test_kept_words_must_match(words: Embeddings) -> None:
     a, b, c = words.words[:3]
     made = word_mechanism("wbb(epsilon=4, k=2, n=40)")
     log = QueryLog.of([f"{a} the {b}?", f"{a} of {b}?", f"{a} the {c}?", f"{a} the {b}"])
-    row = protect([f"{a} of {b}?"], made, words, 4, rng=1, select="content").rows
+    row = protect_words([f"{a} of {b}?"], made, words, 4, rng=1, select="content").rows
     scene = Scene(row, (f"{a} of {b}?",), log, made, words)
     assert Bayes(select="content").attack(scene).ranks.tolist() == [1]
 
@@ -137,7 +137,7 @@ def test_capitals_of_the_variants_are_those_of_the_query() -> None:
     made = word_mechanism("wbb(epsilon=4, k=1, n=6)")
     queries = [f"{a.title()} {b} OF {c.title()}" for a in names for b in names for c in names]
     originals = tuple(queries[::40])
-    rows = protect(originals, made, space, 6, rng=3).rows
+    rows = protect_words(originals, made, space, 6, rng=3).rows
     ranks = []
     for log in (queries, [query.lower() for query in queries], map(str.upper, queries)):
         scene = Scene(rows, originals, QueryLog.of(log), made, space)
@@ -186,7 +186,7 @@ def test_shapes_are_read_back(words: Embeddings) -> None:
     made = word_mechanism("cmp(epsilon=1e6)")
     reading = reader(made, words, "all")
     read = reading.read(text)
-    row = protect([text], made, words, 3, rng=1)[0]
+    row = protect_words([text], made, words, 3, rng=1)[0]
     seen = reading.seen(read.shape, chunks(row))
     assert seen is not None
     assert seen.shape == (3, len(read.ids))
@@ -208,7 +208,7 @@ def test_more_variants_never_favour_a_shape_that_explains_less(words: Embeddings
     log = QueryLog.of([f"{a} {d} {c}", f"{c} {b} {a}", truth])
     made = word_mechanism("custext(epsilon=1, k=8)")
     for size in (1, 5, 50):
-        row = protect([truth], made, words, size, rng=size, select="all").rows
+        row = protect_words([truth], made, words, size, rng=size, select="all").rows
         scene = Scene(row, (truth,), log, made, words)
         assert Bayes(select="all").attack(scene).ranks.tolist() == [1]
 

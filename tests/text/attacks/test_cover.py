@@ -12,9 +12,8 @@ import veil
 from veil.cover import Table, build, exact_risk
 from veil.measures.risk import successes
 from veil.text.attacks import ATTACKS
-from veil.text.attacks._groups import Groups
 from veil.text.attacks.attack import EncoderAttack, Outcome, Scene
-from veil.text.attacks.log import QueryLog
+from veil.text.attacks.log import LogGroups, QueryLog
 from veil.text.mechanisms.queries.cover import Cover
 
 
@@ -40,7 +39,7 @@ def attacked(spec: str, scene: Scene) -> Outcome:
 
 
 def test_a_log_is_looked_up_as_the_table_does(half: Table, texts: list[str]) -> None:
-    groups = Groups.of(QueryLog.of(texts), half)
+    groups = LogGroups.of(QueryLog.of(texts), half)
     found = half.locate(texts)
     assert groups.addresses.tolist() == [one.address for one in found]
     assert groups.tracks is not None

@@ -6,11 +6,10 @@ import pytest
 from veil.core.errors import ParameterError
 from veil.measures.risk import successes
 from veil.testing._grouped import Grouped, GroupTable
-from veil.text.attacks._groups import Groups
+from veil.text.api import attack
 from veil.text.attacks.attack import Outcome, Scene
 from veil.text.attacks.bayes import Bayes
-from veil.text.attacks.log import QueryLog
-from veil.text.attacks.run import attack
+from veil.text.attacks.log import LogGroups, QueryLog
 
 TEXTS = [f"query number {i}" for i in range(400)]
 LOG = QueryLog.of(TEXTS)
@@ -45,7 +44,7 @@ def test_queries_of_the_group_share_the_first_place() -> None:
 
 
 def test_the_posterior_is_even_within_the_group_and_nothing_outside() -> None:
-    weighed = Groups.of(LOG, TABLE)
+    weighed = LogGroups.of(LOG, TABLE)
     for i, row in enumerate(released(TEXTS[:5])):
         posterior = np.exp(weighed.scores(row))
         assert set(posterior.tolist()) == {0.0, 1.0}

@@ -19,9 +19,8 @@ from tests.text.attacks.endpoint import LIBRARY, late, likeliest, serving
 from veil.cli import veil
 from veil.core.errors import AssetError, EngineError, MissingExtraError, ParameterError
 from veil.text.attacks import ATTACKS
-from veil.text.attacks._candidates import candidates
-from veil.text.attacks._endpoint import MAX_ANSWER
 from veil.text.attacks.attack import EncoderAttack, Outcome, Scene
+from veil.text.attacks.candidates import MAX_ANSWER, candidates
 from veil.text.attacks.inference import Inference
 from veil.text.attacks.log import QueryLog
 
@@ -217,10 +216,10 @@ def test_what_is_no_address_is_refused_without_quoting_it(url: str) -> None:
 def test_a_name_of_this_machine_that_leads_elsewhere_is_told_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from veil.text.attacks import _endpoint
+    from veil.text.attacks import candidates as _endpoint
 
     with serving(likeliest) as endpoint:
-        monkeypatch.setattr(_endpoint, "here", lambda host: host == "localhost")
+        monkeypatch.setattr(_endpoint, "is_local", lambda host: host == "localhost")
         port = endpoint.server_address[1]
         with pytest.raises(EngineError, match="does not lead to this machine"):
             attack({"url": f"http://localhost:{port}/v1"})

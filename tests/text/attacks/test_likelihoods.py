@@ -5,9 +5,8 @@ import pytest
 from tests.conftest import make_space
 from tests.text.attacks.test_bayes import word_mechanism
 
-from veil.text.attacks import _likelihoods
-from veil.text.attacks._likelihood import each, likelihood
-from veil.text.attacks._likelihoods import Likelihoods
+from veil.text.attacks import likelihood as _likelihoods
+from veil.text.attacks.likelihood import Likelihoods, likelihood, slot_likelihoods
 
 SPECS = [
     "cmp(epsilon=3)",
@@ -61,5 +60,5 @@ def test_many_places_are_weighed_as_one() -> None:
     law = likelihood(word_mechanism("cmp(epsilon=3)"), space)
     rng = np.random.default_rng(1)
     seen = [rng.integers(300, size=size) for size in (3, 0, 5, *range(1, 20))]
-    for one, found in zip(seen, each(law, seen), strict=True):
+    for one, found in zip(seen, slot_likelihoods(law, seen), strict=True):
         np.testing.assert_allclose(found, law.of(one), rtol=1e-9, atol=1e-9)

@@ -12,9 +12,9 @@ from tests.text.attacks.test_bayes import word_mechanism
 from veil.core.types import Ids
 from veil.text.attacks.attack import Scene
 from veil.text.attacks.inference import inference_ranks
-from veil.text.attacks.linkage import Linkage
 from veil.text.attacks.log import QueryLog
-from veil.text.mechanisms.words.protect import protect
+from veil.text.attacks.session import Linkage
+from veil.text.protect import protect_words
 from veil.text.vectors.embeddings import Embeddings
 
 
@@ -22,7 +22,7 @@ from veil.text.vectors.embeddings import Embeddings
 def scene(words: Embeddings, queries: list[str]) -> Scene:
     originals = tuple(text for text in queries if len(text.split()) == 3)[:25]
     made = word_mechanism("santext(epsilon=4)")
-    released = protect(originals, made, words, 20, rng=6)
+    released = protect_words(originals, made, words, 20, rng=6)
     return Scene(released.rows, originals, QueryLog.of(queries))
 
 

@@ -7,9 +7,8 @@ from tests.text.attacks.test_bayes import word_mechanism
 
 from veil.core.errors import ParameterError
 from veil.core.types import ClosedForm
-from veil.text.attacks._boxes import Boxes
-from veil.text.attacks._likelihood import likelihood
-from veil.text.attacks._neighbours import Neighbours
+from veil.text.attacks.likelihood import likelihood
+from veil.text.attacks.likelihood_boxes import Boxes, Neighbours
 from veil.text.vectors.distances import distances
 from veil.text.vectors.embeddings import Embeddings
 
@@ -73,7 +72,7 @@ def test_ties_are_settled_by_the_mechanism_itself(spec: str) -> None:
 
 def test_a_large_vocabulary_without_a_table(monkeypatch: pytest.MonkeyPatch) -> None:
     """Words asked for have their own law; what nobody could wait for is refused."""
-    monkeypatch.setattr("veil.text.attacks._boxes._SMALL", 10)
+    monkeypatch.setattr("veil.text.attacks.likelihood_boxes._SMALL", 10)
     space = make_space(400, 5)
     made = word_mechanism("wbb(epsilon=4, k=2, n=30, metric=product)")
     law = likelihood(made, space)

@@ -8,9 +8,13 @@ from tests.conftest import make_space
 from tests.text.attacks.test_bayes import word_mechanism
 
 from veil.core.types import Floats
-from veil.text.attacks import _normalisers
-from veil.text.attacks._normalisers import Normalisers, compute, prepare
-from veil.text.mechanisms.words.exponential import Exponential
+from veil.text.attacks import likelihood_exponential
+from veil.text.attacks.likelihood_exponential import (
+    Normalisers,
+    compute_normalisers,
+    prepare_normalisers,
+)
+from veil.text.mechanisms.words.kernels import Exponential
 from veil.text.vectors.embeddings import Embeddings, open_folder
 
 SPECS = [
@@ -52,8 +56,8 @@ def test_one_pass_serves_all_laws() -> None:
     space = make_space(500, 6)
     laws = [Normalisers.of(kernel(spec, space)) for spec in SPECS]
     ids = np.array([0, 3, 3, 77, 400, 499])
-    assert compute(laws, ids)
-    assert not compute(laws, ids)
+    assert compute_normalisers(laws, ids)
+    assert not compute_normalisers(laws, ids)
     for law in laws:
         known = np.flatnonzero(~np.isnan(law.logs))
         assert known.tolist() == np.unique(ids).tolist()
@@ -66,14 +70,14 @@ def test_what_was_computed_lies_beside_the_vectors(
     make_space(200, 4).save(tmp_path / "space")
     space = open_folder(tmp_path / "space")
     first = Normalisers.of(kernel(SPECS[0], space))
-    prepare([first], np.arange(10))
+    prepare_normalisers([first], np.arange(10))
     other = Normalisers.of(kernel(SPECS[0], open_folder(tmp_path / "space")))
-    prepare([other], np.arange(10, 20))
+    prepare_normalisers([other], np.arange(10, 20))
     (file,) = (tmp_path / "space").glob("normalisers-*.npy")
     assert file.stat().st_mode & 0o777 == 0o600  # it names words of a log
-    monkeypatch.setattr(_normalisers, "_exact", None)  # nothing is computed again
+    monkeypatch.setattr(likelihood_exponential, "_exact", None)  # nothing is computed again
     found = Normalisers.of(kernel(SPECS[0], open_folder(tmp_path / "space")))
-    prepare([found], np.arange(20))
+    prepare_normalisers([found], np.arange(20))
     assert np.array_equal(found.logs, other.logs, equal_nan=True)
     assert np.isnan(Normalisers.of(kernel(SPECS[1], space)).logs).all()
 
@@ -83,7 +87,7 @@ def test_a_damaged_file_is_passed_over(tmp_path: Path, damage: bytes | None) -> 
     make_space(200, 4).save(tmp_path / "space")
     space = open_folder(tmp_path / "space")
     law = Normalisers.of(kernel(SPECS[0], space))
-    prepare([law], np.arange(10))
+    prepare_normalisers([law], np.arange(10))
     (file,) = (tmp_path / "space").glob("normalisers-*.npy")
     if damage is None:
         np.save(file, np.array([[1.0, 900.0], [0.5, 0.5]]))  # a word that is not there

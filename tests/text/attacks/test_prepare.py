@@ -8,15 +8,14 @@ import pytest
 from tests.conftest import make_space
 from tests.text.attacks.test_bayes import word_mechanism
 
-from veil.text.attacks import _exponentials, _neighbours
-from veil.text.attacks import _likelihoods as _tables
-from veil.text.attacks._likelihood import likelihood
+from veil.text.attacks import likelihood as _tables
+from veil.text.attacks import likelihood_boxes, likelihood_exponential
 from veil.text.attacks.attack import Scene
-from veil.text.attacks.bayes import Bayes
+from veil.text.attacks.bayes import Bayes, Reconstruct
+from veil.text.attacks.likelihood import likelihood
 from veil.text.attacks.log import QueryLog
-from veil.text.attacks.prepare import prepare
-from veil.text.attacks.reconstruct import Reconstruct
-from veil.text.mechanisms.words.protect import protect
+from veil.text.attacks.posterior import prepare
+from veil.text.protect import protect_words
 from veil.text.vectors.embeddings import Embeddings, open_folder
 
 SPECS = ["santext(epsilon=1)", "santext(epsilon=3)", "tem(epsilon=2)", "wbb(epsilon=2, k=2, n=9)"]
@@ -33,7 +32,7 @@ def scene(spec: str, space: Embeddings) -> Scene:
     log = [" ".join(rng.choice(space.words[:150], size=2)) for _ in range(80)]
     originals = (log[0].title(), log[1].upper(), log[2])
     made = word_mechanism(spec)
-    rows = protect(originals, made, space, 3, rng=1, select="all").rows
+    rows = protect_words(originals, made, space, 3, rng=1, select="all").rows
     return Scene(rows, originals, QueryLog.of(log), made, space)
 
 
@@ -51,11 +50,11 @@ def test_the_attack_finds_everything_made(folder: Path, monkeypatch: pytest.Monk
         assert not any(unknown)
         return False
 
-    monkeypatch.setattr(_exponentials, "compute", fail)
-    monkeypatch.setattr(_exponentials, "prepare", fail)
-    monkeypatch.setattr(_exponentials, "_TOP", 0)
-    monkeypatch.setattr(_exponentials, "_SMALL", 0)
-    monkeypatch.setattr(_neighbours, "_search", None)
+    monkeypatch.setattr(likelihood_exponential, "compute_normalisers", fail)
+    monkeypatch.setattr(likelihood_exponential, "prepare_normalisers", fail)
+    monkeypatch.setattr(likelihood_exponential, "_TOP", 0)
+    monkeypatch.setattr(likelihood_exponential, "_SMALL", 0)
+    monkeypatch.setattr(likelihood_boxes, "_search", None)
     fresh = open_folder(folder)  # as another process would open it
     for spec, ranks in zip(SPECS, expected, strict=True):
         assert attacker.attack(scene(spec, fresh)).ranks.tolist() == ranks
@@ -66,9 +65,9 @@ def test_what_others_asked_before_changes_nothing(
     attacker: Bayes | Reconstruct, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Normalisers that happen to be known must not replace estimates here and there."""
-    monkeypatch.setattr(_exponentials, "_SMALL", 10)
-    monkeypatch.setattr(_exponentials, "_SAMPLE", 64)
-    monkeypatch.setattr(_exponentials, "_TOP", 5)
+    monkeypatch.setattr(likelihood_exponential, "_SMALL", 10)
+    monkeypatch.setattr(likelihood_exponential, "_SAMPLE", 64)
+    monkeypatch.setattr(likelihood_exponential, "_TOP", 5)
     monkeypatch.setattr(_tables, "_OTHERS", 100)
     fresh, used = make_space(900, 5), make_space(900, 5)
     spec = "santext(epsilon=2)"

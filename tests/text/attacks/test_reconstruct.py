@@ -11,12 +11,11 @@ from tests.text.attacks.test_bayes import EXACT, NOISE, word_mechanism
 from veil.core.errors import ParameterError
 from veil.core.outcome import first_guess, standing
 from veil.core.types import ClosedForm
-from veil.text.attacks import _exponentials
-from veil.text.attacks._likelihood import likelihood
+from veil.text.attacks import likelihood_exponential
 from veil.text.attacks.attack import Scene
-from veil.text.attacks.intersect import Intersect
-from veil.text.attacks.reconstruct import Reconstruct
-from veil.text.mechanisms.words.protect import protect
+from veil.text.attacks.bayes import Intersect, Reconstruct
+from veil.text.attacks.likelihood import likelihood
+from veil.text.protect import protect_words
 from veil.text.vectors.embeddings import Embeddings
 
 
@@ -24,7 +23,7 @@ def scene_of(spec: str, space: Embeddings, size: int, n: int = 12) -> Scene:
     rng = np.random.default_rng(17)
     originals = tuple(" ".join(rng.choice(space.words, size=3)) for _ in range(n))
     made = word_mechanism(spec)
-    released = protect(originals, made, space, size, rng=4, select="all")
+    released = protect_words(originals, made, space, size, rng=4, select="all")
     return Scene(released.rows, originals, None, made, space)
 
 
@@ -47,9 +46,9 @@ def test_posterior_is_that_of_bayes_rule(spec: str, words: Embeddings) -> None:
 def test_head_of_the_ranking_is_exact_in_a_large_vocabulary(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(_exponentials, "_SMALL", 10)
-    monkeypatch.setattr(_exponentials, "_SAMPLE", 256)
-    monkeypatch.setattr(_exponentials, "_TOP", 20)
+    monkeypatch.setattr(likelihood_exponential, "_SMALL", 10)
+    monkeypatch.setattr(likelihood_exponential, "_SAMPLE", 256)
+    monkeypatch.setattr(likelihood_exponential, "_TOP", 20)
     space = make_space(900, 6)
     made = word_mechanism("santext(epsilon=4)")
     kernel = made.bind(space)
@@ -71,9 +70,9 @@ def test_words_that_truncation_makes_equal_are_level(
     monkeypatch: pytest.MonkeyPatch, small: int
 ) -> None:
     """Far from all others, words have one normaliser in tem: no rounding may tell them apart."""
-    monkeypatch.setattr(_exponentials, "_SMALL", small)
-    monkeypatch.setattr(_exponentials, "_SAMPLE", 256)
-    monkeypatch.setattr(_exponentials, "_TOP", 20)
+    monkeypatch.setattr(likelihood_exponential, "_SMALL", small)
+    monkeypatch.setattr(likelihood_exponential, "_SAMPLE", 256)
+    monkeypatch.setattr(likelihood_exponential, "_TOP", 20)
     near = make_space(300, 6)
     vectors = near.vectors * np.where(np.arange(300) < 60, 1, 40)[:, None].astype(np.float32)
     space = Embeddings(near.words, vectors, "far apart")

@@ -10,12 +10,11 @@ import pytest
 from veil.core.errors import ParameterError
 from veil.core.guarantee import Guarantee
 from veil.corpus.collection import Collection, Document, Documents
-from veil.text.attacks._aims import Aims
 from veil.text.attacks.attack import Scene
 from veil.text.attacks.log import QueryLog
-from veil.text.attacks.rerun import Rerun
+from veil.text.attacks.rerun import Aims, Rerun
 from veil.text.mechanisms.find import mechanism
-from veil.text.mechanisms.queries.mechanism import QueryMechanism, Scrambled
+from veil.text.mechanisms.mechanism import QueryMechanism, Scrambled
 
 RUN: list[str] = []  # texts that the mechanism was run on
 

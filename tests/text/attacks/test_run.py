@@ -7,11 +7,11 @@ import pytest
 from tests.search.conftest import BagEncoder
 
 from veil.core.errors import VeilError
+from veil.text.api import attack
 from veil.text.attacks import ATTACKS
 from veil.text.attacks.attack import AttackSpec
 from veil.text.attacks.inference import Inference
 from veil.text.attacks.log import QueryLog
-from veil.text.attacks.run import attack
 from veil.text.mechanisms.find import mechanism
 from veil.text.protect import protect
 from veil.text.vectors.embeddings import Embeddings

@@ -11,11 +11,10 @@ from tests.search.conftest import BagEncoder
 from veil.core.errors import LawError
 from veil.core.types import Ids, Singles
 from veil.testing._grouped import Grouped
-from veil.text.attacks._graph import neighbours
 from veil.text.attacks.attack import Scene
 from veil.text.attacks.bayes import Bayes
 from veil.text.attacks.log import QueryLog, folded
-from veil.text.attacks.session import Session
+from veil.text.attacks.session import Session, neighbours
 from veil.text.mechanisms.find import mechanism
 
 WORDS = "skin bone lung pain rash flu".split()
@@ -94,7 +93,7 @@ def test_ranks_are_those_of_all_walks_counted(stay: float, encoder: BagEncoder) 
 
 
 def test_probabilities_are_those_of_all_walks_counted(encoder: BagEncoder) -> None:
-    from veil.text.attacks._groups import Groups
+    from veil.text.attacks.log import LogGroups as Groups
     from veil.text.attacks.session import _Stay, _Walks
 
     for stay in (0.75, 2.0):

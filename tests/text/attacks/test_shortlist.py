@@ -6,14 +6,14 @@ from tests.search.conftest import BagEncoder
 
 from veil.core.errors import ParameterError
 from veil.testing._grouped import Grouped, GroupTable
+from veil.text.api import attack
 from veil.text.attacks.attack import Scene
 from veil.text.attacks.bayes import Bayes
 from veil.text.attacks.log import QueryLog
-from veil.text.attacks.run import attack
 from veil.text.attacks.shortlist import Shortlist, _with
 from veil.text.mechanisms.find import mechanism
-from veil.text.mechanisms.words.mechanism import WordMechanism
-from veil.text.mechanisms.words.protect import protect
+from veil.text.mechanisms.mechanism import WordMechanism
+from veil.text.protect import protect_words
 from veil.text.vectors.embeddings import Embeddings
 
 TABLE = GroupTable()
@@ -34,7 +34,7 @@ def test_it_is_bayes_with_the_texts_for_a_log(words: Embeddings, queries: list[s
     made = mechanism("custext(epsilon=2, k=8)")
     assert isinstance(made, WordMechanism)
     texts = tuple(queries[:20])
-    rows = protect(texts, made, words, 3, rng=5, select="all").rows
+    rows = protect_words(texts, made, words, 3, rng=5, select="all").rows
     own = Shortlist(select="all").attack(Scene(rows, texts, None, made, words))
     wide = Bayes(select="all").attack(Scene(rows, texts, QueryLog.of(texts), made, words))
     assert own.ranks.tolist() == wide.ranks.tolist()

@@ -12,12 +12,11 @@ from veil.core.errors import ParameterError
 from veil.core.guarantee import Guarantee
 from veil.core.outcome import standing
 from veil.core.types import Floats, Ids
-from veil.text.attacks._likelihood import likelihood
-from veil.text.attacks._simulated import Simulated
 from veil.text.attacks.attack import Scene
-from veil.text.attacks.reconstruct import Reconstruct
-from veil.text.mechanisms.words.mechanism import WordMechanism
-from veil.text.mechanisms.words.protect import protect
+from veil.text.attacks.bayes import Reconstruct
+from veil.text.attacks.likelihood import Simulated, likelihood
+from veil.text.mechanisms.mechanism import WordMechanism
+from veil.text.protect import protect_words
 from veil.text.vectors.embeddings import Embeddings
 
 
@@ -110,7 +109,7 @@ def test_any_mechanism_that_can_be_drawn_from_can_be_attacked(words: Embeddings)
     circle = np.c_[np.cos(angles), np.sin(angles)].astype(np.float32)
     space = Embeddings(words.words, circle, "circle")
     originals = tuple(space.words[i] for i in range(0, 60, 5))
-    released = protect(originals, _Turn(), space, 20, rng=2, select="all")
+    released = protect_words(originals, _Turn(), space, 20, rng=2, select="all")
     scene = Scene(released.rows, originals, None, _Turn(), space)
     assert (Reconstruct(select="all").attack(scene).ranks == 1).mean() > 0.9
     with pytest.raises(ParameterError, match="surrogate='simulated'"):

@@ -14,15 +14,18 @@ from tests.text.attacks.test_inference import unit
 from tests.text.attacks.test_normalisers import kernel
 
 from veil.core.types import Floats, Ids
-from veil.text.attacks import _boxes, _centroids, _likelihood
+from veil.text.attacks import inference, likelihood_boxes
+from veil.text.attacks import likelihood as _likelihood
 from veil.text.attacks import shapes as _shapes
-from veil.text.attacks._cases import Shown
-from veil.text.attacks._centroids import Centres, centroids
-from veil.text.attacks._likelihood import likelihood, quick
-from veil.text.attacks._normalisers import Normalisers, compute, prepare
-from veil.text.attacks._ranks import ranks, ranks_beside
-from veil.text.attacks._shaped_log import ShapedLog
+from veil.text.attacks.inference import Centres, centroids, ranks, ranks_beside
+from veil.text.attacks.likelihood import is_fast, likelihood
+from veil.text.attacks.likelihood_exponential import (
+    Normalisers,
+    compute_normalisers,
+    prepare_normalisers,
+)
 from veil.text.attacks.log import QueryLog
+from veil.text.attacks.posterior import ShapedLog, Shown
 from veil.text.attacks.shapes import Reader
 from veil.text.vectors.embeddings import Embeddings, open_folder
 
@@ -91,11 +94,11 @@ def test_long_templates_are_not_held() -> None:
 def test_only_words_asked_for_are_kept_on_disk(tmp_path: Path) -> None:
     make_space(200, 4).save(tmp_path / "space")
     law = Normalisers.of(kernel("santext(epsilon=1)", open_folder(tmp_path / "space")))
-    compute([law], np.array([150, 151]))  # of a query that is checked: in memory
-    prepare([law], np.arange(10))
+    compute_normalisers([law], np.array([150, 151]))  # of a query that is checked: in memory
+    prepare_normalisers([law], np.arange(10))
     again = Normalisers.of(kernel("santext(epsilon=1)", open_folder(tmp_path / "space")))
     assert np.flatnonzero(~np.isnan(again.logs)).tolist() == list(range(10))
-    prepare([law], np.array([150]))  # known by now, but asked for
+    prepare_normalisers([law], np.array([150]))  # known by now, but asked for
     again = Normalisers.of(kernel("santext(epsilon=1)", open_folder(tmp_path / "space")))
     assert np.flatnonzero(~np.isnan(again.logs)).tolist() == [*range(10), 150]
 
@@ -138,20 +141,20 @@ def test_laws_that_try_every_word_are_not_quick(monkeypatch: pytest.MonkeyPatch)
         "partition": "custext(epsilon=4, k=8)",
     }
     laws = {name: likelihood(word_mechanism(spec), SPACE) for name, spec in made.items()}
-    assert all(map(quick, laws.values()))
-    assert quick(_likelihood._Plain(Uniform(), SPACE))
-    monkeypatch.setattr(_boxes, "_SMALL", 10)
+    assert all(map(is_fast, laws.values()))
+    assert is_fast(_likelihood._Plain(Uniform(), SPACE))
+    monkeypatch.setattr(likelihood_boxes, "_SMALL", 10)
     monkeypatch.setattr(_likelihood, "_SMALL", 10)
-    assert [name for name, law in laws.items() if not quick(law)] == ["product"]
-    assert not quick(_likelihood._Plain(Uniform(), SPACE))
-    monkeypatch.setattr(_boxes, "_ENTRIES", 60)  # no room for a table
-    assert [name for name, law in laws.items() if not quick(law)] == ["product", "angle"]
+    assert [name for name, law in laws.items() if not is_fast(law)] == ["product"]
+    assert not is_fast(_likelihood._Plain(Uniform(), SPACE))
+    monkeypatch.setattr(likelihood_boxes, "_ENTRIES", 60)  # no room for a table
+    assert [name for name, law in laws.items() if not is_fast(law)] == ["product", "angle"]
 
 
 def test_the_mean_of_texts_that_come_again_is_computed_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(_centroids, "_KEPT", 2)
+    monkeypatch.setattr(inference, "_KEPT", 2)
     encoder, centres = BagEncoder(), Centres()
     rows = [("skin", "lung"), ("skin", "bone"), ("lung",)]
     for _ in range(3):

@@ -11,15 +11,15 @@ from veil.measures.risk import chance
 from veil.search.study.experiment import WORDS
 from veil.studies.figures import ranked
 from veil.testing._grouped import Grouped, GroupTable
-from veil.text.attacks._likelihood import likelihood
-from veil.text.attacks._shaped_log import ShapedLog
 from veil.text.attacks.attack import Scene
+from veil.text.attacks.likelihood import likelihood
 from veil.text.attacks.log import QueryLog
+from veil.text.attacks.posterior import ShapedLog
 from veil.text.attacks.shapes import reader
 from veil.text.attacks.topic import Topic
 from veil.text.mechanisms.find import mechanism
-from veil.text.mechanisms.words.mechanism import WordMechanism
-from veil.text.mechanisms.words.protect import protect
+from veil.text.mechanisms.mechanism import WordMechanism
+from veil.text.protect import protect_words
 from veil.text.vectors.embeddings import Embeddings
 
 TABLE = GroupTable()
@@ -51,7 +51,7 @@ def test_the_posterior_of_words_is_summed(words: Embeddings, queries: list[str])
     made = mechanism("custext(epsilon=2, k=8)")
     assert isinstance(made, WordMechanism)
     originals = tuple(queries[:10])
-    rows = protect(originals, made, words, 1, rng=5, select="all").rows
+    rows = protect_words(originals, made, words, 1, rng=5, select="all").rows
     log = QueryLog.of(queries)
     outcome = Topic(select="all").attack(Scene(rows, originals, log, made, words))
     shaped, law = ShapedLog.of(log, reader(made, words, "all")), likelihood(made, words)

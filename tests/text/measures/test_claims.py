@@ -10,8 +10,7 @@ from tests.reference import broken
 
 from veil.core.errors import InputError, ParameterError
 from veil.measures.bounds import log_ratio
-from veil.text.measures._claim import claim, mates
-from veil.text.measures.claims import audit_claim
+from veil.text.measures.claims import audit_claim, claim, group_members
 from veil.text.mechanisms.words import MECHANISMS
 from veil.text.vectors.embeddings import Embeddings
 
@@ -152,7 +151,7 @@ def test_claims_are_those_of_the_papers(space: Embeddings) -> None:
 
 def test_nothing_is_claimed_across_groups(space: Embeddings) -> None:
     mechanism = MECHANISMS.parse("custext(epsilon=2, k=8)")
-    inside = mates(mechanism, space, 0)
+    inside = group_members(mechanism, space, 0)
     outside = next(i for i in range(1, space.size) if i not in inside)
     assert len(inside) == 7
     assert claim(mechanism, space, 0, int(inside[0])).bound == 2

@@ -12,8 +12,8 @@ from veil.core import registry
 from veil.core.errors import InputError, ParameterError
 from veil.core.types import Floats
 from veil.testing import check_measure
+from veil.text.api import measure_all, plugin_measures
 from veil.text.measures import MEASURES, Comparison, TextMeasure
-from veil.text.measures.run import added, measure_all
 from veil.text.vectors.embeddings import Embeddings
 
 TEXTS = ["ab cd ef gh", "do goldfish grow", "ij"]
@@ -92,7 +92,7 @@ def test_those_of_plugins_come_last_by_their_own_names(monkeypatch: pytest.Monke
     monkeypatch.setattr(registry, "entry_points", lambda **_: announced)
     for name in ("zeta", "alpha"):
         monkeypatch.setitem(MEASURES._loaded, name, Length)
-    assert added() == ("alpha", "zeta")
+    assert plugin_measures() == ("alpha", "zeta")
     found = measure_all(TEXTS, ROWS)
     assert list(found) == [*with_these(), "alpha", "zeta"]
     assert found["zeta"].tolist() == [22, 16, 0]

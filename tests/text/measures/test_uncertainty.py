@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from veil.core.types import Floats
-from veil.text.measures.run import measure_all
+from veil.text.api import measure_all
+from veil.text.explain import explain
 from veil.text.mechanisms.find import mechanism
-from veil.text.mechanisms.words.explain import explain
-from veil.text.mechanisms.words.mechanism import WordMechanism
+from veil.text.mechanisms.mechanism import WordMechanism
 from veil.text.protect import protect
 from veil.text.vectors.embeddings import Embeddings
 

@@ -14,10 +14,9 @@ from tests.reference.scrambling import product
 from veil.core.errors import ParameterError
 from veil.corpus.tokens import STOP_WORDS
 from veil.corpus.wordnet import Thesaurus, whole_wordnet, wordnet, wordnet_folder
+from veil.text.mechanisms.mechanism import Scrambled
 from veil.text.mechanisms.queries import QUERY_MECHANISMS
-from veil.text.mechanisms.queries._product import best_first
-from veil.text.mechanisms.queries.aea import AEA, Replacer
-from veil.text.mechanisms.queries.mechanism import Scrambled
+from veil.text.mechanisms.queries.aea import AEA, Replacer, best_first
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ from scipy import stats
 from tests.conftest import make_space
 
 import veil
-from veil.text.mechanisms.words._decoys import Decoys
+from veil.text.protect import Decoys
 
 
 def test_decoys_are_uniform(rng: Generator) -> None:

@@ -9,7 +9,7 @@ import veil
 from veil.core.errors import InputError
 from veil.core.types import Released, Seeded
 from veil.text.mechanisms.words import MECHANISMS
-from veil.text.mechanisms.words.draft import draft, draw
+from veil.text.protect import draft, draw
 from veil.text.vectors.embeddings import Embeddings
 
 SANTEXT = MECHANISMS.parse("santext(epsilon=2)")

@@ -7,7 +7,7 @@ import pytest
 from tests.reference import laws
 
 import veil
-from veil.text.mechanisms.words.explain import wilson
+from veil.text.explain import wilson
 from veil.text.vectors.embeddings import Embeddings
 
 

@@ -18,10 +18,8 @@ from veil.corpus.sources import Collection
 from veil.corpus.tokens import STOP_WORDS
 from veil.corpus.wordnet import Thesaurus, wordnet
 from veil.text.mechanisms.queries import QUERY_MECHANISMS, fea
-from veil.text.mechanisms.queries._keyqueries import Runner
 from veil.text.mechanisms.queries._secret import Secret
-from veil.text.mechanisms.queries._windows import candidates, combinations
-from veil.text.mechanisms.queries.fea import FEA, Keyqueries
+from veil.text.mechanisms.queries.fea import FEA, Keyqueries, Runner, candidates, combinations
 
 TOPICS = [
     "melanoma sunlight mole dermatologist biopsy pigment margin",

@@ -9,10 +9,9 @@ from tests.conftest import make_space
 
 import veil
 from veil.core.types import Floats
-from veil.text.mechanisms.words import groups as _groups
-from veil.text.vectors import derived
-from veil.text.vectors.derived import write_table
-from veil.text.vectors.embeddings import Embeddings, open_folder
+from veil.text.mechanisms.words import custext as _groups
+from veil.text.vectors import embeddings
+from veil.text.vectors.embeddings import Embeddings, open_folder, write_table
 
 
 @pytest.fixture
@@ -84,5 +83,5 @@ def test_a_folder_that_cannot_be_written_is_no_obstacle(
     def full(*_: object) -> object:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(derived, "whole_file", full)
+    monkeypatch.setattr(embeddings, "whole_file", full)
     assert _law(stored).sum() == pytest.approx(60)

@@ -13,8 +13,8 @@ from tests.reference import laws
 
 import veil
 from veil.core.types import ClosedForm
-from veil.text.mechanisms.words import groups as _groups
-from veil.text.mechanisms.words.mechanism import WordMechanism
+from veil.text.mechanisms.mechanism import WordMechanism
+from veil.text.mechanisms.words import custext as _groups
 from veil.text.vectors.distances import distances
 from veil.text.vectors.embeddings import Embeddings
 

@@ -11,9 +11,9 @@ from veil.core.guarantee import Guarantee
 from veil.core.types import Released, Seeded
 from veil.corpus.tokens import bare_parts, tokens
 from veil.corpus.wordnet import Thesaurus, wordnet
+from veil.text.mechanisms.mechanism import QueryMechanism, Scrambled
 from veil.text.mechanisms.queries import QUERY_MECHANISMS, aea
 from veil.text.mechanisms.queries.aea import AEA
-from veil.text.mechanisms.queries.mechanism import QueryMechanism, Scrambled
 from veil.text.mechanisms.queries.scramble import scramble
 
 

@@ -10,9 +10,8 @@ from tests.text.rows import NAMES, built
 import veil
 from veil.core.types import ClosedForm
 from veil.text.policy import Policy
-from veil.text.vectors.embeddings import Embeddings
+from veil.text.vectors.embeddings import Embeddings, is_word
 from veil.text.vectors.nearest import Engine, Searcher
-from veil.text.vectors.vocabulary import is_word
 
 SYMBOLS = (
     *('"', "(", ")", "-", "--", ":", ",", ".", "...", "'", "'s", "-lrb-", "?", "!", "&", "%", "+"),

@@ -2,7 +2,7 @@
 
 import pytest
 
-from veil.text.redact.patterns import Patterns
+from veil.text.redact.redactor import Patterns
 
 PATTERNS = Patterns()
 

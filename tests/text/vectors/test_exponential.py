@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from numpy.random import Generator
 
-from veil.text.vectors import exponential
-from veil.text.vectors.exponential import exp_in_place
+from veil.text.vectors import distances
+from veil.text.vectors.distances import exp_in_place
 
 
 @pytest.mark.parametrize("fused", [False, True])
@@ -15,7 +15,7 @@ def test_equals_numpy_to_the_last_place(
 ) -> None:
     if fused:
         pytest.importorskip("numba", reason="the extra 'fast' is not installed")
-    monkeypatch.setattr(exponential, "_fused", lambda: fused)
+    monkeypatch.setattr(distances, "_fused", lambda: fused)
     logs = lowest * rng.random((7, 513))
     logs[0, :3] = 0, -0.0, lowest
     wanted = np.exp(logs)

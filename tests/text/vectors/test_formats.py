@@ -13,11 +13,10 @@ import numpy as np
 import pytest
 
 from veil.core.errors import InputError
-from veil.text.vectors import textfile
-from veil.text.vectors import wink as wink_module
+from veil.text.vectors import formats
+from veil.text.vectors import formats as wink_module
 from veil.text.vectors.embeddings import Embeddings
-from veil.text.vectors.formats import read_vectors
-from veil.text.vectors.wink import read_wink_json
+from veil.text.vectors.formats import read_vectors, read_wink_json
 
 GLOVE = "the 0.5 -1 2e-1\ncat 1 0 0\nÉcole 0 1 0\n"
 Spoken = Callable[[BaseException], str]
@@ -162,7 +161,7 @@ def test_empty_file(tmp_path: Path, content: str, spoken: Spoken) -> None:
 def test_huge_line_is_not_read_into_memory(
     tmp_path: Path, spoken: Spoken, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(textfile, "_MAX_LINE", 100)
+    monkeypatch.setattr(formats, "_MAX_LINE", 100)
     check_glove(read_vectors(write(tmp_path / "v.txt", GLOVE)))
     with pytest.raises(InputError) as caught:
         read_vectors(write(tmp_path / "mine.txt", "a" * 200))

@@ -16,8 +16,7 @@ from veil.core.errors import InputError
 from veil.core.types import Singles
 from veil.data import fetch
 from veil.text.vectors import embeddings
-from veil.text.vectors.embeddings import Embeddings, open_folder
-from veil.text.vectors.vocabulary import MAX_NORM, MIN_NORM
+from veil.text.vectors.embeddings import MAX_NORM, MIN_NORM, Embeddings, open_folder
 
 SPACE = make_space(30, 4)
 Change = Callable[[Singles], Singles]

@@ -7,9 +7,8 @@ from veil.proxy.sources.queries import OfQueries
 from veil.proxy.sources.source import Line, Priced
 from veil.proxy.sources.words import OfWords
 from veil.search.pipeline import Words
-from veil.text.mechanisms.mechanism import TextMechanism
+from veil.text.mechanisms.mechanism import TextMechanism, WordMechanism
 from veil.text.mechanisms.queries.cover import Cover
-from veil.text.mechanisms.words.mechanism import WordMechanism
 from veil.text.vectors.embeddings import Embeddings
 
 

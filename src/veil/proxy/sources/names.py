@@ -10,9 +10,8 @@ from veil.cover.builder import CELL, TRACKS, WORDS
 from veil.cover.universe import BUILT_IN
 from veil.proxy.ledger.key import Key
 from veil.search.pipeline import Words
-from veil.text.mechanisms.mechanism import TextMechanism
+from veil.text.mechanisms.mechanism import TextMechanism, WordMechanism
 from veil.text.mechanisms.queries.cover import Cover
-from veil.text.mechanisms.words.mechanism import WordMechanism
 from veil.text.vectors.embeddings import Embeddings
 
 

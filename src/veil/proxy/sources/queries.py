@@ -13,8 +13,7 @@ from veil.proxy.marks import marks
 from veil.proxy.sources.names import law_name
 from veil.proxy.sources.source import Marks, released, summed
 from veil.search.pipeline import MAX_QUERY, Words
-from veil.text.mechanisms.mechanism import TextMechanism
-from veil.text.mechanisms.queries.mechanism import QueryMechanism, Scrambled
+from veil.text.mechanisms.mechanism import QueryMechanism, Scrambled, TextMechanism
 from veil.text.mechanisms.queries.scramble import passed, scrambled_cost, whole_cost
 from veil.text.protect import protect
 

@@ -13,9 +13,8 @@ from veil.proxy.marks import marks
 from veil.proxy.sources.names import choices_name, law_name
 from veil.proxy.sources.source import Marks, released, summed
 from veil.search.pipeline import MAX_QUERY, Words
-from veil.text.mechanisms.cost import premises, release_cost, scale_premise
-from veil.text.mechanisms.words.draft import draft, draw
-from veil.text.mechanisms.words.mechanism import WordMechanism
+from veil.text.mechanisms.mechanism import WordMechanism, premises, release_cost, scale_premise
+from veil.text.protect import draft, draw
 from veil.text.vectors.embeddings import Embeddings
 
 _SHARED = (

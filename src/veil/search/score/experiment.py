@@ -22,11 +22,11 @@ from veil.studies.figures import ranked
 from veil.studies.store import Result
 from veil.studies.study import Grid
 from veil.studies.table import Results
+from veil.text.api import attack
 from veil.text.attacks import ATTACKS
 from veil.text.attacks.log import folded
-from veil.text.attacks.run import attack
-from veil.text.made_by import made_by
 from veil.text.mechanisms.find import TEXT_MECHANISMS
+from veil.text.variants import made_by
 
 UNKNOWN = Guarantee(
     "none",

@@ -23,10 +23,9 @@ from veil.search.study.tables import Tables
 from veil.studies.experiment import digest
 from veil.text.attacks import ATTACKS
 from veil.text.attacks.log import QueryLog
-from veil.text.attacks.prepare import prepare
+from veil.text.attacks.posterior import prepare
 from veil.text.mechanisms.find import mechanism, mechanism_class
-from veil.text.mechanisms.mechanism import TextMechanism
-from veil.text.mechanisms.words.mechanism import WordMechanism
+from veil.text.mechanisms.mechanism import TextMechanism, WordMechanism
 from veil.text.vectors.assets import load_embeddings
 from veil.text.vectors.embeddings import Embeddings
 

@@ -18,8 +18,7 @@ from veil.text.attacks import ATTACKS
 from veil.text.attacks.attack import EncoderAttack
 from veil.text.measures import MEASURES
 from veil.text.mechanisms.find import TEXT_MECHANISMS
-from veil.text.mechanisms.mechanism import TextMechanism
-from veil.text.mechanisms.queries.mechanism import QueryMechanism
+from veil.text.mechanisms.mechanism import QueryMechanism, TextMechanism
 
 VERSIONS = {  # a change of what a step computes needs a new number
     "plain": 1,

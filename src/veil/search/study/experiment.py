@@ -26,8 +26,8 @@ from veil.studies.table import Example, Results
 from veil.text.attacks import ATTACKS
 from veil.text.attacks.log import folded
 from veil.text.mechanisms.find import TEXT_MECHANISMS
+from veil.text.mechanisms.mechanism import QueryMechanism
 from veil.text.mechanisms.queries.cover import Cover
-from veil.text.mechanisms.queries.mechanism import QueryMechanism
 from veil.text.mechanisms.queries.scramble import whole_cost
 
 WORDS = Vocabulary(

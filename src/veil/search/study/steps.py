@@ -13,9 +13,9 @@ from veil.search.pipeline import MAX_QUERY, ask
 from veil.search.study.bench import Bench
 from veil.studies.experiment import Step
 from veil.studies.store import Result
+from veil.text.api import measure_all
 from veil.text.attacks import ATTACKS
 from veil.text.attacks.attack import Scene
-from veil.text.measures.run import measure_all
 from veil.text.protect import protect
 
 Rows = Sequence[Sequence[str]]  # the variants of each query

@@ -1,22 +1,81 @@
 """Rerun: run the mechanism on the queries of a log, and see which gives the same."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Annotated, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field
 
 from veil.core.errors import ParameterError
 from veil.core.outcome import standing
 from veil.core.types import Floats, Ids
-from veil.corpus.sources import load_collection
+from veil.corpus.lexical import Lexical, top
+from veil.corpus.sources import Collection, load_collection
 from veil.data.fetch import Report, silent
-from veil.text.attacks._aims import Aims
 from veil.text.attacks.attack import AttackSpec, Outcome, Scene
 from veil.text.attacks.bayes import Bayes
-from veil.text.attacks.inference import log_of, places_of, queries_ranked
+from veil.text.attacks.inference import log_positions, queries_ranked, require_log
 from veil.text.attacks.log import QueryLog, folded
-from veil.text.mechanisms.queries.mechanism import QueryMechanism, Scrambler
+from veil.text.mechanisms.mechanism import QueryMechanism, Scrambler
+
+_K1, _B = 0.9, 0.4  # as the mechanisms with a local collection have them
+_OWN = 10  # documents of a query that count
+_DEPTH = 100  # answers to a variant that count
+_REPORT_EVERY = 1000
+
+
+@dataclass(frozen=True, eq=False)
+class Aims:
+    """The best documents of every query of a log, by BM25 over a public collection."""
+
+    index: "_Index"
+    own: Ids  # (N, 10) documents, -1 where there are fewer
+
+    @classmethod
+    def of(cls, log: QueryLog, collection: Collection, report: Report = silent) -> "Aims":
+        """Search for every query of a log; what was found is kept with the log."""
+        key = ("aims", collection.documents.digest)
+        found = log.memo.get(key)
+        if not isinstance(found, Aims):
+            index = _Index(collection.lexical(report))
+            own = np.full((len(log), _OWN), -1, dtype=np.int64)
+            for i, text in enumerate(log.texts):
+                if i % _REPORT_EVERY == 0:
+                    report("searching for the log", i, len(log))
+                best = index.top(text, _OWN)
+                own[i, : len(best)] = best
+            found = log.memo[key] = cls(index, own)
+        return found
+
+    def worth(self, variants: Sequence[str]) -> Floats:
+        """Return the summed discounted gain (N,) of each query's own documents."""
+        gains = np.zeros(self.index.lexical.size + 1)  # the last is that of no document
+        for variant in variants:
+            answers = self.index.top(variant, _DEPTH)
+            gains[answers] += 1 / np.log2(2 + np.arange(len(answers)))
+        total: Floats = gains[self.own].sum(axis=1)
+        return total
+
+
+@dataclass(frozen=True, eq=False)
+class _Index:
+    """An index with its weights."""
+
+    lexical: Lexical
+    weights: NDArray[np.float32] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "weights", self.lexical.weights("bm25", _K1, _B))
+
+    def top(self, text: str, k: int) -> Ids:
+        scores = np.zeros(self.lexical.size)
+        for term in self.lexical.ids(text):
+            start, end = self.lexical.indptr[term : term + 2]
+            scores[self.lexical.docs[start:end]] += self.weights[start:end]
+        return top(scores, k, above=0.0)
+
 
 Release = frozenset[str]
 _NOT_RUN = -1.0
@@ -52,14 +111,14 @@ class Rerun(AttackSpec):
 
     def attack(self, scene: Scene, report: Report = silent) -> Outcome:
         """Rank each original in the log by the release that it gives."""
-        log, mechanism = log_of(scene, self.name), _without_draws(scene)
+        log, mechanism = require_log(scene, self.name), _without_draws(scene)
         if mechanism.whole:
             return Bayes().attack(scene, report)
         index = getattr(mechanism, "index", "") if self.best else ""
         aims = Aims.of(log, load_collection(index, report), report) if index else None
         size = max(map(len, scene.variants), default=0)
         runs = _Runs.of(log, mechanism, size)
-        places = places_of(scene)
+        places = log_positions(scene)
         found, ties = np.empty((2, len(places)), dtype=np.int64)
         for i, row in enumerate(scene.variants):
             report("running the mechanism again", i, len(places))

@@ -1,6 +1,7 @@
-"""Session: what several related queries tell about the first of them."""
+"""Attackers of several releases: which belong together, and what they tell together."""
 
 import hashlib
+from collections.abc import Sequence
 from typing import Annotated, ClassVar
 
 import numpy as np
@@ -11,13 +12,50 @@ from veil.core.errors import LawError, ParameterError
 from veil.core.outcome import standing
 from veil.core.types import Encoder, Floats, Ids, Singles
 from veil.data.fetch import Report, silent
-from veil.text.attacks._graph import neighbours
-from veil.text.attacks._groups import Groups
-from veil.text.attacks._lookup import AsAsked, Universe
+from veil.encoders.encoder import unit
 from veil.text.attacks.attack import EncoderAttack, Outcome, Scene
-from veil.text.attacks.inference import log_of, places_of, queries_ranked
-from veil.text.attacks.log import QueryLog, folded
-from veil.text.mechanisms.queries.mechanism import Addressed, QueryMechanism, table_of
+from veil.text.attacks.inference import (
+    centroids,
+    log_positions,
+    queries_ranked,
+    ranks,
+    require_log,
+)
+from veil.text.attacks.log import LogGroups, LookupTable, QueryEncoder, QueryLog, folded
+from veil.text.mechanisms.mechanism import Addressed, QueryMechanism, table_of
+
+_BYTES = 64 * 2**20  # of scores at a time
+
+
+def neighbours(vectors: Singles, count: int, report: Report = silent) -> Ids:
+    """Return the rows (n, count) that are nearest to each row by cosine, the nearest first.
+
+    A row is no neighbour of its own, unless it is alone. Of equal scores the earlier row comes
+    first.
+    """
+    n = len(vectors)
+    count = min(count, n - 1)
+    if count < 1:
+        return np.zeros((n, 1), dtype=np.int64)
+    found = np.empty((n, count), dtype=np.int64)
+    step = max(1, _BYTES // (4 * n))
+    for start in range(0, n, step):
+        report("looking for neighbours", start, n)
+        near = np.asarray(vectors[start : start + step] @ vectors.T)
+        own = np.arange(len(near))
+        near[own, start + own] = -np.inf
+        found[start : start + step] = _best(near, count)
+    report("looking for neighbours", n, n)
+    return found
+
+
+def _best(near: Singles, count: int) -> Ids:
+    some = np.sort(np.argpartition(-near, count - 1, axis=1)[:, :count], axis=1)
+    values = np.take_along_axis(near, some, axis=1)
+    order = np.argsort(-values, axis=1, kind="stable")
+    best: Ids = np.take_along_axis(some, order, axis=1)
+    return best
+
 
 _NEIGHBOURS = 10
 _ROUNDING = 1e-9  # of sums of probabilities
@@ -52,17 +90,17 @@ class Session(EncoderAttack):
 
     def rank(self, scene: Scene, encoder: Encoder, report: Report = silent) -> Outcome:
         """Attack with an open encoder."""
-        log, mechanism = log_of(scene, self.name), _whole(scene)
+        log, mechanism = require_log(scene, self.name), _whole(scene)
         table = table_of(mechanism)
         if table is None:
             raise LawError(f"The table of {mechanism.name} tells no addresses of queries.")
         vectors = np.asarray(log.vectors(encoder, report).vectors)
         walks = _Walks(
-            Groups.of(log, table, report),
+            LogGroups.of(log, table, report),
             _graph(log, vectors, encoder.key, report),
             _Stay.of(mechanism, table, log, vectors, encoder.key),
         )
-        places = places_of(scene)
+        places = log_positions(scene)
         found, ties = np.empty((2, len(places)), dtype=np.int64)
         for i, row in enumerate(scene.variants):
             report("following sessions", i, len(places))
@@ -76,7 +114,7 @@ class Session(EncoderAttack):
 class _Walks:
     """Sessions on a graph, as they are drawn, and as they are read backwards."""
 
-    def __init__(self, groups: Groups, graph: Ids, stay: "_Stay") -> None:
+    def __init__(self, groups: LogGroups, graph: Ids, stay: "_Stay") -> None:
         self._groups, self._graph, self._stay = groups, graph, stay
 
     def scores(self, row: tuple[str, ...], first: int, length: int, seed: int) -> Floats:
@@ -111,7 +149,7 @@ class _Walks:
 class _Stay:
     """Which queries of a log stay with a group; nobody does where there is no such rule."""
 
-    def __init__(self, table: Universe | None, vectors: Singles, least: float) -> None:
+    def __init__(self, table: LookupTable | None, vectors: Singles, least: float) -> None:
         self._table, self._vectors, self._least = table, vectors, least
         self._known: dict[int, NDArray[np.bool_]] = {}
 
@@ -121,10 +159,10 @@ class _Stay:
     ) -> "_Stay":
         """Read the rule off a mechanism; vectors by the table's model are needed for it."""
         least = getattr(mechanism, "stay", None)
-        if least is None or not isinstance(table, Universe):
+        if least is None or not isinstance(table, LookupTable):
             return cls(None, own, np.inf)
         same = table.key == key
-        return cls(table, own if same else log.vectors(AsAsked(table)).vectors, float(least))
+        return cls(table, own if same else log.vectors(QueryEncoder(table)).vectors, float(least))
 
     def at(self, address: int) -> NDArray[np.bool_]:
         """Tell which queries (N,) stay with the group of an address."""
@@ -159,3 +197,53 @@ def _whole(scene: Scene) -> QueryMechanism:
             f" as it must know what every query of a session gives; {known.name} does not."
         )
     return known
+
+
+class Linkage(EncoderAttack):
+    """Tell which of many releases is the same query again.
+
+    The variants of each text are cut into two halves, as if it had been asked twice with fresh
+    noise. For each first half all second halves are ranked by the cosine of the mean vectors; the
+    rank is that of its own (or of another text that reads the same).
+
+    Notes
+    -----
+    A text with fewer than two variants cannot be linked: it comes after all others, and is no
+    candidate; if all are such, nothing is guessed. With sticky variants (the same ones for the
+    same query) two releases are known to be of one query because they are equal, but the second
+    one adds nothing to what the first one tells about the query.
+    """
+
+    name: ClassVar[str] = "linkage"
+
+    def rank(self, scene: Scene, encoder: Encoder, report: Report = silent) -> Outcome:
+        """Attack with an open encoder."""
+        two = [i for i, row in enumerate(scene.variants) if len(row) > 1]
+        if not two:
+            none = np.empty(0, dtype=np.int64)
+            return Outcome(none, none, none, "release")
+        halves = [(row[: len(row) // 2], row[len(row) // 2 :]) for row in scene.variants]
+        firsts = centroids([halves[i][0] for i in two], encoder, report)
+        seconds = centroids([halves[i][1] for i in two], encoder, report)
+        first, second = _same([scene.originals[i] for i in two])
+        found, level = ranks(firsts[first], unit(seconds.astype(np.float32)), second)
+        whose = np.array(two, dtype=np.int64)[first]
+        out = np.full(len(scene.variants), len(two) + 1, dtype=np.int64)
+        np.minimum.at(out, whose, found)
+        ties, right = np.ones((2, len(out)), dtype=np.int64)
+        best = found == out[whose]
+        ties[whose[best]] = level[best]
+        right[:] = np.maximum(1, np.bincount(whose[best], minlength=len(out)))
+        among = np.full(len(out), len(two), dtype=np.int64)
+        # of m that are level, c right ones: about as if one of m / c were right, never less
+        return Outcome(out, among, np.arange(len(out)), "release", ties=ties // right)
+
+
+def _same(texts: Sequence[str]) -> tuple[Ids, Ids]:
+    """Return all pairs of texts that read the same, each with itself among them."""
+    groups: dict[str, list[int]] = {}
+    for number, text in enumerate(texts):
+        groups.setdefault(folded(text), []).append(number)
+    pairs = [(a, b) for a, text in enumerate(texts) for b in groups[folded(text)]]
+    first, second = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
+    return first, second

@@ -1,4 +1,4 @@
-"""What stays visible of a text that a word mechanism released: its shape.
+"""What stays visible of a text that a word mechanism released: its shape and its slots.
 
 The shape of a text is its layout, cut at white space, with ``%s`` for each word that is replaced;
 words that are kept, and punctuation, stand in it as they are. All variants of a text have its
@@ -7,7 +7,7 @@ shape, so that the words seen in one slot can be gathered over the variants.
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -16,7 +16,7 @@ import numpy as np
 from veil.core.errors import ParameterError
 from veil.core.types import Ids
 from veil.text.attacks.attack import Scene
-from veil.text.mechanisms.words.mechanism import WordMechanism
+from veil.text.mechanisms.mechanism import WordMechanism
 from veil.text.policy import Planner
 from veil.text.vectors.embeddings import Embeddings
 
@@ -166,3 +166,36 @@ def _made(template: str, lazy: bool) -> re.Pattern[str]:
     word = "(.+?)" if lazy else "(.+)"
     pattern = "".join({"%s": word, "%%": "%"}.get(part, re.escape(part)) for part in parts)
     return re.compile(pattern, re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """A word that was replaced: whose text, which word (-1: unknown), what was seen there (N,).
+
+    `truth` is for the judge; the attacker looks at `seen` alone.
+    """
+
+    text: int
+    truth: int
+    seen: Ids
+
+
+def slots(scene: Scene, name: str, select: str) -> Iterator[Slot]:
+    """Give the slots of all texts, with what the variants show in each.
+
+    The slots are read off the text itself: many variants show them, as words that change, but one
+    or two may not tell a kept word from a drawn one. The attacker is granted that.
+    """
+    space = space_of(scene, name)
+    reading = reader(word_mechanism(scene, name), space, select)
+    for number, (row, text) in enumerate(zip(scene.variants, scene.originals, strict=True)):
+        read = reading.read(text)
+        seen = reading.seen(read.shape, chunks(row))
+        if seen is None:
+            raise ParameterError(
+                f"The variants of text {number + 1} do not have its words in their slots, as the"
+                f" {name} attacker needs; give the mechanism and the 'select' they were made with."
+            )
+        for slot, truth in enumerate(read.ids):
+            column = seen[:, slot]
+            yield Slot(number, truth, column[column >= 0])

@@ -10,14 +10,13 @@ from veil.core.outcome import standing
 from veil.core.types import Encoder, Floats, Ids
 from veil.data.fetch import Report, silent
 from veil.encoders.encoder import unit
-from veil.text.attacks._centroids import centroids
-from veil.text.attacks._likelihood import Surrogate
-from veil.text.attacks._weighing import believed, weighing
 from veil.text.attacks.attack import EncoderAttack, Outcome, Scene
 from veil.text.attacks.bayes import Selection
-from veil.text.attacks.inference import told
+from veil.text.attacks.inference import centroids, without_blanks
+from veil.text.attacks.likelihood import Surrogate
 from veil.text.attacks.log import QueryLog, folded
-from veil.text.mechanisms.queries.mechanism import QueryMechanism
+from veil.text.attacks.posterior import believed, weighing
+from veil.text.mechanisms.mechanism import QueryMechanism
 
 _ROUNDING = 1e-6  # of a cosine
 
@@ -53,7 +52,7 @@ class Shortlist(EncoderAttack):
         """Attack with an open encoder."""
         if not _has_no_law(scene):
             return self.attack(scene, report)
-        rows = [told(row) for row in scene.variants]
+        rows = [without_blanks(row) for row in scene.variants]
         centres = unit(centroids(rows, encoder, report).astype(np.float32)).astype(np.float64)
         suspects = QueryLog.of(scene.originals)
         return self._ranked(scene, centres @ encoder.encode(list(suspects.texts)).T, _ROUNDING)

@@ -14,20 +14,14 @@ from veil.core.outcome import standing
 from veil.core.types import Encoder, Singles
 from veil.data.fetch import Report, silent
 from veil.encoders.find import encoder as open_encoder
-from veil.text.attacks._centroids import Centres
-from veil.text.attacks._exponentials import Exponentials
-from veil.text.attacks._groups import Groups
-from veil.text.attacks._likelihood import Likelihood, likelihood, quick
-from veil.text.attacks._likelihoods import Likelihoods
-from veil.text.attacks._ranks import ranks, ranks_beside
-from veil.text.attacks._shaped_log import ShapedLog
-from veil.text.attacks._weighing import believed
 from veil.text.attacks.bayes import Bayes
-from veil.text.attacks.inference import told
-from veil.text.attacks.log import QueryLog
+from veil.text.attacks.inference import Centres, ranks, ranks_beside, without_blanks
+from veil.text.attacks.likelihood import Likelihood, Likelihoods, is_fast, likelihood
+from veil.text.attacks.likelihood_exponential import Exponentials
+from veil.text.attacks.log import LogGroups, QueryLog
+from veil.text.attacks.posterior import ShapedLog, believed
 from veil.text.attacks.shapes import reader, slots_in
-from veil.text.mechanisms.queries.mechanism import Addressed
-from veil.text.mechanisms.words.mechanism import WordMechanism
+from veil.text.mechanisms.mechanism import Addressed, WordMechanism
 from veil.text.vectors.distances import in_chunks
 from veil.text.vectors.embeddings import Embeddings
 
@@ -69,7 +63,7 @@ class SingleInference:
     def rank(self, query: str, variants: tuple[str, ...]) -> tuple[int, int]:
         """Return where a query stands."""
         place = self.log.place(query)
-        variants = told(variants)
+        variants = without_blanks(variants)
         if not variants:  # the most frequent queries come first
             counts = np.append(self.log.counts, 1)[: len(self.log) + (place < 0)]
             return standing(counts.astype(np.float64), place if place >= 0 else len(self.log))
@@ -88,7 +82,7 @@ class SingleGroups:
 
     spec: Bayes
     log: QueryLog
-    groups: Groups
+    groups: LogGroups
 
     @classmethod
     def ready(
@@ -96,7 +90,7 @@ class SingleGroups:
     ) -> "SingleGroups":
         """Look the whole log up."""
         log.place("")
-        return cls(spec, log, Groups.of(log, table, report))
+        return cls(spec, log, LogGroups.of(log, table, report))
 
     def rank(self, query: str, variants: tuple[str, ...]) -> tuple[int, int]:
         """Return where a query stands, which gave what was seen whatever the table says now."""
@@ -136,7 +130,7 @@ class SingleBayes:
         or the table of nearest words, both of which are kept beside the vectors.
         """
         law = likelihood(mechanism, space, spec.surrogate)
-        if not quick(law):
+        if not is_fast(law):
             return None
         shaped = ShapedLog.of(log, reader(mechanism, space, spec.select))
         _prepare(law, shaped, report)

@@ -12,13 +12,12 @@ from veil.core.outcome import LABEL, standing
 from veil.core.types import Floats, Ids
 from veil.corpus.logs import ICD10CM, file_digest, icd10cm_labels, read_labels
 from veil.data.fetch import Report, silent
-from veil.text.attacks._groups import Groups
-from veil.text.attacks._likelihood import Surrogate
-from veil.text.attacks._weighing import Weighing, believed, weighing
 from veil.text.attacks.attack import AttackSpec, Outcome, Scene
 from veil.text.attacks.bayes import Bayes, Prior, Selection
-from veil.text.attacks.inference import log_of
-from veil.text.attacks.log import QueryLog, folded
+from veil.text.attacks.inference import require_log
+from veil.text.attacks.likelihood import Surrogate
+from veil.text.attacks.log import LogGroups, QueryLog, folded
+from veil.text.attacks.posterior import Weighing, believed, weighing
 
 HEAD, TRACKS = "head", "tracks"
 _ROUNDING = 1e-9  # of sums of probabilities
@@ -63,7 +62,7 @@ class Topic(AttackSpec):
 
     def attack(self, scene: Scene, report: Report = silent) -> Outcome:
         """Rank the label of each original among all labels of the log."""
-        log = log_of(scene, self.name)
+        log = require_log(scene, self.name)
         weighed = weighing(scene, log, self.name, self.surrogate, self.select, report)
         numbers, of_log, truths = self._labels(scene, log, weighed)
         prior = Bayes(prior=self.prior).belief(log.counts)
@@ -106,7 +105,7 @@ class Topic(AttackSpec):
             return icd10cm_labels(self.labels)
         if self.labels != TRACKS:
             return read_labels(Path(self.labels))
-        tracks = weighed.tracks if isinstance(weighed, Groups) else None
+        tracks = weighed.tracks if isinstance(weighed, LogGroups) else None
         if tracks is None:
             raise ParameterError(
                 "There are no tracks but those of a cover table; name other labels, such as head."

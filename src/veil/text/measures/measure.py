@@ -12,8 +12,7 @@ from veil.core.component import Component
 from veil.core.errors import InputError
 from veil.core.types import Encoder, Floats, Ids
 from veil.corpus.wordnet import Thesaurus
-from veil.text.mechanisms.mechanism import TextMechanism
-from veil.text.mechanisms.words.mechanism import WordMechanism
+from veil.text.mechanisms.mechanism import TextMechanism, WordMechanism
 from veil.text.vectors.embeddings import Embeddings
 
 NEEDS = frozenset({"encoder", "thesaurus", "mechanism", "vectors"})

@@ -1,11 +1,9 @@
 """Find a mechanism by its spec, whether it replaces words or rewrites whole queries."""
 
 from veil.core.registry import Registry, unknown_name
-from veil.text.mechanisms.mechanism import TextMechanism
+from veil.text.mechanisms.mechanism import QueryMechanism, TextMechanism, WordMechanism
 from veil.text.mechanisms.queries import QUERY_MECHANISMS
-from veil.text.mechanisms.queries.mechanism import QueryMechanism
 from veil.text.mechanisms.words import MECHANISMS
-from veil.text.mechanisms.words.mechanism import WordMechanism
 
 
 def names() -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from veil.core.errors import AssetError, MissingExtraError, ParameterError, VeilError
-from veil.text.redact.span import Span, apart
+from veil.text.redact.span import Span, without_overlaps
 
 _LANGUAGE = "en"
 _NAMED = "SpacyRecognizer"  # the one that hands on what a model of spaCy finds
@@ -80,7 +80,7 @@ class Detector:
                 score_threshold=least,
             )
         surest = sorted(found, key=lambda one: (-one.score, one.start, -one.end))
-        return apart(Span(one.start, one.end, str(one.entity_type)) for one in surest)
+        return without_overlaps(Span(one.start, one.end, str(one.entity_type)) for one in surest)
 
 
 class _Mute(logging.Filter):

@@ -7,12 +7,16 @@ import re
 import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from veil.core.errors import InputError
 from veil.core.formatting import count_of
 from veil.data.files import whole_file
+from veil.data.lines import read_lines, require_file, suffix_of
+from veil.data.releases import check_output, open_writer
+from veil.data.rows import read_table
 
 _KIND, _VERSION = "veil-pseudonyms", 1
 _BYTES = 10  # of a pseudonym: two of a million meet with a chance of 1 in 10^12
@@ -110,3 +114,30 @@ class Restored:
         yield f"{count_of(self.back, 'pseudonym')} put back."
         if self.unknown:
             yield f"{count_of(self.unknown, 'pseudonym')} not in the map, and left as they are."
+
+
+_AT_ONCE = 4096  # rows
+_TABLES = (".csv", ".tsv", ".jsonl", ".parquet")
+
+
+def restore_file(source: Path, pseudonyms: Pseudonyms, target: Path) -> list[str]:
+    """Write a copy of a file with the originals in it, for this user alone; say what was done."""
+    require_file(source, "released texts")
+    check_output(target)
+    kind = suffix_of(source)
+    if target.suffix.lower() != kind:
+        raise InputError(f"The output must end in {kind}, as the file that is restored.")
+    done = Restored()
+    if kind in _TABLES:
+        return _table(source, pseudonyms, target, done)
+    with whole_file(target, private=True) as part, part.open("w", encoding="utf-8") as file:
+        file.writelines(done.text(line, pseudonyms) for line in read_lines(source))
+        return list(done.told())
+
+
+def _table(source: Path, pseudonyms: Pseudonyms, target: Path, done: Restored) -> list[str]:
+    header, rows = read_table(source)
+    with open_writer(target, header.names, "", private=True) as writer:
+        while some := list(islice(rows, _AT_ONCE)):
+            writer.write([[done.text(one, pseudonyms) for one in row.values] for row in some])
+        return list(done.told())

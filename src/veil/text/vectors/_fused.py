@@ -9,9 +9,16 @@ import numpy as np
 
 from veil.core.parallel import in_threads
 from veil.core.types import Floats, Ids, Singles
-from veil.text.vectors._fused_pack import pack_blocks, quantise_queries
-from veil.text.vectors._fused_select import refine, select
-from veil.text.vectors._fused_tile import LANES, QUERIES_TILE, ROWS_TILE, block_maxima
+from veil.text.vectors._fused_kernels import (
+    LANES,
+    QUERIES_TILE,
+    ROWS_TILE,
+    block_maxima,
+    pack_blocks,
+    quantise_queries,
+    refine,
+    select,
+)
 from veil.text.vectors.nearest import half_squares
 
 _SIZE = 32  # words in a block

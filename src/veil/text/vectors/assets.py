@@ -28,9 +28,7 @@ from veil.data.fetch import (
 )
 from veil.data.files import set_aside
 from veil.text.vectors.embeddings import FORMAT, Embeddings, open_folder
-from veil.text.vectors.formats import read_vectors
-from veil.text.vectors.textfile import read_text
-from veil.text.vectors.wink import read_wink_json
+from veil.text.vectors.formats import read_text, read_vectors, read_wink_json
 
 _GLOVE_ZIP = "https://nlp.stanford.edu/data/glove.6B.zip"
 _GLOVE_SHA256 = "617afb2fe6cbd085c235baf7a465b96f4112bd7f7ccb2b2cbd649fed9cbcf2fb"

@@ -1,16 +1,40 @@
-"""Distances from a few words to the whole vocabulary, in float64, block by block.
+"""Distances from a few words to the whole vocabulary, in float64, and sums over them.
 
 A block of the vocabulary is small enough to stay in the processor's cache while products,
 distances and whatever the caller makes of them are computed; blocks are shared out to threads.
 """
 
 from collections.abc import Callable, Iterator
+from functools import cache
 
 import numpy as np
 
 from veil.core.parallel import in_threads, one_blas_thread
 from veil.core.types import Floats, Ids
 from veil.text.vectors.embeddings import Embeddings
+from veil.text.vectors.nearest import fused_at_hand
+
+_LOWEST = -700.0  # below this the result is hardly a float64 any more
+
+
+def exp_in_place(logs: Floats) -> None:
+    """Replace logs <= 0 by their exponentials, to one unit in the last place.
+
+    With the extra `fast` in SIMD registers; NumPy computes float64 one by one on many processors.
+    """
+    if logs.flags.c_contiguous and _fused() and logs.size and logs.min() >= _LOWEST:
+        from veil.text.vectors._fused_exp import fused_exp
+
+        flat = logs.reshape(-1)
+        fused_exp(flat, np.empty_like(flat))
+    else:
+        np.exp(logs, out=logs)
+
+
+@cache
+def _fused() -> bool:
+    return fused_at_hand()
+
 
 Take = Callable[[Floats, slice], None]  # distances (m, b), which columns they are; may overwrite
 _Finish = Callable[[Floats, slice], None]  # products (m, b) -> distances, in place
@@ -210,3 +234,42 @@ def smallest(values: Floats, count: int) -> Ids:
 
     in_threads(search, len(values))
     return out
+
+
+Change = Callable[[Floats], None]  # of a block of distances, in place
+ROUNDING = 1e-9  # of sums in float64, as a share of themselves
+_ROWS = 64  # words seen, at a time
+
+
+def subspace(space: Embeddings, words: Ids) -> Embeddings:
+    """Return a space of some words only; `words` are distinct and in order."""
+    named = tuple(space.words[i] for i in words.tolist())
+    name = f"{len(named)} words of {space.name}"
+    return Embeddings(named, space.vectors[words], name, trusted=True)
+
+
+def summed(space: Embeddings, seen: Ids, metric: str, change: Change | None = None) -> Floats:
+    """Return the sum over `seen` of a function of the distance to each word, (V,).
+
+    A word that was seen many times costs as much as one that was seen once.
+    """
+    words, counts = np.unique(seen, return_counts=True)
+    out = np.zeros(space.size)
+    for part in in_chunks(words, _ROWS):
+        weights = counts[part].astype(np.float64)
+
+        def take(block: Floats, columns: slice, weights: Floats = weights) -> None:
+            if change is not None:
+                change(block)
+            out[columns] += weights @ block
+
+        sweep(space, words[part], metric, take)
+    return out
+
+
+def log_mean(logs: Floats) -> float:
+    """Return the logarithm of the mean of the exponentials; -inf of none at all."""
+    top = logs.max(initial=-np.inf)
+    if not np.isfinite(top):
+        return float("-inf")
+    return float(top + np.log(np.exp(logs - top).mean()))

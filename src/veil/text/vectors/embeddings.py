@@ -1,9 +1,13 @@
 """Word vectors: the space that word mechanisms work in."""
 
 import hashlib
+import io
 import json
+import re
 import time
+import unicodedata
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import InitVar, dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -15,11 +19,122 @@ from numpy.typing import NDArray
 from veil.core.errors import InputError
 from veil.core.types import Floats, Ids, Singles
 from veil.data.fetch import Sums, known_digests, read_digests, remember_digests
-from veil.data.files import whole_folder
+from veil.data.files import whole_file, whole_folder
 from veil.data.memo import Memo
-from veil.text.vectors.derived import read_table, write_table
 from veil.text.vectors.nearest import Searcher, half_squares
-from veil.text.vectors.vocabulary import as_table, check_numbers, check_words, normal, only_words
+
+MAX_DIM = 10_000
+MAX_NORM = 1e4  # beyond it every usual epsilon releases the word itself: scale the vectors
+MIN_NORM = 1e-4  # of the longest vector: below it there are no distances to speak of
+_ROWS = 65_536  # looked at in one go
+_HIDDEN = re.compile(  # control characters, lone surrogates, line ends, changes of direction
+    "[\x00-\x1f\x7f-\x9f\ud800-\udfff\u2028\u2029\u202a-\u202e\u2066-\u2069]"
+)
+
+
+def is_word(entry: str) -> bool:
+    """Tell whether an entry may be released: it begins with a letter or a digit.
+
+    Engines read punctuation as operators, and it marks a text as made by a machine.
+
+    >>> [is_word(entry) for entry in ("skin", "x-ray", "c++", "3d", "'s", "-", "(", "😀")]
+    [True, True, True, True, False, False, False, False]
+    """
+    return entry.isalnum() or (entry[:1].isalnum() and not _HIDDEN.search(entry))
+
+
+def normal(word: str) -> str:
+    """Return the one spelling of a word: accents joined to their letters (NFC)."""
+    return word if word.isascii() else unicodedata.normalize("NFC", word)
+
+
+def only_words(words: Sequence[str], vectors: Singles) -> tuple[tuple[str, ...], Singles]:
+    """Leave out the entries that are no words; without any, the vectors are not copied."""
+    kept = [place for place, entry in enumerate(words) if is_word(entry)]
+    if len(kept) == len(words):
+        return tuple(words), vectors
+    return tuple(words[place] for place in kept), np.ascontiguousarray(vectors[kept])
+
+
+def check_words(words: Sequence[str], name: str) -> None:
+    """Let words pass that can be looked up and told apart."""
+    if any(not isinstance(word, str) or not word or "\n" in word for word in words):
+        raise InputError(f"Every word of {name} must be a string without line breaks.")
+    if len(set(map(normal, words))) != len(words):
+        raise InputError(f"{name} has a word twice; keep the first of each.")
+
+
+def as_table(vectors: object, name: str) -> Singles:
+    """Return vectors as float32 (V, d), or say what is wrong with their shape."""
+    try:
+        with np.errstate(over="ignore"):  # what becomes infinite is refused with its place
+            array = np.ascontiguousarray(np.asarray(vectors), dtype=np.float32)
+    except (TypeError, ValueError):
+        raise InputError(
+            f"The vectors of {name} must be numbers in rows of equal length."
+        ) from None
+    if array.ndim != 2 or 0 in array.shape or array.shape[1] > MAX_DIM:
+        raise InputError(
+            f"The vectors of {name} must be a table of at least one word and between 1 and"
+            f" {MAX_DIM:,} dimensions. Got shape {array.shape} instead."
+        )
+    return array
+
+
+def check_numbers(array: Singles, name: str) -> None:
+    """Let vectors pass that are finite, and neither too long nor all too short.
+
+    Metric differential privacy is per unit of distance. In vectors of enormous length all other
+    words are out of reach for any usual epsilon, and the word itself is released under a claim
+    that is true and worth nothing; floating point ends there, too.
+    """
+    longest = 0.0
+    for start in range(0, len(array), _ROWS):
+        with np.errstate(over="ignore", invalid="ignore"):
+            part = array[start : start + _ROWS]
+            norms = np.sqrt(np.einsum("ij,ij->i", part, part))
+        bad = ~(norms <= MAX_NORM)
+        if bad.any():
+            raise InputError(
+                f"Vector {start + int(bad.argmax()) + 1:,} of {name} has a number that is not"
+                f" finite, or is longer than {MAX_NORM:,.0f}; remove that word, or scale the"
+                " vectors."
+            )
+        longest = max(longest, float(norms.max()))
+    if longest < MIN_NORM:
+        raise InputError(
+            f"The vectors of {name} are all shorter than {MIN_NORM:g}; scale them, or choose"
+            " others."
+        )
+
+
+_SEAL = 32  # bytes at the end: SHA-256 of the file's name, of the vectors and of the table
+
+
+def read_table(file: Path, content: str) -> NDArray[np.int32] | None:
+    """Read a table; None if there is none, if it is damaged, or if it is of other vectors."""
+    with suppress(OSError, ValueError, EOFError):
+        data = file.read_bytes()
+        if _seal(file.name, content, data[:-_SEAL]) == data[-_SEAL:]:
+            found = np.load(io.BytesIO(data[:-_SEAL]), allow_pickle=False)
+            return np.asarray(found, dtype=np.int32)
+    return None
+
+
+def write_table(file: Path, content: str, table: NDArray[np.int32]) -> None:
+    """Write a table for vectors whose digest is `content`, or do without."""
+    made = io.BytesIO()
+    np.save(made, table, allow_pickle=False)
+    data = made.getvalue()
+    with suppress(OSError, InputError), whole_file(file) as part:
+        part.write_bytes(data + _seal(file.name, content, data))
+
+
+def _seal(name: str, content: str, data: bytes) -> bytes:
+    made = hashlib.sha256(f"{name}\n{content}\n".encode())
+    made.update(data)
+    return made.digest()
+
 
 FORMAT = 2  # of the folder; a change of layout needs a new number
 _BEFORE = 1  # had no digests, and punctuation among the words
@@ -32,7 +147,7 @@ class Embeddings:
 
     Words are told apart by their spelling; there are at least two. An entry that does not begin
     with a letter or a digit is left out, so that no mechanism draws it (see
-    `veil.text.vectors.vocabulary` for what is refused). The vectors are float32 and may be
+    `veil.text.vectors.embeddings` for what is refused). The vectors are float32 and may be
     memory-mapped; whatever is computed from them is computed in float64. `memo` is a cache
     bounded in bytes for what mechanisms derive from the space; it is neither compared nor
     pickled. `content` is a digest of the files of `path`. With `trusted`, words and vectors are
@@ -241,3 +356,18 @@ def _again(words: tuple[str, ...], vectors: Singles, name: str) -> Embeddings:
 
 def _digest_of(meta: dict[str, object]) -> str:
     return hashlib.sha256(json.dumps(meta, sort_keys=True).encode()).hexdigest()
+
+
+_USUAL = (0.05, 100.0)  # median lengths at which budgets mean what they do in papers
+
+
+def scale_note(space: Embeddings) -> str:
+    """Return a sentence or two about the length of the vectors, or "" where it is usual."""
+    length = space.length
+    if _USUAL[0] <= length <= _USUAL[1]:
+        return ""
+    extent = "nearly nothing" if length > _USUAL[1] else "nearly everything"
+    return (
+        f"The median length of the vectors is {length:.3g}. Epsilon counts per unit of distance:"
+        f" with such vectors the usual budgets hide {extent}."
+    )

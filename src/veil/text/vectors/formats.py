@@ -1,16 +1,233 @@
-"""Read word vectors as other programs write them."""
+"""Read word vectors as other programs write them: GloVe, word2vec, wink."""
 
 import gzip
+import json
+import zlib
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import IO, cast
+from typing import IO, Any, cast
 
 import numpy as np
 
 from veil.core.errors import InputError
-from veil.text.vectors._gather import Gathered, Progress
-from veil.text.vectors.embeddings import Embeddings, open_folder
-from veil.text.vectors.textfile import read_text
-from veil.text.vectors.vocabulary import MAX_DIM
+from veil.core.types import Singles
+from veil.text.vectors.embeddings import MAX_DIM, Embeddings, normal, open_folder
+
+Progress = Callable[[int], None]  # told the number of bytes read so far
+
+
+def to_float32(numbers: list[Any]) -> Singles:
+    """Cast to float32; what is too large becomes infinite, which is refused with its place."""
+    with np.errstate(over="ignore"):
+        return np.array(numbers, dtype=np.float32)
+
+
+class Gathered:
+    """Words and vectors as they come in; the vectors are kept in blocks, not as objects."""
+
+    def __init__(self) -> None:
+        self.words: dict[str, None] = {}
+        self._blocks: list[Singles] = []
+        self._rows: list[Singles] = []
+
+    def add(self, word: str, vector: Singles) -> None:
+        """Take a word in, unless it came before in the same spelling."""
+        word = normal(word)
+        if word in self.words:
+            return
+        self.words[word] = None
+        self._rows.append(vector)
+        if len(self._rows) == 8192:
+            self._blocks.append(np.stack(self._rows))
+            self._rows = []
+
+    def embeddings(self, name: str) -> Embeddings:
+        """Return what was taken in."""
+        rest = [np.stack(self._rows)] if self._rows else []
+        return Embeddings(tuple(self.words), np.concatenate(self._blocks + rest), name)
+
+
+_MAX_LINE = 2**20  # bytes
+
+
+def read_text(file: IO[bytes], name: str, progress: Progress = lambda _: None) -> Embeddings:
+    """Read one word and its numbers per line, with or without a word2vec header line.
+
+    A word that comes again is skipped: the first one counts.
+    """
+    gathered = Gathered()
+    read = 0
+    width = 0
+    missing = None  # vectors still to come, where a header gives their number
+    for number, line in enumerate(_lines(file, name), start=1):
+        read += len(line)
+        fields = decode(line, name, number).rstrip("\r\n ").split(" ")
+        if number == 1 and _is_header(fields):
+            missing, width = int(fields[0]), int(fields[1])
+            continue
+        if fields == [""]:
+            continue
+        width = width or len(fields) - 1
+        if not 0 < width <= MAX_DIM:
+            raise InputError(
+                f"Line {number:,} of {name} has no numbers after the word; give a GloVe or"
+                " word2vec text file."
+            )
+        word, vector = _split(fields, width, name, number)
+        gathered.add(word, vector)
+        missing = None if missing is None else missing - 1
+        if number % 4096 == 0:
+            progress(read)
+    if not gathered.words:
+        raise InputError(f"{name} holds no vectors; give a GloVe or word2vec file.")
+    if missing:
+        raise InputError(
+            f"Line 1 of {name} announces {abs(missing):,} vectors"
+            f" {'more' if missing > 0 else 'less'} than follow; fetch the file again."
+        )
+    return gathered.embeddings(name)
+
+
+def _lines(file: IO[bytes], name: str) -> Iterator[bytes]:
+    try:
+        while line := file.readline(_MAX_LINE):
+            if len(line) == _MAX_LINE:
+                raise InputError(
+                    f"{name} has a line of more than {_MAX_LINE:,} bytes; it is not a text file"
+                    " of vectors."
+                )
+            yield line
+    except (OSError, EOFError, zlib.error) as error:
+        raise InputError(f"{name} cannot be read to its end: {error}.") from None
+
+
+def decode(data: bytes, name: str, number: int) -> str:
+    """Read bytes as UTF-8, or say which line is not."""
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        raise InputError(
+            f"Line {number:,} of {name} is not UTF-8 text; a binary word2vec file must be"
+            " called .bin."
+        ) from None
+
+
+def _is_header(fields: list[str]) -> bool:
+    return len(fields) == 2 and all(field.isdecimal() for field in fields)
+
+
+def _split(fields: list[str], width: int, name: str, number: int) -> tuple[str, Singles]:
+    """Split a line into word and vector; a word may contain spaces, never a number field."""
+    word = " ".join(fields[:-width])
+    extra = len(fields) - 1 - width
+    try:
+        vector = to_float32([float(field) for field in fields[-width:]])
+    except ValueError:
+        vector = np.empty(0, dtype=np.float32)
+    if not word or len(vector) != width or (extra > 0 and any(map(_numeric, fields[1:-width]))):
+        raise InputError(
+            f"Line {number:,} of {name} does not hold a word and {width} numbers (torn line, or"
+            " rows of differing length); repair or fetch the file again."
+        )
+    if not np.isfinite(vector).all():
+        raise InputError(
+            f"Line {number:,} of {name} has a number that is not finite; remove that line."
+        )
+    return word, vector
+
+
+def _numeric(field: str) -> bool:
+    try:
+        float(field)
+    except ValueError:
+        return False
+    return True
+
+
+_CHUNK = 2**20
+
+
+def read_wink_json(file: IO[bytes], name: str, progress: Progress = lambda _: None) -> Embeddings:
+    """Read the JSON of the wink packages: ``"vectors": {word: [numbers, norm, index], ...}``.
+
+    The file is parsed entry by entry, in constant memory beside the result.
+    """
+    window = _Window(file, name, progress)
+    head = window.until('"vectors":{')
+    try:
+        dimensions = int(head.split('"dimensions":')[1].split(",")[0])
+    except (IndexError, ValueError):
+        raise InputError(f"{name} does not say its 'dimensions'.") from None
+    gathered = Gathered()
+    more = True
+    while more:
+        word = window.value()
+        window.expect(":")
+        numbers = window.value()
+        more = window.expect(",}") == ","
+        if not isinstance(word, str) or not isinstance(numbers, list):
+            raise InputError(f"{name} is not a table of words and vectors.")
+        gathered.add(word, _row(numbers[:dimensions], dimensions, name))
+    return gathered.embeddings(name)
+
+
+def _row(numbers: list[Any], width: int, name: str) -> Singles:
+    if len(numbers) != width or not all(isinstance(number, int | float) for number in numbers):
+        raise InputError(f"{name} has a word without its {width} numbers; fetch it again.")
+    return to_float32(numbers)
+
+
+class _Window:
+    """A moving window of text over a long one-line JSON file."""
+
+    def __init__(self, file: IO[bytes], name: str, progress: Progress) -> None:
+        self._file, self._name, self._progress = file, name, progress
+        self._decoder = json.JSONDecoder()
+        self._text = ""
+        self._at = 0
+        self._read = 0
+
+    def _fill(self) -> None:
+        chunk = self._file.read(_CHUNK)
+        while chunk and chunk[-1] >= 0x80:  # never cut a character in two
+            chunk += (more := self._file.read(1))
+            if not more:
+                break
+        if not chunk or len(self._text) - self._at > 64 * _CHUNK:
+            raise InputError(f"{self._name} ends too early or is not the expected JSON.")
+        self._text = self._text[self._at :] + decode(chunk, self._name, 1)
+        self._at = 0
+        self._read += len(chunk)
+        self._progress(self._read)
+
+    def until(self, mark: str) -> str:
+        while (found := self._text.find(mark, self._at)) < 0:
+            self._fill()
+        head = self._text[self._at : found]
+        self._at = found + len(mark)
+        return head
+
+    def value(self) -> object:
+        while True:
+            try:
+                value, end = self._decoder.raw_decode(self._text, self._at)
+            except ValueError:
+                self._fill()
+                continue
+            if end < len(self._text):  # a number at the very edge might go on
+                self._at = end
+                return value
+            self._fill()
+
+    def expect(self, options: str) -> str:
+        while self._at >= len(self._text):
+            self._fill()
+        mark = self._text[self._at]
+        if mark not in options:
+            raise InputError(f"{self._name} is not the expected JSON.")
+        self._at += 1
+        return mark
+
 
 _MAX_WORD = 2**12  # bytes in one word of a binary file
 

@@ -1,7 +1,7 @@
 """The table of query mechanisms; each row is loaded on first use."""
 
 from veil.core.registry import Registry
-from veil.text.mechanisms.queries.mechanism import QueryMechanism
+from veil.text.mechanisms.mechanism import QueryMechanism
 
 QUERY_MECHANISMS: Registry[QueryMechanism] = Registry(
     noun="mechanism",

@@ -1,6 +1,8 @@
 """AEA: the query scrambler of Arampatzis, Efraimidis and Drosatos."""
 
-from collections.abc import Iterator
+import heapq
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Annotated, ClassVar, Literal
@@ -11,9 +13,37 @@ from veil.core.component import PRIVATE
 from veil.core.guarantee import Guarantee
 from veil.corpus.tokens import MASK, STOP_WORDS, Kind, bare_parts, tagger, tokens, without_clitic
 from veil.corpus.wordnet import Closeness, Thesaurus, wordnet
-from veil.text.mechanisms.queries._product import best_first
+from veil.text.mechanisms.mechanism import QueryMechanism, Scrambled
 from veil.text.mechanisms.queries._secret import BREAK, Secret
-from veil.text.mechanisms.queries.mechanism import QueryMechanism, Scrambled
+
+
+def best_first(slots: Sequence[Sequence[float]]) -> Iterator[tuple[int, ...]]:
+    """Yield one index per slot, by falling product of the values; ties by the indices.
+
+    The values of a slot must not rise and lie in [0, 1]. Each combination is reached from one
+    other only: the one with the last non-zero index lowered by one. A heap of the combinations
+    next in line is all that is kept.
+
+    >>> list(best_first([[1.0, 0.5], [1.0, 0.2]]))
+    [(0, 0), (1, 0), (0, 1), (1, 1)]
+    """
+    if not all(slots):
+        return
+    start = (0,) * len(slots)
+    heap = [(-_product(slots, start), start, 0)]
+    while heap:
+        _, chosen, last = heapq.heappop(heap)
+        yield chosen
+        for slot in range(last, len(slots)):
+            index = chosen[slot] + 1
+            if index < len(slots[slot]):
+                following = (*chosen[:slot], index, *chosen[slot + 1 :])
+                heapq.heappush(heap, (-_product(slots, following), following, slot))
+
+
+def _product(slots: Sequence[Sequence[float]], chosen: tuple[int, ...]) -> float:
+    return math.prod(values[index] for values, index in zip(slots, chosen, strict=True))
+
 
 _CONTENT = ("NN", "VB", "JJ")
 _PATIENCE = 100  # combinations looked at per query wanted; only duplicates are passed over

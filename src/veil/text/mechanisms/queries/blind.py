@@ -13,7 +13,7 @@ from veil.core.guarantee import Guarantee
 from veil.core.types import Ids
 from veil.corpus.tokens import tokens
 from veil.cover.universe import read_universe
-from veil.text.mechanisms.queries.mechanism import QueryMechanism, Scrambled
+from veil.text.mechanisms.mechanism import QueryMechanism, Scrambled
 
 
 class Blind(QueryMechanism):

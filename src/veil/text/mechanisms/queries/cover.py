@@ -14,7 +14,7 @@ from veil.cover.catalogue import at_hand, load
 from veil.cover.table import Located, Table
 from veil.cover.universe import BUILT_IN
 from veil.data.fetch import Report, silent
-from veil.text.mechanisms.queries.mechanism import QueryMechanism, Scrambled
+from veil.text.mechanisms.mechanism import QueryMechanism, Scrambled
 
 NOT_COVERED = (
     "Not covered: queries of different groups are told apart for certain (it is no differential"

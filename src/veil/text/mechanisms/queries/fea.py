@@ -1,20 +1,172 @@
 """FEA: the keyqueries of Fröbe, Schmidt and Hagen."""
 
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field
 
 from veil.core.guarantee import Guarantee
-from veil.corpus.lexical import analyse, term_of, words_of
+from veil.core.types import Floats, Ids
+from veil.corpus.lexical import Lexical, analyse, term_of, top, words_of
 from veil.corpus.sources import Collection, load_collection
 from veil.corpus.tokens import STOP_WORDS
 from veil.corpus.wordnet import Thesaurus, wordnet
-from veil.text.mechanisms.queries._keyqueries import Runner
+from veil.text.mechanisms.mechanism import QueryMechanism, Scrambled
 from veil.text.mechanisms.queries._secret import Secret
-from veil.text.mechanisms.queries._windows import Candidate, candidates
-from veil.text.mechanisms.queries.mechanism import QueryMechanism, Scrambled
-from veil.text.vectors.vocabulary import is_word
+from veil.text.vectors.embeddings import is_word
+
+_ROOM = 8  # combinations of the terms that are looked at, per candidate that is run
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A query: its terms, sorted, and its words in the order of the text."""
+
+    terms: tuple[int, ...]
+    words: tuple[str, ...]
+
+
+def combinations(
+    words: Sequence[tuple[str, int]], window: int, longest: int
+) -> Iterator[Candidate]:
+    """Yield every combination of 1 to `longest` different terms within a window.
+
+    `words` are the words of a text with the number of their term, -1 for one that must not be
+    taken but has its place. The combinations come by the place of their words.
+    """
+
+    def grow(chosen: tuple[int, ...]) -> Iterator[Candidate]:
+        terms = tuple(words[place][1] for place in chosen)
+        yield Candidate(tuple(sorted(terms)), tuple(words[place][0] for place in chosen))
+        if len(chosen) < longest:
+            for place in range(chosen[-1] + 1, min(chosen[0] + window, len(words))):
+                if words[place][1] >= 0 and words[place][1] not in terms:
+                    yield from grow((*chosen, place))
+
+    for first, (_, term) in enumerate(words):
+        if term >= 0:
+            yield from grow((first,))
+
+
+def candidates(
+    texts: Sequence[Sequence[tuple[str, int]]],
+    weights: Mapping[int, float],
+    window: int,
+    longest: int,
+    limit: int,
+) -> list[Candidate]:
+    """Return the `limit` candidates of the texts whose terms weigh most, each once.
+
+    Of the terms, only the heaviest are combined: as many as give eight times `limit` combinations.
+    """
+    ranked = sorted(weights, key=lambda term: (-weights[term], term))
+    heavy = set(ranked[: _enough(len(ranked), longest, limit * _ROOM)])
+    found: dict[tuple[int, ...], Candidate] = {}
+    for text in texts:
+        marked = [(word, term if term in heavy else -1) for word, term in text]
+        for each in combinations(marked, window, longest):
+            found.setdefault(each.terms, each)
+    order = sorted(found, key=lambda terms: (-sum(weights[term] for term in terms), terms))
+    return [found[terms] for terms in order[:limit]]
+
+
+def _enough(terms: int, longest: int, wanted: int) -> int:
+    """Return how many terms give at least so many combinations, or all of them."""
+    many, count = 0, 0
+    while many < terms and count < wanted:
+        many += 1
+        count, row = 0, 1
+        for size in range(1, longest + 1):
+            row = row * (many - size + 1) // size
+            count += row
+    return many
+
+
+DEPTH = 100  # ranks that count
+K1, B = 0.9, 0.4
+
+
+class Runner:
+    """An index with its BM25 weights; scores are sums over the terms, and ties go by position."""
+
+    def __init__(self, lexical: Lexical) -> None:
+        self.lexical = lexical
+        self._weights = lexical.weights("bm25", K1, B)
+
+    def postings(self, term: int) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+        """Return the documents of a term, and what it adds to their scores."""
+        start, end = self.lexical.indptr[term : term + 2]
+        return self.lexical.docs[start:end], self._weights[start:end]
+
+    def top(self, terms: Sequence[int], k: int) -> Ids:
+        """Return the `k` best documents of a query, fewer if fewer hold one of its terms."""
+        scores = np.zeros(self.lexical.size)
+        for term in terms:
+            documents, weights = self.postings(term)
+            scores[documents] += weights
+        return top(scores, k, above=0.0)
+
+    def weigh(self, terms: Sequence[int], targets: Ids) -> Floats:
+        """Return what each term adds to the scores of the targets, summed over these (n,)."""
+        total = np.zeros(len(terms))
+        wanted = np.sort(targets).astype(np.int32)
+        for row, term in enumerate(terms):
+            documents, weights = self.postings(term)
+            at = np.minimum(np.searchsorted(documents, wanted), len(documents) - 1)
+            total[row] = weights[at[documents[at] == wanted]].sum(dtype=np.float64)
+        return total
+
+    def ndcg(self, queries: Sequence[Sequence[int]], targets: Ids) -> Floats:
+        """Return the nDCG of the targets among the first 100 documents, for each query (n,)."""
+        ranks = np.arange(1, max(DEPTH, len(targets)) + 1)
+        gains = np.where(ranks <= DEPTH, 1 / np.log2(1 + ranks), 0.0)
+        ideal = gains[: len(targets)].sum()
+        scores = np.zeros(self.lexical.size)
+        found = np.zeros(len(queries))
+        for row, terms in enumerate(queries):
+            better = self._better(terms, targets, scores)
+            found[row] = gains[better[better < DEPTH]].sum() / ideal
+        return found
+
+    def _better(self, terms: Sequence[int], targets: Ids, scores: Floats) -> Ids:
+        """Count the documents before each target that may count; `scores` stays zero."""
+        held = [self.postings(term) for term in terms]
+        for documents, weights in held:
+            scores[documents] += weights
+        own = scores[targets]
+        every = np.concatenate([documents for documents, _ in held])
+        values = np.empty(len(every))
+        end = 0
+        for documents, _ in held:
+            start, end = end, end + len(documents)
+            values[start:end] = scores[documents]
+            scores[documents] = 0  # so that no document is counted twice
+        least = np.partition(values, -DEPTH)[-DEPTH] if len(values) > DEPTH else 0.0
+        counts = (own > 0) & (own >= least)
+        places, own = targets[counts, None], own[counts, None]
+        near = values >= own.min(initial=np.inf)
+        values, every = values[near], every[near]
+        before = (values > own) | ((values == own) & (every < places))
+        better: Ids = before.sum(axis=1)
+        return better
+
+    def pmi(self, queries: Sequence[Sequence[int]], targets: Ids) -> Floats:
+        """Return the log of how much more often all terms occur in the targets than anywhere."""
+        wanted = np.sort(targets)
+        found = np.full(len(queries), -np.inf)
+        for row, terms in enumerate(queries):
+            both = self.postings(terms[0])[0]
+            for term in terms[1:]:
+                both = np.intersect1d(both, self.postings(term)[0], assume_unique=True)
+            hits = int(np.isin(both, wanted).sum())
+            if hits:
+                share = hits * self.lexical.size / (len(both) * len(targets))
+                found[row] = np.log(share)
+        return found
+
 
 _PHRASE = 3  # words of the text that are looked up together
 Words = list[tuple[str, int]]  # the words of a document, and the number of their term

@@ -8,8 +8,7 @@ from veil.core.formatting import count_of
 from veil.core.guarantee import Guarantee
 from veil.core.types import Released, Variants
 from veil.corpus.tokens import bare_parts, check_text, tokens, unaccented
-from veil.text.mechanisms.checks import check_request
-from veil.text.mechanisms.queries.mechanism import QueryMechanism, Scrambled
+from veil.text.mechanisms.mechanism import QueryMechanism, Scrambled, check_request
 
 MAX_CHARS = 2_000  # in one query, unless the caller says otherwise
 

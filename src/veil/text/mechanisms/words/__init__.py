@@ -1,7 +1,7 @@
 """The table of word mechanisms; each row is loaded on first use."""
 
 from veil.core.registry import Registry
-from veil.text.mechanisms.words.mechanism import WordMechanism as WordMechanism
+from veil.text.mechanisms.mechanism import WordMechanism as WordMechanism
 
 MECHANISMS: Registry[WordMechanism] = Registry(
     noun="mechanism",

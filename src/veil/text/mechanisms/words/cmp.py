@@ -4,8 +4,8 @@ from typing import ClassVar
 
 from veil.core.guarantee import Guarantee
 from veil.core.rng import laplace_ball
+from veil.text.mechanisms.mechanism import Epsilon, WordMechanism
 from veil.text.mechanisms.words.kernels import Perturb
-from veil.text.mechanisms.words.mechanism import Epsilon, WordMechanism
 from veil.text.vectors.embeddings import Embeddings
 
 

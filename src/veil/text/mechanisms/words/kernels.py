@@ -1,4 +1,10 @@
-"""Two ways from word to word: perturb its vector, or draw from a few candidates."""
+"""Ways from word to word: perturb its vector, draw from a few candidates or from all words.
+
+Draw from discrete laws known up to a factor, many words and many draws at once.
+A row holds one word's weights in blocks of 64, float32, and the running sums of the blocks in
+float64: 4 bytes per word of the vocabulary, and a draw touches one block. Weights below 1e-38 of
+the largest are zero, and are never drawn.
+"""
 
 import math
 from collections.abc import Callable, Sequence
@@ -6,13 +12,135 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.random import Generator
+from numpy.typing import NDArray
 
 from veil.core.errors import ParameterError
-from veil.core.types import Floats, Ids
+from veil.core.parallel import in_threads
+from veil.core.types import Floats, Ids, Singles
 from veil.data.memo import Memo, private_cache
-from veil.text.mechanisms.words._law import VANISHED, Row, draw, make_rows
-from veil.text.vectors.distances import in_chunks, rows_at_once
+from veil.text.vectors.distances import (
+    COLUMNS,
+    distances,
+    exp_in_place,
+    in_chunks,
+    rows_at_once,
+    sweep,
+)
 from veil.text.vectors.embeddings import Embeddings
+
+BLOCK = 64
+VANISHED = "The law of a word cannot be computed: its weights vanish; use a smaller 'epsilon'."
+_CHUNK = 16_384  # draws expanded at a time
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """The law of one word: weights over all words, or over `candidates` if given."""
+
+    weights: Singles  # (blocks, 64), padded with zeros
+    sums: Floats  # (blocks,) running sums of the blocks
+    candidates: NDArray[np.int32] | None = None
+
+    def __post_init__(self) -> None:
+        if not 0 < self.sums[-1] < np.inf:  # also when it is nan
+            raise ParameterError(VANISHED)
+
+    @property
+    def nbytes(self) -> int:
+        """Memory held."""
+        held = 0 if self.candidates is None else self.candidates.nbytes
+        return self.weights.nbytes + self.sums.nbytes + held + 200
+
+
+def make_rows(log_weights: Floats, candidates: Ids) -> list[Row]:
+    """Turn log-weights (m, c) of candidates (m, c) into rows; -inf means never."""
+    weights = np.exp(log_weights - log_weights.max(axis=1, keepdims=True))
+    blocks = -(-weights.shape[1] // BLOCK)
+    rows = []
+    for own, chosen in zip(weights, candidates, strict=True):
+        padded = np.zeros((blocks, BLOCK), dtype=np.float32)
+        padded.reshape(-1)[: len(own)] = own
+        rows.append(Row(padded, running_sums(padded), chosen.astype(np.int32)))
+    return rows
+
+
+def running_sums(weights: Singles) -> Floats:
+    """Return the running sums of blocks of weights (blocks, 64)."""
+    return np.cumsum(weights.sum(axis=1, dtype=np.float64))
+
+
+def draw(rows: Sequence[Row], counts: Sequence[int], rng: Generator) -> Ids:
+    """Draw `counts[i]` words from row i, for all rows; the draws of row i stand together."""
+    total = sum(counts)
+    blocks = np.empty(total, dtype=np.int64)
+    rest = rng.random(total)
+    start = 0
+    for row, count in zip(rows, counts, strict=True):
+        span = slice(start, start + count)
+        blocks[span], rest[span] = _choose_blocks(row.sums, rest[span])
+        start += count
+    out = np.empty(total, dtype=np.int64)
+    for first in range(0, total, _CHUNK):
+        _finish(rows, counts, slice(first, min(first + _CHUNK, total)), blocks, rest, out)
+    return out
+
+
+def _choose_blocks(sums: Floats, uniform: Floats) -> tuple[Ids, Floats]:
+    """Return the block of each draw, and how far into the block's mass it fell."""
+    mass = sums[-1]
+    target = uniform * mass
+    block = np.searchsorted(sums, target, side="right")
+    if len(sums) > 1:
+        # Rounding up to the whole mass must not lead past the last block that has any.
+        np.minimum(block, np.searchsorted(sums, mass), out=block)
+        below = np.where(block > 0, sums[block - 1], 0.0)
+    else:
+        block[:] = 0
+        below = np.zeros(len(block))
+    return block, target - below
+
+
+def _finish(
+    rows: Sequence[Row],
+    counts: Sequence[int],
+    span: slice,
+    blocks: Ids,
+    rest: Floats,
+    out: Ids,
+) -> None:
+    """Find the word within each chosen block, for one chunk of draws."""
+    length = span.stop - span.start
+    weights = np.empty((length, BLOCK), dtype=np.float32)
+    pieces = list(_overlaps(counts, span))
+    for i, piece in pieces:
+        local = slice(piece.start - span.start, piece.stop - span.start)
+        rows[i].weights.take(blocks[piece], axis=0, out=weights[local], mode="clip")
+    running = np.cumsum(weights, axis=1, dtype=np.float64)
+    inside = np.count_nonzero(running <= rest[span, None], axis=1)
+    over = np.flatnonzero(inside == BLOCK)
+    if over.size:  # rounding led past the block: its last word that has any weight
+        inside[over] = BLOCK - 1 - np.argmax(weights[over, ::-1] > 0, axis=1)
+    out[span] = blocks[span] * BLOCK + inside
+    for i, piece in pieces:
+        candidates = rows[i].candidates
+        if candidates is not None:
+            out[piece] = candidates[out[piece]]
+
+
+def _overlaps(counts: Sequence[int], span: slice) -> list[tuple[int, slice]]:
+    """Return the rows that have draws in `span`, each with its part of it."""
+    ends = np.cumsum(counts)
+    first = int(np.searchsorted(ends, span.start, side="right"))
+    found = []
+    for i in range(first, len(counts)):
+        start = int(ends[i]) - counts[i]
+        if start >= span.stop:
+            break
+        piece = slice(max(start, span.start), min(int(ends[i]), span.stop))
+        if piece.stop > piece.start:
+            found.append((i, piece))
+    return found
+
 
 Noise = Callable[[int, Generator], Floats]  # count, generator -> (count, d)
 Pick = Callable[[Ids, Floats, Generator], Ids]  # nearest ids, distances (m, k) -> ids (m,)
@@ -22,7 +150,7 @@ _OWN_BYTES = 32 * 2**20  # of laws that are not shared
 _POINTS = 4096  # perturbed vectors searched at a time
 
 
-def first(ids: Ids, distances: Floats, rng: Generator) -> Ids:
+def take_nearest(ids: Ids, distances: Floats, rng: Generator) -> Ids:
     """Take the nearest word."""
     del distances, rng
     return ids[:, 0]
@@ -35,7 +163,7 @@ class Perturb:
     space: Embeddings
     noise: Noise
     k: int = 1
-    pick: Pick = first
+    pick: Pick = take_nearest
 
     def sample(self, ids: Ids, size: int, rng: Generator) -> Ids:
         """Map word ids (n,) to draws (size, n)."""
@@ -163,3 +291,133 @@ def _cached(
         memo.put((key, i), row)
         rows[i] = row
     return [row for row in rows.values() if row is not None]
+
+
+_ROWS = 64  # laws made at a time
+_STEEPEST = 1e30  # slopes beyond this are the same in float32: all other words are out of reach
+_EMPTY = Row(np.ones((1, BLOCK), dtype=np.float32), np.ones(1))
+_FAINT = 1e-25  # a row whose largest weight is below this is computed again, scaled
+
+
+@dataclass(frozen=True)
+class Exponential:
+    r"""Weights :math:`e^{-slope \min(d(w, v), cap)}` over the words v >= first.
+
+    A word w < first is kept with probability 1 - p; with probability p it is replaced like any
+    other. `key` names the law in the cache of the space.
+    """
+
+    space: Embeddings
+    key: str
+    slope: float
+    metric: str = "euclidean"
+    cap: float = math.inf
+    first: int = 0
+    p: float = 1.0
+
+    def sample(self, ids: Ids, size: int, rng: Generator) -> Ids:
+        """Map word ids (n,) to draws (size, n)."""
+        return sample_rows(self.space, self.key, self._rows, ids, size, _ROWS, rng)
+
+    def probs(self, ids: Ids) -> Floats:
+        """Return the exact probabilities (n, V)."""
+        out = np.empty((len(ids), self.space.size))
+        for part in in_chunks(ids, _ROWS):
+            own = out[part]
+            sums = np.zeros((len(own), -(-self.space.size // COLUMNS)))
+
+            def take(
+                block: Floats, columns: slice, own: Floats = own, sums: Floats = sums
+            ) -> None:
+                self._scale(block, columns)
+                exp_in_place(block)
+                own[:, columns] = block
+                sums[:, columns.start // COLUMNS] = block.sum(axis=1)
+
+            sweep(self.space, ids[part], self.metric, take)
+            total = sums.sum(axis=1, keepdims=True)
+            if total.min() < _FAINT:
+                own[:] = np.exp(self.log_probs(ids[part]))
+                continue
+            kept = self._kept(ids[part])
+
+            def divide(rows: slice, own: Floats = own, total: Floats = total) -> None:
+                own[rows] /= total[rows]
+
+            in_threads(divide, len(own))
+            own[kept] *= self.p
+            own[kept, ids[part][kept]] = 1 - self.p
+        return out
+
+    def log_probs(self, ids: Ids) -> Floats:
+        """Return the exact log-probabilities (n, V)."""
+        out = np.empty((len(ids), self.space.size))
+        for part in in_chunks(ids, rows_at_once(self.space)):
+            out[part] = self._logs(ids[part])
+        return out
+
+    def _scale(self, block: Floats, columns: slice) -> None:
+        """Turn distances into log-weights, in place."""
+        if self.cap < math.inf:
+            np.minimum(block, self.cap, out=block)
+        with np.errstate(over="ignore"):
+            block *= -self.slope
+        if columns.start < self.first:
+            block[:, : self.first - columns.start] = -np.inf
+
+    def _kept(self, ids: Ids) -> Ids:
+        """Return which of the words are kept with probability 1 - p."""
+        return np.flatnonzero(ids < self.first)
+
+    def _logs(self, ids: Ids) -> Floats:
+        logs = distances(self.space, ids, self.metric)
+        self._scale(logs, slice(0, self.space.size))
+        normalise(logs)
+        kept = self._kept(ids)
+        logs[kept] += math.log(self.p)
+        logs[kept, ids[kept]] = math.log(1 - self.p) if self.p < 1 else -math.inf
+        return logs
+
+    def _rows(self, ids: Ids) -> list[Row]:
+        """Compute the weights of all words for `ids`, block by block, straight into their rows.
+
+        The products are float64; root, factor and exponential are float32, which is as if epsilon
+        were off by 3e-7 of itself.
+        """
+        width = -(-self.space.size // BLOCK) * BLOCK
+        weights: list[Singles] = [np.zeros(width, dtype=np.float32) for _ in ids]
+        plain = self.metric == "euclidean"
+
+        def take(block: Floats, columns: slice) -> None:
+            part = block.astype(np.float32)
+            if plain:
+                np.sqrt(part, out=part)
+            if self.cap < _STEEPEST:
+                np.minimum(part, self.cap, out=part)
+            part *= -min(self.slope, _STEEPEST)
+            np.exp(part, out=part)
+            part[:, : max(0, self.first - columns.start)] = 0
+            for row, own in zip(part, weights, strict=True):
+                own[columns] = row
+
+        sweep(self.space, ids, "squared" if plain else self.metric, take)
+        rows: list[Row] = [_EMPTY] * len(ids)
+
+        def add_up(part: slice) -> None:
+            for i in range(part.start, part.stop):
+                rows[i] = self._row(int(ids[i]), weights[i])
+
+        in_threads(add_up, len(ids))
+        return rows
+
+    def _row(self, word: int, weights: Singles) -> Row:
+        blocks = weights.reshape(-1, BLOCK)
+        sums = running_sums(blocks)
+        if sums[-1] < _FAINT:  # every word is far away: the same law, scaled to be seen
+            logs = self._logs(np.array([word]))[0]
+            weights[: len(logs)] = np.exp(logs - logs.max())
+        elif word < self.first:
+            weights[word] = sums[-1] * (1 - self.p) / self.p
+        else:
+            return Row(blocks, sums)
+        return Row(blocks, running_sums(blocks))

@@ -10,9 +10,9 @@ from veil.core.errors import ParameterError
 from veil.core.guarantee import Guarantee
 from veil.core.rng import laplace_ball, sphere
 from veil.core.types import Floats
+from veil.text.mechanisms.mechanism import Epsilon, WordMechanism
 from veil.text.mechanisms.words.cmp import NEAR
 from veil.text.mechanisms.words.kernels import Noise, Perturb
-from veil.text.mechanisms.words.mechanism import Epsilon, WordMechanism
 from veil.text.vectors.embeddings import Embeddings
 
 Lam = Annotated[

@@ -8,9 +8,9 @@ from pydantic import Field
 from veil.core.component import PRIVATE
 from veil.core.errors import ParameterError
 from veil.core.guarantee import Guarantee
+from veil.text.mechanisms.mechanism import Epsilon, WordMechanism
 from veil.text.mechanisms.words.cmp import NEAR
-from veil.text.mechanisms.words.exponential import Exponential
-from veil.text.mechanisms.words.mechanism import Epsilon, WordMechanism
+from veil.text.mechanisms.words.kernels import Exponential
 from veil.text.vectors.embeddings import Embeddings
 
 

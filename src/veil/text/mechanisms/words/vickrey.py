@@ -10,10 +10,10 @@ from veil.core.component import PRIVATE
 from veil.core.errors import ParameterError
 from veil.core.guarantee import Guarantee
 from veil.core.types import Floats, Ids
+from veil.text.mechanisms.mechanism import Epsilon, WordMechanism
 from veil.text.mechanisms.words.cmp import CMP
 from veil.text.mechanisms.words.kernels import Perturb
 from veil.text.mechanisms.words.mahalanobis import Lam, Mahalanobis, UnitDirection
-from veil.text.mechanisms.words.mechanism import Epsilon, WordMechanism
 from veil.text.vectors.embeddings import Embeddings
 
 

@@ -9,8 +9,8 @@ from veil.core.component import PRIVATE
 from veil.core.errors import ParameterError
 from veil.core.guarantee import Guarantee
 from veil.core.types import Floats, Ids
+from veil.text.mechanisms.mechanism import Epsilon, WordMechanism
 from veil.text.mechanisms.words.kernels import Near, Shortlist
-from veil.text.mechanisms.words.mechanism import Epsilon, WordMechanism
 from veil.text.vectors.distances import distances, smallest
 from veil.text.vectors.embeddings import Embeddings
 

@@ -3,8 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from veil.text.redact.recognisers.checksums import digits_of, luhn
-from veil.text.redact.recognisers.stretches import longest, pieces_of
+from veil.text.redact.recognisers.digits import digits_of, longest, luhn, pieces_of
 from veil.text.redact.span import Place
 
 _DIGITS, _JOINT = re.compile(r"\d+"), re.compile(r"[\s.-]{1,3}")

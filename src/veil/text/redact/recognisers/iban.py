@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from veil.text.redact.recognisers.checksums import mod97
+from veil.text.redact.recognisers.digits import mod97
 from veil.text.redact.span import Place
 
 _START = re.compile(

@@ -7,7 +7,7 @@ Spain (DNI, NIE), France (NIR), Germany (tax number), Poland (PESEL), Brazil (CP
 import re
 from collections.abc import Callable, Iterator
 
-from veil.text.redact.recognisers.checksums import digits_of, mod11_10, weighted
+from veil.text.redact.recognisers.digits import digits_of, mod11_10, weighted
 from veil.text.redact.span import Place
 
 _TENS = (1, 0, 5, 7, 9, 13, 15, 17, 19, 21)

@@ -4,8 +4,7 @@ import re
 from collections.abc import Iterator
 from functools import partial
 
-from veil.text.redact.recognisers.checksums import digits_of
-from veil.text.redact.recognisers.stretches import longest, pieces_of
+from veil.text.redact.recognisers.digits import digits_of, longest, pieces_of
 from veil.text.redact.span import Place
 
 _ATOM = re.compile(r"\(\+?\d{1,5}\)|\+?\d+")

@@ -9,8 +9,7 @@ from veil.core.errors import LawError, ParameterError
 from veil.core.guarantee import Guarantee
 from veil.core.rng import Randomness, generator
 from veil.core.types import ClosedForm, Floats, Kernel
-from veil.text.mechanisms.mechanism import TextMechanism
-from veil.text.mechanisms.words.mechanism import WordMechanism
+from veil.text.mechanisms.mechanism import TextMechanism, WordMechanism
 from veil.text.vectors.distances import METRICS, distances
 from veil.text.vectors.embeddings import Embeddings
 

@@ -1,29 +1,81 @@
-"""Rows in, variants out: what ``veil protect`` and `protect_file` share."""
+"""Protect a file of texts: rows in, rows out, in constant memory, whole or not at all."""
 
 import sys
-from collections import deque
-from collections.abc import Callable, Iterator
+from bisect import bisect
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import accumulate
+from os import PathLike
 from pathlib import Path
 from typing import Unpack
 
 from veil.core.errors import InputError, UnprotectedError
 from veil.core.formatting import count_of
+from veil.core.guarantee import Guarantee
 from veil.core.types import Variants
 from veil.corpus.tokens import MAX_CHARS, check_text
-from veil.data.fetch import Report
+from veil.data.fetch import Report, silent
 from veil.data.lines import Progress, require_file
 from veil.data.records import Columns, Record, read_records
 from veil.data.releases import Writer, check_output, open_writer, stream_writer
 from veil.data.rows import Layout, fold_name
 from veil.studies.pool import end, processes
-from veil.text.mechanisms.mechanism import TextMechanism
+from veil.text.mechanisms.mechanism import (
+    QueryMechanism,
+    TextMechanism,
+    WordMechanism,
+    premises,
+    release_cost,
+    scale_premise,
+)
+from veil.text.mechanisms.queries.scramble import whole_cost
+from veil.text.protect import Choices, protect_stream, variants_of
 from veil.text.redact.redactor import Redactor, redactor_of
-from veil.text.stream import Choices, protect_stream
-from veil.text.tally import Tally
 from veil.text.vectors.embeddings import Embeddings
+
+
+@dataclass
+class Tally:
+    """What has been released so far."""
+
+    texts: int = 0
+    words: int = 0
+    each: Counter[int] = field(default_factory=Counter)  # texts by their protected words
+    bare: int = 0  # texts that left as they are: no cost covers them
+    kept: int = 0
+    clear: int = 0  # variants that equal their text
+    empty: int = 0  # texts for which nothing can be sent
+    redacted: Counter[str] = field(default_factory=Counter)  # personal data by its kind
+    seeded: bool = False
+
+    def spread(self) -> tuple[int, float, int]:
+        """Return the protected words of the smallest, the median and the largest text.
+
+        Texts that left as they are do not count: they cost more than any number, and not 0.
+        """
+        counts = sorted(self.each)
+        if not counts:
+            return 0, 0.0, 0
+        ends = list(accumulate(self.each[count] for count in counts))
+        low, high = (counts[bisect(ends, (ends[-1] - more) // 2)] for more in (1, 0))
+        return counts[0], (low + high) / 2, counts[-1]
+
+    def add(self, variants: Variants) -> None:
+        """Count a batch."""
+        self.texts += len(variants)
+        self.words += sum(variants.protected)
+        pairs = zip(variants.protected, variants.kept, strict=True)
+        covered = [words for words, kept in pairs if words or not kept]
+        self.each.update(covered)
+        self.bare += len(variants) - len(covered)
+        self.kept += sum(map(len, variants.kept))
+        self.empty += sum(not row for row in variants)
+        self.redacted.update(kind for kinds in variants.redacted for kind in kinds)
+        self.seeded = variants.seeded
+
 
 _RELEASED = "obfuscatedText"
 _HEAD = ("id", "text")
@@ -199,3 +251,135 @@ def _executor(workers: int) -> Iterator[ProcessPoolExecutor | None]:
         end(pool)
         raise
     pool.shutdown()
+
+
+@dataclass(frozen=True, slots=True)
+class FileRelease:
+    """What was released of a file; holds no original.
+
+    Attributes
+    ----------
+    path
+        The file that was written.
+    mechanism, cost
+        Its spec, and what the whole release costs: a sum over all texts, which may be of
+        different people. `spread` has the protected words of the smallest, the median and the
+        largest text, of those of which anything was protected.
+    texts, protected, kept, empty, bare
+        How many texts there were, words that were protected, words that passed as they are, texts
+        without any variant that may be sent, and texts that left as they are, which no cost
+        covers.
+    columns
+        Columns of the source that left as they are.
+    redacted
+        Personal data that was replaced before the mechanism saw the rest, by its kind.
+    seeded
+        True when the draws can be repeated by who knows the seed: **not private**.
+    """
+
+    path: Path
+    mechanism: str
+    cost: Guarantee
+    texts: int
+    protected: int
+    kept: int
+    empty: int
+    bare: int
+    spread: tuple[int, float, int]
+    columns: tuple[str, ...]
+    seeded: bool
+    redacted: Mapping[str, int] = field(default_factory=dict)
+
+
+def protect_file(
+    source: str | PathLike[str],
+    target: str | PathLike[str],
+    mechanism: TextMechanism,
+    space: Embeddings | None = None,
+    size: int | None = None,
+    *,
+    column: str | None = None,
+    id: str | None = None,  # noqa: A002 - the name of the flag
+    keep: Sequence[str] = (),
+    delimiter: str | None = None,
+    encoding: str | None = None,
+    with_originals: bool = False,
+    workers: int = 1,
+    seed: int | None = None,
+    report: Report = silent,
+    **choices: Unpack[Choices],
+) -> FileRelease:
+    """Release `size` variants of each text of a file into another, as ``veil protect`` does.
+
+    Parameters
+    ----------
+    source, target
+        CSV, TSV, JSONL, Parquet or plain text, by the ending of the name; the source may end in
+        ``.gz``. The target appears whole or not at all.
+    mechanism, space, size
+        As for `protect`.
+    column
+        Column of the texts; ``text`` or ``query`` by default.
+    id, keep
+        Columns that leave as they are, the first as the names of rows; else rows are numbered.
+    delimiter, encoding
+        Where neither the name of the source nor its first line tells.
+    with_originals
+        Add the originals as column ``text``, for experiments; the file is then for its owner.
+    workers
+        Processes to share the work.
+    seed
+        Makes the release repeatable, and therefore **not private**.
+    choices
+        ``unknown``, ``policies``, ``select``, ``max_chars``, ``in_clear`` and ``redact``, as for
+        `protect`. A map of pseudonyms is not written: `Redactor.pseudonyms` has it, to be saved.
+    """
+    output = Path(target)
+    filing = Filing(
+        source=Path(source),
+        target=output,
+        kind=output.suffix.lower(),
+        columns=Columns(column, id, tuple(keep)),
+        layout=Layout(delimiter, encoding, choice=True),
+        with_originals=with_originals,
+    )
+    variants = variants_of(mechanism, size)
+    tally = release(
+        filing, mechanism, space, variants, workers=workers, seed=seed, report=report, **choices
+    )
+    return FileRelease(
+        path=output,
+        mechanism=str(mechanism),
+        cost=_cost(mechanism, space, tally, variants, choices),
+        texts=tally.texts,
+        protected=tally.words,
+        kept=tally.kept,
+        empty=tally.empty,
+        bare=tally.bare,
+        spread=tally.spread(),
+        columns=filing.left,
+        seeded=seed is not None,
+        redacted=dict(sorted(tally.redacted.items())),
+    )
+
+
+def _cost(
+    mechanism: TextMechanism,
+    space: Embeddings | None,
+    tally: Tally,
+    size: int,
+    choices: Choices,
+) -> Guarantee:
+    told: tuple[str, ...] = ()
+    if isinstance(mechanism, QueryMechanism) and mechanism.whole:
+        return whole_cost(mechanism.guarantee, tally.texts)
+    if isinstance(mechanism, WordMechanism):
+        select = choices.get("select")
+        told = premises(
+            mechanism.select if select is None else select,
+            choices.get("policies"),
+            scale_premise(mechanism.guarantee, space),
+        )
+        redactor = redactor_of(choices.get("redact"))
+        told = told if redactor is None else (*told, *redactor.told)
+    return release_cost(mechanism.guarantee, tally.words, size, tally.kept, told)

@@ -1,14 +1,19 @@
-"""Attack a release: the one door for all attackers."""
+"""Attack and measure variants: one door for all attackers, one for all measures."""
 
 from collections.abc import Iterable, Sequence
 
+import numpy as np
+
 from veil.core.errors import InputError, ParameterError
-from veil.core.types import Encoder, Variants
+from veil.core.types import Encoder, Floats, Variants
 from veil.corpus.tokens import check_text
+from veil.corpus.wordnet import Thesaurus
 from veil.data.fetch import Report, silent
 from veil.text.attacks import ATTACKS
 from veil.text.attacks.attack import AttackSpec, EncoderAttack, Outcome, Scene
 from veil.text.attacks.log import QueryLog
+from veil.text.measures import MEASURES
+from veil.text.measures.measure import Comparison, TextMeasure
 from veil.text.mechanisms.find import mechanism as find_mechanism
 from veil.text.mechanisms.mechanism import TextMechanism
 from veil.text.vectors.embeddings import Embeddings
@@ -124,3 +129,52 @@ def _strings(texts: Iterable[str], name: str) -> Iterable[str]:
         raise InputError(f"The '{name}' argument must be a list of strings.")
     for number, text in enumerate(texts, start=1):
         yield check_text(text, f"Text {number} of '{name}'")
+
+
+def measure_all(
+    originals: Iterable[str],
+    variants: Iterable[Iterable[str]],
+    *,
+    encoder: Encoder | None = None,
+    thesaurus: Thesaurus | None = None,
+    mechanism: TextMechanism | None = None,
+    vectors: Embeddings | None = None,
+) -> dict[str, Floats]:
+    """Return each measure (n,) by its name, the built-in ones first, then those of plugins.
+
+    A measure that needs what is not given is left out: an encoder for the cosine, the mechanism
+    and its word vectors for what is counted by word (of a mechanism that rewrites whole queries
+    there is no such thing). METEOR knows synonyms if there is a thesaurus.
+
+    >>> measure_all(["a b", "c"], [["a d", "a b"], []])["jaccard"].round(3).tolist()
+    [0.667, nan]
+    """
+    given = Comparison.of(
+        originals,
+        variants,
+        encoder=encoder,
+        thesaurus=thesaurus,
+        mechanism=mechanism,
+        vectors=vectors,
+    )
+    chosen = {name: MEASURES.parse(name) for name in (*MEASURES.builtin, *plugin_measures())}
+    return {
+        name: _measured(measure, given)
+        for name, measure in chosen.items()
+        if all(getattr(given, need) is not None for need in measure.needs)
+    }
+
+
+def _measured(measure: TextMeasure, given: Comparison) -> Floats:
+    values = np.asarray(measure.measure(given), dtype=np.float64)
+    if values.shape != (len(given.originals),):
+        raise ParameterError(
+            f"The measure {measure.name} must give one value for each of the"
+            f" {len(given.originals):,} texts; it gave an array of shape {values.shape}."
+        )
+    return values
+
+
+def plugin_measures() -> tuple[str, ...]:
+    """Return the names of the measures that plugins brought."""
+    return tuple(name for name in MEASURES.names() if name not in MEASURES.builtin)

@@ -1,20 +1,83 @@
-"""A log as a word mechanism reads it: queries of one shape together."""
+"""How likely each query of a log is to have given a release, by any mechanism with a law."""
 
 import threading
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 
+from veil.core.errors import ParameterError
 from veil.core.types import Floats, Ids
 from veil.data.fetch import Report, silent
 from veil.data.memo import Memo
-from veil.text.attacks._cases import Cases, Shown, cased, cases_of
-from veil.text.attacks._likelihood import Likelihood
-from veil.text.attacks._likelihoods import Likelihoods
-from veil.text.attacks.log import QueryLog
-from veil.text.attacks.shapes import Reader, Shape, chunks
+from veil.encoders.find import encoder
+from veil.text.attacks.attack import AttackSpec, EncoderAttack, Scene
+from veil.text.attacks.likelihood import Likelihood, Likelihoods, Surrogate, likelihood
+from veil.text.attacks.likelihood_boxes import Boxes
+from veil.text.attacks.likelihood_exponential import Exponentials, Normalisers, prepare_normalisers
+from veil.text.attacks.log import LogGroups, QueryLog
+from veil.text.attacks.shapes import Reader, Shape, chunks, reader, space_of, word_mechanism
+from veil.text.mechanisms.mechanism import QueryMechanism, WordMechanism, table_of
+from veil.text.mechanisms.words.kernels import Exponential, Shortlist
+from veil.text.vectors.embeddings import Embeddings
+
+
+class Shown(StrEnum):
+    """How a piece of a text is capitalised."""
+
+    LOWER = "lower"
+    TITLE = "title"
+    UPPER = "upper"
+    MIXED = "mixed"
+
+
+Cases = tuple[Shown, ...]
+
+
+def cases_of(variants: Sequence[Sequence[str]]) -> Cases:
+    """Return how each piece is usually capitalised in variants cut at white space.
+
+    >>> [str(case) for case in cases_of([["Skin", "cancer", "(HIV)"]])]
+    ['title', 'lower', 'upper']
+    """
+    columns = zip(*variants, strict=True)
+    return tuple(Counter(map(_shown, column)).most_common(1)[0][0] for column in columns)
+
+
+def cased(pieces: Sequence[str], cases: Cases) -> str:
+    """Return a text with the capitals of another; mixed ones stay as they are.
+
+    >>> cased(["bone", "Marrow"], (Shown.UPPER, Shown.LOWER))
+    'BONE marrow'
+    """
+    return " ".join(map(_as, pieces, cases))
+
+
+def _shown(piece: str) -> Shown:
+    letters = [letter for letter in piece if letter.isalpha()]
+    upper = [letter.isupper() for letter in letters]
+    if not any(upper):
+        return Shown.LOWER
+    if upper[0] and not any(upper[1:]):
+        return Shown.TITLE
+    return Shown.UPPER if all(upper) else Shown.MIXED
+
+
+def _as(piece: str, case: Shown) -> str:
+    if case is Shown.MIXED:
+        return piece
+    if case is Shown.UPPER:
+        return piece.upper()
+    small = piece.lower()
+    if case is Shown.LOWER:
+        return small
+    first = next((at for at, letter in enumerate(small) if letter.isalpha()), 0)
+    return small[:first] + small[first : first + 1].upper() + small[first + 1 :]
+
 
 _ROOM = 256 * 2**20  # bytes of what was read, at least
 _ROOM_EACH = 256  # and for each query of the log
@@ -202,3 +265,98 @@ def _union(arrays: Sequence[Ids]) -> Ids:
     if not arrays:
         return np.empty(0, dtype=np.int64)
     return np.unique(np.concatenate([array.ravel() for array in arrays]))
+
+
+class Weighing(Protocol):
+    """A log, weighed by one who knows the mechanism."""
+
+    @property
+    def rounding(self) -> float:
+        """How much two scores that are equal may differ, as a share of themselves."""
+        ...
+
+    def scores(self, row: tuple[str, ...], report: Report = silent) -> Floats:
+        """Return the log-likelihood of every query (N,) given variants; -inf: impossible."""
+        ...
+
+
+def weighing(
+    scene: Scene,
+    log: QueryLog,
+    name: str,
+    surrogate: Surrogate = "simulated",
+    select: str = "",
+    report: Report = silent,
+) -> Weighing:
+    """Return how the attacker called `name` weighs a log against the mechanism of a scene."""
+    if isinstance(scene.mechanism, QueryMechanism):
+        table = table_of(scene.mechanism)
+        if table is None:
+            raise ParameterError(
+                f"The {name} attacker needs a mechanism with a law, but {scene.mechanism.name}"
+                " rewrites whole queries by rules; use the rerun or the inference attacker."
+            )
+        return LogGroups.of(log, table, report)
+    mechanism, space = word_mechanism(scene, name), space_of(scene, name)
+    shaped = ShapedLog.of(log, reader(mechanism, space, select))
+    return _ByWord(shaped, likelihood(mechanism, space, surrogate))
+
+
+@dataclass(frozen=True, eq=False)
+class _ByWord:
+    """Words keep their slots, and each has a law."""
+
+    log: ShapedLog
+    law: Likelihood
+
+    @property
+    def rounding(self) -> float:
+        return self.law.rounding
+
+    def scores(self, row: tuple[str, ...], report: Report = silent) -> Floats:
+        return self.log.scores(row, self.law, report)
+
+
+def believed(scores: Floats, prior: Floats) -> Floats:
+    """Add likelihood and prior (N,); where no query fits at all, the prior alone decides."""
+    return prior if np.isneginf(scores).all() else scores + prior
+
+
+def prepare(
+    attacker: AttackSpec,
+    mechanisms: Sequence[WordMechanism],
+    originals: Sequence[str],
+    log: QueryLog | None = None,
+    space: Embeddings | None = None,
+    report: Report = silent,
+) -> None:
+    """Make what an attacker needs against these mechanisms, with all processors.
+
+    That is: the vectors of the log, the nearest words of all words (wbb, custext), and the
+    normalisers of the words of the log (santext, tem), which all slopes share. `originals` are
+    the texts behind the variants; only their lengths and capitals are looked at.
+    """
+    if isinstance(attacker, EncoderAttack) and "log" in attacker.needs and log is not None:
+        log.vectors(encoder(attacker.encoder, report), report)
+    if "mechanism" not in attacker.needs or space is None:
+        return
+    found = _laws(mechanisms, space, report)
+    if log is not None and "log" in attacker.needs:
+        for select, laws in found.items():
+            read = reader(mechanisms[0], space, getattr(attacker, "select", "") or select)
+            prepare_normalisers(laws, ShapedLog.of(log, read).words(originals, report), report)
+
+
+def _laws(
+    mechanisms: Sequence[WordMechanism], space: Embeddings, report: Report
+) -> dict[str, list[Normalisers]]:
+    """Make the tables of candidates; return the normalisers to fill, by the words selected."""
+    found: dict[str, list[Normalisers]] = {}
+    for mechanism in mechanisms:
+        if isinstance(mechanism.bind(space), Shortlist | Exponential):  # no model is learned here
+            law = likelihood(mechanism, space)
+            if isinstance(law, Boxes):
+                law.prepare(np.empty(0, dtype=np.int64), report)
+            if isinstance(law, Exponentials):
+                found.setdefault(mechanism.select, []).append(law.known)
+    return found
