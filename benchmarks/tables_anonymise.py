@@ -22,8 +22,8 @@ import numpy as np
 from benchmarks.report import Report
 
 from veil import tables
-from veil.tables.anonymise.lattice import LatticeMethod
 from veil.tables.column import Column
+from veil.tables.methods.lattice import LatticeMethod
 from veil.tables.table import Table
 
 HERE = Path(__file__).resolve().parent

@@ -20,7 +20,7 @@ from benchmarks.report import Report, best
 
 from veil import tables
 from veil.tables.column import Column
-from veil.tables.release import Release
+from veil.tables.method import Release
 from veil.tables.table import Table
 
 HERE = Path(__file__).resolve().parent
@@ -96,7 +96,7 @@ def codes(n: int = 5_000, wide: int = 9) -> tuple[Table, Release]:
 
 def weighed(pairs: bool) -> dict[str, float]:
     """Link codes by weights of agreement, all pairs one by one or by subsets of columns."""
-    from veil.tables.attacks import tallies
+    from veil.tables.attacks import nearest as tallies
 
     tallies._PAIR = 0.0 if pairs else np.inf
     table, release = codes()

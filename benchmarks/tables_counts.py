@@ -16,7 +16,7 @@ import numpy as np
 from benchmarks.report import Report
 
 from veil import tables
-from veil.tables.counts.cells import Cells
+from veil.tables.cells.cells import Cells
 
 HERE = Path(__file__).resolve().parent
 SMALL, LARGE, CUBE = (30, 20), (100, 50), (12, 10, 6)

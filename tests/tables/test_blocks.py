@@ -11,11 +11,10 @@ from tests.tables.people import PERSON, written
 
 from veil import tables
 from veil.core.errors import InputError
-from veil.tables.blocks import partition
-from veil.tables.blocks.protect import Written, protect_blocks
-from veil.tables.blocks.table import Blocks
-from veil.tables.save import read_card
-from veil.tables.source import Source
+from veil.tables import blocks
+from veil.tables.blocks import Blocks, Written, protect_blocks
+from veil.tables.files import read_card
+from veil.tables.schema import Source
 
 N = 300
 QI = ("age", "sex", "district")
@@ -211,7 +210,7 @@ def test_a_file_that_changes_between_its_readings_is_refused(
     path.write_text(text + text.splitlines()[1] + "\n", encoding="utf-8")
     with pytest.raises(InputError, match="changed while it was read"):
         protect_blocks(told, "ola(k=2, suppression=0.5)", tmp_path / "out.csv")
-    monkeypatch.setattr(partition, "MOST", 10)
+    monkeypatch.setattr(blocks, "MOST", 10)
     with pytest.raises(InputError, match="more than 10 different combinations"):
         by_blocks(path, "ola(k=2, suppression=0.5)", tmp_path / "out.csv")
     assert not (tmp_path / "out.csv").exists()

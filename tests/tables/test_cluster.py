@@ -13,8 +13,7 @@ from tests.tables.test_blocks import N, in_memory, parts, rows, source
 from veil import tables
 from veil.cli import veil
 from veil.studies.pool import dask_executor
-from veil.tables.blocks.protect import protect_blocks
-from veil.tables.blocks.table import Blocks
+from veil.tables.blocks import Blocks, protect_blocks
 
 distributed: Any = pytest.importorskip("distributed", reason="the extra 'dask' is not installed")
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]  # of a library not ours

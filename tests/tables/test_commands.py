@@ -12,9 +12,8 @@ from tests.tables.people import ILLNESSES, PERSON, QI, written
 from veil import tables
 from veil.cli import veil
 from veil.core.errors import InputError, VeilError
-from veil.tables.files import released
-from veil.tables.save import card_of, read_card
-from veil.tables.source import Source, hierarchy_files
+from veil.tables.files import card_of, read_card, released
+from veil.tables.schema import Source, hierarchy_files
 
 ROLES = ["--qi", ",".join(QI), "--confidential", "illness", "--identifiers", "name"]
 

@@ -5,7 +5,7 @@ import pytest
 
 from veil import tables
 from veil.tables.methods import method
-from veil.tables.strengths import GROUPS, STRENGTHS, round_number, strengths, unfit
+from veil.tables.presets import GROUPS, STRENGTHS, round_number, strengths, unfit
 from veil.tables.table import Table
 
 

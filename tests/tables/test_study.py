@@ -17,11 +17,9 @@ from veil.studies.domains import load_study, make_study
 from veil.studies.report.report import render
 from veil.studies.sweep import sweep
 from veil.studies.table import PLAIN, Results
-from veil.tables.attacks.outcome import Attack
-from veil.tables.keys import TablesStudy
-from veil.tables.pictures.report import Shown, chosen
-from veil.tables.pictures.risks import ACROSS, CLASSES, DOWN, colour_of, squares
-from veil.tables.study import KEPT, SUCCESS, Tables, by_record
+from veil.tables.attacks.scene import Attack
+from veil.tables.pictures import ACROSS, CLASSES, DOWN, Shown, chosen, colour_of, squares
+from veil.tables.study import KEPT, SUCCESS, Tables, TablesStudy, by_record
 from veil.testing import check_domain
 
 ROOT = Path(__file__).resolve().parents[2]

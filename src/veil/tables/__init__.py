@@ -17,30 +17,30 @@ if TYPE_CHECKING:
 
     from veil.tables.attack import attack as attack
     from veil.tables.attacks import ATTACKS as ATTACKS
-    from veil.tables.attacks.residual import residual as residual
-    from veil.tables.blocks.protect import protect_blocks as protect_blocks
-    from veil.tables.blocks.table import Blocks as Blocks
-    from veil.tables.builders import dates as dates
-    from veil.tables.builders import intervals as intervals
-    from veil.tables.builders import prefix as prefix
-    from veil.tables.counts.audit import audit as audit
-    from veil.tables.counts.cells import Cells as Cells
-    from veil.tables.counts.cells import tabulate as tabulate
-    from veil.tables.counts.methods import CELL_METHODS as CELL_METHODS
+    from veil.tables.attacks.anonymeter import residual as residual
+    from veil.tables.blocks import Blocks as Blocks
+    from veil.tables.blocks import protect_blocks as protect_blocks
+    from veil.tables.cells.audit import audit as audit
+    from veil.tables.cells.cells import Cells as Cells
+    from veil.tables.cells.cells import tabulate as tabulate
+    from veil.tables.cells.release import CELL_METHODS as CELL_METHODS
     from veil.tables.describe import describe as describe
-    from veil.tables.invert import invert as invert
-    from veil.tables.load import load as load
+    from veil.tables.hierarchy import dates as dates
+    from veil.tables.hierarchy import intervals as intervals
+    from veil.tables.hierarchy import prefix as prefix
     from veil.tables.measures.anonymity import anonymity as anonymity
     from veil.tables.measures.loss import loss as loss
-    from veil.tables.measures.quality import quality as quality
+    from veil.tables.measures.loss import quality as quality
     from veil.tables.measures.utility import utility as utility
     from veil.tables.method import Method as Method
+    from veil.tables.method import Release as Release
+    from veil.tables.method import invert as invert
     from veil.tables.methods import METHODS as METHODS
     from veil.tables.methods import method as method
     from veil.tables.plane import plane as plane
     from veil.tables.protect import protect as protect
-    from veil.tables.release import Release as Release
-    from veil.tables.source import Source as Source
+    from veil.tables.schema import Source as Source
+    from veil.tables.schema import load as load
     from veil.tables.table import Table as Table
 
     # It lies above the domains, and is found by its name: no domain imports it.
@@ -49,30 +49,25 @@ if TYPE_CHECKING:
         ...
 
 
-_PLACES = {  # where each public name lives
+_PLACES = {
     "veil.dpia.write": "dpia",
     "veil.tables.attack": "attack",
     "veil.tables.attacks": "ATTACKS",
-    "veil.tables.attacks.residual": "residual",
-    "veil.tables.blocks.protect": "protect_blocks",
-    "veil.tables.blocks.table": "Blocks",
-    "veil.tables.builders": "dates intervals prefix",
-    "veil.tables.counts.audit": "audit",
-    "veil.tables.counts.cells": "Cells tabulate",
-    "veil.tables.counts.methods": "CELL_METHODS",
+    "veil.tables.attacks.anonymeter": "residual",
+    "veil.tables.blocks": "protect_blocks Blocks",
+    "veil.tables.hierarchy": "dates intervals prefix",
+    "veil.tables.cells.audit": "audit",
+    "veil.tables.cells.cells": "Cells tabulate",
+    "veil.tables.cells.release": "CELL_METHODS",
     "veil.tables.describe": "describe",
-    "veil.tables.invert": "invert",
-    "veil.tables.load": "load",
+    "veil.tables.method": "invert Method Release",
+    "veil.tables.schema": "load Source",
     "veil.tables.measures.anonymity": "anonymity",
-    "veil.tables.measures.loss": "loss",
-    "veil.tables.measures.quality": "quality",
+    "veil.tables.measures.loss": "loss quality",
     "veil.tables.measures.utility": "utility",
-    "veil.tables.method": "Method",
     "veil.tables.methods": "METHODS method",
     "veil.tables.plane": "plane",
     "veil.tables.protect": "protect",
-    "veil.tables.release": "Release",
-    "veil.tables.source": "Source",
     "veil.tables.table": "Table",
 }
 

@@ -10,12 +10,12 @@ from veil.core.errors import InputError
 from veil.core.rng import Randomness, generator
 from veil.core.types import Ids
 from veil.tables.attacks import attacker as named
-from veil.tables.attacks.attacker import Scene, TableAttacker, Truth
-from veil.tables.attacks.outcome import Attack as Attack
-from veil.tables.counts.cells import Cells
-from veil.tables.counts.release import CellRelease
-from veil.tables.release import Release
-from veil.tables.standing import closed_columns, standing
+from veil.tables.attacks.scene import Attack as Attack
+from veil.tables.attacks.scene import Scene, TableAttacker, Truth
+from veil.tables.cells.cells import Cells
+from veil.tables.cells.release import CellRelease
+from veil.tables.labels import closed_columns, standing
+from veil.tables.method import Release
 from veil.tables.table import Role, Table
 
 
@@ -73,7 +73,7 @@ def attack(
 
 
 def _cells(cells: Cells, release: object, attacker: object) -> Attack:
-    from veil.tables.counts.intervals import attack_cells
+    from veil.tables.cells.intervals import attack_cells
 
     if not isinstance(release, CellRelease):
         raise InputError("Cells are attacked by a release of cells, which tables.protect makes.")

@@ -1,16 +1,17 @@
-"""What every masking method declares."""
+"""The contract of masking methods, and the release that they return."""
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, cast
 
+import numpy as np
 from numpy.random import Generator
 
 from veil.core.component import Component
 from veil.core.errors import InputError
 from veil.core.guarantee import Guarantee
-from veil.core.types import Ids
+from veil.core.types import Floats, Ids
 from veil.tables.table import Table
 
 Kind = Literal["numeric", "categorical", "any", "confidential", "all"]
@@ -25,7 +26,7 @@ def nothing(caveat: str = "") -> Guarantee:
 
 @dataclass(frozen=True, eq=False)
 class Masked:
-    """What a method made of a table; the fields are those of `veil.tables.release.Release`."""
+    """What a method made of a table; the fields are those of `veil.tables.method.Release`."""
 
     table: Table
     rows: Ids | None
@@ -106,3 +107,80 @@ class Method(Component):
                 f"No quasi-identifier is {self.kind}, as {self.name} needs; name the columns."
             )
         return names
+
+
+@dataclass(frozen=True, eq=False)
+class Release:
+    """A masked table.
+
+    Attributes
+    ----------
+    table
+        What is released; it has no identifier.
+    method
+        Specs of what made it, in order.
+    guarantee
+        What is proved of it.
+    seeded
+        Whether who knows the seed can repeat the draws: **not private**.
+    levels
+        By column the level of its hierarchy, for methods that generalise whole columns.
+    suppressed
+        How many rows were removed.
+    rows
+        Which row of the original each released row is, for measuring; None for synthetic data.
+        Never written to a file.
+    groups
+        A label for each released row, of methods that make groups, or None.
+    kept
+        What else a method must remember to be inverted or attacked, by name; public.
+    """
+
+    table: Table
+    method: str
+    guarantee: Guarantee
+    seeded: bool = False
+    levels: Mapping[str, int] = field(default_factory=dict)
+    suppressed: int = 0
+    rows: Ids | None = None
+    groups: Ids | None = None
+    kept: Mapping[str, object] = field(default_factory=dict)
+
+    @property
+    def mechanism(self) -> str:
+        """Spec of what made it, as releases of all kinds have it."""
+        return self.method
+
+    @property
+    def cost(self) -> Guarantee:
+        """What is proved of it, as releases of all kinds have it."""
+        return self.guarantee
+
+    def __len__(self) -> int:
+        return len(self.table)
+
+
+def invert(release: Release, column: str) -> Mapping[str, float]:
+    """Return an unbiased estimate of the share of each category before randomisation.
+
+    The shares of what was released are multiplied by the inverse of the matrix: P^-T f. An
+    estimate may be below 0 or above 1, where noise is larger than the share; cutting it would make
+    the estimates biased.
+    """
+    if not isinstance(release, Release):
+        raise InputError("Inverted is a release of a table, which tables.protect makes.")
+    matrices = cast(Mapping[str, tuple[tuple[str, ...], Floats]], release.kept.get("pram", {}))
+    if column not in matrices:
+        raise InputError(
+            f"The column '{column}' was not randomised by a known matrix (pram, random_response)."
+        )
+    categories, matrix = matrices[column]
+    texts = release.table.column(column)
+    place = {label: i for i, label in enumerate(categories)}
+    at = np.array([place[label] for label in texts.categories], dtype=np.int64)
+    codes = texts.codes[texts.codes >= 0]
+    counts = np.bincount(at[codes], minlength=len(categories))
+    if np.linalg.cond(matrix) > 1e12:
+        raise InputError("The matrix cannot be inverted: what was released tells nothing.")
+    shares = np.linalg.solve(matrix.T, counts / max(1, counts.sum()))
+    return {label: float(share) for label, share in zip(categories, shares, strict=True)}

@@ -14,10 +14,9 @@ from veil.measures.estimate import Estimate, bootstrap
 from veil.measures.quipu import quipu
 from veil.tables.attack import attack
 from veil.tables.attacks import attacker as attacker_of
-from veil.tables.attacks.attacker import TableAttacker
-from veil.tables.measures.measure import Utility
+from veil.tables.attacks.scene import TableAttacker
 from veil.tables.measures.pair import Pair
-from veil.tables.measures.utility import UTILITIES
+from veil.tables.measures.utility import UTILITIES, Utility
 from veil.tables.method import Method
 from veil.tables.methods import method as method_of
 from veil.tables.protect import protect
@@ -89,7 +88,7 @@ class Plane:
 
     def to_html(self, path: str | Path) -> None:
         """Draw it as a page of its own, whole or not at all."""
-        from veil.tables.pictures.page import write_plane
+        from veil.tables.pictures import write_plane
 
         write_plane(self, Path(path))
 

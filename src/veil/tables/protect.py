@@ -9,13 +9,10 @@ from veil.core.errors import InputError, ParameterError
 from veil.core.guarantee import Guarantee
 from veil.core.rng import Randomness, generator
 from veil.core.types import Ids
-from veil.tables.counts.cells import Cells
-from veil.tables.counts.method import CellMethod
-from veil.tables.counts.protect import protect_cells
-from veil.tables.counts.release import CellRelease
-from veil.tables.method import Masked, Method, nothing
+from veil.tables.cells.cells import Cells
+from veil.tables.cells.release import CellMethod, CellRelease, protect_cells
+from veil.tables.method import Masked, Method, Release, nothing
 from veil.tables.methods import method as named
-from veil.tables.release import Release
 from veil.tables.table import Table
 
 _BUDGETS = ("dp", "local-dp")

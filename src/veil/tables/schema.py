@@ -1,4 +1,4 @@
-"""A file that says once what the columns of a table are.
+"""The role and the hierarchy of each column, and reading a table with them.
 
 ::
 
@@ -7,13 +7,23 @@
     hierarchy = "adult_hierarchy_age.csv"     # beside the schema, or intervals(width=10, steps=3)
 """
 
+import re
 import tomllib
+import warnings
+from array import array
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any, cast
 
+import numpy as np
+
 from veil.core.errors import InputError
-from veil.tables.builders import builder
-from veil.tables.table import ROLES, Role
+from veil.data.rows import Layout, read_table
+from veil.tables.column import MISSING, Column
+from veil.tables.hierarchy import Builder, Hierarchy, Rows, builder
+from veil.tables.table import ROLES, Role, Table, unknown_column
 
 _KEYS = {"role", "hierarchy"}
 
@@ -50,3 +60,369 @@ def _hierarchy(told: object, path: Path) -> Any:  # noqa: ANN401 - a path or a b
         raise InputError(f"In {path.name} a hierarchy is a file or a builder, as a text.")
     made = builder(told)
     return path.parent / told if made is None else made
+
+
+BLOCK = 50_000  # rows
+Block = tuple[Sequence[str], ...]  # the texts of each column
+_WHOLE = re.compile(r"-?\d+\.0")
+
+
+def read_blocks(
+    path: Path, sep: str | None = None, rows: int = BLOCK
+) -> tuple[tuple[str, ...], Iterator[Block]]:
+    """Return the names of the columns of a file, and its rows, so many at a time.
+
+    Whole numbers that a Parquet file holds as doubles are read as a table writes them: 39.
+    """
+    header, found = read_table(path, (), Layout(delimiter=sep, cased=True))
+    doubles = path.suffix.lower() == ".parquet"
+
+    def blocks() -> Iterator[Block]:
+        while part := [row.values for row in islice(found, rows)]:
+            columns = tuple(zip(*part, strict=True))
+            yield tuple(map(_undoubled, columns)) if doubles else columns
+
+    return header.names, blocks()
+
+
+def read_columns(
+    path: Path, sep: str | None = None, missing: Sequence[str] = ("",)
+) -> dict[str, Column]:
+    """Read a file whole; equal texts of a column are one object."""
+    names, blocks = read_blocks(path, sep)
+    gathered = [_Gathered(missing) for _ in names]
+    for block in blocks:
+        for one, texts in zip(gathered, block, strict=True):
+            one.add(texts)
+    if not gathered or not len(gathered[0]):
+        raise InputError(f"{path.name} has no rows.")
+    return {name: one.column() for name, one in zip(names, gathered, strict=True)}
+
+
+class _Gathered(dict[str, int]):
+    """Numbers the different texts of a column as they come, and keeps the numbers of its rows."""
+
+    def __init__(self, missing: Sequence[str]) -> None:
+        super().__init__(dict.fromkeys(missing, MISSING))
+        self._labels: list[str] = []
+        self._codes = array("i")
+
+    def __missing__(self, text: str) -> int:
+        self[text] = number = len(self._labels)
+        self._labels.append(text)
+        return number
+
+    def __len__(self) -> int:
+        return len(self._codes)
+
+    def add(self, texts: Sequence[str]) -> None:
+        self._codes.extend(map(self.__getitem__, texts))
+
+    def column(self) -> Column:
+        codes, labels = np.frombuffer(self._codes, dtype=np.int32), self._labels
+        self.clear()
+        return Column.of_codes(codes.astype(np.int64), labels)
+
+
+def _undoubled(texts: Sequence[str]) -> Sequence[str]:
+    if not any(map(_WHOLE.fullmatch, texts)):
+        return texts
+    return [text[:-2] if _WHOLE.fullmatch(text) else text for text in texts]
+
+
+TableInput = str | Path | Mapping[str, Any] | Table
+_TELLING = 0.9  # share of different values from which a column without a role is pointed out
+
+
+def load(
+    source: Any,  # noqa: ANN401 - a path, columns by name, or a frame of pandas, polars or Arrow
+    identifiers: Sequence[str] = (),
+    qi: Sequence[str] = (),
+    confidential: Sequence[str] = (),
+    weight: str | None = None,
+    hierarchies: Mapping[str, "str | Path | Rows | Builder | Hierarchy"] | None = None,
+    sep: str | None = None,
+    *,
+    schema: str | Path | None = None,
+    missing: Sequence[str] = ("",),
+    quiet: bool = False,
+) -> Table:
+    """Open a table, and say what its columns are.
+
+    Parameters
+    ----------
+    source
+        Path of a CSV, TSV, JSONL or Parquet file, a dict of columns, or a frame.
+    identifiers, qi, confidential, weight
+        Roles: what no release has; what an attacker may know; what must not be learnt; the
+        sampling weight. A column without a role is "other"; one whose values are different in more
+        than 90 % of the rows is warned of, since it may identify.
+    hierarchies
+        By column: a path, rows of (value, level 1, ..., top), or a builder such as
+        `veil.tables.intervals(width=10)`.
+    sep
+        What separates the columns of a file, where the file does not tell.
+    schema
+        TOML file with the roles and hierarchies of columns; what is given here wins over it.
+    missing
+        Texts of a file that mean that a value is missing.
+    quiet
+        Whether to keep still about columns that tell rows apart: see `telling`.
+    """
+    held, name = _columns(source, sep, missing)
+    given: dict[str, Any] = {}
+    roles: dict[str, Role] = {}
+    if schema is not None:
+        roles, given = read_schema(Path(schema))
+    told = roles_of(identifiers, qi, confidential, weight)
+    roles = {column: role for column, role in roles.items() if column not in told} | told
+    given |= dict(hierarchies or {})
+    for column in (*roles, *given):
+        if column not in held:
+            raise unknown_column(column, tuple(held))
+    table = Table(
+        held,
+        roles,
+        {column: Hierarchy.of(told_as, held[column], column) for column, told_as in given.items()},
+        name,
+    )
+    _check_weight(table)
+    if not quiet:
+        _warn(table)
+    return table
+
+
+def roles_of(
+    identifiers: Sequence[str], qi: Sequence[str], confidential: Sequence[str], weight: str | None
+) -> dict[str, Role]:
+    """Return the role of each column that is named; each has one."""
+    made: dict[str, Role] = {}
+    listed: list[tuple[Role, Sequence[str]]] = [
+        ("identifier", identifiers),
+        ("qi", qi),
+        ("confidential", confidential),
+        ("weight", () if weight is None else (weight,)),
+    ]
+    for role, names in listed:
+        if isinstance(names, str):
+            raise InputError("Roles are given as lists of columns, not as one text.")
+        for name in names:
+            if name in made:
+                raise InputError(f"The column '{name}' has two roles; give it one.")
+            made[name] = role
+    return made
+
+
+def _columns(
+    source: Any,  # noqa: ANN401 - see load
+    sep: str | None,
+    missing: Sequence[str],
+) -> tuple[dict[str, Column], str]:
+    if isinstance(source, Table):
+        return dict(source.held), source.name
+    if isinstance(source, str | Path):
+        path = Path(source)
+        return read_columns(path, sep, missing), path.stem
+    if not isinstance(source, Mapping):
+        from veil.tables.files import columns_of_frame
+
+        source = columns_of_frame(source)
+    held = {str(name): Column.of(values) for name, values in source.items()}
+    if not held or not len(next(iter(held.values()))):
+        raise InputError("A table needs at least one column and one row.")
+    return held, "table"
+
+
+def _check_weight(table: Table) -> None:
+    weights = table.weights
+    if weights is not None and not (
+        weights.dtype == np.float64 and np.isfinite(weights).all() and (weights > 0).all()
+    ):
+        raise InputError("Sampling weights must be numbers above 0.")
+
+
+def telling(table: Table) -> tuple[str, ...]:
+    """Return the columns that nobody gave a role and in which nearly every row is different."""
+    if len(table) < 2:
+        return ()
+    return tuple(
+        name
+        for name in table.of_role("other")
+        if table.column(name).different > _TELLING * len(table)
+    )
+
+
+def _warn(table: Table) -> None:
+    """Point out columns that nobody gave a role and that tell rows apart."""
+    names = telling(table)
+    if names:
+        warnings.warn(
+            f"Nearly every row has a value of its own in {', '.join(names)}, and no role is"
+            " declared; say whether they are identifiers, quasi-identifiers or confidential.",
+            UserWarning,
+            stacklevel=3,
+        )
+
+
+@dataclass(frozen=True)
+class Source:
+    """What is said of the columns of a file, and of releases of it.
+
+    Attributes
+    ----------
+    identifiers, qi, confidential, weight
+        Roles of columns.
+    hierarchies
+        Folder with a file for each column that has a hierarchy: ``age.csv`` or ``..._age.csv``.
+    schema
+        TOML file of roles and hierarchies; what else is said here wins over it.
+    sep, missing
+        What separates the columns of the original, where it does not tell; and texts of it that
+        mean that a value is missing, besides nothing at all.
+    """
+
+    identifiers: tuple[str, ...] = ()
+    qi: tuple[str, ...] = ()
+    confidential: tuple[str, ...] = ()
+    weight: str | None = None
+    hierarchies: Path | None = None
+    schema: Path | None = None
+    sep: str | None = None
+    missing: tuple[str, ...] = ()
+
+    @property
+    def silent(self) -> bool:
+        """Whether nothing is said of any column."""
+        return not (self.identifiers or self.qi or self.confidential or self.schema)
+
+    def opened(self, path: Path) -> tuple[Table, list[str]]:
+        """Open the original; return also what is to be warned of."""
+        with warnings.catch_warnings(record=True) as raised:
+            warnings.simplefilter("always", UserWarning)
+            table = load(
+                path,
+                self.identifiers,
+                self.qi,
+                self.confidential,
+                self.weight,
+                sep=self.sep,
+                schema=self.schema,
+                missing=("", *self.missing),
+            )
+        told = [str(one.message) for one in raised if issubclass(one.category, UserWarning)]
+        if self.hierarchies is not None:
+            table = with_hierarchies(table, self.hierarchies)
+        return table, told
+
+    def beside(self, path: Path) -> "Source":
+        """Return the same with the hierarchies that lie beside a file and have its name.
+
+        They are called ``adult_hierarchy_age.csv`` beside ``adult.csv``. What is said of
+        hierarchies counts instead.
+        """
+        named = (*self.qi, *self.confidential)
+        if self.hierarchies is not None or self.schema is not None or not named:
+            return self
+        own = f"{path.name.split('.')[0]}_hierarchy_"
+        try:
+            files = hierarchy_files(path.parent, named).values()
+        except InputError:
+            return self
+        if not files or not all(file.name.startswith(own) for file in files):
+            return self
+        return replace(self, hierarchies=path.parent)
+
+    def with_roles(self, roles: Mapping[str, str] | None) -> "Source":
+        """Return the same with the roles of a card, which count where nothing else is said."""
+        if not self.silent or not roles:
+            return self
+        told = {role: tuple(name for name in roles if roles[name] == role) for role in ROLES}
+        weight = told["weight"][0] if told["weight"] else None
+        return replace(self, qi=told["qi"], confidential=told["confidential"], weight=weight)
+
+    def declared(self, names: Sequence[str]) -> tuple[dict[str, Role], dict[str, Any]]:
+        """Return the roles and hierarchies that are said of the columns of a file."""
+        roles, given = ({}, {}) if self.schema is None else read_schema(self.schema)
+        weight = () if self.weight is None else (self.weight,)
+        told = roles_of(self.identifiers, self.qi, self.confidential, None)
+        roles = {**roles, **told, **dict.fromkeys(weight, "weight")}
+        for name in (*roles, *given):
+            if name not in names:
+                raise unknown_column(name, names)
+        if self.hierarchies is not None:
+            wanted = [name for name in names if roles.get(name) in ("qi", "confidential")]
+            given |= hierarchy_files(self.hierarchies, wanted or names)
+        return roles, given
+
+    def released(self, path: Path, roles: Mapping[str, str] | None = None) -> Table:
+        """Open a release: its values may be labels, and identifiers are gone.
+
+        `roles` are those of its card, which count where nothing else is said.
+        """
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            table = load(path)
+        told: dict[str, Role] = {}
+        if self.silent:
+            told = {name: role for name, role in (roles or {}).items() if name in table}  # type: ignore[misc]
+        if self.schema is not None:
+            told = {
+                name: role for name, role in read_schema(self.schema)[0].items() if name in table
+            }
+        for role, names in self._named():
+            for name in names:
+                if name not in table:
+                    raise unknown_column(name, table.columns)
+                told[name] = role
+        table = replace(table, roles=told)
+        if self.hierarchies is None:
+            return table
+        return with_hierarchies(table, self.hierarchies, table.confidential)
+
+    def _named(self) -> list[tuple[Role, Sequence[str]]]:
+        weight = () if self.weight is None else (self.weight,)
+        return [("qi", self.qi), ("confidential", self.confidential), ("weight", weight)]
+
+
+def at_worst(table: Table) -> tuple[Table, list[str]]:
+    """Take all columns without a role for known, where no quasi-identifier is declared.
+
+    That is the worst that an attacker can know. Return also what is to be said of it.
+    """
+    others = table.of_role("other")
+    if table.qi or not others:
+        return table, []
+    roles = {**table.roles, **dict.fromkeys(others, "qi")}
+    told = f"No quasi-identifier is declared: an attacker is taken to know {', '.join(others)}."
+    return replace(table, roles=cast(Mapping[str, Role], roles)), [told]
+
+
+def with_hierarchies(table: Table, folder: Path, names: Sequence[str] | None = None) -> Table:
+    """Return a table with the hierarchies of a folder.
+
+    They are those of `names`, by default of the quasi-identifiers and confidential columns, or of
+    all columns where none is declared.
+    """
+    declared = (*table.qi, *table.confidential) or table.columns
+    wanted = declared if names is None else tuple(names)
+    files = hierarchy_files(folder, wanted)
+    made = {name: Hierarchy.of(path, table.column(name), name) for name, path in files.items()}
+    return replace(table, hierarchies={**table.hierarchies, **made})
+
+
+def hierarchy_files(folder: Path, names: Sequence[str]) -> dict[str, Path]:
+    """Find the file of each column that has one: ``age.csv``, or one that ends in ``_age.csv``."""
+    if not folder.is_dir():
+        raise InputError(f"There is no folder {folder} of hierarchies.")
+    files = sorted(path for path in folder.iterdir() if path.suffix.lower() == ".csv")
+    found: dict[str, Path] = {}
+    for name in names:
+        mine = [path for path in files if path.stem == name]
+        mine = mine or [path for path in files if path.stem.endswith(f"_{name}")]
+        if len(mine) > 1:
+            raise InputError(
+                f"The folder {folder} has {len(mine)} files for the column '{name}'; keep one."
+            )
+        if mine:
+            found[name] = mine[0]
+    return found

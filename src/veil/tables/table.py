@@ -1,4 +1,4 @@
-"""A table: columns, the role of each, and hierarchies."""
+"""A table: columns with roles, and the categories that they declare."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from veil.core.errors import InputError
+from veil.core.errors import InputError, ParameterError
 from veil.core.types import Floats, Ids
 from veil.tables.column import Column, Values
 from veil.tables.hierarchy import Hierarchy
@@ -134,31 +134,31 @@ class Table:
 
     def to_csv(self, path: str | Path, *, excel_safe: bool = False) -> None:
         """Write it, owner-only, whole or not at all."""
-        from veil.tables.formats import write_csv
+        from veil.tables.files import write_csv
 
         write_csv(self, Path(path), excel_safe=excel_safe)
 
     def to_arrow(self) -> Any:  # noqa: ANN401 - of pyarrow, which is optional
         """Return a table of Arrow."""
-        from veil.tables.formats import as_arrow
+        from veil.tables.files import as_arrow
 
         return as_arrow(self)
 
     def to_parquet(self, path: str | Path) -> None:
         """Write it as Parquet, owner-only, whole or not at all."""
-        from veil.tables.formats import write_parquet
+        from veil.tables.files import write_parquet
 
         write_parquet(self, Path(path))
 
     def to_polars(self) -> Any:  # noqa: ANN401 - of polars, which is optional
         """Return a frame of polars."""
-        from veil.tables.formats import as_polars
+        from veil.tables.files import as_polars
 
         return as_polars(self)
 
     def to_pandas(self) -> Any:  # noqa: ANN401 - of pandas, which is optional
         """Return a frame of pandas."""
-        from veil.tables.formats import as_pandas
+        from veil.tables.files import as_pandas
 
         return as_pandas(self)
 
@@ -200,3 +200,37 @@ def unknown_column(name: str, columns: Sequence[str]) -> InputError:
     return InputError(
         f"There is no column '{name}'.{did_you_mean(name, columns)} Known: {', '.join(columns)}."
     )
+
+
+def declared(table: Table, name: str, domain: str = "") -> tuple[tuple[str, ...], bool]:
+    """Return the categories of a column, and whether they are public.
+
+    They are those of `domain` ('sex=Female|Male;town=...'), else the leaves of a hierarchy that
+    lists them, else those of the data, which are not public, nor are those that a builder found.
+    """
+    told = domains(domain, table)
+    column = table.column(name)
+    if name in told:
+        categories = told[name]
+    elif name in table.hierarchies and table.hierarchies[name].public:
+        categories = table.hierarchies[name].leaves
+    else:
+        return column.categories, False
+    absent = sum(label not in set(categories) for label in column.categories)
+    if absent:
+        raise InputError(f"The declared categories of '{name}' lack {absent:,} values; add them.")
+    return categories, True
+
+
+def domains(domain: str, table: Table) -> Mapping[str, tuple[str, ...]]:
+    """Read 'sex=Female|Male;town=Rome|Oslo'."""
+    made = {}
+    for part in filter(None, (one.strip() for one in domain.split(";"))):
+        name, equals, listed = part.partition("=")
+        if name not in table:
+            raise unknown_column(name, table.columns)
+        values = tuple(value.strip() for value in listed.split("|"))
+        if not equals or not all(values) or len(set(values)) < len(values):
+            raise ParameterError("Categories are declared as 'sex=Female|Male;town=Rome|Oslo'.")
+        made[name] = values
+    return made

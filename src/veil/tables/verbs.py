@@ -6,11 +6,11 @@ from dataclasses import asdict
 
 from veil.core.errors import InputError
 from veil.core.formatting import count_of
-from veil.tables.attacks.outcome import Attack
+from veil.tables.attacks.scene import Attack
 from veil.tables.measures.anonymity import Anonymity
 from veil.tables.measures.loss import Loss
-from veil.tables.measures.quality import quality as quality_of
-from veil.tables.release import Release
+from veil.tables.measures.loss import quality as quality_of
+from veil.tables.method import Release
 from veil.tables.table import Table
 
 HIGH = 0.2  # a risk of a record that is counted

@@ -11,13 +11,13 @@ from veil.core.rng import generator
 from veil.tables.attack import attack
 from veil.tables.column import Column
 from veil.tables.describe import describe
-from veil.tables.load import telling
+from veil.tables.files import document
 from veil.tables.measures.anonymity import anonymity
 from veil.tables.measures.pair import Pair
 from veil.tables.measures.utility import utility
+from veil.tables.method import Release
 from veil.tables.protect import protect
-from veil.tables.release import Release
-from veil.tables.save import document
+from veil.tables.schema import telling
 from veil.tables.table import Role, Table
 from veil.web.drawings.shares import shares
 from veil.web.drawings.sizes import sizes

@@ -6,11 +6,10 @@ from math import prod
 import numpy as np
 
 from veil.core.component import summary
-from veil.tables.builders import builder
 from veil.tables.describe import describe
-from veil.tables.hierarchy import TOP, Hierarchy
+from veil.tables.hierarchy import TOP, Hierarchy, builder
 from veil.tables.methods import METHODS
-from veil.tables.strengths import STRENGTHS, unfit
+from veil.tables.presets import STRENGTHS, unfit
 from veil.tables.table import Table
 from veil.web.faults import StatusError
 from veil.web.table_answers import MethodAnswer

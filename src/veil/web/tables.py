@@ -19,10 +19,10 @@ from veil.measures.estimate import Estimate
 from veil.places.pictures.spots import spots
 from veil.places.plane import Spot
 from veil.proxy.documents import CostAnswer
-from veil.tables.load import load
 from veil.tables.measures.utility import utility
+from veil.tables.presets import GROUPS, STRENGTHS, strengths
 from veil.tables.protect import protect
-from veil.tables.strengths import GROUPS, STRENGTHS, strengths
+from veil.tables.schema import load
 from veil.tables.table import Role, Table
 from veil.web import table_figures as figures
 from veil.web.asks import Ask

@@ -13,9 +13,8 @@ from tests.tables.golden import ADULT, golden, needs_golden
 
 from veil import tables
 from veil.core.errors import InputError
-from veil.tables.anonymise import cube
-from veil.tables.anonymise.found import Found, allowed
-from veil.tables.anonymise.lattice import FALLBACK, LatticeMethod
+from veil.tables.methods import cube
+from veil.tables.methods.lattice import FALLBACK, Found, LatticeMethod, allowed
 from veil.tables.table import Table
 
 pytestmark = pytest.mark.filterwarnings("ignore:Nearly every row")

@@ -13,8 +13,8 @@ from tests.tables.golden import ADULT, needs_golden
 
 from veil import tables
 from veil.core.errors import InputError
-from veil.tables.anonymise import partition
-from veil.tables.release import Release
+from veil.tables.method import Release
+from veil.tables.methods import mondrian as partition
 from veil.tables.table import Table
 
 pytestmark = pytest.mark.filterwarnings("ignore:Nearly every row")

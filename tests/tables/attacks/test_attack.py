@@ -8,10 +8,10 @@ import pytest
 from veil import tables
 from veil.core.component import example
 from veil.core.errors import InputError, ParameterError, UnknownNameError
-from veil.tables.attacks.exact import Exact
-from veil.tables.attacks.records import estimated
+from veil.tables.attacks.linkage import Exact
+from veil.tables.attacks.scene import estimated
 from veil.tables.column import Column
-from veil.tables.release import Release
+from veil.tables.method import Release
 
 CODES = [["a", "A", "*"], ["b", "A", "*"], ["c", "C", "*"]]
 

@@ -11,10 +11,9 @@ from tests.tables.attacks.scenes import cells, covers, release, table
 from veil import tables
 from veil.core.errors import InputError
 from veil.core.types import Floats
-from veil.tables.attacks.superpopulation import pitman, zayatz
-from veil.tables.attacks.weighted import expected_risk
+from veil.tables.attacks.classes import expected_risk, pitman, zayatz
 from veil.tables.column import Column
-from veil.tables.release import Release
+from veil.tables.method import Release
 
 few = settings(max_examples=25, deadline=None, derandomize=True)
 

@@ -11,9 +11,9 @@ from tests.tables.attacks.scenes import cells, covers, distance_matrix, release,
 from veil import tables
 from veil.core.errors import InputError, ParameterError
 from veil.core.types import Floats
-from veil.tables.attacks import attribute
+from veil.tables.attacks import disclosure
 from veil.tables.column import Column
-from veil.tables.release import Release
+from veil.tables.method import Release
 from veil.tables.table import Table
 
 few = settings(max_examples=25, deadline=None, derandomize=True)
@@ -59,7 +59,7 @@ def test_confidential_values_are_guessed_as_by_loops(seed: int) -> None:
 def test_guesses_do_not_depend_on_how_values_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     t, r = drawn(3)
     whole = tables.attack(t, r, "attribute").per_record
-    monkeypatch.setattr(attribute, "_AT_ONCE", 1)
+    monkeypatch.setattr(disclosure, "_AT_ONCE", 1)
     assert tables.attack(t, r, "attribute").per_record == pytest.approx(whole)
 
 

@@ -8,8 +8,7 @@ import pytest
 from veil import tables
 from veil.tables.column import Column
 from veil.tables.hierarchy import Hierarchy
-from veil.tables.labels import UNCOVERED, Cover
-from veil.tables.spans import Sets, Span, members, read_span, read_spans
+from veil.tables.labels import UNCOVERED, Cover, Sets, Span, members, read_span, read_spans
 
 TOWNS = Hierarchy.of_rows(
     [

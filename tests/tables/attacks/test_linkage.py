@@ -14,9 +14,9 @@ from tests.tables.attacks.scenes import (
 )
 
 from veil import tables
-from veil.tables.attacks import halves, mixed, nearest, patterns, tallies
+from veil.tables.attacks import nearest, scene
 from veil.tables.column import Column
-from veil.tables.release import Release
+from veil.tables.method import Release
 from veil.tables.table import Table
 
 SEEDS = st.integers(0, 10**9)
@@ -44,8 +44,8 @@ def test_the_nearest_are_linked_as_by_loops(
     much: int, block: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(nearest, "_MUCH", much)
-    monkeypatch.setattr(mixed, "_BRUTE", 0 if block == 64 else 10**6)
-    for module in (patterns, halves):
+    monkeypatch.setattr(nearest, "_BRUTE", 0 if block == 64 else 10**6)
+    for module in (scene, nearest):
         monkeypatch.setattr(module, "BLOCK", block)
 
     @given(SEEDS)
@@ -65,9 +65,9 @@ def test_the_nearest_are_linked_as_by_loops(
 def test_weights_are_those_of_the_formula(
     pair: float, dense: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tallies, "_PAIR", pair)
-    monkeypatch.setattr(tallies, "_DENSE", dense)
-    monkeypatch.setattr(tallies, "BLOCK", 128)
+    monkeypatch.setattr(nearest, "_PAIR", pair)
+    monkeypatch.setattr(nearest, "_DENSE", dense)
+    monkeypatch.setattr(nearest, "BLOCK", 128)
 
     @given(SEEDS)
     @settings(max_examples=12, deadline=None, derandomize=True)

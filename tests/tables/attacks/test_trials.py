@@ -7,12 +7,10 @@ from veil import tables
 from veil.core.errors import InputError, ParameterError
 from veil.core.guarantee import Guarantee
 from veil.tables.attack import Attack
-from veil.tables.attacks.attacker import Scene
-from veil.tables.attacks.inference import equal_values
-from veil.tables.attacks.predicates import Clause, Reader, Speaker
-from veil.tables.attacks.trials import nearest_rows
+from veil.tables.attacks.anonymeter import Clause, Reader, Speaker, equal_values, nearest_rows
+from veil.tables.attacks.scene import Scene
 from veil.tables.column import Column
-from veil.tables.release import Release
+from veil.tables.method import Release
 from veil.tables.table import Table
 
 TRIO = ("singling_out", "linkability", "inference")

@@ -5,8 +5,8 @@ from math import prod
 import numpy as np
 
 from veil.core.types import Floats
-from veil.tables.counts.axis import Axis, full_table, interior
-from veil.tables.counts.release import Bounds
+from veil.tables.cells.cells import Axis, full_table, interior
+from veil.tables.cells.release import Bounds
 
 MOST = 40_000
 

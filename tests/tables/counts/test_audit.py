@@ -11,11 +11,11 @@ from tests.tables.counts.enumeration import tables_within
 from veil import tables
 from veil.core.errors import InputError, ParameterError
 from veil.core.types import Floats
-from veil.tables.counts import reach as reaching
-from veil.tables.counts.audit import Audit, intervals
-from veil.tables.counts.axis import Axis
-from veil.tables.counts.release import Bounds, Mask
-from veil.tables.counts.solver import solve
+from veil.tables.cells import solver as reaching
+from veil.tables.cells.audit import Audit, intervals
+from veil.tables.cells.cells import Axis
+from veil.tables.cells.release import Bounds, Mask
+from veil.tables.cells.solver import solve
 
 pytestmark = pytest.mark.filterwarnings("ignore:Nearly every row")
 few = settings(max_examples=20, deadline=None, derandomize=True)

@@ -8,9 +8,8 @@ import pytest
 
 from veil import tables
 from veil.core.errors import InputError, MissingExtraError, ParameterError, VeilError
-from veil.tables.counts.axis import Axis
-from veil.tables.counts.cells import Cells
-from veil.tables.counts.solver import scipy_module
+from veil.tables.cells.cells import Axis, Cells
+from veil.tables.cells.solver import scipy_module
 
 pytestmark = pytest.mark.filterwarnings("ignore:Nearly every row")
 

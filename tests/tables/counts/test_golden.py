@@ -7,9 +7,9 @@ import pytest
 from tests.tables.golden import golden, needs_golden
 
 from veil import tables
-from veil.tables.counts.audit import intervals
-from veil.tables.counts.cells import Cells
-from veil.tables.counts.release import Bounds
+from veil.tables.cells.audit import intervals
+from veil.tables.cells.cells import Cells
+from veil.tables.cells.release import Bounds
 
 pytestmark = needs_golden
 

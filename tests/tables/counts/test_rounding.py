@@ -11,9 +11,8 @@ from hypothesis.extra.numpy import arrays
 from veil import tables
 from veil.core.errors import InputError, ParameterError
 from veil.core.types import Floats
-from veil.tables.counts import rounding
-from veil.tables.counts.axis import full_table
-from veil.tables.counts.cells import Cells
+from veil.tables.cells import adjust
+from veil.tables.cells.cells import Cells, full_table
 
 few = settings(max_examples=40, deadline=None, derandomize=True)
 
@@ -57,7 +56,7 @@ def test_controlled_rounding_on_three_axes() -> None:
 
 def test_what_cannot_be_rounded_that_way_is_not_published(monkeypatch: pytest.MonkeyPatch) -> None:
     """On three axes there may be none; small ones are too rare to search for."""
-    monkeypatch.setattr(rounding, "solve", lambda *_, **__: None)
+    monkeypatch.setattr(adjust, "solve", lambda *_, **__: None)
     with pytest.raises(InputError, match="No controlled rounding"):
         tables.protect(tables.tabulate(np.ones((2, 2, 2))), "round(how=controlled)")
 

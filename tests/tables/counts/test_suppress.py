@@ -10,12 +10,12 @@ from tests.tables.counts.enumeration import tables_within
 from veil import tables
 from veil.core.errors import InputError, VeilError
 from veil.core.types import Floats
-from veil.tables.counts import suppress
-from veil.tables.counts.audit import Audit, intervals
-from veil.tables.counts.cells import Cells
-from veil.tables.counts.flows import Flows
-from veil.tables.counts.release import Bounds, CellRelease, Mask
-from veil.tables.counts.suppress import Suppress, require_room
+from veil.tables.cells import suppress
+from veil.tables.cells.audit import Audit, intervals
+from veil.tables.cells.cells import Cells
+from veil.tables.cells.release import Bounds, CellRelease, Mask
+from veil.tables.cells.solver import Flows
+from veil.tables.cells.suppress import Suppress, require_room
 
 pytestmark = pytest.mark.filterwarnings("ignore:Nearly every row")
 few = settings(max_examples=20, deadline=None, derandomize=True)

@@ -12,9 +12,8 @@ from tests.tables.people import QI, town
 from veil import tables
 from veil.core.errors import InputError, ParameterError, UnknownNameError
 from veil.tables.column import Column
-from veil.tables.measures.bins import Bins
-from veil.tables.measures.meaning import Meanings
-from veil.tables.release import Release
+from veil.tables.measures.pair import Bins, Meanings
+from veil.tables.method import Release
 from veil.tables.table import Table
 
 pytestmark = pytest.mark.filterwarnings("ignore:Nearly every row")

@@ -14,8 +14,8 @@ from veil import tables
 from veil.core.errors import InputError, ParameterError, VeilError
 from veil.core.rng import generator
 from veil.core.types import Floats
-from veil.tables.methods.mdav import groups, standardised
-from veil.tables.methods.rank_swap import partners
+from veil.tables.methods.microaggregation import groups, standardised
+from veil.tables.methods.swap import partners
 from veil.tables.table import Table
 
 pytestmark = pytest.mark.filterwarnings("ignore:Nearly every row")

@@ -10,9 +10,8 @@ import click
 
 from veil.core.errors import ParameterError
 from veil.studies.pool import dask_executor
-from veil.tables.blocks.table import Blocks
-from veil.tables.reading import BLOCK
-from veil.tables.source import Source
+from veil.tables.blocks import Blocks
+from veil.tables.schema import BLOCK, Source
 
 TABLE = click.Path(path_type=Path)  # with --blocks also a folder, whose files are the table
 _OPTIONS = (

@@ -11,8 +11,8 @@ from rich.markup import escape
 from veil.cli.terminal import stderr
 from veil.core.errors import InputError
 from veil.tables.files import made
-from veil.tables.release import Release
-from veil.tables.source import Source
+from veil.tables.method import Release
+from veil.tables.schema import Source
 from veil.tables.table import Table
 
 FILE = click.Path(path_type=Path, dir_okay=False)

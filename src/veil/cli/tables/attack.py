@@ -8,9 +8,8 @@ from veil.cli.tables._roles import FILE, both, with_source
 from veil.core.errors import ParameterError
 from veil.tables.attack import attack as attacked
 from veil.tables.attacks import attacker as attacker_of
-from veil.tables.files import require_rows
-from veil.tables.save import SEEDED
-from veil.tables.source import Source
+from veil.tables.files import SEEDED, require_rows
+from veil.tables.schema import Source
 from veil.tables.table import Table
 from veil.tables.verbs import said_of_attack
 

@@ -11,8 +11,8 @@ from veil.cli.sweeping import OUT, WORKERS, WORKERS_HELP, run_study
 from veil.cli.tables._roles import FILE, opened, with_source
 from veil.cli.tables.plane import plane_keys
 from veil.studies.domains import make_study
-from veil.tables.ladder import ladder
-from veil.tables.source import Source, at_worst
+from veil.tables.presets import ladder
+from veil.tables.schema import Source, at_worst
 from veil.tables.study import SUCCESS
 
 

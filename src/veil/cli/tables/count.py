@@ -12,15 +12,13 @@ from veil.cli.tables._roles import FILE, with_source
 from veil.cli.terminal import fits, stderr, stdout
 from veil.core.errors import InputError
 from veil.core.formatting import count_of
-from veil.tables.counts.audit import Audit
-from veil.tables.counts.audit import audit as audited
-from veil.tables.counts.cells import tabulate
-from veil.tables.counts.formats import require_csv, rows, write_cells
-from veil.tables.counts.protect import protect_cells
-from veil.tables.counts.release import CellRelease
+from veil.tables.cells.audit import Audit, require_csv, rows, write_cells
+from veil.tables.cells.audit import audit as audited
+from veil.tables.cells.cells import tabulate
+from veil.tables.cells.release import CellRelease, protect_cells
+from veil.tables.files import SEEDED
 from veil.tables.measures.utility import utility
-from veil.tables.save import SEEDED
-from veil.tables.source import Source
+from veil.tables.schema import Source
 
 
 @click.command("count")

@@ -12,7 +12,7 @@ from veil.cli.terminal import fits, stderr, stdout
 from veil.core.formatting import count_of
 from veil.tables.describe import Description
 from veil.tables.describe import describe as described
-from veil.tables.load import load
+from veil.tables.schema import load
 
 
 @click.command("describe")

@@ -13,7 +13,7 @@ from veil.cli.terminal import fits, stderr, stdout
 from veil.tables.measures.loss import Loss
 from veil.tables.measures.loss import loss as lost
 from veil.tables.measures.utility import utility
-from veil.tables.source import Source
+from veil.tables.schema import Source
 from veil.tables.verbs import overall_of_loss
 
 

@@ -8,12 +8,11 @@ import click
 from veil.cli.tables._blocks import TABLE, Large, refuse, with_blocks
 from veil.cli.tables._roles import FILE, opened, with_source
 from veil.core.errors import InputError
-from veil.tables.files import released
+from veil.tables.files import SEEDED, Card, read_card, released
 from veil.tables.hierarchy import Hierarchy
 from veil.tables.measures.anonymity import anonymity
-from veil.tables.measures.quality import quality
-from veil.tables.save import SEEDED, Card, read_card
-from veil.tables.source import Source
+from veil.tables.measures.loss import quality
+from veil.tables.schema import Source
 from veil.tables.table import Table
 from veil.tables.verbs import said_of_anonymity, said_of_quality
 

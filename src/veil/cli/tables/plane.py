@@ -9,7 +9,7 @@ from veil.cli.domain import grids
 from veil.cli.sweeping import OUT, WORKERS, WORKERS_HELP, run_study
 from veil.cli.tables._roles import FILE, study_keys, with_source
 from veil.studies.domains import make_study
-from veil.tables.source import Source
+from veil.tables.schema import Source
 
 
 @click.command("plane")

@@ -10,11 +10,11 @@ from veil.cli.tables._roles import FILE, listed, opened, with_source
 from veil.cli.terminal import stderr
 from veil.core.errors import InputError
 from veil.core.formatting import count_of
-from veil.tables.blocks.protect import Written, protect_blocks
+from veil.tables.blocks import Written, protect_blocks
+from veil.tables.files import SEEDED, card_of, require_writable, save
+from veil.tables.method import Release
 from veil.tables.protect import protect as protected
-from veil.tables.release import Release
-from veil.tables.save import SEEDED, card_of, require_writable, save
-from veil.tables.source import Source
+from veil.tables.schema import Source
 from veil.tables.verbs import quality_figures
 
 

@@ -12,7 +12,7 @@ from veil.core.guarantee import Guarantee
 from veil.core.types import Floats, Ids
 from veil.ratings.protection import Protected, Protection
 from veil.ratings.ratings import Ratings
-from veil.tables.methods.mdav import groups
+from veil.tables.methods.microaggregation import groups
 
 SMALL = 64  # users or items, up to which a dense decomposition is as good
 

@@ -2,29 +2,29 @@
 
 from veil.core.errors import ParameterError
 from veil.core.registry import Registry
-from veil.tables.attacks.attacker import TableAttacker
+from veil.tables.attacks.scene import TableAttacker
 
 ATTACKS: Registry[TableAttacker] = Registry(
     noun="attacker of tables",
     group="veil.attacks.tables",
     builtin={
-        "attribute": "veil.tables.attacks.attribute:Attribute",
-        "background": "veil.tables.attacks.background:Background",
-        "distance": "veil.tables.attacks.distance:Distance",
-        "exact": "veil.tables.attacks.exact:Exact",
-        "fellegi_sunter": "veil.tables.attacks.fellegi_sunter:FellegiSunter",
-        "homogeneity": "veil.tables.attacks.homogeneity:Homogeneity",
-        "inference": "veil.tables.attacks.inference:Inference",
-        "interval": "veil.tables.attacks.interval:Interval",
-        "journalist": "veil.tables.attacks.journalist:Journalist",
-        "linkability": "veil.tables.attacks.linkability:Linkability",
+        "attribute": "veil.tables.attacks.disclosure:Attribute",
+        "background": "veil.tables.attacks.disclosure:Background",
+        "distance": "veil.tables.attacks.linkage:Distance",
+        "exact": "veil.tables.attacks.linkage:Exact",
+        "fellegi_sunter": "veil.tables.attacks.linkage:FellegiSunter",
+        "homogeneity": "veil.tables.attacks.disclosure:Homogeneity",
+        "inference": "veil.tables.attacks.anonymeter:Inference",
+        "interval": "veil.tables.attacks.disclosure:Interval",
+        "journalist": "veil.tables.attacks.classes:Journalist",
+        "linkability": "veil.tables.attacks.anonymeter:Linkability",
         "linkage": "veil.tables.attacks.linkage:Linkage",
-        "marketer": "veil.tables.attacks.marketer:Marketer",
-        "prosecutor": "veil.tables.attacks.prosecutor:Prosecutor",
-        "similarity": "veil.tables.attacks.similarity:Similarity",
-        "singling_out": "veil.tables.attacks.singling_out:SinglingOut",
-        "skewness": "veil.tables.attacks.skewness:Skewness",
-        "unique": "veil.tables.attacks.unique:Unique",
+        "marketer": "veil.tables.attacks.classes:Marketer",
+        "prosecutor": "veil.tables.attacks.classes:Prosecutor",
+        "similarity": "veil.tables.attacks.disclosure:Similarity",
+        "singling_out": "veil.tables.attacks.anonymeter:SinglingOut",
+        "skewness": "veil.tables.attacks.disclosure:Skewness",
+        "unique": "veil.tables.attacks.classes:Unique",
     },
 )
 """Attackers of tables, also of plugins: `names()`, `get(name)`, `parse(spec)`."""

@@ -1,15 +1,19 @@
-"""How many rows are like each row, and what follows for its risk."""
+"""Re-identification risk from class sizes: prosecutor, journalist, marketer, uniqueness."""
 
-from typing import Annotated, Literal
+import math
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
+from numpy.random import Generator
 from pydantic import Field
 
+from veil.core.errors import InputError
 from veil.core.types import Floats
-from veil.tables.attacks.attacker import Scene, Truth
+from veil.tables.attacks.nearest import Compatible
+from veil.tables.attacks.scene import Attack, Patterns, Scene, TableAttacker, Truth, averaged
 from veil.tables.column import Column
-from veil.tables.matching import Matching
-from veil.tables.table import row_classes
+from veil.tables.labels import Matching, Missing
+from veil.tables.table import Table, row_classes
 
 Reading = Annotated[
     Literal["equal", "any"],
@@ -43,3 +47,406 @@ def risky(risks: Floats, truth: Truth, threshold: float, by: str) -> dict[str, o
         "threshold": threshold,
         "released": float(risks.mean()),
     }
+
+
+def frequencies(scene: Scene, population: Table, missing: Missing) -> Floats:
+    """Return for each released row how many of the population its labels cover (m,)."""
+    for name in scene.qi:
+        if name not in population:
+            raise InputError(f"The population lacks the quasi-identifier '{name}'.")
+    released, _ = scene.patterns
+    people = Patterns.of([population.column(name) for name in scene.qi])
+    covers = scene.covers(population, scene.qi, missing)
+    counts = Compatible(covers, released, people).over_known(people.sizes[:, None])[:, 0]
+    absent = int((counts == 0).sum())
+    if absent:
+        raise InputError(
+            f"The population lacks {absent:,} of {len(released):,} classes of the release; it must"
+            " list everybody who is in it. (With missing='any' a missing value matches every one.)"
+        )
+    return counts[released.at]
+
+
+def table_of(scene: Scene, by: str) -> Table:
+    """Return the population, or say that a table of it is missing."""
+    if not isinstance(scene.population, Table):
+        raise InputError(
+            f"The attacker {by} needs a table of the population with the quasi-identifiers; hand"
+            " it in by population=."
+        )
+    return scene.population
+
+
+def size_of(scene: Scene) -> float | None:
+    """Return how many the population are, or None; they are at least those released."""
+    people = scene.population
+    if people is None:
+        return None
+    n = float(len(people)) if isinstance(people, Table) else float(people)
+    if not np.isfinite(n) or n < len(scene.released):
+        raise InputError(
+            f"A population must have at least as many as the {len(scene.released):,} rows of the"
+            " release."
+        )
+    return n
+
+
+_ROUNDS = 200
+_STOP = 1e-12
+
+
+def zayatz(sizes: Floats, population: float) -> float:
+    """Estimate the share of the population that is unique, from sizes of classes of a sample.
+
+    A class of the population is taken to have size i as often as one of the sample; of size i it
+    is unique in the sample with hypergeometric chance. Bayes gives how often who is unique in the
+    sample is so in the population.
+    """
+    n = float(sizes.sum())
+    size, count = np.unique(sizes, return_counts=True)
+    if size[0] != 1:
+        return 0.0
+    chances = np.array([_drawn_once(one, n, population) for one in size.tolist()])
+    weights = count / len(sizes) * chances
+    return float(weights[0] / weights.sum() * count[0] / n)
+
+
+def _drawn_once(size: float, n: float, population: float) -> float:
+    """Return the chance that one of `size` among `population` is among n drawn."""
+    if population - size < n - 1:
+        return 0.0
+    return math.exp(
+        math.log(size) + _log_choose(population - size, n - 1) - _log_choose(population, n)
+    )
+
+
+def _log_choose(n: float, k: float) -> float:
+    return math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
+
+
+def pitman(sizes: Floats, population: float) -> float | None:
+    r"""Estimate the share of the population that is unique by Pitman's sampling formula.
+
+    .. math:: \frac{\Gamma(\theta + 1)}{\Gamma(\theta + \alpha)} N^{\alpha - 1}
+
+    with theta and alpha of the largest likelihood; None if there is no such pair.
+    """
+    found = _largest_likelihood(sizes)
+    if found is None:
+        return None
+    theta, alpha = found
+    gammas = math.lgamma(theta + 1) - math.lgamma(theta + alpha)
+    share = math.exp(gammas + (alpha - 1) * math.log(population))
+    return share if 0 <= share <= 1 else None
+
+
+class _Likelihood:
+    """The logarithm of Pitman's formula for a sample, and its first and second derivatives."""
+
+    def __init__(self, sizes: Floats) -> None:
+        self._classes = np.arange(1, len(sizes), dtype=np.float64)
+        self._rows = np.arange(1, int(sizes.sum()), dtype=np.float64)
+        larger = len(sizes) - np.cumsum(np.bincount(sizes.astype(np.int64)))[1:-1]
+        self._larger = larger.astype(np.float64)  # classes of more than i rows, i = 1, 2, ...
+        self._within = np.arange(1, len(larger) + 1, dtype=np.float64)
+
+    def value(self, theta: float, alpha: float) -> float:
+        return float(
+            np.log(theta + alpha * self._classes).sum()
+            - np.log(theta + self._rows).sum()
+            + (self._larger * np.log(self._within - alpha)).sum()
+        )
+
+    def slope(self, theta: float, alpha: float) -> Floats:
+        inverse = 1 / (theta + alpha * self._classes)
+        return np.array(
+            [
+                inverse.sum() - (1 / (theta + self._rows)).sum(),
+                (self._classes * inverse).sum() - (self._larger / (self._within - alpha)).sum(),
+            ]
+        )
+
+    def bend(self, theta: float, alpha: float) -> Floats:
+        inverse = 1 / (theta + alpha * self._classes) ** 2
+        mixed = -(self._classes * inverse).sum()
+        return np.array(
+            [
+                [-inverse.sum() + (1 / (theta + self._rows) ** 2).sum(), mixed],
+                [
+                    mixed,
+                    -(self._classes**2 * inverse).sum()
+                    - (self._larger / (self._within - alpha) ** 2).sum(),
+                ],
+            ]
+        )
+
+
+def _largest_likelihood(sizes: Floats) -> tuple[float, float] | None:
+    """Climb by Newton's method, halving steps that leave the range or lead down."""
+    if len(sizes) < 2 or sizes.max() < 2:
+        return None
+    model = _Likelihood(sizes)
+    point = _start(sizes)
+    value = model.value(*point)
+    for _ in range(_ROUNDS):
+        step = _step(model, point)
+        moved = _climbed(model, point, value, step)
+        if moved is None:
+            break
+        before, (point, value) = point, moved
+        if np.abs(point - before).max() <= _STOP * max(1.0, float(np.abs(point).max())):
+            break
+    slope = model.slope(*point)
+    flat = np.abs(slope * np.maximum(np.abs(point), 1e-3)).max() <= 1e-5 * sizes.sum()
+    return (float(point[0]), float(point[1])) if flat and 0 < point[1] < 1 else None
+
+
+def _start(sizes: Floats) -> Floats:
+    """Return estimates by moments, or the middle of the range where they are outside."""
+    n, u = float(sizes.sum()), float(len(sizes))
+    ones, twos = float((sizes == 1).sum()), float((sizes == 2).sum())
+    c = ones * (ones - 1) / twos if twos else 0.0
+    below = 2 * ones * u + ones * c - n * c
+    theta = (n * u * c - ones * (n - 1) * (2 * u + c)) / below if below else 1.0
+    alpha = (theta * (ones - n) + (n - 1) * ones) / (n * u)
+    if not (0 < alpha < 1 and theta > -alpha):
+        return np.array([1.0, 0.5])
+    return np.array([theta, alpha])
+
+
+def _step(model: _Likelihood, point: Floats) -> Floats:
+    """Return Newton's step, or one along the slope where the likelihood is not concave."""
+    slope, bend = model.slope(*point), model.bend(*point)
+    if bend[0, 0] < 0 and np.linalg.det(bend) > 0:
+        return np.asarray(-np.linalg.solve(bend, slope), dtype=np.float64)
+    scale = np.maximum(np.abs(point), 1e-3)
+    ascent: Floats = slope * scale**2 / max(float(np.abs(slope * scale).max()), 1e-300)
+    return ascent
+
+
+def _climbed(
+    model: _Likelihood, point: Floats, value: float, step: Floats
+) -> tuple[Floats, float] | None:
+    for _ in range(60):
+        theta, alpha = point + step
+        if 0 < alpha < 1 and theta > -alpha:
+            higher = model.value(theta, alpha)
+            if higher >= value - 1e-12 * abs(value):
+                return point + step, higher
+        step = step / 2
+    return None
+
+
+_FEW = 40  # rows alike up to which the recursion is taken; beyond it the series is short
+_SMALLEST_TERM = 1e-17
+_TERMS = 200
+
+
+def expected_risk(sample: Floats, population: Floats) -> Floats:
+    r"""Return :math:`E[1/F \mid f]` where F given f is negative binomial with p = f / F^.
+
+    .. math:: r_1 = a \ln \frac{1}{p}, \quad r_f = a \left(\frac{1}{f-1} - r_{f-1}\right),
+       \quad a = \frac{p}{1-p}
+
+    for p < 1/2, else :math:`\frac{p}{f}\, {}_2F_1(1, 1; f+1; 1-p)`, and 1/f for p = 1. Of many
+    rows alike the series is taken for every p: it is the same, and needs fewer terms.
+
+    References
+    ----------
+    Benedetti, Franconi. Statistical and technological solutions for controlled data dissemination.
+    New Techniques and Technologies for Statistics 1998.
+    """
+    p = np.minimum(sample / population, 1.0)
+    made = np.empty(len(p))
+    short = (p < 0.5) & (sample <= _FEW)
+    made[short] = _recursion(sample[short], p[short])
+    made[~short] = _series(sample[~short], p[~short])
+    return made
+
+
+def _recursion(f: Floats, p: Floats) -> Floats:
+    a = p / (1 - p)
+    risk = a * -np.log(p)
+    for count in range(2, int(f.max(initial=1)) + 1):
+        risk = np.where(f >= count, a * (1 / (count - 1) - risk), risk)
+    return risk
+
+
+def _series(f: Floats, p: Floats) -> Floats:
+    term = np.ones(len(f))
+    total = term.copy()
+    for k in range(_TERMS):
+        term = term * (k + 1) / (f + 1 + k) * (1 - p)
+        total += term
+        if float(term.max(initial=0.0)) < _SMALLEST_TERM:
+            break
+    return p / f * total
+
+
+class Prosecutor(TableAttacker):
+    """Look for a target that is known to be in the release: 1/f, with f rows alike.
+
+    The risk is the average over all original rows, that is classes / rows; rows that were removed,
+    or of which nothing but stars is left, count 0. With ``missing='any'`` a missing value matches
+    every value, on both sides.
+
+    References
+    ----------
+    El Emam. Guide to the De-Identification of Personal Health Information. CRC Press 2013,
+    chapter 16.
+    """
+
+    name: ClassVar[str] = "prosecutor"
+    family: ClassVar[str] = "Re-identification"
+    needs: ClassVar[frozenset[str]] = frozenset({"qi", "rows"})
+    threshold: Threshold = 0.2
+    missing: Reading = "equal"
+
+    def attack(self, scene: Scene, truth: Truth, rng: Generator) -> Attack:
+        """Count the rows that are alike."""
+        del rng
+        alike = sizes(scene, self.missing)
+        risks = 1 / alike
+        if self.missing == "equal":
+            risks = np.where(truth.starred(scene), 0.0, risks)
+        details = risky(risks, truth, self.threshold, self.name)
+        per_record = truth.spread(risks, self.name)
+        return averaged(per_record, 1 / len(truth.original), {**details, "f": alike})
+
+
+class Journalist(TableAttacker):
+    """Look released rows up in a list of the population: 1/F, with F people who may be meant.
+
+    F counts the people of the population whom the labels of a row cover. The risk is the average
+    over rows, sum of f/F over classes / n; rows that were removed count 0. A class that nobody of
+    the population is in is an error: the list is not one of the population.
+
+    References
+    ----------
+    El Emam. Guide to the De-Identification of Personal Health Information. CRC Press 2013,
+    chapter 16.
+    """
+
+    name: ClassVar[str] = "journalist"
+    family: ClassVar[str] = "Re-identification"
+    needs: ClassVar[frozenset[str]] = frozenset({"qi", "rows", "population"})
+    threshold: Threshold = 0.2
+    missing: Reading = "equal"
+
+    def attack(self, scene: Scene, truth: Truth, rng: Generator) -> Attack:
+        """Count the people who may be each row."""
+        del rng
+        people = frequencies(scene, table_of(scene, self.name), self.missing)
+        risks = 1 / people
+        per_record = truth.spread(risks, self.name)
+        details = risky(risks, truth, self.threshold, self.name)
+        alike = sizes(scene, "equal")
+        total = float((people / alike).sum())  # F summed over classes
+        arx = max(float(risks.mean()), count_classes(scene) / total)
+        return averaged(per_record, None, {**details, "F": people, "arx": arx})
+
+
+class Marketer(TableAttacker):
+    r"""Link all rows to a population, and be right for as many as possible: the average of 1/F.
+
+    Without a table of the population, but with sampling weights, F is estimated by the sum of
+    weights of a class, and the risk of a row is E[1/F | f] (Benedetti and Franconi). The average
+    counts alone; `largest` stands beside it.
+
+    References
+    ----------
+    Dankar, El Emam. A method for evaluating marketer re-identification risk. EDBT/ICDT Workshops
+    2010. doi:10.1145/1754239.1754271
+    Franconi, Polettini. Individual risk estimation in mu-Argus: a review. Privacy in Statistical
+    Databases 2004, Eq. (5)-(9). doi:10.1007/978-3-540-25955-8_20
+    """
+
+    name: ClassVar[str] = "marketer"
+    family: ClassVar[str] = "Re-identification"
+    needs: ClassVar[frozenset[str]] = frozenset({"qi", "rows", "population"})
+    missing: Reading = "equal"
+
+    def attack(self, scene: Scene, truth: Truth, rng: Generator) -> Attack:
+        """Count the people who may be each row, or estimate how many they are."""
+        del rng
+        alike = sizes(scene, self.missing)
+        weights = scene.released.weights
+        if scene.population is None and weights is not None:
+            people = sizes(scene, self.missing, weights)
+            risks = expected_risk(alike, people)
+        else:
+            people = self._counted(scene)
+            risks = 1 / people
+        per_record = truth.spread(risks, self.name)
+        details = {
+            "f": alike,
+            "F": people,
+            "expected": float(per_record.sum()),
+            "released": float(risks.mean()),
+        }
+        return averaged(per_record, None, details)
+
+    def _counted(self, scene: Scene) -> Floats:
+        if scene.population is None:
+            raise InputError(
+                "The attacker marketer needs a table of the population, by population=, or a"
+                " column of sampling weights, by weight=."
+            )
+        return np.maximum(frequencies(scene, table_of(scene, self.name), self.missing), 1.0)
+
+
+_SMALL = 0.1  # sampling fraction up to which Pitman's model is taken
+
+
+class Unique(TableAttacker):
+    """Count the rows that no other row is like, on the quasi-identifiers.
+
+    With the size N of the population (`population=`) it is estimated which share of the rows is
+    alone in the population: by Pitman's model if the release has at most a tenth of it, else by
+    Zayatz'; `details` has both. The estimated risk of a row that is alone in the release is the
+    same for all of them.
+
+    References
+    ----------
+    Hoshino. Applying Pitman's sampling formula to microdata disclosure risk assessment. Journal of
+    Official Statistics 17(4), 2001.
+    Zayatz. Estimation of the percent of unique population elements on a microdata file using the
+    sample. Statistical Research Division Report 91/08, U.S. Bureau of the Census, 1991.
+    """
+
+    name: ClassVar[str] = "unique"
+    family: ClassVar[str] = "Re-identification"
+
+    def attack(self, scene: Scene, truth: Truth, rng: Generator) -> Attack:
+        """Count, and estimate if the population is known."""
+        del rng
+        alone = (sizes(scene, "equal") == 1) & ~truth.starred(scene)
+        share = float(alone.mean())
+        details: dict[str, object] = {"sample": share}
+        people = size_of(scene)
+        chance = 1.0
+        if people is not None and share > 0:
+            estimates = {
+                "pitman": self._pitman(scene, people),
+                "zayatz": self._zayatz(scene, people),
+            }
+            details |= estimates
+            small = len(alone) / people <= _SMALL
+            estimate = estimates["pitman"] if small else estimates["zayatz"]
+            if estimate is None:
+                estimate = estimates["zayatz"] or 0.0
+            chance = min(1.0, estimate / share)
+        risks = np.where(alone, chance, 0.0)
+        spread = risks if truth.rows is None else truth.spread(risks, self.name)
+        return averaged(spread, None, details)
+
+    def _pitman(self, scene: Scene, people: float) -> float | None:
+        return pitman(_class_sizes(scene), people)
+
+    def _zayatz(self, scene: Scene, people: float) -> float | None:
+        return zayatz(_class_sizes(scene), people)
+
+
+def _class_sizes(scene: Scene) -> Floats:
+    codes = [scene.released.column(name).codes for name in scene.qi]
+    return np.bincount(row_classes(codes, len(scene.released))).astype(np.float64)

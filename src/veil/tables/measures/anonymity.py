@@ -9,17 +9,21 @@ import numpy as np
 from veil.core.errors import InputError, ParameterError
 from veil.core.types import Ids
 from veil.tables.column import Column
-from veil.tables.criteria.classes import shares, spread, valued
-from veil.tables.criteria.distinct import different
-from veil.tables.criteria.entropy import effective
-from veil.tables.criteria.equal import variation
-from veil.tables.criteria.hierarchical import levels_of
-from veil.tables.criteria.hierarchical import moved as moved_in_hierarchy
-from veil.tables.criteria.ordered import moved as moved_in_order
-from veil.tables.criteria.ordered import order_of
-from veil.tables.criteria.recursive import least_c
-from veil.tables.matching import Matching
-from veil.tables.release import Release
+from veil.tables.criteria import (
+    different,
+    effective,
+    least_c,
+    levels_of,
+    order_of,
+    shares,
+    spread,
+    valued,
+    variation,
+)
+from veil.tables.criteria import hierarchical_distance as moved_in_hierarchy
+from veil.tables.criteria import ordered_distance as moved_in_order
+from veil.tables.labels import Matching
+from veil.tables.method import Release
 from veil.tables.table import Table
 
 Missing = Literal["equal", "any"]

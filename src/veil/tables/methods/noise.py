@@ -1,4 +1,4 @@
-"""Numbers with normal noise."""
+"""Noise on numbers, and numbers drawn to resemble them."""
 
 from collections.abc import Sequence
 from typing import Annotated, ClassVar
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from veil.core.component import PRIVATE
-from veil.core.errors import InputError
+from veil.core.errors import InputError, MissingExtraError
 from veil.core.types import Floats
 from veil.tables.column import Column
 from veil.tables.method import Kind, Masked, Method
@@ -106,3 +106,113 @@ def normal(n: int, root: Floats, rng: Generator) -> list[Floats]:
         for column, part in zip(made, drawn.T, strict=True):
             column[start : start + _BLOCK] = part
     return made
+
+
+class Cholesky(Method):
+    """Draw as many new rows from the normal law of the same means and covariances.
+
+    mean + z L' with L L' = Sigma by eigenvectors, negative eigenvalues cut at 0 (the Cholesky
+    factor itself does not exist for collinear columns). The released table has these columns
+    alone, and no row of it is anybody's. Nothing is proved.
+    """
+
+    name: ClassVar[str] = "cholesky"
+    family: ClassVar[str] = "Synthetic"
+    kind: ClassVar[Kind] = "numeric"
+
+    def mask(self, table: Table, columns: Sequence[str], rng: Generator) -> Masked:
+        """Draw rows."""
+        values = [table[name] for name in columns]
+        root, whole = covariance_root(values), complete(values)
+        drawn = normal(len(table), root, rng)
+        for one, noise in zip(values, drawn, strict=True):
+            noise += one.mean(where=whole)
+        others = [name for name in table.columns if name not in columns]
+        made = {name: Column(one) for name, one in zip(columns, drawn, strict=True)}
+        return Masked(table.without(others).changed(made), None)
+
+
+class Lossy(Method):
+    """Keep the largest coefficients of the cosine transform of all columns, and transform back.
+
+    Standardise, two-dimensional DCT-II (orthonormal) of the n x p matrix, keep the share of
+    coefficients that are largest in size, invert, undo the standardisation.
+
+    References
+    ----------
+    Domingo-Ferrer, Torra. A quantitative comparison of disclosure control methods for microdata.
+    Confidentiality, Disclosure and Data Access, 2001, section 3 (lossy compression).
+    """
+
+    name: ClassVar[str] = "lossy"
+    family: ClassVar[str] = "Perturbation"
+    kind: ClassVar[Kind] = "numeric"
+    random: ClassVar[bool] = False
+    keep: Annotated[float, Field(gt=0, le=1, description="share of the coefficients")] = 0.3
+
+    def mask(self, table: Table, columns: Sequence[str], rng: Generator) -> Masked:
+        """Transform, cut, transform back."""
+        del rng
+        try:
+            from scipy.fft import dctn, idctn
+        except ImportError:
+            raise MissingExtraError("lossy needs scipy: pip install 'veil[tables]'.") from None
+        matrix = np.stack([table[name] for name in columns], axis=1)
+        gaps = np.isnan(matrix)
+        if gaps.all(axis=0).any() or len(matrix) < 2:
+            raise InputError("lossy needs at least two numbers in each column.")
+        mean, spread = np.array([_moments(table[name]) for name in columns]).T
+        matrix -= mean
+        matrix /= spread
+        matrix[gaps] = 0.0  # a gap is filled by the mean
+        found = dctn(matrix, type=2, norm="ortho", overwrite_x=True)
+        found[np.abs(found) < _limit(found, self.keep)] = 0.0
+        moved = idctn(found, type=2, norm="ortho", overwrite_x=True)
+        moved *= spread
+        moved += mean
+        moved[gaps] = np.nan
+        made = {name: Column(moved[:, i].copy()) for i, name in enumerate(columns)}
+        return Masked(table.changed(made), np.arange(len(table)))
+
+
+def _limit(found: Floats, keep: float) -> float:
+    """Return the size from which on coefficients are kept."""
+    sizes = np.abs(found).ravel()
+    place = sizes.size - max(1, round(keep * sizes.size))
+    sizes.partition(place)
+    return float(sizes[place])
+
+
+def _moments(values: Floats) -> tuple[float, float]:
+    """Return the mean and the sample standard deviation of what is there, or 1 if it is 0."""
+    spread = float(np.nanstd(values, ddof=1))
+    return float(np.nanmean(values)), spread if spread > 0 else 1.0
+
+
+class Resample(Method):
+    """Replace the value of rank j by the mean of the j-th values of several bootstrap samples.
+
+    References
+    ----------
+    Heer. A bootstrap procedure to preserve statistical confidentiality in contingency tables.
+    International Seminar on Statistical Confidentiality, Eurostat 1993.
+    """
+
+    name: ClassVar[str] = "resample"
+    family: ClassVar[str] = "Perturbation"
+    kind: ClassVar[Kind] = "numeric"
+    times: Annotated[int, Field(ge=1, le=1000, description="samples")] = 3
+
+    def mask(self, table: Table, columns: Sequence[str], rng: Generator) -> Masked:
+        """Sort, draw, sort, and take means rank by rank."""
+        made = {}
+        for name in columns:
+            values = table[name].copy()
+            there = np.flatnonzero(~table.column(name).missing)
+            known = values[there]
+            means = np.zeros(len(known))
+            for _ in range(self.times):
+                means += np.sort(known[rng.integers(0, len(known), len(known))])
+            values[there[np.argsort(known, kind="stable")]] = means / self.times
+            made[name] = Column(values)
+        return Masked(table.changed(made), np.arange(len(table)))

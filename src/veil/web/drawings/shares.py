@@ -7,9 +7,8 @@ import numpy as np
 from veil.core.types import Floats, Ids
 from veil.studies.report.markup import Markup
 from veil.tables.column import written
-from veil.tables.measures.bins import Bins
-from veil.tables.measures.distance import shares as released_shares
-from veil.tables.measures.pair import Pair
+from veil.tables.measures.pair import Bins, Pair
+from veil.tables.measures.pair import shares as released_shares
 from veil.web.drawings.bars import bars, twins
 
 _MOST = 10  # values that have a row of their own

@@ -2,7 +2,7 @@
 
 from veil.core.component import summary
 from veil.tables.methods import METHODS
-from veil.tables.strengths import STRENGTHS
+from veil.tables.presets import STRENGTHS
 from veil.web.pages._shell import document
 from veil.web.pages.common import Common
 from veil.web.pages.markup import ON, Markup, tag, void

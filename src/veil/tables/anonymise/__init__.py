@@ -1,1 +1,0 @@
-"""Methods that make rows look alike until every class of them satisfies a criterion."""

@@ -1,0 +1,500 @@
+"""Tables in files that need not fit into memory, on one machine or on a cluster."""
+
+import csv
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Executor
+from contextlib import nullcontext
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import cycle, islice
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+from numpy.random import Generator
+
+from veil.core.errors import InputError
+from veil.core.guarantee import Guarantee
+from veil.core.rng import generator, stream
+from veil.core.types import Ids
+from veil.data.files import require_folder, whole_file, whole_folder
+from veil.data.lines import require_file
+from veil.studies.pool import Here
+from veil.tables.cells.cells import Cells, cells_of
+from veil.tables.column import Column
+from veil.tables.files import card_of, document, safe, text_rows
+from veil.tables.hierarchy import Hierarchy
+from veil.tables.measures.anonymity import Anonymity, anonymity_of
+from veil.tables.method import Method, Release
+from veil.tables.methods import method as named
+from veil.tables.methods.lattice import LatticeMethod
+from veil.tables.methods.randomise import PRAM, RandomResponse
+from veil.tables.schema import BLOCK, Source, read_blocks
+from veil.tables.table import Table, declared, no_qi, unknown_column
+
+Key = tuple[str | None, ...]  # values of some columns
+Texts = dict[str, list[str | None]]  # by column
+CHANGED = "The file changed while it was read; begin again."
+MOST = 20_000_000  # different combinations of values that are held
+
+
+@dataclass(frozen=True)
+class Partition:
+    """A file with some of the rows of a table.
+
+    Attributes
+    ----------
+    path
+        Where it is; on a cluster it must be there for every worker.
+    sep, missing
+        What separates its columns, where it does not tell; texts that mean that there is no value.
+    rows
+        How many are in memory at a time.
+    stamp
+        Its size and time when it was opened: it is read twice, and must not change between.
+    """
+
+    path: Path
+    sep: str | None
+    missing: tuple[str, ...]
+    rows: int
+    stamp: tuple[int, int]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns that it has."""
+        return read_blocks(self.path, self.sep, 1)[0]
+
+    def blocks(self) -> Iterator[Texts]:
+        """Read the rows, so many at a time; None is what is missing."""
+        names, blocks = read_blocks(self.path, self.sep, self.rows)
+        blank = set(self.missing)
+        for block in blocks:
+            yield {
+                name: [None if text in blank else text for text in texts]
+                for name, texts in zip(names, block, strict=True)
+            }
+        if stamp(self.path) != self.stamp:
+            raise InputError(CHANGED)
+
+
+def stamp(path: Path) -> tuple[int, int]:
+    """Return the size of a file, and when it was written."""
+    require_file(path, "a table")
+    found = path.stat()
+    return found.st_size, found.st_mtime_ns
+
+
+def counted(partition: Partition, groups: Sequence[Sequence[str]]) -> list["Counter[Key]"]:
+    """Count the combinations of values that each group of columns has in a file."""
+    found: list[Counter[Key]] = [Counter() for _ in groups]
+    for block in partition.blocks():
+        for counts, names in zip(found, groups, strict=True):
+            counts.update(zip(*(block[name] for name in names), strict=True))
+            check_few(counts)
+    return found
+
+
+def check_few(counts: "Counter[Key]") -> None:
+    """Raise where values can be combined in more ways than are held."""
+    if len(counts) > MOST:
+        raise InputError(
+            f"These columns have more than {MOST:,} different combinations of values, too many to"
+            " be counted; take fewer columns, or generalise them first."
+        )
+
+
+_SUFFIXES = (".csv", ".tsv", ".jsonl", ".parquet")
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """A table that need not fit into memory.
+
+    Attributes
+    ----------
+    files
+        Files with the same columns; each is a partition of the rows.
+    source
+        What is said of the columns.
+    rows
+        How many are in memory at a time.
+    executor
+        Who works on the files, as the executor of a Dask client: its workers must have Veil, and
+        the files at the same paths. None: this process, one file after the other.
+    """
+
+    files: tuple[Path, ...]
+    source: Source
+    rows: int = BLOCK
+    executor: Executor = field(default_factory=Here)
+
+    @classmethod
+    def of(
+        cls,
+        path: str | Path,
+        source: Source,
+        rows: int = BLOCK,
+        executor: Executor | None = None,
+    ) -> "Blocks":
+        """Open a file, or a folder whose files are the partitions of a table."""
+        given = Path(path).resolve()
+        files: tuple[Path, ...] = (given,)
+        if given.is_dir():
+            inside = (one for one in given.iterdir() if one.suffix.lower() in _SUFFIXES)
+            files = tuple(sorted(inside))
+        if not files:
+            raise InputError(f"The folder {given.name} has no file of a table.")
+        if rows < 1:
+            raise InputError("A block must have at least one row.")
+        made = cls(files, source, rows, Here() if executor is None else executor)
+        if any(one.names != made.names for one in made.partitions[1:]):
+            raise InputError("The files of a table must have the same columns, in one order.")
+        return made
+
+    @cached_property
+    def partitions(self) -> tuple[Partition, ...]:
+        """The files."""
+        missing = ("", *self.source.missing)
+        sep, rows = self.source.sep, self.rows
+        return tuple(Partition(one, sep, missing, rows, stamp(one)) for one in self.files)
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The columns."""
+        return self.partitions[0].names
+
+    def counts(self, groups: Sequence[Sequence[str]]) -> list["Counter[Key]"]:
+        """Count the combinations of values of each group of columns, over all files."""
+        for name in (name for names in groups for name in names):
+            if name not in self.names:
+                raise unknown_column(name, self.names)
+        tasks = [self.executor.submit(counted, one, groups) for one in self.partitions]
+        merged: list[Counter[Key]] = [Counter() for _ in groups]
+        for task in tasks:
+            for total, part in zip(merged, task.result(), strict=True):
+                total.update(part)
+                check_few(total)
+        if groups and not merged[0]:
+            raise InputError("The files have no rows.")
+        return merged
+
+    def distinct(self, names: Sequence[str]) -> tuple[Table, Ids]:
+        """Return the different rows of some columns, and how many records each is of (m,)."""
+        (found,) = self.counts([names])
+        columns = zip(*found, strict=True)
+        held = {name: _column(texts) for name, texts in zip(names, columns, strict=True)}
+        counts = np.fromiter(found.values(), dtype=np.int64, count=len(found))
+        return self._described(held), counts
+
+    def values(self, names: Sequence[str]) -> Table:
+        """Return a table with all values of some columns, which are in no relation there.
+
+        Columns that are not named have no value in it.
+        """
+        found = self.counts([[name] for name in names])
+        longest = max(map(len, found), default=1)
+        held = {name: _column((None,) * longest) for name in self.names}
+        for name, counts in zip(names, found, strict=True):
+            held[name] = _column(list(islice(cycle(key[0] for key in counts), longest)))
+        return self._described(held, names)
+
+    def _described(self, held: Mapping[str, Column], known: Sequence[str] | None = None) -> Table:
+        roles, given = self.source.declared(self.names)
+        wanted = held if known is None else known
+        made = {
+            name: Hierarchy.of(one, held[name], name)
+            for name, one in given.items()
+            if name in wanted
+        }
+        return Table(held, {name: role for name, role in roles.items() if name in held}, made)
+
+    def of_role(self, *roles: str) -> tuple[str, ...]:
+        """Return the columns of some roles."""
+        told, _ = self.source.declared(self.names)
+        return tuple(name for name in self.names if told.get(name, "other") in roles)
+
+    def anonymity(self, l: int = 3) -> Anonymity:  # noqa: E741 - the letter of the literature
+        """Measure k, l, c and t, as `veil.tables.anonymity` does."""
+        return self.measured(l)[1]
+
+    def measured(self, l: int) -> tuple[int, Anonymity]:  # noqa: E741
+        """Return how many rows there are, and how anonymous they are."""
+        if not self.of_role("qi"):
+            raise no_qi()
+        table, counts = self.distinct(self.of_role("qi", "confidential"))
+        found = anonymity_of(table, table.confidential, l, table, counts)
+        return int(counts.sum()), found
+
+    def tabulate(self, by: Sequence[str], *, nested: Sequence[str] = ()) -> Cells:
+        """Count the records of each combination of values, as `veil.tables.tabulate` does."""
+        table, counts = self.distinct(tuple(dict.fromkeys(by)))
+        return cells_of(table, by, None, None, nested, counts)
+
+
+def _column(texts: Sequence[str | None]) -> Column:
+    return Column.of_texts(texts, missing=())
+
+
+class Work(Protocol):
+    """What is done to a block."""
+
+    def released(self, block: Texts, rng: Generator) -> Iterator[Sequence[str]]:
+        """Yield the rows that leave."""
+
+
+@dataclass(frozen=True)
+class Lookup:
+    """Looks values up that were found for all rows before; a row of which there is none goes.
+
+    Attributes
+    ----------
+    columns
+        What is released.
+    labels
+        For some columns together, what their values become; None if such rows are removed.
+    """
+
+    columns: tuple[str, ...]
+    labels: Mapping[tuple[str, ...], Mapping[Key, Key | None]]
+
+    def released(self, block: Texts, rng: Generator) -> Iterator[Sequence[str]]:
+        """Yield the rows with their labels."""
+        del rng
+        held: dict[str, Sequence[str | None]] = {name: block[name] for name in self.columns}
+        n = len(next(iter(held.values())))
+        kept = np.ones(n, dtype=np.bool_)
+        for names, labels in self.labels.items():
+            try:
+                found = [labels[key] for key in zip(*(block[one] for one in names), strict=True)]
+            except KeyError:
+                raise InputError(CHANGED) from None
+            kept &= np.array([one is not None for one in found], dtype=np.bool_)
+            blank = (None,) * len(names)
+            by_column = zip(*(one or blank for one in found), strict=True)
+            held |= dict(zip(names, by_column, strict=True))
+        for at in np.flatnonzero(kept).tolist():
+            yield [held[name][at] or "" for name in self.columns]
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """Masks each block by a method that takes each row by itself."""
+
+    method: Method
+    chosen: tuple[str, ...]
+    like: Table  # the columns that are released: what they are, and no row of the table
+
+    def released(self, block: Texts, rng: Generator) -> Iterator[Sequence[str]]:
+        """Yield the rows as the method makes them."""
+        held = {name: self._column(name, block[name]) for name in self.like.columns}
+        table = Table(held, self.like.roles, self.like.hierarchies)
+        yield from text_rows(self.method.mask(table, self.chosen, rng).table)
+
+    def _column(self, name: str, texts: Sequence[str | None]) -> Column:
+        made = np.empty(len(texts), dtype=object)
+        made[:] = texts
+        if not self.like.column(name).numeric:
+            return Column(made)
+        try:
+            numbers = [np.nan if text is None else float(text) for text in texts]
+        except ValueError:
+            raise InputError(CHANGED) from None
+        return Column(np.array(numbers, dtype=np.float64), made)
+
+
+def written(
+    partition: Partition,
+    target: Path,
+    work: Work,
+    names: Sequence[str],
+    draws: tuple[int | None, int],
+    excel_safe: bool = False,
+) -> int:
+    """Write what is released of a file, whole or not at all; return how many rows.
+
+    `draws` are a seed, or None, and the number of the file: each has a stream of its own.
+    """
+    rng, count = stream(*draws), 0
+    with (
+        whole_file(target, private=True) as part,
+        part.open("w", encoding="utf-8", newline="") as file,
+    ):
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow([safe(name) if excel_safe else name for name in names])
+        for block in partition.blocks():
+            for row in work.released(block, rng):
+                writer.writerow([_safe(text) for text in row] if excel_safe else row)
+                count += 1
+    return count
+
+
+def _safe(text: str) -> str:
+    try:
+        float(text)
+    except ValueError:
+        return safe(text)
+    return text
+
+
+@dataclass(frozen=True)
+class Written:
+    """What was written; the fields are those of `veil.tables.method.Release`."""
+
+    method: str
+    guarantee: Guarantee
+    seeded: bool
+    levels: Mapping[str, int]
+    suppressed: int
+    rows: int  # how many; which they were stands nowhere
+    roles: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class _Plan:
+    work: Work
+    guarantee: Guarantee
+    levels: Mapping[str, int]
+    suppressed: int
+    table: Table
+
+
+def protect_blocks(
+    blocks: Blocks,
+    method: str | Method,
+    out: Path,
+    columns: Sequence[str] | None = None,
+    seed: int | None = None,
+    *,
+    excel_safe: bool = False,
+) -> Written:
+    """Mask a table in files, and write it with its card; the same release as in memory.
+
+    Lattice methods (`ola`, `incognito`, `exhaustive`) need only how often each combination of
+    quasi-identifiers and confidential values occurs; `generalise`, `recode`, `top` and `bottom` by
+    a value need the different values of a column; `rounding`, `pram` and `random_response` take
+    each row by itself, the last two with declared categories. All others need all rows at once,
+    and are refused. A folder of files becomes a folder of files of the same names.
+    """
+    step, out = named(method), out.resolve()
+    several = len(blocks.files) > 1
+    _check_out(out, several=several)
+    plan = _planned(blocks, step, columns)
+    released = tuple(name for name in blocks.names if name not in blocks.of_role("identifier"))
+    seeded = seed is not None and step.random
+    with whole_folder(out, private=True) if several else nullcontext() as folder:
+        targets = [
+            out if folder is None else folder / f"{one.path.stem}.csv" for one in blocks.partitions
+        ]
+        if len(set(targets)) < len(targets):
+            raise InputError("Two files of the folder have one name; rename one.")
+        tasks = [
+            blocks.executor.submit(
+                written, one, target, plan.work, released, (seed, number), excel_safe
+            )
+            for number, (one, target) in enumerate(zip(blocks.partitions, targets, strict=True))
+        ]
+        rows = sum(task.result() for task in tasks)
+        made = Written(
+            str(step), plan.guarantee, seeded, plan.levels, plan.suppressed, rows, plan.table.roles
+        )
+        try:
+            _write_card(made, plan.table, out)
+        except BaseException:  # what has no card does not say whether it was seeded
+            if folder is None:
+                out.unlink(missing_ok=True)
+            raise
+    return made
+
+
+def _check_out(out: Path, *, several: bool) -> None:
+    if several and out.exists():
+        raise InputError(f"{out.name} is there already; name a folder that is not.")
+    require_folder(out)
+    if not several and out.suffix.lower() != ".csv":
+        raise InputError(f"{out.name} must end in .csv: blocks are written as CSV.")
+
+
+def _planned(blocks: Blocks, step: Method, columns: Sequence[str] | None) -> _Plan:
+    if isinstance(step, LatticeMethod):
+        return _by_counts(blocks, step, columns)
+    if not step.alone:
+        raise InputError(
+            f"{step.name} needs all rows of a table at once, and cannot work block by block; open"
+            " it whole, or use a lattice method, generalise, recode, rounding, top or bottom by a"
+            " value, pram or random_response."
+        )
+    wanted = dict.fromkeys((*blocks.of_role("qi", "confidential"), *(columns or ())))
+    table = blocks.values(tuple(wanted)).without(blocks.of_role("identifier"))
+    chosen = step.chosen(table, columns)
+    _check_declared(step, table, chosen)
+    masked = step.mask(table, chosen, generator())
+    proved = masked.guarantee or step.guarantee
+    if step.alone == "row":
+        like = replace(
+            table,
+            held={name: Column(table.column(name).values[:0]) for name in table.columns},
+        )
+        work: Work = Drawing(step, chosen, like)
+    else:
+        changed = [name for name in chosen if masked.table.column(name) is not table.column(name)]
+        if masked.levels:
+            changed = list(masked.levels)
+        work = Lookup(
+            table.columns,
+            {(name,): _labels(table, masked.table, (name,)) for name in changed},
+        )
+    return _Plan(work, proved, masked.levels, 0, table)
+
+
+def _by_counts(blocks: Blocks, step: LatticeMethod, columns: Sequence[str] | None) -> _Plan:
+    """Search the lattice by counts, and find what each combination of values becomes."""
+    known = dict.fromkeys((*blocks.of_role("qi"), *(columns or ())))
+    secret = blocks.of_role("confidential") if step.l is not None or step.t is not None else ()
+    dropped = blocks.of_role("identifier")
+    names = tuple(name for name in (*known, *secret) if name not in dropped)
+    table, counts = blocks.distinct(names)
+    chosen = step.chosen(table, columns)
+    masked = step.masked(table, chosen, counts)
+    assert masked.rows is not None  # noqa: S101 - a lattice method removes rows and makes none
+    labels: dict[Key, Key | None] = dict.fromkeys(_keys(table, chosen))
+    before = _keys(table.take(masked.rows), chosen)
+    labels |= dict(zip(before, _keys(masked.table, chosen), strict=True))
+    proved = masked.guarantee or step.guarantee
+    kept = tuple(name for name in blocks.names if name not in dropped)
+    roles = {name: role for name, role in blocks.source.declared(blocks.names)[0].items()
+             if name in kept}  # fmt: skip
+    like = Table({name: Column(np.empty(0, dtype=object)) for name in kept}, roles)
+    return _Plan(Lookup(kept, {chosen: labels}), proved, masked.levels, masked.suppressed, like)
+
+
+def _labels(table: Table, masked: Table, names: tuple[str, ...]) -> dict[Key, Key | None]:
+    return dict(zip(_keys(table, names), _keys(masked, names), strict=True))
+
+
+def _keys(table: Table, names: Sequence[str]) -> list[Key]:
+    return list(zip(*(table.column(name).texts.tolist() for name in names), strict=True))
+
+
+def _check_declared(step: Method, table: Table, chosen: Sequence[str]) -> None:
+    """Refuse to draw among categories of which a block need not have all."""
+    if isinstance(step, PRAM | RandomResponse):
+        for name in chosen:
+            if not declared(table, name, step.domain)[1]:
+                raise InputError(
+                    f"The categories of '{name}' must be declared to be drawn block by block, by a"
+                    " hierarchy that lists them, or domain=."
+                )
+
+
+def _write_card(made: Written, table: Table, out: Path) -> None:
+    like = replace(table, held={name: Column(np.empty(0, dtype=object)) for name in table.columns})
+    release = Release(
+        like, made.method, made.guarantee, made.seeded, made.levels, made.suppressed,
+        np.empty(0, dtype=np.int64),
+    )  # fmt: skip
+    with whole_file(card_of(out), private=True) as part:
+        told = document(release) | {"rows": made.rows}
+        part.write_text(json.dumps(told, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

@@ -1,1 +1,0 @@
-"""Tables in files that need not fit into memory, on one machine or on a cluster."""

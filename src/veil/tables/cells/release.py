@@ -1,0 +1,204 @@
+"""The contract of methods for cells, their registry, and what they release."""
+
+import re
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from veil.core.component import Component
+from veil.core.errors import InputError, ParameterError
+from veil.core.guarantee import Guarantee
+from veil.core.registry import Registry
+from veil.core.rng import Randomness, generator
+from veil.core.types import Floats, Ids
+from veil.tables.cells.cells import Axis, Cells, interior
+from veil.tables.method import nothing
+
+Mask = NDArray[np.bool_]
+
+
+class Bounds(NamedTuple):
+    """The least and the most that each cell can be, over the full table."""
+
+    low: Floats
+    high: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class CellRelease:
+    """A published table of cells; all arrays but `values` are of the full table, with sums.
+
+    Attributes
+    ----------
+    margins
+        What is published: the last place of every axis is its total, nan is suppressed.
+    axes
+        The axes, with labels.
+    primary
+        Which cells are sensitive themselves. Never written to a file: a reader of a suppressed
+        cell must not know whether it is one.
+    bounds
+        What a reader may conclude of each cell alone, without the sums.
+    method
+        Spec of what made it.
+    guarantee
+        What is proved of it: nothing that is a bound on inference by any attacker.
+    seeded
+        Whether who knows the seed can repeat the draws: **not private**.
+    whole
+        Whether the true cells are whole numbers.
+    additive
+        Whether the published sums are the sums of what is published.
+    maps
+        Per axis, what each category of the original became by roll-ups; empty without any.
+    """
+
+    margins: Floats
+    axes: tuple[Axis, ...]
+    primary: Mask
+    bounds: Bounds
+    method: str
+    guarantee: Guarantee
+    seeded: bool = False
+    whole: bool = True
+    additive: bool = True
+    maps: tuple[Ids, ...] = ()
+
+    @property
+    def values(self) -> Floats:
+        """The published cells without sums; nan is suppressed."""
+        return self.margins[interior(self.axes)]
+
+    @cached_property
+    def suppressed(self) -> Mask:
+        """Which cells of the full table are not published."""
+        return np.isnan(self.margins)
+
+    @property
+    def by(self) -> tuple[str, ...]:
+        """Names of the axes."""
+        return tuple(axis.name for axis in self.axes)
+
+    @property
+    def categories(self) -> tuple[tuple[str, ...], ...]:
+        """Per axis, the values it has."""
+        return tuple(axis.categories for axis in self.axes)
+
+    @property
+    def mechanism(self) -> str:
+        """Spec of what made it, as releases of all kinds have it."""
+        return self.method
+
+    @property
+    def cost(self) -> Guarantee:
+        """What is proved of it, as releases of all kinds have it."""
+        return self.guarantee
+
+    def to_csv(self, path: str | Path, *, excel_safe: bool = False) -> None:
+        """Write a line for each cell and each sum, owner-only, whole or not at all."""
+        from veil.tables.cells.audit import write_cells
+
+        write_cells(self, Path(path), excel_safe=excel_safe)
+
+
+CAVEAT = "A rule about cells says nothing of attackers who know more than the table."
+
+
+class CellMethod(Component):
+    """Publishes a table of cells; `random` says whether anything is drawn."""
+
+    family: ClassVar[str] = "Cells"
+    random: ClassVar[bool] = False
+
+    @property
+    def draws(self) -> bool:
+        """Whether anything is drawn, with these parameters."""
+        return self.random
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What is proved of a release, whatever the table: nothing."""
+        return nothing(CAVEAT)
+
+    @abstractmethod
+    def publish(self, cells: Cells, rng: Generator) -> CellRelease:
+        """Publish the table, or raise."""
+
+    def prepare(self, cells: Cells) -> Cells:  # noqa: ARG002 - most methods cannot
+        """Return the table that the next method publishes; most methods only publish."""
+        raise ParameterError(f"Nothing can follow {self.name}; put it last, after rollup alone.")
+
+
+CELL_METHODS: Registry[CellMethod] = Registry(
+    noun="method for cells",
+    group="veil.mechanisms.cells",
+    builtin={
+        "cta": "veil.tables.cells.adjust:CTA",
+        "rollup": "veil.tables.cells.adjust:Rollup",
+        "round": "veil.tables.cells.adjust:Round",
+        "sample": "veil.tables.cells.adjust:Sample",
+        "suppress": "veil.tables.cells.suppress:Suppress",
+    },
+)
+"""Methods for tables of counts, also of plugins: `names()`, `get(name)`, `parse(spec)`."""
+_GROUPS = re.compile(r"\s*rollup\(\s*('[^']*'|\"[^\"]*\")\s*\)\s*")
+
+
+def cell_method(spec: str | CellMethod) -> CellMethod:
+    """Return a method from its spec, as ``suppress(threshold=5)`` or ``rollup('a,b=c')``."""
+    if isinstance(spec, CellMethod):
+        return spec
+    named = _GROUPS.fullmatch(spec) if isinstance(spec, str) else None
+    return CELL_METHODS.parse(spec if named is None else f"rollup(groups={named[1]})")
+
+
+def protect_cells(
+    cells: Cells, method: str | CellMethod | Sequence[str | CellMethod], rng: Randomness = None
+) -> CellRelease:
+    """Publish a table of cells by a method, or after roll-ups by another; or nothing at all."""
+    several = isinstance(method, Sequence) and not isinstance(method, str)
+    steps = [cell_method(one) for one in (method if several else [method])]  # type: ignore[arg-type]
+    if not steps:
+        raise ParameterError("Name at least one method.")
+    draws = generator(rng)
+    for step in steps[:-1]:
+        cells = step.prepare(cells)
+    release = steps[-1].publish(cells, draws)
+    seeded = rng is not None and steps[-1].draws
+    return replace(release, method=" | ".join(map(str, steps)), seeded=seeded)
+
+
+def cell_utility(cells: Cells, release: CellRelease) -> float:
+    r"""Return 1 - (what is suppressed + what is changed) / all, over cells without sums.
+
+    .. math:: 1 - \frac{\sum_{suppressed} v + \sum |v - v'|}{\sum v}
+
+    and 0 where that is negative. A rolled-up cell counts evenly for those that are in it.
+    """
+    values, released = cells.values, _spread(cells, release)
+    total = float(values.sum())
+    if total == 0:
+        return float(not np.isnan(released).any())
+    lost = np.where(np.isnan(released), values, np.abs(values - released)).sum()
+    return max(0.0, 1.0 - float(lost) / total)
+
+
+def _spread(cells: Cells, release: CellRelease) -> Floats:
+    """Return the released value of each original cell."""
+    released = release.values
+    for at, place in enumerate(release.maps):
+        if len(place) != cells.values.shape[at]:
+            raise InputError("The release is not of this table: they have different categories.")
+        front = np.moveaxis(released, at, 0)[place]
+        sizes = np.bincount(place)[place].reshape(-1, *[1] * (front.ndim - 1))
+        released = np.moveaxis(front / sizes, 0, at)
+    if released.shape != cells.values.shape:
+        raise InputError("The release is not of this table: they have different cells.")
+    return released

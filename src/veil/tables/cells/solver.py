@@ -1,0 +1,469 @@
+"""Linear programs over the sums of a table: how far each cell can move.
+
+Tables of two axes as a network: how far one cell can move is a flow of most value.
+Lines are nodes and cells are arcs: what a cell gains on its row and its column others must lose.
+Cells and the grand total go from row to column, sums along a row from the column of totals to the
+row, sums along a column from the column to the row of totals; then every line says that what
+comes in goes out (Gusfield, A graph theoretic approach to statistical data security, SIAM Journal
+on Computing 17(3), 1988). All flows of most value found here are whole numbers.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from veil.core.errors import InputError, MissingExtraError
+from veil.core.types import Floats, Ids
+from veil.tables.cells.cells import Axis, Cells, interior
+from veil.tables.cells.release import Mask
+from veil.tables.cells.rules import Sensitive
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+
+_OPTIMAL, _LIMIT, _INFEASIBLE, _FAILED = 0, 1, 2, 4
+SLACK = 1e-6  # what a solver may be off, for numbers up to a million or so
+SECONDS = 60.0  # after which an integer program takes the best that is known
+
+
+def scipy_module(name: str) -> "ModuleType":
+    """Import a part of SciPy, which is optional."""
+    from importlib import import_module
+
+    try:
+        return import_module(f"scipy.{name}")
+    except ImportError:
+        raise MissingExtraError(
+            "Tables of cells need scipy: pip install 'veil[tables]'."
+        ) from None
+
+
+def minimise(
+    cost: Floats,
+    equations: Any,  # noqa: ANN401 - a sparse matrix of SciPy
+    right: Floats | tuple[Floats, Floats],
+    low: Floats,
+    high: Floats,
+    whole: "Floats | bool" = False,
+    seconds: float | None = None,
+) -> Floats | None:
+    """Return the x of least cost with A x = right (or between two), low <= x <= high.
+
+    `whole` says which of x are whole numbers, all, or none. None: there is no such x. After
+    `seconds` the best that is known is returned, if there is any.
+    """
+    optimize = scipy_module("optimize")
+    left, above = right if isinstance(right, tuple) else (right, right)
+    if (low > high).any():
+        return None
+    for presolve in (True, False):  # without, where HiGHS stumbles over its own presolve
+        result = optimize.milp(
+            cost,
+            constraints=optimize.LinearConstraint(equations, left, above),
+            bounds=optimize.Bounds(low, high),
+            integrality=np.broadcast_to(np.asarray(whole, dtype=np.int64), cost.shape),
+            options={"presolve": presolve} | ({} if seconds is None else {"time_limit": seconds}),
+        )
+        if result.status != _FAILED:
+            break
+    if result.status == _OPTIMAL or (result.status == _LIMIT and result.x is not None):
+        found: Floats = np.clip(result.x, low, high)
+        return found
+    if result.status == _INFEASIBLE:
+        return None
+    raise InputError(
+        "The solver found no answer for this table; its numbers may be too large, or it has too"
+        " many cells: roll it up, or count in larger units."
+    )
+
+
+def solve(
+    cost: Floats,
+    equations: Any,  # noqa: ANN401 - a sparse matrix of SciPy
+    right: Floats,
+    low: Floats,
+    high: Floats,
+    *,
+    whole: bool,
+) -> Floats | None:
+    """Return the x of least cost; whole numbers are asked for only where none come by luck."""
+    found = minimise(cost, equations, right, low, high)
+    if not whole or found is None:
+        return found
+    if not is_whole(found):
+        found = minimise(cost, equations, right, low, high, True, SECONDS)
+    return None if found is None else np.rint(found)
+
+
+def grain(values: Floats, *, whole: bool) -> float:
+    """Return the unit in which sums are solved for: the largest is then about a million.
+
+    It is a power of two, so that nothing is rounded. Counts are solved for as they are.
+    """
+    most = float(np.abs(values[np.isfinite(values)]).max(initial=0.0))
+    return 1.0 if whole or most == 0 else 2.0 ** (math.floor(math.log2(most)) - 20)
+
+
+def is_whole(values: Floats) -> bool:
+    """Tell whether numbers are whole, but for what a solver is off."""
+    return bool((np.abs(values - np.rint(values)) <= SLACK).all())
+
+
+@dataclass(frozen=True, eq=False)
+class Lines:
+    """A x = 0, with x the full table, flat; one row for each line and each sum on it."""
+
+    axes: tuple[Axis, ...]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of the full table."""
+        return tuple(axis.nodes for axis in self.axes)
+
+    @property
+    def planar(self) -> bool:
+        """Whether the table has one or two plain axes: then all vertices are whole."""
+        return len(self.axes) <= 2 and not any(axis.groups for axis in self.axes)
+
+    @cached_property
+    def matrix(self) -> Any:  # noqa: ANN401 - of SciPy
+        """The coefficients: 1 for what is added, -1 for the sum."""
+        places = np.arange(prod(self.shape)).reshape(self.shape)
+        rows: list[Ids] = []
+        columns: list[Ids] = []
+        signs: list[Floats] = []
+        count = 0
+        for at, axis in enumerate(self.axes):
+            front = np.moveaxis(places, at, 0).reshape(axis.nodes, -1)
+            for node, below in axis.sums:
+                held = front[np.append(below, node)]
+                lines = np.arange(count, count + held.shape[1])
+                rows.append(np.broadcast_to(lines, held.shape).ravel())
+                columns.append(held.ravel())
+                sign = np.append(np.ones(len(below)), -1.0)
+                signs.append(np.repeat(sign, held.shape[1]))
+                count += held.shape[1]
+        sparse = scipy_module("sparse")
+        entries = (np.concatenate(signs), (np.concatenate(rows), np.concatenate(columns)))
+        return sparse.csc_array(entries, shape=(count, places.size))
+
+    def of(self, free: NDArray[np.bool_] | Ids) -> Any:  # noqa: ANN401 - of SciPy
+        """Return the columns of some cells, without the lines that have none of them."""
+        part = self.matrix[:, free]
+        used = np.unique(part.indices)
+        return part[used], used
+
+
+LARGEST = 2**31 - 1  # of a capacity
+
+
+class Network:
+    """Cells of a full table (rows, columns) that may move; `free` are their flat places."""
+
+    def __init__(self, shape: tuple[int, int], free: Ids) -> None:
+        rows, columns = shape
+        row, column = np.divmod(free, columns)
+        backward = (row == rows - 1) ^ (column == columns - 1)
+        self.tail = np.where(backward, rows + column, row)
+        self.head = np.where(backward, row, rows + column)
+        self.nodes = rows + columns + 1
+        self.source = self.nodes - 1
+        self._lay()
+
+    def _lay(self) -> None:
+        """Make the graph once: each arc both ways, and the source to and from every node."""
+        inner = np.arange(self.source)
+        outer = np.full(self.source, self.source)
+        starts = np.concatenate([self.tail, self.head, outer, inner])
+        ends = np.concatenate([self.head, self.tail, inner, outer])
+        order = np.lexsort((ends, starts))
+        place = np.empty(len(order), dtype=np.int64)
+        place[order] = np.arange(len(order))
+        cells = len(self.tail)
+        self.forth, self.back = place[:cells], place[cells : 2 * cells]
+        self.enter = place[2 * cells : 2 * cells + self.source]
+        self._ends = ends[order].astype(np.int32)
+        counts = np.bincount(starts, minlength=self.nodes)
+        self._rows = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
+
+    def push(self, values: Ids, low: Ids, high: Ids, cell: int, amount: int, *, up: bool) -> Ids:
+        """Return a table in which one cell moved by `amount`, or as far as it goes in bounds."""
+        graph = scipy_module("sparse").csr_array
+        flow_of = scipy_module("sparse.csgraph").maximum_flow
+        limit = LARGEST // 2
+        data = np.zeros(len(self._ends), dtype=np.int32)
+        data[self.forth] = np.minimum(high - values, limit)
+        data[self.back] = np.minimum(values - low, limit)
+        room = int((high - values if up else values - low)[cell])
+        data[self.forth[cell]] = data[self.back[cell]] = 0
+        start, end = int(self.head[cell]), int(self.tail[cell])
+        if not up:
+            start, end = end, start
+        data[self.enter[start]] = min(amount, room, limit)
+        size = (self.nodes, self.nodes)
+        result = flow_of(graph((data, self._ends, self._rows), shape=size), self.source, end)
+        pushed = int(result.flow_value)
+        flow = np.asarray(result.flow.data, dtype=np.int64)  # the graph has each arc both ways
+        made: Ids = values + flow[self.forth]
+        made[cell] = values[cell] + (pushed if up else -pushed)
+        return made
+
+
+def fits(values: Floats, low: Floats, high: Floats) -> bool:
+    """Tell whether whole numbers are small enough for the capacities of a network."""
+    most = np.abs(values).sum() + np.abs(low).max(initial=0)
+    ends = high[np.isfinite(high)]
+    return bool(most + np.abs(ends).max(initial=0) < LARGEST // 4)
+
+
+WHOLE_CELLS = 500  # up to so many free cells whole numbers are asked for where they could matter
+
+
+@dataclass(frozen=True, eq=False)
+class Reach:
+    """Cells that may move, one solution, and bounds of each.
+
+    Attributes
+    ----------
+    lines
+        The equations.
+    free
+        Flat places of the cells (m,) in the full table.
+    values
+        A solution (m,): other cells stay as they are.
+    low, high
+        Bounds of each (m,).
+    whole
+        Whether solutions are whole numbers.
+    """
+
+    lines: Lines
+    free: Ids
+    values: Floats
+    low: Floats
+    high: Floats
+    whole: bool
+
+    @property
+    def exact(self) -> bool:
+        """Whether what is found is what a reader who knows of whole numbers finds."""
+        return not self.whole or self.lines.planar or len(self.free) <= WHOLE_CELLS
+
+    @cached_property
+    def _network(self) -> Network | None:
+        plain = self.whole and self.lines.planar and len(self.lines.axes) == 2
+        if not plain or not fits(self.values, self.low, self.high):
+            return None
+        rows, columns = self.lines.shape
+        return Network((rows, columns), self.free)
+
+    @cached_property
+    def _part(self) -> Any:  # noqa: ANN401 - of SciPy
+        part, _ = self.lines.of(self.free)
+        return part
+
+    def push(self, cell: int, amount: float, *, up: bool) -> Floats:
+        """Return a solution in which one cell moved by `amount`, or as far as it goes."""
+        if self._network is not None:
+            return self._flow(self.low, self.high, cell, amount, up=up)
+        low, high = self.low.copy(), self.high.copy()
+        if up:
+            high[cell] = min(high[cell], self.values[cell] + amount)
+        else:
+            low[cell] = max(low[cell], self.values[cell] - amount)
+        cost = np.zeros(len(self.free))
+        cost[cell] = -1.0 if up else 1.0
+        right = self._part @ self.values
+        found = solve(cost, self._part, right, low, high, whole=self.whole and self.exact)
+        return self.values if found is None else found  # off by a rounding: it has one
+
+    def change(self, cell: int, amount: float, *, up: bool, fixed: Ids) -> Floats | None:
+        """Return a change that moves one cell by `amount`, and others little; None: there is none.
+
+        The cells that are `fixed` stay.
+        """
+        low, high = self.low - self.values, self.high - self.values
+        low[fixed] = high[fixed] = 0.0
+        if self._network is not None:
+            made = self._flow(low + self.values, high + self.values, cell, amount, up=up)
+            change = made - self.values
+            return change if abs(change[cell]) >= amount else None
+        if not (low[cell] <= amount <= high[cell] if up else -amount >= low[cell]):
+            return None
+        low[cell] = high[cell] = amount if up else -amount
+        part = self._part
+        count = len(self.free)
+        found = solve(
+            np.ones(2 * count),
+            scipy_module("sparse").hstack([part, -part], format="csc"),
+            np.zeros(part.shape[0]),
+            np.concatenate([np.maximum(low, 0.0), np.maximum(-high, 0.0)]),
+            np.concatenate([np.maximum(high, 0.0), np.maximum(-low, 0.0)]),
+            whole=self.whole and self.exact,
+        )
+        return None if found is None else found[:count] - found[count:]
+
+    def _flow(self, low: Floats, high: Floats, cell: int, amount: float, *, up: bool) -> Floats:
+        assert self._network is not None  # noqa: S101 - asked before
+        most = float(np.iinfo(np.int64).max // 4)
+        held = [np.clip(one, -most, most).astype(np.int64) for one in (self.values, low, high)]
+        step = int(min(amount, most))
+        made = self._network.push(held[0], held[1], held[2], cell, step, up=up)
+        return made.astype(np.float64)
+
+
+SUM_PRICE = 1e3  # how many times dearer a sum is than a cell: the last resort
+HELD = 1e-2  # price of what is suppressed already: short ways, but no new cell
+
+
+@dataclass(frozen=True)
+class Goal:
+    """A cell, and how far a reader must believe it could be, up or down."""
+
+    cell: int
+    amount: float
+    up: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Flows:
+    """A table that is to be protected; cells have their flat places in the full table."""
+
+    cells: Cells
+    wanted: Sensitive
+    zeros: bool
+
+    @cached_property
+    def lines(self) -> Lines:
+        """The equations."""
+        return Lines(self.cells.axes)
+
+    @cached_property
+    def one(self) -> float:
+        """The unit in which all is solved for."""
+        return grain(self.cells.margins, whole=self.cells.whole)
+
+    @cached_property
+    def values(self) -> Floats:
+        """The full table, flat, in units of `one`."""
+        return self.cells.margins.ravel() / self.one
+
+    @cached_property
+    def inner(self) -> Mask:
+        """Which are cells, not sums."""
+        mask = np.zeros(self.lines.shape, dtype=np.bool_)
+        mask[interior(self.cells.axes)] = True
+        return mask.ravel()
+
+    @cached_property
+    def candidates(self) -> Ids:
+        """What may be suppressed: not the grand total, and zeros only if they may."""
+        may = self.wanted.cells.ravel() | (self.values > 0) | self.zeros
+        may[-1] = False
+        return np.flatnonzero(may)
+
+    def goals(self) -> Iterator[Goal]:
+        """Yield what must hold, the largest first."""
+        needs = self.wanted.protection.ravel() / self.one
+        primary = np.flatnonzero(self.wanted.cells)
+        for cell in primary[np.argsort(-needs[primary], kind="stable")].tolist():
+            need = np.ceil(needs[cell]) if self.cells.whole else needs[cell]
+            yield Goal(cell, float(need), up=True)
+            yield Goal(cell, float(min(need, self.values[cell])), up=False)
+
+    @cached_property
+    def _matrix(self) -> Any:  # noqa: ANN401 - of SciPy
+        part, _ = self.lines.of(self.candidates)
+        return scipy_module("sparse").hstack([part, -part]).tocsc()
+
+    @cached_property
+    def _prices(self) -> Floats:
+        price = np.log1p(np.maximum(self.values[self.candidates], 1.0))
+        price[~self.inner[self.candidates]] *= SUM_PRICE
+        return price
+
+    def cheapest(self, goal: Goal, hidden: Mask) -> Floats:
+        """Return the change of the full table, flat, of least price that moves one cell so far."""
+        for sums in (False, True):
+            found = self._change(goal, hidden, sums=sums)
+            if found is not None:
+                return found
+        raise InputError(
+            "A sensitive cell cannot be protected, whatever cells and sums are suppressed; roll"
+            " categories up, or ask for less: a smaller protection, or zeros=true."
+        )
+
+    def _change(self, goal: Goal, hidden: Mask, *, sums: bool) -> Floats | None:
+        held = self.candidates
+        may = self.inner[held] | hidden[held] | sums
+        high = np.where(np.concatenate([may, may]), np.inf, 0.0)
+        count = len(held)
+        high[count:] = np.minimum(high[count:], self.values[held])
+        low = np.zeros(2 * count)
+        at = int(np.searchsorted(held, goal.cell))
+        there, other = (at, count + at) if goal.up else (count + at, at)
+        low[there] = high[there] = goal.amount
+        high[other] = 0.0
+        price = np.where(hidden[held], HELD, self._prices)
+        found = solve(
+            np.concatenate([price, price]),
+            self._matrix,
+            np.zeros(self._matrix.shape[0]),
+            low,
+            high,
+            whole=self.cells.whole and not self.lines.planar and int(may.sum()) <= WHOLE_CELLS,
+        )
+        if found is None:
+            return None
+        change = np.zeros(len(self.values))
+        change[held] = found[:count] - found[count:]
+        change[np.abs(change) <= SLACK * max(1.0, goal.amount)] = 0.0
+        return change
+
+    def reach(self, hidden: Mask) -> Reach:
+        """Return the room that suppressed cells have."""
+        free = np.flatnonzero(hidden)
+        values = self.values[free]
+        high = np.full(len(free), np.inf)
+        return Reach(self.lines, free, values, np.zeros(len(free)), high, self.cells.whole)
+
+
+class Proofs:
+    """Changes that are known, each with the cells it moves and the goals it reaches."""
+
+    def __init__(self, goals: Sequence[Goal]) -> None:
+        self._cells = np.array([goal.cell for goal in goals], dtype=np.int64)
+        self._sides = np.array([1.0 if goal.up else -1.0 for goal in goals])
+        needs = np.array([goal.amount for goal in goals])
+        self._needs = needs - SLACK * np.maximum(1.0, needs)
+        self._moved: list[set[int]] = []
+        self._reaches: list[Mask] = []
+        self.reached: Mask = np.zeros(len(goals), dtype=np.bool_)  # by some change
+
+    def add(self, change: Floats) -> None:
+        """Keep a change of the full table, flat."""
+        reaches = change[self._cells] * self._sides >= self._needs
+        self._moved.append(set(np.flatnonzero(change).tolist()))
+        self._reaches.append(reaches)
+        self.reached |= reaches
+
+    def without(self, cell: int) -> Ids:
+        """Return the goals that no change reaches which leaves a cell alone."""
+        reached = np.zeros(len(self._cells), dtype=np.bool_)
+        for moved, reaches in zip(self._moved, self._reaches, strict=True):
+            if cell not in moved:
+                reached |= reaches
+        return np.flatnonzero(~reached)
+
+    def drop(self, cell: int) -> None:
+        """Forget the changes that move a cell, which is published."""
+        kept = [i for i, moved in enumerate(self._moved) if cell not in moved]
+        self._moved = [self._moved[i] for i in kept]
+        self._reaches = [self._reaches[i] for i in kept]

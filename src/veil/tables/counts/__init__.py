@@ -1,1 +1,0 @@
-"""Tables of counts and of sums: what small cells tell, and how to publish without telling it."""

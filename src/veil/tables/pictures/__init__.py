@@ -1,1 +1,0 @@
-"""Pictures of tables before and after; none shows a value or a record."""
