@@ -9,18 +9,15 @@ from veil.core.component import example
 from veil.core.errors import InputError, LawError, ParameterError, UnknownNameError
 from veil.core.types import Floats
 from veil.measures.estimate import bootstrap
-from veil.places.attack import attack, true_entries
+from veil.places.attack import attack, localise, localised, true_entries
+from veil.places.attacker import Found, identified, risk
 from veil.places.attackers import ATTACKERS
+from veil.places.attackers import addresses as matchings
 from veil.places.attackers import home as homes
-from veil.places.attackers import matching as matchings
-from veil.places.attackers.align import similarity
-from veil.places.found import Found
-from veil.places.localise import localise, localised
+from veil.places.attackers.addresses import similarity
 from veil.places.methods import METHODS
-from veil.places.middle import middle
 from veil.places.points import Points
-from veil.places.projection import distance, surface
-from veil.places.risk import identified, risk
+from veil.places.projection import distance, middle, surface
 
 GUESSES = (1, 5, 10)
 

@@ -137,7 +137,7 @@ def test_a_file_is_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.Monke
     def broken(*_: object) -> None:
         raise OSError("full")
 
-    monkeypatch.setattr("veil.places.formats.save._write_table", broken)
+    monkeypatch.setattr("veil.places.formats.files._write_table", broken)
     with pytest.raises(OSError, match="full"):
         places.save(release, tmp_path / "out.csv")
     assert list(tmp_path.iterdir()) == []
@@ -324,7 +324,7 @@ def test_bad_geojson_is_refused(document: str, sentence: str, tmp_path: Path) ->
 def test_geojson_is_read_in_pieces(
     chunk: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("veil.places.formats.features._CHUNK", chunk)
+    monkeypatch.setattr("veil.places.formats.geojson._CHUNK", chunk)
     features = [
         {"geometry": {"type": "Point", "coordinates": [i, 0.5]}, "properties": {f"p{i % 2}": i}}
         for i in range(20)

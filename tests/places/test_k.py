@@ -8,8 +8,8 @@ from tests.places.snow import deaths, golden, masked, needs_snow, register
 
 from veil import places
 from veil.core.errors import InputError, LawError, ParameterError
+from veil.places.anonymity import spatial_k
 from veil.places.crs import LONLAT
-from veil.places.k import spatial_k
 from veil.places.projection import surface
 
 
@@ -105,8 +105,8 @@ def test_k_in_blocks_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     there, home = people.xy[None, 1:21] + 20, places.Points(people.xy[1:21])
     kinds: Any = ("actual", "estimated", "effective")
     whole = [spatial_k(home, there, people, kind, "donut(low=9, high=90)") for kind in kinds]
-    monkeypatch.setattr("veil.places.k._ROWS", 3)
-    monkeypatch.setattr("veil.places.k.BLOCK", 4 * 8 * 40 * 3)
+    monkeypatch.setattr("veil.places.anonymity._ROWS", 3)
+    monkeypatch.setattr("veil.places.anonymity.BLOCK", 4 * 8 * 40 * 3)
     parts = [spatial_k(home, there, people, kind, "donut(low=9, high=90)") for kind in kinds]
     assert all((one == other).all() for one, other in zip(whole, parts, strict=True))
 

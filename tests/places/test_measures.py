@@ -7,10 +7,8 @@ from tests.places.snow import columns, deaths, golden, masked, needs_snow, relea
 
 from veil.core.errors import InputError
 from veil.core.types import Floats
-from veil.places.measures import clustering, correlation, surface
-from veil.places.measures.facilities import served
-from veil.places.measures.frame import Frame
-from veil.places.measures.utility import PARTS, parts_of, scored
+from veil.places import measures
+from veil.places.measures import PARTS, Frame, parts_of, scored, served
 
 
 def distances(one: Floats, other: Floats) -> Floats:
@@ -38,9 +36,9 @@ def test_utility_of_snow_is_golden(method: str) -> None:
 @needs_snow
 def test_what_the_parts_are_made_of_is_golden() -> None:
     frame, more = Frame.of(deaths()[0]), golden()["donut"]["more"]
-    assert clustering.clark_evans(deaths()[0], frame) == pytest.approx(more["nn_index"])
-    assert clustering.clark_evans(masked(), frame) == pytest.approx(more["nn_index_masked"])
-    assert (frame.spread, surface.bandwidth(frame)) == pytest.approx(
+    assert measures.clark_evans(deaths()[0], frame) == pytest.approx(more["nn_index"])
+    assert measures.clark_evans(masked(), frame) == pytest.approx(more["nn_index_masked"])
+    assert (frame.spread, measures.bandwidth(frame)) == pytest.approx(
         (more["sd"], more["bandwidth"])
     )
 
@@ -72,10 +70,10 @@ def test_pairs_and_neighbours_are_those_of_brute_force(rng: Generator) -> None:
     points = town(rng)
     far = distances(points, points)
     away = far[~np.eye(len(points), dtype=bool)]
-    radii = clustering.radii(Frame.of(points))
+    radii = measures.radii(Frame.of(points))
     wanted = [(away <= radius).sum() for radius in radii]
-    assert clustering.pairs_within(points, radii).tolist() == wanted
-    assert clustering.nearest(points) == pytest.approx(
+    assert measures.pairs_within(points, radii).tolist() == wanted
+    assert measures.nearest(points) == pytest.approx(
         (far + np.diag(np.full(len(points), np.inf))).min(axis=1)
     )
 
@@ -83,19 +81,19 @@ def test_pairs_and_neighbours_are_those_of_brute_force(rng: Generator) -> None:
 def test_the_surface_is_a_sum_of_kernels(rng: Generator) -> None:
     points = town(rng)
     frame = Frame.of(points)
-    across, along = surface.centres(frame)
+    across, along = measures.centres(frame)
     cells = np.stack(np.meshgrid(across, along), axis=2).reshape(-1, 2)
-    width = surface.bandwidth(frame)
+    width = measures.bandwidth(frame)
     wanted = np.exp(-np.square(distances(cells, points)) / (2 * width**2)).sum(axis=1)
-    assert surface.surface(points, frame).ravel() == pytest.approx(wanted)
+    assert measures.surface(points, frame).ravel() == pytest.approx(wanted)
 
 
 def test_hot_is_the_densest_tenth_and_of_equal_cells_the_first() -> None:
-    cells = np.zeros((surface.CELLS, surface.CELLS))
+    cells = np.zeros((measures.CELLS, measures.CELLS))
     cells[3, :] = 2.0
     cells[60, 5] = 9.0
-    hot = surface.hottest(cells)
-    assert len(hot) == surface.HOT
+    hot = measures.hottest(cells)
+    assert len(hot) == measures.HOT
     assert hot[0] == 60 * 64 + 5
     assert hot[1:65].tolist() == list(range(192, 256))
     assert hot[65:].tolist() == [i for i in range(410) if not 192 <= i < 256][: 410 - 65]
@@ -131,11 +129,11 @@ def test_moran_is_the_sum_over_eight_neighbours(rng: Generator) -> None:
         weights[i, np.argsort(row)[1:9]] = 1
     away = values - values.mean()
     wanted = len(points) / weights.sum() * (away @ weights @ away) / (away @ away)
-    assert correlation.moran(points, values) == pytest.approx(wanted)
-    assert correlation.moran(points, points[:, 0]) > 0.5  # a slope: neighbours are alike
-    assert abs(correlation.moran(np.repeat(points, 12, axis=0), np.tile(values, 12))) < 1
+    assert measures.moran(points, values) == pytest.approx(wanted)
+    assert measures.moran(points, points[:, 0]) > 0.5  # a slope: neighbours are alike
+    assert abs(measures.moran(np.repeat(points, 12, axis=0), np.tile(values, 12))) < 1
     with pytest.raises(InputError, match="differ"):
-        correlation.moran(points, np.ones(60))
+        measures.moran(points, np.ones(60))
 
 
 def test_knox_counts_pairs_near_in_both(rng: Generator) -> None:
@@ -143,4 +141,4 @@ def test_knox_counts_pairs_near_in_both(rng: Generator) -> None:
     near = distances(points, points) <= 150
     soon = np.abs(times[:, None] - times[None]) <= 100
     wanted = (np.triu(near & soon, 1)).sum()
-    assert correlation.knox(points, times, 150, 100) == wanted > 0
+    assert measures.knox(points, times, 150, 100) == wanted > 0

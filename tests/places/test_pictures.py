@@ -8,10 +8,7 @@ import pytest
 from numpy.random import Generator
 
 from veil.core.types import Floats
-from veil.places.pictures.chart import chart
-from veil.places.pictures.rose import SECTORS, petals, rose
-from veil.places.pictures.sheet import WARNING, Sheet, some
-from veil.places.pictures.surfaces import surfaces
+from veil.places.pictures import SECTORS, WARNING, Sheet, chart, petals, rose, some, surfaces
 
 
 def read(picture: str) -> ET.Element:

@@ -109,7 +109,7 @@ def test_releases_are_taken_from_whatever_holds_them() -> None:
 
 
 def test_names_of_verbs_are_not_taken_by_modules() -> None:
-    import veil.places.displacement
+    import veil.places.anonymity
     import veil.places.method
     import veil.places.protect  # noqa: F401
 

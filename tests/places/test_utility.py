@@ -6,11 +6,10 @@ from numpy.random import Generator
 
 from veil import places
 from veil.core.errors import InputError
-from veil.places.flat import Flat
-from veil.places.localise import localise
-from veil.places.measures.correlation import moran
+from veil.places.attack import localise
+from veil.places.measures import moran
 from veil.places.points import Points
-from veil.places.projection import distance, surface
+from veil.places.projection import Flat, distance, surface
 
 
 def town(rng: Generator, n: int = 60) -> Points:

@@ -1,4 +1,4 @@
-"""What an attacker on places is given, and what it declares.
+"""The contract of attackers on places, and the risk that they find.
 
 The truth is used to score, never to guess: an attacker that orders a register is handed the scene
 alone, and the scoring is done here.
@@ -6,17 +6,60 @@ alone, and the scoring is done here.
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 
 from veil.core.component import Component
-from veil.core.errors import InputError
+from veil.core.errors import InputError, ParameterError
+from veil.core.outcome import Outcome
 from veil.core.types import Floats, Ids
-from veil.places.found import Found
+from veil.measures.estimate import Estimate, bootstrap
+from veil.measures.risk import successes
 from veil.places.method import Method
 from veil.places.points import Points, Texts
 from veil.places.projection import Surface, blocks
+
+HOUSEHOLD = "household"
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """Where the true entry of each point stands among an attacker's guesses.
+
+    Attributes
+    ----------
+    first
+        (n,) 1 + how many entries are strictly better; ``among + 1`` where the truth is not among
+        the entries, or not guessed by an attacker that makes one guess.
+    tied
+        (n,) how many entries are as good as the true one, itself included.
+    among
+        How many entries there are to guess from.
+    absent
+        How many points have no entry in the register; of traces, users with too few fixes, who are
+        left out.
+    """
+
+    first: Ids
+    tied: Ids
+    among: int
+    absent: int = 0
+
+    def __len__(self) -> int:
+        return len(self.first)
+
+    @property
+    def listed(self) -> float:
+        """Share of the points that the register lists: nobody else can be found in it."""
+        return 1 - self.absent / len(self.first)
+
+    def outcome(self) -> Outcome:
+        """Return the same as all kinds of data say it."""
+        n = len(self.first)
+        among = np.full(n, self.among, dtype=np.int64)
+        return Outcome(self.first, among, np.arange(n), HOUSEHOLD, ties=self.tied)
+
 
 BLOCK = 16 * 2**20  # bytes of one block of scores
 
@@ -126,3 +169,29 @@ class Ranker(Attacker):
             first[rows.start + there] = 1 + ahead
             tied[rows.start + there] = (scores >= own - room).sum(axis=1) - ahead
         return Found(first, tied, among, truth.absent)
+
+
+def identified(found: Found, guesses: int) -> Floats:
+    """Return how likely (n,) the true entry is among some guesses, ties in any order.
+
+    >>> identified(Found(np.array([1, 2, 4]), np.array([1, 2, 1]), 3), 2).tolist()
+    [1.0, 0.5, 0.0]
+    """
+    if isinstance(guesses, bool) or not isinstance(guesses, int | np.integer) or guesses < 1:
+        raise ParameterError("The 'guesses' must be a whole number >= 1.")
+    tried = min(int(guesses), found.among)  # who is not listed is not found by the whole list
+    return np.asarray(np.clip((tried - found.first + 1) / found.tied, 0.0, 1.0))
+
+
+def risk(found: Found, guesses: int | Literal["lazy", "active", "motivated"] = 1) -> Estimate:
+    r"""Return the share of points that are identified, with its interval over the points.
+
+    .. math:: \frac1n \sum_i \mathrm{clip}\left(\frac{g - first_i + 1}{tied_i}, 0, 1\right)
+
+    which is exact for ties that are tried in any order. One guess is *lazy*, ten are *active*, and
+    *motivated* is one divided by the rank, as for texts: see `veil.measures.risk`.
+    """
+    if isinstance(guesses, str):
+        among = np.full(len(found), found.among, dtype=np.int64)
+        return bootstrap(successes(found.first, guesses, candidates=among, ties=found.tied))
+    return bootstrap(identified(found, guesses))

@@ -1,4 +1,4 @@
-"""Which coordinates there are: metres of a plane, longitude and latitude, or an EPSG code.
+"""Which coordinates there are: metres of a plane, longitude and latitude.
 
 `None` is a plane in metres. ``EPSG:4326`` is (longitude, latitude) in degrees, in this order. Any
 other code is taken to longitude and latitude and back by pyproj (extra ``places``): no projected
@@ -8,14 +8,28 @@ is 0.62 m at 51.5 degrees north).
 
 import math
 import re
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from veil.core.errors import InputError, MissingExtraError
-from veil.core.types import Floats
-from veil.places.numbered import numbered
+from veil.core.types import Floats, Ids
+
+_SHOWN = 10
+
+
+def numbered(rows: Sequence[int] | Ids) -> str:
+    """Return the numbers of some rows (counted from 0 here, from 1 in messages).
+
+    >>> numbered([2]), numbered([0, 4])
+    ('Row 3', 'Rows 1, 5')
+    """
+    told = ", ".join(f"{int(row) + 1:,}" for row in rows[:_SHOWN])
+    more = f" and {len(rows) - _SHOWN:,} more" if len(rows) > _SHOWN else ""
+    return f"{'Row' if len(rows) == 1 else 'Rows'} {told}{more}"
+
 
 LONLAT = "EPSG:4326"
 _CODE = re.compile(r"EPSG:(\d{4,6})", re.IGNORECASE)

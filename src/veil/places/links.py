@@ -17,7 +17,7 @@ from veil.core.errors import InputError
 from veil.core.types import Floats, Ids
 from veil.data.files import digest, is_own, make_own, whole_file
 from veil.places.crs import from_lonlat, to_lonlat
-from veil.places.formats.load import load
+from veil.places.formats.files import load
 from veil.places.points import Points
 from veil.places.release import Release
 

@@ -1,9 +1,10 @@
-"""What every method declares: how it moves points, its law, and what is proved of it."""
+"""The contract of methods: how they move points, their law, and what is proved."""
 
+import weakref
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 from numpy.random import Generator
@@ -11,11 +12,46 @@ from pydantic import ValidationInfo
 from pydantic_core import PydanticCustomError
 
 from veil.core.component import Component
-from veil.core.errors import InputError, LawError, ParameterError
+from veil.core.errors import InputError, LawError, MissingExtraError, ParameterError
 from veil.core.guarantee import Guarantee
 from veil.core.types import Floats
 from veil.places.points import Points
 from veil.places.projection import Surface, pairs
+
+
+def special() -> Any:  # noqa: ANN401 - scipy has no types
+    """Return the module scipy.special, or say how to get it."""
+    try:
+        from scipy import special
+    except ImportError:
+        raise MissingExtraError("This method needs scipy: pip install 'veil[places]'.") from None
+    return special
+
+
+T = TypeVar("T")
+
+
+class Remembered(Generic[T]):
+    """The last result for candidates (m, 2) and what else it depends on.
+
+    It is used again when all are the very objects of the last time, and the candidates cannot be
+    written to (as those of `Points`); only weak references to them are held.
+    """
+
+    def __init__(self) -> None:
+        self._last: tuple[tuple[weakref.ref[object], ...], T] | None = None
+
+    def of(self, candidates: Floats, others: tuple[object, ...], work: Callable[[], T]) -> T:
+        """Return the result, and work for it if need be."""
+        objects = (candidates, *others)
+        last = self._last
+        if last is not None and tuple(map(id, objects)) == tuple(id(ref()) for ref in last[0]):
+            return last[1]
+        result = work()
+        if not candidates.flags.writeable:
+            self._last = (tuple(weakref.ref(thing) for thing in objects), result)
+        return result
+
 
 UNIT = "point"
 _ROWS = 2**15  # points drawn at a time: they stay in the cache

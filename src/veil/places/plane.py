@@ -1,6 +1,6 @@
-"""Place methods on the risk-utility plane: protect, attack, measure."""
+"""Place methods on the risk-utility plane, also one method at several strengths."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -11,15 +11,34 @@ from veil.core.rng import Randomness, generator
 from veil.measures.estimate import Estimate
 from veil.measures.quipu import quipu
 from veil.places.attack import attack
-from veil.places.attacker import Attacker
+from veil.places.attacker import Attacker, risk
 from veil.places.attackers import ATTACKERS
-from veil.places.measures.utility import utility
+from veil.places.measures import utility
 from veil.places.method import Method
 from veil.places.methods import method as method_of
 from veil.places.points import Points
 from veil.places.projection import distance
 from veil.places.protect import protect
-from veil.places.risk import risk
+
+METRES = (5, 10, 25, 50, 100, 250, 500, 1_000, 2_500)
+
+LADDERS: Mapping[str, Callable[[int], str]] = {
+    "donut": lambda metres: f"donut(low={metres / 10:g}, high={metres})",
+    "laplace": lambda metres: f"laplace(epsilon={2 / metres:g})",  # the mean displacement
+    "gaussian": lambda metres: f"gaussian(sigma={metres / 2:g})",
+    "disk": lambda metres: f"disk(radius={metres})",
+    "bimodal": lambda metres: f"bimodal(low={metres / 10:g}, high={metres})",
+    "cell": lambda metres: f"cell(size={metres})",
+}
+
+
+def ladder(method: str) -> list[str]:
+    """Return the specs of a method, each farther than the last.
+
+    >>> ladder("donut")[:2]
+    ['donut(low=0.5, high=5)', 'donut(low=1, high=10)']
+    """
+    return [LADDERS[method](metres) for metres in METRES]
 
 
 class Spot(NamedTuple):

@@ -8,12 +8,9 @@ import numpy as np
 from veil.core.errors import InputError, ParameterError
 from veil.core.types import Floats
 from veil.data.files import whole_file
-from veil.places.flat import Flat
-from veil.places.pictures.chart import chart
-from veil.places.pictures.rose import rose
-from veil.places.pictures.surfaces import surfaces
+from veil.places.pictures import chart, rose, surfaces
 from veil.places.points import Points
-from veil.places.projection import common
+from veil.places.projection import Flat, common
 from veil.places.release import Release
 from veil.studies.report.markup import Markup
 

@@ -1,6 +1,7 @@
-"""Points on a map: what comes in, checked once."""
+"""Points on a map, and traces of moving users."""
 
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -8,10 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from veil.core.errors import InputError
-from veil.core.types import Floats
-from veil.places.crs import check_crs, quarter
-from veil.places.numbered import numbered
+from veil.core.errors import InputError, ParameterError
+from veil.core.types import Floats, Ids
+from veil.places.crs import check_crs, numbered, quarter
 
 Texts = NDArray[np.str_]
 FARTHEST = 1e9  # metres, or whatever a code counts in
@@ -228,3 +228,43 @@ _CHECKS: dict[str, Callable[[Any, int], Any]] = {
     "times": _times,
     "users": _users,
 }
+
+
+def trails(points: Points) -> Iterator[Ids]:
+    """Yield the rows of each user, in the order of time; rows at one time keep their order.
+
+    Without users each row is a user of its own; without times the order is that of the rows.
+    """
+    if points.users is None:
+        yield from np.arange(len(points))[:, None]
+        return
+    times = np.zeros(len(points)) if points.times is None else points.times
+    order = np.lexsort([np.arange(len(points)), times, points.users])
+    changes = np.flatnonzero(points.users[order][1:] != points.users[order][:-1]) + 1
+    yield from np.split(order, changes)
+
+
+def most_fixes(points: Points) -> int:
+    """Return how many fixes the user has who has most."""
+    if points.users is None:
+        return 1
+    return int(np.unique(points.users, return_counts=True)[1].max())
+
+
+def thin(points: Points, seconds: float) -> Points:
+    """Keep the first fix of each user, and each one that is `seconds` after the last one kept.
+
+    What is dropped is not released and costs nothing; the rows left keep their order. Protect the
+    result, and compare with it: it is the original of what is released.
+    """
+    if not (seconds > 0 and math.isfinite(seconds)):
+        raise ParameterError(f"The 'seconds' argument must be above 0. Got {seconds!r} instead.")
+    if points.users is None or points.times is None:
+        raise InputError("A trace to be thinned must have users and times; hand in both.")
+    kept = np.zeros(len(points), dtype=np.bool_)
+    for rows in trails(points):
+        times, at = points.times[rows], 0
+        while at < len(rows):
+            kept[rows[at]] = True
+            at = int(np.searchsorted(times, times[at] + seconds, side="left"))
+    return points.take(kept)

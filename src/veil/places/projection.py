@@ -7,6 +7,15 @@ which knows neither pole nor antimeridian:
 
 and the distance of two points is :math:`2R \arcsin(|p - q|/2)`. Against WGS84, distances differ by
 at most 0.56 %.
+
+A plane in metres around points, for what needs one: windows, pictures, similarities.
+
+.. math:: x = R \cos(\phi_0)\,(\lambda - \lambda_0), \quad y = R\,\phi
+
+with the middle latitude and the mean longitude of the points, so that the antimeridian lies on the
+far side. Near them it is true to a part in :math:`\frac12 (y/R)^2 + |\tan\phi_0|\,|y|/R`; it
+is for towns and regions, and no map of the world. Displacements and distances of points never go
+this way: see `veil.places.projection`.
 """
 
 from collections.abc import Iterator
@@ -244,3 +253,63 @@ def blocks(n: int, m: int, limit: int = BLOCK) -> Iterator[slice]:
     step = max(1, limit // (8 * max(1, m)))
     for start in range(0, n, step):
         yield slice(start, min(n, start + step))
+
+
+_LEAST = 1e-6  # cosine of the middle latitude, at a pole
+
+
+@dataclass(frozen=True)
+class Flat:
+    """The plane around some points: `crs` None is one already, and stays as it is."""
+
+    crs: str | None
+    lon: float = 0.0
+    shrink: float = 1.0
+
+    @classmethod
+    def around(cls, xy: Floats, crs: str | None) -> "Flat":
+        """Return the plane around points (n, 2)."""
+        if crs is None:
+            return cls(None)
+        lonlat = to_lonlat(xy, crs)
+        middle = degrees(unit_vectors(lonlat).mean(axis=0)[None])[0]
+        low, high = float(lonlat[:, 1].min()), float(lonlat[:, 1].max())
+        shrink = max(_LEAST, float(np.cos(np.radians((low + high) / 2))))
+        return cls(crs, float(middle[0]), shrink)
+
+    def metres(self, xy: Floats) -> Floats:
+        """Return points (..., 2) in metres of the plane."""
+        if self.crs is None:
+            return xy
+        lonlat = to_lonlat(xy.reshape(-1, 2), self.crs)
+        away = (lonlat[:, 0] - self.lon + 180.0) % 360.0 - 180.0
+        east = np.radians(away) * RADIUS * self.shrink
+        return np.column_stack([east, np.radians(lonlat[:, 1]) * RADIUS]).reshape(xy.shape)
+
+    def back(self, metres: Floats) -> Floats:
+        """Return points (n, 2) of the plane in the coordinates of its `crs`."""
+        if self.crs is None:
+            return metres
+        lon = self.lon + np.degrees(metres[:, 0] / (RADIUS * self.shrink))
+        lat = np.clip(np.degrees(metres[:, 1] / RADIUS), -90.0, 90.0)
+        return from_lonlat(np.column_stack([(lon + 180.0) % 360.0 - 180.0, lat]), self.crs)
+
+
+def middle(places: Floats, crs: str | None, weights: Floats | None = None) -> Floats:
+    """Return the mean (n, 2) of places (m, n, 2) over m, by weights (m, n) or all alike.
+
+    On the sphere it is the direction of the mean of the unit vectors.
+
+    >>> middle(np.array([[[179.0, 0.0]], [[-179.0, 0.0]]]), "EPSG:4326").round(9).tolist()
+    [[180.0, 0.0]]
+    """
+    if crs is None:
+        return np.asarray(np.average(places, axis=0, weights=_spread(weights, places)))
+    m, n, _ = places.shape
+    vectors = unit_vectors(to_lonlat(places.reshape(-1, 2), crs)).reshape(m, n, 3)
+    mean = np.average(vectors, axis=0, weights=_spread(weights, vectors))
+    return from_lonlat(degrees(mean), crs)
+
+
+def _spread(weights: Floats | None, values: Floats) -> Floats | None:
+    return None if weights is None else np.broadcast_to(weights[:, :, None], values.shape)

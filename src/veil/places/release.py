@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from veil.core.errors import InputError
 from veil.core.guarantee import Guarantee
 from veil.core.types import Floats
-from veil.places.numbered import numbered
+from veil.places.crs import numbered
 from veil.places.points import Points
 
 

@@ -15,16 +15,15 @@ from veil.core.types import Floats
 from veil.data.fetch import Report, silent
 from veil.data.files import digest as file_digest
 from veil.places.attack import attack, true_entries
+from veil.places.attacker import HOUSEHOLD
 from veil.places.attackers import ATTACKERS
-from veil.places.flat import Flat
-from veil.places.formats.load import load
-from veil.places.found import HOUSEHOLD
+from veil.places.formats.files import load
 from veil.places.links import distinct, opened, rounding
-from veil.places.measures.utility import PARTS, parts_of
+from veil.places.measures import PARTS, parts_of
 from veil.places.method import Method
 from veil.places.methods import METHODS
-from veil.places.pictures.page import pictured
-from veil.places.projection import surface
+from veil.places.pictures import pictured
+from veil.places.projection import Flat, surface
 from veil.places.protect import protect
 from veil.places.release import Release
 from veil.studies.experiment import Axis, Cell, Experiment, Figure, Step, Vocabulary, step_key
@@ -73,7 +72,7 @@ class Places(Experiment):
     mechanisms = METHODS
     attackers = ATTACKERS
     verbs: ClassVar[dict[str, str]] = {
-        verb: f"veil.places.verbs:{verb}" for verb in ("protect", "attack", "measure", "plot")
+        verb: f"veil.places.api:{verb}" for verb in ("protect", "attack", "measure", "plot")
     }
     source = "points"
 

@@ -14,13 +14,11 @@ from typing import ClassVar, Literal
 from pydantic import BaseModel, Field
 
 from veil.core.registry import read_spec
-from veil.places.formats.load import load
-from veil.places.formats.save import save
-from veil.places.ladder import LADDERS, METRES, ladder
+from veil.places.formats.files import load, save
 from veil.places.links import distinct
-from veil.places.measures.frame import LEAST
-from veil.places.pictures.spots import spots
-from veil.places.plane import plane
+from veil.places.measures import LEAST
+from veil.places.pictures import spots
+from veil.places.plane import LADDERS, METRES, ladder, plane
 from veil.places.plot import drawing
 from veil.places.points import Points
 from veil.places.protect import protect

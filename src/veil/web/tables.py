@@ -16,7 +16,7 @@ from pydantic import Field
 from veil.core.errors import InputError
 from veil.core.registry import read_spec
 from veil.measures.estimate import Estimate
-from veil.places.pictures.spots import spots
+from veil.places.pictures import spots
 from veil.places.plane import Spot
 from veil.proxy.documents import CostAnswer
 from veil.tables.measures.utility import utility

@@ -7,12 +7,12 @@ ATTACKERS: Registry[Attacker] = Registry(
     noun="attacker",
     group="veil.places.attackers",
     builtin={
-        "align": "veil.places.attackers.align:Align",
-        "average": "veil.places.attackers.average:Average",
-        "bayes": "veil.places.attackers.bayes:Bayes",
+        "align": "veil.places.attackers.addresses:Align",
+        "average": "veil.places.attackers.addresses:Average",
+        "bayes": "veil.places.attackers.addresses:Bayes",
         "home": "veil.places.attackers.home:Home",
-        "matching": "veil.places.attackers.matching:Matching",
-        "nearest": "veil.places.attackers.nearest:Nearest",
+        "matching": "veil.places.attackers.addresses:Matching",
+        "nearest": "veil.places.attackers.addresses:Nearest",
     },
 )
 """Attackers of points, also of plugins: `names()`, `get(name)`, `parse(spec)`."""

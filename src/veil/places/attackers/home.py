@@ -9,11 +9,9 @@ from pydantic import Field, create_model
 
 from veil.core.errors import InputError
 from veil.core.types import Floats, Ids
-from veil.places.attacker import Attacker, Scene, Truth
-from veil.places.flat import Flat
-from veil.places.found import Found
+from veil.places.attacker import Attacker, Found, Scene, Truth
 from veil.places.method import Method
-from veil.places.projection import Plane
+from veil.places.projection import Flat, Plane
 
 LEAST = 5  # fixes of the night, or a user is left out
 FIXES = 150  # of the night that the matched filter looks at

@@ -1,13 +1,19 @@
-"""Which column of a file is what: coordinates, and what stands beside them."""
+"""Points in the columns of tables and of frames."""
 
-from collections.abc import Collection, Mapping, Sequence
+from array import array
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from veil.core.errors import InputError
 from veil.core.types import Floats
-from veil.data.rows import fold_name
-from veil.places.crs import LONLAT
+from veil.data.lines import require_file, suffix_of
+from veil.data.rows import Header, Layout, Row, fold_name, plain_value, read_rows, read_table
+from veil.places.crs import LONLAT, check_crs, numbered
 from veil.places.points import Points, checked
 
 _EAST = {"x": False, "lon": True, "lng": True, "long": True, "longitude": True}
@@ -116,3 +122,99 @@ def _found(columns: Mapping[str, object], known: Sequence[str], where: str) -> s
         if same:
             return same[0]
     return None
+
+
+def is_frame(source: object) -> bool:
+    """Tell whether something is a frame with geometries."""
+    return hasattr(source, "geometry") and hasattr(source, "columns")
+
+
+def as_points(source: Any) -> Points:  # noqa: ANN401 - Points, or a frame
+    """Return points as they are, and those of a frame."""
+    if isinstance(source, Points):
+        return source
+    if not is_frame(source):
+        raise InputError("What is protected must be Points; read a file with places.load.")
+    return read_frame(source, Named(), None)
+
+
+def read_frame(frame: Any, named: Named, crs: str | None) -> Points:  # noqa: ANN401
+    """Read the geometries of a frame; its other columns stand beside the points."""
+    kinds = np.asarray(frame.geometry.geom_type, dtype=object)
+    bad = np.flatnonzero(kinds != "Point")
+    if len(bad):
+        raise InputError(f"{numbered(bad)} must be a point; leave out what is none.")
+    xy = np.column_stack([np.asarray(frame.geometry.x), np.asarray(frame.geometry.y)])
+    own = frame.geometry.name
+    columns = {str(name): list(frame[name]) for name in frame.columns if name != own}
+    told = _code(frame.crs) if crs is None else crs
+    return named.points(xy.astype(np.float64), told, columns, "The frame")
+
+
+def _code(crs: Any) -> str | None:  # noqa: ANN401 - of pyproj
+    if crs is None:
+        return None
+    known = crs.to_authority()
+    if known is None:
+        raise InputError("The frame has a coordinate system without a code; name it: crs=.")
+    return check_crs(":".join(known))
+
+
+_MOST = 10  # rows that a message names
+
+
+def read_points(
+    path: Path, named: Named, crs: str | None, columns: Collection[str] | None = None
+) -> Points:
+    """Read a table row by row; of the other columns those asked for, or all."""
+    require_file(path, "points")
+    names, rows = _opened(path)
+    x, y, told = named.coordinates(names, path.name)
+    others = [
+        at
+        for at, name in enumerate(names)
+        if name and at not in (x, y) and not of_place(name) and wanted(name, columns)
+    ]
+    flat, kept, bad = array("d"), [list[object]() for _ in others], list[int]()
+    count = 0
+    for row in rows:
+        try:
+            flat.extend((float(row.values[x]), float(row.values[y])))
+        except (TypeError, ValueError):
+            bad.append(count)
+            if len(bad) > _MOST:
+                break
+        for at, values in zip(others, kept, strict=True):
+            values.append(plain_value(row.values[at], row, path.name))
+        count += 1
+    if bad:
+        raise InputError(
+            f"{numbered(bad)} of {path.name} must have two numbers; repair or leave them out."
+        )
+    if not count:
+        raise InputError(f"{path.name} holds no points.")
+    beside = {names[at]: values for at, values in zip(others, kept, strict=True)}
+    xy = np.frombuffer(flat).reshape(-1, 2)
+    return named.points(xy, told if crs is None else crs, beside, path.name)
+
+
+def _opened(path: Path) -> tuple[Sequence[str], Iterator[Row[Any]]]:
+    """Return the names of the columns, and the rows.
+
+    Names that differ by case alone are usual here (x and X), and are told apart.
+    """
+    if suffix_of(path) not in (".csv", ".tsv"):
+        header, texts = read_table(path)
+        return header.names, texts
+    names: Sequence[str] = ()
+
+    def pick(header: Header) -> list[int]:
+        nonlocal names
+        names = header.names
+        return list(range(len(header)))
+
+    rows = read_rows(path, pick, Layout(header=True, cased=True))
+    first = next(rows, None)
+    if first is None:
+        raise InputError(f"{path.name} holds no points.")
+    return names, chain([first], rows)

@@ -10,9 +10,8 @@ import numpy as np
 from veil.core.errors import InputError
 from veil.core.types import Floats
 from veil.data.rows import pyarrow, pyarrow_parquet
-from veil.places.crs import LONLAT, check_crs, projjson
+from veil.places.crs import LONLAT, check_crs, numbered, projjson
 from veil.places.formats.columns import Named, of_place, wanted
-from veil.places.numbered import numbered
 from veil.places.points import Points
 
 BATCH = 2**20  # rows of a row group

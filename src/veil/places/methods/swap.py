@@ -10,12 +10,11 @@ from veil.core.component import PRIVATE
 from veil.core.errors import InputError
 from veil.core.guarantee import Guarantee
 from veil.core.types import Floats, Ids
-from veil.places.method import AVERAGED, UNIT, Method, above_low, inside
-from veil.places.numbered import numbered
+from veil.places.crs import numbered
+from veil.places.method import AVERAGED, UNIT, Method, Remembered, above_low, inside
+from veil.places.neighbours import tree
 from veil.places.points import Points
 from veil.places.projection import Surface, pairs
-from veil.places.remembered import Remembered
-from veil.places.trees import tree
 
 _ROWS = 2**12  # points whose neighbours are listed at a time
 _COUNTS: Remembered[Floats] = Remembered()

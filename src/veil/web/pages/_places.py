@@ -1,6 +1,6 @@
 """The page of places: open a file, move a method along the plane, see the map, take the file."""
 
-from veil.places.ladder import LADDERS
+from veil.places.plane import LADDERS
 from veil.web.pages._shell import document
 from veil.web.pages.common import Common
 from veil.web.pages.markup import ON, Markup, tag, void

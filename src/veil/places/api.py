@@ -11,19 +11,17 @@ from veil.core.errors import InputError, ParameterError
 from veil.core.types import Floats
 from veil.measures.estimate import Estimate
 from veil.places.attack import attack as attacked
-from veil.places.attacker import Attacker
-from veil.places.formats.load import load
-from veil.places.formats.save import save
+from veil.places.attack import localised
+from veil.places.attacker import Attacker, risk
+from veil.places.formats.files import load, save
 from veil.places.links import linked, opened, remember, rounding, told
-from veil.places.localise import localised
-from veil.places.measures.utility import utility
+from veil.places.measures import utility
 from veil.places.method import Method
 from veil.places.methods import method as method_of
 from veil.places.plot import Kind
 from veil.places.plot import plot as plotted
 from veil.places.protect import protect as protected
 from veil.places.release import Release, Steps
-from veil.places.risk import risk
 
 _UNKNOWN = (
     "Which rows of {} belong to which of {} is not known here, since a release is in a random"

@@ -1,4 +1,6 @@
-r"""Among how many a point is hidden: three definitions, which are never mixed.
+r"""Among how many people a point is hidden, and how far a method moves points.
+
+Among how many a point is hidden: three definitions, which are never mixed.
 
 k is a measurement and no guarantee. The overall k is the least over the points. People are counted
 by the weights of the population, one each where there are none; the true place counts when it is
@@ -24,12 +26,23 @@ import numpy as np
 
 from veil.core.errors import InputError, MissingExtraError, ParameterError
 from veil.core.types import Floats
-from veil.places.method import Method
+from veil.places.crs import numbered
+from veil.places.method import Displacement, Method
+from veil.places.methods import method
 from veil.places.methods import method as named
-from veil.places.numbered import numbered
 from veil.places.points import Points
 from veil.places.projection import BLOCK, Surface, blocks, common
 from veil.places.release import Masked, crs_of, releases_of
+
+
+def displacement(spec: str | Method) -> Displacement:
+    """Return mean, root mean square and quantiles of the displacement, in metres.
+
+    >>> displacement("disk(radius=300)").mean
+    200.0
+    """
+    return method(spec).displacement
+
 
 Kind = Literal["actual", "estimated", "possible", "effective"]
 _EXACT = 1 + 1e-12  # d(z, y) <= d(z, x), but for the last digits

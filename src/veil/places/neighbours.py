@@ -1,15 +1,26 @@
-"""How far one must go to have k people around."""
+"""The k-d tree of scipy, and how far one must go to have k people around."""
 
 from typing import Any
 
 import numpy as np
 
-from veil.core.errors import InputError, ParameterError
+from veil.core.errors import InputError, MissingExtraError, ParameterError
 from veil.core.types import Floats
-from veil.places.numbered import numbered
+from veil.places.crs import numbered
 from veil.places.points import Points
 from veil.places.projection import Surface, common
-from veil.places.trees import tree
+
+
+def tree(xy: "Floats") -> Any:  # noqa: ANN401 - scipy has no types
+    """Return a k-d tree of points (n, d)."""
+    try:
+        from scipy.spatial import cKDTree
+    except ImportError as error:
+        raise MissingExtraError(
+            "Neighbours on a map need scipy: pip install 'veil[places]'."
+        ) from error
+    return cKDTree(xy)
+
 
 _ROWS = 2**14  # points asked for at a time
 

@@ -1,1 +1,0 @@
-"""Drawings of points: self-contained SVG, without tiles and without a network."""
