@@ -28,11 +28,9 @@ from veil.encoders.find import encoder
 from veil.encoders.vectors import DocumentVectors, document_vectors
 from veil.measures.effectiveness import effectiveness
 from veil.measures.estimate import compare
-from veil.search.cascade import POOL, cheap_order
 from veil.search.engines.engine import Hit, ranking
-from veil.search.fuse import reciprocal_rank
-from veil.search.pipeline import ask, release
-from veil.search.rerank import LEAST, LETTERS, Reranker
+from veil.search.pipeline import ask, reciprocal_rank, release
+from veil.search.rerank import LEAST, LETTERS, POOL, Reranker, cheap_order
 from veil.text.vectors import assets
 from veil.text.vectors.embeddings import Embeddings
 

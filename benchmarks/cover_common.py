@@ -20,7 +20,7 @@ from veil.encoders.find import encoder
 from veil.encoders.vectors import document_vectors
 from veil.measures.effectiveness import effectiveness
 from veil.measures.estimate import bootstrap, compare
-from veil.search.cascade import cheap_scores
+from veil.search.rerank import cheap_scores
 from veil.text.attacks.log import QueryLog
 
 Flags = NDArray[np.bool_]

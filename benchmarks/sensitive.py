@@ -18,7 +18,7 @@ from benchmarks.sensitive_attempt import attempt
 from veil import sensitive
 from veil.core.types import Floats, Released
 from veil.corpus.lexical import top
-from veil.search.engines.local.bm25 import BM25
+from veil.search.engines.local.lexical import BM25
 from veil.sensitive.collection import SensitiveCollection
 from veil.sensitive.comparison import compare
 from veil.sensitive.cross_validate import CANDIDATES, CrossValidated

@@ -19,7 +19,7 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from veil.search.study.remarks import IN_CLEAR
+from veil.search.study.study import IN_CLEAR
 from veil.studies.export import read_csv, write_csv
 from veil.studies.table import Results, Row
 

@@ -34,7 +34,7 @@ TRIES = {  # what an extra is for, in a line
     "postgres": "import psycopg, veil",
     "ratings": "from veil import ratings;"
     " print(ratings.secure_sum([[1, 2], [3, 4], [5, 6]]).total)",
-    "search": "import bm25s, onnxruntime, veil.search.engines.local.bm25",
+    "search": "import bm25s, onnxruntime, veil.search.engines.local.lexical",
     "sql": "import duckdb, sqlglot, veil.dp.sql.database",
     "tables": "from veil import tables; t = tables.load({'a': [1, 2, 3, 4]}, qi=['a']);"
     " print(tables.protect(t, 'univariate(k=2)').guarantee)",

@@ -9,7 +9,7 @@ from veil.data.fetch import Report, silent
 from veil.encoders.find import encoder
 from veil.measures.quipu import quipu
 from veil.measures.risk import risk
-from veil.search.verbs import ask, came_back, engine, search
+from veil.search.api import ask, came_back, engine, search
 from veil.text import api
 from veil.text.attacks.attack import AttackSpec
 from veil.text.attacks.log import QueryLog

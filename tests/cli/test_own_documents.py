@@ -12,8 +12,8 @@ from tests.web.serving import RecordingEngine, engine_spec
 
 from veil.corpus.sources import load_collection
 from veil.proxy.folder import data_folder
-from veil.search import opening
-from veil.search.standing import DEMONSTRATION, HERE, told_of_stand_in
+from veil.search import locality
+from veil.search.locality import DEMONSTRATION, HERE, told_of_stand_in
 
 cli_search = importlib.import_module("veil.cli.search")
 PRIVATE = ("--mechanism", "cmp(epsilon=2)", "--size", 3)
@@ -83,7 +83,7 @@ def test_the_catalogue_stands_in_for_an_engine_elsewhere(
     veil: Veil, docs: Path, vectors: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = docs.rename(tmp_path / "icd10cm.jsonl")  # small, and of that name
-    monkeypatch.setattr(opening, "load_collection", lambda *_: load_collection(file))
+    monkeypatch.setattr(locality, "load_collection", lambda *_: load_collection(file))
     base = ("search", "--encoder", "none", "--vectors", vectors, "--seed", 1)
     shown = veil(*base, "--size", 2, "flu dog")
     assert shown.lines[0] == told_of_stand_in("icd10cm")

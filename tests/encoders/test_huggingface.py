@@ -15,7 +15,7 @@ from veil.encoders import find, huggingface
 from veil.encoders import weights as _safetensors
 from veil.encoders.encoder import unit
 from veil.encoders.huggingface import family
-from veil.search.study.specs import encoder_spec
+from veil.search.study.study import encoder_spec
 
 QUERY = "Represent this sentence for searching relevant passages: "
 MARKS = {f"{each}_token": f"[{each.upper()}]" for each in ("unk", "pad", "cls", "sep")}

@@ -11,7 +11,7 @@ from tests.web.test_cover_page import GROUPS, K, N, make_table
 from veil.proxy import covered
 from veil.proxy.covered import with_cover
 from veil.proxy.stop import stops_of
-from veil.search.standing import Place
+from veil.search.locality import Place
 from veil.text.mechanisms.find import mechanism
 
 

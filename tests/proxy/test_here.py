@@ -14,7 +14,7 @@ from veil.proxy import opening
 from veil.proxy.opening import open_desk
 from veil.proxy.private import PrivateDesk
 from veil.search.engines.local.replay import Recorded
-from veil.search.opening import open_engine
+from veil.search.locality import open_engine
 from veil.search.rerank import Reranker
 
 QUERY = "quokkapox of the knee"

@@ -11,7 +11,7 @@ from veil.core.errors import InputError, ParameterError
 from veil.cover import Table
 from veil.data.fetch import Report
 from veil.proxy.usual import SIZE, usual_mechanism, usual_size
-from veil.search.standing import Place
+from veil.search.locality import Place
 from veil.text.mechanisms.find import mechanism
 from veil.text.mechanisms.queries.blind import Blind
 from veil.text.mechanisms.queries.cover import Cover

@@ -13,10 +13,9 @@ from veil.core.types import Ranking, Role, Singles
 from veil.corpus.collection import Collection
 from veil.encoders.vectors import document_vectors
 from veil.search import rerank
-from veil.search.cascade import POOL, cheap_order, cheap_scores
 from veil.search.engines.engine import Hit, ranking
-from veil.search.fuse import reciprocal_rank
-from veil.search.rerank import LEAST, Reranker
+from veil.search.pipeline import reciprocal_rank
+from veil.search.rerank import LEAST, POOL, Reranker, cheap_order, cheap_scores
 
 WORDS = "skin cancer lung fever bone heart liver blood cell nerve joint vein".split()
 QUERY = "skin cancer"
@@ -207,7 +206,7 @@ def test_the_cheap_order_counts_what_is_rare_among_the_passages() -> None:
 
 
 def test_the_cheap_order_agrees_with_bm25_by_hand(rng: Generator) -> None:
-    from veil.search.cascade import _bm25, _runs, _terms
+    from veil.search.rerank import _bm25, _runs, _terms
 
     passages = [" ".join(rng.choice(WORDS, rng.integers(3, 9))) for _ in range(30)]
     counts, lengths = _terms(QUERY, passages)

@@ -12,7 +12,7 @@ from veil.corpus.collection import Collection
 from veil.encoders.vectors import document_vectors
 from veil.search import rerank
 from veil.search.engines.engine import Hit, ranking
-from veil.search.fuse import narrowed, reciprocal_rank
+from veil.search.pipeline import narrowed, reciprocal_rank
 from veil.search.rerank import Reranker
 
 

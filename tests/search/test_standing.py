@@ -9,10 +9,9 @@ from tests.search.conftest import BagEncoder
 
 from veil.core.types import Ranking, Released
 from veil.corpus.collection import Collection
+from veil.search.api import engine
 from veil.search.engines.local.replay import Recorded
-from veil.search.opening import open_engine
-from veil.search.standing import standing
-from veil.search.verbs import engine
+from veil.search.locality import open_engine, standing
 
 
 @pytest.mark.parametrize("spec", ["bm25", "tfidf", "dense"])

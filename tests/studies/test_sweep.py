@@ -7,7 +7,7 @@ import pytest
 from tests.search.study.material import STUDY, Variant
 
 from veil.core.errors import InputError, ParameterError
-from veil.search.engines.local._lexical import LexicalEngine
+from veil.search.engines.local.lexical import LexicalEngine
 from veil.studies import domains
 from veil.studies import sweep as sweep_module
 from veil.studies.domains import load_study

@@ -20,7 +20,7 @@ from veil.corpus.document_file import Opened
 from veil.proxy.found import Found, Item, Mark, Seen
 from veil.proxy.plane import Plane, Stop
 from veil.proxy.types import Budget, Checked, Decision, Release, Setting, Standing
-from veil.search.standing import Place
+from veil.search.locality import Place
 from veil.studies.table import Row
 from veil.text.vectors.embeddings import Embeddings
 from veil.web.app import make_app

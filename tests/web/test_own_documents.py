@@ -10,7 +10,7 @@ from tests.web.sample_pages import QUERY, common, found, plane
 from tests.web.serving import House, serving
 
 from veil.proxy.types import Setting
-from veil.search.standing import DEMONSTRATION, HERE, told_of_stand_in
+from veil.search.locality import DEMONSTRATION, HERE, told_of_stand_in
 from veil.web import pages
 
 OWN = common(standing="own", collection="mine")

@@ -16,7 +16,7 @@ from veil.core.guarantee import Guarantee
 from veil.proxy.desk import Desk
 from veil.proxy.found import Found, Group, Item, Mark, Seen
 from veil.proxy.types import NO_LEDGER, Checked
-from veil.search.standing import DEMONSTRATION, HERE, told_of_stand_in
+from veil.search.locality import DEMONSTRATION, HERE, told_of_stand_in
 from veil.text.mechanisms.mechanism import LAYOUT, UNKNOWN, TextMechanism
 from veil.text.mechanisms.queries.cover import NOT_COVERED
 

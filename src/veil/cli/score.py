@@ -10,8 +10,7 @@ from veil.cli._screen import VECTORS_OPTION
 from veil.cli.sweeping import OUT
 from veil.cli.terminal import progress_bar, stderr
 from veil.core.errors import InputError, ParameterError
-from veil.search.score.pairing import paired, points_in, read_manifest
-from veil.search.score.points import Point
+from veil.search.score.points import Point, paired, points_in, read_manifest
 from veil.search.score.score import score as scored
 from veil.studies.export import export
 from veil.studies.report.report import write_report

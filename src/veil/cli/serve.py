@@ -21,7 +21,7 @@ from veil.proxy.desk import Desk
 from veil.proxy.folder import data_folder
 from veil.proxy.plane import Plane
 from veil.search.engines import ENGINES
-from veil.search.standing import HERE, told_of_stand_in
+from veil.search.locality import HERE, told_of_stand_in
 
 if TYPE_CHECKING:
     from veil.dp.sql.database import Database

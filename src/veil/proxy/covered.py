@@ -9,7 +9,7 @@ from veil.proxy.plane import Plane
 from veil.proxy.stop import Stop, start, stops_of
 from veil.proxy.types import Setting
 from veil.proxy.usual import usual_mechanism
-from veil.search.standing import Place
+from veil.search.locality import Place
 from veil.studies.table import Row
 from veil.text.mechanisms import find
 from veil.text.mechanisms.queries.cover import Cover

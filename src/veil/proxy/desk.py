@@ -6,7 +6,7 @@ from typing import Protocol
 from veil.corpus.document_file import Opened
 from veil.proxy.found import Found
 from veil.proxy.types import Budget, Decision, Release, Setting
-from veil.search.standing import Place
+from veil.search.locality import Place
 
 
 class Desk(Protocol):
@@ -24,7 +24,7 @@ class Desk(Protocol):
 
     @property
     def standing(self) -> Place:
-        """What the engine is to the user: see `veil.search.standing.standing`."""
+        """What the engine is to the user: see `veil.search.locality.standing`."""
         ...
 
     @property

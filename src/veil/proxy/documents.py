@@ -14,7 +14,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from veil.core.guarantee import Guarantee
 from veil.proxy.found import Found
 from veil.proxy.types import NO_LEDGER
-from veil.search.standing import HERE, Place
+from veil.search.locality import HERE, Place
 
 
 def _finite(value: object) -> object:

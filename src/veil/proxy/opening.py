@@ -20,9 +20,8 @@ from veil.proxy.private import PrivateDesk
 from veil.proxy.sticky import Bound, Sticky, Unwritten
 from veil.proxy.types import Setting
 from veil.search.engines import ENGINES
-from veil.search.opening import open_engine
+from veil.search.locality import open_engine, standing
 from veil.search.rerank import LETTERS, reranker
-from veil.search.standing import standing
 
 BUDGET = 10_000.0  # epsilon x words x variants, in 24 hours
 BITS = 300.0  # of leakage, in 24 hours: 46 different queries with the default table

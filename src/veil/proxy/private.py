@@ -33,9 +33,9 @@ from veil.proxy.sources.source import Line
 from veil.proxy.sticky import Drawer, Look
 from veil.proxy.types import MAX_SIZE, Budget, Checked, Decision, Release, Setting
 from veil.search.engines.engine import leaves
+from veil.search.locality import Place, collection_name, standing
 from veil.search.pipeline import SearchResult, ask, came_back, check_query
 from veil.search.rerank import Reranker
-from veil.search.standing import Place, collection_name, standing
 from veil.text.mechanisms import find
 from veil.text.mechanisms.mechanism import TextMechanism, WordMechanism
 from veil.text.mechanisms.queries.cover import Cover

@@ -9,7 +9,7 @@ from veil.core.errors import VeilError
 from veil.cover.universe import BUILT_IN
 from veil.measures.bounds import CONFIDENCE
 from veil.proxy.types import MAX_SIZE, Setting
-from veil.search.study.remarks import IN_CLEAR
+from veil.search.study.study import IN_CLEAR
 from veil.studies.choose import Candidate, candidates, pareto
 from veil.studies.table import Row
 from veil.text.mechanisms import find

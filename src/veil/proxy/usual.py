@@ -1,7 +1,7 @@
 """What a search uses unless the user says otherwise."""
 
 from veil.data.fetch import Report, silent
-from veil.search.standing import Place
+from veil.search.locality import Place
 from veil.text.mechanisms.mechanism import QueryMechanism, TextMechanism
 from veil.text.mechanisms.queries.cover import Cover
 from veil.text.mechanisms.queries.scramble import size_of

@@ -7,7 +7,7 @@ import numpy as np
 
 from veil.core.types import Ranking
 from veil.pyterrier.frames import Record
-from veil.search.fuse import reciprocal_rank
+from veil.search.pipeline import reciprocal_rank
 
 RESULT = ("qid", "docno", "score", "rank")  # the columns of a list, beside those of its query
 

@@ -11,8 +11,7 @@ from veil.pyterrier._transformer import Transformer
 from veil.pyterrier.drawing import Drawn, drawing
 from veil.pyterrier.frames import Record, frame_like, queries_of, records
 from veil.pyterrier.lists import about, fused, listed, results
-from veil.search.fuse import narrowed
-from veil.search.pipeline import Words
+from veil.search.pipeline import Words, narrowed
 from veil.search.rerank import Reranker
 from veil.text.mechanisms.mechanism import TextMechanism
 from veil.text.vectors.embeddings import Embeddings

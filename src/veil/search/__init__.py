@@ -13,13 +13,13 @@ class _Callable(ModuleType):
     """A package that is a function as well."""
 
     def __call__(self, *arguments: object, **named: object) -> object:
-        from veil.search.verbs import search
+        from veil.search.api import search
 
         return search(*arguments, **named)  # type: ignore[arg-type]
 
     @property
     def __signature__(self) -> inspect.Signature:
-        from veil.search.verbs import search
+        from veil.search.api import search
 
         return inspect.signature(search)
 

@@ -12,11 +12,11 @@ from veil.core.formatting import count_of
 from veil.core.guarantee import Guarantee
 from veil.core.types import Floats
 from veil.data.fetch import Report, silent
-from veil.search.study.cells import VERSIONS as SEARCH_VERSIONS
-from veil.search.study.inputs import inputs
-from veil.search.study.specs import attacker_specs
+from veil.search.study.bench import absolute
+from veil.search.study.steps import VERSIONS as SEARCH_VERSIONS
 from veil.search.study.steps import compute as attacked
-from veil.search.study.where import absolute
+from veil.search.study.steps import inputs
+from veil.search.study.study import attacker_specs
 from veil.studies.experiment import (
     Axis,
     Cell,

@@ -15,9 +15,17 @@ import veil
 from veil.core.errors import EngineError
 from veil.core.types import Released
 from veil.search.engines.engine import MAX_K, Hit
-from veil.search.engines.network._wire import MAX_HEAD, Deadline
-from veil.search.engines.network.answer import first, number, plain, read_json
-from veil.search.engines.network.counted_json import MAX_DEPTH, ExcessError, most_values, read
+from veil.search.engines.network.answer import (
+    MAX_DEPTH,
+    ExcessError,
+    first,
+    most_values,
+    number,
+    plain,
+    read,
+    read_json,
+)
+from veil.search.engines.network.connection import MAX_HEAD, Deadline
 from veil.search.engines.network.exchange import Answer, most_bytes
 from veil.search.engines.network.http import Http
 from veil.search.engines.network.opensearch import OpenSearch

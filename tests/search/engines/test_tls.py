@@ -13,7 +13,7 @@ import veil
 from veil.core.errors import EngineError, ParameterError
 from veil.core.types import Released
 from veil.search.engines import ENGINES
-from veil.search.engines.network._tls import mode_of
+from veil.search.engines.network.postgres import mode_of
 
 psycopg = pytest.importorskip("psycopg")
 

@@ -17,7 +17,7 @@ from tests.search.engines.misbehaviour import sends, then
 from tests.search.engines.recording import RecordingServer, Request, Wire, http, reply
 
 from veil.core.errors import ParameterError
-from veil.search.engines.network import _wire
+from veil.search.engines.network import connection
 from veil.search.engines.network.exchange import Answer, accept, exchange
 from veil.search.engines.network.remote import NoAnswer
 
@@ -252,7 +252,7 @@ def test_a_trusted_certificate_is_for_its_host_only(
     secure: RecordingServer, certificate: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     context = ssl.create_default_context(cafile=str(certificate))
-    monkeypatch.setattr(_wire, "_context", lambda: context)
+    monkeypatch.setattr(connection, "_context", lambda: context)
     answer = exchange("GET", f"https://localhost:{secure.port}/", timeout=60)
     assert json.loads(answer.body) == {"secure": True}
     with pytest.raises(NoAnswer, match="certificate that cannot be verified"):
@@ -267,7 +267,7 @@ def test_no_session_of_tls_links_two_connections(
     server.load_cert_chain(certificate)
     server.minimum_version = server.maximum_version = version
     client = ssl.create_default_context(cafile=str(certificate))
-    monkeypatch.setattr(_wire, "_context", lambda: client)
+    monkeypatch.setattr(connection, "_context", lambda: client)
     reused: list[bool | None] = []
     hellos: list[bytes] = []
 

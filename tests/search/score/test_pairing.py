@@ -6,8 +6,7 @@ import pytest
 from tests.search.score.material import write_run, write_variants
 
 from veil.core.errors import InputError
-from veil.search.score.pairing import paired, points_in, read_manifest
-from veil.search.score.points import point_of
+from veil.search.score.points import paired, point_of, points_in, read_manifest
 from veil.text.variants import VariantTable
 
 

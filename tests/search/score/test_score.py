@@ -7,7 +7,7 @@ import pytest
 from tests.search.score.material import QUERIES, write_run, write_variants
 
 from veil.core.errors import InputError, ParameterError
-from veil.search.score.pairing import paired, points_in
+from veil.search.score.points import paired, points_in
 from veil.search.score.score import score
 from veil.studies.report.report import render
 from veil.studies.table import PLAIN, Results

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from tests.search.study.material import STUDY, load
 
-from veil.search.study import bench, inputs
+from veil.search.study import bench, steps
 from veil.search.study.bench import Bench
-from veil.search.study.cells import cells, plain_steps
+from veil.search.study.steps import cells, plain_steps
 from veil.studies.experiment import Cell, Step
 
 Make = Callable[[str], list[Cell]]
@@ -53,8 +53,8 @@ def test_another_tagger_or_stemmer_makes_other_variants(
     mechanism: str, package: str, matters: bool, make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = _key(make(mechanism))
-    known = inputs.installed
-    monkeypatch.setattr(inputs, "installed", lambda name: known(name) + "9" * (name == package))
+    known = steps.installed
+    monkeypatch.setattr(steps, "installed", lambda name: known(name) + "9" * (name == package))
     assert (_key(make(mechanism)) != before) is matters
 
 
@@ -65,7 +65,7 @@ def test_another_wordnet_makes_other_variants(
     mechanism: str, matters: bool, make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = _key(make(mechanism))
-    monkeypatch.setattr(inputs, "wordnet_folder", lambda: Path("wordnet/4.0"))
+    monkeypatch.setattr(steps, "wordnet_folder", lambda: Path("wordnet/4.0"))
     assert (_key(make(mechanism)) != before) is matters
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from tests.search.study.material import Variant
 
 from veil.search.study.bench import Bench
-from veil.search.study.facts import facts
+from veil.search.study.steps import facts
 from veil.search.study.study import SearchStudy
 from veil.studies.sweep import sweep
 

@@ -3,7 +3,7 @@
 import re
 from dataclasses import replace
 
-from veil.search.study.remarks import in_clear
+from veil.search.study.study import in_clear
 from veil.studies.table import Row
 
 

@@ -13,9 +13,8 @@ from veil.corpus.sources import load_collection
 from veil.encoders import ENCODERS
 from veil.encoders.find import parse
 from veil.search.engines import ENGINES
-from veil.search.study import log
-from veil.search.study.shipped import default_study, demo_study
-from veil.search.study.study import SearchStudy
+from veil.search.study import bench
+from veil.search.study.study import SearchStudy, default_study, demo_study
 from veil.studies.domains import load_study
 from veil.studies.study import Study
 from veil.studies.sweep import sweep
@@ -146,9 +145,9 @@ def test_a_small_cut_of_quipu_runs(folder: Path, monkeypatch: pytest.MonkeyPatch
 def test_the_log_of_a_collection_can_have_the_names_of_things(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(log, "nouns", lambda: iter(["skin cancer", "heart"]))
+    monkeypatch.setattr(bench, "nouns", lambda: iter(["skin cancer", "heart"]))
     collection = replace(load_collection(str(folder / "tiny")), log=("flu", "heart"))
-    assert list(log.open_log("collection", collection, 0).texts) == ["flu", "heart"]
-    both = log.open_log("collection+wordnet", collection, 0)
+    assert list(bench.open_log("collection", collection, 0).texts) == ["flu", "heart"]
+    both = bench.open_log("collection+wordnet", collection, 0)
     assert sorted(both.texts) == ["flu", "heart", "skin cancer"]
-    assert len(log.open_log("collection+wordnet", collection, 2)) == 2
+    assert len(bench.open_log("collection+wordnet", collection, 2)) == 2

@@ -13,10 +13,9 @@ from veil.core.errors import InputError
 from veil.corpus.tokens import folded
 from veil.cover import load as load_table
 from veil.data.fetch import silent
-from veil.search.study.bench import Bench
-from veil.search.study.cells import cells
+from veil.search.study.bench import Bench, Tables, with_universe
+from veil.search.study.steps import cells
 from veil.search.study.study import SearchStudy
-from veil.search.study.tables import Tables, with_universe
 from veil.studies.sweep import sweep
 from veil.text.mechanisms.queries.blind import Blind
 from veil.text.mechanisms.queries.cover import Cover

@@ -10,14 +10,14 @@ ENGINES: Registry[EngineSpec] = Registry(
     noun="engine",
     group="veil.engines",
     builtin={
-        "bm25": "veil.search.engines.local.bm25:BM25",
+        "bm25": "veil.search.engines.local.lexical:BM25",
         "dense": "veil.search.engines.local.dense:Dense",
         "http": "veil.search.engines.network.http:Http",
         "opensearch": "veil.search.engines.network.opensearch:OpenSearch",
         "postgres": "veil.search.engines.network.postgres:Postgres",
         "replay": "veil.search.engines.local.replay:Replay",
         "searxng": "veil.search.engines.network.searxng:SearXNG",
-        "tfidf": "veil.search.engines.local.tfidf:TfIdf",
+        "tfidf": "veil.search.engines.local.lexical:TfIdf",
     },
 )
 """Engines, also of plugins: `names()`, `get(name)`, `parse(spec)`."""

@@ -4,30 +4,221 @@ import hashlib
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import cached_property
+from itertools import chain
+from pathlib import Path
 
 import numpy as np
 
 from veil.core.errors import InputError, LawError, ParameterError, VeilError
 from veil.core.types import Encoder, Engine
 from veil.corpus.collection import Collection
+from veil.corpus.icd10cm import NAMES
+from veil.corpus.logs import read_log
 from veil.corpus.sources import load_collection
-from veil.corpus.wordnet import wordnet, wordnet_folder
-from veil.data.fetch import Report, silent
+from veil.corpus.tokens import folded
+from veil.corpus.wordnet import nouns, wordnet, wordnet_folder
+from veil.cover.builder import CELL, WORDS, build
+from veil.cover.table import VERSION, Table, open_table
+from veil.cover.universe import BUILT_IN, Universe, titles_of
+from veil.data.arrays import Strings, discard
+from veil.data.fetch import Report, cache_folder, silent
+from veil.data.files import whole_file
 from veil.encoders.find import encoder
 from veil.search.engines import ENGINES
 from veil.search.pipeline import check_query
 from veil.search.rerank import Reranker, reranker
-from veil.search.study.log import open_log
 from veil.search.study.study import SearchStudy
-from veil.search.study.tables import Tables
 from veil.studies.experiment import digest
 from veil.text.attacks import ATTACKS
 from veil.text.attacks.log import QueryLog
 from veil.text.attacks.posterior import prepare
 from veil.text.mechanisms.find import mechanism, mechanism_class
 from veil.text.mechanisms.mechanism import TextMechanism, WordMechanism
-from veil.text.vectors.assets import load_embeddings
+from veil.text.mechanisms.queries.blind import Blind
+from veil.text.mechanisms.queries.cover import Cover
+from veil.text.vectors.assets import VECTORS, load_embeddings
 from veil.text.vectors.embeddings import Embeddings
+
+OWN_LOG = "collection"
+WITH_NOUNS = "collection+wordnet"
+LOGS = (OWN_LOG, WITH_NOUNS)
+
+
+def open_log(name: str, collection: Collection, size: int) -> QueryLog:
+    """Return the log of a study, at most `size` of its queries.
+
+    ``collection`` has its own; ``collection+wordnet`` has the names of things as well, as people
+    look them up, so that not every query of the log is of the collection's subject.
+    """
+    if name not in LOGS:
+        return _evenly(QueryLog.of(read_log(name)), size)
+    if not collection.log:
+        raise InputError(
+            f"The collection {collection.name} has no log of its own; name a file of queries, one"
+            " per line, as the 'log' of the study."
+        )
+    more = nouns() if name == WITH_NOUNS else ()
+    return _evenly(QueryLog.of(chain(collection.log, more)), size)
+
+
+def _evenly(log: QueryLog, size: int) -> QueryLog:
+    """Take queries from the whole length of a log."""
+    if not 0 < size < len(log):
+        return log
+    places = np.arange(size) * len(log) // size
+    return QueryLog(Strings.of(log.texts[int(i)] for i in places), log.counts[places])
+
+
+HALF, LOG, PASSAGES, TITLES = "half", "log", "passages", "titles"
+OWN_TABLES = (HALF, LOG, PASSAGES, TITLES)  # universes that a study has by itself
+
+
+class Tables:
+    """Gives mechanisms of a study the universe that they name.
+
+    ``half`` is every second query of the log, without those of the study: most of what is asked
+    is then not in the table. ``log`` is all of it. ``passages`` and ``titles`` are those of the
+    collection.
+    """
+
+    def __init__(
+        self,
+        collection: Collection,
+        log: QueryLog | None,
+        queries: tuple[str, ...],
+        report: Report,
+    ) -> None:
+        self._collection, self._log = collection, log
+        self._queries, self._report = queries, report
+
+    def settled(self, mechanism: TextMechanism, size: int, universe: str = "") -> TextMechanism:
+        """Return a mechanism that can be used as it is: its universe is a folder or a file.
+
+        In a study a group has as many texts as there are variants.
+        """
+        if isinstance(mechanism, Blind) and mechanism.source in OWN_TABLES:
+            made = {"source": str(self._file(mechanism.source)), "count": size}
+            return mechanism.model_copy(update=made)
+        if isinstance(mechanism, Cover):
+            mechanism = with_universe(mechanism, universe)
+            if mechanism.table in OWN_TABLES:
+                folder = self._table(mechanism, size)
+                left = {"table": str(folder), "tracks": None, "cell": None, "words": None}
+                return mechanism.model_copy(update=left)
+        return mechanism
+
+    def named(self, mechanism: TextMechanism, size: int, universe: str = "") -> str:
+        """Name a universe by its content, without building anything; "" for all others."""
+        if isinstance(mechanism, Cover):
+            mechanism = with_universe(mechanism, universe)
+        name = getattr(mechanism, "table", None) or getattr(mechanism, "source", "")
+        if name in OWN_TABLES:
+            return f"{VERSION} {self._digest(name)} {size}"
+        if isinstance(mechanism, Cover):
+            return mechanism.open(self._report).digest
+        return ""
+
+    def source(self, size: int) -> str:
+        """Name what so many blind texts are taken from: half of the log, or titles; or nothing."""
+        for name in (HALF, TITLES):
+            with suppress(InputError):
+                if len(self._universe(name)) >= size:
+                    return name
+        return ""
+
+    def _table(self, mechanism: Cover, size: int) -> Path:
+        cell = CELL if mechanism.cell is None else mechanism.cell
+        words = WORDS if mechanism.words is None else mechanism.words
+        size = -(-size // mechanism.ahead)
+        told = f"{VERSION} {self._digest(mechanism.table)} {size} {cell} {words}"
+        mark = hashlib.blake2b(told.encode(), digest_size=12).hexdigest()
+        folder = cache_folder() / "cover" / f"study-{mark}"
+        try:
+            open_table(folder)
+        except InputError:
+            discard(folder)
+            table = build(self._universe(mechanism.table), size, cell, words, report=self._report)
+            _keep(table, folder)
+        return folder
+
+    def _file(self, name: str) -> Path:
+        file = cache_folder() / "cover" / f"study-{self._digest(name)[:24]}.txt"
+        if not file.is_file():
+            file.parent.mkdir(parents=True, exist_ok=True)
+            with whole_file(file, private=True) as part:
+                part.write_text("\n".join(self._universe(name).texts) + "\n", encoding="utf-8")
+        return file
+
+    def _digest(self, name: str) -> str:
+        universe = self._universe(name)
+        return digest([*universe.texts, "", *map(str, universe.counts.tolist())])
+
+    def _universe(self, name: str) -> Universe:
+        if name not in self._universes:
+            self._universes[name] = self._made(name)
+        return self._universes[name]
+
+    @cached_property
+    def _universes(self) -> dict[str, Universe]:
+        return {}
+
+    def _made(self, name: str) -> Universe:
+        documents = self._collection.documents
+        if name in (PASSAGES, TITLES):
+            texts = documents.passages if name == PASSAGES else titles_of(documents)
+            return Universe.of(texts, f"{self._collection.name}, {name}", counted=False)
+        if self._log is None:
+            raise InputError(
+                f"The universe '{name}' of cover needs a log of queries; name one as the 'log' of"
+                " the study, or take passages, titles, or wordnet."
+            )
+        if name == LOG:
+            return Universe.of(self._log.texts, "the log")
+        asked = set(map(folded, self._queries))
+        others = [text for text in self._log.texts if folded(text) not in asked]
+        return Universe.of(others[::2], "half of the log")
+
+
+def with_universe(mechanism: Cover, universe: str) -> Cover:
+    """Put the universe of the study in place of the default one."""
+    usual = Cover.model_fields["table"].default
+    if universe and mechanism.table == usual:
+        return mechanism.model_copy(update={"table": universe})
+    return mechanism
+
+
+def _keep(table: Table, folder: Path) -> None:
+    try:
+        table.save(folder)
+    except InputError:
+        if not folder.is_dir():  # another process may have been faster
+            raise
+
+
+_TABLES = (*OWN_TABLES, *BUILT_IN)
+_NAMED = {  # what needs no path, by key
+    "vectors": tuple(VECTORS),
+    "log": LOGS,
+    "table": _TABLES,
+    "universe": ("", *_TABLES),
+}
+_NO_DATASETS = ("vectors", "table", "universe")
+
+
+def absolute(value: str, key: str, where: str, folder: Path) -> str:
+    """Make the path of a file absolute; a name stays as it is."""
+    names = _NAMED.get(key, NAMES)
+    if value in names or (key not in _NO_DATASETS and value.startswith("irds:")):
+        return value
+    with suppress(OSError, ValueError):  # no such name can be
+        path = (folder / value).resolve()
+        if path.exists():
+            return str(path)
+    known = ", ".join((*filter(None, names), *(() if key in _NO_DATASETS else ("irds:ID",))))
+    raise InputError(
+        f"The '{key}' of {where} is neither a name ({known}) nor a file or folder that is"
+        f" there. Got {value[:80]!r} instead."
+    )
 
 
 class Bench:

@@ -10,14 +10,16 @@ import numpy as np
 from veil.core.formatting import count_of
 from veil.core.guarantee import Guarantee
 from veil.data.fetch import Report, silent
-from veil.search.study.bench import Bench
-from veil.search.study.cells import cells, plain_steps
-from veil.search.study.facts import facts, notes
-from veil.search.study.remarks import IN_CLEAR, in_clear
-from veil.search.study.specs import attacker_specs, encoder_spec, engine_specs
-from veil.search.study.steps import compute
-from veil.search.study.study import SearchStudy
-from veil.search.study.where import absolute
+from veil.search.study.bench import Bench, absolute
+from veil.search.study.steps import cells, compute, facts, notes, plain_steps
+from veil.search.study.study import (
+    IN_CLEAR,
+    SearchStudy,
+    attacker_specs,
+    encoder_spec,
+    engine_specs,
+    in_clear,
+)
 from veil.studies.experiment import Axis, Cell, Experiment, Figure, Methods, Step, Vocabulary
 from veil.studies.figures import ranked
 from veil.studies.store import Result

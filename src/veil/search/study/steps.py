@@ -1,22 +1,236 @@
-"""Compute one step of a study; nothing is read or written but its material."""
+"""The cells of a study and the steps of each, named by all that changes their result.
 
-from collections.abc import Sequence
+What a study consists of: cells, and the steps of each, named by all that changes their result.
+A cell is one mechanism with its parameters and a number of variants. Its steps are computed and
+kept one by one, so that a new attacker or engine needs nothing but its own steps::
+
+    protect -> search (per engine), similarity, attack (per attacker and number of variants)
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 
 import numpy as np
 
 from veil.core.errors import LawError, ParameterError
 from veil.core.rng import stream
 from veil.core.types import Floats, Released, Seeded
-from veil.corpus.wordnet import wordnet
+from veil.corpus.wordnet import wordnet, wordnet_folder
 from veil.measures.effectiveness import effectiveness, pooled_recall
+from veil.search.engines import ENGINES
 from veil.search.pipeline import MAX_QUERY, ask
 from veil.search.study.bench import Bench
-from veil.studies.experiment import Step
+from veil.studies.experiment import Cell, Step, step_key
 from veil.studies.store import Result
+from veil.studies.study import Grid
 from veil.text.api import measure_all
 from veil.text.attacks import ATTACKS
-from veil.text.attacks.attack import Scene
+from veil.text.attacks.attack import EncoderAttack, Scene
+from veil.text.measures import MEASURES
+from veil.text.mechanisms.find import TEXT_MECHANISMS
+from veil.text.mechanisms.mechanism import QueryMechanism, TextMechanism
 from veil.text.protect import protect
+
+_TAGGERS = {  # what `veil.text.select` calls them, and the packages that hold program and data
+    "pos": ("textblob",),
+    "nltk": ("nltk",),
+    "spacy": ("spacy", "en_core_web_sm"),
+}
+_OF_QUERIES = ("textblob", "nltk", "PyStemmer")  # tagger, reader of WordNet, terms of an index
+
+
+def inputs(mechanism: TextMechanism, bench: Bench, size: int = 1) -> dict[str, object]:
+    """Name all that decides what a mechanism makes of a text, but for the draws.
+
+    Files are named by their content, wherever they lie. A mechanism of whole queries opens by
+    itself what it needs; all that it can open is named.
+    """
+    found: dict[str, object] = {}
+    if index := getattr(mechanism, "index", ""):  # it works with documents of its own
+        mechanism = mechanism.model_copy(update={"index": bench.index_digest(index)})
+    found["mechanism"] = str(mechanism)
+    if made := bench.tables.named(mechanism, size, bench.study.universe):
+        found["table"] = made
+    if "vectors" in mechanism.needs:
+        found["vectors"] = [bench.space.name, bench.space_digest]
+        select = str(getattr(mechanism, "select", ""))
+        packages = _TAGGERS.get(select.partition(":")[0], ())
+    else:
+        found["wordnet"] = wordnet_folder().name
+        packages = _OF_QUERIES
+    if packages:
+        found["packages"] = [f"{name} {installed(name)}" for name in packages]
+    return found
+
+
+def installed(package: str) -> str:
+    """Return the version of a package, or "" where it is not installed."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return ""
+
+
+VERSIONS = {  # a change of what a step computes needs a new number
+    "plain": 1,
+    "protect": 1,
+    "search": 1,
+    "similarity": 2,
+    "attack": 4,
+}
+_MEASURES = {"jaccard", "cosine", "bleu", "meteor", "N_w", "S_w"}  # what version 2 computes
+# Attackers that are not watched as the variants grow.
+APART = ("crossencoder", "judge", "linkage", "rerun", "session", "shortlist", "topic")
+
+
+def plain_steps(bench: Bench) -> list[Step]:
+    """Return the searches without any protection, one per engine: what utility is measured by."""
+    return _distinct(
+        Step("plain", _key("plain", _searched(bench, each)), by=each)
+        for each in bench.study.engine
+    )
+
+
+def cells(bench: Bench) -> list[Cell]:
+    """Return all cells of a study."""
+    return [
+        _cell(bench, mechanism, grid, value, size)
+        for size in dict.fromkeys(bench.study.sizes)
+        for grid in (*bench.study.mechanism, *_blind(bench, size))
+        for mechanism, value in grid.mechanisms(TEXT_MECHANISMS)
+    ]
+
+
+def _blind(bench: Bench, size: int) -> Iterator[Grid]:
+    """Yield what every plane is measured by: texts that do not depend on the query."""
+    study = bench.study
+    told = {grid.spec.partition("(")[0].strip() for grid in study.mechanism}
+    if study.blind and "blind" not in told and (source := bench.tables.source(size)):
+        yield Grid(spec=f"blind(source={source}, count={size})", attackers=study.all_attackers)
+
+
+def _cell(bench: Bench, mechanism: TextMechanism, grid: Grid, value: float, size: int) -> Cell:
+    made_from = {
+        "queries": bench.query_digest,
+        "size": size,
+        "seed": bench.study.seed,
+        **inputs(mechanism, bench, size),
+    }
+    protect = Step("protect", _key("protect", made_from), str(mechanism), size)
+    against = bench.study.against(grid)
+    whole = isinstance(mechanism, QueryMechanism) and mechanism.whole
+    steps = tuple(_distinct(_steps(bench, protect, against, whole=whole)))
+    return Cell(mechanism, grid.parameter, value, size, protect, steps)
+
+
+def _distinct(steps: Iterable[Step]) -> list[Step]:
+    """Return each step once: what has the same key is the same work, whatever it is called."""
+    found: dict[str, Step] = {}
+    for step in steps:
+        found.setdefault(step.key, step)
+    return list(found.values())
+
+
+def _steps(
+    bench: Bench, protect: Step, attackers: Sequence[str], *, whole: bool
+) -> Iterator[Step]:
+    """Yield what is done with the variants of a cell; those of a `whole` group come together."""
+    spec, size, of = protect.spec, protect.size, protect.key
+    for engine in bench.study.engine:
+        key = _key("search", {"of": of, **_searched(bench, engine)})
+        yield Step("search", key, spec, size, of, engine, size)
+    synonyms = wordnet_folder().name if bench.synonyms else ""
+    compared: dict[str, object] = {"of": of, "encoder": _encoder_key(bench), "synonyms": synonyms}
+    if more := [name for name in MEASURES.names() if name not in _MEASURES]:
+        compared["measures"] = more
+    key = _key("similarity", compared)
+    yield Step("similarity", key, spec, size, of, "wordnet" if synonyms else "", size)
+    for each in attackers:
+        attacker = ATTACKS.parse(each)
+        known = {"of": of, "attacker": str(attacker)}
+        if "log" in attacker.needs:
+            known["log"] = bench.log_digest
+        if isinstance(attacker, EncoderAttack):
+            known["encoder"] = bench.encoder_key(attacker.encoder)
+        if attacker.reads:
+            known["reads"] = attacker.reads
+        growing = attacker.name not in APART and size == max(bench.study.sizes) and not whole
+        for count in bench.study.counts if growing else (size,):
+            key = _key("attack", {**known, "count": count})
+            yield Step("attack", key, spec, size, of, each, count)
+
+
+def _searched(bench: Bench, engine: str) -> dict[str, object]:
+    chosen = ENGINES.parse(engine)
+    found: dict[str, object] = {
+        "queries": bench.query_digest,
+        "collection": bench.collection_digest,
+        "engine": str(chosen),
+        "encoder": _encoder_key(bench),
+        "k": bench.study.k,
+    }
+    if bench.study.letters:
+        found["letters"] = bench.study.letters
+    if own := getattr(chosen, "encoder", ""):
+        found["vectors"] = bench.encoder_key(own)
+    return found
+
+
+def _encoder_key(bench: Bench) -> str:
+    return "none" if bench.encoder is None else bench.encoder.key
+
+
+def _key(kind: str, made_from: dict[str, object]) -> str:
+    return step_key(kind, VERSIONS[kind], made_from)
+
+
+_PACKAGES = (
+    "numpy", "nltk", "textblob", "bm25s", "PyStemmer", "onnxruntime", "tokenizers",
+    "sentence-transformers", "ir_measures",
+)  # fmt: skip
+
+
+def facts(material: Bench) -> Iterator[tuple[str, str]]:
+    """Yield pairs of a name and a value; one that is empty is not shown."""
+    study, documents = material.study, len(material.collection.documents)
+    yield from ((name, installed(name)) for name in _PACKAGES)
+    yield "collection", f"{material.collection.name}, {documents:,} documents"
+    yield "queries", f"{len(material.names):,}"
+    if _uses_log(material):
+        yield "log", f"{len(material.log):,} distinct queries"
+    yield "vectors", study.vectors if "/" not in study.vectors else Path(study.vectors).name
+    yield "engines", ", ".join(study.engine)
+    yield "encoder", study.encoder
+    yield "weight of letters", f"{study.letters:g}" if study.letters else ""
+    yield "weights", _weights(material)
+    yield "cosine of", "" if study.encoder == "none" else f"vectors of {study.encoder}"
+    yield "METEOR", f"WordNet {wordnet_folder().name}" if material.synonyms else "no synonyms"
+    yield "attackers", ", ".join(study.all_attackers)
+    yield "variants per query", ", ".join(map(str, dict.fromkeys(study.sizes)))
+    yield "results per variant", str(study.k)
+
+
+def notes(material: Bench) -> Iterator[str]:
+    """Yield sentences that a reader of the figures must know."""
+    if _uses_log(material) and material.missing:
+        lacking = f"{material.missing} of the queries were not in the log"
+        yield (
+            f"{lacking} and were added to it."
+            if material.study.add_queries_to_log
+            else f"{lacking}: an attacker cannot find them, and the risk is a lower bound."
+        )
+
+
+def _weights(material: Bench) -> str:
+    """Name the weights of a model of Hugging Face, whose name may stand for others later."""
+    found = material.encoder
+    return found.key if found is not None and found.key.startswith("huggingface ") else ""
+
+
+def _uses_log(material: Bench) -> bool:
+    return any("log" in ATTACKS.parse(each).needs for each in material.study.all_attackers)
+
 
 Rows = Sequence[Sequence[str]]  # the variants of each query
 

@@ -1,7 +1,6 @@
 """The search box alone, and a search that waits for the user."""
 
-from veil.search.opening import DEFAULT
-from veil.search.standing import HERE, told_of_stand_in
+from veil.search.locality import DEFAULT, HERE, told_of_stand_in
 from veil.web.pages._form import form
 from veil.web.pages._shell import document
 from veil.web.pages.common import Common

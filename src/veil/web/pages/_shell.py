@@ -1,6 +1,6 @@
 """What surrounds every page: its head, the navigation, the bar of the budget, and the foot."""
 
-from veil.search.standing import Place
+from veil.search.locality import Place
 from veil.web.pages._day import day
 from veil.web.pages.common import Common
 from veil.web.pages.markup import ON, Markup, join, tag, void

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from veil.proxy.plane import Plane
 from veil.proxy.types import Budget
-from veil.search.standing import Place
+from veil.search.locality import Place
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,7 @@ from veil.core.errors import EngineError, InputError, ParameterError
 from veil.core.types import Ranking, Released
 from veil.data.files import whole_file
 from veil.search.engines.engine import MAX_K, MAX_QUERIES, EngineSpec, Hit, check_call, ranking
-from veil.search.engines.network.answer import follow, hit, label
-from veil.search.engines.network.counted_json import ExcessError, read
+from veil.search.engines.network.answer import ExcessError, follow, hit, label, read
 
 _MAX_LINE = 16 * 2**20  # bytes
 _MAX_VALUES = 10 * MAX_K  # of a line: five for each item, and some that others may add

@@ -12,8 +12,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from typing import NamedTuple
 
-from veil.search.engines.network._address import Target, authorization, target
-from veil.search.engines.network._wire import (
+from veil.search.engines.network.connection import (
     NEVER,
     Deadline,
     Proxy,
@@ -24,7 +23,7 @@ from veil.search.engines.network._wire import (
     proxy_for,
     tunnel,
 )
-from veil.search.engines.network.remote import NoAnswer
+from veil.search.engines.network.remote import NoAnswer, Target, authorization, target
 
 USER_AGENT = "Mozilla/5.0"  # the commonest beginning of all; tells neither program nor version
 _BYTES = 2**20  # of any answer

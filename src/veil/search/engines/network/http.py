@@ -9,11 +9,16 @@ from pydantic_core import PydanticCustomError
 
 from veil.core.types import Released
 from veil.search.engines.engine import Hit
-from veil.search.engines.network._address import check_url
 from veil.search.engines.network.answer import first, follow, hit, items, parse, read_json
 from veil.search.engines.network.exchange import exchange, most_bytes
-from veil.search.engines.network.fields import Auth, Megabytes, Timeout
-from veil.search.engines.network.remote import NoAnswer, Remote
+from veil.search.engines.network.remote import (
+    Auth,
+    Megabytes,
+    NoAnswer,
+    Remote,
+    Timeout,
+    check_url,
+)
 
 Path = Annotated[str, Field(max_length=200)]
 

@@ -11,8 +11,7 @@ from veil.core.types import Released
 from veil.search.engines.engine import Hit
 from veil.search.engines.network.answer import first, follow, hit, items, parse, read_json
 from veil.search.engines.network.exchange import Answer, exchange, most_bytes
-from veil.search.engines.network.fields import Auth, Megabytes, Timeout, Url, shaped
-from veil.search.engines.network.remote import Remote
+from veil.search.engines.network.remote import Auth, Megabytes, Remote, Timeout, Url, shaped
 
 _FIELD = r"[\w.@-]{1,200}"
 _WEIGHTED = rf"{_FIELD}(\^\d+(\.\d+)?)?"

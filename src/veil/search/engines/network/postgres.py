@@ -1,7 +1,15 @@
 """PostgreSQL full text search."""
 
-from contextlib import closing
+import ipaddress
+import os
+import socket
+import struct
+import sys
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager, suppress
 from functools import cache
+from itertools import zip_longest
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator
@@ -10,12 +18,9 @@ from pydantic_core import PydanticCustomError
 from veil.core.errors import MissingExtraError
 from veil.core.types import Released
 from veil.search.engines.engine import Hit
-from veil.search.engines.network._tls import mode_of
-from veil.search.engines.network._watch import watched
-from veil.search.engines.network._wire import TooMuchError
 from veil.search.engines.network.answer import MAX_ID, MAX_TEXT, MAX_TITLE, hit, label
-from veil.search.engines.network.fields import Timeout, shaped
-from veil.search.engines.network.remote import NoAnswer, Remote
+from veil.search.engines.network.connection import Deadline, TooMuchError
+from veil.search.engines.network.remote import NoAnswer, Remote, Timeout, shaped
 
 try:
     import psycopg
@@ -26,6 +31,123 @@ except ImportError as error:
     raise MissingExtraError(
         "The postgres engine needs psycopg: pip install 'veil[postgres]'."
     ) from error
+
+
+MODES = ("disable", "allow", "prefer", "require", "verify-ca", "verify-full")  # weakest first
+
+
+def mode_of(given: Mapping[str, object], declared: str) -> str:
+    """Return libpq's sslmode for a connection.
+
+    What is declared counts. With ``auto`` it is what the connection string says, or the
+    environment; on the way to another machine it is at least ``require``, whatever these say.
+
+    Parameters
+    ----------
+    given
+        The connection string, taken apart.
+    declared
+        The parameter of the engine.
+    """
+    if declared != "auto":
+        return declared
+    asked = str(given.get("sslmode") or os.environ.get("PGSSLMODE") or "prefer")
+    if asked not in MODES:
+        return "require"  # libpq would refuse it, or take it from somewhere else
+    return asked if stays_here(given) else max(asked, "require", key=MODES.index)
+
+
+def stays_here(given: Mapping[str, object]) -> bool:
+    """Tell whether all places that libpq may connect to are on this machine, for sure.
+
+    A service can name any host, and so counts as another machine.
+    """
+    if given.get("service") or given.get("servicefile") or os.environ.get("PGSERVICE"):
+        return False
+    hosts, addresses = (
+        str(given.get(name) or os.environ.get(variable) or "").split(",")
+        for name, variable in (("host", "PGHOST"), ("hostaddr", "PGHOSTADDR"))
+    )
+    places = zip_longest(addresses, hosts, fillvalue="")
+    return all(_is_here((address or host).strip()) for address, host in places)
+
+
+def _is_here(place: str) -> bool:
+    if not place or place.startswith(("/", "@")) or place == "localhost":
+        return True  # a socket, or the machine itself; the default is one of them
+    try:
+        return ipaddress.ip_address(place).is_loopback
+    except ValueError:
+        return False
+
+
+_LOOK = 0.02  # seconds from one look at a connection to the next
+_RECEIVED = 128  # place of tcpi_bytes_received in Linux's struct tcp_info
+
+
+@contextmanager
+def watched(number: int, seconds: float, most: int, failure: type[Exception]) -> Iterator[None]:
+    """Cut a connection after some seconds or bytes: a server need not keep to any limit.
+
+    Bytes are counted where the system tells them: on Linux, over TCP.
+
+    Parameters
+    ----------
+    number
+        The file descriptor of the connection.
+    failure
+        What the library raises when its connection is cut.
+
+    Raises
+    ------
+    TimeoutError, TooMuchError
+        In place of that failure.
+    """
+    with closing(socket.socket(fileno=socket.dup(number))) as sock:
+        ended, reasons = threading.Event(), list[Exception]()
+        arguments = (sock, Deadline(seconds), received(sock) + most, ended, reasons)
+        thread = threading.Thread(target=_watch, args=arguments, daemon=True)
+        thread.start()
+        try:
+            yield
+        except failure:
+            if reasons:
+                raise reasons[0] from None
+            raise
+        finally:
+            ended.set()
+            thread.join()
+
+
+def received(sock: socket.socket) -> int:
+    """Return how many bytes came so far; 0 where that is not told."""
+    if sys.platform != "linux":
+        return 0
+    try:
+        told = sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _RECEIVED + 8)
+        (count,) = struct.unpack_from("=Q", told, _RECEIVED)
+    except (OSError, struct.error):
+        return 0
+    return int(count)
+
+
+def _watch(
+    sock: socket.socket,
+    deadline: Deadline,
+    most: int,
+    ended: threading.Event,
+    reasons: list[Exception],
+) -> None:
+    try:
+        while received(sock) <= most:
+            if ended.wait(deadline.left(_LOOK)):
+                return
+        reasons.append(TooMuchError())
+    except TimeoutError as late:
+        reasons.append(late)
+    with suppress(OSError):  # it is gone already
+        sock.shutdown(socket.SHUT_RDWR)
+
 
 _MEANING = {  # by SQLSTATE: the server's own messages quote the query
     "42501": "does not let this user read the table",

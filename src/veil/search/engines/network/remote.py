@@ -1,17 +1,137 @@
-"""Send each query once, in random order, to an engine that may fail; say what had no answer."""
+"""The contract of engines on a network: addresses, parameters, and each query sent once."""
 
+import os
 import queue
+import re
 import secrets
 import threading
+import urllib.parse
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from typing import Self
+from typing import Annotated, NamedTuple, Self
+
+from pydantic import AfterValidator, Field
+from pydantic_core import PydanticCustomError
 
 from veil.core.errors import EngineError, ParameterError
 from veil.core.types import Ranking, Released
 from veil.search.engines.engine import EngineSpec, Hit, check_call, ranking
-from veil.search.engines.network.fields import Attempts, Concurrency
+from veil.search.engines.network.connection import basic
+
+_HOST = re.compile(r"[A-Za-z0-9_.-]+|[0-9A-Fa-f:.]+")
+_SAFE = "%/:=&?~#+!$,;'@()*[]"  # left as they are in the path and query of an address
+
+
+class Target(NamedTuple):
+    """An address in its parts."""
+
+    scheme: str
+    host: str
+    port: int
+    where: str  # host and port as given: all that a message may name
+    path: str  # with the query string
+
+
+def target(url: str) -> Target:
+    """Take an address apart, or raise ValueError with a sentence's end that does not quote it."""
+    try:
+        parts = urllib.parse.urlsplit(url)
+        host, port = parts.hostname or "", parts.port
+    except ValueError:
+        raise ValueError("must be an address such as http://localhost:9200") from None
+    if parts.scheme not in ("http", "https") or not _HOST.fullmatch(host):
+        raise ValueError("must begin with http:// or https:// and a host name in ASCII")
+    if "@" in parts.netloc:
+        raise ValueError(
+            "must hold no user and no password; put them into an environment variable and name"
+            " that with 'auth'"
+        )
+    if parts.fragment or any(ord(character) < 33 for character in url):
+        raise ValueError("must hold no spaces and no fragment (#)")
+    path = urllib.parse.quote(parts.path or "/", safe=_SAFE)
+    path += f"?{urllib.parse.quote(parts.query, safe=_SAFE)}" if parts.query else ""
+    default = 443 if parts.scheme == "https" else 80
+    return Target(parts.scheme, host, port or default, parts.netloc, path)
+
+
+def check_url(url: str) -> str:
+    """Let an address pass, for a pydantic field."""
+    try:
+        target(url)
+    except ValueError as error:
+        raise PydanticCustomError("url", "{wanted}", {"wanted": str(error)}) from None
+    return url
+
+
+def authorization(variable: str) -> str:
+    """Read a secret from the environment; no message quotes it."""
+    if not variable:
+        return ""
+    value = os.environ.get(variable, "")
+    if not value:
+        raise ParameterError(
+            f"The environment variable {variable}, which 'auth' names, is not set; set it to"
+            " user:password or to a whole Authorization value."
+        )
+    scheme, space, _ = value.partition(" ")
+    whole = bool(space) and ":" not in scheme
+    if not value.isprintable() or (whole and not value.isascii()) or not (whole or ":" in value):
+        raise ParameterError(
+            f"The environment variable {variable} must hold user:password, or a scheme and a"
+            " token with a space between."
+        )
+    return value if whole else basic(value)
+
+
+def shaped(pattern: str, wanted: str) -> AfterValidator:
+    """Let strings of a pattern pass; of any other say what is wanted, without quoting it."""
+
+    def check(value: str) -> str:
+        if not re.fullmatch(pattern, value):
+            raise PydanticCustomError("shape", "{wanted}", {"wanted": f"must be {wanted}"})
+        return value
+
+    return AfterValidator(check)
+
+
+def _check_base(url: str) -> str:
+    if "?" in url:
+        raise PydanticCustomError("url", "must hold no query string (?)")
+    return check_url(url)
+
+
+Url = Annotated[
+    str, AfterValidator(_check_base), Field(max_length=2_000, description="address of the engine")
+]
+Auth = Annotated[
+    str,
+    shaped(r"([A-Za-z_][A-Za-z0-9_]*)?", "the name of an environment variable"),
+    Field(
+        description="environment variable with user:password, or a whole Authorization value",
+        examples=["ENGINE_AUTH"],
+    ),
+]
+Timeout = Annotated[
+    float,
+    Field(gt=0, le=600, description="seconds for one request, to its last byte", examples=[15.0]),
+]
+Megabytes = Annotated[
+    int,
+    Field(
+        ge=0,
+        le=256,
+        description="size of one answer at most; 0: 1, and 40 kB more for each item asked for",
+        examples=[16],
+    ),
+]
+Concurrency = Annotated[
+    int, Field(ge=1, le=64, description="requests under way at a time", examples=[4])
+]
+Attempts = Annotated[
+    int, Field(ge=1, le=10, description="times to ask before giving a query up", examples=[3])
+]
+
 
 Ask = Callable[[Released, int], Sequence[Hit]]  # one query, at most so many items
 Outcome = Sequence[Hit] | str | BaseException  # hits, a reason for none, or a fault of ours

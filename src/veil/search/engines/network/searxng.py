@@ -9,8 +9,15 @@ from veil.core.types import Released
 from veil.search.engines.engine import Hit
 from veil.search.engines.network.answer import first, follow, hit, items, read_json
 from veil.search.engines.network.exchange import exchange, most_bytes
-from veil.search.engines.network.fields import Auth, Megabytes, Timeout, Url, shaped
-from veil.search.engines.network.remote import NoAnswer, Remote
+from veil.search.engines.network.remote import (
+    Auth,
+    Megabytes,
+    NoAnswer,
+    Remote,
+    Timeout,
+    Url,
+    shaped,
+)
 
 _HINTS = {
     403: "does not give JSON; add json to search.formats in the settings.yml of the instance",

@@ -1,11 +1,27 @@
-"""Where the engine stands: whether a query that it is asked with leaves this machine."""
+"""Open an engine by its spec, and tell whether its queries leave this machine."""
 
 from typing import Literal
 
+from veil.core.errors import ParameterError
 from veil.core.types import Engine
 from veil.corpus.collection import Collection
+from veil.corpus.sources import load_collection
+from veil.data.fetch import Report, silent
+from veil.search.engines import ENGINES
 from veil.search.engines.engine import leaves
-from veil.search.opening import DEFAULT
+
+DEFAULT = "icd10cm"  # what a local engine searches unless it is told otherwise
+
+
+def open_engine(spec: str, collection: str | None = None, report: Report = silent) -> Engine:
+    """Open an engine, with a collection if it needs one."""
+    parsed = ENGINES.parse(spec)
+    if collection is not None and not parsed.collects:
+        raise ParameterError(f"{parsed.name} searches its own documents; leave --collection out.")
+    if not parsed.collects or (dict(parsed).get("index") and collection is None):
+        return parsed.open(None, report)
+    return parsed.open(load_collection(collection or DEFAULT, report), report)
+
 
 Place = Literal["own", "stand-in", "elsewhere"]
 

@@ -20,6 +20,7 @@ from veil.core.errors import ParameterError
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
+
 CONNECT = 5.0  # seconds for one address of a host
 MAX_HEAD = 2**17  # bytes of the head of an answer
 
