@@ -21,11 +21,11 @@ from pydantic import Field
 from veil import ratings
 from veil.core.rng import Randomness, generator
 from veil.ratings import Model, Ratings, Recommender
-from veil.ratings.hashing import id_hashes, mix
+from veil.ratings.accounting import Noise
+from veil.ratings.evaluate import learnt_of, utility
+from veil.ratings.ratings import id_hashes, mix
+from veil.ratings.recommenders.baselines import Mean
 from veil.ratings.recommenders.dpcovariance import DPCovariance, gram
-from veil.ratings.recommenders.mean import Mean
-from veil.ratings.utility import learnt_of, utility
-from veil.ratings.wholesums import Noise
 
 HERE = Path(__file__).resolve().parent
 DATA = Path(os.environ.get("VEIL_RATINGS", HERE.parents[1] / "shared/data/ratings"))

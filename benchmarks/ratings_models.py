@@ -24,13 +24,11 @@ from threadpoolctl import threadpool_limits
 
 from veil import ratings
 from veil.core.types import Ids
-from veil.ratings.describe import describe
-from veil.ratings.likes import Likes
-from veil.ratings.ratings import Ratings, of_arrays
+from veil.ratings.ratings import Likes, Ratings, describe, of_arrays
+from veil.ratings.reader import open_store, save_store
 from veil.ratings.recommenders.als import ALS
-from veil.ratings.recommenders.lists import ItemLists
+from veil.ratings.recommenders.neighbours import ItemLists
 from veil.ratings.shards import likes_per_item
-from veil.ratings.store import open_store, save_store
 from veil.studies.pool import processes
 
 HERE = Path(__file__).resolve().parent

@@ -15,10 +15,9 @@ import numpy as np
 from benchmarks.report import Report
 
 from veil import ratings
-from veil.ratings.encrypted.scoring import Asker, answer
-from veil.ratings.encrypted.shares import inner_product
+from veil.ratings.encrypted import Asker, answer, inner_product
 from veil.ratings.federated.client import Client
-from veil.ratings.federated.masks import Words, add_streams
+from veil.ratings.federated.primitives import Words, add_streams
 from veil.ratings.federated.secure import secure_sum
 from veil.ratings.federated.server import Server
 

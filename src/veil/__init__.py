@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from veil.encoders import ENCODERS
     from veil.measures.estimate import Estimate
     from veil.proxy.ledger.ledger import StaleError
-    from veil.ratings.federated.refusal import ProtocolError, VoidError
+    from veil.ratings.federated.primitives import ProtocolError, VoidError
     from veil.search.engines import ENGINES
     from veil.search.engines.network.remote import NoAnswer
     from veil.search.pipeline import SearchResult
@@ -112,7 +112,7 @@ _PLACES = {
     "veil.text.redact.redactor": "Redactor",
     "veil.text.files": "FileRelease protect_file",
     "veil.proxy.ledger.ledger": "StaleError",
-    "veil.ratings.federated.refusal": "ProtocolError VoidError",
+    "veil.ratings.federated.primitives": "ProtocolError VoidError",
     "veil.search.engines": "ENGINES",
     "veil.search.engines.network.remote": "NoAnswer",
     "veil.search.pipeline": "SearchResult",

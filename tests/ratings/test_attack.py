@@ -10,8 +10,8 @@ from veil import ratings
 from veil.core.errors import InputError, UnknownNameError
 from veil.measures.risk import risk
 from veil.ratings.attack import as_it_is
-from veil.ratings.links import linked
-from veil.ratings.verbs import said_of_attack
+from veil.ratings.attacker import said_of_attack
+from veil.ratings.release import linked
 
 DATA = people()
 

@@ -11,7 +11,7 @@ from veil import ratings
 from veil.cli import veil
 from veil.cli.domain import domain_group
 from veil.core.errors import VeilError
-from veil.ratings.save import save
+from veil.ratings.release import save
 from veil.ratings.study import RatingsExperiment
 
 SCALE = ("--scale", "1", "5")

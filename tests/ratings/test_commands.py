@@ -16,8 +16,8 @@ from veil.cli.ratings.fit import fit
 from veil.cli.ratings.recommend import recommend
 from veil.cli.ratings.split import split
 from veil.core.errors import InputError, VeilError
-from veil.ratings.files import open_model, save_model
-from veil.ratings.write import write_ratings
+from veil.ratings.models import open_model, save_model
+from veil.ratings.release import write_ratings
 
 
 @pytest.fixture

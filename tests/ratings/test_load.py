@@ -9,11 +9,11 @@ import pytest
 
 from veil import ratings
 from veil.core.errors import InputError
-from veil.ratings import bulk
+from veil.ratings import reader
 from veil.ratings.ratings import Ratings
-from veil.ratings.write import write_ratings
+from veil.ratings.release import write_ratings
 
-LOAD = import_module("veil.ratings.load")  # whose verb has the same name
+LOAD = import_module("veil.ratings.reader")  # whose verb has the same name
 ROWS = "user,item,rating\n10,b,5\n9,a,0\n10,a,2.5\n"
 
 
@@ -35,7 +35,7 @@ def read_both(path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Ratings]:
     """Read with pyarrow, with the csv module, and row by row."""
     quick = ratings.load(path)
     with monkeypatch.context() as patched:
-        patched.setattr(bulk, "_by_arrow", lambda data, mark, header, at: bulk._by_rows(
+        patched.setattr(reader, "_by_arrow", lambda data, mark, header, at: reader._by_rows(
             data, mark, len(header), at))  # fmt: skip
         plain = ratings.load(path)
     with monkeypatch.context() as patched:

@@ -8,8 +8,7 @@ from veil import ratings
 from veil.core.errors import InputError, ParameterError
 from veil.measures.quipu import quipu
 from veil.ratings.attack import as_it_is
-from veil.ratings.served import Served
-from veil.ratings.utility import learnt_of, utility
+from veil.ratings.evaluate import Served, learnt_of, utility
 
 TRAIN, TEST = parts()
 

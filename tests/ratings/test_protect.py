@@ -6,7 +6,7 @@ from tests.ratings.people import PERSON, town
 
 from veil.core.errors import InputError, ParameterError, UnknownNameError, VeilError
 from veil.ratings import PROTECTIONS, Ratings, protect
-from veil.ratings.recommenders.popularity import Popularity
+from veil.ratings.recommenders.baselines import Popularity
 from veil.ratings.release import Release
 
 ROWS = (

@@ -13,7 +13,7 @@ from tests.ratings.people import PERSON, town
 from veil.cli.ratings.protect import protect as command
 from veil.core.errors import InputError, VeilError
 from veil.ratings import load, of_arrays, protect
-from veil.ratings.save import card_of, read_card, read_release, save
+from veil.ratings.release import card_of, read_card, read_release, save
 
 
 @pytest.fixture
@@ -78,7 +78,7 @@ def test_nothing_is_left_where_writing_fails(
     def broken(_: object) -> object:
         raise OSError("the disk is full")
 
-    monkeypatch.setattr("veil.ratings.save._rows", broken)
+    monkeypatch.setattr("veil.ratings.release._rows", broken)
     with pytest.raises(OSError, match="full"):
         save(protect(town(), "pseudonyms()"), tmp_path / "out.csv")
     assert not (tmp_path / "out.csv").exists()

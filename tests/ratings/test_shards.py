@@ -18,12 +18,12 @@ from tests.ratings.golden import made
 from veil import ratings
 from veil.core.errors import InputError
 from veil.ratings.ratings import Ratings
+from veil.ratings.reader import open_store, save_store
 from veil.ratings.recommenders.als import ALS
 from veil.ratings.recommenders.dpcovariance import DPCovariance
 from veil.ratings.recommenders.ials import IALS
-from veil.ratings.recommenders.itemknn import ItemKNN
+from veil.ratings.recommenders.neighbours import ItemKNN
 from veil.ratings.shards import likes_per_item, shards
-from veil.ratings.store import open_store, save_store
 from veil.studies.pool import Here, dask_executor
 
 

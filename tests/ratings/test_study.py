@@ -11,9 +11,8 @@ from tests.ratings.taste import parts, people, written
 
 from veil import ratings
 from veil.core.errors import InputError, ParameterError
-from veil.ratings.examples import liked_of
-from veil.ratings.keys import RatingsStudy
-from veil.ratings.study import ABOVE, WORTH, RatingsExperiment, above_chance
+from veil.ratings.pictures import liked_of
+from veil.ratings.study import ABOVE, WORTH, RatingsExperiment, RatingsStudy, above_chance
 from veil.studies.choose import choose
 from veil.studies.domains import make_study
 from veil.studies.report.report import render

@@ -14,8 +14,8 @@ from veil.core.rng import generator
 from veil.core.types import Floats
 from veil.dp.calibration import gaussian_delta, mass
 from veil.ratings import Ratings, of_arrays
+from veil.ratings.accounting import Noise, towards_zero, weights
 from veil.ratings.recommenders import _private, dpals, dpcovariance
-from veil.ratings.wholesums import Noise, towards_zero, weights
 
 ITEMS = 150
 

@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from veil.ratings.evaluate import evaluate as evaluate
     from veil.ratings.federated.secure import SecureSum as SecureSum
     from veil.ratings.federated.secure import secure_sum as secure_sum
-    from veil.ratings.load import load as load
     from veil.ratings.plane import plane as plane
     from veil.ratings.protect import protect as protect
     from veil.ratings.protections import PROTECTIONS as PROTECTIONS
     from veil.ratings.ratings import Ratings as Ratings
     from veil.ratings.ratings import of_arrays as of_arrays
+    from veil.ratings.reader import load as load
     from veil.ratings.recommender import Model as Model
     from veil.ratings.recommender import Recommender as Recommender
     from veil.ratings.recommenders import RECOMMENDERS as RECOMMENDERS
@@ -31,13 +31,13 @@ if TYPE_CHECKING:
     from veil.ratings.release import Release as Release
     from veil.ratings.split import split as split
 
-_PLACES = {  # where each public name lives
+_PLACES = {
     "veil.ratings.attack": "attack",
     "veil.ratings.attacker": "Attacker Outcome",
     "veil.ratings.attacks": "ATTACKS",
     "veil.ratings.evaluate": "Scores evaluate",
     "veil.ratings.federated.secure": "SecureSum secure_sum",
-    "veil.ratings.load": "load",
+    "veil.ratings.reader": "load",
     "veil.ratings.plane": "plane",
     "veil.ratings.protect": "protect",
     "veil.ratings.protections": "PROTECTIONS",

@@ -10,11 +10,11 @@ from veil.core.registry import read_spec
 from veil.core.rng import Randomness, generator
 from veil.ratings.attacker import Attacker, Outcome, Scene, Target
 from veil.ratings.attacks import ATTACKS
-from veil.ratings.people import read_people
 from veil.ratings.protect import protect
 from veil.ratings.protection import Protection
 from veil.ratings.protections import PROTECTIONS
 from veil.ratings.ratings import Ratings
+from veil.ratings.reader import read_people
 from veil.ratings.recommender import NOTHING, Recommender, positive_of
 from veil.ratings.recommenders import RECOMMENDERS
 from veil.ratings.release import Release

@@ -1,7 +1,7 @@
-"""What an attacker on ratings is given, and what comes of it."""
+"""The contract of attackers on ratings, and the outcome of an attack."""
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -9,6 +9,7 @@ import numpy as np
 from numpy.random import Generator
 
 from veil.core.component import Component
+from veil.core.formatting import count_of
 from veil.core.outcome import Outcome as Ranked
 from veil.core.types import Floats, Ids
 from veil.measures.estimate import Estimate, interval, resamples
@@ -107,3 +108,14 @@ def advantage(members: Floats, others: Floats) -> Estimate:
     against = [others[rows].mean(axis=1) for rows in resamples(len(others))]
     resampled = np.concatenate(drawn) - np.concatenate(against)[::-1]
     return interval(value, resampled, len(members) + len(others))
+
+
+def said_of_attack(found: Outcome, by: str) -> Iterator[str]:
+    """Say how often an attacker is right, and how far that is above who sees nothing."""
+    success, risk = found.success, found.risk
+    of = count_of(success.n, found.unit)
+    yield f"{by}: success {float(success):.4f} [{success.low:.4f}, {success.high:.4f}], {of}"
+    yield f"  who sees nothing: {found.baseline:.4g}"
+    yield f"  risk above that: {float(risk):.4f} [{risk.low:.4f}, {risk.high:.4f}]"
+    for name, value in found.details.items():
+        yield f"  {name}: {value:.4g}"

@@ -1,25 +1,52 @@
-"""How good a model is on ratings that it has not seen."""
+"""How good a model is on ratings that it has not seen, and what a release is still worth."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from itertools import pairwise
 from math import sqrt
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from veil.core.errors import InputError, ParameterError
+from veil.core.rng import Randomness
 from veil.core.types import Floats, Ids
-from veil.measures.estimate import Estimate
-from veil.ratings.aligned import aligned, widened
-from veil.ratings.estimates import estimates
-from veil.ratings.likes import spread
-from veil.ratings.measures import COVERAGE, ERRORS, LISTS, NAMES
-from veil.ratings.measures.block import Block, Ground
-from veil.ratings.ratings import Ratings
-from veil.ratings.recommender import BLOCK, Model, check_k
-from veil.ratings.top import top
+from veil.measures.estimate import Estimate, interval, resamples
+from veil.ratings.measures import COVERAGE, ERRORS, LISTS, NAMES, Block, Ground
+from veil.ratings.ratings import Likes, Ratings, spread, top
+from veil.ratings.recommender import BLOCK, Model, Recommender, check_k
+from veil.ratings.recommenders import recommender as recommender_of
+from veil.ratings.recommenders.neighbours import ItemLists
+from veil.ratings.release import Release
+from veil.ratings.split import aligned, widened
+
+
+def estimates(values: Mapping[str, Floats], sizes: Floats | None = None) -> dict[str, Estimate]:
+    """Return the means of columns (n,) with 95 % bootstrap intervals over the n users.
+
+    With `sizes` (n,) the columns are sums over as many cases of each user, and the mean is that of
+    the cases. It is `veil.measures.estimate.bootstrap`, with one pass of draws for all columns.
+    """
+    if not values:
+        return {}
+    columns = np.stack(list(values.values()), axis=1)
+    weights = np.ones(len(columns)) if sizes is None else sizes
+    table = np.column_stack([columns, weights])
+    means = []
+    for drawn in resamples(len(table)):
+        rows, n = drawn.shape
+        flat = (drawn + np.arange(rows)[:, None] * n).ravel()
+        times = np.bincount(flat, minlength=rows * n).reshape(rows, n)
+        sums = times.astype(np.float64) @ table
+        means.append(sums[:, :-1] / sums[:, -1:])
+    resampled, whole = np.concatenate(means), columns.sum(axis=0) / weights.sum()
+    return {
+        name: interval(float(whole[at]), resampled[:, at], len(table))
+        for at, name in enumerate(values)
+    }
+
 
 _JOBS = 8  # shares of the users that an executor is handed; any number gives the same
 _ALL_PAIRS = "Coverage belongs to all lists together; no user has one."
@@ -250,3 +277,91 @@ def _relevant(test: Ratings, users: Ids, positive: float) -> NDArray[np.bool_]:
     relevant = np.zeros((len(users), test.m), dtype=bool)
     relevant[owner[liked], test.item[rows[liked]]] = True
     return relevant
+
+
+class Served(Model):
+    """A model of released ratings, among the users of the originals.
+
+    Lists of neighbours meet the profile that a user kept. Any other model knows of her only what
+    was released: it scores the released profile behind which she is (`rows`, for experiments).
+    Items that she rated are never listed to her, whatever the release says.
+    """
+
+    def __init__(self, learnt: Model, train: Ratings, rows: tuple[int, ...]) -> None:
+        super().__init__(
+            learnt.spec, train, learnt.positive, learnt.guarantee, seeded=learnt.seeded
+        )
+        self._learnt = learnt
+        self._place = np.full(train.n, -1, dtype=np.int64)
+        self._place[np.asarray(rows, dtype=np.int64)] = np.arange(len(rows))
+        lists = getattr(learnt, "neighbours", None)
+        self._lists = lists if isinstance(lists, ItemLists) else None
+        self._likes = Likes.of(train, learnt.positive)
+        if self._lists is None and (self._place < 0).any():
+            raise InputError(
+                f"The release lacks {int((self._place < 0).sum()):,} of the users; learn lists of"
+                " neighbours from it, as itemknn(k=20)."
+            )
+
+    def scores(self, users: Ids) -> Floats:
+        """Return how well each item fits (b, m) users (b,)."""
+        if self._lists is not None:
+            return self._lists.scores(self._likes, users)
+        return self._learnt.scores(self._place[users])
+
+    def ratings(self, users: Ids, items: Ids) -> Floats:
+        """Return predicted ratings (n,) of pairs of positions."""
+        place = np.where(users >= 0, self._place[users], -1)
+        return self._learnt.ratings(place, items)
+
+
+Measure = Literal["ndcg", "rmse"]
+
+
+class Worth(NamedTuple):
+    """The utility, from 0 to 1, and (n,) that of users by position where it is a mean of them."""
+
+    score: Estimate
+    values: Floats | None = None
+    users: Ids | None = None
+
+
+def learnt_of(
+    release: Release,
+    train: Ratings,
+    recommender: str | Recommender,
+    positive: float,
+    rng: Randomness = None,
+) -> Model:
+    """Return what is learnt of released ratings, for the users of `train`; or a released model."""
+    if release.model is not None:
+        return release.model
+    if release.data is None or release.rows is None:
+        raise InputError("Utility needs a release of ratings as protect returned it, or a model.")
+    if not (release.data.value >= positive).any():
+        raise InputError(
+            "No released rating is as high as 'positive', so that nothing is liked; give a lower"
+            " one, or protect what is liked from there on (the 'positive' of bits)."
+        )
+    model = recommender_of(recommender).fit(release.data, positive, rng)
+    return Served(model, train, release.rows)
+
+
+def utility(model: Model, test: Ratings, measure: Measure = "ndcg", k: int = 10) -> Worth:
+    r"""Measure a model on held-out ratings.
+
+    ``ndcg`` is nDCG@k over all items. ``rmse`` is :math:`\max(0, 1 - RMSE / RMSE_{mean})`, where
+    the second predicts the mean of all ratings: 0 is worth nothing.
+    """
+    if measure == "ndcg":
+        scores = evaluate(model, test, k, ("ndcg",))
+        at = test.user_positions
+        users = np.array([at[one] for one in scores.users], dtype=np.int64)
+        return Worth(scores["ndcg"], scores.per_user("ndcg"), users)
+    error = evaluate(model, test, k, ("rmse",))["rmse"]
+    middle = float(np.mean(model.train.value, dtype=np.float64))
+    blind = float(np.sqrt(np.mean(np.square(np.asarray(test.value, dtype=np.float64) - middle))))
+    if not blind:
+        raise InputError("All test ratings are alike; nothing can be predicted of them.")
+    kept, low, high = (max(0.0, 1 - one / blind) for one in (float(error), error.high, error.low))
+    return Worth(Estimate(kept, low, high, error.n))

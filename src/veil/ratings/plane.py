@@ -13,11 +13,11 @@ from veil.measures.quipu import quipu
 from veil.ratings.attack import attack as attacked
 from veil.ratings.attacker import Attacker
 from veil.ratings.attacks import ATTACKS
+from veil.ratings.evaluate import Measure, learnt_of, utility
 from veil.ratings.protect import protect
 from veil.ratings.protections import PROTECTIONS
 from veil.ratings.ratings import Ratings
 from veil.ratings.recommender import Recommender, positive_of
-from veil.ratings.utility import Measure, learnt_of, utility
 
 
 class Spot(NamedTuple):

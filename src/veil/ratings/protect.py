@@ -9,10 +9,9 @@ from veil.core.errors import InputError, ParameterError
 from veil.core.rng import Randomness, generator
 from veil.core.types import Ids
 from veil.dp.exact.coins import words
-from veil.ratings.order import in_order
 from veil.ratings.protection import Protection
 from veil.ratings.protections import PROTECTIONS
-from veil.ratings.ratings import Ratings
+from veil.ratings.ratings import Ratings, in_order
 from veil.ratings.recommender import Recommender
 from veil.ratings.release import SEEDED, Release
 

@@ -1,12 +1,13 @@
-"""What every protection of ratings declares."""
+"""The contract of protections of ratings, and the levels of a scale."""
 
 from abc import abstractmethod
 from dataclasses import dataclass
 
+import numpy as np
 from numpy.random import Generator
 
 from veil.core.component import Component
-from veil.core.errors import InputError, LawError
+from veil.core.errors import InputError, LawError, ParameterError
 from veil.core.guarantee import Guarantee
 from veil.core.types import Floats, Ids
 from veil.ratings.ratings import Ratings
@@ -50,7 +51,7 @@ class Protection(Component):
         """Return ln P(released | true), (L, L): a row for each true level, a column per release.
 
         Everybody may know it; who attacks a release by its law needs no more. For krr and dlaplace
-        the levels are those of the scale, from the lowest (see `veil.ratings.levels`): of `data`
+        the levels are those of the scale, from the lowest (see `Levels`): of `data`
         only its scale is read. For bits they are no like and like, for each user and item. A
         protection without a law in closed form raises `LawError`.
         """
@@ -66,3 +67,49 @@ def declared(data: Ratings, name: str) -> tuple[float, float]:
             " (scale=(low, high), --scale LOW HIGH)."
         )
     return data.scale
+
+
+MOST = 2**16
+
+
+@dataclass(frozen=True)
+class Levels:
+    """`count` values from `low` on, each `step` above the one before."""
+
+    low: float
+    step: float
+    count: int
+
+    @classmethod
+    def of(cls, data: Ratings, step: float | None, name: str) -> "Levels":
+        """Return the levels of a declared scale: whole numbers, unless a step is given."""
+        low, high = declared(data, name)
+        width = 1.0 if step is None else step
+        count = round((high - low) / width) + 1
+        if abs((count - 1) * width - (high - low)) > 1e-9 * (high - low) or count < 2:
+            raise ParameterError(
+                f"The scale must be a whole number of steps for {name}; give such a 'step'."
+            )
+        if count > MOST:
+            raise ParameterError(f"{name} takes at most {MOST:,} levels; give a larger 'step'.")
+        return cls(low, width, count)
+
+    @property
+    def values(self) -> Floats:
+        """(count,) the rating of each level."""
+        return np.asarray(self.low + self.step * np.arange(self.count), dtype=np.float64)
+
+    def positions(self, values: Floats) -> Ids:
+        """Return the nearest level of each rating; of two that are as near, the higher."""
+        near = np.floor((values - self.low) / self.step + 0.5).astype(np.int64)
+        return np.clip(near, 0, self.count - 1)
+
+    def require(self, data: Ratings, name: str) -> None:
+        """Raise if a rating is none of the levels."""
+        values = np.asarray(data.value, dtype=np.float64)
+        apart = np.abs(self.values[self.positions(values)] - values)
+        if apart.max(initial=0.0) > 1e-6 * self.step:
+            raise InputError(
+                f"{name} needs a scale of levels, and there are ratings in between; give 'step',"
+                f" as in {name}(epsilon=1, step=0.5), to have them rounded first."
+            )

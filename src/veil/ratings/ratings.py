@@ -1,16 +1,76 @@
 """Who rated what: positions of users and items, and values on a scale."""
 
 import math
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from hashlib import blake2b
 
 import numpy as np
 from numpy.typing import NDArray
 
 from veil.core.errors import InputError
 from veil.core.formatting import count_of
-from veil.core.types import Ids
+from veil.core.types import Floats, Ids
+
+_WHOLE = re.compile(r"-?[1-9][0-9]*|0")
+
+
+def in_order(ids: Iterable[str]) -> list[str]:
+    """Return each id once, sorted.
+
+    >>> in_order(["10", "9", "9"]), in_order(["10", "9", "09"])
+    (['9', '10'], ['09', '10', '9'])
+    """
+    distinct = set(ids)
+    if all(_WHOLE.fullmatch(one) for one in distinct):
+        return sorted(distinct, key=int)
+    return sorted(distinct)
+
+
+Words = NDArray[np.uint64]
+_GOLDEN, _FIRST, _SECOND = (
+    np.uint64(0x9E3779B97F4A7C15),
+    np.uint64(0xBF58476D1CE4E5B9),
+    np.uint64(0x94D049BB133111EB),
+)
+
+
+def mix(words: Words) -> Words:
+    """Return SplitMix64 of each word, modulo 2^64."""
+    x = words + _GOLDEN
+    x = (x ^ (x >> np.uint64(30))) * _FIRST
+    x = (x ^ (x >> np.uint64(27))) * _SECOND
+    return np.asarray(x ^ (x >> np.uint64(31)), dtype=np.uint64)
+
+
+def id_hashes(ids: Sequence[str]) -> Words:
+    """Return H(id) (n,): the little-endian BLAKE2b-64 of each id."""
+    digests = b"".join(blake2b(one.encode(), digest_size=8).digest() for one in ids)
+    return np.frombuffer(digests, dtype="<u8").astype(np.uint64)
+
+
+def pair_hashes(users: Words, items: Words, salt: int) -> Words:
+    """Return h(u, i) = mix(H(u) ^ mix(H(i) ^ salt)) of pairs of hashes of ids."""
+    return mix(users ^ mix(items ^ np.uint64(salt)))
+
+
+def top(scores: Floats, k: int) -> tuple[Ids, Floats]:
+    """Return positions and scores (n, k) of the best of rows (n, m); -1 and -inf pad.
+
+    >>> top(np.array([[1.0, 3.0, 3.0, -np.inf]]), 4)[0].tolist()
+    [[1, 2, 0, -1]]
+    """
+    least = np.partition(scores, -k, axis=1)[:, -k:].min(axis=1)
+    index = np.full((len(scores), k), -1, dtype=np.int64)
+    best = np.full((len(scores), k), -np.inf)
+    for row, (line, bound) in enumerate(zip(scores, least, strict=True)):
+        among = np.flatnonzero((line >= bound) & (line > -np.inf))
+        chosen = among[np.argsort(-line[among], kind="stable")[:k]]
+        index[row, : len(chosen)], best[row, : len(chosen)] = chosen, line[chosen]
+    return index, best
+
 
 Positions = NDArray[np.int32]
 Values = NDArray[np.float64] | NDArray[np.float32]
@@ -27,7 +87,7 @@ class Ratings:
     Attributes
     ----------
     users, items
-        Ids in order: see `veil.ratings.order`. A user or an item may have no rating here: both
+        Ids in order: see `veil.ratings.ratings`. A user or an item may have no rating here: both
         parts of a split keep those of the whole.
     user, item
         (N,) positions in `users` and `items`.
@@ -201,3 +261,93 @@ def check_scale(scale: Scale) -> None:
 
 def _starts(user: Positions, n: int) -> Ids:
     return np.searchsorted(user, np.arange(n + 1)).astype(np.int64)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Likes:
+    """Likes of n users for m items: `liked` in order of users, `likers` in order of items.
+
+    `by_user` (n + 1,) and `by_item` (m + 1,) say where those of each begin.
+    """
+
+    by_user: Ids
+    liked: Positions
+    by_item: Ids
+    likers: Positions
+
+    @classmethod
+    def of(cls, train: Ratings, positive: float) -> "Likes":
+        """Take the ratings >= `positive`."""
+        rows = train.value >= positive
+        user, item = train.user[rows], train.item[rows]
+        order = np.argsort(item, kind="stable")
+        return cls(starts(user, train.n), item, starts(item, train.m), user[order])
+
+    @property
+    def per_user(self) -> Ids:
+        """(n,) number of likes of each user."""
+        return np.diff(self.by_user)
+
+    @property
+    def per_item(self) -> Ids:
+        """(m,) number of likes of each item."""
+        return np.diff(self.by_item)
+
+
+def starts(positions: Positions, size: int) -> Ids:
+    """Return (size + 1,) where rows of each position would begin if they were sorted."""
+    counts = np.bincount(positions, minlength=size)
+    return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+
+
+def spread(begin: Ids, end: Ids) -> tuple[Ids, Ids]:
+    """Return the places begin..end-1 of all ranges in a row, and the range each belongs to.
+
+    >>> [part.tolist() for part in spread(np.array([3, 9]), np.array([5, 10]))]
+    [[3, 4, 9], [0, 0, 1]]
+    """
+    sizes = end - begin
+    owner = np.repeat(np.arange(len(sizes), dtype=np.int64), sizes)
+    offset = np.arange(len(owner), dtype=np.int64) - (np.cumsum(sizes) - sizes)[owner]
+    return begin[owner] + offset, owner
+
+
+Spread = tuple[int, float, int]
+
+
+@dataclass(frozen=True)
+class Description:
+    """Sizes; the share of pairs that are rated; ratings per user and item: least, median, most."""
+
+    ratings: int
+    users: int
+    items: int
+    filled: float
+    scale: Scale
+    declared: bool
+    mean: float
+    levels: int
+    per_user: Spread
+    per_item: Spread
+    timed: bool
+
+
+def describe(data: Ratings) -> Description:
+    """Count ratings, users and items."""
+    return Description(
+        ratings=len(data),
+        users=data.n,
+        items=data.m,
+        filled=len(data) / (data.n * data.m),
+        scale=data.scale,
+        declared=data.declared,
+        mean=float(np.mean(data.value, dtype=np.float64)),
+        levels=len(np.unique(data.value)),
+        per_user=_spread(data.per_user),
+        per_item=_spread(data.per_item),
+        timed=data.time is not None,
+    )
+
+
+def _spread(counts: Ids) -> Spread:
+    return int(counts.min()), float(np.median(counts)), int(counts.max())

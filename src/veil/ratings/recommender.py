@@ -1,7 +1,8 @@
-"""What every recommender declares, and what fitting one gives."""
+"""The contract of recommenders, and what is predicted where nothing is known."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -12,8 +13,7 @@ from veil.core.errors import InputError, ParameterError
 from veil.core.guarantee import Guarantee
 from veil.core.rng import Randomness
 from veil.core.types import Floats, Ids, Ranking
-from veil.ratings.ratings import Ratings
-from veil.ratings.top import top
+from veil.ratings.ratings import Ratings, top
 
 NOTHING = Guarantee("none", unit="user", caveat="The model was learnt without privacy.")
 State = dict[str, NDArray[np.float64] | NDArray[np.float32] | NDArray[np.int64]]
@@ -149,3 +149,27 @@ def check_k(k: int, m: int) -> None:
     """Refuse a depth of lists that there cannot be."""
     if isinstance(k, bool) or not isinstance(k, int | np.integer) or not 1 <= k <= m:
         raise ParameterError(f"The 'k' argument must be a whole number from 1 to the {m:,} items.")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Fallback:
+    """Mean of all ratings, (n,) of each user and (m,) of each item; nan without a rating."""
+
+    mean: float
+    users: Floats
+    items: Floats
+
+    @classmethod
+    def of(cls, train: Ratings) -> "Fallback":
+        """Take the means of training ratings."""
+        with np.errstate(invalid="ignore"):
+            users = np.bincount(train.user, train.value, train.n) / train.per_user
+            items = np.bincount(train.item, train.value, train.m) / train.per_item
+        return cls(float(np.mean(train.value, dtype=np.float64)), users, items)
+
+    def ratings(self, users: Ids, items: Ids) -> Floats:
+        """Return a rating for each pair of positions, -1 for who or what is not known."""
+        of_user = np.where(users >= 0, np.append(self.users, np.nan)[users], np.nan)
+        of_item = np.where(items >= 0, np.append(self.items, np.nan)[items], np.nan)
+        best = np.where(np.isnan(of_user), of_item, of_user)
+        return np.where(np.isnan(best), self.mean, best)

@@ -1,9 +1,20 @@
-"""What leaves: other ratings, or a model, with what is proved of it."""
+"""What leaves: other ratings or a model, with its card, on disk."""
 
+import csv
+import json
+from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
+import numpy as np
+
+from veil.core.errors import InputError
 from veil.core.guarantee import Guarantee
-from veil.ratings.ratings import Ratings
+from veil.core.types import Floats, Ids
+from veil.data.files import require_folder, whole_file
+from veil.ratings.ratings import Ratings, Scale, Values
+from veil.ratings.reader import load
 from veil.ratings.recommender import Model
 
 SEEDED = "This release is seeded, not private: its draws can be repeated."
@@ -38,3 +49,172 @@ class Release:
     notes: tuple[str, ...] = ()
     model: Model | None = None
     rows: tuple[int, ...] | None = None
+
+
+_ROWS = 100_000  # written at a time
+
+
+def write_ratings(data: Ratings, path: Path) -> None:
+    """Write user, item, rating, perhaps time as CSV for the owner alone, whole or not at all."""
+    names = ["user", "item", "rating", *(["time"] if data.time is not None else [])]
+    users, items = np.array(data.users, dtype=object), np.array(data.items, dtype=object)
+    with (
+        whole_file(path, private=True) as part,
+        part.open("w", encoding="utf-8", newline="") as file,
+    ):
+        rows = csv.writer(file, lineterminator="\n")
+        rows.writerow(names)
+        for start in range(0, len(data), _ROWS):
+            some = slice(start, start + _ROWS)
+            columns = [users[data.user[some]], items[data.item[some]], _shown(data.value[some])]
+            if data.time is not None:
+                columns.append(_shown(data.time[some]))
+            rows.writerows(zip(*columns, strict=True))
+
+
+def _shown(numbers: Values) -> list[str]:
+    """Return the shortest texts that are read as the same numbers."""
+    return [text.removesuffix(".0") for text in map(str, numbers.tolist())]
+
+
+_CARD = 2**20  # bytes that a card may have
+
+
+def save(release: Release, out: str | Path) -> None:
+    """Write released ratings and their card, for their owner alone, each whole or not at all.
+
+    Who was who (`release.rows`) stands in neither. Users are in the order of their random ids.
+    """
+    place = Path(out)
+    require_writable(place)
+    if release.data is None:
+        raise InputError("This release is a model, and not ratings; save the model.")
+    with whole_file(card_of(place), private=True) as part:
+        told = json.dumps(document(release), indent=1, ensure_ascii=False)
+        part.write_text(told + "\n", encoding="utf-8")
+    with (
+        whole_file(place, private=True) as part,
+        part.open("w", encoding="utf-8", newline="") as file,
+    ):
+        writer = csv.writer(file, lineterminator="\n")
+        timed = ["time"] if release.data.time is not None else []
+        writer.writerow(["user", "item", "rating", *timed])
+        writer.writerows(_rows(release.data))
+
+
+def require_writable(out: Path) -> None:
+    """Raise if no released ratings can be written there."""
+    if out.suffix.lower() != ".csv":
+        raise InputError(f"{out.name} must end in .csv, which is what is written.")
+    require_folder(out)
+
+
+def card_of(out: Path) -> Path:
+    """Return where the card of a release is: ``out.csv.veil.json``."""
+    return out.with_name(f"{out.name}.veil.json")
+
+
+def document(release: Release) -> dict[str, Any]:
+    """Return what a card says: how it was made and what is proved, and no user."""
+    cost, data = release.cost, release.data
+    return {
+        "mechanism": release.mechanism,
+        "guarantee": str(cost),
+        "kind": cost.kind,
+        "unit": cost.unit,
+        "neighbours": cost.neighbours,
+        "caveat": cost.caveat,
+        "seeded": release.seeded,
+        "notes": list(release.notes),
+        "scale": None if data is None else list(data.scale),
+    }
+
+
+@dataclass(frozen=True)
+class Card:
+    """What stands beside released ratings; empty where nothing does."""
+
+    mechanism: str = ""
+    seeded: bool = False
+    notes: tuple[str, ...] = ()
+    scale: Scale | None = None
+
+
+def read_card(out: Path) -> Card:
+    """Return what stands beside released ratings."""
+    path = card_of(out)
+    if not path.is_file():
+        return Card()
+    try:
+        with path.open("rb") as file:
+            found = json.loads(file.read(_CARD))
+        low, high = found["scale"]
+        return Card(
+            str(found["mechanism"]),
+            bool(found["seeded"]),
+            tuple(str(note) for note in found["notes"]),
+            (float(low), float(high)),
+        )
+    except (OSError, ValueError, KeyError, TypeError):
+        raise InputError(f"{path.name} is no card of a release; remove it.") from None
+
+
+def read_release(out: str | Path) -> Release:
+    """Read released ratings back; what was proved of them is not read off a file."""
+    place = Path(out)
+    card = read_card(place)
+    unknown = Guarantee("none", unit="user", caveat="A file proves nothing; see its card.")
+    data = load(place, scale=card.scale)
+    return Release(data, card.mechanism or "a file", unknown, card.seeded, card.notes)
+
+
+def _rows(data: Ratings) -> Iterator[list[str]]:
+    """Yield rows as text; whole numbers without a point."""
+    users, items, values = data.user.tolist(), data.item.tolist(), data.value.tolist()
+    times = [[] for _ in users] if data.time is None else [[_number(one)] for one in data.time]
+    for user, item, value, time in zip(users, items, values, times, strict=True):
+        yield [data.users[user], data.items[item], _number(value), *time]
+
+
+def _number(value: float) -> str:
+    whole = float(value).is_integer() and abs(value) < 2**53
+    return str(int(value)) if whole else repr(float(value))
+
+
+_NEAR = 1e-9  # scores that differ by less are the same
+
+
+def linked(released: Ratings, truth: Ratings) -> tuple[int, ...]:
+    r"""Return the user, by position, behind each released profile (n',), -1 where there is none.
+
+    No file of a release says so. Here each user of the truth, with all her ratings, takes the free
+    profile that is most like hers:
+
+    .. math:: \frac{1}{\sqrt{|I_v|}} \sum_{i \in I_u \cap I_v}
+       \frac{e^{-|r_{ui} - r_{vi}|}}{\ln \max(|U_i|, 2)}
+
+    It is right where profiles still tell users apart; where they do not, nobody can be found by
+    less. Attackers are scored by it, and see nothing of it.
+    """
+    owner = np.full(released.n, -1, dtype=np.int64)
+    places = released.item_positions
+    items = np.array([places.get(one, -1) for one in truth.items], dtype=np.int64)
+    weights = 1 / np.log(np.maximum(released.per_item, 2))
+    sizes = 1 / np.sqrt(np.maximum(released.per_user, 1))
+    for user in np.argsort(-truth.per_user, kind="stable").tolist():
+        likeness = _likeness(released, truth, user, items, weights) * sizes
+        likeness[owner >= 0] = -1.0
+        best = float(likeness.max())
+        if best > 0:
+            owner[np.flatnonzero(likeness >= best * (1 - _NEAR))[0]] = user
+    return tuple(owner.tolist())
+
+
+def _likeness(released: Ratings, truth: Ratings, user: int, items: Ids, weights: Floats) -> Floats:
+    total, rows = np.zeros(released.n), truth.rows(user)
+    for item, value in zip(items[truth.item[rows]].tolist(), truth.value[rows], strict=True):
+        if item >= 0:
+            raters = released.order[released.item_starts[item] : released.item_starts[item + 1]]
+            alike = np.exp(-np.abs(value - released.value[raters]))
+            total[released.user[raters]] += weights[item] * alike
+    return total

@@ -1,10 +1,11 @@
-"""Work on shares of the users, or items: here, in processes, or on a cluster.
+"""Work on shares of the users: in memory, in processes or on a cluster.
 
 Shares are the same whoever computes them, and are put together in order: the result does not
-depend on the number of workers. Memory-mapped ratings (`veil.ratings.store`) travel as the path of
-their folder, which all workers must see.
+depend on the number of workers. Memory-mapped ratings (`veil.ratings.reader`) travel as the
+path of their folder, which all workers must see.
 """
 
+import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from itertools import pairwise
@@ -15,6 +16,21 @@ from numpy.typing import NDArray
 
 from veil.core.types import Ids
 from veil.ratings.ratings import Ratings
+
+
+def free_memory() -> int:
+    """Return the bytes that this machine could still give, or a cautious 2 GB."""
+    try:
+        with open("/proc/meminfo", encoding="ascii") as lines:  # noqa: PTH123 - no file of ours
+            told = dict(line.split(":", 1) for line in lines)
+        return int(told["MemAvailable"].split()[0]) * 1024
+    except (OSError, KeyError, ValueError):
+        pass
+    try:
+        return int(os.sysconf("SC_PAGE_SIZE")) * int(os.sysconf("SC_AVPHYS_PAGES"))
+    except (OSError, ValueError, AttributeError):
+        return 2 * 2**30
+
 
 SHARDS = 16
 A = TypeVar("A")

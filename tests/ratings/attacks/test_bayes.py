@@ -10,9 +10,8 @@ from tests.ratings.taste import people
 from veil import ratings
 from veil.core.errors import InputError, LawError
 from veil.ratings.attacker import Scene
-from veil.ratings.attacks._laws import believed, law_of
-from veil.ratings.attacks._seen import seen_in
-from veil.ratings.attacks.bayes import Bayes, said
+from veil.ratings.attacks.bayes import Bayes, believed, law_of, said
+from veil.ratings.attacks.linkage import seen_in
 
 SPECS = ("pseudonyms", "krr(epsilon=1)", "dlaplace(epsilon=2)", "bits(epsilon=4)")
 

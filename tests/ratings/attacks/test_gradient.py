@@ -11,8 +11,7 @@ from veil import ratings
 from veil.core.errors import InputError
 from veil.core.rng import Randomness
 from veil.ratings import Model, Ratings, Recommender
-from veil.ratings.attacks._update import update
-from veil.ratings.attacks.gradient import overlap, read
+from veil.ratings.attacks.gradient import overlap, read, update
 
 DATA = people(150, 60, 12)
 

@@ -11,8 +11,14 @@ from veil import ratings
 from veil.core.errors import InputError
 from veil.core.guarantee import Guarantee
 from veil.core.types import Floats
-from veil.ratings.attacks._decision import decided, dp_bound, quantile, threshold
-from veil.ratings.attacks._statistics import Suspects, statistics
+from veil.ratings.attacks.membership import (
+    Suspects,
+    decided,
+    dp_bound,
+    quantile,
+    statistics,
+    threshold,
+)
 from veil.ratings.recommender import NOTHING, Model
 
 DATA = people(400, 150, 14)

@@ -13,10 +13,7 @@ from veil.core.errors import InputError, ParameterError
 from veil.ratings import Ratings, of_arrays
 from veil.ratings.attack import as_it_is
 from veil.ratings.attacker import Scene
-from veil.ratings.attacks._knowledge import drawn, hashed
-from veil.ratings.attacks._linker import eccentricity
-from veil.ratings.attacks._seen import seen_in
-from veil.ratings.attacks.scoreboard import Scoreboard
+from veil.ratings.attacks.linkage import Scoreboard, drawn, eccentricity, hashed, seen_in
 
 
 def scene_of(data: Ratings, rng: Generator) -> Scene:

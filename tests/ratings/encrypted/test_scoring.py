@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from veil.core.errors import InputError
-from veil.ratings.federated.refusal import ProtocolError
+from veil.ratings.federated.primitives import ProtocolError
 
 pytest.importorskip("tenseal", reason="encrypted scoring needs tenseal (extra he)")
 
-from veil.ratings.encrypted.scoring import NARROW, Asker, Question, answer
+from veil.ratings.encrypted import NARROW, Asker, Question, answer
 
 
 @pytest.mark.parametrize(("d", "m"), [(7, 5000), (1, 3), (NARROW + 1, 2)])

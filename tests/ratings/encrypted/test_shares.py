@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from veil.core.errors import InputError
-from veil.ratings.encrypted.shares import TRUST, Holder, deal, inner_product, shares_of
-from veil.ratings.federated.refusal import ProtocolError
+from veil.ratings.encrypted import TRUST, Holder, deal, inner_product, shares_of
+from veil.ratings.federated.primitives import ProtocolError
 
 NUMBERS = st.lists(st.integers(-(2**63), 2**63 - 1), min_size=1, max_size=6)
 

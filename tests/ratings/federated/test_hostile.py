@@ -6,12 +6,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from veil.ratings.federated import statements
+from veil.ratings.federated import primitives
 from veil.ratings.federated.client import Client
 from veil.ratings.federated.hosting import proved
 from veil.ratings.federated.messages import Keys, Parcels, Request, Roster, Signed, Survivors
-from veil.ratings.federated.primitives import fresh, public_of, signature, signing_public
-from veil.ratings.federated.refusal import ProtocolError
+from veil.ratings.federated.primitives import (
+    ProtocolError,
+    fresh,
+    public_of,
+    signature,
+    signing_public,
+)
 from veil.ratings.federated.server import Server
 
 N, T, LABEL = 5, 4, b"round-7"
@@ -123,14 +128,14 @@ def test_survivors_need_signatures_of_the_threshold() -> None:
 def test_signatures_of_something_else_do_not_count(wrong: str) -> None:
     scene = Scene(signed=True).signed()
     survivors, before = scene.survivors.numbers, Scene(signed=True).roster
-    digest = statements.roster_digest(LABEL, scene.roster.sealing, scene.roster.masking)
-    replayed = statements.roster_digest(LABEL, before.sealing, before.masking)
-    told = statements.of_survivors(LABEL, digest, survivors)
-    earlier = statements.of_survivors(b"round-6", digest, survivors)
-    others = statements.of_survivors(LABEL, digest, (1, 2, 3, 5))
+    digest = primitives.roster_digest(LABEL, scene.roster.sealing, scene.roster.masking)
+    replayed = primitives.roster_digest(LABEL, before.sealing, before.masking)
+    told = primitives.of_survivors(LABEL, digest, survivors)
+    earlier = primitives.of_survivors(b"round-6", digest, survivors)
+    others = primitives.of_survivors(LABEL, digest, (1, 2, 3, 5))
     signed = {
         "survivors": signature(scene.signing[4], others),
-        "keys": signature(scene.signing[4], statements.of_survivors(LABEL, replayed, survivors)),
+        "keys": signature(scene.signing[4], primitives.of_survivors(LABEL, replayed, survivors)),
         "round": signature(scene.signing[4], earlier),
         "stranger": signature(fresh(), told),
         "peer": scene.request.signatures[3],
@@ -143,8 +148,8 @@ def test_signatures_of_something_else_do_not_count(wrong: str) -> None:
 
 def test_client_that_dropped_cannot_sign_for_survivors() -> None:
     scene = Scene(signed=True).signed()
-    digest = statements.roster_digest(LABEL, scene.roster.sealing, scene.roster.masking)
-    told = statements.of_survivors(LABEL, digest, scene.survivors.numbers)
+    digest = primitives.roster_digest(LABEL, scene.roster.sealing, scene.roster.masking)
+    told = primitives.of_survivors(LABEL, digest, scene.survivors.numbers)
     swapped = dict(scene.request.signatures)
     del swapped[4]
     swapped[5] = signature(scene.signing[5], told)

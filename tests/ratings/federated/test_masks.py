@@ -9,10 +9,19 @@ import pytest
 from tests.ratings.federated.golden import golden_sum, needs_golden
 
 from veil.core.errors import ParameterError
-from veil.ratings.federated.masks import add_streams, is_added, pair_key
-from veil.ratings.federated.primitives import Agreement, public_of
-from veil.ratings.federated.refusal import ProtocolError
-from veil.ratings.federated.shamir import PRIME, SIZE, combine, share, weights
+from veil.ratings.federated.primitives import (
+    PRIME,
+    SIZE,
+    Agreement,
+    ProtocolError,
+    add_streams,
+    combine,
+    is_added,
+    pair_key,
+    public_of,
+    share,
+    weights,
+)
 
 
 @needs_golden

@@ -13,9 +13,9 @@ from veil.core.errors import InputError, ParameterError
 from veil.core.rng import generator
 from veil.dp.calibration import mass
 from veil.ratings.accounting import gaussian_epsilon
-from veil.ratings.federated import terms
-from veil.ratings.federated.fixed import STEPS, number_of, whole, words_of
-from veil.ratings.federated.noise import (
+from veil.ratings.federated import training
+from veil.ratings.federated.primitives import STEPS, number_of, whole, words_of
+from veil.ratings.federated.training import (
     discrete_epsilon,
     grid_loss,
     share_of_noise,
@@ -113,24 +113,24 @@ def test_void_rounds_cost_what_they_tell() -> None:
         )  # fmt: skip
 
     told = float(void(n - 1) - void(n))
-    assert terms.void_delta(n, float(q), 1, threshold) == pytest.approx(told)
-    assert terms.void_delta(n, float(q), 7, threshold) == pytest.approx(7 * told)
-    assert terms.void_delta(20, 1.0, 60, 14) == 0.0
-    assert terms.void_delta(20, 1.0, 60, 20) == 1.0
+    assert training.void_delta(n, float(q), 1, threshold) == pytest.approx(told)
+    assert training.void_delta(n, float(q), 7, threshold) == pytest.approx(7 * told)
+    assert training.void_delta(20, 1.0, 60, 14) == 0.0
+    assert training.void_delta(20, 1.0, 60, 20) == 1.0
 
 
 def test_usual_threshold_leaves_void_rounds_to_rare_events() -> None:
-    threshold = terms.usual_threshold(5000, 0.25, 60, 1e-5)
+    threshold = training.usual_threshold(5000, 0.25, 60, 1e-5)
     assert 1000 < threshold <= 1125
-    assert terms.void_delta(5000, 0.25, 60, threshold) <= 1e-7
-    assert terms.usual_threshold(50, 1.0, 60, 1e-3) == 45
+    assert training.void_delta(5000, 0.25, 60, threshold) <= 1e-7
+    assert training.usual_threshold(50, 1.0, 60, 1e-3) == 45
     with pytest.raises(ParameterError, match="too few join"):
-        terms.usual_threshold(20, 0.1, 60, 1e-3)
+        training.usual_threshold(20, 0.1, 60, 1e-3)
 
 
 def test_cap_on_rounds_is_counted_without_a_sample_unless_it_hardly_binds() -> None:
-    free = terms.reader_epsilon(4.0, 60, 1e-5, 0.25, None)
-    assert free == terms.reader_epsilon(4.0, 60, 1e-5, 0.25, 59)
-    capped = terms.reader_epsilon(4.0, 60, 1e-5, 0.25, 20)
-    assert capped == terms.server_epsilon(4.0, 60, 1e-5, 20) > free
-    assert terms.reader_epsilon(4.0, 60, 1e-5, 0.25, 1) < free
+    free = training.reader_epsilon(4.0, 60, 1e-5, 0.25, None)
+    assert free == training.reader_epsilon(4.0, 60, 1e-5, 0.25, 59)
+    capped = training.reader_epsilon(4.0, 60, 1e-5, 0.25, 20)
+    assert capped == training.server_epsilon(4.0, 60, 1e-5, 20) > free
+    assert training.reader_epsilon(4.0, 60, 1e-5, 0.25, 1) < free

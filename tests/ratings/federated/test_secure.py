@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from veil.core.errors import InputError, ParameterError
 from veil.ratings import secure_sum
-from veil.ratings.federated.refusal import ProtocolError
+from veil.ratings.federated.primitives import ProtocolError
 
 Words = NDArray[np.uint64]
 

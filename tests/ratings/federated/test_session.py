@@ -19,16 +19,20 @@ from veil.cli.ratings import serve as serving
 from veil.core.errors import BudgetError, InputError
 from veil.core.types import Floats
 from veil.data.arrays import open_arrays
-from veil.ratings.federated.hosting import HELLO, host
-from veil.ratings.federated.joining import Joined, Limits
-from veil.ratings.federated.local import Profiles
-from veil.ratings.federated.messages import Finish, Hello, Message, Round, Welcome
-from veil.ratings.federated.mine import read_mine
-from veil.ratings.federated.offer import Offer, offer_of
-from veil.ratings.federated.primitives import fresh, signing_public
-from veil.ratings.federated.refusal import ProtocolError
-from veil.ratings.federated.register import own_key, read_register
-from veil.ratings.federated.wire import Line, dial, listen
+from veil.ratings.federated.hosting import HELLO, Offer, host, offer_of, own_key, read_register
+from veil.ratings.federated.joining import Joined, Limits, read_mine
+from veil.ratings.federated.messages import (
+    Finish,
+    Hello,
+    Line,
+    Message,
+    Round,
+    Welcome,
+    dial,
+    listen,
+)
+from veil.ratings.federated.primitives import ProtocolError, fresh, signing_public
+from veil.ratings.federated.training import Profiles
 from veil.ratings.recommenders.federated import COLLUDE, READERS
 
 ITEMS = [str(number) for number in range(8)]

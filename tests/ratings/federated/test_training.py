@@ -9,12 +9,17 @@ from tests.ratings.federated.golden import JESTER, needs_jester
 from veil import ratings
 from veil.core.errors import InputError, ParameterError
 from veil.core.rng import generator
-from veil.ratings.federated.fixed import whole, words_of
-from veil.ratings.federated.local import profiles, updates, vectors
-from veil.ratings.federated.noise import share_of_noise
+from veil.ratings.federated.primitives import whole, words_of
 from veil.ratings.federated.secure import secure_sum
-from veil.ratings.federated.simulate import Clients, Rules
-from veil.ratings.federated.training import Training
+from veil.ratings.federated.training import (
+    Clients,
+    Rules,
+    Training,
+    profiles,
+    share_of_noise,
+    updates,
+    vectors,
+)
 from veil.ratings.ratings import Ratings
 from veil.ratings.recommenders.federated import Federated
 

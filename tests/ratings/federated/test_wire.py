@@ -14,8 +14,10 @@ from hypothesis import strategies as st
 
 from veil.ratings.federated.messages import (
     KINDS,
+    MOST,
     Absent,
     Keys,
+    Line,
     Masked,
     Message,
     Parcels,
@@ -23,12 +25,12 @@ from veil.ratings.federated.messages import (
     Round,
     Welcome,
     decode,
+    dial,
     encode,
+    listen,
 )
-from veil.ratings.federated.reading import MOST
-from veil.ratings.federated.refusal import ProtocolError
-from veil.ratings.federated.rounds import asked
-from veil.ratings.federated.wire import Line, dial, listen
+from veil.ratings.federated.primitives import ProtocolError
+from veil.ratings.federated.server import asked
 
 LABEL = b"round-1"
 SOME: list[Message] = [

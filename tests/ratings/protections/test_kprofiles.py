@@ -9,8 +9,8 @@ from tests.ratings.people import town
 from veil.core.errors import ParameterError
 from veil.core.rng import generator
 from veil.ratings import Ratings, of_arrays, protect
-from veil.ratings.protections.compressed import Compressed, rounded
-from veil.ratings.protections.kprofiles import KProfiles
+from veil.ratings.protections.profiles import KProfiles
+from veil.ratings.protections.values import Compressed, rounded
 
 
 def profiles(data: Ratings) -> list[tuple[tuple[int, float], ...]]:
@@ -65,7 +65,7 @@ def test_fewer_users_than_k_are_refused() -> None:
 def test_sparse_and_dense_decompositions_agree(monkeypatch: pytest.MonkeyPatch) -> None:
     data = town(150, 90, 0.3)
     sparse = KProfiles(k=5, factors=8).apply(data, generator(0)).data
-    monkeypatch.setattr("veil.ratings.protections.kprofiles.SMALL", 1000)
+    monkeypatch.setattr("veil.ratings.protections.profiles.SMALL", 1000)
     dense = KProfiles(k=5, factors=8).apply(data, generator(0)).data
     assert np.array_equal(sparse.item, dense.item)
     assert sparse.value == pytest.approx(dense.value)

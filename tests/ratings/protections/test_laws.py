@@ -12,12 +12,10 @@ from veil.core.errors import InputError, LawError, ParameterError
 from veil.core.rng import generator
 from veil.core.types import Floats
 from veil.ratings import Ratings, of_arrays
-from veil.ratings.levels import Levels
-from veil.ratings.protections._values import ValueProtection
+from veil.ratings.protection import Levels
 from veil.ratings.protections.bits import Bits
-from veil.ratings.protections.dlaplace import DLaplace
-from veil.ratings.protections.krr import KRR
-from veil.ratings.protections.pseudonyms import Pseudonyms
+from veil.ratings.protections.profiles import Pseudonyms
+from veil.ratings.protections.values import KRR, DLaplace, ValueProtection
 
 LEVELS = 5
 EPSILONS = (0.25, 1.0, 3.0)

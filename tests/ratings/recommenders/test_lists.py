@@ -10,11 +10,10 @@ from tests.ratings.recommenders.fitting import TABLE, fitted
 
 from veil import ratings
 from veil.core.errors import InputError
-from veil.ratings.likes import Likes
-from veil.ratings.ratings import Ratings
-from veil.ratings.recommenders import ease, engine
+from veil.ratings.ratings import Likes, Ratings
+from veil.ratings.recommenders import ease, kernels
 from veil.ratings.recommenders.content import Content
-from veil.ratings.recommenders.lists import ItemLists
+from veil.ratings.recommenders.neighbours import ItemLists
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +25,7 @@ def train() -> Ratings:
 def either(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Use compiled kernels, where there are any, and do without."""
     if request.param == "numpy":
-        monkeypatch.setattr("veil.ratings.recommenders.lists.compiled_at_hand", lambda: False)
+        monkeypatch.setattr("veil.ratings.recommenders.neighbours.compiled_at_hand", lambda: False)
 
 
 def test_kernels_are_at_hand_only_with_their_library(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -34,7 +33,7 @@ def test_kernels_are_at_hand_only_with_their_library(monkeypatch: pytest.MonkeyP
     for name in ("factors", "lists", "neighbours"):  # what a failed import can leave behind
         left = f"veil.ratings.recommenders._fused_{name}"
         monkeypatch.setitem(sys.modules, left, ModuleType(left))
-    assert not engine.compiled_at_hand.__wrapped__()
+    assert not kernels.compiled_at_hand.__wrapped__()
 
 
 @pytest.mark.usefixtures("either")
@@ -67,7 +66,7 @@ def test_very_long_profiles_are_cut_and_counted(
     train: Ratings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     likes = Likes.of(train, 1)
-    monkeypatch.setattr("veil.ratings.recommenders.lists.MOST", 10)
+    monkeypatch.setattr("veil.ratings.recommenders.neighbours.MOST", 10)
     found = ItemLists.of(likes, 6)
     assert found.capped == (likes.per_user > 10).sum() > 0
 

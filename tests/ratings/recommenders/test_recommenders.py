@@ -9,10 +9,9 @@ from veil import ratings
 from veil.core import parallel
 from veil.core.errors import InputError, ParameterError
 from veil.core.types import Floats, Ids
-from veil.ratings.likes import Likes
-from veil.ratings.ratings import Ratings, of_arrays
+from veil.ratings.ratings import Likes, Ratings, of_arrays
 from veil.ratings.recommender import Model
-from veil.ratings.recommenders import als, engine, ials, neighbours, sgd
+from veil.ratings.recommenders import als, ials, kernels, neighbours, sgd
 from veil.ratings.recommenders.sgd import waves
 
 SPECS = ["popularity", "mean", "bias", "userknn(k=5)", "itemknn(k=5)", "als(factors=4)",
@@ -33,7 +32,7 @@ def everything(model: Model) -> tuple[Ids, Ids]:
 def numpy_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (als, ials, neighbours, sgd):
         monkeypatch.setattr(module, "compiled_at_hand", lambda: False)
-    monkeypatch.setattr("veil.ratings.recommenders.lists.compiled_at_hand", lambda: False)
+    monkeypatch.setattr("veil.ratings.recommenders.neighbours.compiled_at_hand", lambda: False)
 
 
 @pytest.fixture(params=["numba", "numpy"])
@@ -173,9 +172,9 @@ def test_any_number_of_threads_gives_the_same(
     spec: str, train: Ratings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     alone = fitted(spec, train)
-    monkeypatch.setattr(engine, "cores", lambda: 3)
+    monkeypatch.setattr(kernels, "cores", lambda: 3)
     monkeypatch.setattr(parallel, "cores", lambda: 3)
-    monkeypatch.setattr(engine, "LITTLE", 0)
+    monkeypatch.setattr(kernels, "LITTLE", 0)
     monkeypatch.setattr(sgd, "LITTLE", 0)
     shared = fitted(spec, train)
     users = np.arange(train.n)

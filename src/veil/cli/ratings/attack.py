@@ -7,15 +7,12 @@ import click
 
 from veil.core.errors import InputError
 from veil.ratings.attack import attack as attacked
-from veil.ratings.attacker import Attacker
+from veil.ratings.attacker import Attacker, said_of_attack
 from veil.ratings.attacks import ATTACKS
-from veil.ratings.links import linked
-from veil.ratings.load import load
 from veil.ratings.protections import PROTECTIONS
 from veil.ratings.ratings import Ratings
-from veil.ratings.release import Release
-from veil.ratings.save import read_card, read_release
-from veil.ratings.verbs import said_of_attack
+from veil.ratings.reader import load
+from veil.ratings.release import Release, linked, read_card, read_release
 
 FILE = click.Path(path_type=Path, dir_okay=False)
 _LINKED = (

@@ -7,9 +7,9 @@ from rich.table import Table
 
 from veil.cli.ratings._input import FILE, with_scale
 from veil.cli.terminal import stdout
-from veil.ratings.describe import describe as described
-from veil.ratings.load import load
 from veil.ratings.ratings import Scale
+from veil.ratings.ratings import describe as described
+from veil.ratings.reader import load
 
 
 @click.command("describe")

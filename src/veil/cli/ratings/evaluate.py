@@ -10,8 +10,8 @@ from veil.cli.ratings._input import FILE, with_catalogue
 from veil.cli.terminal import stdout
 from veil.ratings.evaluate import Scores
 from veil.ratings.evaluate import evaluate as evaluated
-from veil.ratings.files import open_model
-from veil.ratings.load import load
+from veil.ratings.models import open_model
+from veil.ratings.reader import load
 
 
 @click.command("evaluate")

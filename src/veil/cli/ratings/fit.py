@@ -6,13 +6,13 @@ import click
 
 from veil.cli.ratings._input import FILE, refuse_same, with_scale
 from veil.core.errors import ParameterError
-from veil.ratings.files import save_model
-from veil.ratings.load import load
+from veil.ratings.models import save_model
 from veil.ratings.ratings import Ratings, Scale
+from veil.ratings.reader import load
 from veil.ratings.recommender import Model
 from veil.ratings.recommenders import recommender
 from veil.ratings.recommenders.content import Content
-from veil.ratings.recommenders.engine import SLOWER, compiled_at_hand
+from veil.ratings.recommenders.kernels import SLOWER, compiled_at_hand
 from veil.ratings.release import SEEDED
 
 

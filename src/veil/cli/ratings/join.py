@@ -9,12 +9,11 @@ from veil.cli.ratings.serve import KIND
 from veil.cli.terminal import stderr
 from veil.core.errors import InputError, ParameterError
 from veil.data.arrays import save_arrays
-from veil.ratings.federated.joining import Joined, Limits
-from veil.ratings.federated.mine import read_mine
+from veil.ratings.federated.client import FOLLOWS, SIGNED
+from veil.ratings.federated.hosting import own_key, read_register
+from veil.ratings.federated.joining import Joined, Limits, read_mine
+from veil.ratings.federated.messages import dial
 from veil.ratings.federated.primitives import signing_public
-from veil.ratings.federated.register import own_key, read_register
-from veil.ratings.federated.thresholds import FOLLOWS, SIGNED
-from veil.ratings.federated.wire import dial
 
 FILE = click.Path(path_type=Path, dir_okay=False)
 

@@ -8,11 +8,11 @@ from rich.markup import escape
 from veil.cli.terminal import stderr
 from veil.core.errors import InputError
 from veil.core.formatting import count_of
-from veil.ratings.load import load
 from veil.ratings.protect import protect as protected
 from veil.ratings.protections import PROTECTIONS
+from veil.ratings.reader import load
 from veil.ratings.recommender import Recommender
-from veil.ratings.save import card_of, require_writable, save
+from veil.ratings.release import card_of, require_writable, save
 
 FILE = click.Path(path_type=Path, dir_okay=False)
 

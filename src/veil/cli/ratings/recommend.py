@@ -8,7 +8,7 @@ from rich.table import Table
 
 from veil.cli.ratings._input import FILE, with_catalogue
 from veil.cli.terminal import stdout
-from veil.ratings.files import open_model
+from veil.ratings.models import open_model
 
 
 @click.command("recommend")

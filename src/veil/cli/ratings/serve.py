@@ -12,14 +12,11 @@ from veil.data.arrays import save_arrays
 from veil.data.files import require_folder
 from veil.data.lines import read_lines
 from veil.ratings.accounting import checked_delta
+from veil.ratings.federated.client import FOLLOWS, SIGNED, SPOILT, chosen
+from veil.ratings.federated.hosting import Offer, new_label, read_register
 from veil.ratings.federated.hosting import host as hosted
-from veil.ratings.federated.hosting import new_label
-from veil.ratings.federated.offer import Offer
-from veil.ratings.federated.register import read_register
-from veil.ratings.federated.thresholds import FOLLOWS, SIGNED, SPOILT, chosen
-from veil.ratings.federated.wire import listen
-from veil.ratings.order import in_order
-from veil.ratings.ratings import check_scale
+from veil.ratings.federated.messages import listen
+from veil.ratings.ratings import check_scale, in_order
 from veil.ratings.recommenders import RECOMMENDERS
 from veil.ratings.recommenders.federated import Federated
 

@@ -5,10 +5,10 @@ from pathlib import Path
 import click
 
 from veil.cli.ratings._input import FILE, refuse_same, with_scale
-from veil.ratings.load import load
 from veil.ratings.ratings import Scale
+from veil.ratings.reader import load
+from veil.ratings.release import write_ratings
 from veil.ratings.split import split as parted
-from veil.ratings.write import write_ratings
 
 
 @click.command("split")

@@ -12,7 +12,7 @@ ATTACKS: Registry[Attacker] = Registry(
         "gradient": "veil.ratings.attacks.gradient:Gradient",
         "lists": "veil.ratings.attacks.lists:Lists",
         "membership": "veil.ratings.attacks.membership:Membership",
-        "scoreboard": "veil.ratings.attacks.scoreboard:Scoreboard",
+        "scoreboard": "veil.ratings.attacks.linkage:Scoreboard",
     },
 )
 """Attackers of ratings, also of plugins: `names()`, `get(name)`, `parse(spec)`."""

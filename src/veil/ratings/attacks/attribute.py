@@ -9,7 +9,7 @@ from veil.core.errors import InputError, ParameterError
 from veil.core.types import Floats, Ids
 from veil.measures.estimate import bootstrap
 from veil.ratings.attacker import Attacker, Outcome, Scene
-from veil.ratings.attacks._seen import Seen, seen_in
+from veil.ratings.attacks.linkage import Seen, seen_in
 from veil.ratings.ratings import Ratings
 
 _PRIOR = 1.0  # added to each count: a Beta(1, 1) prior of every item

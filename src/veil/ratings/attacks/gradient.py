@@ -1,6 +1,6 @@
 """Read ratings off an update of federated training that no secure sum hides."""
 
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, NamedTuple
 
 import numpy as np
 from pydantic import Field
@@ -9,10 +9,33 @@ from veil.core.errors import InputError
 from veil.core.types import Floats, Ids
 from veil.measures.estimate import bootstrap
 from veil.ratings.attacker import Attacker, Outcome, Scene, Target
-from veil.ratings.attacks._update import Update, update
 from veil.ratings.protections import PROTECTIONS
 from veil.ratings.ratings import Ratings
 from veil.ratings.recommender import Recommender
+
+_RIDGE = 0.1  # of the client's own vector, which never leaves
+
+
+class Update(NamedTuple):
+    """The gradient of the items (m, f), and what the server knows: the item factors (m, f)."""
+
+    gradient: Floats
+    factors: Floats
+
+
+def update(items: Ids, values: Floats, factors: Floats) -> Update:
+    r"""Return the first update of a client with these ratings.
+
+    Her vector p solves a ridge regression on the item factors q; then :math:`g_i = -(r_i - p \cdot
+    q_i)\, p` for her items and 0 for all others: no biases, no ridge term, no clipping, no noise.
+    """
+    own = factors[items]
+    square = own.T @ own + _RIDGE * np.eye(factors.shape[1])
+    vector = np.linalg.solve(square, own.T @ values)
+    gradient = np.zeros_like(factors)
+    gradient[items] = -np.outer(values - own @ vector, vector)
+    return Update(gradient, factors)
+
 
 _SPREAD = 0.1  # of the item factors that training starts from
 

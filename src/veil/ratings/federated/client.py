@@ -1,4 +1,4 @@
-"""One client of one secure sum: what it answers to each message, and what it refuses.
+"""One client of one secure sum.
 
 No input or output happens here. Every step is taken once and in order; after a refusal none is
 taken any more, so that a server that asks again with other words learns nothing.
@@ -9,10 +9,11 @@ Bonawitz et al. Practical Secure Aggregation for Privacy-Preserving Machine Lear
 figure 4.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 
-from veil.ratings.federated import statements
-from veil.ratings.federated.masks import Words, add_streams, is_added, pair_key
+from veil.core.errors import ParameterError
+from veil.ratings.federated import primitives as statements
 from veil.ratings.federated.messages import (
     Keys,
     Masked,
@@ -24,22 +25,139 @@ from veil.ratings.federated.messages import (
     Survivors,
     Unmasked,
 )
-from veil.ratings.federated.opening import check_request
 from veil.ratings.federated.primitives import (
     KEY,
+    SIZE,
     Agreement,
+    ProtocolError,
+    Words,
+    add_streams,
+    combine,
     derived,
     fresh,
+    is_added,
     is_signed,
+    pair_key,
     public_of,
     seal,
+    share,
     signature,
     unseal,
+    weights,
 )
-from veil.ratings.federated.refusal import ProtocolError
-from veil.ratings.federated.shamir import SIZE, share
-from veil.ratings.federated.steps import Steps
-from veil.ratings.federated.thresholds import enough, least
+
+
+class Steps:
+    """What a party has done so far."""
+
+    def __init__(self, *names: str) -> None:
+        self._left = list(names)
+
+    @contextmanager
+    def take(self, name: str) -> Iterator[None]:
+        """Take the next step, which must be this one."""
+        if not self._left or self._left[0] != name:
+            self._left = []
+            raise ProtocolError(
+                f"The step '{name}' was asked for out of order or again; it is refused."
+            )
+        left, self._left = self._left[1:], []
+        yield  # an error leaves no step
+        self._left = left
+
+
+FOLLOWS = (
+    "The server learns the sum alone if the server follows the protocol: without registered keys"
+    " it could play all the other clients."
+)
+SIGNED = (
+    "The server learns the sum alone, also if it lies about who dropped out: keys are registered,"
+    " and survivors signed by more than two thirds."
+)
+SPOILT = "A client that lies can spoil the sum: no input is proved to be within its bound."
+
+
+def usual(n: int) -> int:
+    """Return the default: more than two thirds.
+
+    >>> usual(20)
+    14
+    """
+    return 2 * n // 3 + 1
+
+
+def least(n: int, *, signed: bool) -> int:
+    """Return the least threshold of n clients: more than half, or than two thirds if signed."""
+    return usual(n) if signed else n // 2 + 1
+
+
+def chosen(n: int, threshold: int | None, *, signed: bool) -> int:
+    """Return a threshold that protects n clients, or raise."""
+    if n < 2:
+        raise ParameterError("A secure sum needs at least two clients; one would be read.")
+    low = least(n, signed=signed)
+    if threshold is None:
+        return usual(n)
+    if isinstance(threshold, bool) or not isinstance(threshold, int) or not low <= threshold <= n:
+        raise ParameterError(
+            f"The threshold of {n:,} clients must be a whole number from {low:,} to {n:,}; with"
+            " fewer a server could open single inputs."
+        )
+    return threshold
+
+
+def enough(count: int, threshold: int, what: str) -> None:
+    """Raise where fewer than the threshold did something: the round is void."""
+    if count < threshold:
+        raise ProtocolError(
+            f"{count:,} clients {what}, and {threshold:,} are needed: the round is void, and"
+            " nothing was opened."
+        )
+
+
+def check_request(request: Request, held: set[int]) -> None:
+    """Refuse a request that would open both secrets of a client, or that leaves one out."""
+    survivors, dropped = set(request.survivors), set(request.dropped)
+    if survivors & dropped:
+        raise ProtocolError("A client is named as survivor and as dropped; it is refused.")
+    if survivors | dropped != held:
+        raise ProtocolError("The request does not name exactly those who sent shares.")
+
+
+def is_answer(request: Request, answer: Unmasked) -> bool:
+    """Tell whether an answer has the shares that were asked for."""
+    sizes = {len(one) for one in (*answer.seeds.values(), *answer.keys.values())}
+    asked = (set(request.survivors), set(request.dropped))
+    return (set(answer.seeds), set(answer.keys)) == asked and sizes <= {SIZE}
+
+
+def open_sum(
+    total: Words,
+    request: Request,
+    answers: Mapping[int, Unmasked],
+    masking: Mapping[int, bytes],
+    digests: Mapping[int, bytes],
+    label: bytes,
+) -> None:
+    """Take the masks off a sum in place: own ones of survivors, pair ones of who dropped."""
+    weighed = weights(sorted(answers))
+    added: list[bytes] = []
+    removed: list[bytes] = []
+    for peer in request.survivors:
+        seed = combine({x: one.seeds[peer] for x, one in answers.items()}, weighed)
+        if statements.digest_of(label, peer, seed) != digests[peer]:
+            raise ProtocolError("Shares gave back another seed; the round is void.")
+        removed.append(seed)
+    for peer in request.dropped:
+        private = combine({x: one.keys[peer] for x, one in answers.items()}, weighed)
+        if public_of(private) != masking[peer]:
+            raise ProtocolError("Shares gave back another key; the round is void.")
+        agreement = Agreement(private)
+        for other in request.survivors:
+            key = pair_key(agreement, masking[peer], masking[other], label)
+            # what the survivor added or took off is undone
+            (removed if is_added(masking[other], masking[peer]) else added).append(key)
+    add_streams(total, added, removed)
 
 
 class Client:

@@ -1,31 +1,142 @@
-"""Federated training for clients on other machines: the server's side over TCP."""
+"""Federated training for clients on other machines: offer, register and the server's side."""
 
+import json
 import secrets
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
 from socket import socket
 
+from veil.core.errors import InputError, VeilError
 from veil.core.rng import generator
 from veil.core.types import Floats
-from veil.ratings.federated import statements
+from veil.data.files import whole_file
+from veil.data.lines import read_lines
+from veil.ratings.federated import primitives as statements
+from veil.ratings.federated.client import enough
 from veil.ratings.federated.messages import (
     Absent,
     Finish,
     Hello,
     Keys,
+    Line,
     Message,
     Round,
     Void,
     Welcome,
 )
-from veil.ratings.federated.offer import Offer
-from veil.ratings.federated.primitives import is_signed
-from veil.ratings.federated.refusal import ProtocolError
-from veil.ratings.federated.rounds import asked, hang_up, serve_round
-from veil.ratings.federated.server import Server
-from veil.ratings.federated.thresholds import enough
+from veil.ratings.federated.primitives import KEY, ProtocolError, fresh, is_signed
+from veil.ratings.federated.server import Server, asked, hang_up, serve_round
 from veil.ratings.federated.training import Training
-from veil.ratings.federated.wire import Line
+from veil.ratings.recommenders.federated import Federated
+
+
+def read_register(path: Path) -> dict[int, bytes]:
+    """Return the public keys of a file by number: the first line is client 1."""
+    found = [_key(line.strip(), path) for line in read_lines(path) if line.strip()]
+    if len(set(found)) < len(found) or len(found) < 2:
+        raise InputError(f"{path.name} must hold two or more keys, each of them once.")
+    return dict(enumerate(found, 1))
+
+
+def own_key(path: Path) -> bytes:
+    """Read the private key of a file that its owner alone can read; make it if there is none."""
+    if not path.exists():
+        with whole_file(path, private=True) as part:
+            part.write_text(fresh().hex() + "\n", encoding="ascii")
+    if path.stat().st_mode & 0o077:
+        raise InputError(f"{path.name} can be read by others; make it yours alone (chmod 600).")
+    return _key(path.read_text(encoding="utf-8", errors="replace").strip(), path)
+
+
+def _key(text: str, path: Path) -> bytes:
+    try:
+        key = bytes.fromhex(text)
+    except ValueError:
+        key = b""
+    if len(key) != KEY:
+        raise InputError(
+            f"{path.name} must hold keys of {2 * KEY} hexadecimal digits, one a line."
+        )
+    return key
+
+
+_GARBLED = "The terms of the server are garbled; it is refused."
+
+
+@dataclass(frozen=True)
+class Offer:
+    """Everything a client must know to take part; nothing of it is secret.
+
+    `clients` is how many are expected, `threshold` how many must survive a round, `label` what
+    every round's label begins with, `seconds` the time of a phase.
+    """
+
+    spec: str
+    items: list[str]
+    scale: list[float]
+    clients: int
+    threshold: int
+    delta: float
+    label: str
+    seconds: float
+    seeded: bool = False
+
+    @property
+    def recommender(self) -> Federated:
+        """The recommender that is trained; anything else is refused."""
+        from veil.ratings.recommenders import RECOMMENDERS
+
+        try:
+            found = RECOMMENDERS.parse(self.spec)
+        except VeilError:
+            raise ProtocolError(_GARBLED) from None
+        if not isinstance(found, Federated) or not found.secure:
+            raise ProtocolError("The server would see single updates; it is refused.")
+        return found
+
+    def round_label(self, number: int) -> bytes:
+        """Return the label of a round."""
+        return f"{self.label}/{number}".encode()
+
+    def text(self) -> str:
+        """Return the terms as JSON."""
+        return json.dumps(asdict(self))
+
+
+def offer_of(text: str) -> Offer:
+    """Read the terms of a server, and refuse what is not one."""
+    try:
+        told = json.loads(text)
+        if set(told) != {field.name for field in fields(Offer)}:
+            raise ProtocolError(_GARBLED)
+        offer = Offer(**told)
+    except (ValueError, TypeError, RecursionError):
+        raise ProtocolError(_GARBLED) from None
+    if not _is_sound(offer):
+        raise ProtocolError(_GARBLED)
+    if offer.seeded:
+        raise ProtocolError("The server draws by a seed, which is not private; it is refused.")
+    return offer
+
+
+def _is_sound(offer: Offer) -> bool:
+    texts = [offer.spec, offer.label, *offer.items] if isinstance(offer.items, list) else [None]
+    wholes = (offer.clients, offer.threshold)
+    low_high = offer.scale if isinstance(offer.scale, list) and len(offer.scale) == 2 else [0, 0]
+    numbers = [offer.delta, offer.seconds, *low_high]
+    return (
+        all(isinstance(one, str) for one in texts)
+        and all(type(one) is int for one in wholes)
+        and all(type(one) in (int, float) for one in numbers)
+        and len(set(offer.items)) == len(offer.items) > 0
+        and 2 <= offer.threshold <= offer.clients
+        and 0 < offer.delta < 1
+        and 0 < offer.seconds <= 3600
+        and low_high[0] < low_high[1]
+    )
+
 
 HELLO = b"veil/federated/1"
 _GREETING = 5.0  # seconds that a caller has to say hello

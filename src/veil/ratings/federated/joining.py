@@ -7,27 +7,77 @@ against what it is ready to spend, and leaves where they are broken.
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
 from numpy.random import Generator
 
-from veil.core.errors import BudgetError
+from veil.core.errors import BudgetError, InputError
 from veil.core.rng import generator
 from veil.core.types import Floats, Ids
+from veil.data.rows import read_table
 from veil.dp.exact.coins import coins
 from veil.ratings.federated.client import Client
-from veil.ratings.federated.fixed import whole, words_of
-from veil.ratings.federated.hosting import HELLO
-from veil.ratings.federated.local import Profiles, updates
-from veil.ratings.federated.messages import Absent, Finish, Hello, Message, Round, Welcome
-from veil.ratings.federated.noise import share_of_noise
-from veil.ratings.federated.offer import Offer, offer_of
-from veil.ratings.federated.primitives import signing_public
-from veil.ratings.federated.refusal import ProtocolError, VoidError
-from veil.ratings.federated.rounds import join_round
-from veil.ratings.federated.wire import Line
+from veil.ratings.federated.hosting import HELLO, Offer, offer_of
+from veil.ratings.federated.messages import Absent, Finish, Hello, Line, Message, Round, Welcome
+from veil.ratings.federated.primitives import (
+    ProtocolError,
+    VoidError,
+    signing_public,
+    whole,
+    words_of,
+)
+from veil.ratings.federated.server import join_round
+from veil.ratings.federated.training import Profiles, scaled, share_of_noise, updates
+from veil.ratings.ratings import Scale
 from veil.ratings.recommenders.federated import Federated
+
+_USER = ("user", "userid", "user_id", "uid")
+_ITEM = ("item", "itemid", "item_id", "placeid", "movieid", "movie_id", "bookid", "book_id")
+_RATING = ("rating", "value", "score", "stars")
+
+
+def read_mine(path: Path, items: list[str], scale: Scale) -> tuple[Profiles, int]:
+    """Return the ratings of the one user of a file, and how many are of items not named.
+
+    The file has columns item and rating, and perhaps user. No message quotes what is in it.
+    """
+    header, rows = read_table(path)
+    lower = [name.lower() for name in header.names]
+    user, item, rating = (
+        next((lower.index(name) for name in names if name in lower), -1)
+        for names in (_USER, _ITEM, _RATING)
+    )
+    if min(item, rating) < 0:
+        raise InputError(f"{path.name} needs columns item and rating.")
+    position = {one: place for place, one in enumerate(items)}
+    users, found, left = set(), dict[int, float](), 0
+    for row in rows:
+        users.add(row.values[user] if user >= 0 else "")
+        place = position.get(row.values[item], -1)
+        if place < 0:
+            left += 1
+        elif place in found:
+            raise InputError(f"{row.where(path.name)} rates an item again; keep one rating each.")
+        else:
+            found[place] = _rating(row.values[rating], scale, row.where(path.name))
+    if len(users) > 1:
+        raise InputError(f"{path.name} has ratings of several users; hand in your own alone.")
+    order = np.array(sorted(found), dtype=np.int64)
+    values = scaled(np.array([found[one] for one in order.tolist()], dtype=np.float64), scale)
+    return Profiles(order, values, np.zeros(min(1, len(order)), dtype=np.int64)), left
+
+
+def _rating(text: str, scale: Scale, where: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = float("nan")
+    if not scale[0] <= value <= scale[1]:
+        raise InputError(f"{where} has a rating that is no number within the scale; repair it.")
+    return value
+
 
 Told = Callable[[str], None]
 M = TypeVar("M", bound=Message)

@@ -1,6 +1,6 @@
 """One client of a secure sum as a process: terms and input come by the standard input.
 
-``python -m veil.ratings.federated.process`` is started by `veil.ratings.federated.processes`
+``python -m veil.ratings.federated.process`` is started by `veil.ratings.federated.secure`
 alone.
 """
 
@@ -12,10 +12,9 @@ import numpy as np
 
 from veil.core.errors import VeilError
 from veil.ratings.federated.client import Client
-from veil.ratings.federated.messages import Hello
-from veil.ratings.federated.processes import HELLO, LOOPBACK
-from veil.ratings.federated.rounds import join_round
-from veil.ratings.federated.wire import dial
+from veil.ratings.federated.messages import Hello, dial
+from veil.ratings.federated.secure import HELLO, LOOPBACK
+from veil.ratings.federated.server import join_round
 
 
 def main() -> int:

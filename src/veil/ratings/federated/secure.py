@@ -1,20 +1,174 @@
-"""The sum of many vectors, of which nobody sees a single one."""
+"""The sum of many vectors, in one process or with a process for each client."""
 
+import hmac
+import json
 import secrets
+import subprocess
+import sys
+import time
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
+from socket import socket
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from veil.core.errors import InputError, ParameterError
-from veil.ratings.federated import thresholds
+from veil.ratings.federated import client as thresholds
 from veil.ratings.federated.client import Client
-from veil.ratings.federated.masks import Words
-from veil.ratings.federated.primitives import fresh, signing_public
-from veil.ratings.federated.processes import in_processes
-from veil.ratings.federated.rehearsal import PHASES, Rehearsal
-from veil.ratings.federated.server import Server
+from veil.ratings.federated.messages import (
+    Hello,
+    Keys,
+    Line,
+    Masked,
+    Message,
+    decode,
+    encode,
+    listen,
+)
+from veil.ratings.federated.primitives import ProtocolError, Words, fresh, signing_public
+from veil.ratings.federated.server import Server, asked, hang_up, serve_round
+
+M = TypeVar("M", bound=Message)
+PHASES = ("keys", "shares", "masked", "signed")  # after which a client may leave
+
+
+class Rehearsal:
+    """Clients by number, and after which phase some leave; `bytes` counts what was sent."""
+
+    def __init__(self, clients: Mapping[int, Client], leave: Mapping[int, str]) -> None:
+        self._clients, self._leave = clients, leave
+        self.sent = dict.fromkeys(clients, 0)
+        self.received = dict.fromkeys(clients, 0)
+
+    def run(self, server: Server, words: Mapping[int, Words]) -> tuple[Words, dict[int, Masked]]:
+        """Run all phases."""
+        clients, everybody = self._clients, list(self._clients)
+        keys = {number: self._up(number, clients[number].keys()) for number in everybody}
+        roster = server.roster(keys)
+        shares = {
+            number: self._up(number, clients[number].shares(self._down(number, roster)))
+            for number in self._left(everybody, "keys")
+        }
+        parcels = server.parcels(shares)
+        masked = {
+            number: self._up(
+                number, clients[number].masked(self._down(number, parcels[number]), words[number])
+            )
+            for number in self._left(parcels, "shares")
+        }
+        survivors = server.survivors(masked)
+        signed = {
+            number: self._up(number, clients[number].sign(self._down(number, survivors)))
+            for number in self._left(survivors.numbers, "masked")
+        }
+        request = server.request(signed)
+        answers = {
+            number: self._up(number, clients[number].unmask(self._down(number, request)))
+            for number in self._left(signed, "signed")
+        }
+        return server.total(answers), masked
+
+    def _left(self, numbers: object, phase: str) -> list[int]:
+        return [one for one in numbers if self._leave.get(one) != phase]  # type: ignore[attr-defined]
+
+    def _up(self, number: int, message: M) -> M:
+        frame = encode(message, self._clients[number].label)
+        self.sent[number] += 4 + len(frame)
+        return decode(frame, self._clients[number].label)  # type: ignore[return-value]
+
+    def _down(self, number: int, message: M) -> M:
+        frame = encode(message, self._clients[number].label)
+        self.received[number] += 4 + len(frame)
+        return decode(frame, self._clients[number].label)  # type: ignore[return-value]
+
+
+LOOPBACK = "127.0.0.1"
+HELLO = b"hello"
+_START = 60.0  # seconds that all processes have to start
+Seen = tuple[Words, dict[int, Masked], dict[int, int], dict[int, int]]
+
+
+def in_processes(
+    server: Server,
+    inputs: Mapping[int, Words],
+    threshold: int,
+    leave: Mapping[int, str],
+    signing: Mapping[int, bytes],
+    seconds: float,
+) -> Seen:
+    """Start the clients, run the round, and end them."""
+    token = secrets.token_bytes(16)
+    with ExitStack() as stack:
+        port = stack.enter_context(listen(LOOPBACK, 0, len(inputs)))
+        terms = {
+            "port": port.getsockname()[1],
+            "token": token.hex(),
+            "threshold": threshold,
+            "label": server.label.hex(),
+            "seconds": seconds,
+            "registered": {one: signing_public(key).hex() for one, key in signing.items()},
+        }
+        for number, words in inputs.items():
+            own = terms | {"number": number, "leave": leave.get(number, "")}
+            own["signing"] = signing.get(number, b"").hex()
+            stack.callback(_end, _start(own, words))
+        lines = _accepted(port, token, set(inputs), time.monotonic() + _START)
+        stack.callback(hang_up, lines)
+        keys = asked(lines, lambda _, line: line.receive(Keys, server.label, seconds))
+        total, masked = serve_round(server, keys, lines, seconds)
+        sent = {number: line.received for number, line in lines.items()}
+        received = {number: line.sent for number, line in lines.items()}
+        return total, masked, sent, received
+
+
+def _start(terms: Mapping[str, object], words: Words) -> "subprocess.Popen[bytes]":
+    """Start a client, and hand it its input where nobody else reads it."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "veil.ratings.federated.process"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    assert process.stdin is not None  # noqa: S101 - asked for above
+    with suppress(BrokenPipeError):
+        process.stdin.write(json.dumps(terms).encode() + b"\n")
+        process.stdin.write(words.astype("<u8", copy=False).tobytes())
+    with suppress(BrokenPipeError):
+        process.stdin.close()
+    return process
+
+
+def _end(process: "subprocess.Popen[bytes]") -> None:
+    try:
+        process.wait(5)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def _accepted(port: socket, token: bytes, wanted: set[int], until: float) -> dict[int, Line]:
+    """Wait for all clients; who has not the token, or a number of another, is hung up on."""
+    lines: dict[int, Line] = {}
+    while len(lines) < len(wanted) and (left := until - time.monotonic()) > 0:
+        port.settimeout(left)
+        try:
+            line = Line(port.accept()[0])
+        except TimeoutError:
+            break
+        try:
+            hello = line.receive(Hello, HELLO, min(left, 5.0))
+        except ProtocolError:
+            line.close()
+            continue
+        known = hmac.compare_digest(hello.token, token)
+        if known and hello.number in wanted and hello.number not in lines:
+            lines[hello.number] = line
+        else:
+            line.close()
+    return dict(sorted(lines.items()))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -123,7 +277,7 @@ def _words(vector: ArrayLike) -> Words:
     if given.ndim != 1 or given.dtype.kind not in "iu":
         raise InputError(
             "A vector of a sum holds whole numbers of at most 64 bits in one row; make numbers"
-            " with a fraction whole first (veil.ratings.federated.fixed)."
+            " with a fraction whole first (veil.ratings.federated.primitives)."
         )
     return (
         given.astype(np.int64).view(np.uint64)

@@ -9,15 +9,15 @@ PROTECTIONS: Registry[Protection | Recommender] = Registry(
     "veil.ratings.protections",
     {
         "bits": "veil.ratings.protections.bits:Bits",
-        "compressed": "veil.ratings.protections.compressed:Compressed",
-        "dlaplace": "veil.ratings.protections.dlaplace:DLaplace",
+        "compressed": "veil.ratings.protections.values:Compressed",
+        "dlaplace": "veil.ratings.protections.values:DLaplace",
         "dpals": "veil.ratings.recommenders.dpals:DPALS",
         "dpcovariance": "veil.ratings.recommenders.dpcovariance:DPCovariance",
         "dppopularity": "veil.ratings.recommenders.dppopularity:DPPopularity",
         "federated": "veil.ratings.recommenders.federated:Federated",
-        "kprofiles": "veil.ratings.protections.kprofiles:KProfiles",
-        "krr": "veil.ratings.protections.krr:KRR",
-        "pseudonyms": "veil.ratings.protections.pseudonyms:Pseudonyms",
+        "kprofiles": "veil.ratings.protections.profiles:KProfiles",
+        "krr": "veil.ratings.protections.values:KRR",
+        "pseudonyms": "veil.ratings.protections.profiles:Pseudonyms",
     },
 )
 """Protections of ratings and models, also of plugins: `names()`, `get(name)`, `parse(spec)`."""

@@ -8,7 +8,7 @@ RECOMMENDERS: Registry[Recommender] = Registry(
     "veil.ratings.recommenders",
     {
         "als": "veil.ratings.recommenders.als:ALS",
-        "bias": "veil.ratings.recommenders.bias:Bias",
+        "bias": "veil.ratings.recommenders.baselines:Bias",
         "content": "veil.ratings.recommenders.content:Content",
         "dpals": "veil.ratings.recommenders.dpals:DPALS",
         "dpcovariance": "veil.ratings.recommenders.dpcovariance:DPCovariance",
@@ -16,11 +16,11 @@ RECOMMENDERS: Registry[Recommender] = Registry(
         "ease": "veil.ratings.recommenders.ease:EASE",
         "federated": "veil.ratings.recommenders.federated:Federated",
         "ials": "veil.ratings.recommenders.ials:IALS",
-        "itemknn": "veil.ratings.recommenders.itemknn:ItemKNN",
-        "mean": "veil.ratings.recommenders.mean:Mean",
-        "popularity": "veil.ratings.recommenders.popularity:Popularity",
+        "itemknn": "veil.ratings.recommenders.neighbours:ItemKNN",
+        "mean": "veil.ratings.recommenders.baselines:Mean",
+        "popularity": "veil.ratings.recommenders.baselines:Popularity",
         "sgd": "veil.ratings.recommenders.sgd:SGD",
-        "userknn": "veil.ratings.recommenders.userknn:UserKNN",
+        "userknn": "veil.ratings.recommenders.neighbours:UserKNN",
     },
 )
 """Recommenders, also of plugins: `names()`, `get(name)`, `parse(spec)`."""

@@ -9,12 +9,11 @@ from pydantic import Field
 
 from veil.core.guarantee import Guarantee
 from veil.core.types import Floats, Ids
-from veil.ratings.accounting import checked_delta
+from veil.ratings.accounting import Noise, checked_delta, towards_zero, weights
 from veil.ratings.catalogue import ASSUMED, NEIGHBOURS, catalogue_notes, require_catalogue
 from veil.ratings.protection import declared
 from veil.ratings.ratings import Ratings
 from veil.ratings.recommender import Model, Recommender, State
-from veil.ratings.wholesums import Noise, towards_zero, weights
 
 JOINT = (
     "The bound is joint: what is learnt of the items is public, and each user's own vector and"

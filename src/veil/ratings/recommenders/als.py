@@ -10,9 +10,9 @@ from veil.core.rng import Randomness, generator
 from veil.core.types import Floats, Ids
 from veil.ratings.ratings import Positions, Ratings
 from veil.ratings.recommender import Recommender, State, positive_of
-from veil.ratings.recommenders.bias import Biases
-from veil.ratings.recommenders.engine import compiled_at_hand, in_shares
+from veil.ratings.recommenders.baselines import Biases
 from veil.ratings.recommenders.factors import FactorModel, is_seeded
+from veil.ratings.recommenders.kernels import compiled_at_hand, in_shares
 from veil.ratings.shards import gathered, shard_rows
 
 

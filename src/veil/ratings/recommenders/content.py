@@ -11,10 +11,8 @@ from veil.core.errors import InputError
 from veil.core.rng import Randomness
 from veil.core.types import Floats, Ids
 from veil.data.rows import fold_name, read_table
-from veil.ratings.fallback import Fallback
-from veil.ratings.likes import Likes, spread, starts
-from veil.ratings.ratings import Positions, Ratings
-from veil.ratings.recommender import NOTHING, Model, Recommender, State, positive_of
+from veil.ratings.ratings import Likes, Positions, Ratings, spread, starts
+from veil.ratings.recommender import NOTHING, Fallback, Model, Recommender, State, positive_of
 
 Table = Mapping[str, Sequence[str]] | Sequence[Mapping[str, str]] | str | Path
 _IDS = ("item", "itemid", "item_id", "placeid", "movieid", "movie_id", "bookid", "book_id", "id")

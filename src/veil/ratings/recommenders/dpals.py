@@ -9,6 +9,7 @@ from pydantic import Field
 
 from veil.core.rng import Randomness, generator
 from veil.core.types import Floats
+from veil.ratings.accounting import Noise, towards_zero, weights
 from veil.ratings.ratings import Ratings
 from veil.ratings.recommender import State, positive_of
 from veil.ratings.recommenders._private import (
@@ -19,7 +20,6 @@ from veil.ratings.recommenders._private import (
     item_means,
     residuals,
 )
-from veil.ratings.wholesums import Noise, towards_zero, weights
 
 STEPS = 26  # bits of a weight; its root has half of them
 _START = 0.1
@@ -41,7 +41,7 @@ class DPALS(PrivateRecommender):
     eigenvalues, and q_i = (A_i + ridge)^-1 b_i. One user changes each release by at most
     :math:`\sqrt{2c}` (L2), c = 100; with T iterations each of the T + 1 has sigma sqrt(T + 1),
     sigma being the analytic one of (epsilon, delta). Everything is whole numbers of steps up to
-    the noise, which is discrete: see `veil.ratings.wholesums`. Proved: (epsilon, delta)-DP of the
+    the noise, which is discrete: see `veil.ratings.accounting`. Proved: (epsilon, delta)-DP of the
     items' means and factors when a user comes or goes.
 
     References

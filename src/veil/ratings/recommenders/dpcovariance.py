@@ -10,6 +10,7 @@ from pydantic import Field
 from veil.core.errors import InputError, ParameterError
 from veil.core.rng import Randomness, generator
 from veil.core.types import Floats
+from veil.ratings.accounting import Noise, towards_zero
 from veil.ratings.ratings import Ratings
 from veil.ratings.recommender import State, positive_of
 from veil.ratings.recommenders._private import (
@@ -19,7 +20,6 @@ from veil.ratings.recommenders._private import (
     residuals,
 )
 from veil.ratings.shards import apart, shards
-from veil.ratings.wholesums import Noise, towards_zero
 
 STEPS = 14  # bits of a row
 _MOST = 5_000  # items
@@ -39,7 +39,7 @@ class DPCovariance(PrivateRecommender):
 
     with symmetric Gaussian noise on its upper triangle. Each has sigma sqrt(2), sigma being the
     analytic one of (epsilon, delta). Everything is whole numbers of steps up to the noise, which
-    is discrete: see `veil.ratings.wholesums`. Proved: (epsilon, delta)-DP of the items' means and
+    is discrete: see `veil.ratings.accounting`. Proved: (epsilon, delta)-DP of the items' means and
     directions when a user comes or goes.
 
     References

@@ -8,11 +8,9 @@ from pydantic import Field
 from veil.core.errors import InputError
 from veil.core.rng import Randomness
 from veil.core.types import Floats, Ids, Singles
-from veil.ratings.fallback import Fallback
-from veil.ratings.likes import Likes, spread
-from veil.ratings.memory import free_memory
-from veil.ratings.ratings import Ratings
-from veil.ratings.recommender import NOTHING, Model, Recommender, State, positive_of
+from veil.ratings.ratings import Likes, Ratings, spread
+from veil.ratings.recommender import NOTHING, Fallback, Model, Recommender, State, positive_of
+from veil.ratings.shards import free_memory
 
 MOST = 20_000  # items
 

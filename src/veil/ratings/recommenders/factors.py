@@ -5,10 +5,9 @@ import numpy as np
 from veil.core.errors import InputError
 from veil.core.rng import Randomness
 from veil.core.types import Floats, Ids, Singles
-from veil.ratings.fallback import Fallback
 from veil.ratings.ratings import Ratings
-from veil.ratings.recommender import NOTHING, RatingModel, State
-from veil.ratings.recommenders.bias import Biases
+from veil.ratings.recommender import NOTHING, Fallback, RatingModel, State
+from veil.ratings.recommenders.baselines import Biases
 
 
 class FactorModel(RatingModel):

@@ -14,11 +14,16 @@ from veil.core.rng import Randomness, generator
 from veil.core.types import Floats, Ids
 from veil.ratings.accounting import checked_delta
 from veil.ratings.catalogue import ASSUMED, NEIGHBOURS, require_catalogue
-from veil.ratings.federated import terms
-from veil.ratings.federated.local import profiles, unscaled, vectors
-from veil.ratings.federated.noise import NUMBERS
-from veil.ratings.federated.simulate import Clients, Rules
-from veil.ratings.federated.training import Training
+from veil.ratings.federated import training
+from veil.ratings.federated.training import (
+    NUMBERS,
+    Clients,
+    Rules,
+    Training,
+    profiles,
+    unscaled,
+    vectors,
+)
 from veil.ratings.protection import declared
 from veil.ratings.ratings import Ratings
 from veil.ratings.recommender import Recommender, positive_of
@@ -109,7 +114,7 @@ class Federated(Recommender):
 
     def for_readers(self, delta: float, void: float = 0.0) -> Guarantee:
         """Return what is proved at a delta, and what seeing void rounds adds to it."""
-        epsilon = terms.reader_epsilon(
+        epsilon = training.reader_epsilon(
             self.noise, self.rounds, delta, self.sample, self.max_rounds
         )
         trust = COLLUDE if self.secure else TRUSTS
@@ -117,14 +122,14 @@ class Federated(Recommender):
             "dp",
             epsilon,
             unit="user",
-            delta=terms.with_void(delta, void),
+            delta=training.with_void(delta, void),
             neighbours=NEIGHBOURS,
             caveat=" ".join((JOINT, READERS, trust, COUNTED, ASSUMED, TUNED)),
         )
 
     def for_server(self, delta: float) -> Guarantee:
         """Return what is proved against the server at a delta."""
-        epsilon = terms.server_epsilon(self.noise, self.rounds, delta, self.max_rounds)
+        epsilon = training.server_epsilon(self.noise, self.rounds, delta, self.max_rounds)
         return Guarantee(
             "dp",
             epsilon,
@@ -176,14 +181,14 @@ class Federated(Recommender):
         if not self.secure:
             return None
         if self.threshold is None:
-            return terms.usual_threshold(n, self.sample, self.rounds, delta)
+            return training.usual_threshold(n, self.sample, self.rounds, delta)
         if self.threshold > n:
             raise ParameterError(f"The 'threshold' must be at most the {n:,} users.")
         return self.threshold
 
     def void_delta(self, n: int, threshold: int) -> float:
         """Return the delta of seeing which rounds were void."""
-        return terms.void_delta(n, self.sample, self.rounds, threshold)
+        return training.void_delta(n, self.sample, self.rounds, threshold)
 
     def training(self, n: int, m: int, rng: np.random.Generator) -> Training:
         """Return the server's part, for n users and m items."""

@@ -8,12 +8,10 @@ from pydantic import Field
 
 from veil.core.rng import Randomness, generator
 from veil.core.types import Floats, Ids, Singles
-from veil.ratings.fallback import Fallback
-from veil.ratings.likes import Likes
-from veil.ratings.ratings import Positions, Ratings
-from veil.ratings.recommender import NOTHING, Model, Recommender, State, positive_of
-from veil.ratings.recommenders.engine import compiled_at_hand, in_shares
+from veil.ratings.ratings import Likes, Positions, Ratings
+from veil.ratings.recommender import NOTHING, Fallback, Model, Recommender, State, positive_of
 from veil.ratings.recommenders.factors import check_state, is_seeded
+from veil.ratings.recommenders.kernels import compiled_at_hand, in_shares
 from veil.ratings.shards import gathered, shard_rows
 
 _STEPS = 3  # of conjugate gradients

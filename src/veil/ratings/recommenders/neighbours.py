@@ -1,15 +1,125 @@
-"""Predict a rating from those of near rows: the rows are users (userknn) or items (itemknn)."""
+"""Neighbours: items that the same people like, and users with the same taste."""
 
-from typing import Annotated, Literal
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field
 
+from veil.core.errors import ParameterError
+from veil.core.rng import Randomness
 from veil.core.types import Floats, Ids
-from veil.ratings.likes import spread
-from veil.ratings.ratings import Ratings
-from veil.ratings.recommender import Recommender
-from veil.ratings.recommenders.engine import compiled_at_hand, in_shares
+from veil.ratings.ratings import Likes, Ratings, spread, starts
+from veil.ratings.recommender import (
+    NOTHING,
+    Fallback,
+    Model,
+    RatingModel,
+    Recommender,
+    positive_of,
+)
+from veil.ratings.recommenders.kernels import compiled_at_hand, in_shares
+from veil.ratings.shards import apart, shards
+
+Index = NDArray[np.int32]
+MOST = 1_000  # likes of one user that count: pairs grow with their square
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ItemLists:
+    """The k nearest items (m, k) of each item, best first, and their cosines; -1 and 0 pad.
+
+    `capped` is the number of users of whom only the first 1,000 likes were counted.
+    """
+
+    index: Index
+    sims: Floats
+    capped: int = 0
+
+    @classmethod
+    def of(cls, likes: Likes, k: int, first: int = 0, last: int | None = None) -> "ItemLists":
+        """Find those of the items first..last-1; ties go to the smaller position."""
+        m = len(likes.by_item) - 1
+        end = m if last is None else last
+        likes, capped = _capped(likes)
+        index = np.full((m, k), -1, dtype=np.int32)
+        sims = np.zeros((m, k))
+        if compiled_at_hand():
+            _fused(likes, k, first, end, index, sims)
+        else:
+            for item in range(first, end):
+                _one(likes, item, index[item], sims[item])
+        return cls(index[first:end], sims[first:end], capped)
+
+    @cached_property
+    def _listed(self) -> tuple[Ids, Index, Floats]:
+        """Per item, the items in whose lists it stands, with their cosines."""
+        m, k = self.index.shape
+        flat = self.index.ravel()
+        real = np.flatnonzero(flat >= 0)
+        order = real[np.argsort(flat[real], kind="stable")]
+        return starts(flat[real], m), (order // k).astype(np.int32), self.sims.ravel()[order]
+
+    def scores(self, likes: Likes, users: Ids) -> Floats:
+        """Return, of users (b,), the sums (b, m) of the cosines of each item to what they like."""
+        by_item, listed, weights = self._listed
+        scores = np.zeros((len(users), len(self.index)))
+        if compiled_at_hand():
+            from veil.ratings.recommenders import _fused_lists
+
+            _fused_lists.list_scores(
+                *(by_item, listed, weights, likes.by_user, likes.liked),
+                *(np.asarray(users, dtype=np.int64), 0, len(users), scores),
+            )
+            return scores
+        for row, user in enumerate(users.tolist()):
+            own = likes.liked[likes.by_user[user] : likes.by_user[user + 1]]
+            at, _ = spread(by_item[own], by_item[own + 1])
+            scores[row] = np.bincount(listed[at], weights[at], len(self.index))
+        return scores
+
+
+def _capped(likes: Likes) -> tuple[Likes, int]:
+    """Keep the first likes of users who have very many."""
+    many = likes.per_user > MOST
+    if not many.any():
+        return likes, 0
+    ends = np.minimum(likes.by_user[1:], likes.by_user[:-1] + MOST)
+    at, user = spread(likes.by_user[:-1], ends)
+    item, people = likes.liked[at], user.astype(np.int32)
+    order = np.argsort(item, kind="stable")
+    n, m = len(ends), len(likes.by_item) - 1
+    return Likes(starts(people, n), item, starts(item, m), people[order]), int(many.sum())
+
+
+def _fused(likes: Likes, k: int, first: int, last: int, index: Index, sims: Floats) -> None:
+    from veil.ratings.recommenders import _fused_lists
+
+    def work(begin: int, end: int) -> None:
+        _fused_lists.nearest_items(
+            *(likes.by_item, likes.likers, likes.by_user, likes.liked),
+            *(k, first + begin, first + end, index, sims),
+        )
+
+    ends = np.concatenate([[0], np.cumsum(likes.per_user[likes.likers])])
+    costs = np.diff(ends[likes.by_item])[first:last]
+    in_shares(work, costs)
+
+
+def _one(likes: Likes, item: int, index: Index, sims: Floats) -> None:
+    own = likes.likers[likes.by_item[item] : likes.by_item[item + 1]]
+    at, _ = spread(likes.by_user[own], likes.by_user[own + 1])
+    sizes = likes.per_item
+    common = np.bincount(likes.liked[at], minlength=len(sizes))
+    common[item] = 0
+    near = np.flatnonzero(common)
+    keys = common[near].astype(np.float64) ** 2 / sizes[near]
+    chosen = np.argsort(-keys, kind="stable")[: len(index)]
+    index[: len(chosen)] = near[chosen]
+    sims[: len(chosen)] = np.sqrt(keys[chosen] / len(own))
 
 
 class Neighbours(Recommender):
@@ -125,4 +235,109 @@ class Rows:
             below = near.sum()
             if below != 0:
                 found[at] = (near * values).sum() / below
+        return found
+
+
+class ItemKNN(Neighbours):
+    r"""Rank by items that the same people like; predict from the k most alike a user rated.
+
+    For lists, :math:`s_{ij} = c_{ij} / \sqrt{c_i c_j}` of the likes, the k nearest per item kept,
+    and the score of item i is the sum of :math:`s_{ij}` over those of its k nearest that the user
+    likes. For ratings, as userknn with users and items exchanged.
+    """
+
+    name: ClassVar[str] = "itemknn"
+    k: Annotated[int, Field(ge=1, description="neighbours of an item")] = 40
+
+    def fit(
+        self,
+        train: Ratings,
+        positive: float | None = None,
+        rng: Randomness = None,
+        executor: Executor | None = None,
+    ) -> "ItemKNNModel":
+        """Find the k nearest of each item; an executor is handed shares of the items."""
+        del rng  # nothing is drawn
+        chosen, k = positive_of(train, positive), min(self.k, train.m)
+        likes = Likes.of(train, chosen)
+        if executor is None:
+            return ItemKNNModel(self, train, chosen, likes, ItemLists.of(likes, k))
+        given = [(part, train, chosen, k) for part in shards(train.item_starts)]
+        parts = apart(executor, _lists, given)
+        index, sims = (np.concatenate(rows) for rows in zip(*parts, strict=True))
+        capped = int((likes.per_user > MOST).sum())
+        return ItemKNNModel(self, train, chosen, likes, ItemLists(index, sims, capped))
+
+
+def _lists(part: slice, train: Ratings, positive: float, k: int) -> tuple[Index, Floats]:
+    """Return the nearest of some items, and their cosines."""
+    found = ItemLists.of(Likes.of(train, positive), k, part.start, part.stop)
+    return found.index, found.sims
+
+
+class ItemKNNModel(Model):
+    """The nearest items of each item; ratings by item and by user."""
+
+    def __init__(
+        self, spec: ItemKNN, train: Ratings, positive: float, likes: Likes, lists: ItemLists
+    ) -> None:
+        super().__init__(str(spec), train, positive, NOTHING, seeded=False)
+        self.likes, self.neighbours = likes, lists
+        self._spec, self._fallback = spec, Fallback.of(train)
+        self._rows: Rows | None = None
+
+    def scores(self, users: Ids) -> Floats:
+        """Return the sums of similarities (b, m)."""
+        return self.neighbours.scores(self.likes, users)
+
+    def ratings(self, users: Ids, items: Ids) -> Floats:
+        """Return the weighted means; the fallback for who or what is not known."""
+        if self._rows is None:
+            self._rows = Rows(self.train, self._spec, transposed=True, signed=False)
+        found = self._fallback.ratings(users, items)
+        known = np.flatnonzero((users >= 0) & (items >= 0))
+        found[known] = self._rows.predict(items[known], users[known])
+        return found
+
+
+class UserKNN(Neighbours):
+    r"""Predict from the k raters of an item who are most like the user.
+
+    :math:`\hat r_{ui} = \bar r_u + \sum_v s_{uv} (r_{vi} - \bar r_v) / \sum_v s_{uv}` over the k
+    raters with the largest positive similarity, ties to the smaller position. Without any, the
+    mean of the user (centred) or of all ratings. One row of similarities is held at a time.
+
+    Notes
+    -----
+    Textbooks also print a sum over all raters, divided by the signed sum of their similarities:
+    ``userknn(k=0, centre='none', signed=True)``. Where similarities of both signs nearly cancel,
+    the quotient leaves the scale by any amount: it is here to show that, and for nothing else.
+    """
+
+    name: ClassVar[str] = "userknn"
+    signed: Annotated[bool, Field(description="sum over all raters, also unlike ones")] = False
+
+    def fit(
+        self, train: Ratings, positive: float | None = None, rng: Randomness = None
+    ) -> "UserKNNModel":
+        """Keep the ratings by user and by item."""
+        del rng  # nothing is drawn
+        if self.signed and self.k:
+            raise ParameterError("The 'signed' parameter of userknn needs k=0: all raters.")
+        rows = Rows(train, self, transposed=False, signed=self.signed)
+        return UserKNNModel(str(self), train, positive_of(train, positive), rows)
+
+
+class UserKNNModel(RatingModel):
+    """Ratings by user and by item."""
+
+    def __init__(self, spec: str, train: Ratings, positive: float, rows: Rows) -> None:
+        super().__init__(spec, train, positive, NOTHING, seeded=False)
+        self._rows, self._fallback = rows, Fallback.of(train)
+
+    def ratings(self, users: Ids, items: Ids) -> Floats:
+        """Return the weighted means; the fallback for who or what is not known."""
+        found = self._fallback.ratings(users, items)
+        known = np.flatnonzero((users >= 0) & (items >= 0))
+        found[known] = self._rows.predict(users[known], items[known])
         return found

@@ -15,9 +15,9 @@ from veil.core.rng import Randomness, generator
 from veil.core.types import Ids, Singles
 from veil.ratings.ratings import Positions, Ratings
 from veil.ratings.recommender import Recommender, State, positive_of
-from veil.ratings.recommenders.bias import Biases
-from veil.ratings.recommenders.engine import LITTLE, compiled_at_hand
+from veil.ratings.recommenders.baselines import Biases
 from veil.ratings.recommenders.factors import FactorModel, is_seeded
+from veil.ratings.recommenders.kernels import LITTLE, compiled_at_hand
 
 GROUPS = 8  # of users, and of items
 Groups = NDArray[np.uint8]

@@ -1,4 +1,4 @@
-"""Who rates high, and what is rated high."""
+"""Baselines: the mean, popularity, and biases of users and items."""
 
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
@@ -8,9 +8,75 @@ from pydantic import Field
 
 from veil.core.rng import Randomness
 from veil.core.types import Floats, Ids
-from veil.ratings.fallback import Fallback
 from veil.ratings.ratings import Ratings
-from veil.ratings.recommender import NOTHING, RatingModel, Recommender, positive_of
+from veil.ratings.recommender import (
+    NOTHING,
+    Fallback,
+    Model,
+    RatingModel,
+    Recommender,
+    positive_of,
+)
+
+
+class Mean(Recommender):
+    """Predict the mean of all training ratings for everybody: what others must beat."""
+
+    name: ClassVar[str] = "mean"
+
+    def fit(
+        self, train: Ratings, positive: float | None = None, rng: Randomness = None
+    ) -> "MeanModel":
+        """Take the mean."""
+        del rng  # nothing is drawn
+        return MeanModel(str(self), train, positive_of(train, positive))
+
+
+class MeanModel(RatingModel):
+    """One number."""
+
+    def __init__(self, spec: str, train: Ratings, positive: float) -> None:
+        super().__init__(spec, train, positive, NOTHING, seeded=False)
+        self.mean = float(np.mean(train.value, dtype=np.float64))
+
+    def ratings(self, users: Ids, items: Ids) -> Floats:
+        """Return the mean."""
+        del items
+        return np.full(len(users), self.mean)
+
+
+class Popularity(Recommender):
+    """Score an item by its number of positive training ratings."""
+
+    name: ClassVar[str] = "popularity"
+    implicit: ClassVar[bool] = True
+
+    def fit(
+        self, train: Ratings, positive: float | None = None, rng: Randomness = None
+    ) -> "PopularityModel":
+        """Count the likes of each item."""
+        del rng  # nothing is drawn
+        chosen = positive_of(train, positive)
+        likes = np.bincount(train.item[train.value >= chosen], minlength=train.m)
+        return PopularityModel(str(self), train, chosen, likes.astype(np.float64))
+
+
+class PopularityModel(Model):
+    """Counts (m,) of likes, the same for everybody."""
+
+    def __init__(self, spec: str, train: Ratings, positive: float, likes: Floats) -> None:
+        super().__init__(spec, train, positive, NOTHING, seeded=False)
+        self.likes = likes
+        self._fallback = Fallback.of(train)
+
+    def scores(self, users: Ids) -> Floats:
+        """Return the same counts for every user."""
+        return np.broadcast_to(self.likes, (len(users), len(self.likes)))
+
+    def ratings(self, users: Ids, items: Ids) -> Floats:
+        """Return the fallback: counts are no ratings."""
+        return self._fallback.ratings(users, items)
+
 
 _SWEEPS = 10
 

@@ -1,4 +1,4 @@
-"""Models as files: arrays and a few facts, no pickle, for the owner alone.
+"""Models as files: arrays and a few facts, no pickle.
 
 A model is personal: it was learnt from ratings. It is opened with the ratings that it was learnt
 from, which are not in the file; a digest of them is, so that no others are taken for them. Of a
@@ -19,12 +19,12 @@ import numpy as np
 from veil.core.errors import InputError
 from veil.core.guarantee import Guarantee
 from veil.data.files import whole_file
-from veil.ratings.load import load
-from veil.ratings.memory import free_memory
 from veil.ratings.protections import PROTECTIONS
 from veil.ratings.ratings import Ratings
+from veil.ratings.reader import load
 from veil.ratings.recommender import Model
 from veil.ratings.recommenders import RECOMMENDERS
+from veil.ratings.shards import free_memory
 
 _KIND, _VERSION = "veil ratings model", 1
 _MAX_META = 2**16  # bytes

@@ -1,1 +1,0 @@
-"""Computing on what stays hidden: encrypted scores, and inner products of shares."""

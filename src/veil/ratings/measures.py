@@ -1,0 +1,171 @@
+"""How good lists and predictions are, user by user.
+
+A row of the table takes a `Block` of users with relevant test items and gives a value (b,) each.
+`rmse` and `mae` are over pairs, `coverage` over all lists together: see `veil.ratings.evaluate`.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from veil.core.types import Floats, Ids
+from veil.ratings.ratings import Likes, Ratings, spread
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Ground:
+    """What measures need of the training part: its likes, and items by how many like them."""
+
+    train: Ratings
+    likes: Likes
+    rank: Ids  # (m,) place of each item in the order of popularity
+
+    @classmethod
+    def of(cls, train: Ratings, positive: float) -> "Ground":
+        """Take the likes and the order of popularity, ties to the smaller position."""
+        likes = Likes.of(train, positive)
+        rank = np.empty(train.m, dtype=np.int64)
+        rank[np.argsort(-likes.per_item, kind="stable")] = np.arange(train.m)
+        return cls(train, likes, rank)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Block:
+    """Users (b,) with their lists (b, k), -1 pads, and scores (b, m), -inf for their own items."""
+
+    ground: Ground
+    users: Ids
+    index: Ids
+    scores: Floats
+    relevant: NDArray[np.bool_]  # (b, m) items of the test that are liked: at least one each
+
+    @cached_property
+    def hits(self) -> NDArray[np.bool_]:
+        """(b, k) whether each place holds a relevant item."""
+        rows = np.arange(len(self.users))[:, None]
+        return np.asarray(self.relevant[rows, self.index] & (self.index >= 0))
+
+    @cached_property
+    def sizes(self) -> Floats:
+        """(b,) number of relevant items of each user."""
+        return np.asarray(self.relevant.sum(axis=1), dtype=np.float64)
+
+
+_FEW = 32  # liked items up to which all pairs are compared
+
+
+def auc(block: Block) -> Floats:
+    """Return P(a relevant candidate scores above another one), ties 1/2; 1/2 without another."""
+    found = np.full(len(block.users), 0.5)
+    for row, (scores, own) in enumerate(zip(block.scores, block.relevant, strict=True)):
+        liked, others = scores[own], scores[~own & (scores > -np.inf)]
+        if len(others):
+            found[row] = _above(liked, others) / (len(liked) * len(others))
+    return found
+
+
+def _above(liked: Floats, others: Floats) -> float:
+    """Count pairs in which the liked one is above; equal ones count half."""
+    if len(liked) <= _FEW:
+        one = liked[:, None]
+        return np.count_nonzero(one > others) + 0.5 * np.count_nonzero(one == others)
+    ranked = np.sort(liked)
+    below = np.searchsorted(ranked, others, "left") + np.searchsorted(ranked, others, "right")
+    return float(len(liked) * len(others) - 0.5 * below.sum())
+
+
+def diversity(block: Block) -> Floats:
+    r"""Return 1 - the mean cosine of the pairs of a list, by who likes each item.
+
+    With :math:`w_i = 1/\sqrt{c_i}`, the cosines of all ordered pairs add up to
+    :math:`\sum_u (\sum_{i \ni u} w_i)^2` minus one for each item that somebody likes.
+    """
+    likes = block.ground.likes
+    sizes = likes.per_item
+    found = np.ones(len(block.users))
+    for row, places in enumerate(block.index):
+        items = places[places >= 0]
+        pairs = len(items) * (len(items) - 1)
+        if not pairs:
+            continue
+        at, owner = spread(likes.by_item[items], likes.by_item[items + 1])
+        weights = 1 / np.sqrt(np.maximum(sizes[items], 1))
+        sums = np.bincount(likes.likers[at], weights[owner])
+        found[row] = 1 - ((sums**2).sum() - (sizes[items] > 0).sum()) / pairs
+    return found
+
+
+def precision(block: Block) -> Floats:
+    """Return hits / k."""
+    return np.asarray(block.hits.mean(axis=1))
+
+
+def recall(block: Block) -> Floats:
+    """Return hits / relevant items."""
+    return np.asarray(block.hits.sum(axis=1) / block.sizes)
+
+
+def f1(block: Block) -> Floats:
+    """Return the harmonic mean of precision and recall, 0 where both are."""
+    both = precision(block) + recall(block)
+    return 2 * precision(block) * recall(block) / np.where(both > 0, both, 1.0)
+
+
+def ndcg(block: Block) -> Floats:
+    """Return the discounted gain (1 / log2(rank + 1) per hit) over that of the best list."""
+    k = block.hits.shape[1]
+    discounts = 1 / np.log2(np.arange(2, k + 2))
+    best = np.cumsum(discounts)[np.minimum(k, block.sizes.astype(np.int64)) - 1]
+    return np.asarray((block.hits * discounts).sum(axis=1) / best)
+
+
+def ap(block: Block) -> Floats:
+    """Return the sum of the precisions at the hits over all relevant items, as trec_eval."""
+    ranks = np.arange(1, block.hits.shape[1] + 1)
+    at_hits = np.cumsum(block.hits, axis=1) / ranks * block.hits
+    return np.asarray(at_hits.sum(axis=1) / block.sizes)
+
+
+def novelty(block: Block) -> Floats:
+    """Return the mean of -log2(max(c, 1) / n) over the list; c of n users rated the item."""
+    train = block.ground.train
+    bits = -np.log2(np.maximum(train.per_item, 1) / train.n)
+    listed = block.index >= 0
+    total = np.where(listed, bits[block.index], 0.0).sum(axis=1)
+    return np.asarray(total / np.maximum(listed.sum(axis=1), 1))
+
+
+def serendipity(block: Block) -> Floats:
+    """Return the share of the k places with a relevant item outside the user's popular k.
+
+    Those are the k items with the most likes that she has not rated in training.
+    """
+    ground, k = block.ground, block.index.shape[1]
+    last = np.empty(len(block.users), dtype=np.int64)
+    for row, user in enumerate(block.users.tolist()):
+        own = ground.rank[ground.train.item[ground.train.rows(user)]]
+        free = np.ones(k + len(own), dtype=bool)
+        free[own[own < len(free)]] = False
+        last[row] = np.flatnonzero(free)[k - 1]
+    places = ground.rank[block.index]
+    return np.asarray((block.hits & (places > last[:, None])).mean(axis=1))
+
+
+ERRORS = ("rmse", "mae")
+COVERAGE = "coverage"
+LISTS: dict[str, Callable[[Block], Floats]] = {
+    "precision": precision,
+    "recall": recall,
+    "f1": f1,
+    "ndcg": ndcg,
+    "ap": ap,
+    "auc": auc,
+    "novelty": novelty,
+    "diversity": diversity,
+    "serendipity": serendipity,
+}
+NAMES = (*ERRORS, "precision", "recall", "f1", "ndcg", "ap", "auc", COVERAGE, "novelty",
+         "diversity", "serendipity")  # fmt: skip

@@ -1,0 +1,212 @@
+"""Parts of the report that only ratings have: lists before and after, and who was found."""
+
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass
+
+import numpy as np
+
+from veil.core.types import Floats, Ids
+from veil.ratings.protections import PROTECTIONS
+from veil.ratings.ratings import Ratings, id_hashes, mix
+from veil.studies.plane import is_utility
+from veil.studies.report.markup import Markup, percent, tag
+from veil.studies.report.svg import at
+from veil.studies.report.tables import head, table
+from veil.studies.table import PLAIN, Results, Section
+
+KNOWN = (1, 2, 4, 8)
+_COLOURS = ("#c4431a", "#1d5c8f", "#3b7a3b", "#7a4b9a", "#8a6d1f", "#2a8a8a", "#5c6670")
+_WIDE, _HIGH, _LEFT, _TOP, _FOOT, _RIGHT = 420.0, 220.0, 46.0, 12.0, 40.0, 190.0
+_INK, _RULE, _FONT = "#5c6670", "#d9dee3", "system-ui, sans-serif"
+
+
+def found_by(shares: Mapping[str, Floats]) -> Markup:
+    """Draw the share of users found (4,) of each configuration against the items known."""
+    parts = []
+    for share in (0.0, 0.5, 1.0):
+        parts.append(
+            tag("path", d=f"M{at(_LEFT)} {at(_y(share))}H{at(_LEFT + _WIDE)}", stroke=_RULE)
+        )
+        parts.append(_words(_LEFT - 6, _y(share) + 4, percent(share), "end"))
+    for place, known in enumerate(KNOWN):
+        parts.append(_words(_x(place), _TOP + _HIGH + 16, str(known), "middle"))
+    parts.append(_words(_LEFT + _WIDE / 2, _TOP + _HIGH + 34, "items known", "middle"))
+    last = -1e9
+    ordered = sorted(shares, key=lambda name: -float(np.nanmax(shares[name], initial=0.0)))
+    for name in ordered:
+        colour = _COLOURS[ordered.index(name) % len(_COLOURS)]
+        line, end = _line(shares[name])
+        last = max(end, last + 13)
+        parts.append(tag("path", d=line, stroke=colour, fill="none", stroke_width="2"))
+        parts.append(_words(_LEFT + _WIDE + 8, last + 4, name[:30], "start", colour))
+    told = "; ".join(f"{name}: {_told(one)}" for name, one in shares.items())
+    high = max(_TOP + _HIGH + _FOOT, last + 14)
+    svg = tag(
+        "svg", tag("title", "Users found by how many items are known"), tag("desc", told), *parts,
+        xmlns="http://www.w3.org/2000/svg", role="img", width="100%",
+        viewBox=f"0 0 {at(_LEFT + _WIDE + _RIGHT)} {at(high)}",
+    )  # fmt: skip
+    return tag("figure", svg)
+
+
+def told_shares(shares: Mapping[str, Floats]) -> Markup:
+    """Return a table with a line of each configuration."""
+    body = [
+        tag(
+            "tr",
+            tag("th", name, scope="row"),
+            *(tag("td", percent(float(one)) if np.isfinite(one) else "–") for one in row),
+        )
+        for name, row in shares.items()
+    ]
+    heads = [head("configuration", *(f"{known} known" for known in KNOWN))]
+    return table("Users who could be found", heads, body)
+
+
+def _line(row: Floats) -> tuple[str, float]:
+    points = [(_x(place), _y(float(one))) for place, one in enumerate(row) if np.isfinite(one)]
+    drawn = "".join(f"{'L' if n else 'M'}{at(x)} {at(y)}" for n, (x, y) in enumerate(points))
+    return drawn or f"M{at(_LEFT)} {at(_y(0))}", points[-1][1] if points else _y(0)
+
+
+def _told(row: Floats) -> str:
+    return ", ".join(
+        f"{percent(float(one))} with {known}"
+        for known, one in zip(KNOWN, row, strict=True)
+        if np.isfinite(one)
+    )
+
+
+def _words(x: float, y: float, text: str, anchor: str, fill: str = _INK) -> Markup:
+    return tag("text", text, x=at(x), y=at(y), font_family=_FONT, font_size="11", fill=fill,
+               text_anchor=anchor)  # fmt: skip
+
+
+def _x(place: int) -> float:
+    return _LEFT + _WIDE * place / (len(KNOWN) - 1)
+
+
+def _y(share: float) -> float:
+    return _TOP + _HIGH * (1 - share)
+
+
+_LISTS = (
+    "What somebody would be recommended, before and after, for a few users: ✓ marks an item that"
+    " she liked and that was held out. The lists are of real people in the ratings, whose ids are"
+    " not shown: keep this report to yourself."
+)
+_FOUND = (
+    "How many users could be found again among all released profiles, by somebody who knows a few"
+    " items that they rated, and about how. Counted are first guesses that are right; profiles"
+    " that look the same share them."
+)
+
+
+@dataclass(eq=False)
+class Shown:
+    """What there is to show of one configuration: lists (users, k), and shares found."""
+
+    lists: Ids | None = None
+    shares: Floats | None = None
+
+
+def pictured(
+    shown: Mapping[str, Shown],
+    results: Results,
+    titles: Sequence[str],
+    people: Sequence[Ids],
+    wanted: Sequence[Set[int]],
+) -> list[Section]:
+    """Return a section of lists, and one of users who could be found."""
+    sections = []
+    before = shown.get(PLAIN, Shown()).lists
+    utilities = {row.spec: row.score for row in filter(is_utility, results.rows)}
+    after = [
+        (spec, one.lists)
+        for spec, one in shown.items()
+        if spec != PLAIN and one.lists is not None and spec in chosen(utilities)
+    ]
+    if before is not None and after:
+        parts = [tag("p", _LISTS, class_="hint")]
+        for place, liked in enumerate(people):
+            columns = [("before", before[place])]
+            columns += [(title_of(spec), lists[place]) for spec, lists in after]
+            parts += _lists(columns, [titles[item] for item in liked], titles, wanted[place])
+        sections.append(Section("lists", "Lists before and after", tuple(parts), private=True))
+    found = {title_of(spec): one.shares for spec, one in shown.items() if one.shares is not None}
+    if found:
+        parts = [tag("p", _FOUND, class_="hint"), found_by(found), told_shares(found)]
+        sections.append(Section("found", "Who could be found", tuple(parts)))
+    return sections
+
+
+def chosen(utilities: Mapping[str, float]) -> set[str]:
+    """Return the configurations whose lists are shown: the least, the middle, the most useful.
+
+    >>> sorted(chosen({"a": 0.1, "b": 0.2, "c": 0.3, "d": 0.4}))
+    ['a', 'c', 'd']
+    """
+    ranked = sorted((spec for spec in utilities if spec != PLAIN), key=lambda one: utilities[one])
+    return {ranked[place] for place in (0, len(ranked) // 2, -1)} if ranked else set()
+
+
+def title_of(spec: str) -> str:
+    """Return a spec without the parameters that have their default."""
+    return "no protection" if spec == PLAIN else PROTECTIONS.parse(spec).brief
+
+
+def _lists(
+    columns: Sequence[tuple[str, Ids]],
+    liked: Sequence[str],
+    titles: Sequence[str],
+    wanted: Set[int],
+) -> list[Markup]:
+    depth = max(len(index) for _, index in columns)
+    body = [
+        tag(
+            "tr",
+            tag("td", str(row + 1)),
+            *(tag("td", _cell(index, row, titles, wanted)) for _, index in columns),
+        )
+        for row in range(depth)
+    ]
+    kept = [
+        f"{len(np.intersect1d(columns[0][1], index))} of {depth} kept" for _, index in columns[1:]
+    ]
+    names = [name for name, _ in columns]
+    heads = [head("", names[0], *(f"{n} ({k})" for n, k in zip(names[1:], kept, strict=True)))]
+    likes = ", ".join(liked)
+    shown = table("Lists of one user, before and after", heads, body)
+    return [tag("h3", f"Somebody who likes {likes}"), tag("div", shown, class_="card")]
+
+
+def _cell(index: Ids, row: int, titles: Sequence[str], wanted: Set[int]) -> str:
+    item = int(index[row]) if row < len(index) else -1
+    if item < 0:
+        return ""
+    return f"{titles[item]} ✓" if item in wanted else titles[item]
+
+
+_SHOWN, _TOLD, _LIKES = 3, 4, 5
+
+
+def example_users(train: Ratings, test: Ratings, positive: float) -> Ids:
+    """Return the positions of users with likes to go by and a held-out one to find."""
+    likes = np.bincount(train.user[train.value >= positive], minlength=train.n)
+    wanted = np.bincount(test.user[test.value >= positive], minlength=test.n)
+    order = np.argsort(mix(id_hashes(train.users)), kind="stable")
+    for least in (_LIKES, 1, 0):
+        able = order[(likes[order] >= least) & (wanted[order] >= min(least, 1))]
+        if len(able):
+            break
+    return np.asarray(able[:_SHOWN], dtype=np.int64)
+
+
+def liked_of(train: Ratings, user: int, positive: float) -> Ids:
+    """Return some of what a user likes, from what most know to what fewer do: her taste."""
+    rows = train.rows(int(user))
+    items, values = train.item[rows], train.value[rows]
+    order = np.lexsort((items, -train.per_item[items], values < positive))
+    liked = order[: max(1, int((values >= positive).sum()))]
+    places = np.unique(np.arange(_TOLD) * len(liked) // _TOLD)
+    return np.asarray(items[liked[places]], dtype=np.int64)
