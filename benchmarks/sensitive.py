@@ -19,10 +19,10 @@ from veil import sensitive
 from veil.core.types import Floats, Released
 from veil.corpus.lexical import top
 from veil.search.engines.local.lexical import BM25
+from veil.sensitive.candidates import matcher
 from veil.sensitive.collection import SensitiveCollection
 from veil.sensitive.comparison import compare
 from veil.sensitive.cross_validate import CANDIDATES, CrossValidated
-from veil.sensitive.matching import matcher
 from veil.sensitive.strategies import STRATEGIES
 from veil.sensitive.strategy import Scene
 

@@ -13,12 +13,10 @@ from veil.core.types import Floats, Ids
 from veil.encoders.find import encoder
 from veil.encoders.vectors import document_vectors
 from veil.measures.estimate import compare
-from veil.sensitive.calibrate import platt
 from veil.sensitive.collection import SensitiveCollection
-from veil.sensitive.cross_validate import CrossValidated, candidates
-from veil.sensitive.folds import copies, folds_of
-from veil.sensitive.measures.calibration import auc
-from veil.sensitive.scores import by_topic
+from veil.sensitive.cross_validate import CrossValidated, candidates, copies, folds_of, platt
+from veil.sensitive.evaluate import by_topic
+from veil.sensitive.measures import auc
 
 THRESHOLDS = (0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.3, 0.5)
 NAMES = ["nCS-DCG@10", "nDCG-visible@10"]

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from veil.corpus.collection import Collection, Document, Documents
-from veil.sensitive.stored import Stored, open_stored, store
+from veil.sensitive.index import Stored, open_stored, store
 
 HIDDEN = "xanthippe"  # in every letter that is withheld at 0.5, and in no other
 LETTERS = (  # title, text, p, what a human says

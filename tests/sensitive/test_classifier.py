@@ -11,22 +11,11 @@ from veil import sensitive
 from veil.core.errors import InputError, ParameterError, UnknownNameError
 from veil.core.rng import generator
 from veil.corpus.collection import Document
-from veil.sensitive.calibrate import calibrated, platt
-from veil.sensitive.classifier import Classifier, Fitted
+from veil.sensitive.classifiers import Classifier, Fitted
 from veil.sensitive.collection import SensitiveCollection
-from veil.sensitive.features.attachments import attachments
-from veil.sensitive.features.metadata import metadata
-from veil.sensitive.features.reader import Features, Numbers
-from veil.sensitive.features.style import style
-from veil.sensitive.features.temporal import temporal
-from veil.sensitive.folds import copies, folds_of
-from veil.sensitive.mails import Mail
-from veil.sensitive.measures.calibration import (
-    auc,
-    average_precision,
-    brier,
-    calibration_error,
-)
+from veil.sensitive.cross_validate import calibrated, copies, folds_of, platt
+from veil.sensitive.features import Features, Mail, Numbers, attachments, metadata, style, temporal
+from veil.sensitive.measures import auc, average_precision, brier, calibration_error
 
 pytest.importorskip("sklearn")
 pytest.importorskip("lightgbm")

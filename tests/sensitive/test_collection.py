@@ -12,8 +12,8 @@ from veil import sensitive
 from veil.core.errors import InputError, ParameterError
 from veil.corpus.collection import Collection, Document, Documents
 from veil.corpus.sources import load_collection
-from veil.sensitive.folds import copies
-from veil.sensitive.mails import mails_of
+from veil.sensitive.cross_validate import copies
+from veil.sensitive.features import mails_of
 
 
 def test_labels_topics_and_metadata_are_read(tmp_path: Path) -> None:

@@ -14,9 +14,8 @@ from veil.cli.sensitive.evaluate import evaluate
 from veil.cli.sensitive.index import index
 from veil.cli.sensitive.search import search
 from veil.core.errors import InputError, VeilError
-from veil.sensitive.folds import copies
-from veil.sensitive.indexing import read_labelled
-from veil.sensitive.stored import open_stored, store
+from veil.sensitive.cross_validate import copies
+from veil.sensitive.index import open_stored, read_labelled, store
 
 pytest.importorskip("sklearn")
 

@@ -12,9 +12,8 @@ from tests.sensitive.golden import golden
 
 from veil import sensitive
 from veil.core.errors import InputError, ParameterError, UnknownNameError, VeilError
-from veil.sensitive.measures.judged import Prices
-from veil.sensitive.measures.tern import tern_documents
-from veil.sensitive.reading import read_lists
+from veil.sensitive.inputs import read_lists
+from veil.sensitive.measures import Prices, tern_documents
 
 LABELS = {"a": 0, "b": 1, "c": 0, "d": 1, "e": 0}
 QRELS = {"q": {"a": 2, "b": 1, "c": 0, "e": 1}}

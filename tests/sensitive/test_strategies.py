@@ -13,12 +13,11 @@ from veil.core.errors import InputError, ParameterError, UnknownNameError
 from veil.core.registry import read_spec
 from veil.core.types import Released
 from veil.search.engines import ENGINES
-from veil.sensitive import crossfit, lambdamart
 from veil.sensitive.candidates import Candidates
 from veil.sensitive.collection import SensitiveCollection
-from veil.sensitive.crossfit import Examples, Scorer
-from veil.sensitive.folds import copies
-from veil.sensitive.strategies import STRATEGIES
+from veil.sensitive.cross_validate import copies
+from veil.sensitive.strategies import STRATEGIES, learnt
+from veil.sensitive.strategies.learnt import Examples, Scorer
 from veil.sensitive.strategy import Scene
 
 PLAIN = (
@@ -39,7 +38,7 @@ def col(tmp_path_factory: pytest.TempPathFactory) -> SensitiveCollection:
 @pytest.fixture(autouse=True)
 def few_trees(monkeypatch: pytest.MonkeyPatch) -> None:
     """Learn quickly: what is tested is what models see and show, not how good they are."""
-    monkeypatch.setattr(lambdamart, "TREES", 10)
+    monkeypatch.setattr(learnt, "TREES", 10)
 
 
 @pytest.fixture(scope="module")
@@ -208,7 +207,7 @@ def test_models_have_seen_neither_the_topic_nor_the_document(col: SensitiveColle
 
         return score
 
-    models = crossfit.TwoWay(col, Numbered(), fit)  # type: ignore[arg-type]
+    models = learnt.TwoWay(col, Numbered(), fit)  # type: ignore[arg-type]
     for text, topic in texts.items():
         models.scores(Numbered().find(text), topic)
     assert len(asked) >= len(texts)

@@ -8,7 +8,7 @@ import pytest
 from tests.sensitive.drawer import HIDDEN, LETTERS, WITHHELD, drawer
 from tests.web.conftest import Client, FakeDesk, MakeClient
 
-from veil.sensitive.stored import Stored
+from veil.sensitive.index import Stored
 
 SPECS = ("prefilter(threshold=0.5)", "postfilter(threshold=0.5)")
 

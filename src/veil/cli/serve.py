@@ -106,7 +106,7 @@ def serve(
         raise ParameterError("A database and its policy go together: --dp-db and --dp-policy.")
     stored = None
     if index is not None:
-        from veil.sensitive.stored import open_stored
+        from veil.sensitive.index import open_stored
 
         stored = open_stored(index)
     names = (*_own_name(host), *allow_host, *LOOPBACK)

@@ -14,44 +14,37 @@ if TYPE_CHECKING:
     from veil.sensitive.attacker import Attacker as Attacker
     from veil.sensitive.attacker import Exposure as Exposure
     from veil.sensitive.attackers import ATTACKERS as ATTACKERS
-    from veil.sensitive.bounds import bounds as bounds
-    from veil.sensitive.classifier import Classifier as Classifier
     from veil.sensitive.classifiers import CLASSIFIERS as CLASSIFIERS
+    from veil.sensitive.classifiers import Classifier as Classifier
     from veil.sensitive.collection import SensitiveCollection as SensitiveCollection
+    from veil.sensitive.collection import load as load
+    from veil.sensitive.collection import simulate as simulate
     from veil.sensitive.cross_validate import CrossValidated as CrossValidated
     from veil.sensitive.cross_validate import cross_validate as cross_validate
+    from veil.sensitive.cross_validate import train as train
+    from veil.sensitive.evaluate import Scores as Scores
+    from veil.sensitive.evaluate import bounds as bounds
     from veil.sensitive.evaluate import evaluate as evaluate
-    from veil.sensitive.load import load as load
-    from veil.sensitive.optimum import optimum as optimum
     from veil.sensitive.plane import plane as plane
     from veil.sensitive.rank import rank as rank
-    from veil.sensitive.scores import Scores as Scores
-    from veil.sensitive.shown import Shown as Shown
-    from veil.sensitive.simulate import simulate as simulate
     from veil.sensitive.strategies import STRATEGIES as STRATEGIES
+    from veil.sensitive.strategies.optimum import optimum as optimum
+    from veil.sensitive.strategy import Shown as Shown
     from veil.sensitive.strategy import Strategy as Strategy
-    from veil.sensitive.train import train as train
 
-_PLACES = {  # where each public name lives
+_PLACES = {
     "veil.sensitive.attack": "attack",
     "veil.sensitive.attacker": "Attacker Exposure",
     "veil.sensitive.attackers": "ATTACKERS",
-    "veil.sensitive.bounds": "bounds",
-    "veil.sensitive.classifier": "Classifier",
-    "veil.sensitive.classifiers": "CLASSIFIERS",
-    "veil.sensitive.collection": "SensitiveCollection",
-    "veil.sensitive.cross_validate": "CrossValidated cross_validate",
-    "veil.sensitive.evaluate": "evaluate",
-    "veil.sensitive.load": "load",
-    "veil.sensitive.optimum": "optimum",
+    "veil.sensitive.evaluate": "bounds evaluate Scores",
+    "veil.sensitive.classifiers": "Classifier CLASSIFIERS",
+    "veil.sensitive.collection": "SensitiveCollection load simulate",
+    "veil.sensitive.cross_validate": "CrossValidated cross_validate train",
+    "veil.sensitive.strategies.optimum": "optimum",
     "veil.sensitive.plane": "plane",
     "veil.sensitive.rank": "rank",
-    "veil.sensitive.scores": "Scores",
-    "veil.sensitive.shown": "Shown",
-    "veil.sensitive.simulate": "simulate",
+    "veil.sensitive.strategy": "Shown Strategy",
     "veil.sensitive.strategies": "STRATEGIES",
-    "veil.sensitive.strategy": "Strategy",
-    "veil.sensitive.train": "train",
 }
 
 facade(__name__, _PLACES, rooms=("attackers", "classifiers", "strategies"))

@@ -5,8 +5,8 @@ from numpy.typing import ArrayLike
 from veil.sensitive.attacker import Attacker, Exposure, Probe, Sightings
 from veil.sensitive.attackers import attacker as attacker_of
 from veil.sensitive.collection import SensitiveCollection
+from veil.sensitive.inputs import check_k
 from veil.sensitive.rank import scene_of
-from veil.sensitive.reading import check_k
 from veil.sensitive.strategies import strategy as strategy_of
 from veil.sensitive.strategy import Strategy
 

@@ -1,18 +1,24 @@
-"""Strategies side by side, with the empty list."""
+"""Strategies compared, also as a page."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from veil.core.errors import InputError
 from veil.core.types import Floats
+from veil.data.files import require_folder, whole_file
 from veil.measures.estimate import Estimate
 from veil.sensitive.collection import SensitiveCollection
-from veil.sensitive.evaluate import evaluate
+from veil.sensitive.cross_validate import CrossValidated
+from veil.sensitive.evaluate import Scores, by_topic, evaluate
 from veil.sensitive.rank import rank
-from veil.sensitive.scores import Scores, by_topic
-from veil.sensitive.shown import Shown
+from veil.sensitive.strategy import Shown
+from veil.studies.report.markup import Markup, interval, join, number, page, percent, tag
+from veil.studies.report.tables import head, table
+from veil.studies.table import Section
 
 EMPTY = "empty list"
 
@@ -98,3 +104,94 @@ def _line(
         notes=notes,
         says=scores.says,
     )
+
+
+_HOW = (
+    "nCS-DCG places a list between the worst (0) and the best (1) of all lists. At this cost it"
+    " says little more than how many sensitive documents are shown: the empty list stands beside,"
+    " and the skill says how far a strategy is above it (below 0: better to show nothing)."
+    " Visible nDCG is what a searcher gets."
+)
+_LIMITS = (
+    "Nothing is proved of these strategies: a document that the classifier missed is shown."
+    " Documents that nobody judged count as not relevant. No text of the collection is on this"
+    " page."
+)
+
+
+def check_page(path: Path) -> None:
+    """Raise unless a page can be written there."""
+    if path.suffix.lower() not in (".html", ".htm"):
+        raise InputError("The report is a page; name a file that ends in .html.")
+    require_folder(path)
+
+
+def write_report(
+    path: Path, name: str, lines: Sequence[Line], validated: CrossValidated, k: int, cost: float
+) -> None:
+    """Write the page, whole or not at all."""
+    check_page(path)
+    title = f"{name}: search among sensitive documents, {k} shown, cost {cost:g}"
+    top = max(lines[:-1], key=lambda line: float(line.value), default=lines[-1])
+    summary = [
+        join(
+            f"Of the strategies {top.spec} has the highest nCS-DCG ({top.value:.3f}); the empty"
+            f" list has {lines[-1].value:.3f}."
+        )
+    ]
+    notes = list(dict.fromkeys(note for line in lines for note in line.notes))
+    sections = [
+        Section("figures", "Strategies", (tag("p", _HOW, class_="hint"), strategies(lines, k))),
+        Section("classifier", "The classifier", (classifier(validated),)),
+        Section(
+            "limits",
+            "How to read it",
+            tuple(tag("p", text) for text in (f"Here: {lines[0].says}.", *notes, _LIMITS)),
+        ),
+    ]
+    with whole_file(path, private=True) as part:
+        part.write_text(page(title, summary, sections), encoding="utf-8")
+
+
+def strategies(lines: Sequence[Line], k: int) -> Markup:
+    """Return a table with a line of each strategy."""
+    body = [
+        tag(
+            "tr",
+            tag("th", line.spec, scope="row"),
+            tag(
+                "td",
+                number(line.value),
+                " ",
+                tag("small", interval(line.value.low, line.value.high)),
+            ),
+            tag("td", f"{line.skill:+.2f}"),
+            tag("td", number(line.visible)),
+            tag("td", percent(line.share)),
+            tag("td", percent(line.any_shown)),
+            tag("td", f"{line.shown:.1f}"),
+            tag("td", percent(line.judged)),
+        )
+        for line in lines
+    ]
+    heads = head(
+        "strategy", f"nCS-DCG@{k}", "skill", "visible nDCG", "sensitive shown",
+        "queries with any", "shown", "judged",
+    )  # fmt: skip
+    return table("Means over topics, with 95 % intervals", [heads], body)
+
+
+def classifier(validated: CrossValidated) -> Markup:
+    """Return a table of how good the probabilities are."""
+    figures = {
+        "AUC": validated.auc,
+        "AUC among the best 100 of each query": validated.candidate_auc,
+        "average precision": validated.average_precision,
+        "Brier score": validated.brier,
+        "expected calibration error": validated.ece,
+    }
+    body = [
+        tag("tr", tag("th", name, scope="row"), tag("td", number(value)))
+        for name, value in figures.items()
+    ]
+    return table(f"{validated.spec}, out of fold", [head("measure", "value")], body)

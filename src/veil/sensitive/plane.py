@@ -14,8 +14,8 @@ from veil.sensitive.attacker import Attacker
 from veil.sensitive.attackers import attacker as attacker_of
 from veil.sensitive.collection import SensitiveCollection
 from veil.sensitive.evaluate import evaluate
+from veil.sensitive.inputs import check_k
 from veil.sensitive.rank import rank
-from veil.sensitive.reading import check_k
 from veil.sensitive.strategies import strategy as strategy_of
 from veil.sensitive.strategy import Strategy
 

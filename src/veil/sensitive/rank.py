@@ -5,11 +5,9 @@ from numpy.typing import ArrayLike
 
 from veil.core.errors import ParameterError
 from veil.sensitive.collection import SensitiveCollection
-from veil.sensitive.probabilities import probabilities_of
-from veil.sensitive.reading import check_k
-from veil.sensitive.shown import Shown
+from veil.sensitive.inputs import check_k, probabilities_of
 from veil.sensitive.strategies import strategy as strategy_of
-from veil.sensitive.strategy import Answer, Scene, Strategy
+from veil.sensitive.strategy import Answer, Scene, Shown, Strategy
 
 
 def rank(

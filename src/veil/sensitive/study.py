@@ -1,9 +1,10 @@
-"""Search among sensitive documents as an experiment: shown, attacked, and compared by topics."""
+"""Search among sensitive documents as an experiment."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from pydantic import Field
@@ -13,18 +14,16 @@ from veil.core.rng import stream
 from veil.core.types import Floats, Ids
 from veil.corpus.sources import load_collection
 from veil.data.fetch import Report, silent
+from veil.measures.estimate import Estimate
 from veil.sensitive.attacker import Exposure, Probe, Sightings
 from veil.sensitive.attackers import ATTACKERS
 from veil.sensitive.classifiers import classifier
-from veil.sensitive.collection import SensitiveCollection
+from veil.sensitive.collection import SensitiveCollection, load, simulate
 from veil.sensitive.cross_validate import cross_validate
-from veil.sensitive.load import load
+from veil.sensitive.evaluate import evaluate
 from veil.sensitive.rank import scene_of
-from veil.sensitive.sections import Told, sections
-from veil.sensitive.simulate import simulate
 from veil.sensitive.strategies import STRATEGIES
 from veil.sensitive.strategy import Searcher
-from veil.sensitive.told import QUALITY, figures_of
 from veil.studies.experiment import (
     Axis,
     Cell,
@@ -35,9 +34,134 @@ from veil.studies.experiment import (
     digest,
     step_key,
 )
+from veil.studies.report.markup import Markup, interval, number, percent, tag
+from veil.studies.report.tables import head, table
 from veil.studies.store import Result
 from veil.studies.study import Grid, Study
 from veil.studies.table import PLAIN, Results, Section
+
+QUALITY = {
+    "auc": "AUC",
+    "candidate_auc": "AUC among the best 100 of each query",
+    "brier": "Brier score",
+    "ece": "calibration error",
+}
+
+
+def figures_of(
+    collection: SensitiveCollection,
+    lists: Mapping[str, Ids],
+    p: Floats | None,
+    spec: str,
+    k: int,
+    cost: float,
+) -> tuple[dict[str, float], dict[str, Any]]:
+    """Return nDCG-visible of each query, and figures of all lists together."""
+    names, hot = collection.documents.ids, collection.sensitive == 1
+    run = {query: [names[place] for place in own.tolist()] for query, own in lists.items()}
+    utility, worth = f"nDCG-visible@{k}", f"nCS-DCG@{k}"
+    scores = evaluate(run, collection.judgements, collection.labels, [utility, worth], cost=cost)
+    summary = scores.summary(worth, {query: collection.topic(query) for query in run})
+    shown = sum(len(own) for own in lists.values())
+    sensitive = sum(int(hot[own].sum()) for own in lists.values())
+    judged = sum(
+        name in collection.judgements.get(query, {}) for query, own in run.items() for name in own
+    )
+    data: dict[str, Any] = {
+        "shown": shown / max(1, len(lists)),
+        "sensitive": sensitive / max(1, shown),
+        "any": float(np.mean([hot[own].any() for own in lists.values()])),
+        "judged": judged / max(1, shown),
+        "worth": float(summary.value),
+        "empty": float(summary.empty),
+        "skill": float(summary.skill),
+    }
+    threshold = getattr(STRATEGIES.parse(spec), "threshold", None) if spec else None
+    if threshold is not None and p is not None:
+        kept = p < threshold  # nan is withheld
+        data["caught"] = float((~kept[hot]).mean())
+        data["lost"] = float((~kept[~hot]).mean()) if (~hot).any() else 0.0
+    return scores[utility], data
+
+
+_SHOWN = (
+    "Shares and counts over all queries; no document is named. Caught: sensitive documents that a"
+    " filter withholds. Lost: other documents that it withholds, too. nCS-DCG stands beside the"
+    " empty list, which is often hard to beat: a skill below 0 is worse than showing nothing."
+    " Documents that nobody judged count as not relevant, so that lists with few judged ones are"
+    " understated."
+)
+_INFERRED = (
+    "Exposed: sensitive documents in some list that the attacker was shown. Inferred: of the"
+    " others, those that it rightly says exist. False alarms: how often it says so of decoys, that"
+    " do not exist. Risk = exposed + (1 − exposed) · max(0, inferred − false alarms), with 95 %"
+    " intervals over documents."
+)
+_COLUMNS = {
+    "shown": "shown per query",
+    "sensitive": "of them sensitive",
+    "any": "queries with any",
+    "caught": "caught",
+    "lost": "lost",
+    "judged": "judged",
+}
+_PLAIN_COUNTS = ("shown",)  # a number, where the others are shares
+
+
+@dataclass(eq=False)
+class Told:
+    """What there is to say of one strategy."""
+
+    shown: Mapping[str, Any] = field(default_factory=dict)
+    attacks: dict[str, Exposure] = field(default_factory=dict)
+
+
+def sections(told: Mapping[str, Told]) -> list[Section]:
+    """Return a table of what is shown, and one of what can be inferred."""
+    found = []
+    lists = [_line(spec, one.shown) for spec, one in told.items() if one.shown]
+    if lists:
+        names = ("strategy", *_COLUMNS.values(), "nCS-DCG", "empty list", "skill")
+        laid = table("What is shown and withheld", [head(*names)], lists)
+        hint = tag("p", _SHOWN, class_="hint")
+        found.append(Section("withheld", "Shown and withheld", (hint, laid)))
+    attacks = [
+        _attack(spec, by, exposure)
+        for spec, one in told.items()
+        for by, exposure in one.attacks.items()
+    ]
+    if attacks:
+        names = ("strategy", "attacker", "exposed", "inferred", "false alarms", "risk")
+        laid = table("What a searcher can infer", [head(*names)], attacks)
+        hint = tag("p", _INFERRED, class_="hint")
+        found.append(Section("inferred", "What can be inferred", (hint, laid)))
+    return found
+
+
+def _title(spec: str) -> Markup:
+    named = "relevance alone" if spec == PLAIN else STRATEGIES.parse(spec).brief
+    return tag("th", named, scope="row")
+
+
+def _line(spec: str, shown: Mapping[str, Any]) -> Markup:
+    cells = [
+        "–" if name not in shown
+        else number(shown[name], 1) if name in _PLAIN_COUNTS else percent(shown[name])
+        for name in _COLUMNS
+    ]  # fmt: skip
+    cells += [number(shown[name]) for name in ("worth", "empty")]
+    cells.append(number(shown["skill"], 2))
+    return tag("tr", _title(spec), *(tag("td", cell) for cell in cells))
+
+
+def _attack(spec: str, by: str, found: Exposure) -> Markup:
+    figures = (found.exposed, found.inferred, found.false_alarms, found.risk)
+    return tag("tr", _title(spec), tag("td", by), *map(_cell, figures))
+
+
+def _cell(value: Estimate) -> Markup:
+    return tag("td", number(value), " ", tag("small", interval(value.low, value.high)))
+
 
 UTILITY, SHOWN, EXPOSURE = "nDCG-visible@10", "shown", "exposure"
 _VERSION = 1  # of what the steps compute

@@ -20,7 +20,7 @@ from veil.web.service import Service, Slider
 
 if TYPE_CHECKING:
     from veil.dp.sql.database import Database
-    from veil.sensitive.stored import Stored
+    from veil.sensitive.index import Stored
 
 _LOOKS = 4  # pages and short calls at once
 

@@ -16,8 +16,8 @@ from pydantic import Field
 
 from veil.core.registry import read_spec
 from veil.proxy.documents import Answer, CostAnswer, Figure, Text
-from veil.sensitive.matching import best, matcher
-from veil.sensitive.stored import Stored
+from veil.sensitive.candidates import best, matcher
+from veil.sensitive.index import Stored
 from veil.sensitive.strategies import STRATEGIES
 from veil.sensitive.strategies import strategy as strategy_of
 from veil.sensitive.strategy import Searcher, Strategy

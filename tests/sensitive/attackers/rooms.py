@@ -9,8 +9,8 @@ from veil.core.rng import generator
 from veil.core.types import Floats
 from veil.corpus.collection import Document, Documents
 from veil.corpus.lexical import top
+from veil.sensitive.candidates import matcher
 from veil.sensitive.collection import SensitiveCollection
-from veil.sensitive.matching import matcher
 from veil.sensitive.strategy import Answer, Scene, Searcher, Strategy
 
 SENSITIVE, OTHERS, MISSED = 20, 80, 4

@@ -9,11 +9,10 @@ from tests.sensitive.attackers.rooms import MISSED, SENSITIVE, Leaky, letters, t
 
 from veil import sensitive
 from veil.core.errors import InputError, ParameterError, UnknownNameError
-from veil.sensitive.attacker import Exposure, Probe, Sightings
+from veil.sensitive.attacker import Exposure, Probe, Sightings, decoys, strongest, targets
 from veil.sensitive.attackers.frequency import withheld
-from veil.sensitive.attackers.gap import has_gap
-from veil.sensitive.known import decoys, strongest, targets
-from veil.sensitive.matching import matcher
+from veil.sensitive.attackers.known_item import has_gap
+from veil.sensitive.candidates import matcher
 from veil.sensitive.strategy import Answer, Scene, Strategy
 
 COLLECTION = letters()

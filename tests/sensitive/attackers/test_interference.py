@@ -11,7 +11,7 @@ from veil import sensitive
 from veil.core.types import Floats
 from veil.corpus.collection import Document, Documents
 from veil.sensitive.collection import SensitiveCollection
-from veil.sensitive.measures.judged import Flags
+from veil.sensitive.measures import Flags
 from veil.sensitive.strategy import Answer, Scene
 
 COLLECTION = letters()

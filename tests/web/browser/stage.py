@@ -30,7 +30,7 @@ from veil.proxy.private import PrivateDesk
 from veil.proxy.sticky import Bound, Sticky
 from veil.search.engines.engine import Hit, ranking
 from veil.search.rerank import Reranker
-from veil.sensitive.stored import Stored
+from veil.sensitive.index import Stored
 from veil.text.attacks.log import QueryLog
 from veil.text.mechanisms.words import MECHANISMS
 from veil.text.vectors.embeddings import Embeddings

@@ -11,9 +11,9 @@ from veil.core.formatting import count_of
 from veil.sensitive.attack import attack as attacked
 from veil.sensitive.attackers import ATTACKERS
 from veil.sensitive.classifiers import classifier as classifier_of
+from veil.sensitive.collection import load
 from veil.sensitive.cross_validate import cross_validate
-from veil.sensitive.load import load
-from veil.sensitive.reading import check_k
+from veil.sensitive.inputs import check_k
 from veil.sensitive.strategies import strategy as strategy_of
 
 _ALARMS = "false\nalarms"

@@ -9,11 +9,10 @@ from rich.table import Table
 from veil.cli.sensitive.index import PATH
 from veil.cli.terminal import fits, progress_bar, stdout
 from veil.core.formatting import count_of
-from veil.sensitive.comparison import Line, compare
+from veil.sensitive.collection import load
+from veil.sensitive.comparison import Line, check_page, compare, write_report
 from veil.sensitive.cross_validate import cross_validate
-from veil.sensitive.load import load
-from veil.sensitive.reading import check_k, prices_of
-from veil.sensitive.report import check_page, write_report
+from veil.sensitive.inputs import check_k, prices_of
 from veil.sensitive.strategies import strategy as strategy_of
 
 _USUAL = ("relevance()", "prefilter(threshold=0.1)", "postfilter(threshold=0.1)", "demoted()")

@@ -8,8 +8,7 @@ from veil.cli.terminal import progress_bar, stderr
 from veil.core.errors import InputError
 from veil.core.formatting import count_of
 from veil.corpus.readers.reader import REASONS
-from veil.sensitive.indexing import probabilities, read_labelled
-from veil.sensitive.stored import store
+from veil.sensitive.index import probabilities, read_labelled, store
 
 PATH = click.Path(path_type=Path)
 

@@ -6,7 +6,7 @@ import click
 
 from veil.cli.sensitive.index import PATH
 from veil.core.formatting import printable
-from veil.sensitive.stored import open_stored
+from veil.sensitive.index import open_stored
 from veil.sensitive.strategies import strategy as strategy_of
 
 

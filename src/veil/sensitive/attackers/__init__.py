@@ -7,11 +7,11 @@ ATTACKERS: Registry[Attacker] = Registry(
     "attacker",
     "veil.sensitive.attackers",
     {
-        "count": "veil.sensitive.attackers.count:Count",
+        "count": "veil.sensitive.attackers.known_item:Count",
         "frequency": "veil.sensitive.attackers.frequency:Frequency",
-        "gap": "veil.sensitive.attackers.gap:Gap",
+        "gap": "veil.sensitive.attackers.known_item:Gap",
         "known-item": "veil.sensitive.attackers.known_item:KnownItem",
-        "queries": "veil.sensitive.attackers.queries:Queries",
+        "queries": "veil.sensitive.attackers.known_item:Queries",
     },
 )
 """Attackers of sensitive search, also of plugins: `names()`, `get(name)`, `parse(spec)`."""

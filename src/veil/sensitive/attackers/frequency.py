@@ -18,10 +18,9 @@ from typing import ClassVar
 import numpy as np
 
 from veil.core.types import Floats
-from veil.sensitive.attacker import PAGED, Attacker, Probe, Sightings
+from veil.sensitive.attacker import PAGED, Attacker, Probe, Sightings, Words, decoys, targets
 from veil.sensitive.attackers.known_item import Terms
-from veil.sensitive.known import Words, decoys, targets
-from veil.sensitive.matching import K1, B, matcher
+from veil.sensitive.candidates import K1, B, matcher
 from veil.sensitive.strategy import Answer
 
 _FEWEST = 4  # documents of a term that the mean length is taken from

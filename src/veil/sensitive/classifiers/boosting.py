@@ -1,17 +1,33 @@
-"""Boosted trees on words and context."""
+"""Boosted trees on words and context, by LightGBM."""
 
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from pydantic import Field
 
+from veil.core.errors import MissingExtraError
 from veil.core.types import Floats, Ids
-from veil.sensitive.boosted import LIGHT, lightgbm
-from veil.sensitive.classifier import Classifier, Fitted
+from veil.sensitive.classifiers import Classifier, Fitted
 from veil.sensitive.classifiers.logistic import Named
 from veil.sensitive.collection import Labels
-from veil.sensitive.features.lexical import Sparse, Weights
-from veil.sensitive.features.reader import Numbers
+from veil.sensitive.features import Numbers, Sparse, Weights
+
+LIGHT: dict[str, Any] = {
+    "seed": 0,
+    "deterministic": True,
+    "force_row_wise": True,
+    "num_threads": 1,  # sums in another order would be other trees
+    "verbose": -1,
+}
+
+
+def lightgbm() -> Any:  # noqa: ANN401 - it has no types
+    """Return the library, or say how to get it."""
+    try:
+        import lightgbm as library
+    except (ImportError, OSError):
+        raise MissingExtraError("Boosting needs lightgbm: pip install 'veil[ml]'.") from None
+    return library
 
 
 class Boosting(Classifier):

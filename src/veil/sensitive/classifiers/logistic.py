@@ -6,10 +6,9 @@ import numpy as np
 from pydantic import Field
 
 from veil.core.types import Floats, Ids
-from veil.sensitive.classifier import Classifier, Fitted
+from veil.sensitive.classifiers import Classifier, Fitted
 from veil.sensitive.collection import Labels
-from veil.sensitive.features.lexical import Sparse, Weights, library
-from veil.sensitive.features.reader import Features, Numbers
+from veil.sensitive.features import Features, Numbers, Sparse, Weights, library
 
 _SHARE = 0.1  # unit rows of words would drown beside many numbers of size one
 

@@ -7,12 +7,12 @@ STRATEGIES: Registry[Strategy] = Registry(
     "strategy",
     "veil.sensitive.strategies",
     {
-        "demoted": "veil.sensitive.strategies.demoted:Demoted",
-        "joint": "veil.sensitive.strategies.joint:Joint",
+        "demoted": "veil.sensitive.strategies.learnt:Demoted",
+        "joint": "veil.sensitive.strategies.learnt:Joint",
         "optimum": "veil.sensitive.strategies.optimum:Optimum",
-        "postfilter": "veil.sensitive.strategies.postfilter:Postfilter",
-        "prefilter": "veil.sensitive.strategies.prefilter:Prefilter",
-        "relevance": "veil.sensitive.strategies.relevance:Relevance",
+        "postfilter": "veil.sensitive.strategies.filters:Postfilter",
+        "prefilter": "veil.sensitive.strategies.filters:Prefilter",
+        "relevance": "veil.sensitive.strategies.filters:Relevance",
     },
 )
 """Strategies of sensitive search, also of plugins: `names()`, `get(name)`, `parse(spec)`."""

@@ -1,23 +1,70 @@
-"""A searchable collection on disk: texts, probabilities, and what humans said; for its owner."""
+"""A searchable collection on disk, with its probabilities."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
 import numpy as np
 
 from veil.core.errors import InputError
 from veil.core.types import Floats
-from veil.corpus.collection import Collection, open_collection
-from veil.data.arrays import Array, open_arrays, save_arrays
+from veil.corpus.collection import KIND, Collection, open_collection
+from veil.corpus.folder import gather
+from veil.corpus.sources import is_collection, load_collection
+from veil.data.arrays import Array, kind_of_folder, open_arrays, save_arrays
 from veil.data.fetch import Report, silent
 from veil.data.files import whole_folder
-from veil.sensitive.collection import Labels, SensitiveCollection
-from veil.sensitive.probabilities import probabilities_of
-from veil.sensitive.reading import check_k
+from veil.sensitive.collection import Labels, SensitiveCollection, read_labels, with_labels
+from veil.sensitive.cross_validate import cross_validate, train
+from veil.sensitive.features import mails_of, metadata_of
+from veil.sensitive.inputs import check_k, probabilities_of
 from veil.sensitive.strategies import strategy as strategy_of
 from veil.sensitive.strategy import Answer, Scene, Strategy
 
-KIND, _VERSION = "veil-sensitive", 1
+_USUAL = "sensitivity.tsv"
+
+
+def read_labelled(
+    source: Path, sensitivity: Path | None, report: Report = silent
+) -> SensitiveCollection:
+    """Read documents of which some have a label; the others have -1.
+
+    A folder that is no collection is one of files, as mails and notes: ids are their paths in it.
+    """
+    inside = source / _USUAL
+    file = sensitivity or (inside if inside.is_file() else None)
+    if file is None:
+        raise InputError(
+            "A classifier learns from labels; name a file with columns id and sensitive by"
+            " --sensitivity."
+        )
+    collection = _opened(source, report)
+    labels = read_labels(file, collection.documents.ids, partial=True)
+    made = with_labels(collection, source, labels)
+    if collection.files is None:
+        return made
+    return replace(made, metadata=tuple(map(metadata_of, collection.documents.texts)))
+
+
+def _opened(source: Path, report: Report) -> Collection:
+    if source.is_dir() and kind_of_folder(source) != KIND and not is_collection(source):
+        return gather(source.resolve(), report=report)[0]
+    return load_collection(source, report)
+
+
+def probabilities(collection: SensitiveCollection, classifier: str) -> Floats:
+    """Return p (n,) of every document, from models that were not trained on it.
+
+    Labelled documents get out-of-fold values, the others those of a model of all labelled ones.
+    """
+    p = cross_validate(collection, classifier).p
+    new = np.flatnonzero(collection.sensitive < 0)
+    if len(new):
+        mails = mails_of(collection)
+        p[new] = train(collection, classifier).predict([mails[place] for place in new.tolist()])
+    return p
+
+
+ARRAYS_KIND, _VERSION = "veil-sensitive", 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +109,7 @@ def store(
         with whole_folder(folder, private=True) as part:
             Collection.save(collection, part / "documents").lexical(report)
             facts = {"documents": collection.documents.digest, "classifier": spec}
-            save_arrays(part / "sensitivity", KIND, _VERSION, arrays, facts)
+            save_arrays(part / "sensitivity", ARRAYS_KIND, _VERSION, arrays, facts)
     except OSError as error:
         raise InputError(f"{folder} cannot be written ({error.strerror}).") from None
 
@@ -74,7 +121,7 @@ def open_stored(folder: Path) -> Stored:
     )
     if not folder.is_dir():
         raise InputError(f"There is no folder {folder}; write it with 'veil sensitive index'.")
-    found = open_arrays(folder / "sensitivity", KIND, _VERSION)
+    found = open_arrays(folder / "sensitivity", ARRAYS_KIND, _VERSION)
     if found is None:
         raise refusal
     arrays, facts = found

@@ -1,13 +1,29 @@
-"""Runs, judgements and labels as they are given, checked and put into arrays."""
+"""Runs, judgements, labels and probabilities as they are given, checked."""
 
 import math
 from collections.abc import Collection, Hashable, Mapping, Sequence
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from veil.core.errors import InputError, ParameterError
+from veil.core.types import Floats
 from veil.corpus.collection import Judgements
-from veil.sensitive.measures.judged import Judged, Pool, Prices
+from veil.sensitive.measures import Judged, Pool, Prices
+
+
+def probabilities_of(values: ArrayLike, n: int) -> Floats:
+    """Return probabilities (n,); nan is one that is missing, and such a document is withheld."""
+    try:
+        p = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError("Probabilities must be numbers in one row.") from None
+    if p.shape != (n,):
+        raise InputError(f"There must be one probability for each of {n:,} documents.")
+    if ((p < 0) | (p > 1)).any():
+        raise InputError("A probability must be a number from 0 to 1.")
+    return p
+
 
 Run = Mapping[str, Sequence[str]]
 _MOST = 1_000  # deep enough for any list that somebody reads

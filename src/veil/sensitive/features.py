@@ -1,0 +1,305 @@
+"""Documents as numbers: words, people, time, attachments and style."""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from email.utils import getaddresses, parseaddr, parsedate_to_datetime
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from veil.core.errors import InputError, MissingExtraError
+from veil.core.types import Floats, Ids
+from veil.corpus.collection import Document
+from veil.sensitive.collection import Metadata, SensitiveCollection, without, words_of
+
+
+class Mail(NamedTuple):
+    """Title, text and what else is known of one document, without the words that are hidden."""
+
+    title: str
+    text: str
+    metadata: Metadata
+
+
+def mails_of(collection: SensitiveCollection) -> list[Mail]:
+    """Return all documents of a collection, without the words that made its labels."""
+    documents = collection.documents
+    known: Sequence[Metadata] = collection.metadata or ({},) * len(documents)
+    return [
+        Mail(without(title, collection.hidden), without(text, collection.hidden), own)
+        for title, text, own in zip(documents.titles, documents.texts, known, strict=True)
+    ]
+
+
+def mail_of(
+    document: Document | Mail | Mapping[str, object] | str, hidden: frozenset[str]
+) -> Mail:
+    """Return a document that was never seen as a classifier sees it."""
+    metadata: Metadata = {}
+    if isinstance(document, str):
+        title, text = "", document
+    elif isinstance(document, Mapping):
+        title, text = str(document.get("title", "")), str(document.get("text", ""))
+        metadata = {
+            key: value for key, value in document.items() if isinstance(value, str | int | float)
+        }
+    elif isinstance(document, Mail | Document):
+        title, text = document.title, document.text
+        metadata = document.metadata if isinstance(document, Mail) else {}
+    else:
+        raise InputError("A document must have a title and a text, or be a text.")
+    return Mail(without(title, hidden), without(text, hidden), metadata)
+
+
+ATTACHMENTS = ("attachments", "documents", "sheets", "slides", "pictures", "archives")
+_KINDS = (
+    ("doc", "docx", "pdf", "rtf", "wpd", "txt"),
+    ("xls", "xlsx", "csv"),
+    ("ppt", "pptx", "pps"),
+    ("jpg", "jpeg", "gif", "bmp", "png", "mpg", "mpeg", "avi", "mp3", "wav"),
+    ("zip", "exe", "htm", "html"),
+)
+_FILE = re.compile(
+    rf"[\w\-()&]\.({'|'.join(end for kind in _KINDS for end in kind)})\b", re.IGNORECASE
+)
+
+
+def attachments(mail: Mail) -> list[float]:
+    """Return how many file names occur (logarithm), and of which kinds."""
+    endings = [found.lower() for found in _FILE.findall(f"{mail.title}\n{mail.text}")]
+    kinds = [float(any(one in kind for one in endings)) for kind in _KINDS]
+    return [math.log1p(len(endings)), *kinds]
+
+
+_LINE = r"(?:From|To|Cc|Date): .*"
+_HEADS = re.compile(rf"{_LINE}(?:\n{_LINE})*\n\n")
+
+
+def body_of(text: str) -> str:
+    r"""Return a text without the heads of a mail: a copy that was sent again has others.
+
+    >>> body_of("From: a@b.org\nDate: Mon, 10 Dec 2001 10:00:00 -0800\n\nHello")
+    'Hello'
+    """
+    found = _HEADS.match(text)
+    return text[found.end() :] if found else text
+
+
+def metadata_of(text: str) -> Metadata:
+    r"""Return date, sender and number of recipients, as far as the heads say them.
+
+    >>> metadata_of("From: A <a@b.org>\nTo: c@d.org, e@d.org\n\nHello")
+    {'from': 'a@b.org', 'recipients': 2}
+    """
+    found = _HEADS.match(text)
+    if found is None:
+        return {}
+    lines = found[0].rstrip("\n").split("\n")
+    told = {name: value for name, _, value in (line.partition(": ") for line in lines)}
+    metadata: dict[str, str | float] = {}
+    if "Date" in told:
+        metadata["date"] = told["Date"]
+    if sender := parseaddr(told.get("From", ""))[1]:
+        metadata["from"] = sender
+    if others := [told[name] for name in ("To", "Cc") if name in told]:
+        metadata["recipients"] = sum(bool(address) for _, address in getaddresses(others))
+    return metadata
+
+
+Sparse = Any  # scipy has no types
+MOST = 60_000  # words and pairs
+FEWEST = 2  # documents that a word or a pair must be in
+
+
+def library() -> Any:  # noqa: ANN401 - scikit-learn has no types
+    """Return scikit-learn, or say how to get it."""
+    try:
+        import sklearn
+        import sklearn.feature_extraction.text
+        import sklearn.linear_model
+        import sklearn.metrics
+    except ImportError:
+        raise MissingExtraError(
+            "Classifiers need scikit-learn and lightgbm: pip install 'veil[ml]'."
+        ) from None
+    return sklearn
+
+
+class Vocabulary:
+    """Counts words and pairs of words; those of fewer than two documents are not counted."""
+
+    def __init__(self, mails: Sequence[Mail]) -> None:
+        text = library().feature_extraction.text
+        self._counter = text.CountVectorizer(ngram_range=(1, 2), dtype=np.float32)
+        self._texts = [text_of(mail) for mail in mails]
+
+    def learn(self) -> Sparse:
+        """Return the counts (n, V) of the documents that it was made of."""
+        counts = self._counter.fit_transform(self._texts).tocsc()
+        del self._texts
+        often = np.flatnonzero(np.diff(counts.indptr) >= FEWEST)
+        names = self._counter.get_feature_names_out()[often]
+        self._counter.vocabulary_ = {name: place for place, name in enumerate(names)}
+        self._counter.fixed_vocabulary_ = True
+        return counts[:, often].tocsr()
+
+    def count(self, mails: Sequence[Mail]) -> Sparse:
+        """Return the counts (n, V) of other documents."""
+        return self._counter.transform([text_of(mail) for mail in mails]).tocsr()
+
+
+@dataclass(frozen=True, eq=False)
+class Weights:
+    """The columns that are used, and the inverse document frequency of each."""
+
+    columns: Ids
+    idf: Floats
+
+    @classmethod
+    def of(cls, counts: Sparse, rows: Ids, most: int = MOST) -> "Weights":
+        """Choose and weigh columns by some documents alone: the `most` frequent ones."""
+        part = counts[rows]
+        documents = np.bincount(part.indices, minlength=part.shape[1])
+        often = np.flatnonzero(documents >= FEWEST)
+        if len(often) > most:
+            total = np.asarray(part.sum(axis=0)).ravel()[often]
+            often = np.sort(often[np.argsort(-total, kind="stable")[:most]])
+        return cls(often, np.log((1 + len(rows)) / (1 + documents[often])) + 1)
+
+    def apply(self, counts: Sparse) -> Sparse:
+        """Return (1 + ln tf) * idf, scaled to unit length over each document."""
+        from scipy.sparse import diags_array
+
+        part = counts[:, self.columns].astype(np.float64)
+        part.data = 1 + np.log(part.data)
+        part = part @ diags_array(self.idf)
+        norms = np.sqrt(np.asarray(part.multiply(part).sum(axis=1)).ravel())
+        return (diags_array(1 / np.maximum(norms, 1e-12)) @ part).tocsr()
+
+
+def text_of(mail: Mail) -> str:
+    """Return what is counted: subject and text."""
+    return f"{mail.title}\n{mail.text}"
+
+
+METADATA = ("recipients", "inside", "reply", "forward")
+_REPLY = re.compile(r"^\s*(re|aw|sv)\s*:", re.IGNORECASE)
+_FORWARD = re.compile(r"^\s*(fw|fwd)\s*:|-{3,}\s*forwarded by", re.IGNORECASE)
+
+
+def domain_of(mail: Mail) -> str:
+    """Return what stands after the @ of the sender, or ""."""
+    return str(mail.metadata.get("from", "")).lower().rpartition("@")[2]
+
+
+def organisation(mails: Sequence[Mail]) -> str:
+    """Return the domain that most senders have: the organisation."""
+    domains = Counter(filter(None, map(domain_of, mails)))
+    return min(domains, key=lambda one: (-domains[one], one)) if domains else ""
+
+
+def metadata(mail: Mail, inside: str) -> list[float]:
+    """Return log recipients, sender inside the organisation, reply, forward."""
+    try:
+        recipients = max(0.0, float(mail.metadata.get("recipients", 0)))
+    except ValueError:
+        recipients = 0.0
+    start = f"{mail.title}\n"
+    return [
+        math.log1p(recipients),
+        float(bool(inside) and domain_of(mail) == inside),
+        float(_REPLY.search(start) is not None),
+        float(_FORWARD.search(start + mail.text[:500]) is not None),
+    ]
+
+
+STYLE = ("length", "!", "?", "$", "digits", "capitals", "first person", "second person")
+_FIRST = frozenset("i me my mine myself we us our ours".split())
+_SECOND = frozenset("you your yours yourself u ya".split())
+
+
+def style(mail: Mail) -> list[float]:
+    """Return the logarithm of the length, and shares of signs and persons."""
+    text = f"{mail.title}\n{mail.text}"
+    size = max(1, len(text))
+    words = words_of(text)
+    many = max(1, len(words))
+    return [
+        math.log(size),
+        *(10 * text.count(sign) / size for sign in "!?$"),
+        sum(map(str.isdigit, text)) / size,
+        sum(map(str.isupper, text)) / size,
+        sum(word in _FIRST for word in words) / many,
+        sum(word in _SECOND for word in words) / many,
+    ]
+
+
+TIMES = ("monday", "tuesday", "wednesday", "thursday", "friday", "weekend", "hour", "off hours")
+_OFFICE = range(8, 18)
+
+
+def temporal(mail: Mail) -> list[float]:
+    """Return weekday, weekend, hour and whether that is outside 8-18; zeros without a date."""
+    try:
+        when = parsedate_to_datetime(str(mail.metadata["date"]))
+    except (KeyError, ValueError, TypeError, IndexError, OverflowError):
+        return [0.0] * len(TIMES)
+    day = when.weekday()
+    days = [float(day == one) for one in range(5)]
+    hour = when.hour + when.minute / 60
+    return [*days, float(day >= 5), hour / 24, float(when.hour not in _OFFICE)]
+
+
+Features = Literal["lexical", "context", "all"]
+
+
+@dataclass(frozen=True, eq=False)
+class Numbers:
+    """Documents as a classifier computes with them; either part may be missing.
+
+    Attributes
+    ----------
+    counts
+        (n, V) counts of words and pairs of words.
+    context
+        (n, d) time, metadata, attachments, style.
+    lengths
+        (n,) logarithm of the number of characters, for those who look at words alone.
+    """
+
+    counts: Sparse | None
+    context: Floats | None
+    lengths: Floats
+
+
+class Reader:
+    """Reads documents into numbers; its vocabulary is that of the documents it was made of."""
+
+    def __init__(self, mails: Sequence[Mail], features: Features) -> None:
+        lexical, context = features in ("lexical", "all"), features in ("context", "all")
+        self._vocabulary = Vocabulary(mails) if lexical else None
+        self._inside = organisation(mails) if context else None
+        counts = None if self._vocabulary is None else self._vocabulary.learn()
+        self.learnt = Numbers(counts, self._context(mails), _lengths(mails))
+
+    def read(self, mails: Sequence[Mail]) -> Numbers:
+        """Read other documents."""
+        counts = None if self._vocabulary is None else self._vocabulary.count(mails)
+        return Numbers(counts, self._context(mails), _lengths(mails))
+
+    def _context(self, mails: Sequence[Mail]) -> Floats | None:
+        inside = self._inside
+        if inside is None:
+            return None
+        rows = [
+            [*temporal(mail), *metadata(mail, inside), *attachments(mail), *style(mail)]
+            for mail in mails
+        ]
+        return np.array(rows, dtype=np.float64)
+
+
+def _lengths(mails: Sequence[Mail]) -> Floats:
+    return np.log([1.0 + len(mail.title) + len(mail.text) for mail in mails])

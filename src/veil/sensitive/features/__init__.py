@@ -1,1 +1,0 @@
-"""What classifiers see of a document: its words, and families of numbers beside them."""

@@ -1,0 +1,321 @@
+"""Measures of a list among sensitive documents, and of probabilities."""
+
+import difflib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from importlib import import_module
+from typing import Any, Literal, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from veil.core.errors import ParameterError, UnknownNameError
+from veil.core.types import Floats
+from veil.measures.effectiveness import ndcg
+from veil.sensitive.collection import Labels
+
+Flags = NDArray[np.bool_]
+Pool = Literal["collection", "judged"]
+
+
+def discounts(k: int) -> Floats:
+    """Return D(i) = 1/log2(i + 1) of the ranks 1 to k."""
+    return 1 / np.log2(np.arange(2, k + 2))
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """What showing a sensitive document costs, and among which lists a list is placed.
+
+    `cost` is C of the first; each further one costs `decay` times the one above. `penalty` is M of
+    TERN and SENS.
+    """
+
+    cost: float = 12.0
+    penalty: float = 1.0
+    pool: Pool = "collection"
+    decay: float = 1.0
+
+    def of(self, count: Any) -> Any:  # noqa: ANN401 - a number, or an array of them
+        """Return what `count` sensitive documents cost: C (1 + decay + decay^2 + ...)."""
+        if self.decay == 1:
+            return self.cost * count
+        return self.cost * (1 - self.decay**count) / (1 - self.decay)
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """The first k of one list per query.
+
+    Attributes
+    ----------
+    grades
+        (n, k) grade of each document shown, 0 if it was not judged or the list ends before.
+    sensitive
+        (n, k) whether each document shown is sensitive.
+    hot, cold
+        Per query the grades above 0 of all its sensitive and its other documents, best first.
+    sizes
+        (n, 2) judged documents, the sensitive ones and the others.
+    relevant
+        Per query the judged documents with a grade above 0.
+    total
+        Documents of the whole collection, the sensitive ones and the others.
+    """
+
+    k: int
+    queries: tuple[str, ...]
+    lists: tuple[Sequence[str], ...]
+    grades: Floats
+    sensitive: Flags
+    hot: tuple[Sequence[int], ...]
+    cold: tuple[Sequence[int], ...]
+    sizes: NDArray[np.int64]
+    total: tuple[int, int]
+    relevant: tuple[Mapping[str, int], ...]
+    labels: Mapping[str, int]
+    extremes: dict[Prices, tuple[Floats, Floats]] = field(default_factory=dict)  # once computed
+
+    @cached_property
+    def gains(self) -> Floats:
+        """Gain 2^grade - 1 of each document shown (n, k)."""
+        return 2**self.grades - 1
+
+    @cached_property
+    def visible(self) -> dict[str, dict[str, int]]:
+        """Grades above 0 of documents that are not sensitive, by query."""
+        return {
+            query: {name: grade for name, grade in relevant.items() if not self.labels[name]}
+            for query, relevant in zip(self.queries, self.relevant, strict=True)
+        }
+
+    @cached_property
+    def any_sensitive(self) -> Flags:
+        """Whether a sensitive document is shown (n,)."""
+        return np.asarray(self.sensitive.any(axis=1))
+
+
+Measure = Callable[[Judged, Prices], Floats]
+
+MEASURES: dict[str, str] = {
+    "CS-DCG": "veil.sensitive.measures:cs_dcg",
+    "SENS": "veil.sensitive.measures:sens",
+    "TERN": "veil.sensitive.measures:tern",
+    "nCS-DCG": "veil.sensitive.measures:ncs_dcg",
+    "nDCG-visible": "veil.sensitive.measures:visible",
+}
+DEPTH = 10  # of a measure that names none
+
+
+def measure(name: str) -> tuple[str, Measure, int]:
+    """Return name, function and depth of a measure such as ``nCS-DCG@10``.
+
+    >>> measure("TERN@5")[::2]
+    ('TERN', 5)
+    """
+    if not isinstance(name, str):
+        raise ParameterError("A measure is named by a text, for example nCS-DCG@10.")
+    told, _, depth = name.partition("@")
+    known = told.strip().replace("_", "-")
+    if known not in MEASURES:
+        raise _unknown(known)
+    if depth and not (depth.isascii() and depth.isdigit() and int(depth) >= 1):
+        raise ParameterError(f"The depth of {known} must be a whole number >= 1, as {known}@10.")
+    module, _, attribute = MEASURES[known].partition(":")
+    found = cast(Measure, getattr(import_module(module), attribute))
+    return known, found, int(depth or DEPTH)
+
+
+def _unknown(name: str) -> UnknownNameError:
+    """Say that there is no such measure, and which is the nearest whatever the case."""
+    lower = {one.lower(): one for one in MEASURES}
+    near = difflib.get_close_matches(name.lower(), lower, n=1)
+    hint = f" Did you mean '{lower[near[0]]}'?" if near else ""
+    return UnknownNameError(
+        f"No measure called '{name[:40]}'.{hint} Known: {', '.join(MEASURES)}."
+    )
+
+
+def visible(judged: Judged, prices: Prices) -> Floats:
+    """Return nDCG@k by ir_measures on judgements in which sensitive documents have grade 0.
+
+    nan where no relevant document may be shown: such a query is left out of every mean.
+    """
+    del prices
+    lists = [tuple(one[: judged.k]) for one in judged.lists]
+    return np.asarray(ndcg(judged.visible, judged.queries, lists, judged.k))
+
+
+def sens(judged: Judged, prices: Prices) -> Floats:
+    """Return -M if any sensitive document is shown, else DCG over the best there is without one.
+
+    The ideal is over documents that are not sensitive; where it is 0 the value is 0.
+
+    References
+    ----------
+    Sayed, Oard. SIGIR 2019. doi:10.1145/3331184.3331256
+    """
+    weights = discounts(judged.k).tolist()
+    ideal = np.array(
+        [
+            sum((2.0**grade - 1) * weight for grade, weight in zip(best, weights, strict=False))
+            for best in judged.cold
+        ]
+    )
+    share = (judged.gains @ np.array(weights)) / np.where(ideal > 0, ideal, 1)
+    return np.where(judged.any_sensitive, -prices.penalty, np.where(ideal > 0, share, 0.0))
+
+
+def tern(judged: Judged, prices: Prices) -> Floats:
+    """Return -M if any sensitive document is shown, else 1 if any relevant one is, else 0.
+
+    References
+    ----------
+    Sayed, Oard. Jointly Modeling Relevance and Sensitivity for Search Among Sensitive Content.
+    SIGIR 2019. doi:10.1145/3331184.3331256
+    """
+    relevant = (judged.grades > 0).any(axis=1)
+    return np.where(judged.any_sensitive, -prices.penalty, relevant.astype(np.float64))
+
+
+def tern_documents(judged: Judged, prices: Prices) -> Floats:
+    """Return the same of each document shown (n, k): -M sensitive, else 1 relevant, else 0."""
+    return np.where(judged.sensitive, -prices.penalty, (judged.grades > 0).astype(np.float64))
+
+
+def cs_dcg(judged: Judged, prices: Prices) -> Floats:
+    r"""Return the discounted gain minus the cost of what is sensitive.
+
+    .. math:: \sum_{i \le k} (2^{grade_i} - 1)/\log_2(i + 1) - \sum_{j < s} C\,decay^j
+
+    with s sensitive documents shown. The cost does not depend on the rank; a sensitive document
+    that is relevant earns its gain and costs C.
+
+    References
+    ----------
+    Sayed, Oard. SIGIR 2019. doi:10.1145/3331184.3331256
+    """
+    gain: Floats = judged.gains @ discounts(judged.k)
+    cost: Floats = prices.of(judged.sensitive.sum(axis=1))
+    return gain - cost
+
+
+def extremes(judged: Judged, prices: Prices) -> tuple[Floats, Floats]:
+    """Return the maximum and the minimum (n,) of CS-DCG over lists of 0 to k distinct documents.
+
+    Of all lists with j sensitive and i other documents the best has the largest gains of each
+    kind, in falling order, and the worst the smallest in rising order: O(k^2) sums of k terms.
+    """
+    if prices not in judged.extremes:
+        judged.extremes[prices] = _extremes(judged, prices)
+    return judged.extremes[prices]
+
+
+def _extremes(judged: Judged, prices: Prices) -> tuple[Floats, Floats]:
+    sizes = np.tile(judged.total, (len(judged.queries), 1))
+    if prices.pool == "judged":
+        sizes = judged.sizes
+    kinds = [
+        _Kind(grades, sizes[:, kind], judged.k)
+        for kind, grades in enumerate((judged.hot, judged.cold))
+    ]
+    hot, cold = kinds
+    weights = discounts(judged.k)
+    best = np.full(len(judged.queries), -np.inf)
+    worst = np.full(len(judged.queries), np.inf)
+    for j in range(judged.k + 1):
+        cost, left = prices.of(j), judged.k - j
+        # One more harmless document never makes a list worse: the best has as many as there are.
+        top = _sorted(hot.largest[:, :j], cold.largest[:, :left])[:, ::-1] @ weights - cost
+        best = np.where(hot.size >= j, np.maximum(best, top), best)
+        for i in range(left + 1):
+            low = _sorted(hot.smallest[:, :j], cold.smallest[:, :i])
+            bottom = low @ weights[: i + j] - cost
+            there = (hot.size >= j) & (cold.size >= i)
+            worst = np.where(there, np.minimum(worst, bottom), worst)
+    return best, worst
+
+
+class _Kind:
+    """The documents of one kind that a query's list may take; ungraded ones gain 0."""
+
+    def __init__(self, grades: Sequence[Sequence[int]], sizes: NDArray[np.int64], k: int) -> None:
+        self.size = sizes  # (n,)
+        self.largest = np.zeros((len(grades), k))
+        self.smallest = np.zeros((len(grades), k))
+        for row, best in enumerate(grades):
+            if not best:
+                continue
+            gains = [2.0**grade - 1 for grade in best]
+            self.largest[row, : len(gains)] = gains[:k]
+            zeros = min(k, int(sizes[row]) - len(gains))
+            self.smallest[row, zeros : zeros + len(gains)] = gains[::-1][: k - zeros]
+
+
+def _sorted(first: Floats, second: Floats) -> Floats:
+    return np.sort(np.concatenate([first, second], axis=1), axis=1)
+
+
+def ncs_dcg(judged: Judged, prices: Prices) -> Floats:
+    r"""Return (CS-DCG - worst)/(best - worst), in [0, 1]; 0 where best = worst.
+
+    best and worst are over all lists of 0 to k documents of the pool. With the pool "judged" a
+    list with other documents can leave [0, 1] and is clipped.
+
+    Notes
+    -----
+    At a high cost the measure says little more than how many sensitive documents are shown: read
+    it beside the empty list.
+
+    References
+    ----------
+    Sayed, Oard. SIGIR 2019. doi:10.1145/3331184.3331256
+    """
+    return np.clip(np.nan_to_num(unclipped(judged, prices)), 0, 1)
+
+
+def unclipped(judged: Judged, prices: Prices) -> Floats:
+    """Return the same without clipping, and nan where best = worst."""
+    best, worst = extremes(judged, prices)
+    width = best - worst
+    values = (cs_dcg(judged, prices) - worst) / np.where(width > 0, width, np.nan)
+    return np.where(np.abs(values - np.round(values)) < 1e-12, np.round(values), values)
+
+
+def auc(p: Floats, labels: Labels) -> float:
+    """Return how often a sensitive document has the higher value than another; ties count half."""
+    hot = labels == 1
+    pairs = int(hot.sum()) * int((~hot).sum())
+    if not pairs:
+        return float("nan")
+    _, place, counts = np.unique(p, return_inverse=True, return_counts=True)
+    ranks = (np.cumsum(counts) - (counts - 1) / 2)[place]  # the mean rank of equal values
+    size = int(hot.sum())
+    return float((ranks[hot].sum() - size * (size + 1) / 2) / pairs)
+
+
+def average_precision(p: Floats, labels: Labels) -> float:
+    """Return the mean precision where recall grows, from the highest value down."""
+    order = np.argsort(-p, kind="stable")
+    hot = (labels[order] == 1).astype(np.float64)
+    if not hot.sum():
+        return float("nan")
+    last = np.append(np.diff(p[order]) != 0, True)  # equal values are one step
+    found, seen = np.cumsum(hot)[last], np.flatnonzero(last) + 1
+    gained = np.diff(found, prepend=0.0)
+    return float((gained * found / seen).sum() / hot.sum())
+
+
+def brier(p: Floats, labels: Labels) -> float:
+    """Return the mean squared difference to the labels."""
+    return float(np.mean((p - (labels == 1)) ** 2))
+
+
+def calibration_error(p: Floats, labels: Labels, bins: int = 10) -> float:
+    """Return the mean distance of p to the share of sensitive ones, in equal bins of p."""
+    place = np.minimum((p * bins).astype(np.int64), bins - 1)
+    size = np.bincount(place, minlength=bins)
+    told = np.bincount(place, p, minlength=bins)
+    true = np.bincount(place, (labels == 1).astype(np.float64), minlength=bins)
+    return float(np.abs(told - true).sum() / size.sum())
