@@ -20,8 +20,8 @@ from veil.studies.domains import load_study
 from veil.studies.experiment import Cell
 from veil.studies.store import Store
 from veil.studies.sweep import sweep
+from veil.task.api import table
 from veil.task.study import Tasks
-from veil.task.verbs import table
 
 ROOT = Path(__file__).resolve().parents[1]
 CLAIMS = (  # better, worse, and what the paper says

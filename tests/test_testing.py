@@ -24,7 +24,7 @@ from veil.data.fetch import Report, silent
 from veil.search.engines.engine import Hit, check_call, ranking
 from veil.search.engines.network.remote import Remote
 from veil.testing import check_attack, check_engine, check_measure, check_mechanism
-from veil.testing._texts import small_log
+from veil.testing.checks import small_log
 from veil.text.attacks.attack import AttackSpec, Outcome, Scene
 from veil.text.attacks.bayes import Bayes
 from veil.text.measures.measure import Comparison, TextMeasure

@@ -14,7 +14,7 @@ from tests.tables.people import written as write_people
 from veil import tables
 from veil.dpia.answers import Answers
 from veil.dpia.assessment import assess
-from veil.dpia.template import TEMPLATE
+from veil.dpia.load import TEMPLATE
 from veil.studies.domains import domain
 
 TABLE = """

@@ -12,9 +12,8 @@ import pytest
 from tests.dpia.case import CARDS, RISK, ROWS, STUDY, answers, full, study, written
 
 from veil.core.errors import InputError, ParameterError
+from veil.dpia.answers import GAP, STEPS, likelihood
 from veil.dpia.assessment import assess
-from veil.dpia.levels import likelihood
-from veil.dpia.questions import GAP, STEPS
 from veil.dpia.write import dpia
 
 NUMBERS = [111, 112, 113, 121, 122, 123, 211, 212, 213, 214, 215, *range(221, 228)]

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.dpia.case import QUESTIONS, RISK, ROWS, STUDY, full, study, written
 
-from veil.dpia.markdown import escape
+from veil.dpia.document import escape
 
 EVIL = '</p><script>alert(1)</script><img src=x onerror="a()">'
 MARKS = "| a | [x](http://evil.example) ![i](y) `code` *b* __c__ # h www.evil.example a@b.example"

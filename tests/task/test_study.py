@@ -14,10 +14,8 @@ from veil.core.errors import InputError, ParameterError
 from veil.studies.domains import make_study
 from veil.studies.sweep import sweep
 from veil.studies.table import Results
-from veil.task.keys import TaskStudy
-from veil.task.steps import answered, read
-from veil.task.study import ABOVE, ACCURACY, Tasks
-from veil.task.verbs import table
+from veil.task.api import table
+from veil.task.study import ABOVE, ACCURACY, Tasks, TaskStudy, answered, read
 from veil.testing import check_domain
 
 CLEAR, NOISY = 500.0, 0.01

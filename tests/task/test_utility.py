@@ -7,7 +7,7 @@ from numpy.random import Generator
 from veil.core.errors import InputError
 from veil.measures.estimate import bootstrap
 from veil.measures.quipu import quipu, quipu_difference, quipu_interval
-from veil.task.measures.above_majority import above_majority
+from veil.task.study import above_majority
 
 
 def test_the_mean_is_the_ratio_and_plain_texts_have_one() -> None:

@@ -6,7 +6,7 @@ import click
 
 from veil.cli.terminal import stderr
 from veil.core.formatting import count_of
-from veil.dpia.template import write_template
+from veil.dpia.load import write_template
 from veil.dpia.write import dpia as written
 
 

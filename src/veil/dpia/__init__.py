@@ -11,17 +11,16 @@ from veil.core.facade import facade
 
 if TYPE_CHECKING:
     from veil.dpia.answers import Answers as Answers
+    from veil.dpia.answers import likelihood as likelihood
     from veil.dpia.assessment import Assessment as Assessment
     from veil.dpia.assessment import assess as assess
-    from veil.dpia.levels import likelihood as likelihood
-    from veil.dpia.template import write_template as write_template
+    from veil.dpia.load import write_template as write_template
     from veil.dpia.write import dpia as dpia
 
-_PLACES = {  # where each public name lives
-    "veil.dpia.answers": "Answers",
+_PLACES = {
+    "veil.dpia.answers": "Answers likelihood",
     "veil.dpia.assessment": "Assessment assess",
-    "veil.dpia.levels": "likelihood",
-    "veil.dpia.template": "write_template",
+    "veil.dpia.load": "write_template",
     "veil.dpia.write": "dpia",
 }
 

@@ -8,12 +8,20 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from veil.dpia.answers import Access, Answers, Text
-from veil.dpia.levels import likelihood
+from veil.dpia.answers import (
+    EVENTS,
+    GAP,
+    LISTED,
+    PEOPLE,
+    QUESTIONS,
+    Access,
+    Answers,
+    Event,
+    Text,
+    likelihood,
+)
 from veil.dpia.load import Asked, load
-from veil.dpia.measured import Source, named, read
-from veil.dpia.questions import EVENTS, GAP, LISTED, PEOPLE, QUESTIONS, Event
-from veil.dpia.releases import measure
+from veil.dpia.measured import Source, measure, named, read
 from veil.studies.table import Row
 
 REVIEW = 6  # months until the next review, unless it is stated

@@ -1,6 +1,16 @@
-"""The document as plain parts, which each writer draws in its own way."""
+"""The document as plain parts, and as Markdown and HTML."""
 
+import html as html_module
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib.resources import files
+
+from veil.core.formatting import printable
+from veil.dpia.answers import GAP
+from veil.studies.report.markup import STYLE, Markup, join, page, tag
+from veil.studies.report.tables import head, table
+from veil.studies.table import Section
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,3 +70,118 @@ class Document:
     title: str
     summary: tuple[str, ...]
     chapters: tuple[Chapter, ...]
+
+
+_SPECIAL = re.compile(r"([\\`*_\[\]#|~$])")
+_LINK = re.compile(r"(?<=:)(?=//)|(?<=www)(?=\.)|(?=@)", re.IGNORECASE)
+_OPENING = re.compile(r"^(\s*)([-+=:]|\d+(?=[.)]))")
+
+
+def escape(text: str, *, within: bool = False) -> str:
+    r"""Write a text on one line so that it stands for itself, also where it begins a line.
+
+    `within` a line a number or a dash is no list, and is left as it is.
+
+    >>> escape("*a* <b>|</b>"), escape("- 1"), escape("2. x"), escape("http://x.y")
+    ('\\*a\\* &lt;b&gt;\\|&lt;/b&gt;', '\\- 1', '2\\. x', 'http:\\//x.y')
+    """
+    line = " ".join(printable(text).split())
+    line = _SPECIAL.sub(r"\\\1", html_module.escape(line, quote=False))
+    line = _LINK.sub(r"\\", line)
+    return line if within else _OPENING.sub(_guarded, line)
+
+
+def _guarded(found: re.Match[str]) -> str:
+    return f"{found[1]}{found[2]}\\" if found[2].isdigit() else f"{found[1]}\\{found[2]}"
+
+
+def markdown(document: Document) -> str:
+    """Write the document."""
+    lines = [f"# {escape(document.title, within=True)}"]
+    lines += [f"> {_marked(sentence)}" for sentence in document.summary]
+    for chapter in document.chapters:
+        lines.append(f"## {escape(chapter.title, within=True)}")
+        lines += [block for part in chapter.parts for block in _markdown_part(part)]
+    return "\n\n".join(lines) + "\n"
+
+
+def _marked(text: str, *, within: bool = False) -> str:
+    return escape(text, within=within).replace(GAP, f"**{GAP}**")
+
+
+def _markdown_part(part: Part) -> Iterator[str]:
+    match part:
+        case Heading(text):
+            yield f"### {escape(text, within=True)}"
+        case Paragraph(text):
+            yield _marked(text)
+        case Items(entries):
+            yield "\n".join(f"- {_bold(first)}{_marked(rest)}" for first, rest in entries)
+        case Pairs(entries):
+            for asked, told in entries:
+                yield f"**{escape(asked, within=True)}**"
+                yield from map(_marked, told)
+        case Grid():
+            yield _markdown_grid(part)
+
+
+def _bold(text: str) -> str:
+    return f"**{escape(text.strip(), within=True)}** " if text else ""
+
+
+def _markdown_grid(grid: Grid) -> str:
+    rows = [grid.heads, tuple("---" for _ in grid.heads), *grid.rows]
+    cells = [
+        [one if number == 1 else _marked(one, within=True) for one in row]
+        for number, row in enumerate(rows)
+    ]
+    written = "\n".join("| " + " | ".join(row) + " |" for row in cells)
+    return f"*{escape(grid.caption)}*\n\n{written}"
+
+
+_OWN = (files("veil.dpia") / "page.css").read_text(encoding="utf-8")
+
+
+def html(document: Document) -> str:
+    """Draw the document; every text of it is escaped."""
+    sections = [
+        Section(chapter.identity, chapter.title, tuple(map(_html_part, chapter.parts)))
+        for chapter in document.chapters
+    ]
+    summary = [marked(sentence) for sentence in document.summary]
+    return page(document.title, summary, sections, style=STYLE + _OWN, script="")
+
+
+def marked(text: str) -> Markup:
+    """Escape a text, and mark in it what is not stated."""
+    first, *rest = text.split(GAP)
+    return join(first, *(part for one in rest for part in (tag("mark", GAP), one)))
+
+
+def _html_part(part: Part) -> Markup:
+    match part:
+        case Heading(text):
+            return tag("h3", text)
+        case Paragraph(text, hint):
+            return tag("p", marked(text), class_="hint" if hint else None)
+        case Items(entries):
+            return tag(
+                "ul", *(tag("li", tag("strong", first), marked(rest)) for first, rest in entries)
+            )
+        case Pairs(entries):
+            return tag("dl", *(_pair(asked, told) for asked, told in entries))
+        case Grid():
+            return _html_grid(part)
+
+
+def _pair(asked: str, told: tuple[str, ...]) -> Markup:
+    answer = tag("dd", *(tag("p", marked(line)) for line in told))
+    return tag("div", tag("dt", marked(asked)), answer)
+
+
+def _html_grid(grid: Grid) -> Markup:
+    body = [
+        tag("tr", tag("th", marked(first), scope="row"), *(tag("td", marked(one)) for one in rest))
+        for first, *rest in grid.rows
+    ]
+    return table(grid.caption, [head(*grid.heads)], body)

@@ -1,9 +1,10 @@
-"""Read the answers of a person from a TOML file; mistakes are one sentence each."""
+"""Answers in a TOML file: a template, and reading it."""
 
 import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,25 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from veil.core.errors import InputError, ParameterError
+from veil.data.files import whole_file
 from veil.dpia.answers import Access, Answers, Fear, Measure, Measurement, People, Planned, Risks
 from veil.studies.domains import domain
 from veil.studies.export import FILE as FACTS
 from veil.studies.report.report import FILE as REPORT
 from veil.studies.study import no_such_key
+
+TEMPLATE = (files("veil.dpia") / "template.toml").read_text(encoding="utf-8")
+
+
+def write_template(path: str | Path) -> Path:
+    """Write the template, with a comment for every key; a file that is there stays."""
+    target = Path(path)
+    if target.exists():
+        raise InputError(f"{target} is there already; name a new file.")
+    with whole_file(target, private=True) as part:
+        part.write_text(TEMPLATE, encoding="utf-8")
+    return target
+
 
 _MAX_BYTES = 2**20  # of the file
 _OWN = ("domain", "sizes", "name")  # keys of a study that are not those of a table

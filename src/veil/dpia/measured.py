@@ -1,6 +1,7 @@
-"""Figures of studies, each with how it was made: command, method, seed, n, interval, cost."""
+"""Figures of studies and of releases, each with how it was measured."""
 
 import math
+import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -8,13 +9,14 @@ from pathlib import Path
 
 from veil.core.errors import InputError, VeilError
 from veil.core.formatting import printable
-from veil.dpia.answers import Measurement
-from veil.dpia.questions import GAP
-from veil.studies.domains import domain, domains, words_of
-from veil.studies.export import Claim, Facts, read_csv, read_facts
+from veil.dpia.answers import GAP, Measurement
+from veil.dpia.load import Asked
+from veil.studies.domains import domain, domains, make_study, words_of
+from veil.studies.export import Claim, Facts, facts_of, read_csv, read_facts
 from veil.studies.plane import is_utility
 from veil.studies.report.markup import interval, number
 from veil.studies.study import short_spec
+from veil.studies.sweep import sweep
 from veil.studies.table import PLAIN, Row
 
 _MAX_BYTES = 2**26  # of a table of results
@@ -200,3 +202,28 @@ def _spelt(spec: str, name: str) -> str:
         return str(domain(name).mechanisms.parse(spec))
     except VeilError:
         return spec
+
+
+def measure(asked: Asked) -> Source:
+    """Make the releases, attack them, and return the figures; nothing else of them is kept."""
+    grids = [one.model_dump(exclude_none=True) for one in asked.answers.release]
+    others = asked.table.get("mechanism", [])
+    keys = {**asked.table, "name": Path(str(asked.table["table"])).stem[:100] or "table"}
+    keys |= {"domain": "tables", "mechanism": [*grids, *others]}
+    keys.setdefault("attackers", ["linkage"])
+    study = make_study(keys, asked.name, asked.folder)
+    with tempfile.TemporaryDirectory(prefix="veil-dpia-") as scratch:
+        found = sweep(study, Path(scratch), workers=0)
+    planned = study.mechanism[: len(grids)]
+    specs = {
+        str(each) for grid in planned for each, _ in grid.mechanisms(domain("tables").mechanisms)
+    }
+    source = source_of(study.name, found.rows, facts_of(found), f"The table of {asked.name}")
+    chosen = {(row.spec, row.size) for row in source.risks if row.spec in specs}
+    missing = specs - {spec for spec, _ in chosen}
+    if missing:
+        raise InputError(
+            f"No attacker of {asked.name} could be used against {len(missing)} of its releases, so"
+            " that their risk is not known; name other attackers."
+        )
+    return replace(source, chosen=frozenset(chosen))

@@ -9,14 +9,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from veil.pyterrier.fuse import Fuse as Fuse
-    from veil.pyterrier.obfuscate import Obfuscate as Obfuscate
-    from veil.pyterrier.private_search import PrivateSearch as PrivateSearch
+    from veil.pyterrier.steps import Fuse as Fuse
+    from veil.pyterrier.steps import Obfuscate as Obfuscate
+    from veil.pyterrier.steps import PrivateSearch as PrivateSearch
 
 _MODULES = {  # where each public name lives; it is loaded when it is first asked for
-    "Fuse": "veil.pyterrier.fuse",
-    "Obfuscate": "veil.pyterrier.obfuscate",
-    "PrivateSearch": "veil.pyterrier.private_search",
+    "Fuse": "veil.pyterrier.steps",
+    "Obfuscate": "veil.pyterrier.steps",
+    "PrivateSearch": "veil.pyterrier.steps",
 }
 
 

@@ -1,22 +1,27 @@
-"""A task as an experiment: texts are protected, read by a classifier, and attacked."""
+"""A task as an experiment: texts are protected, read by a classifier, and scored."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
+from pydantic import Field
 
+from veil.core.errors import InputError
 from veil.core.formatting import count_of
 from veil.core.guarantee import Guarantee
-from veil.core.types import Floats
+from veil.core.rng import stream
+from veil.core.types import Floats, Ids
+from veil.corpus.collection import Collection, Document, Documents
+from veil.corpus.logs import read_log
 from veil.data.fetch import Report, silent
-from veil.search.study.bench import absolute
+from veil.search.study.bench import Bench, absolute
 from veil.search.study.steps import VERSIONS as SEARCH_VERSIONS
 from veil.search.study.steps import compute as attacked
 from veil.search.study.steps import inputs
-from veil.search.study.study import attacker_specs
+from veil.search.study.study import SearchStudy, attacker_specs
 from veil.studies.experiment import (
     Axis,
     Cell,
@@ -30,18 +35,217 @@ from veil.studies.experiment import (
 )
 from veil.studies.figures import ranked
 from veil.studies.store import Result
-from veil.studies.study import distinct_specs, locate_errors
+from veil.studies.study import Specs, Study, distinct_specs, locate_errors
 from veil.studies.table import Example
-from veil.task.bench import OWN, TaskBench
-from veil.task.classifiers import CLASSIFIERS
-from veil.task.keys import TaskStudy
-from veil.task.measures.above_majority import above_majority
-from veil.task.steps import answered, protected
+from veil.task.classifiers import CLASSIFIERS, Classifier, Model
+from veil.task.labelled import LEAST, Labelled, load
 from veil.text.attacks import ATTACKS
 from veil.text.attacks.attack import EncoderAttack
 from veil.text.mechanisms.find import TEXT_MECHANISMS
 from veil.text.mechanisms.mechanism import QueryMechanism
 from veil.text.mechanisms.queries.scramble import whole_cost
+from veil.text.protect import protect
+
+
+def above_majority(right: Floats, plain: Floats, majority: Floats) -> Floats:
+    r"""Return values (n,) whose mean is the utility, before that is cut to [0, 1].
+
+    .. math:: U = \frac{a - m}{p - m}, \qquad
+       v_i = U + \frac{(a_i - m_i) - U\,(p_i - m_i)}{p - m}
+
+    `right`, `plain` and `majority` (n,) are 1 where the label of a text is found in its protected
+    form, in its plain form, and by always guessing the commonest label; a, p, m are their means.
+
+    Notes
+    -----
+    U is a ratio of means over texts, of which no value of one text is. The values are its
+    linearisation (the delta method): their mean is U, and their spread is what U varies by when
+    other texts are drawn, p and m with it. Each may lie outside of [0, 1].
+    """
+    a, p, m = (float(np.mean(values)) for values in (right, plain, majority))
+    if p <= m:
+        raise InputError(
+            "On plain texts the classifier must be right more often than by always guessing the"
+            f" commonest label. Got {p:.3f} against {m:.3f} instead: give it more texts to learn"
+            " from, or take another."
+        )
+    share = (a - m) / (p - m)
+    values: Floats = share + ((right - majority) - share * (plain - majority)) / (p - m)
+    return values
+
+
+class TaskStudy(Study):
+    """What is measured of labelled texts."""
+
+    texts: Annotated[str, Field(description="table of texts with labels")]
+    text: Annotated[str, Field(description="column of the texts")] = "text"
+    label: Annotated[str, Field(description="column of the labels")] = "label"
+    test: Annotated[
+        int, Field(ge=LEAST, le=1_000_000, description="texts that are asked, at most")
+    ] = 400
+    classifier: Annotated[Specs, Field(min_length=1, strict=False)] = (
+        "logistic",
+        "logistic(train=protected, texts=400)",
+    )
+    vectors: Annotated[str, Field(description="word vectors")] = "glove-100d"
+    log: Annotated[
+        str, Field(description="what attackers guess from: texts, all of the table, or a file")
+    ] = "texts"
+    log_size: Annotated[int, Field(ge=0, description="texts of the log, at most; 0: all")] = 0
+    attackers: Annotated[Specs, Field(strict=False)] = ("inference",)
+
+
+OWN = "texts"  # the log of a study that names none: all texts of its file
+
+
+class TaskBench(Bench):
+    """Texts with labels, and what mechanisms and attackers of texts work with."""
+
+    def __init__(self, study: TaskStudy, report: Report = silent) -> None:
+        super().__init__(
+            SearchStudy(
+                name=study.name,
+                seed=study.seed,
+                sizes=study.sizes,
+                vectors=study.vectors,
+                log="collection",
+                log_size=study.log_size,
+                encoder="none",
+                attackers=study.attackers,
+                mechanism=study.mechanism,
+            ),
+            report,
+        )
+        self.task = study
+        self.labelled = load(study.texts, study.text, study.label)
+        self.asked, self.taught = self.labelled.split(study.test, study.seed)
+        self._models: dict[str, Model] = {}
+        self._plain: dict[str, Ids] = {}
+        self._told = report
+
+    @cached_property
+    def collection(self) -> Collection:
+        """The texts that teach, as documents; the attacker's log."""
+        documents = (Document(f"{i}", "", text) for i, text in enumerate(self.taught.texts))
+        log = self.labelled.texts if self.task.log == OWN else tuple(read_log(Path(self.task.log)))
+        return Collection(self.labelled.name, Documents.of(documents), log=log)
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Names of the texts that are asked: their numbers."""
+        return tuple(str(number) for number in range(len(self.asked)))
+
+    @cached_property
+    def texts(self) -> tuple[str, ...]:
+        """The texts that are asked."""
+        return self.asked.texts
+
+    def teaching(self, classifier: Classifier) -> Labelled:
+        """Return the texts that teach a classifier."""
+        return self.taught.some(range(min(classifier.taught, len(self.taught))))
+
+    @cached_property
+    def protected(self) -> int:
+        """How many of the texts that teach are protected, too."""
+        chosen = map(CLASSIFIERS.parse, self.task.classifier)
+        wanted = (one.taught for one in chosen if one.protected)
+        return min(max(wanted, default=0), len(self.taught))
+
+    def plain_model(self, classifier: Classifier) -> Model:
+        """Return a classifier that plain texts have taught, once per process."""
+        spec = str(classifier)
+        if spec not in self._models:
+            self._models[spec] = self.learn(classifier, self.teaching(classifier))
+        return self._models[spec]
+
+    def remembered(self, spec: str, read: Callable[[], Ids]) -> Ids:
+        """Return what a classifier reads in the plain texts, once per process."""
+        if spec not in self._plain:
+            self._plain[spec] = read()
+        return self._plain[spec]
+
+    def learn(self, classifier: Classifier, taught: Labelled) -> Model:
+        """Teach a classifier."""
+        return classifier.learn(taught, self.labelled.classes, self._told)
+
+
+Rows = Sequence[Sequence[str]]
+
+
+def protected(bench: TaskBench, step: Step) -> Result:
+    """Draw the variants of the texts that are asked, and one of each that teaches.
+
+    A text of which nothing would be protected is not released: it has no variants.
+    """
+    mechanism = bench.mechanism(step.spec, step.size)
+    space = bench.space if "vectors" in mechanism.needs else None
+    rng = stream(bench.task.seed, int(step.key[:16], 16))
+    made = protect(bench.texts, mechanism, space, step.size, in_clear=True, rng=rng)
+    words = np.array(made.protected, dtype=np.int64)
+    training: list[list[str]] = []
+    if bench.protected:
+        whole = step.size if getattr(mechanism, "whole", False) else 1
+        others = protect(
+            bench.taught.texts[: bench.protected], mechanism, space, whole, in_clear=True, rng=rng
+        )
+        training = _sent(others.rows, others.protected)
+    return Result(
+        {"protected": words}, {"variants": _sent(made.rows, made.protected), "training": training}
+    )
+
+
+def _sent(rows: Rows, words: Sequence[int]) -> list[list[str]]:
+    pairs = zip(rows, words, strict=True)
+    return [[str(one) for one in row] if count else [] for row, count in pairs]
+
+
+def answered(bench: TaskBench, classifier: Classifier, of: Result | None) -> Result:
+    """Read protected texts, or without a release the plain ones, and see which are read right.
+
+    `plain` and `majority` are what the same classifier reads in the plain texts, and what always
+    guessing the commonest label gives.
+    """
+    plain_model = bench.plain_model(classifier)
+    own = {label: number for number, label in enumerate(bench.labelled.classes)}
+    true = np.array([own[label] for label in bench.asked.labels], dtype=np.int64)
+    common = own[bench.taught.majority]
+    seen = bench.remembered(
+        str(classifier), lambda: read(plain_model, [[text] for text in bench.texts], common)
+    )
+    plain = seen == true
+    right = plain
+    if of is not None:
+        model = plain_model
+        if classifier.protected:
+            model = bench.learn(classifier, _taught(bench, classifier, of.data["training"]))
+        right = read(model, of.data["variants"], common) == true
+    arrays = {"right": right, "plain": plain, "majority": true == common}
+    return Result({name: values.astype(np.float64) for name, values in arrays.items()})
+
+
+def read(model: Model, rows: Rows, common: int) -> Ids:
+    """Return the label (n,) of each row: the likeliest on the mean of its variants.
+
+    Of a row without variants nothing is known: the commonest label is guessed.
+    """
+    shares = model.shares([text for row in rows for text in row])
+    found = np.full(len(rows), common, dtype=np.int64)
+    start = 0
+    for number, row in enumerate(rows):
+        if row:
+            found[number] = shares[start : start + len(row)].mean(axis=0).argmax()
+        start += len(row)
+    return found
+
+
+def _taught(bench: TaskBench, classifier: Classifier, rows: Rows) -> Labelled:
+    """Return the texts that teach in their protected form, with their labels."""
+    plain = bench.teaching(classifier)
+    pairs = [
+        (row[0], label) for row, label in zip(rows[: len(plain)], plain.labels, strict=True) if row
+    ]
+    return Labelled(tuple(t for t, _ in pairs), tuple(one for _, one in pairs), plain.name)
+
 
 ABOVE, ACCURACY = "accuracy above majority", "accuracy"
 _VERSION = 1  # of what is computed here
@@ -66,7 +270,7 @@ class Tasks(Experiment):
     keys = TaskStudy
     mechanisms: ClassVar[Methods] = TEXT_MECHANISMS
     attackers: ClassVar[Methods | None] = ATTACKS
-    verbs: ClassVar[dict[str, str]] = {"sentiment": "veil.task.verbs:sentiment"}
+    verbs: ClassVar[dict[str, str]] = {"sentiment": "veil.task.api:sentiment"}
     source = "texts"
 
     def __init__(self, study: TaskStudy, report: Report = silent) -> None:

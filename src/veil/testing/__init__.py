@@ -5,7 +5,7 @@
 """
 
 from veil.studies.check import check_domain as check_domain
-from veil.testing.attacks import check_attack as check_attack
-from veil.testing.engines import check_engine as check_engine
-from veil.testing.measures import check_measure as check_measure
-from veil.testing.mechanisms import check_mechanism as check_mechanism
+from veil.testing.checks import check_attack as check_attack
+from veil.testing.checks import check_engine as check_engine
+from veil.testing.checks import check_measure as check_measure
+from veil.testing.checks import check_mechanism as check_mechanism

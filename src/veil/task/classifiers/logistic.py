@@ -10,7 +10,7 @@ from pydantic import Field
 from veil.core.types import Encoder, Floats, Ids
 from veil.data.fetch import Report, silent
 from veil.encoders.find import encoder as open_encoder
-from veil.task.classifier import Classifier, Texts, Train
+from veil.task.classifiers import Classifier, Texts, Train
 from veil.task.labelled import Labelled
 
 _STEPS = 5_000  # of descent, at most

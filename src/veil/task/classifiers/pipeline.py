@@ -10,7 +10,7 @@ from pydantic import Field
 from veil.core.errors import AssetError, InputError, MissingExtraError
 from veil.core.types import Floats
 from veil.data.fetch import Report, silent
-from veil.task.classifier import Classifier
+from veil.task.classifiers import Classifier
 from veil.task.labelled import Labelled
 
 
