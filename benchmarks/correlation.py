@@ -20,7 +20,7 @@ from veil.core.errors import InputError
 from veil.core.types import Floats
 from veil.measures.estimate import Estimate, interval, resamples
 from veil.measures.quipu import quipu
-from veil.proxy.plane import SHIPPED
+from veil.proxy.slider import SHIPPED
 from veil.studies.domains import words_of
 from veil.studies.export import read_csv
 from veil.studies.plane import Panel, key, panels

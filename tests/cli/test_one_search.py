@@ -20,7 +20,7 @@ from veil.cli import _results
 from veil.proxy import opening, sticky
 from veil.proxy.folder import data_folder
 from veil.proxy.ledger.ledger import Ledger
-from veil.proxy.mixing.mixer import Mixer
+from veil.proxy.mixer import Mixer
 from veil.proxy.opening import open_desk
 from veil.proxy.preflight import Preflight
 from veil.proxy.private import PrivateDesk

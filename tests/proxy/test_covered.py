@@ -8,9 +8,8 @@ import pytest
 from tests.web.conftest import make_plane
 from tests.web.test_cover_page import GROUPS, K, N, make_table
 
-from veil.proxy import covered
-from veil.proxy.covered import with_cover
-from veil.proxy.stop import stops_of
+from veil.proxy import slider
+from veil.proxy.slider import stops_of, with_cover
 from veil.search.locality import Place
 from veil.text.mechanisms.find import mechanism
 
@@ -19,7 +18,7 @@ from veil.text.mechanisms.find import mechanism
 def spec(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     make_table().save(tmp_path / "table")
     made = f"cover(table='{tmp_path / 'table'}')"
-    monkeypatch.setattr(covered, "usual_mechanism", lambda _: made)
+    monkeypatch.setattr(slider, "usual_mechanism", lambda _: made)
     return str(mechanism(made))
 
 

@@ -16,7 +16,7 @@ from veil.core.types import Ranking, Released
 from veil.cover import Table, build
 from veil.proxy.ledger.ledger import Ledger
 from veil.proxy.preflight import Preflight
-from veil.proxy.sources.source import Line
+from veil.proxy.source import Line
 from veil.proxy.sticky import Bound, Sticky, Taken, Unwritten
 from veil.proxy.types import Standing
 from veil.search.engines.engine import Hit, ranking
@@ -159,7 +159,7 @@ def test_a_session_ends(
     near = cover.model_copy(update={"stay": 0.0})
     one, other = of_group(table, 2)[0], of_group(table, 5)[0]
     take(ledger, one, near)
-    monkeypatch.setattr("veil.proxy.sources.groups.SESSION", -1.0)
+    monkeypatch.setattr("veil.proxy.sources.SESSION", -1.0)
     assert take(ledger, other, near).variants[0] == table.group(5)
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from veil.cli import run
-from veil.proxy.last_audit import noted_audit
+from veil.proxy.folder import noted_audit
 from veil.studies.table import Results
 
 STUDY = """

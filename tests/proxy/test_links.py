@@ -6,9 +6,8 @@ import pytest
 from tests.web.reading import Page
 from tests.web.sample_pages import QUERY, common, found
 
-from veil.proxy.documents import ItemAnswer
-from veil.proxy.found import Item
-from veil.proxy.links import MOST, Link, link_of
+from veil.proxy.answers import ItemAnswer
+from veil.proxy.results import MOST, Item, Link, link_of
 from veil.web import pages
 
 HOSTILE = [

@@ -3,7 +3,7 @@
 import pytest
 from tests.web.sample_pages import found
 
-from veil.proxy.found import Group
+from veil.proxy.results import Group
 
 
 def group(*, known: bool = False, stayed: bool = False) -> Group:

@@ -11,9 +11,8 @@ import pytest
 from tools.measured import joined, trimmed
 
 from veil.core.errors import InputError, LedgerError
-from veil.proxy.last_audit import note_audit, noted_audit
-from veil.proxy.plane import SHIPPED, Plane, load_plane
-from veil.proxy.stop import BOUND
+from veil.proxy.folder import note_audit, noted_audit
+from veil.proxy.slider import BOUND, SHIPPED, MeasuredPlane, load_plane
 from veil.proxy.types import Setting
 from veil.studies.export import read_csv, write_csv
 from veil.studies.table import Results, Row
@@ -59,7 +58,7 @@ def write(folder: Path, rows: list[Row]) -> Path:
     return folder
 
 
-def settings(plane: Plane) -> list[tuple[str, int]]:
+def settings(plane: MeasuredPlane) -> list[tuple[str, int]]:
     return [(stop.setting.mechanism, stop.setting.size) for stop in plane.stops]
 
 
@@ -245,7 +244,7 @@ def test_a_folder_that_is_not_there_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_table_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("veil.proxy.plane._LARGEST", 100)
+    monkeypatch.setattr("veil.proxy.slider._LARGEST", 100)
     with pytest.raises(InputError, match="larger than 100 bytes"):
         load_plane(write(tmp_path / "audit", FRONT))
 

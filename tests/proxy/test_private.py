@@ -26,14 +26,14 @@ from veil.core.errors import (
 from veil.core.guarantee import Guarantee
 from veil.core.types import Ranking, Released
 from veil.proxy import private
+from veil.proxy.answers import SearchDocument
 from veil.proxy.desk import Desk
-from veil.proxy.documents import SearchDocument
-from veil.proxy.found import Found
-from veil.proxy.gate.gate import Gate
+from veil.proxy.gate import Gate
 from veil.proxy.ledger.ledger import Ledger
-from veil.proxy.mixing.mixer import Mixer
+from veil.proxy.mixer import Mixer
 from veil.proxy.preflight import Preflight
 from veil.proxy.private import PrivateDesk
+from veil.proxy.results import Found
 from veil.proxy.sticky import Bound, Sticky, Unwritten
 from veil.proxy.types import Setting
 from veil.search.engines.engine import Hit, ranking

@@ -15,7 +15,7 @@ from veil.core.guarantee import Guarantee
 from veil.core.types import Released, Seeded
 from veil.proxy.ledger.entries import Entry
 from veil.proxy.ledger.ledger import Ledger, StaleError
-from veil.proxy.sources.names import law_name
+from veil.proxy.source import law_name
 from veil.proxy.sticky import Bound, Sticky, Taken, Unwritten, too_near
 from veil.proxy.types import Checked, Standing
 from veil.search.pipeline import Words
@@ -401,7 +401,7 @@ def test_a_bound_with_an_additive_part_is_not_counted_by_a_budget(ask: Asking) -
 def test_a_budget_refuses_before_anything_is_drawn(
     ask: Asking, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("veil.proxy.sources.words.draw", None)
+    monkeypatch.setattr("veil.proxy.sources.draw", None)
     ask.sticky.limit = 1.0
     with pytest.raises(BudgetError):
         ask(1, 2)

@@ -10,7 +10,7 @@ from tests.cover.conftest import texts as texts
 from veil.core.errors import InputError, ParameterError
 from veil.cover import Table
 from veil.data.fetch import Report
-from veil.proxy.usual import SIZE, usual_mechanism, usual_size
+from veil.proxy.types import SIZE, usual_mechanism, usual_size
 from veil.search.locality import Place
 from veil.text.mechanisms.find import mechanism
 from veil.text.mechanisms.queries.blind import Blind

@@ -11,7 +11,7 @@ from numpy.random import Generator
 
 from veil.core.errors import InputError
 from veil.measures.estimate import Estimate
-from veil.proxy.plane import SHIPPED
+from veil.proxy.slider import SHIPPED
 from veil.studies.export import read_csv
 from veil.studies.plane import panels
 from veil.studies.table import Row

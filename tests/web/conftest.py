@@ -17,8 +17,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from veil.core.errors import VeilError
 from veil.core.guarantee import Guarantee
 from veil.corpus.document_file import Opened
-from veil.proxy.found import Found, Item, Mark, Seen
-from veil.proxy.plane import Plane, Stop
+from veil.proxy.results import Found, Item, Mark, Seen
+from veil.proxy.slider import MeasuredPlane, Stop
 from veil.proxy.types import Budget, Checked, Decision, Release, Setting, Standing
 from veil.search.locality import Place
 from veil.studies.table import Row
@@ -42,7 +42,7 @@ def make_row(kind: str = "risk", score: float = 0.1, spec: str = "cmp(epsilon=1.
     )  # fmt: skip
 
 
-def make_plane(stops: int = 3) -> Plane:
+def make_plane(stops: int = 3) -> MeasuredPlane:
     """Stops from private to useful: epsilon 1, 2, 3 and so on, with 5 variants."""
     made = tuple(
         Stop(
@@ -55,7 +55,7 @@ def make_plane(stops: int = 3) -> Plane:
         for i in range(stops)
     )
     rows = tuple(row for stop in made for row in (stop.risk, stop.utility))
-    return Plane("shipped with Veil", True, "small", "bm25", made, rows, 1)
+    return MeasuredPlane("shipped with Veil", True, "small", "bm25", made, rows, 1)
 
 
 def make_release(number: int) -> Release:

@@ -6,8 +6,8 @@ from functools import cache
 from typing import get_args
 
 from veil.core.guarantee import Guarantee
-from veil.proxy.found import MARKS, Found, Item, Mark, Seen
-from veil.proxy.plane import Plane, Stop
+from veil.proxy.results import MARKS, Found, Item, Mark, Seen
+from veil.proxy.slider import MeasuredPlane, Stop
 from veil.proxy.types import Budget, Checked, Decision, Release, Setting, Standing
 from veil.studies.table import Row
 from veil.web import pages
@@ -30,7 +30,7 @@ SPECS = ("cmp(epsilon=5.0)", "cmp(epsilon=10.0)", "tem(epsilon=2.0)")
 
 
 @cache
-def plane() -> Plane:
+def plane() -> MeasuredPlane:
     start = ("icd", "bm25", "plain", "plain", "", 0.0, 1)
     rows = [Row(*start, "utility", "nDCG@10", "", 0.7, 0.6, 0.8, 80)]
     stops = []
@@ -38,7 +38,7 @@ def plane() -> Plane:
         lazy, active, useful = rows_of(spec, risk, utility)
         rows += [lazy, active, useful]
         stops.append(Stop(Setting(spec, 20), lazy, useful, risk + 0.081, ""))
-    return Plane("shipped with Veil", True, "icd", "bm25", tuple(stops), tuple(rows), 1)
+    return MeasuredPlane("shipped with Veil", True, "icd", "bm25", tuple(stops), tuple(rows), 1)
 
 
 def common(**changes: object) -> pages.Common:
@@ -136,7 +136,7 @@ def hostile_pages() -> dict[str, str]:
         for row in rows_of(SPECS[0], 0.1, 0.2)
     )
     stop = Stop(Setting(spec, 20), rows[0], rows[2], 0.2, evil("stop-warning"))
-    measured = Plane(evil("origin"), False, where, asked, (stop,), rows, 0, evil("note"))
+    measured = MeasuredPlane(evil("origin"), False, where, asked, (stop,), rows, 0, evil("note"))
     bad = common(engine=evil("engine"), plane=measured, stop=0)
     address = "https://h.example/" + evil("link").replace(" ", "/").replace("\0", "")
     names = (address, "javascript:" + evil("scheme"), evil("id"))

@@ -8,7 +8,7 @@ from tests.web.conftest import CANARY, Client, FakeDesk, MakeClient, errors
 
 from veil.cli import run
 from veil.core.errors import AssetError, VeilError
-from veil.proxy.found import Item
+from veil.proxy.results import Item
 from veil.proxy.types import Setting
 from veil.search.pipeline import MAX_QUERY
 from veil.text.vectors.embeddings import Embeddings

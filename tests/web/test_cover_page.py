@@ -13,8 +13,8 @@ from tests.web.sample_pages import QUERY, common, evil, found, plane, rows_of, s
 from veil.core.guarantee import Guarantee
 from veil.cover.table import Table
 from veil.data.arrays import Strings
-from veil.proxy.found import Found, Group
-from veil.proxy.plane import Plane, Stop
+from veil.proxy.results import Found, Group
+from veil.proxy.slider import MeasuredPlane, Stop
 from veil.proxy.types import Budget, Release, Setting
 from veil.web import pages
 
@@ -42,7 +42,7 @@ def spec(tmp_path_factory: pytest.TempPathFactory) -> str:
     return f"cover(table='{folder}')"
 
 
-def covered(spec: str) -> Plane:
+def covered(spec: str) -> MeasuredPlane:
     """A plane whose first stop is a cover."""
     lazy, _, useful = rows_of("cmp(epsilon=5.0)", 0.01, 0.4)
     lazy = replace(lazy, spec=spec, mechanism="cover")

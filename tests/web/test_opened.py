@@ -12,7 +12,7 @@ from tests.web.serving import House, serving
 
 from veil.cli import run
 from veil.corpus.document_file import Opened
-from veil.proxy.found import Item
+from veil.proxy.results import Item
 from veil.web import pages
 
 EVIL = "<script>fetch('/api/ledger')</script>"

@@ -7,7 +7,7 @@ import pytest
 from tests.web.reading import Page
 from tests.web.sample_pages import ALL, QUERY, SPECS, common, found, plane, seen
 
-from veil.proxy.found import MARKS, Item, MarkKind
+from veil.proxy.results import MARKS, Item, MarkKind
 from veil.proxy.types import Checked, Decision, Setting
 from veil.web import pages
 

@@ -21,7 +21,7 @@ from tests.sensitive.drawer import drawer
 from tests.web.conftest import CANARY, FakeDesk, Server, make_plane
 
 import veil.proxy.opening as opening
-import veil.proxy.plane as planes
+import veil.proxy.slider as planes
 import veil.web.server as serving
 from veil.core.errors import BudgetError, InputError
 from veil.proxy.folder import data_folder
@@ -357,7 +357,7 @@ def test_the_extra_is_named_where_it_is_missing(
 
 
 PROGRAM = """
-import veil.proxy.opening as opening, veil.proxy.plane as planes
+import veil.proxy.opening as opening, veil.proxy.slider as planes
 from tests.web.conftest import make_plane
 from tests.web.test_serve import ClosingDesk
 from veil.cli import main

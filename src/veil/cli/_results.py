@@ -14,7 +14,7 @@ from veil.cli.terminal import stdout
 from veil.core.formatting import bits_of, count_of, number_of, printable
 from veil.core.guarantee import Guarantee
 from veil.proxy.desk import Desk
-from veil.proxy.found import Found, Group, Item, Mark, Seen
+from veil.proxy.results import Found, Group, Item, Mark, Seen
 from veil.proxy.types import NO_LEDGER, Checked
 from veil.search.locality import DEMONSTRATION, HERE, told_of_stand_in
 from veil.text.mechanisms.mechanism import LAYOUT, UNKNOWN, TextMechanism

@@ -8,7 +8,7 @@ from veil.cli._beside import Beside
 from veil.cli.claims import claims
 from veil.cli.sweeping import OUT, WORKERS, WORKERS_HELP, run_study
 from veil.core.errors import ParameterError, VeilError
-from veil.proxy.last_audit import note_audit
+from veil.proxy.folder import note_audit
 from veil.search.study.study import default_study, demo_study
 from veil.studies import DEFAULT
 from veil.studies.domains import load_study

@@ -22,9 +22,8 @@ from veil.core.types import Released
 from veil.data.fetch import Report
 from veil.data.files import require_folder
 from veil.proxy.desk import Desk
-from veil.proxy.found import Found
-from veil.proxy.types import MAX_SIZE, Setting
-from veil.proxy.usual import usual_mechanism, usual_size
+from veil.proxy.results import Found
+from veil.proxy.types import MAX_SIZE, Setting, usual_mechanism, usual_size
 from veil.search.engines.local.replay import record as write_recording
 from veil.search.pipeline import MAX_QUERY, check_query
 from veil.text.policy import Unknown
@@ -171,7 +170,7 @@ def _wants_variants() -> bool:
 
 def _print_json(found: Found, engine: str, desk: Desk) -> None:
     """Print the whole result; the true query is not in it."""
-    from veil.proxy.documents import SearchDocument
+    from veil.proxy.answers import SearchDocument
     from veil.proxy.opening import hosts_alone
 
     variants, named = [seen.text for seen in found.seen], hosts_alone(engine)

@@ -19,7 +19,7 @@ from veil.core.errors import ParameterError
 from veil.core.formatting import bits_of, printable
 from veil.proxy.desk import Desk
 from veil.proxy.folder import data_folder
-from veil.proxy.plane import Plane
+from veil.proxy.slider import MeasuredPlane
 from veil.search.engines import ENGINES
 from veil.search.locality import HERE, told_of_stand_in
 
@@ -93,9 +93,12 @@ def serve(
     It runs until Ctrl-C, which lets the searches under way come to their end; a second one does
     not.
     """
-    from veil.proxy.covered import with_cover  # all this is long to load, and needs an extra
     from veil.proxy.opening import open_desk
-    from veil.proxy.plane import SHIPPED, load_plane
+    from veil.proxy.slider import (
+        SHIPPED,
+        load_plane,
+        with_cover,  # all this is long to load, and needs an extra
+    )
     from veil.web.app import make_app
     from veil.web.guard import LOOPBACK, host_names, sites
     from veil.web.server import bind, run
@@ -201,7 +204,7 @@ def _own_name(host: str) -> list[str]:
     return [f"[{host}]" if ":" in host else host]
 
 
-def _tell(address: str, desk: Desk, plane: Plane, gate: Path | None) -> None:
+def _tell(address: str, desk: Desk, plane: MeasuredPlane, gate: Path | None) -> None:
     """Say what is going on, a line each."""
     console = stderr()
     where = "variants leave this machine" if desk.network else "on this machine"

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from veil.corpus.document_file import Opened
-from veil.proxy.found import Found
+from veil.proxy.results import Found
 from veil.proxy.types import Budget, Decision, Release, Setting
 from veil.search.locality import Place
 

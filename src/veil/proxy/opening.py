@@ -11,11 +11,11 @@ from veil.core.errors import ParameterError
 from veil.core.types import Engine
 from veil.corpus.collection import Collection
 from veil.data.fetch import Report, silent
-from veil.proxy.gate.gate import Gate
+from veil.proxy.gate import Gate
 from veil.proxy.ledger.ledger import Ledger
-from veil.proxy.mixing.mixer import Mixer
-from veil.proxy.once import Once
+from veil.proxy.mixer import Mixer
 from veil.proxy.preflight import Preflight, open_preflight_log
+from veil.proxy.preparation import Once
 from veil.proxy.private import PrivateDesk
 from veil.proxy.sticky import Bound, Sticky, Unwritten
 from veil.proxy.types import Setting

@@ -10,7 +10,7 @@ from veil.corpus.collection import Collection
 from veil.corpus.logs import read_log
 from veil.corpus.tokens import check_text
 from veil.data.fetch import Report, silent
-from veil.proxy._preparation import Preparation
+from veil.proxy.preparation import Preparation
 from veil.proxy.types import Checked, Standing
 from veil.text.attacks import ATTACKS
 from veil.text.attacks.bayes import Bayes

@@ -19,17 +19,16 @@ from veil.core.errors import (
 from veil.core.guarantee import Guarantee
 from veil.core.parallel import BACKGROUND
 from veil.core.types import Engine, Ranking, Released
-from veil.corpus.document_file import Opened
+from veil.corpus.collection import Collection
+from veil.corpus.document_file import Opened, open_document
 from veil.data.fetch import Report, silent
 from veil.data.memo import private_caches
-from veil.proxy.found import Found, as_it_is, items_of, seen_of
-from veil.proxy.gate.gate import Gate
+from veil.proxy.gate import Gate
 from veil.proxy.ledger.ledger import PLAIN, Ledger
-from veil.proxy.located import located, open_result
-from veil.proxy.mixing.counted import Counted
-from veil.proxy.mixing.mixer import Mixer
+from veil.proxy.mixer import Counted, Mixer
 from veil.proxy.preflight import Preflight
-from veil.proxy.sources.source import Line
+from veil.proxy.results import Found, Item, items_of, plain_result, seen_of
+from veil.proxy.source import Line
 from veil.proxy.sticky import Drawer, Look
 from veil.proxy.types import MAX_SIZE, Budget, Checked, Decision, Release, Setting
 from veil.search.engines.engine import leaves
@@ -40,6 +39,32 @@ from veil.text.mechanisms import find
 from veil.text.mechanisms.mechanism import TextMechanism, WordMechanism
 from veil.text.mechanisms.queries.cover import Cover
 from veil.text.vectors.embeddings import Embeddings
+
+
+def located(items: tuple[Item, ...], engine: Engine) -> tuple[Item, ...]:
+    """Give results the path of the file that they are of, where the engine searches files."""
+    collection = _searched(engine)
+    files = None if collection is None else collection.files
+    if files is None:
+        return items
+    found = ((item, files.file_of(item.id)) for item in items)
+    return tuple(
+        item if file is None else replace(item, path=str(files.root / file[0].path))
+        for item, file in found
+    )
+
+
+def open_result(name: str, engine: Engine) -> Opened | None:
+    """Open the file of a result by its id; None if there is none."""
+    collection = _searched(engine)
+    return None if collection is None else open_document(collection, name)
+
+
+def _searched(engine: Engine) -> Collection | None:
+    """Return the collection of an engine on this machine; one elsewhere names no files here."""
+    found = getattr(engine, "collection", None)
+    return found if isinstance(found, Collection) and not leaves(engine) else None
+
 
 _AT_ONCE = 4  # searches of a batch, so that their variants are mixed
 _MOST_BOUND = 1_000  # mechanisms of which it is remembered that they were used before
@@ -215,7 +240,7 @@ class PrivateDesk:
         budget = self.budget()
         ranking, _ = ask(query, [Released(query)], self.mixer, self.k, self.reranker)
         cost = Guarantee("leakage", bits=0.0, unit="query", caveat=_NOTHING_LEFT)
-        found = as_it_is(ranking, Setting(PLAIN, 0), cost, budget, decision)
+        found = plain_result(ranking, Setting(PLAIN, 0), cost, budget, decision)
         return replace(found, here=True, results=located(found.results, self.untrusted))
 
     def opened(self, name: str) -> Opened | None:
@@ -291,7 +316,7 @@ class PrivateDesk:
         counted = Counted(self.mixer)
         ranking, _ = ask(query, [Released(query)], counted, self.k, self.reranker)
         cost = Guarantee("none", unit="query", caveat=_IN_CLEAR)
-        found = as_it_is(ranking, Setting(PLAIN, setting.size), cost, budget, decision)
+        found = plain_result(ranking, Setting(PLAIN, setting.size), cost, budget, decision)
         noted = self.ledger is not None
         return replace(found, release=number, sent=counted.sent, ledger=noted)
 

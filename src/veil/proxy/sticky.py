@@ -8,14 +8,11 @@ from typing import Literal, Unpack
 from veil.core.errors import LedgerError, ParameterError, RiskError
 from veil.core.rng import Randomness, generator
 from veil.core.types import Ranking, Variants
-from veil.proxy.found import Group
-from veil.proxy.ledger.entries import Entry
+from veil.proxy.ledger.entries import Entry, Limits, Price
 from veil.proxy.ledger.ledger import Ledger, StaleError
-from veil.proxy.ledger.price import Limits, Price
-from veil.proxy.sources.find import source_of
-from veil.proxy.sources.fresh import Fresh
-from veil.proxy.sources.groups import Groups
-from veil.proxy.sources.source import Line, Marks, Priced, Source
+from veil.proxy.results import Group
+from veil.proxy.source import Line, Marks, Priced, Source
+from veil.proxy.sources import CoverGroups, FreshDraws, source_of
 from veil.proxy.types import MAX_SIZE, Budget, Checked
 from veil.search.pipeline import Words, require_protection
 from veil.text.mechanisms.mechanism import QueryMechanism, TextMechanism
@@ -121,7 +118,7 @@ class Sticky:
     def _take(self, source: Priced, size: int, look: Look | None) -> Taken:
         known = source.known
         before = len(known.variants)
-        done = before >= size and not (isinstance(source, Groups) and source.owing)
+        done = before >= size and not (isinstance(source, CoverGroups) and source.owing)
         price = None if done else source.price(known, size)
         if price is None:
             checked = look(source.asked, known.variants) if look else None
@@ -178,7 +175,7 @@ class Unwritten:
         """Return variants that nobody knows of."""
         del line  # nothing is counted, whatever is remembered
         _require_no_choice(self.bound, mechanism)
-        source = Fresh(query, mechanism, space, words, self._rng)
+        source = FreshDraws(query, mechanism, space, words, self._rng)
         made, checked = _within(self.bound, source, size, look)
         return _taken(source, made, Price(), 0, checked)
 
@@ -230,9 +227,9 @@ def _within(
 def _taken(
     source: Source, entry: Entry, spent: Price, reused: int, checked: Checked | None
 ) -> Taken:
-    group = source.group(entry) if isinstance(source, Groups | Fresh) else None
+    group = source.group(entry) if isinstance(source, CoverGroups | FreshDraws) else None
     marked = source.marked(entry)
-    answers = source.answers if isinstance(source, Groups) else None
+    answers = source.answers if isinstance(source, CoverGroups) else None
     return Taken(
         source.release(entry), entry, spent.epsilon, reused, checked, marked, spent.bits, group,
         answers,

@@ -2,9 +2,17 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 from typing import Literal
 
+from veil.core.errors import VeilError
+from veil.data.fetch import Report, silent
+from veil.search.locality import Place
 from veil.search.pipeline import Words
+from veil.text.mechanisms.find import mechanism
+from veil.text.mechanisms.mechanism import QueryMechanism, TextMechanism
+from veil.text.mechanisms.queries.cover import Cover
+from veil.text.mechanisms.queries.scramble import size_of
 from veil.text.policy import Policy, Unknown
 
 MAX_SIZE = 1_000  # variants of one search
@@ -163,3 +171,39 @@ class Checked:
     def best(self) -> Standing | None:
         """The attacker that comes nearest, or None if none was run."""
         return min(self.standings, key=lambda one: 2 * one.rank + one.ties, default=None)
+
+
+@lru_cache(1_000)  # a mechanism is looked for among all packages that are installed
+def brief(spec: str) -> str:
+    """Write the spec of a mechanism without the parameters that have their default.
+
+    >>> brief("tem(epsilon=2.0, beta=0.001, metric='euclidean') in glove-100d"), brief("gone(x=1)")
+    ('tem(epsilon=2.0) in glove-100d', 'gone(x=1)')
+    """
+    head, vectors, name = spec.partition(" in ")
+    try:
+        return f"{mechanism(head).brief}{vectors}{name}"
+    except VeilError:  # a plugin that is gone
+        return spec
+
+
+SIZE = 20  # variants of a mechanism that leaves their number to the user
+_USUAL: dict[Place, str] = {
+    "stand-in": "cover(table=icd10cm)",  # what the embedded catalogue holds
+    "own": "cover(table=icd10cm)",
+    "elsewhere": "cover(table=wordnet)",  # nothing is known of what it holds
+}
+
+
+def usual_mechanism(standing: Place) -> str:
+    """Return the mechanism for an engine that stands there."""
+    return _USUAL[standing]
+
+
+def usual_size(mechanism: TextMechanism, size: int | None, report: Report = silent) -> int:
+    """Return the number of variants: what was asked for, or what a mechanism has by itself."""
+    if isinstance(mechanism, Cover):
+        mechanism.open(report)  # it may be built now
+    if isinstance(mechanism, QueryMechanism) and mechanism.whole:
+        return size_of(mechanism, size)
+    return SIZE if size is None else size

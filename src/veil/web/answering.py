@@ -6,7 +6,7 @@ from functools import partial
 from typing import Literal
 
 from veil.core.errors import GateError, VeilError
-from veil.proxy.found import Found
+from veil.proxy.results import Found
 from veil.proxy.types import Budget, Decision
 from veil.search.pipeline import check_query
 from veil.web import pages

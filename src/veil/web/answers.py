@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from veil.proxy.documents import Answer, CostAnswer, FoundAnswer, Text
+from veil.proxy.answers import Answer, CostAnswer, FoundAnswer, Text
 
 
 class ErrorAnswer(Answer):

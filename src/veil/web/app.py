@@ -4,8 +4,8 @@ from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING
 
 from veil.proxy.desk import Desk
-from veil.proxy.once import Once
-from veil.proxy.plane import Plane
+from veil.proxy.preparation import Once
+from veil.proxy.slider import MeasuredPlane
 from veil.text.vectors.assets import load_embeddings
 from veil.text.vectors.embeddings import Embeddings
 from veil.web.entrance import Entrance
@@ -31,7 +31,7 @@ def _ignore(message: str) -> None:
 
 def make_app(
     desk: Desk,
-    plane: Plane,
+    plane: MeasuredPlane,
     *,
     token: str,
     hosts: Collection[str],

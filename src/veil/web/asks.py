@@ -8,8 +8,7 @@ from typing import Annotated, ClassVar, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from pydantic_core import ErrorDetails, PydanticCustomError
 
-from veil.proxy.types import Setting
-from veil.proxy.usual import SIZE, usual_size
+from veil.proxy.types import SIZE, Setting, usual_size
 from veil.text.mechanisms import find
 from veil.text.policy import Policy, Unknown
 from veil.web.faults import StatusError

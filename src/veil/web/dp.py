@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 from pydantic import Field
 
 from veil.core.formatting import count_of
-from veil.proxy.documents import Answer, CostAnswer, Figure
+from veil.proxy.answers import Answer, CostAnswer, Figure
 from veil.web.asked import Asked, TableTold
 from veil.web.asks import Ask
 from veil.web.faults import StatusError

@@ -4,7 +4,7 @@ from datetime import datetime
 
 from pydantic import Field, RootModel
 
-from veil.proxy.documents import Answer, Figure, Text
+from veil.proxy.answers import Answer, Figure, Text
 
 
 class WordAnswer(Answer):

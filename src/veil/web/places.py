@@ -23,7 +23,7 @@ from veil.places.plot import drawing
 from veil.places.points import Points
 from veil.places.protect import protect
 from veil.places.release import Release
-from veil.proxy.documents import Answer, CostAnswer
+from veil.proxy.answers import Answer, CostAnswer
 from veil.web.asks import Ask
 from veil.web.faults import StatusError
 from veil.web.operation import Operation, alone

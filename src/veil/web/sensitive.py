@@ -15,7 +15,7 @@ import numpy as np
 from pydantic import Field
 
 from veil.core.registry import read_spec
-from veil.proxy.documents import Answer, CostAnswer, Figure, Text
+from veil.proxy.answers import Answer, CostAnswer, Figure, Text
 from veil.sensitive.candidates import best, matcher
 from veil.sensitive.index import Stored
 from veil.sensitive.strategies import STRATEGIES

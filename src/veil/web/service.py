@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from veil.proxy.desk import Desk
-from veil.proxy.plane import Plane
+from veil.proxy.slider import MeasuredPlane
 from veil.proxy.types import Setting
 from veil.text.vectors.embeddings import Embeddings
 from veil.web.faults import StatusError
@@ -26,7 +26,7 @@ class Slider:
     stop: int
 
     @classmethod
-    def of(cls, desk: Desk, plane: Plane) -> "Slider":
+    def of(cls, desk: Desk, plane: MeasuredPlane) -> "Slider":
         """Put it where the user left it, if that is still a stop."""
         chosen = desk.chosen()
         place = plane.place(chosen) if chosen else None
@@ -54,7 +54,7 @@ class Service:
     """
 
     desk: Desk
-    plane: Plane
+    plane: MeasuredPlane
     vectors: Vectors
     bucket: Bucket
     searches: Turns

@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from veil.proxy.documents import Answer, CostAnswer, Figure, Text
+from veil.proxy.answers import Answer, CostAnswer, Figure, Text
 
 
 class ColumnAnswer(Answer):

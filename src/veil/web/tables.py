@@ -18,7 +18,7 @@ from veil.core.registry import read_spec
 from veil.measures.estimate import Estimate
 from veil.places.pictures import spots
 from veil.places.plane import Spot
-from veil.proxy.documents import CostAnswer
+from veil.proxy.answers import CostAnswer
 from veil.tables.measures.utility import utility
 from veil.tables.presets import GROUPS, STRENGTHS, strengths
 from veil.tables.protect import protect

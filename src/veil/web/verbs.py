@@ -7,7 +7,7 @@ in the ledger, as with ``veil protect``.
 from veil import api
 from veil.core.errors import LawError
 from veil.corpus.tokens import check_text
-from veil.proxy.documents import BudgetAnswer, CostAnswer, FoundAnswer
+from veil.proxy.answers import BudgetAnswer, CostAnswer, FoundAnswer
 from veil.search.pipeline import check_query
 from veil.text.explain import LogRatio
 from veil.text.mechanisms.mechanism import TextMechanism

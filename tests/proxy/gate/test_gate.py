@@ -9,10 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from veil.proxy.gate import gate as module
-from veil.proxy.gate._reading import units
-from veil.proxy.gate._rules import parse_rules
-from veil.proxy.gate.gate import Gate
+from veil.proxy import gate as module
+from veil.proxy.gate import Gate, parse_rules, units
 from veil.search.pipeline import MAX_QUERY
 
 

@@ -17,7 +17,7 @@ import pytest
 from tests.reference import fake_presidio
 
 from veil.core.errors import AssetError, MissingExtraError, ParameterError, VeilError
-from veil.proxy.gate.gate import Gate
+from veil.proxy.gate import Gate
 from veil.text.redact.presidio import Detector
 
 REAL = pytest.param(

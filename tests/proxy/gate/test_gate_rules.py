@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from veil.core.errors import InputError, ParameterError, VeilError
-from veil.proxy.gate._rules import parse_rules, read_rules
-from veil.proxy.gate.gate import Gate
+from veil.proxy.gate import Gate, parse_rules, read_rules
 
 GOOD = '[[rule]]\nname = "first"\nwords = ["canary"]\naction = "refuse"\n'
 

@@ -8,9 +8,8 @@ from tests.reference import tiny_wordnet
 from veil.core.errors import AssetError, InputError, ParameterError
 from veil.corpus.wordnet import Thesaurus, wordnet, wordnet_folder
 from veil.data.fetch import Report, silent
-from veil.proxy.gate import _topics
-from veil.proxy.gate._rules import parse_rules
-from veil.proxy.gate.gate import Gate, example_gate
+from veil.proxy import gate as _topics
+from veil.proxy.gate import Gate, example_gate, parse_rules
 
 ALL = '[[rule]]\nname = "all"\nall = true\naction = "pass"\n'
 

@@ -13,11 +13,10 @@ from pathlib import Path
 import pytest
 
 from veil.core.errors import BudgetError, LedgerError
-from veil.proxy.ledger._database import FILE, LOCK
-from veil.proxy.ledger.entries import Entry
+from veil.proxy.ledger.database import FILE, LOCK
+from veil.proxy.ledger.entries import Entry, Limits, Price
 from veil.proxy.ledger.key import FILE as KEY_FILE
 from veil.proxy.ledger.ledger import Ledger, StaleError, forget_all
-from veil.proxy.ledger.price import Limits, Price
 
 NOON = datetime(2100, 11, 16, 12, tzinfo=UTC)  # later than when the ledger is made
 

@@ -13,13 +13,11 @@ from tests.proxy.ledger.test_key import FakeRing
 
 from veil.cli import run
 from veil.core.errors import LedgerError
-from veil.proxy.ledger import _database, key
-from veil.proxy.ledger._database import FILE, LOCK
-from veil.proxy.ledger._tables import make_tables
-from veil.proxy.ledger.entries import Entry
+from veil.proxy.ledger import database, key
+from veil.proxy.ledger.database import FILE, LOCK, make_tables
+from veil.proxy.ledger.entries import Entry, Limits, Price
 from veil.proxy.ledger.key import FILE as KEY_FILE
 from veil.proxy.ledger.ledger import Ledger, forget_all
-from veil.proxy.ledger.price import Limits, Price
 
 
 @pytest.fixture
@@ -223,7 +221,7 @@ def test_a_first_start_that_was_cut_short_is_made_whole(
             made(folder)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(_database, "make_key", killed)
+    monkeypatch.setattr(database, "make_key", killed)
     with pytest.raises(KeyboardInterrupt):
         Ledger(tmp_path / "data")
     monkeypatch.undo()

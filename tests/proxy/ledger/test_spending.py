@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 
 from veil.core.errors import BudgetError, LedgerError
-from veil.proxy.ledger._database import FILE
-from veil.proxy.ledger.entries import Entry
+from veil.proxy.ledger.database import FILE
+from veil.proxy.ledger.entries import Entry, Limits, Price
 from veil.proxy.ledger.ledger import Ledger
-from veil.proxy.ledger.price import Limits, Price
 
 NOON = datetime(2100, 11, 16, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)

@@ -20,8 +20,8 @@ from tests.search.engines.recording import RecordingServer, Request, http, reply
 import veil
 from veil.core.errors import EngineError, ParameterError, TrustError
 from veil.core.types import Ranking, Released, Seeded
-from veil.proxy.mixing import mixer as mixer_module
-from veil.proxy.mixing.mixer import WORKERS, Answered, Mixer
+from veil.proxy import mixer as mixer_module
+from veil.proxy.mixer import WORKERS, Answered, Mixer
 from veil.search.engines.engine import Hit, check_call, ranking
 from veil.search.engines.local.replay import Recorded
 from veil.search.engines.network.opensearch import OpenSearch

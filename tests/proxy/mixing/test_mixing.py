@@ -5,10 +5,8 @@ from collections import Counter
 import pytest
 
 import veil
-from veil.proxy.mixing import _answers
-from veil.proxy.mixing._answers import Answers
-from veil.proxy.mixing._mixing import Job
-from veil.proxy.mixing._pool import Pool
+from veil.proxy import mixer
+from veil.proxy.mixer import Answers, Job, Pool
 from veil.search.engines.engine import Hit
 
 
@@ -83,7 +81,7 @@ def test_nothing_is_remembered_for_no_time() -> None:
 
 
 def test_no_more_than_so_many_answers_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_answers, "MOST_ANSWERS", 3)
+    monkeypatch.setattr(mixer, "MOST_ANSWERS", 3)
     answers = Answers(10.0)
     for number in range(5):
         answers.keep((str(number), 3), HITS, float(number))
@@ -93,7 +91,7 @@ def test_no_more_than_so_many_answers_are_remembered(monkeypatch: pytest.MonkeyP
 
 
 def test_no_more_than_so_many_characters_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_answers, "MOST_CHARACTERS", 5_000)
+    monkeypatch.setattr(mixer, "MOST_CHARACTERS", 5_000)
     answers = Answers(10.0)
     answers.keep(("huge", 3), (Hit("d", 1.0, "", "x" * 5_000),), 0.0)
     assert len(answers) == 0

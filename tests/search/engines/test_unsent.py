@@ -10,7 +10,7 @@ from tests.search.engines.recording import RecordingServer, Wire, http, reply
 import veil
 from veil.core.errors import EngineError
 from veil.core.types import Released
-from veil.proxy.mixing.mixer import Mixer
+from veil.proxy.mixer import Mixer
 from veil.search.engines.network.http import Http
 from veil.search.engines.network.opensearch import OpenSearch
 from veil.search.engines.network.remote import GIVE_UP_EARLY, Remote

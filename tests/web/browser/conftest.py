@@ -17,7 +17,7 @@ from tests.web.browser.stage import (
 )
 from tests.web.conftest import TOKEN
 
-from veil.proxy.plane import Plane
+from veil.proxy.slider import MeasuredPlane
 from veil.text.vectors.embeddings import Embeddings
 
 
@@ -44,7 +44,7 @@ def words() -> Embeddings:
 
 
 @pytest.fixture(scope="package")
-def plane(tmp_path_factory: pytest.TempPathFactory) -> Plane:
+def plane(tmp_path_factory: pytest.TempPathFactory) -> MeasuredPlane:
     return shipped_plane(tmp_path_factory.mktemp("data"))
 
 
@@ -59,7 +59,7 @@ def stage(
     port: int,
     switch: Switch,
     words: Embeddings,
-    plane: Plane,
+    plane: MeasuredPlane,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> Iterator[Stage]:

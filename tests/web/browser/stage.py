@@ -20,13 +20,12 @@ from veil.core.errors import EngineError
 from veil.core.types import Ranking, Released
 from veil.corpus.collection import Collection, Document, Documents
 from veil.dp.sql.database import Database
-from veil.proxy.covered import without_embedded
-from veil.proxy.gate.gate import Gate
+from veil.proxy.gate import Gate
 from veil.proxy.ledger.ledger import Ledger
-from veil.proxy.mixing.mixer import Mixer
-from veil.proxy.plane import Plane, load_plane
+from veil.proxy.mixer import Mixer
 from veil.proxy.preflight import Preflight
 from veil.proxy.private import PrivateDesk
+from veil.proxy.slider import MeasuredPlane, load_plane, without_embedded
 from veil.proxy.sticky import Bound, Sticky
 from veil.search.engines.engine import Hit, ranking
 from veil.search.rerank import Reranker
@@ -128,7 +127,7 @@ class Stage:
     port: int
     switch: Switch
     words: Embeddings
-    plane: Plane
+    plane: MeasuredPlane
     folder: Path
     web: Web = field(default_factory=Web)
     desks: list[PrivateDesk] = field(default_factory=list)
@@ -250,7 +249,7 @@ def serving(switch: Switch) -> Iterator[int]:
         assert not thread.is_alive()
 
 
-def shipped_plane(folder: Path) -> Plane:
+def shipped_plane(folder: Path) -> MeasuredPlane:
     """Load the plane that is shipped, whatever audits this machine has seen."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("VEIL_DATA", str(folder))

@@ -5,8 +5,8 @@ from selenium.webdriver.common.keys import Keys
 from tests.web.browser.driver import Page
 from tests.web.browser.stage import HITS, QUERY, RIGHT, Elsewhere, Stage
 
-from veil.proxy.brief import brief
-from veil.proxy.found import MARKS
+from veil.proxy.results import MARKS
+from veil.proxy.types import brief
 from veil.search.engines.engine import Hit
 from veil.web.pages._stops import named
 from veil.web.pages._words import amount

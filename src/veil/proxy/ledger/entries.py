@@ -1,4 +1,4 @@
-"""The rows of the ledger: read and written inside of somebody else's transaction."""
+"""The rows of the ledger, and the price of a release."""
 
 import sqlite3
 from collections.abc import Mapping
@@ -6,8 +6,28 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from veil.proxy.ledger import _values as values
+from veil.proxy.ledger import database as values
 from veil.proxy.types import Release
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """What a release adds: epsilons, and bits of leakage; the two are never added to each other.
+
+    An `epsilon` that is infinite says that no sum covers the release.
+    """
+
+    epsilon: float = 0.0
+    bits: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What may be spent in 24 hours of each; None where there is no limit."""
+
+    epsilon: float | None = None
+    bits: float | None = None
+
 
 Draws = Mapping[bytes, tuple[str, ...]]  # of each word, by its hash
 
@@ -50,10 +70,10 @@ def entry_of(db: sqlite3.Connection, query: bytes, setting: str) -> Entry | None
         return None
     number, words, shared, spent, cost, chosen, form, tied, bits = row
     return Entry(
-        query, setting, _variants_of(db, number), draws_of(db, number), values.count(shared),
-        values.amount(spent), values.amount(cost), bool(values.count(chosen)),
-        values.count(words), values.form(form), number, bool(values.count(tied)),
-        values.amount(bits),
+        query, setting, _variants_of(db, number), draws_of(db, number), values.read_count(shared),
+        values.read_amount(spent), values.read_amount(cost), bool(values.read_count(chosen)),
+        values.read_count(words), values.read_form(form), number, bool(values.read_count(tied)),
+        values.read_amount(bits),
     )  # fmt: skip
 
 
@@ -65,10 +85,10 @@ def draws_of(db: sqlite3.Connection, number: int) -> Draws:
         (number,),
     )
     for word, place, spot, drawn in rows:
-        column = found.setdefault(values.hashed(word), [])
-        if values.count(spot) < 0 or place != len(column):
+        column = found.setdefault(values.read_hash(word), [])
+        if values.read_count(spot) < 0 or place != len(column):
             raise sqlite3.DatabaseError  # a draw is missing
-        column.append(values.text(drawn))
+        column.append(values.read_text(drawn))
     return {word: tuple(drawn) for word, drawn in found.items()}
 
 
@@ -78,7 +98,7 @@ def _variants_of(db: sqlite3.Connection, number: int) -> tuple[str, ...]:
     ).fetchall()
     if [place for place, _ in rows] != list(range(len(rows))):
         raise sqlite3.DatabaseError  # a variant is missing
-    return tuple(values.text(text) for _, text in rows)
+    return tuple(values.read_text(text) for _, text in rows)
 
 
 def write_entry(db: sqlite3.Connection, entry: Entry, number: int | None, at: datetime) -> int:
@@ -127,8 +147,8 @@ def release_of(db: sqlite3.Connection, row: tuple[Any, ...]) -> Release:
     """Return an entry as it is shown."""
     number, made, last, asked, setting, words, shared, spent, chosen, bits = row
     return Release(
-        number, values.moment(made), values.moment(last), values.count(asked),
-        values.text(setting), _variants_of(db, number), values.count(words),
-        values.count(shared), values.amount(spent), bool(values.count(chosen)),
-        values.amount(bits),
+        number, values.read_moment(made), values.read_moment(last), values.read_count(asked),
+        values.read_text(setting), _variants_of(db, number), values.read_count(words),
+        values.read_count(shared), values.read_amount(spent), bool(values.read_count(chosen)),
+        values.read_amount(bits),
     )  # fmt: skip

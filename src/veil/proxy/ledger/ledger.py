@@ -3,20 +3,157 @@
 import contextlib
 import math
 import os
-from collections.abc import Iterable, Sequence
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 
-from veil.core.errors import LedgerError
+from veil.core.accounting import Account
+from veil.core.errors import BudgetError, LedgerError
+from veil.core.formatting import bits_of
 from veil.proxy.folder import data_folder
-from veil.proxy.ledger import _values as values
-from veil.proxy.ledger._database import FILE, LOCK, Database, in_use
-from veil.proxy.ledger._spending import check_budget, see, spend, spent_until
-from veil.proxy.ledger.entries import Draws, Entry, draws_of, entry_of, release_of, write_entry
+from veil.proxy.ledger import database as values
+from veil.proxy.ledger.database import (
+    FILE,
+    LOCK,
+    Database,
+    in_use,
+    read_amount,
+    read_count,
+    read_moment,
+    read_seconds,
+)
+from veil.proxy.ledger.entries import (
+    Draws,
+    Entry,
+    Limits,
+    Price,
+    draws_of,
+    entry_of,
+    release_of,
+    write_entry,
+)
 from veil.proxy.ledger.key import drop_key
-from veil.proxy.ledger.price import Limits, Price
 from veil.proxy.types import Budget, Release
+
+DAY = 24 * 3600.0
+_ROUNDING = 1e-12  # of sums of what was spent
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What was spent in 24 hours, how many releases no sum covers, and when some of it ends.
+
+    `until` is the end of the 24 hours, in seconds since 1970; `free` is when the oldest of the
+    sums is out of them, or None where there is none. `bits` are those of releases whose leakage is
+    bounded, and `free_bits` is when the oldest of these is out.
+    """
+
+    until: float
+    spent: float
+    unproved: int
+    free: datetime | None
+    bits: float = 0.0
+    free_bits: datetime | None = None
+
+
+def spent_until(db: sqlite3.Connection, at: float) -> Spent:
+    """Return what was spent in the 24 hours before a moment.
+
+    A moment before the latest that the ledger has seen is taken for that one: a clock that is set
+    back makes nothing free. What is dated later than the moment counts, too.
+    """
+    until = latest_moment(db, at)
+    rows = [
+        (read_seconds(when), read_amount(spent), read_count(unproved), read_amount(bits))
+        for when, spent, unproved, bits in db.execute(
+            "SELECT at, spent, unproved, bits FROM spendings"
+        )
+    ]
+    inside = [row for row in rows if row[0] > until - DAY]
+    return Spent(
+        until,
+        math.fsum(spent for _, spent, _, _ in inside),
+        sum(unproved for _, _, unproved, _ in inside),
+        _free(when for when, spent, _, _ in inside if spent),
+        math.fsum(bits for _, _, _, bits in inside),
+        _free(when for when, _, _, bits in inside if bits),
+    )
+
+
+def _free(moments: Iterator[float]) -> datetime | None:
+    first = min(moments, default=None)
+    return None if first is None else read_moment(first + DAY)
+
+
+def latest_moment(db: sqlite3.Connection, at: float) -> float:
+    """Return a moment, or the latest that the ledger has seen, if that is later."""
+    (seen,) = db.execute("SELECT value FROM meta WHERE name = 'clock'").fetchone() or (None,)
+    return max(read_seconds(at), read_seconds(seen))
+
+
+def advance_clock(db: sqlite3.Connection, at: float) -> float:
+    """Keep the latest moment, and return it."""
+    now = latest_moment(db, at)
+    db.execute("UPDATE meta SET value = ? WHERE name = 'clock'", (now,))
+    return now
+
+
+def spend(db: sqlite3.Connection, at: float, price: Price) -> None:
+    """Count what is spent now; what is older than 24 hours is not needed any more."""
+    now = advance_clock(db, at)
+    db.execute("DELETE FROM spendings WHERE at <= ?", (now - DAY,))
+    if price.epsilon > 0 or price.bits > 0:
+        proved = math.isfinite(price.epsilon)
+        db.execute(
+            "INSERT INTO spendings (at, spent, unproved, bits) VALUES (?, ?, ?, ?)",
+            (now, price.epsilon if proved else 0.0, int(not proved), price.bits),
+        )
+
+
+def check_budget(state: Spent, price: Price, limits: Limits) -> None:
+    """Refuse what costs more than is left."""
+    _check_bits(state, price.bits, limits.bits)
+    fresh, limit = price.epsilon, limits.epsilon
+    if limit is None or fresh <= 0:
+        return
+    if not math.isfinite(fresh):
+        raise BudgetError(
+            "What the mechanism releases has no bound that a budget could count; nothing was sent."
+            " Choose another mechanism, or do without a budget (--budget none)."
+        )
+    account = Account({"epsilon": limit * (1 + _ROUNDING)}, {"epsilon": state.spent})
+    try:
+        account.check({"epsilon": fresh})
+    except BudgetError:
+        free = state.free
+        wait = f", or wait: some of it comes free at {free:%Y-%m-%d %H:%M}" if free else ""
+        raise BudgetError(
+            f"The query would cost {_amount(fresh)}, and"
+            f" {_amount(max(0.0, limit - state.spent))} of the {_amount(limit)} for 24 hours are"
+            " left; nothing was sent. Ask something that was asked before, or choose a more"
+            f" private setting{wait}."
+        ) from None
+
+
+def _check_bits(state: Spent, fresh: float, limit: float | None) -> None:
+    if limit is None or fresh <= 0 or state.bits + fresh <= limit * (1 + _ROUNDING):
+        return
+    free = state.free_bits
+    wait = f", or wait: some of it comes free at {free:%Y-%m-%d %H:%M}" if free else ""
+    raise BudgetError(
+        f"The query would cost {bits_of(fresh)}, and"
+        f" {_amount(max(0.0, limit - state.bits))} of the {bits_of(limit)} for 24 hours are"
+        " left; nothing was sent. Ask for something that you asked before, or raise the"
+        f" limit (--bits){wait}."
+    )
+
+
+def _amount(value: float) -> str:
+    return f"{value:,.2f}".removesuffix(".00")
+
 
 NONE = Limits()
 PLAIN = "plain"  # the setting of a query that was sent in clear, on request
@@ -89,10 +226,10 @@ class Ledger:
                 count, passed, of = db.execute(
                     "SELECT words, chosen, query FROM releases WHERE number = ?", (release,)
                 ).fetchone()
-                if of == query or 2 * common[release] >= max(longest, values.count(count)):
+                if of == query or 2 * common[release] >= max(longest, values.read_count(count)):
                     longer = _longer(draws_of(db, release), found, wanted)
                     found |= longer
-                    chosen |= dict.fromkeys(longer, bool(values.count(passed)))
+                    chosen |= dict.fromkeys(longer, bool(values.read_count(passed)))
         return {word: found[word] for word in chosen}, any(chosen.values())
 
     def earlier(self, query: bytes, setting: str) -> float:
@@ -101,7 +238,7 @@ class Ledger:
             rows = db.execute(
                 "SELECT cost FROM releases WHERE query = ? AND setting <> ?", (query, setting)
             )
-            return math.fsum(values.amount(cost) for (cost,) in rows)
+            return math.fsum(values.read_amount(cost) for (cost,) in rows)
 
     def earlier_bits(self, query: bytes, setting: str) -> float:
         """Return what other settings leaked of the same query at most: bits, added up."""
@@ -109,7 +246,7 @@ class Ledger:
             rows = db.execute(
                 "SELECT bits FROM releases WHERE query = ? AND setting <> ?", (query, setting)
             )
-            return math.fsum(values.amount(bits) for (bits,) in rows)
+            return math.fsum(values.read_amount(bits) for (bits,) in rows)
 
     def was_sent(self, group: bytes) -> bool:
         """Whether a group of texts, by its hash, is in any release: it is out already."""
@@ -126,7 +263,7 @@ class Ledger:
                 " ORDER BY last DESC, number DESC LIMIT 1",
                 (setting, at - seconds),
             ).fetchone()
-            return None if row is None else entry_of(db, values.hashed(row[0]), setting)
+            return None if row is None else entry_of(db, values.read_hash(row[0]), setting)
 
     def holds(self, texts: Iterable[str]) -> int:
         """Count how many of these texts were asked for: the queries of the ledger's owner."""
@@ -171,7 +308,7 @@ class Ledger:
                 (entry.query, entry.setting),
             ).fetchone()
             number, paid, paid_bits, count = row or (None, 0.0, 0.0, 0)
-            paid, paid_bits = values.amount(paid), values.amount(paid_bits)
+            paid, paid_bits = values.read_amount(paid), values.read_amount(paid_bits)
             if count != before:
                 raise StaleError("The same query was released at the same time; try again.")
             epsilon = entry.spent - paid if math.isfinite(paid) else entry.spent
@@ -208,7 +345,7 @@ class Ledger:
             ).rowcount
             if not touched:
                 raise StaleError("The release was forgotten at the same time; try again.")
-            see(db, at)
+            advance_clock(db, at)
 
     def budget(self, limits: Limits = NONE, now: datetime | None = None) -> Budget:
         """Return what was spent in the last 24 hours, and what is left."""
@@ -252,7 +389,7 @@ class Ledger:
         """Return something that the user chose on the page, or None."""
         with self._database.reading() as db:
             row = db.execute("SELECT value FROM choices WHERE name = ?", (name,)).fetchone()
-            return None if row is None else values.text(row[0])
+            return None if row is None else values.read_text(row[0])
 
     def choose(self, name: str, value: str) -> None:
         """Keep something that the user chose on the page."""

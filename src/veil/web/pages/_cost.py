@@ -1,6 +1,6 @@
 """What a search cost, and what of it was new."""
 
-from veil.proxy.found import Found
+from veil.proxy.results import Found
 from veil.web.pages._words import amount, bits, count
 from veil.web.pages.markup import Markup, isolated, join, tag
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from veil.core.errors import VeilError
 from veil.cover.table import bound
-from veil.proxy.found import Group
-from veil.proxy.plane import Stop
+from veil.proxy.results import Group
+from veil.proxy.slider import Stop
 from veil.text.mechanisms.queries import QUERY_MECHANISMS
 from veil.text.mechanisms.queries.cover import Cover
 from veil.web.pages._bar import bar

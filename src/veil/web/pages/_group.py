@@ -1,7 +1,7 @@
 """What the engine saw of a cover group: k fixed texts by track, and who else sends the same."""
 
-from veil.proxy.brief import brief
-from veil.proxy.found import Found, Group
+from veil.proxy.results import Found, Group
+from veil.proxy.types import brief
 from veil.web.pages._words import count
 from veil.web.pages.markup import Markup, hidden, isolated, join, tag
 

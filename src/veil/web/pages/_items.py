@@ -3,8 +3,7 @@
 from urllib.parse import urlencode
 
 from veil.core.formatting import printable
-from veil.proxy.found import Item
-from veil.proxy.links import Link, link_of
+from veil.proxy.results import Item, Link, link_of
 from veil.web.pages._words import count
 from veil.web.pages.markup import Markup, isolated, join, tag
 

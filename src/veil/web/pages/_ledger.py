@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from veil.proxy.brief import brief
-from veil.proxy.types import Budget, Release
+from veil.proxy.types import Budget, Release, brief
 from veil.text.mechanisms.queries.cover import Cover
 from veil.web.pages._day import leaked, told
 from veil.web.pages._shell import document

@@ -1,6 +1,6 @@
 """The results, and beside them what the engine saw."""
 
-from veil.proxy.found import Found
+from veil.proxy.results import Found
 from veil.search.locality import DEMONSTRATION, HERE, told_of_stand_in
 from veil.web.pages._cost import cost
 from veil.web.pages._form import form, in_clear

@@ -1,6 +1,6 @@
 """The risk meter: what the audit measured, and what the local attackers made of this query."""
 
-from veil.proxy.found import Found, Group
+from veil.proxy.results import Found, Group
 from veil.proxy.types import Checked, Standing
 from veil.web.pages import _stops
 from veil.web.pages._exact import exact_bar, exact_group, few

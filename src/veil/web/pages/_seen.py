@@ -2,8 +2,8 @@
 
 from collections import Counter
 
-from veil.proxy.brief import brief
-from veil.proxy.found import MARKS, Found, Mark, MarkKind, Seen
+from veil.proxy.results import MARKS, Found, Mark, MarkKind, Seen
+from veil.proxy.types import brief
 from veil.web.pages._words import count
 from veil.web.pages.markup import Markup, join, tag
 

@@ -1,6 +1,6 @@
 """What several related queries give away together, in plain words."""
 
-from veil.proxy.found import Found, Group
+from veil.proxy.results import Found, Group
 from veil.web.pages.markup import Markup, join, tag
 
 # Walks of five on the public graph of related queries of icd10cm, cells of 10, mirrored tracks;

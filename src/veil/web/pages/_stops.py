@@ -3,9 +3,8 @@
 import math
 from collections.abc import Sequence
 
-from veil.proxy.brief import brief
-from veil.proxy.plane import RULE, Plane, Stop
-from veil.proxy.types import Setting
+from veil.proxy.slider import RULE, MeasuredPlane, Stop
+from veil.proxy.types import Setting, brief
 from veil.studies.table import Row
 from veil.web.pages._bar import bar
 from veil.web.pages._exact import exact_bar, exact_of
@@ -38,7 +37,7 @@ def named(setting: Setting) -> str:
     return f"{brief(setting.mechanism)}, {count(setting.size, 'variant')}"
 
 
-def spoken(plane: Plane, place: int) -> str:
+def spoken(plane: MeasuredPlane, place: int) -> str:
     """Say all of a stop in one sentence, as the value of the slider."""
     stop = plane.stops[place]
     exact = exact_of(stop)
@@ -51,7 +50,7 @@ def spoken(plane: Plane, place: int) -> str:
     )
 
 
-def unmeasured(plane: Plane, place: int) -> str:
+def unmeasured(plane: MeasuredPlane, place: int) -> str:
     """Say which stop it is, and nothing that was measured on other documents."""
     return f"Stop {place + 1} of {len(plane.stops)}: {named(plane.stops[place].setting)}"
 
@@ -77,7 +76,7 @@ def abroad(common: Common) -> Markup | str:
     )
 
 
-def shown(plane: Plane, stop: Stop) -> Markup:
+def shown(plane: MeasuredPlane, stop: Stop) -> Markup:
     """Show a stop: its setting, its risk and its utility."""
     exact = exact_of(stop)
     return join(
@@ -162,7 +161,7 @@ def bounded(stop: Stop) -> str:
     )
 
 
-def table(plane: Plane, current: int, *, links: bool = False) -> Markup:
+def table(plane: MeasuredPlane, current: int, *, links: bool = False) -> Markup:
     """List all stops, from private to useful; with `links` each can be chosen."""
     heads = ("stop", "mechanism", "variants", "risk", "at most", "utility", "attacker")
     body = [_row(stop, i, i == current, links) for i, stop in enumerate(plane.stops)]
@@ -176,7 +175,7 @@ def table(plane: Plane, current: int, *, links: bool = False) -> Markup:
     )  # fmt: skip
 
 
-def origin(plane: Plane) -> Sequence[Markup]:
+def origin(plane: MeasuredPlane) -> Sequence[Markup]:
     """Say where the stops were measured, and what that does not tell."""
     where = f"an audit {plane.origin}" if plane.shipped else f"the audit in {plane.origin}"
     told = [
@@ -249,11 +248,11 @@ def _success(row: Row) -> str:
     return f"guessed, {_SUCCESS.get(row.measure, row.measure)},"
 
 
-def _cases(plane: Plane) -> str:
+def _cases(plane: MeasuredPlane) -> str:
     return f"{_between({stop.risk.n for stop in plane.stops if stop.measured})} queries"
 
 
-def _log(plane: Plane) -> str:
+def _log(plane: MeasuredPlane) -> str:
     measured = [stop for stop in plane.stops if stop.measured]
     sizes = {stop.log_size for stop in measured if stop.log_size is not None}
     if not sizes:

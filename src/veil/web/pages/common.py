@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from veil.proxy.plane import Plane
+from veil.proxy.slider import MeasuredPlane
 from veil.proxy.types import Budget
 from veil.search.locality import Place
 
@@ -28,7 +28,7 @@ class Common:
     engine: str
     network: bool
     budget: Budget
-    plane: Plane
+    plane: MeasuredPlane
     stop: int
     standing: Place = "elsewhere"
     collection: str = ""

@@ -1,12 +1,31 @@
-"""Something that takes long, made once: in the background, or while one waits."""
+"""Things that take long, made once: when first asked for, or in the background."""
 
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from veil.core.errors import VeilError
 from veil.core.parallel import BACKGROUND
 from veil.data.fetch import Report, silent
+from veil.text.vectors.embeddings import Embeddings
+
+
+@dataclass(slots=True)
+class Once:
+    """Open word vectors when they are first asked for, once, whoever asks."""
+
+    make: Callable[[], Embeddings]
+    _made: Embeddings | None = None
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def __call__(self) -> Embeddings:
+        """Return them."""
+        with self._lock:
+            if self._made is None:
+                self._made = self.make()
+            return self._made
+
 
 T = TypeVar("T")
 

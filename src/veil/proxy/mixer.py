@@ -1,26 +1,253 @@
 """One door for all searches: their variants are mixed, sent once, and answered again from memory.
 
+One door for all searches: their variants are mixed, sent once, and answered again from memory.
 The variants of all searches under way wait in one pool, from which they are taken in random order.
 Each goes to the engine in a call of its own. This hides neither the address, nor when a search is
 made, nor what its variants have in common.
 """
 
+import heapq
+import itertools
 import math
+import secrets
 import threading
 import time
+from collections import OrderedDict
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, Self, cast
+from typing import Any, NamedTuple, Self, cast
 
 from veil.core.errors import EngineError, ParameterError
 from veil.core.types import Engine, Ranking, Released
-from veil.proxy.mixing._answers import Answers
-from veil.proxy.mixing._join import joined, outcome
-from veil.proxy.mixing._mixing import Job, Key, Outcome, Search
-from veil.proxy.mixing._pool import Pool
-from veil.search.engines.engine import check_call, leaves
-from veil.search.engines.network.remote import NOT_SENT, Unsent, unsendable
+from veil.search.engines.engine import Hit, check_call, leaves, ranking
+from veil.search.engines.network.remote import (
+    GIVE_UP,
+    GIVE_UP_EARLY,
+    NOT_SENT,
+    Unsent,
+    commonest,
+    unsendable,
+)
+
+Key = tuple[str, int]  # a variant, and how many items were asked for
+Answer = tuple[Hit, ...]
+Outcome = Answer | str | BaseException  # hits, a reason for none, or a fault of ours
+
+
+class Job:
+    """One variant to be sent once, for all searches that want it.
+
+    `began` tells that an engine has it, `cause` for which search it was handed over, `keep` that
+    its answer may be remembered.
+    """
+
+    __slots__ = ("began", "cause", "k", "keep", "searches", "variant")
+
+    def __init__(self, variant: Released, k: int) -> None:
+        self.variant = variant
+        self.k = k
+        self.searches: list[MixedSearch] = []
+        self.began = False
+        self.cause: MixedSearch | None = None
+        self.keep = True
+
+    @property
+    def key(self) -> Key:
+        """Jobs of the same key are the same."""
+        return self.variant, self.k
+
+    def begin(self) -> None:
+        """Count it as sent, as it is handed to the engine."""
+        self.began = True
+        self.cause = self.searches[0]
+        self.cause.sent += 1
+
+    def take_back(self) -> None:
+        """Count it as not sent: the engine could not be reached."""
+        if self.cause is not None:
+            self.cause.sent -= 1
+
+
+class MixedSearch:
+    """One search: what came for each of its variants, and the jobs that are still open.
+
+    `sent` counts the variants that went to the engine because of it; `fault` is a fault of the
+    program, not of the engine. Whoever uses it holds the lock.
+    """
+
+    __slots__ = ("_arrived", "_failed", "deadline", "fault", "open", "outcomes", "over", "sent")
+
+    def __init__(self, lock: threading.Lock) -> None:
+        self.outcomes: dict[str, Answer | str] = {}
+        self.open: set[Job] = set()
+        self.over = threading.Condition(lock)
+        self.fault: BaseException | None = None
+        self.deadline = 0.0
+        self.sent = 0
+        self._arrived = 0
+        self._failed = 0  # in a row, up to now
+
+    @property
+    def waits(self) -> bool:
+        """Whether more may come that matters."""
+        return bool(self.open) and self.fault is None
+
+    def wait_for(self, job: Job) -> None:
+        """Take part in a job."""
+        job.searches.append(self)
+        self.open.add(job)
+
+    def leave(self, job: Job, reason: str) -> None:
+        """Wait for a job no longer."""
+        job.searches.remove(self)
+        self.open.discard(job)
+        self.outcomes[job.variant] = reason
+
+    def note(self, job: Job, outcome: Outcome) -> bool:
+        """Take in what came of a job; False when it is of no use to send more."""
+        self.open.discard(job)
+        if isinstance(outcome, BaseException):
+            self.fault = outcome
+            return False
+        self.outcomes[job.variant] = outcome
+        self._arrived += 1
+        self._failed = self._failed + 1 if isinstance(outcome, str) else 0
+        most = GIVE_UP_EARLY if self._failed == self._arrived else GIVE_UP
+        return self._failed < most
+
+
+MOST_ANSWERS = 5_000
+MOST_CHARACTERS = 50_000_000  # of all answers together
+_PER_HIT = 300  # characters that the strings, the number and the tuple of a hit are counted for
+
+
+class _Kept(NamedTuple):
+    until: float
+    hits: Answer
+    size: int
+
+
+class Answers:
+    """What was answered in the last seconds; never written down: it tells what was sent.
+
+    An answer is not renewed by being used. The oldest make room for new ones.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._kept: OrderedDict[Key, _Kept] = OrderedDict()  # the oldest first
+        self._size = 0
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def find(self, key: Key, now: float) -> Answer | None:
+        """Return the answer to a variant; None if there is none any more."""
+        kept = self._kept.get(key)
+        return kept.hits if kept is not None and now < kept.until else None
+
+    def keep(self, key: Key, hits: Answer, now: float) -> None:
+        """Keep an answer, unless it is too large."""
+        size = len(key[0]) + sum(
+            len(hit.id) + len(hit.title) + len(hit.text) + _PER_HIT for hit in hits
+        )
+        if not self._seconds or size > MOST_CHARACTERS:
+            return
+        self._drop(key)
+        self._kept[key] = _Kept(now + self._seconds, hits, size)
+        self._size += size
+        while len(self._kept) > MOST_ANSWERS or self._size > MOST_CHARACTERS:
+            self._drop(next(iter(self._kept)))
+
+    def expire(self, now: float) -> None:
+        """Drop what is too old."""
+        while self.soonest() <= now:
+            self._drop(next(iter(self._kept)))
+
+    def soonest(self) -> float:
+        """Return when the oldest answer expires; infinity where there is none."""
+        return next(iter(self._kept.values())).until if self._kept else float("inf")
+
+    def forget(self) -> None:
+        """Drop everything."""
+        self._kept.clear()
+        self._size = 0
+
+    def _drop(self, key: Key) -> None:
+        kept = self._kept.pop(key, None)
+        self._size -= kept.size if kept is not None else 0
+
+
+def join_answers(found: Sequence[Answer | str], k: int, sent: int) -> Ranking:
+    """Put answers into one ranking, in their order; `sent` variants left for them.
+
+    Raises
+    ------
+    EngineError
+        If there is no answer at all; the message is the commonest reason, where there is one of
+        those that were sent.
+    """
+    gaps = [str(each) if isinstance(each, str) else "" for each in found]
+    if gaps and all(gaps):
+        raise EngineError(commonest(gaps), sent=sent)
+    return ranking([each if isinstance(each, tuple) else () for each in found], k, gaps)
+
+
+def single_answer(answer: Ranking) -> Answer | str:
+    """Return the only list of a ranking, without what pads it; or why it has no answer."""
+    if answer.gaps and answer.gaps[0]:
+        return answer.gaps[0]
+    texts = answer.texts or ("",) * len(answer.items)
+    titles = answer.titles or ("",) * len(answer.items)
+    (places,), (scores,) = answer.index.tolist(), answer.scores.tolist()
+    return tuple(
+        Hit(answer.items[place], score, titles[place], texts[place])
+        for place, score in zip(places, scores, strict=True)
+        if place >= 0
+    )
+
+
+_RANDOM = secrets.SystemRandom()
+
+
+class Pool:
+    """The pending jobs of all searches; whoever uses it holds a lock."""
+
+    def __init__(self) -> None:
+        self._later: list[tuple[float, int, Job]] = []  # a heap, by the time they are due
+        self._due: list[Job] = []
+        self._count = itertools.count()  # jobs cannot be compared
+
+    def __len__(self) -> int:
+        return len(self._later) + len(self._due)
+
+    def add(self, job: Job, now: float, spread: float) -> None:
+        """Let a job wait for a uniformly random time from nothing to `spread` seconds."""
+        due = now + _RANDOM.uniform(0.0, spread)
+        heapq.heappush(self._later, (due, next(self._count), job))
+
+    def take(self, now: float) -> Job | None:
+        """Take any job that is due, each as likely as the others; None if none is."""
+        while self._later and self._later[0][0] <= now:
+            self._due.append(heapq.heappop(self._later)[2])
+        if not self._due:
+            return None
+        place = _RANDOM.randrange(len(self._due))
+        self._due[place], self._due[-1] = self._due[-1], self._due[place]
+        return self._due.pop()
+
+    def soonest(self) -> float:
+        """Return when the next job is due, where none is yet; infinity where there is none."""
+        return self._later[0][0] if self._later else float("inf")
+
+    def withdraw(self, jobs: AbstractSet[Job]) -> None:
+        """Drop jobs, wherever they stand."""
+        self._due = [job for job in self._due if job not in jobs]
+        self._later = [each for each in self._later if each[2] not in jobs]
+        heapq.heapify(self._later)
+
 
 WORKERS = 4  # where an engine does not say how many requests it takes at a time
 MOST_WORKERS = 64
@@ -117,7 +344,7 @@ class Mixer:
             with self._turn:
                 self._require_open()
                 return Answered(self._engine.search(queries, k), len(set(queries)))
-        search = Search(self._lock)
+        search = MixedSearch(self._lock)
         try:
             with self._lock:
                 self._queue(search, queries, int(k))
@@ -128,7 +355,7 @@ class Mixer:
         if search.fault is not None:
             raise search.fault
         found = [search.outcomes[query] for query in queries]
-        return Answered(joined(found, int(k), search.sent), search.sent)
+        return Answered(join_answers(found, int(k), search.sent), search.sent)
 
     def recall(self, queries: Sequence[Released], k: int) -> Ranking | None:
         """Return what was answered lately to all of these queries; None if any is missing.
@@ -144,7 +371,7 @@ class Mixer:
             found = [self._answers.find((query, int(k)), now) for query in queries]
         if any(each is None for each in found):
             return None
-        return joined([each for each in found if each is not None], int(k), 0)
+        return join_answers([each for each in found if each is not None], int(k), 0)
 
     def forget(self) -> None:
         """Remember no answer, not even of what is under way."""
@@ -182,7 +409,7 @@ class Mixer:
         if self._closed:
             raise EngineError("The search was closed, and asks nobody any more; open it again.")
 
-    def _queue(self, search: Search, queries: Sequence[Released], k: int) -> None:
+    def _queue(self, search: MixedSearch, queries: Sequence[Released], k: int) -> None:
         """Put what is neither known nor under way into the pool, all at once."""
         self._require_open()
         now = _now()
@@ -208,12 +435,12 @@ class Mixer:
             thread.start()
             self._threads.append(thread)
 
-    def _await(self, search: Search) -> None:
+    def _await(self, search: MixedSearch) -> None:
         """Wait until all is done, or broken, or the time is over, or the program stops."""
         while search.waits and not self._closed and (left := search.deadline - _now()) > 0:
             search.over.wait(left)
 
-    def _leave(self, search: Search) -> None:
+    def _leave(self, search: MixedSearch) -> None:
         """Let go of all that is still open."""
         late = f"within {self._timeout:g} s"
         self._withdraw(
@@ -223,7 +450,7 @@ class Mixer:
         for job in list(search.open):
             search.leave(job, f"The query was sent, and had no answer {when}.")
 
-    def _withdraw(self, search: Search, reason: str) -> None:
+    def _withdraw(self, search: MixedSearch, reason: str) -> None:
         """Take back what a search has not sent yet, unless another one wants it, too."""
         unwanted = set()
         for job in [job for job in search.open if not job.began]:
@@ -263,7 +490,7 @@ class Mixer:
 
     def _fetch(self, job: Job) -> Outcome:
         try:
-            return outcome(self._engine.search([job.variant], job.k))
+            return single_answer(self._engine.search([job.variant], job.k))
         except EngineError as failure:
             reason = str(failure) or "The engine gave no answer."
             return Unsent(reason) if failure.sent == 0 else reason
@@ -309,3 +536,27 @@ def _now() -> float:
 
 def _idle(news: threading.Condition, seconds: float) -> None:
     news.wait(seconds if math.isfinite(seconds) else None)
+
+
+class Counted:
+    """Sends through a mixer, and counts what went out now.
+
+    Where the `answers` are remembered, they are given, and nothing is sent.
+    """
+
+    def __init__(self, mixer: Mixer, answers: Ranking | None = None) -> None:
+        self._mixer, self._answers = mixer, answers
+        self.sent = 0
+
+    @property
+    def network(self) -> bool:
+        """Whether variants leave the machine."""
+        return self._mixer.network
+
+    def search(self, queries: Sequence[Released], k: int) -> Ranking:
+        """Ask through the mixer, which remembers what was answered before."""
+        if self._answers is not None:
+            return self._answers
+        answered = self._mixer.ask(queries, k)
+        self.sent += answered.sent
+        return answered.ranking

@@ -12,7 +12,7 @@ from typing import Annotated, Self
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from veil.core.guarantee import Guarantee
-from veil.proxy.found import Found
+from veil.proxy.results import Found
 from veil.proxy.types import NO_LEDGER
 from veil.search.locality import HERE, Place
 

@@ -1,1 +1,0 @@
-"""How variants leave: mixed, in random order, spread over time, and each once."""
