@@ -29,9 +29,9 @@ from veil.text.mechanisms.mechanism import TextMechanism
 from veil.text.mechanisms.queries import QUERY_MECHANISMS
 from veil.text.mechanisms.queries.cover import NOT_COVERED, Cover
 from veil.text.mechanisms.words import MECHANISMS
-from veil.web.api import OPERATIONS
 from veil.web.guard import HEAD_BYTES
-from veil.web.reference import reference
+from veil.web.operation import reference
+from veil.web.routes import OPERATIONS
 
 DOCS = Path(__file__).resolve().parent
 ROOT = DOCS.parent

@@ -14,7 +14,7 @@ from veil.cli.serve import serve
 from veil.corpus.icd10cm import NAMES
 from veil.search.engines import ENGINES
 from veil.text.vectors.assets import VECTORS
-from veil.web.entrance import OPEN
+from veil.web.guard import OPEN
 
 yaml = pytest.importorskip("yaml", reason="the group docs is not installed")
 ROOT = Path(__file__).resolve().parents[1]

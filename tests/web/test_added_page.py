@@ -11,8 +11,8 @@ from tests.web.reading import Page
 
 from veil.core.errors import UnknownNameError
 from veil.web.app import make_app
-from veil.web.headers import HEADERS
-from veil.web.pages import table
+from veil.web.messages import HEADERS
+from veil.web.pages import shell
 
 MODULE = "veil_toy_page"
 
@@ -30,9 +30,9 @@ class Announced:
         self._monkeypatch = monkeypatch
 
     def __call__(self, *points: tuple[str, str]) -> None:
-        found = [EntryPoint(name, value, table.GROUP) for name, value in points]
-        self._monkeypatch.setattr(table, "entry_points", lambda group: found)
-        table.all_pages.cache_clear()
+        found = [EntryPoint(name, value, shell.GROUP) for name, value in points]
+        self._monkeypatch.setattr(shell, "entry_points", lambda group: found)
+        shell.all_pages.cache_clear()
 
     def install(self) -> None:
         module = ModuleType(MODULE)
@@ -43,7 +43,7 @@ class Announced:
 @pytest.fixture
 def announced(monkeypatch: pytest.MonkeyPatch) -> Iterator[Announced]:
     yield Announced(monkeypatch)
-    table.all_pages.cache_clear()
+    shell.all_pages.cache_clear()
 
 
 def app_of(client: Client) -> Client:

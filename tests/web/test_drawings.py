@@ -9,9 +9,7 @@ import pytest
 from veil import tables
 from veil.tables.measures.pair import Pair
 from veil.tables.table import Table
-from veil.web.drawings.bars import Two, bars, percent
-from veil.web.drawings.shares import shares
-from veil.web.drawings.sizes import sizes
+from veil.web.charts import BarPair, bars, percent, shares, sizes
 
 ROW = re.compile(r"<title>([^<]*): original ([\d.]+) %(?:, released ([\d.]+) %)?</title>")
 
@@ -64,7 +62,9 @@ def test_rare_values_are_together_and_new_ones_are_told() -> None:
 
 
 def test_names_are_text_and_cut_to_fit() -> None:
-    svg = bars("<b>", "a & b", [Two("</svg>" + "x" * 40, 0.5, 0.25), Two("none", 0.0, 0.0)])
+    svg = bars(
+        "<b>", "a & b", [BarPair("</svg>" + "x" * 40, 0.5, 0.25), BarPair("none", 0.0, 0.0)]
+    )
     ET.fromstring(svg)  # noqa: S314 - our own: it must be XML
     assert "</svg>x" not in svg
     assert "&lt;/svg&gt;xxxxxxxx…" in svg

@@ -27,11 +27,11 @@ from tests.web.conftest import (
 )
 from tests.web.test_serve import FORM, head, status
 
-import veil.web.entrance as entrance
+import veil.web.guard as entrance
 from veil.core.errors import LedgerError, ParameterError
-from veil.web.api import OPERATIONS
-from veil.web.headers import HEADERS
-from veil.web.peers import KEPT, is_other_user, is_stranger
+from veil.web.guard import KEPT, is_other_user, is_stranger
+from veil.web.messages import HEADERS
+from veil.web.routes import OPERATIONS
 from veil.web.token import FILE, leading, new_token, own_token
 
 COOKIE = f"veil-8765={TOKEN}"

@@ -5,7 +5,7 @@ from tests.web.conftest import HOST, ORIGIN, Client, FakeDesk, MakeClient
 
 from veil.core.errors import ParameterError
 from veil.web.guard import host_names, sites
-from veil.web.headers import HEADERS
+from veil.web.messages import HEADERS
 
 CROSS = {
     "sec_fetch_site": "cross-site",

@@ -14,19 +14,18 @@ from tests.web.test_serve import FORM, head, status
 from veil.text.vectors.embeddings import Embeddings
 from veil.web.app import make_app
 from veil.web.guard import HEAD_BYTES
-from veil.web.protocol import Patient, Room
-from veil.web.server import bind, configured
+from veil.web.server import PatientProtocol, WaitingRoom, bind, configured
 
 LONG = 3_600.0  # seconds that no test waits for
 HALF = b"GET / HTTP/1.1\r\nHost: 127.0.0.1"
-Start = Callable[..., tuple[Server, Room]]
+Start = Callable[..., tuple[Server, WaitingRoom]]
 
 
 @pytest.fixture
 def start(desk: FakeDesk, space: Embeddings) -> Iterator[Start]:
     stops: list[Callable[[], None]] = []
 
-    def begin(**limits: float) -> tuple[Server, Room]:
+    def begin(**limits: float) -> tuple[Server, WaitingRoom]:
         sock = bind("127.0.0.1", 0)
         server = Server(sock.getsockname()[1])
         server.app = make_app(
@@ -111,8 +110,8 @@ def test_a_head_in_drops_is_not_waited_for(start: Start) -> None:
 
 def test_the_time_of_a_head_begins_once() -> None:
     later = Mock()
-    patient = Patient.__new__(Patient)
-    patient._room, patient._deadline = Room(seconds=7.0, places=1, at_once=1), None
+    patient = PatientProtocol.__new__(PatientProtocol)
+    patient._room, patient._deadline = WaitingRoom(seconds=7.0, places=1, at_once=1), None
     patient.transport = Mock()
     patient.loop = Mock(call_later=later)
     for _ in range(3):

@@ -5,8 +5,8 @@ import re
 from tests.web.conftest import CANARY, Client, FakeDesk
 
 from veil.core.errors import BudgetError
-from veil.web.kept import Kept
 from veil.web.messages import Response
+from veil.web.service import AnswerCache
 
 
 def test_a_browser_is_led_to_an_address_that_it_can_go_back_to(
@@ -46,7 +46,7 @@ def test_answers_are_forgotten_with_an_entry(client: Client, desk: FakeDesk) -> 
 
 def test_few_answers_are_kept_and_not_for_long() -> None:
     now = [0.0]
-    kept = Kept(lambda: now[0])
+    kept = AnswerCache(lambda: now[0])
     names = [kept.put(Response(str(i))) for i in range(40)]
     assert [kept.find(name) is not None for name in names] == [False] * 8 + [True] * 32
     now[0] = 3_600.0

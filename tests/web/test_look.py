@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from veil.web.pages.assets import assets
+from veil.web.routes import assets
 
 
 def theme(css: str) -> dict[str, str]:

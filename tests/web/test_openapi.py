@@ -7,11 +7,9 @@ import pytest
 from tests.conftest import make_space
 from tests.web.conftest import Client, FakeDesk, make_plane
 
-from veil.web.api import OPERATIONS
-from veil.web.limits import Bucket, Turns
 from veil.web.operation import Operation
-from veil.web.routes import table
-from veil.web.service import Service, Slider
+from veil.web.routes import OPERATIONS, table
+from veil.web.service import Bucket, Service, Slider, Turns
 
 Tree = dict[str, object]
 

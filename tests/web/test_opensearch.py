@@ -5,7 +5,7 @@ from xml.etree import ElementTree as ET
 import pytest
 from tests.web.conftest import ORIGIN, Client, FakeDesk, MakeClient
 
-from veil.web.opensearch import description
+from veil.web.routes import description
 
 NAMES = {"o": "http://a9.com/-/spec/opensearch/1.1/"}
 

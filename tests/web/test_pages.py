@@ -7,7 +7,7 @@ import pytest
 from tests.web.reading import Page
 from tests.web.sample_pages import ALL, FIELDS, QUERY, hostile_pages
 
-from veil.web.pages.assets import assets
+from veil.web.routes import assets
 
 
 @pytest.mark.parametrize("name", ALL)

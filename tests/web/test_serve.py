@@ -27,7 +27,7 @@ from veil.core.errors import BudgetError, InputError
 from veil.proxy.folder import data_folder
 from veil.proxy.types import Budget, Setting
 from veil.text.vectors.embeddings import Embeddings
-from veil.web.headers import HEADERS
+from veil.web.messages import HEADERS
 from veil.web.token import own_token
 
 EVERYWHERE = "0.0.0.0"  # noqa: S104

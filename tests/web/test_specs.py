@@ -10,15 +10,15 @@ from pydantic import AliasChoices, AliasPath, ConfigDict, Field
 from tests.web.conftest import CANARY, Client, FakeDesk
 
 import veil.core.registry as registry
-import veil.web.specs as specs
+import veil.web.asks as specs
 from veil.corpus.wordnet import wordnet_at_hand
 from veil.text.mechanisms.find import mechanism
 from veil.text.mechanisms.words import MECHANISMS
 from veil.text.mechanisms.words.cmp import CMP
 from veil.text.vectors.embeddings import Embeddings
-from veil.web.api import OPERATIONS
-from veil.web.catalogue import catalogue
-from veil.web.faults import StatusError
+from veil.web.answers import catalogue
+from veil.web.messages import StatusError
+from veil.web.routes import OPERATIONS
 
 TAKES_SPECS = [one for one in OPERATIONS if "mechanism" in one.ask.model_fields]
 BODIES: dict[str, dict[str, object]] = {
@@ -77,7 +77,7 @@ def test_nothing_that_a_request_names_is_opened(
     (tmp_path / "docs.tsv").write_text(f"1\tdiabetes payment {CANARY}\n")
     monkeypatch.setattr("veil.text.mechanisms.queries.fea.load_collection", _no)
     monkeypatch.setattr("veil.text.mechanisms.queries.fea.wordnet", _no)
-    monkeypatch.setattr("veil.web.specs.wordnet_at_hand", _no)
+    monkeypatch.setattr("veil.web.asks.wordnet_at_hand", _no)
     named = index.format(folder=tmp_path)
     spec = f"fea(index='{named}', longest=1, candidates=200)"
     sentence = client.post(path, BODIES[path] | {"mechanism": spec}).refused(422)
@@ -158,7 +158,7 @@ def test_what_is_no_parameter_is_never_handed_on(
 def test_no_table_of_cover_is_built_for_a_request(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("veil.web.specs.at_hand", lambda *_, **__: False)
+    monkeypatch.setattr("veil.web.asks.at_hand", lambda *_, **__: False)
     monkeypatch.setattr("veil.cover.catalogue.build", _no)
     for path, body in BODIES.items():
         sentence = client.post(path, body | {"mechanism": "cover(cell=7)"}).refused(422)
@@ -174,7 +174,7 @@ def test_a_built_in_table_of_cover_may_be_named_if_it_is_there(
         asked.append((name, chosen))
         return name == "wordnet"
 
-    monkeypatch.setattr("veil.web.specs.at_hand", at_hand)
+    monkeypatch.setattr("veil.web.asks.at_hand", at_hand)
     specs.check_spec("cover(table=wordnet, cell=7)")
     specs.check_spec("cover(table='wordnet')")
     assert asked == [("wordnet", {"cell": 7}), ("wordnet", {})]
@@ -190,7 +190,7 @@ def test_a_built_in_table_of_cover_may_be_named_if_it_is_there(
 def test_no_folder_is_named_as_a_table(
     client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str, table: str
 ) -> None:
-    monkeypatch.setattr("veil.web.specs.at_hand", _no)
+    monkeypatch.setattr("veil.web.asks.at_hand", _no)
     monkeypatch.setattr("veil.cover.catalogue.open_table", _no)
     spec = f"cover(table='{table.format(folder=tmp_path)}')"
     for each in (spec, "cover(table=5)"):
@@ -202,7 +202,7 @@ def test_no_folder_is_named_as_a_table(
 def test_the_catalogue_shows_what_may_be_set(
     client: Client, monkeypatch: pytest.MonkeyPatch, plugin: None
 ) -> None:
-    monkeypatch.setattr("veil.web.specs.at_hand", lambda *_, **__: True)  # the tables of cover
+    monkeypatch.setattr("veil.web.asks.at_hand", lambda *_, **__: True)  # the tables of cover
     found = client.get("/api/mechanisms").json()
     shown = found["opener"]
     assert isinstance(shown, dict)

@@ -12,7 +12,7 @@ import pytest
 from tests.web.conftest import CANARY, Client
 
 from veil import tables
-from veil.web.table_limits import COLUMNS, KNOWN, MOST
+from veil.web.tables import COLUMNS, KNOWN, MOST
 
 _DRAWS = np.random.default_rng(7)
 AGES, JOBS = _DRAWS.integers(20, 70, 60).tolist(), _DRAWS.integers(0, 3, 60).tolist()

@@ -8,15 +8,11 @@ from veil.proxy.preparation import Once
 from veil.proxy.slider import MeasuredPlane
 from veil.text.vectors.assets import load_embeddings
 from veil.text.vectors.embeddings import Embeddings
-from veil.web.entrance import Entrance
-from veil.web.faults import Faults
-from veil.web.guard import Guard, sites
-from veil.web.headers import Secured
-from veil.web.limits import Bucket, Turns
-from veil.web.messages import ASGIApp
+from veil.web.guard import Entrance, Guard, sites
+from veil.web.messages import ASGIApp, Faults, Secured
 from veil.web.routes import Router, table
 from veil.web.sensitive import Room
-from veil.web.service import Service, Slider
+from veil.web.service import Bucket, Service, Slider, Turns
 
 if TYPE_CHECKING:
     from veil.dp.sql.database import Database

@@ -11,10 +11,10 @@ from pydantic import Field
 
 from veil.core.formatting import count_of
 from veil.proxy.answers import Answer, CostAnswer, Figure
-from veil.web.asked import Asked, TableTold
 from veil.web.asks import Ask
-from veil.web.faults import StatusError
+from veil.web.messages import StatusError
 from veil.web.operation import Operation
+from veil.web.pages.sql import DatabaseSummary, TableSummary
 from veil.web.service import Service
 
 if TYPE_CHECKING:
@@ -131,13 +131,13 @@ _MIDDLES = "SELECT AVG({number}), MEDIAN({number}) FROM {table}"
 _MEANS = "SELECT {key}, AVG({number}) FROM {table} GROUP BY {key}"
 
 
-def asked_of(db: "Database") -> Asked:
+def asked_of(db: "Database") -> DatabaseSummary:
     """Return what the page tells of a database: what its policy lists."""
     sources, rest = list(db.tables.values()), db.budget.remaining
     examples = [_COUNT.format(_quoted(one.name)) for one in sources[:1]]
     for source in sources[:2]:
         examples += _examples(source)
-    return Asked(
+    return DatabaseSummary(
         tuple(_told(source) for source in sources),
         tuple(examples[:5]),
         db.budget.epsilon,
@@ -149,12 +149,12 @@ def asked_of(db: "Database") -> Asked:
     )
 
 
-def _told(source: "Source") -> TableTold:
+def _told(source: "Source") -> TableSummary:
     unit = "a row" if source.unit is None else source.unit.name
     if source.unit is not None:
         unit += f", with at most {count_of(source.max_rows, 'row')} in each of at most"
         unit += f" {count_of(source.max_groups, 'group')}"
-    return TableTold(
+    return TableSummary(
         source.name, unit, tuple((name, _what(one)) for name, one in source.columns.items())
     )
 

@@ -1,4 +1,8 @@
-"""Who may ask: this page itself, a person at the browser, or a program on this machine.
+"""Who may ask: this page itself, a person at the browser, or a program that has the token.
+
+Who is at the other end of a connection, where the system tells: on Linux, on this machine.
+Browsers send a cookie to every port of a machine, so that a server of another user can come by
+it. There it is of no use: connections of other users are refused whatever they have.
 
 A server on the loopback address can be reached by every page that is open in the browser. It is
 protected by what browsers tell and pages cannot forge:
@@ -8,14 +12,125 @@ protected by what browsers tell and pages cannot forge:
 - ``Sec-Fetch-Site`` must say that no other site is behind a request, but for opening a page.
 
 A request that says nothing of this comes from a program, which could do as it likes anyway.
+
+Who may come in: who has the token of this installation.
+A browser is let in by an address that holds the token, or by a form; it then has a cookie, which
+no script reads and no other site can make it send. A program sends the token with each request,
+as ``Authorization: Bearer``. Everybody else sees one plain page that says how to get in.
 """
 
+import hmac
+import ipaddress
+import os
+import sys
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from urllib.parse import urlsplit
 
 from veil.core.errors import ParameterError
-from veil.web.faults import StatusError
-from veil.web.messages import ASGIApp, Receive, Scope, Send, header_values, is_program
+from veil.web import pages
+from veil.web.messages import (
+    ASGIApp,
+    Receive,
+    Request,
+    Response,
+    Scope,
+    Send,
+    StatusError,
+    fields,
+    header_values,
+    is_program,
+    page,
+    read_body,
+    require_type,
+)
+from veil.web.token import check_token
+
+Address = tuple[str, int | None]  # a port, if there is one
+
+KEPT = "veil.stranger"  # what was found when a connection was made, in the state of its requests
+_TABLES = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
+_LOCAL, _REMOTE, _UID, _INODE = 1, 2, 7, 9  # columns
+_ROOT = 0  # trusted as the machine is; forwarders of the system run as root, too
+_NOBODY = -1  # a socket that was given up by its owner, who cannot be told any more
+_TRIES = 3  # a table that changes while it is read may lack a line
+_MAPPED = ipaddress.IPv6Address("::ffff:0:0").packed[:12]
+
+
+def is_stranger(scope: Scope) -> bool:
+    """Tell whether another user of this machine is at the other end of a request."""
+    kept = scope.get("state", {}).get(KEPT)
+    return bool(is_other_user(scope.get("client"), scope.get("server")) if kept is None else kept)
+
+
+def is_other_user(
+    client: Address | None, server: Address | None, tables: tuple[Path, ...] = _TABLES
+) -> bool:
+    """Tell whether another user of this machine is at the other end of a connection.
+
+    Who comes over loopback and is not found is taken for one, too, unless the system has no
+    tables to be found in.
+    """
+    if sys.platform != "linux" or not client or not server:
+        return False
+    near, far = _spelt(*client[:2]), _spelt(*server[:2])
+    owners: set[int] | None = None
+    for _ in range(_TRIES):
+        owners = _owners(near, far, tables)
+        if owners is None or owners:
+            break
+    if owners is None:
+        return False
+    return bool(owners - {_ROOT, os.getuid()}) if owners else _is_loopback(client, server)
+
+
+def _owners(near: set[str], far: set[str], tables: tuple[Path, ...]) -> set[int] | None:
+    """Return the users of the sockets with these two ends; None if no table can be read."""
+    found: set[int] = set()
+    read = False
+    for table in tables:
+        try:
+            lines = table.read_text(encoding="ascii").splitlines()[1:]
+        except (OSError, UnicodeDecodeError):
+            continue
+        read = True
+        for columns in map(str.split, lines):
+            if len(columns) > _INODE and columns[_LOCAL] in near and columns[_REMOTE] in far:
+                found.add(int(columns[_UID]) if columns[_INODE] != "0" else _NOBODY)
+    return found if read else None
+
+
+def _is_loopback(*ends: Address) -> bool:
+    """Tell whether one of two ends, and so the other one, is on this machine alone."""
+    return any(each.is_loopback for end in ends for each in _addresses(end[0]))
+
+
+def _addresses(host: str) -> list[ipaddress.IPv4Address | ipaddress.IPv6Address]:
+    """Return an address, of the kind it is at heart; none for what is no address."""
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return []
+    return [getattr(address, "ipv4_mapped", None) or address]
+
+
+def _spelt(host: str, port: int | None) -> set[str]:
+    """Write an address in all ways in which it can stand in the tables.
+
+    One of IPv4 stands in the other table, mapped, if the socket is one for both kinds.
+
+    >>> len(_spelt("127.0.0.1", 80)), len(_spelt("::1", 80)), len(_spelt("a pipe", 80))
+    (2, 1, 0)
+    """
+    packed = {address.packed for address in _addresses(host)}
+    packed |= {_MAPPED + each for each in packed if len(each) == 4}  # bytes of IPv4
+    return {f"{_words(each)}:{port or 0:04X}" for each in packed}
+
+
+def _words(packed: bytes) -> str:
+    words = [packed[at : at + 4] for at in range(0, len(packed), 4)]
+    return "".join(f"{int.from_bytes(word, sys.byteorder):08X}" for word in words)
+
 
 HEAD_BYTES = 256 * 1024  # an address may hold the longest query, its characters written as bytes
 _AHEAD = ("prefetch", "prerender", "preview")
@@ -182,3 +297,115 @@ def _foreign() -> StatusError:
 def _purposes(scope: Scope) -> list[str]:
     names = ("sec-purpose", "purpose", "x-moz", "x-purpose", "moz-purpose")
     return [value for name in names for value in header_values(scope, name)]
+
+
+ENTER = "/enter"
+OPEN = frozenset(  # they are the same for everybody, and tell nothing
+    ("/favicon.ico", "/opensearch.xml", "/robots.txt", "/static/icon.svg", "/static/page.css")
+)
+_DAYS = 90
+_FORMS = 16  # that are read at once
+_FORM_BYTES = 4_096
+_SAY = {"www-authenticate": "Bearer"}
+
+
+class Entrance:
+    """Let requests with the token pass, and nothing else."""
+
+    def __init__(self, app: ASGIApp, token: str, patience: float) -> None:
+        self._app, self._patience = app, patience
+        self._token = check_token(token)
+        self._reading = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if is_named_local(scope) and is_stranger(scope):
+            raise StatusError(
+                403, "Another user of this machine started this request, so that nothing was done."
+            )
+        reads = scope["method"] in ("GET", "HEAD")
+        if scope["path"] == ENTER:
+            response = await self._enter(Request(scope, receive))
+        elif self._has_token(scope) or (reads and scope["path"] in OPEN):
+            await self._app(scope, receive, send)
+            return
+        else:
+            response = _outside(scope)
+        await response(scope, receive, send)
+
+    async def _enter(self, request: Request) -> Response:
+        scope = request.scope
+        if request.method == "POST":
+            given = await self._form(request)
+        elif request.method in ("GET", "HEAD"):
+            given = fields(scope["query_string"])
+        else:
+            allowed = "GET, HEAD, POST"
+            raise StatusError(405, f"This address takes {allowed} only.", allow=allowed)
+        told = given.get("token", "").rpartition("token=")[2].strip()  # or the whole address
+        if not self._fits(told):
+            return page(pages.entrance(wrong=bool(told)), 401, _SAY)
+        headers = {"set-cookie": self._cookie(scope), "referrer-policy": "no-referrer"}
+        if is_foreign(scope):  # led on from there the browser would not send the cookie yet
+            return page(pages.entered(), 200, headers)
+        return Response(None, 303, {"location": "/", **headers})
+
+    async def _form(self, request: Request) -> dict[str, str]:
+        """Read the form; few may keep us waiting for it, since anybody can."""
+        require_type(request, "application/x-www-form-urlencoded")
+        if self._reading >= _FORMS:
+            raise StatusError(
+                503, "Too many want to come in at once; try again.", "busy", retry_after="10"
+            )
+        self._reading += 1
+        try:
+            return fields(await read_body(request, _FORM_BYTES, self._patience))
+        finally:
+            self._reading -= 1
+
+    def _has_token(self, scope: Scope) -> bool:
+        for told in header_values(scope, "authorization"):
+            scheme, _, value = told.partition(" ")
+            if scheme.lower() == "bearer" and self._fits(value.strip()):
+                return True
+        own = cookie_name(scope["veil.origin"])
+        cookies = ";".join(header_values(scope, "cookie")).split(";")
+        pairs = [each.strip().partition("=") for each in cookies]
+        return any(name == own and self._fits(value) for name, _, value in pairs)
+
+    def _fits(self, told: str) -> bool:
+        """Compare in a time that tells nothing of the token."""
+        return hmac.compare_digest(told.encode("utf-8", "replace"), self._token.encode())
+
+    def _cookie(self, scope: Scope) -> str:
+        origin = scope["veil.origin"]
+        secure = "; Secure" if origin.startswith("https:") else ""
+        age = _DAYS * 24 * 3600
+        return (
+            f"{cookie_name(origin)}={self._token}; Path=/; Max-Age={age}; HttpOnly;"
+            f" SameSite=Strict{secure}"
+        )
+
+
+def cookie_name(origin: str) -> str:
+    """Name the cookie of a server: servers on other ports of a machine share its cookies.
+
+    >>> cookie_name("http://127.0.0.1:8765")
+    'veil-8765'
+    """
+    parts = urlsplit(origin)
+    return f"veil-{parts.port or (443 if parts.scheme == 'https' else 80)}"
+
+
+def _outside(scope: Scope) -> Response:
+    """Say how to get in."""
+    if is_program(scope["path"]):
+        raise StatusError(
+            401,
+            "This needs the token of the page, as 'Authorization: Bearer TOKEN'; run: veil token.",
+            www_authenticate="Bearer",
+        )
+    back: pages.Back = ""
+    if is_foreign(scope):  # the cookie is not sent then; it is when our own page leads on
+        back = "again" if scope["path"] == "/search" else "home"
+    return page(pages.entrance(back=back), 401, _SAY)

@@ -1,11 +1,14 @@
-"""One address of the interface for programs: what it takes, does and returns."""
+"""The interface for programs, address by address: as routes, as OpenAPI and in words."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from pydantic import BaseModel
+from pydantic.json_schema import JsonSchemaMode, models_json_schema
 
+from veil.core.version import __version__
+from veil.web.answers import ErrorAnswer
 from veil.web.asks import Ask
 from veil.web.service import Service
 
@@ -36,3 +39,152 @@ class Operation:
 def alone(work: Callable[[Any], BaseModel]) -> Callable[[Service, Any], BaseModel]:
     """Return work that needs nothing of the service."""
     return lambda _, ask: work(ask)
+
+
+_MEANING = {
+    400: "The request names no host, or several, or tells its length in two ways.",
+    401: "The token of the page is missing.",
+    403: "Another site or another user is behind the request; or the budget, the gate or the risk"
+    " forbids it.",
+    408: "The request did not arrive in time.",
+    413: "The request is too long.",
+    415: "The body is not application/json.",
+    421: "The server does not answer under this name.",
+    422: "A parameter or a text cannot be used.",
+    429: "Too many requests in a minute; Retry-After says when to come back.",
+    431: "The head of the request is too long.",
+    500: "The server failed.",
+    502: "The engine failed.",
+    503: "Too much is under way; Retry-After says when to come back.",
+}
+_ALWAYS = (400, 401, 403, 421, 422, 429, 431, 500, 503)
+_WITH_BODY = (408, 413, 415)
+
+
+def openapi(operations: Sequence[Operation]) -> dict[str, object]:
+    """Describe the interface, by OpenAPI 3.1."""
+    refs, schemas = _schemas(operations)
+    paths: dict[str, dict[str, object]] = {}
+    for one in operations:
+        paths.setdefault(one.path, {})[one.method.lower()] = _openapi_operation(one, refs, schemas)
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Veil",
+            "version": __version__,
+            "summary": "Private search: the engine sees variants of a query, not the query.",
+            "description": "For programs that have the token of the page ('veil token' prints"
+            " it); other sites are refused. Errors are one sentence, which quotes no text.",
+        },
+        "paths": paths,
+        "security": [{"token": []}],
+        "components": {
+            "schemas": schemas,
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+        },
+    }
+
+
+Refs = dict[type[BaseModel], dict[str, object]]
+Schemas = dict[str, dict[str, object]]
+
+
+def _schemas(operations: Iterable[Operation]) -> tuple[Refs, Schemas]:
+    wanted: dict[tuple[type[BaseModel], JsonSchemaMode], None] = {
+        (ErrorAnswer, "serialization"): None
+    }
+    for one in operations:
+        wanted[one.ask, "validation"] = None
+        wanted[one.answer, "serialization"] = None
+    found, made = models_json_schema(list(wanted), ref_template="#/components/schemas/{model}")
+    refs = {model: found[model, mode] for model, mode in wanted}
+    return refs, made["$defs"]
+
+
+def _openapi_operation(one: Operation, refs: Refs, schemas: Schemas) -> dict[str, object]:
+    statuses = [*_ALWAYS, *(_WITH_BODY if one.method == "POST" else ())]
+    statuses += [502] if one.sends else []
+    responses: dict[str, object] = {
+        "200": {"description": (one.answer.__doc__ or "").strip(), **_json(refs[one.answer])}
+    }
+    for status in sorted(statuses):
+        responses[str(status)] = {"description": _MEANING[status], **_json(refs[ErrorAnswer])}
+    described: dict[str, object] = {
+        "operationId": one.path.removeprefix("/api/"),
+        "summary": one.summary,
+        "responses": responses,
+    }
+    if one.method == "POST":
+        described["requestBody"] = {"required": True, **_json(refs[one.ask])}
+    else:
+        described["parameters"] = _parameters(one.ask, schemas)
+    return described
+
+
+def _json(schema: dict[str, object]) -> dict[str, object]:
+    return {"content": {"application/json": {"schema": schema}}}
+
+
+def _parameters(ask: type[BaseModel], schemas: Schemas) -> list[dict[str, object]]:
+    properties = schemas[ask.__name__].get("properties", {})
+    if not isinstance(properties, dict):
+        return []
+    return [
+        {
+            "name": name,
+            "in": "query",
+            "required": ask.model_fields[name].is_required(),
+            "description": ask.model_fields[name].description or "",
+            "schema": schema,
+        }
+        for name, schema in properties.items()
+    ]
+
+
+def reference(operations: Sequence[Operation]) -> str:
+    """Return one section for each operation, in Markdown."""
+    return "\n".join(line for one in operations for line in _operation_text(one))
+
+
+def _operation_text(one: Operation) -> Iterator[str]:
+    yield f"## {one.method} {one.path}\n"
+    yield f"{one.summary}\n"
+    asked = one.ask.model_json_schema()
+    if asked.get("properties"):
+        yield from _table("body" if one.method == "POST" else "parameter", asked)
+    answered = one.answer.model_json_schema(mode="serialization")
+    if answered.get("properties"):
+        yield from _table("answer", answered, told=False)
+    for name, field in answered.get("properties", {}).items():
+        if inner := field.get("items", {}).get("$ref", "").rpartition("/")[2]:
+            yield from _table(f"each of `{name}`", answered["$defs"][inner], told=False)
+
+
+def _table(head: str, schema: dict[str, Any], *, told: bool = True) -> Iterator[str]:
+    """List what there is; `told` of what a caller must give."""
+    yield f"| {head} | | meaning |\n|---|---|---|"
+    required = schema.get("required", []) if told else []
+    for name, field in schema["properties"].items():
+        says = field.get("description", "").replace("|", "\\|")
+        need = "**required**" if name in required else _default(field)
+        kind = f"{_kind(field)}{f', {need}' if need else ''}"
+        yield f"| `{name}` | {kind} | {says} |"
+    yield ""
+
+
+def _default(field: dict[str, Any]) -> str:
+    default = field.get("default")
+    return "" if default in (None, "", {}) else f"default `{default}`"
+
+
+def _kind(field: dict[str, Any]) -> str:
+    """Name the kind of a value: a word for each choice that there is."""
+    if "$ref" in field:
+        return "object"
+    if "enum" in field:
+        return " or ".join(f"`{one}`" for one in field["enum"])
+    if "anyOf" in field:
+        return " or ".join(_kind(one) for one in field["anyOf"])
+    if field.get("type") == "array":
+        return f"list of {_kind(field.get('items', {}))}"
+    return str(field.get("type", "any"))

@@ -25,7 +25,7 @@ from veil.places.protect import protect
 from veil.places.release import Release
 from veil.proxy.answers import Answer, CostAnswer
 from veil.web.asks import Ask
-from veil.web.faults import StatusError
+from veil.web.messages import StatusError
 from veil.web.operation import Operation, alone
 
 MOST = 3_000  # points, and addresses, of one request

@@ -22,7 +22,7 @@ from veil.sensitive.strategies import STRATEGIES
 from veil.sensitive.strategies import strategy as strategy_of
 from veil.sensitive.strategy import Searcher, Strategy
 from veil.web.asks import Ask
-from veil.web.faults import StatusError
+from veil.web.messages import StatusError
 from veil.web.operation import Operation
 from veil.web.service import Service
 

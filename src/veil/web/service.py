@@ -1,20 +1,128 @@
-"""What the pages and the interface share: the desk, the plane, and the limits."""
+"""What the pages and the interface share: the desk, the plane, answers kept, and limits."""
 
+import math
+import secrets
+import time
+from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
+
+import anyio
+from anyio import to_thread
 
 from veil.proxy.desk import Desk
 from veil.proxy.slider import MeasuredPlane
 from veil.proxy.types import Setting
 from veil.text.vectors.embeddings import Embeddings
-from veil.web.faults import StatusError
-from veil.web.kept import Kept
-from veil.web.limits import Bucket, Turns
+from veil.web.messages import GoneError, Request, Response, StatusError
 
 if TYPE_CHECKING:
     from veil.dp.sql.database import Database
     from veil.web.sensitive import Room
+
+
+T = TypeVar("T")
+
+
+class Bucket:
+    """Let `rate` things pass in a minute, for all who ask together.
+
+    What is asked for at once may overdraw it; then it takes longer until the next one passes.
+    """
+
+    def __init__(self, rate: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self._rate, self._clock = rate, clock
+        self._left, self._seen = float(rate), clock()
+
+    def take(self) -> None:
+        """Let one thing pass, or refuse and say when to come back."""
+        now = self._clock()
+        self._left = min(self._rate, self._left + (now - self._seen) * self._rate / 60)
+        self._seen = now
+        if self._left < 1:
+            wait = math.ceil((1 - self._left) * 60 / self._rate)
+            raise StatusError(
+                429,
+                f"More than {self._rate:,} requests were made in a minute; try again in"
+                f" {wait:,} seconds.",
+                "busy",
+                retry_after=str(wait),
+            )
+        self._left -= 1
+
+    def charge(self, count: int) -> None:
+        """Count more things that come with one that passed."""
+        self._left -= count
+
+
+class Turns:
+    """Run work that blocks in threads: `at_once` at a time, while `waiting` more wait."""
+
+    def __init__(self, at_once: int, waiting: int) -> None:
+        self._at_once, self._waiting = at_once, waiting
+        self._inside = 0
+        self._slots: anyio.Semaphore | None = None
+        self._threads: anyio.CapacityLimiter | None = None
+
+    async def run(self, request: Request, work: Callable[[], T]) -> T:
+        """Do the work and return what comes of it, unless nobody waits for it any more."""
+        if self._inside >= self._at_once + self._waiting:
+            raise StatusError(
+                503,
+                "Too many searches are under way, so that this one was not begun; try again in a"
+                " few seconds.",
+                "busy",
+                retry_after="5",
+            )
+        if self._slots is None or self._threads is None:  # they belong to the loop that runs
+            self._slots = anyio.Semaphore(self._at_once)
+            self._threads = anyio.CapacityLimiter(self._at_once)
+        self._inside += 1
+        try:
+            async with self._slots:
+                if await request.is_disconnected():
+                    raise GoneError
+                return await to_thread.run_sync(work, limiter=self._threads)
+        finally:
+            self._inside -= 1
+
+
+_MOST = 32
+_SECONDS = 3_600.0
+
+
+class AnswerCache:
+    """Holds the last answers; the oldest go first, and each after a while.
+
+    A browser cannot go back to the answer to a form, nor load it again, without sending the form
+    again. So it is sent on to an address of its own, which holds no query.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._answers: OrderedDict[str, tuple[float, Response]] = OrderedDict()
+
+    def put(self, answer: Response) -> str:
+        """Keep an answer, and return its name."""
+        name = secrets.token_urlsafe(16)
+        self._answers[name] = self._clock() + _SECONDS, answer
+        while len(self._answers) > _MOST:
+            self._answers.popitem(last=False)
+        return name
+
+    def find(self, name: str) -> Response | None:
+        """Return the answer of that name, or None if it is not kept any more."""
+        now = self._clock()
+        while self._answers and next(iter(self._answers.values()))[0] <= now:
+            self._answers.popitem(last=False)
+        found = self._answers.get(name)
+        return None if found is None else found[1]
+
+    def clear(self) -> None:
+        """Keep nothing any more."""
+        self._answers.clear()
+
 
 Vectors = Callable[[], Embeddings]
 
@@ -60,7 +168,7 @@ class Service:
     searches: Turns
     looks: Turns
     slider: Slider
-    kept: Kept = field(default_factory=Kept)
+    kept: AnswerCache = field(default_factory=AnswerCache)
     patience: float = 10.0
     database: "Database | None" = None
     sensitive: "Room | None" = None

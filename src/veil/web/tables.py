@@ -1,4 +1,4 @@
-"""The page of tables: a file that a person opens is measured, protected and drawn on this machine.
+"""The page of tables: a file that a person opens is measured, protected and drawn here.
 
 What comes in is held while a request lasts, and not kept: it lies in a folder for its owner alone
 until it is read. No answer holds a value of it but the released file, and the drawings of before
@@ -7,36 +7,340 @@ and after, which say so. No message holds one.
 
 import json
 import tempfile
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from math import prod
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
+import numpy as np
 from pydantic import Field
 
+from veil.core.component import summary
 from veil.core.errors import InputError
 from veil.core.registry import read_spec
+from veil.core.rng import generator
 from veil.measures.estimate import Estimate
 from veil.places.pictures import spots
 from veil.places.plane import Spot
-from veil.proxy.answers import CostAnswer
+from veil.proxy.answers import Answer, CostAnswer, Figure, Text
+from veil.tables.attack import attack
+from veil.tables.column import Column
+from veil.tables.describe import describe
+from veil.tables.files import document
+from veil.tables.hierarchy import TOP, Hierarchy, builder
+from veil.tables.measures.anonymity import anonymity
+from veil.tables.measures.pair import Pair
 from veil.tables.measures.utility import utility
-from veil.tables.presets import GROUPS, STRENGTHS, strengths
+from veil.tables.method import Release
+from veil.tables.methods import METHODS
+from veil.tables.presets import GROUPS, STRENGTHS, strengths, unfit
 from veil.tables.protect import protect
-from veil.tables.schema import load
+from veil.tables.schema import load, telling
 from veil.tables.table import Role, Table
-from veil.web import table_figures as figures
 from veil.web.asks import Ask
-from veil.web.drawings.sizes import sizes
-from veil.web.faults import StatusError
+from veil.web.charts import shares, sizes
+from veil.web.messages import StatusError
 from veil.web.operation import Operation, alone
-from veil.web.table_answers import (
-    LeftAnswer,
-    StepAnswer,
-    TablesOpenAnswer,
-    TablesPlaneAnswer,
-    TablesProtectAnswer,
-)
-from veil.web.table_limits import check_size, methods, ready, unmeasured
+
+
+class ColumnAnswer(Answer):
+    """A column, and what it seems to be."""
+
+    name: Text
+    kind: str = Field(description="numbers or texts")
+    different: int = Field(description="how many different values it has")
+    missing: int
+    role: str
+    says: str = Field(description="what should be thought of, or nothing")
+
+
+class StandAnswer(Answer):
+    """How exposed the records of a table are; null where no column is a qi."""
+
+    rows: int
+    classes: int | None = Field(description="groups of records that look alike")
+    uniques: int | None = Field(description="records that are alone with what is known")
+    k: int | None = Field(description="size of the smallest group")
+    k_any: int | None = Field(
+        description="the same if a missing value may be any; null where none is missing"
+    )
+    largest: Figure = Field(description="the largest risk of a class, 1/k")
+    risk: Figure = Field(description="share of records that the linkage attacker finds")
+    low: Figure = Field(description="lower end of its interval of 95 %")
+    high: Figure
+    worst: Figure = Field(description="the same for the most exposed record")
+
+
+class MethodAnswer(Answer):
+    """A method, and whether it has anything to do here."""
+
+    name: str
+    says: str
+    unfit: str = Field(description="why it does not fit these columns, or nothing")
+
+
+class TablesOpenAnswer(Answer):
+    """A table: its columns, and how exposed its records are as they stand."""
+
+    columns: list[ColumnAnswer]
+    stand: StandAnswer
+    methods: list[MethodAnswer]
+    note: str = Field(description="why nothing is measured with these roles, or nothing")
+    svg: str = Field(description="sizes of groups that look alike, as a drawing, or nothing")
+
+
+class StepAnswer(Answer):
+    """One strength of a method, and what was measured there, once."""
+
+    spec: str
+    stand: StandAnswer
+    utility: float = Field(description="marginals kept, from 0 to 1")
+
+
+class LeftAnswer(Answer):
+    """A strength that cannot be had for this table."""
+
+    spec: str
+    why: str
+
+
+class TablesPlaneAnswer(Answer):
+    """The strengths of a method on the plane, from the weakest."""
+
+    stops: list[StepAnswer]
+    left_out: list[LeftAnswer]
+    hierarchies: dict[Text, str] = Field(description="by column, how its hierarchy was built")
+    svg: str = Field(description="the plane, as a drawing")
+
+
+class TablesProtectAnswer(Answer):
+    """A release: its file, its card, what is proved, and how exposed it is."""
+
+    method: str
+    file: Text = Field(description="the released table as CSV, in a random order")
+    card: Text = Field(description="the card as JSON: what was done, what is proved and what not")
+    stand: StandAnswer
+    utility: float
+    suppressed: int = Field(description="rows that were removed")
+    blanked: int = Field(description="cells that are empty now and were not")
+    changed: list[Text] = Field(description="columns in which values were changed")
+    kept: list[Text] = Field(description="columns that are released as they were")
+    svg: list[str] = Field(description="sizes and columns before and after: not for release")
+    seeded: bool
+    cost: CostAnswer
+
+
+MOST = 3_000  # rows of one request
+COLUMNS = 60
+KNOWN = 12  # quasi-identifiers
+ALL_OR_NOTHING = "the value or nothing"
+_CELLS = 18_000  # that a person may be found by, where single ones are suppressed
+_NODES = 20_000  # combinations of levels that are searched
+_ELSE = "or use 'veil tables' on the command line"
+NOBODY = "Say which columns an attacker may know, to see who could be found."
+TOO_MANY = f"This page measures at most {KNOWN} known columns; say which of them are not, {_ELSE}."
+
+
+def check_size(table: Table) -> None:
+    """Refuse a table that is too much for a page, or cannot be measured."""
+    if len(table) > MOST or len(table.columns) > COLUMNS:
+        raise StatusError(
+            422,
+            f"This page takes at most {MOST:,} rows and {COLUMNS} columns of a file; use 'veil"
+            " tables' on the command line for more.",
+        )
+    for name in table.columns:
+        if table.column(name).numeric and np.isinf(table[name]).any():
+            raise StatusError(422, f"The column '{name}' has numbers that are too large.")
+
+
+def unmeasured(table: Table) -> str:
+    """Say why nothing can be measured with these roles, or nothing."""
+    if not table.qi:
+        return NOBODY
+    return TOO_MANY if len(table.qi) > KNOWN else ""
+
+
+def ready(table: Table, method: str) -> tuple[Table, dict[str, str]]:
+    """Give columns hierarchies if a method needs them, and say how they were built, or refuse."""
+    table.require_qi()
+    if unmeasured(table):
+        raise StatusError(422, TOO_MANY)
+    wide = len(table) * len(table.qi)
+    if method == "suppress" and wide > _CELLS:
+        raise StatusError(
+            422,
+            f"suppress would look at {wide:,} known cells, and on this page at most {_CELLS:,};"
+            f" say that fewer columns are known, choose mondrian, {_ELSE}.",
+        )
+    if "hierarchies" not in METHODS.get(method).needs:
+        return table, {}
+    return _built(table, method)
+
+
+def methods(table: Table) -> list[MethodAnswer]:
+    """Say what each method of the page does, and why not here."""
+    return [
+        MethodAnswer(name=name, says=summary(METHODS.get(name)), unfit=_unfit(table, name))
+        for name in STRENGTHS
+    ]
+
+
+def _unfit(table: Table, method: str) -> str:
+    if unmeasured(table):
+        return ""  # of all of them, and told elsewhere
+    try:
+        return unfit(method, ready(table, method)[0])
+    except StatusError as error:
+        return str(error)
+
+
+def _built(table: Table, method: str) -> tuple[Table, dict[str, str]]:
+    seen = describe(table)
+    built = {name: seen[name].proposal.hierarchy or ALL_OR_NOTHING for name in table.qi}
+    hierarchies = {name: _hierarchy(table, name, by) for name, by in built.items()}
+    nodes = prod(one.height + 1 for one in hierarchies.values())
+    if nodes > _NODES:
+        raise StatusError(
+            422,
+            f"{method} would search {nodes:,} combinations of levels, and on this page at most"
+            f" {_NODES:,}; say that fewer columns are known, choose mondrian, {_ELSE}.",
+        )
+    return replace(table, hierarchies=hierarchies), built
+
+
+def _hierarchy(table: Table, name: str, by: str) -> Hierarchy:
+    """Build the hierarchy of a column: by a builder, or its values and nothing above."""
+    column = table.column(name)
+    if not column.different:
+        raise StatusError(422, f"The column '{name}' is empty; give it another role.")
+    made = builder(by)
+    return Hierarchy.of(made or [[label, TOP] for label in column.categories], column, name)
+
+
+ATTACKER = "linkage"
+_DRAWN = 12  # columns, before and after
+_TELLING = "Nearly every row has a value of its own here: say what it is."
+
+
+def exposure(original: Table, released: Release | Table) -> StandAnswer:
+    """Count groups that look alike, and attack."""
+    table = released.table if isinstance(released, Release) else released
+    if unmeasured(original):
+        blank = dict.fromkeys(StandAnswer.model_fields)
+        return StandAnswer.model_validate({**blank, "rows": len(table)})
+    found = attack(original, released, ATTACKER)
+    alike = anonymity(table, ())
+    gaps = any(table.column(name).missing.any() for name in table.qi)
+    return StandAnswer(
+        rows=len(table),
+        classes=alike.classes,
+        uniques=alike.uniques,
+        k=alike.k,
+        k_any=anonymity(table, (), missing="any").k if gaps else None,
+        largest=1 / alike.k,
+        risk=found.risk,
+        low=found.low,
+        high=found.high,
+        worst=max(float(found.per_record.max()), float(str(found.details["largest"]))),
+    )
+
+
+def step(table: Table, spec: str) -> StepAnswer:
+    """Protect by one strength of a method, attack and compare."""
+    release = protect(table, spec)
+    return StepAnswer(spec=spec, stand=exposure(table, release), utility=utility(table, release))
+
+
+def columns(table: Table) -> list[ColumnAnswer]:
+    """Say what each column is, and what should be thought of."""
+    apart = telling(table)
+    return [
+        ColumnAnswer(
+            name=one.name,
+            kind=one.kind,
+            different=one.distinct,
+            missing=one.missing,
+            role=table.roles[one.name],
+            says=_TELLING if one.name in apart else _sentence(one.suspicious),
+        )
+        for one in describe(table).columns
+    ]
+
+
+def _sentence(words: str) -> str:
+    end = "" if words.endswith("?") else "."
+    return f"{words[:1].upper()}{words[1:]}{end}" if words else ""
+
+
+def proposed(table: Table) -> dict[str, Role]:
+    """Return a role for each column that a person may change; none is taken to be harmless."""
+    return {one.name: one.proposal.role for one in describe(table).columns}
+
+
+def drawn(original: Table, release: Release, changed: Sequence[str]) -> list[str]:
+    """Draw groups that look alike and the columns that an attacker knows or that were changed."""
+    pair = Pair.of(original, release)
+    names = [name for name in pair.columns if name in changed or name in original.qi]
+    return [
+        sizes(original, release.table),
+        *(shares(pair, name) for name in names[:_DRAWN]),
+    ]
+
+
+def changed_columns(original: Table, release: Release) -> tuple[str, ...]:
+    """Return the columns in which a released value is not that of its record."""
+    rows, table = release.rows, release.table
+    if rows is None:  # of nobody
+        return table.columns
+    return tuple(
+        name
+        for name in table.columns
+        if not _same(original.column(name).take(rows), table.column(name))
+    )
+
+
+def _same(before: Column, after: Column) -> bool:
+    if before.numeric and after.numeric:
+        return np.array_equal(before.values, after.values, equal_nan=True)
+    return bool((before.texts == after.texts).all())
+
+
+def release_card(
+    original: Table, release: Release, changed: Sequence[str], built: Mapping[str, str]
+) -> dict[str, Any]:
+    """Say what was done, what is proved and what is not; no value of a cell is in it."""
+    names = release.table.columns
+    return {
+        **document(release, shuffled=True),
+        "columns": list(names),
+        "dropped": [name for name in original.columns if name not in names],
+        "changed": list(changed),
+        "as_they_were": [name for name in names if name not in changed],
+        "hierarchies": dict(built),
+    }
+
+
+def blanked(original: Table, release: Release) -> int:
+    """Count the cells that are empty now and were not."""
+    if release.rows is None:
+        return 0
+    table = release.table
+    return sum(
+        int((table.column(name).missing & ~original.column(name).missing[release.rows]).sum())
+        for name in table.columns
+    )
+
+
+def file_of(release: Release, *, excel_safe: bool) -> str:
+    """Write a release as CSV, in a fresh random order: order is a link."""
+    order = generator(None).permutation(len(release))
+    with tempfile.TemporaryDirectory(prefix="veil-") as folder:
+        path = Path(folder) / "released.csv"
+        release.table.take(order).to_csv(path, excel_safe=excel_safe)
+        return path.read_text(encoding="utf-8")
+
 
 _BYTES = 900_000  # of a file
 Name = Literal["mondrian", "ola", "suppress", "mdav", "noise", "rank_swap", "rounding", "sample"]
@@ -77,7 +381,7 @@ class TablesAsk(Ask):
                 quiet=True,
             )
         check_size(table)
-        return replace(table, roles=figures.proposed(table)) if self.roles is None else table
+        return replace(table, roles=proposed(table)) if self.roles is None else table
 
 
 class TablesPlaneAsk(TablesAsk):
@@ -109,8 +413,8 @@ def looked(ask: TablesAsk) -> TablesOpenAnswer:
     """Say what the columns are, and how exposed the records are as they stand."""
     table = ask.opened()
     return TablesOpenAnswer(
-        columns=figures.columns(table),
-        stand=figures.stand(table, table),
+        columns=columns(table),
+        stand=exposure(table, table),
         methods=methods(table),
         note=unmeasured(table),
         svg="" if unmeasured(table) else sizes(table),
@@ -124,7 +428,7 @@ def measured(ask: TablesPlaneAsk) -> TablesPlaneAnswer:
     left: list[LeftAnswer] = []
     for spec in strengths(ask.method, table):
         try:
-            stops.append(figures.step(table, spec))
+            stops.append(step(table, spec))
         except InputError as error:
             left.append(LeftAnswer(spec=spec, why=str(error)))
     if not stops:
@@ -139,23 +443,23 @@ def masked(ask: TablesProtectAsk) -> TablesProtectAnswer:
     """Protect a table, attack the release, draw it, and write it as a file with its card."""
     table, built = ready(ask.opened(), read_spec(ask.method)[0])
     release = protect(table, ask.method)
-    stand, worth = figures.stand(table, release), utility(table, release)
-    changed = figures.changed_columns(table, release)
-    card = figures.card(table, release, changed, built)
+    stand, worth = exposure(table, release), utility(table, release)
+    changed = changed_columns(table, release)
+    card = release_card(table, release, changed, built)
     card["measured"] = {
-        "attacker": figures.ATTACKER, **stand.model_dump(exclude={"rows"}), "utility": worth,
+        "attacker": ATTACKER, **stand.model_dump(exclude={"rows"}), "utility": worth,
     }  # fmt: skip
     return TablesProtectAnswer(
         method=release.method,
-        file=figures.file_of(release, excel_safe=ask.excel_safe),
+        file=file_of(release, excel_safe=ask.excel_safe),
         card=json.dumps(card, indent=1, ensure_ascii=False) + "\n",
         stand=stand,
         utility=worth,
         suppressed=release.suppressed,
-        blanked=figures.blanked(table, release),
+        blanked=blanked(table, release),
         changed=list(changed),
         kept=[name for name in release.table.columns if name not in changed],
-        svg=figures.drawn(table, release, changed),
+        svg=drawn(table, release, changed),
         seeded=release.seeded,
         cost=CostAnswer.of(release.guarantee),
     )

@@ -5,7 +5,7 @@ from selenium.webdriver.common.keys import Keys
 from tests.web.browser.driver import Page
 from tests.web.browser.stage import QUERY, Stage
 
-from veil.web.pages._stops import named
+from veil.web.pages.slider import named
 
 PANEL = ".panel:not([hidden])"
 

@@ -5,7 +5,7 @@ from tests.web.browser.driver import Page
 from tests.web.browser.stage import LET, QUERY, REFUSE, Stage, first_fails
 
 from veil.proxy.sticky import Bound
-from veil.web.pages._words import amount
+from veil.web.pages.markup import amount
 
 
 def test_a_spent_budget_refuses(page: Page, stage: Stage) -> None:

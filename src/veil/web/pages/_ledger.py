@@ -5,11 +5,20 @@ from datetime import datetime
 
 from veil.proxy.types import Budget, Release, brief
 from veil.text.mechanisms.queries.cover import Cover
-from veil.web.pages._day import leaked, told
-from veil.web.pages._shell import document
-from veil.web.pages._words import amount, bits, count, moment
-from veil.web.pages.common import Common
-from veil.web.pages.markup import Markup, hidden, isolated, join, tag, void
+from veil.web.pages.markup import (
+    Common,
+    Markup,
+    amount,
+    bits,
+    count,
+    hidden,
+    isolated,
+    join,
+    moment,
+    tag,
+    void,
+)
+from veil.web.pages.shell import document, leaked_text, spent_text
 
 _HEADS = ("Entry", "Released", "How", "Words", "Spent", "Asked", "")
 _WHAT = (
@@ -31,7 +40,7 @@ def ledger(common: Common, releases: Sequence[Release], older: int | None) -> st
         "Ledger",
         tag("h1", "Ledger"),
         tag("p", _WHAT, class_="lead"),
-        tag("p", f"{told(common.budget)}{_bits(common.budget)}."),
+        tag("p", f"{spent_text(common.budget)}{_bits(common.budget)}."),
         _table(releases) if releases else _none(),
         tag("p", tag("a", "Older entries", href=f"/ledger?before={older}", rel="next"),
             class_="older") if older is not None else "",
@@ -94,7 +103,7 @@ def _how(one: Release) -> Markup:
 
 def _bits(budget: Budget) -> str:
     known = budget.bits or budget.bits_limit is not None
-    return f", and {leaked(budget)} of leakage" if known else ""
+    return f", and {leaked_text(budget)} of leakage" if known else ""
 
 
 def _spent(one: Release) -> str:

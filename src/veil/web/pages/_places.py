@@ -1,9 +1,8 @@
 """The page of places: open a file, move a method along the plane, see the map, take the file."""
 
 from veil.places.plane import LADDERS
-from veil.web.pages._shell import document
-from veil.web.pages.common import Common
-from veil.web.pages.markup import ON, Markup, tag, void
+from veil.web.pages.markup import ON, Common, Markup, tag, void
+from veil.web.pages.shell import document
 
 _WHAT = (
     "Mask the points of a file. It is read by this server alone and not kept; what you download"

@@ -1,8 +1,7 @@
 """The page of sensitive documents: one search, seen by who is not cleared and by who is."""
 
-from veil.web.pages._shell import document
-from veil.web.pages.common import Common
-from veil.web.pages.markup import ON, Markup, hidden, tag, void
+from veil.web.pages.markup import ON, Common, Markup, hidden, tag, void
+from veil.web.pages.shell import document
 
 _WHAT = (
     "One search, twice: left what somebody sees who is not cleared, right what is there. It runs"

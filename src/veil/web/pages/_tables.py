@@ -3,9 +3,8 @@
 from veil.core.component import summary
 from veil.tables.methods import METHODS
 from veil.tables.presets import STRENGTHS
-from veil.web.pages._shell import document
-from veil.web.pages.common import Common
-from veil.web.pages.markup import ON, Markup, tag, void
+from veil.web.pages.markup import ON, Common, Markup, tag, void
+from veil.web.pages.shell import document
 
 _WHAT = (
     "Protect the records of a file. It is read by this server alone and not kept; what you"

@@ -1,9 +1,33 @@
 """The page of a database: ask in SQL, see noisy answers with their errors, and the budget."""
 
-from veil.web.asked import Asked, TableTold
-from veil.web.pages._shell import document
-from veil.web.pages.common import Common
-from veil.web.pages.markup import ON, Markup, tag, void
+from dataclasses import dataclass
+
+from veil.web.pages.markup import ON, Common, Markup, tag, void
+from veil.web.pages.shell import document
+
+
+@dataclass(frozen=True, slots=True)
+class TableSummary:
+    """A table: what a unit of it is, and what may be said of each column."""
+
+    name: str
+    unit: str
+    columns: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DatabaseSummary:
+    """The tables that may be asked, examples of questions, and the budget."""
+
+    tables: tuple[TableSummary, ...]
+    examples: tuple[str, ...]
+    epsilon: float
+    delta: float
+    left: float
+    delta_left: float
+    seeded: bool
+    durable: bool  # whether charges outlive the server
+
 
 _WHAT = (
     "Counts, sums, averages and quantiles of the tables below. Each answer has noise: with one"
@@ -18,7 +42,7 @@ _FORGOTTEN = (
 _START = "veil serve --dp-db duckdb:people.duckdb --dp-policy policy.toml"
 
 
-def database(common: Common, asked: Asked | None) -> str:
+def database(common: Common, asked: DatabaseSummary | None) -> str:
     """Return the page; a script does the rest."""
     parts = [_missing()] if asked is None else _parts(asked)
     return document(
@@ -46,7 +70,7 @@ def _missing() -> Markup:
     )
 
 
-def _parts(asked: Asked) -> list[Markup]:
+def _parts(asked: DatabaseSummary) -> list[Markup]:
     warnings = ["Seeded: the noise can be repeated. NOT PRIVATE."] if asked.seeded else []
     warnings += [] if asked.durable else [_FORGOTTEN]
     return [
@@ -62,7 +86,7 @@ def _parts(asked: Asked) -> list[Markup]:
     ]
 
 
-def _budget(asked: Asked) -> Markup:
+def _budget(asked: DatabaseSummary) -> Markup:
     return tag(
         "p",
         tag("label", "Budget ", for_="database-budget"),
@@ -84,11 +108,11 @@ def _budget(asked: Asked) -> Markup:
     )
 
 
-def _delta(asked: Asked) -> str:
+def _delta(asked: DatabaseSummary) -> str:
     return f", delta {asked.delta_left:g} of {asked.delta:g} left" if asked.delta else ""
 
 
-def _form(asked: Asked) -> Markup:
+def _form(asked: DatabaseSummary) -> Markup:
     examples = [tag("option", "examples …", value="")]
     examples += [tag("option", one, value=one) for one in asked.examples]
     first = asked.examples[0] if asked.examples else ""
@@ -125,7 +149,7 @@ def _form(asked: Asked) -> Markup:
     )
 
 
-def _table(one: TableTold) -> Markup:
+def _table(one: TableSummary) -> Markup:
     rows = [tag("tr", tag("td", tag("code", name)), tag("td", what)) for name, what in one.columns]
     return tag(
         "details",

@@ -1,16 +1,111 @@
-"""What a stop of the slider is, in words and as two bars with their intervals."""
+"""The search box and its slider: each stop in words and as two bars with their intervals."""
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
+from veil.core.errors import VeilError
+from veil.cover.table import bound
+from veil.proxy.results import Group
 from veil.proxy.slider import RULE, MeasuredPlane, Stop
-from veil.proxy.types import Setting, brief
+from veil.proxy.types import Decision, Setting, brief
+from veil.search.pipeline import MAX_QUERY
 from veil.studies.table import Row
-from veil.web.pages._bar import bar
-from veil.web.pages._exact import exact_bar, exact_of
-from veil.web.pages._words import count, figures, share, share_at_most, shares
-from veil.web.pages.common import Common
-from veil.web.pages.markup import Markup, join, tag
+from veil.text.mechanisms.queries import QUERY_MECHANISMS
+from veil.text.mechanisms.queries.cover import Cover
+from veil.web.pages.markup import (
+    ON,
+    Common,
+    Markup,
+    bar,
+    count,
+    figures,
+    isolated,
+    join,
+    share,
+    share_at_most,
+    shares,
+    tag,
+    void,
+)
+
+GUESSES = 10
+_FEW = (1_000, 100)  # lists of possible queries that are short
+
+
+@dataclass(frozen=True, slots=True)
+class Exact:
+    """How often an engine that knows everything but the query is right within ten guesses.
+
+    `groups` are what it can tell apart, `queries` how many are possible and equally likely.
+    `at_most` says that the share is a bound, as the queries need not be spread over the groups as
+    the texts of the table are.
+    """
+
+    groups: int
+    queries: int
+    share: float
+    at_most: bool
+
+    @property
+    def shown(self) -> str:
+        """The share; a bound is never rounded down."""
+        return _rounded_up(self.share) if self.at_most else share(self.share)
+
+    def __str__(self) -> str:
+        most = "at most " if self.at_most else ""
+        return (
+            f"An engine that knows everything, with {self.queries:,} possible queries, is right"
+            f" within ten guesses in {most}{self.shown} of the cases."
+        )
+
+
+def _rounded_up(value: float) -> str:
+    return share(math.ceil(1000 * value - 1e-9) / 1000)
+
+
+def exact_of(stop: Stop) -> Exact | None:
+    """Return the exact risk of a stop; None if it has none, or the table is not there yet."""
+    if stop.setting.mechanism.partition("(")[0].strip() != Cover.name:
+        return None  # nor is it looked for among all packages that are installed
+    try:
+        mechanism = QUERY_MECHANISMS.parse(stop.setting.mechanism)
+    except VeilError:  # a parameter that has another range now
+        return None
+    if not isinstance(mechanism, Cover) or math.isinf(mechanism.guarantee.bits):
+        return None
+    table = mechanism.open()
+    queries = stop.log_size
+    if queries is None or queries == len(table):
+        return Exact(table.L, len(table), table.risk(), at_most=False)
+    return Exact(table.L, queries, table.risk(queries), at_most=True)
+
+
+def exact_group(group: Group) -> Exact:
+    """Return the exact risk of a group that was sent: every text of the table may be the query."""
+    return Exact(group.groups, group.texts, group.active, at_most=False)
+
+
+def exact_bar(found: Exact) -> Markup:
+    """Draw the exact risk, which has no interval."""
+    words = join(tag("strong", "Risk "), found.shown, tag("small", " among ten guesses, exact"))
+    drawn = bar(found.share, f"Risk {found.shown}")
+    return tag("div", tag("p", words), drawn, class_="bar risk")
+
+
+def few(found: Exact) -> str:
+    """Say which queries count as possible, and what becomes of it where they are few."""
+    told = [
+        f"with {queries:,} in up to {_rounded_up(bound(found.groups, queries, GUESSES))}"
+        for queries in _FEW
+        if queries < found.queries
+    ]
+    possible = (
+        "Possible queries are the texts of the table, all equally likely: your own may be others."
+    )
+    fewer = f" Who can list fewer is right more often: {', '.join(told)}." if told else ""
+    return f"{possible}{fewer}"
+
 
 _UNKNOWN = "not measured in this audit"
 _OFTEN = 0.1  # of the queries: above it, going out in clear is a warning
@@ -37,7 +132,7 @@ def named(setting: Setting) -> str:
     return f"{brief(setting.mechanism)}, {count(setting.size, 'variant')}"
 
 
-def spoken(plane: MeasuredPlane, place: int) -> str:
+def stop_text(plane: MeasuredPlane, place: int) -> str:
     """Say all of a stop in one sentence, as the value of the slider."""
     stop = plane.stops[place]
     exact = exact_of(stop)
@@ -50,7 +145,7 @@ def spoken(plane: MeasuredPlane, place: int) -> str:
     )
 
 
-def unmeasured(plane: MeasuredPlane, place: int) -> str:
+def unmeasured_stop_text(plane: MeasuredPlane, place: int) -> str:
     """Say which stop it is, and nothing that was measured on other documents."""
     return f"Stop {place + 1} of {len(plane.stops)}: {named(plane.stops[place].setting)}"
 
@@ -273,3 +368,112 @@ def _between(values: set[int]) -> str:
 
 def _told(interval: str) -> str:
     return f" ({interval})" if interval else ""
+
+
+_DEMONSTRATED = (
+    "Nothing leaves this machine either way. The variants are drawn, searched with and counted in"
+    " the ledger as if the engine were elsewhere."
+)
+
+
+def form(common: Common, query: str = "", *, focus: bool = False, shown: bool = False) -> Markup:
+    """Return the form of a search; `shown` unfolds the demonstration with documents of one's own.
+
+    No help of the browser is wanted in the box: some of it sends what is typed elsewhere.
+    """
+    box = void(
+        "input", type="search", id="q", name_="q", value=query[:MAX_QUERY] or None,
+        maxlength=MAX_QUERY, required=ON, dir="auto", autocomplete="off", autocapitalize="off",
+        autocorrect="off", spellcheck="false", writingsuggestions="false", enterkeyhint="search",
+        autofocus=ON if focus else None,
+    )  # fmt: skip
+    label = "Search these documents" if common.own else "Search privately"
+    return tag(
+        "form",
+        tag("label", label, for_="q"),
+        tag("div", box, tag("button", "Search", type="submit"), class_="line"),
+        tag("p", role="status", class_="working"),
+        _demonstration(common, shown=shown) if common.own else _slider(common),
+        action="/search",
+        method="post",
+        role="search",
+        class_="search",
+        data_here=ON if common.own else None,
+    )
+
+
+def in_clear(common: Common, query: str, gate: Decision | None) -> Markup:
+    """Offer to send a query in clear, where a rule lets it pass; it is never done unasked."""
+    if gate is None or gate.action != "pass" or common.own:
+        return Markup("")
+    why = gate.reason or "A rule of yours lets this query pass."
+    fields = (("q", query[:MAX_QUERY]), ("stop", common.stop), ("plain", 1))
+    return tag(
+        "form",
+        tag("p", isolated(why), " In clear the engine reads it word by word, unprotected."),
+        *(void("input", type="hidden", name_=name, value=value) for name, value in fields),
+        tag("button", "Send this query in clear", type="submit", class_="plain"),
+        action="/search",
+        method="post",
+        class_="note",
+    )  # fmt: skip
+
+
+def _demonstration(common: Common, *, shown: bool) -> Markup:
+    """Offer the private way where nothing leaves this machine, as what it is."""
+    return tag(
+        "details",
+        tag("summary", "Show what an engine elsewhere would see (demonstration)"),
+        tag("p", _DEMONSTRATED, class_="hint"),
+        _choice(common),
+        tag("button", "Demonstrate", type="submit", name_="demo", value=1),
+        open=ON if shown else None,
+        class_="demo",
+    )
+
+
+def _slider(common: Common) -> Markup:
+    plane = common.plane
+    return join(
+        _choice(common),
+        tag(
+            "details",
+            tag("summary", "All stops, and where they were measured"),
+            *origin(plane),
+            table(plane, common.stop),
+            class_="stops",
+        ),
+    )
+
+
+def _choice(common: Common) -> Markup:
+    """Return the slider; of documents of one's own nothing was measured, so no figure is there."""
+    plane, now = common.plane, common.stop
+    last = len(plane.stops) - 1
+    spoken = [
+        unmeasured_stop_text(plane, i) if common.own else stop_text(plane, i)
+        for i in range(last + 1)
+    ]
+    bar = void(
+        "input", type="range", id="stop", name_="stop", min=0, max=last, step=1, value=now,
+        list="stops", autocomplete="off", aria_valuetext=spoken[now], aria_describedby="stop-now",
+    )  # fmt: skip
+    ticks = [tag("option", value=i) for i in range(last + 1)]
+    blocks = [
+        tag("div", bare(stop) if common.own else shown(plane, stop), class_="stop",
+            data_stop=i, data_size=stop.setting.size, data_spoken=spoken[i],
+            hidden=None if i == now else ON)
+        for i, stop in enumerate(plane.stops)
+    ]  # fmt: skip
+    return tag(
+        "div",
+        tag("label", "From private to useful", for_="stop"),
+        tag("div", tag("span", "private", aria_hidden="true"), bar,
+            tag("span", "useful", aria_hidden="true"), class_="ends"),
+        tag("datalist", *ticks, id="stops"),
+        tag("output", *blocks, id="stop-now", for_="stop", aria_live="off"),
+        "" if common.own else abroad(common),
+        tag("noscript", tag("p", "Without scripts the bars stay where the page was loaded;"
+            " the table of stops has them all.", class_="hint")),
+        class_="slider",
+    )  # fmt: skip

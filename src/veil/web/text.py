@@ -13,19 +13,21 @@ from veil.text.explain import LogRatio
 from veil.text.mechanisms.mechanism import TextMechanism
 from veil.text.protect import variants_of
 from veil.text.vectors.embeddings import Embeddings
-from veil.web.answers import ProtectAnswer, SearchAnswer, TextAnswer
-from veil.web.asks import ExplainAsk, LedgerAsk, Nothing, ProtectAsk, SearchAsk
-from veil.web.catalogue import catalogue
-from veil.web.faults import StatusError
-from veil.web.figures import (
+from veil.web.answers import (
     ExplainAnswer,
     LedgerAnswer,
     LogRatioAnswer,
     MechanismsAnswer,
     PlaneAnswer,
+    ProtectAnswer,
     ReleaseAnswer,
+    SearchAnswer,
+    TextAnswer,
     WordAnswer,
+    catalogue,
 )
+from veil.web.asks import ExplainAsk, LedgerAsk, Nothing, ProtectAsk, SearchAsk
+from veil.web.messages import StatusError
 from veil.web.operation import Operation
 from veil.web.service import Service
 
