@@ -19,7 +19,7 @@ import click
 from pydantic.fields import FieldInfo
 
 from veil.cli import veil
-from veil.cli._beside import Beside
+from veil.cli.audit import Beside
 from veil.cli.flags import kind_of
 from veil.core.component import Component, example
 from veil.core.guarantee import KINDS, Guarantee

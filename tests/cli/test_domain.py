@@ -7,8 +7,7 @@ import pytest
 from tests.cli.conftest import Veil
 from tests.town import town as town
 
-from veil.cli._verbs import show
-from veil.cli.domain import grids
+from veil.cli.domain import grids, show
 from veil.core.errors import ParameterError
 from veil.studies.export import write_csv
 from veil.studies.table import Results, Row

@@ -8,7 +8,7 @@ import pytest
 from tests.cli.conftest import CANARY, Veil
 from tests.search.conftest import BagEncoder
 
-from veil.cli._scores import show_scores
+from veil.cli.studies import show_scores
 from veil.search.study.study import default_study, demo_study
 from veil.studies.export import read_csv
 from veil.studies.table import Results, Score

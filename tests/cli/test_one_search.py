@@ -16,7 +16,7 @@ from tests.search.engines.recording import RecordingServer, leaks
 from tests.web.conftest import HOST, TOKEN, Client, Reply, make_plane
 from tests.web.serving import RecordingEngine, engine_spec
 
-from veil.cli import _results
+from veil.cli import results
 from veil.proxy import opening, sticky
 from veil.proxy.folder import data_folder
 from veil.proxy.ledger.ledger import Ledger
@@ -247,7 +247,7 @@ def test_attackers_look_first_where_that_is_asked_for(
     shown = search("--log", log, "hiv doctor").out  # it is waited for
     assert "They were tried; where your query stands is shown on a terminal only." in shown
     assert "in place" not in shown
-    monkeypatch.setattr(_results, "stdout", lambda: Console(force_terminal=True, width=300))
+    monkeypatch.setattr(results, "stdout", lambda: Console(force_terminal=True, width=300))
     shown = search("--log", log, "hiv doctor").out
     assert "inference puts your query in place" in shown
     assert "on a terminal only" not in shown

@@ -12,7 +12,7 @@ import pytest
 from tests.cli.conftest import CANARY, Veil
 
 from veil.cli import terminal
-from veil.cli._lines import line, plain_progress
+from veil.cli.terminal import line, plain_progress
 
 COMMAND = [sys.executable, "-c", "from veil.cli import main; main()"]
 

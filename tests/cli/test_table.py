@@ -7,7 +7,7 @@ import click
 import pytest
 
 from veil.cli import veil
-from veil.cli._table import COMMANDS
+from veil.cli.commands import COMMANDS
 from veil.studies import DOMAINS
 
 LOOK = """

@@ -8,10 +8,7 @@ from contextlib import suppress
 import click
 from click.exceptions import NoArgsIsHelpError
 
-from veil.cli._ending import left_by
-from veil.cli._lazy import Lazy
-from veil.cli._near import meant_option
-from veil.cli._table import COMMANDS
+from veil.cli.commands import COMMANDS, Lazy, left_by, option_suggestion
 from veil.core.errors import VeilError, place
 from veil.core.version import __version__
 
@@ -89,7 +86,7 @@ def _sentence(error: click.ClickException, arguments: list[str]) -> str:
     if isinstance(error, click.BadParameter) and parameter is not None:
         return f"The value of {_hint(parameter)} must be {_wanted(parameter.type)}."
     if isinstance(error, click.NoSuchOption):
-        near = meant_option(arguments, _options(error.ctx))
+        near = option_suggestion(arguments, _options(error.ctx))
         return f"No such option; write -- before texts that begin with a dash.{near}"
     if isinstance(error, click.BadOptionUsage):
         return f"The option {error.option_name} is not used as it must be; see --help."

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from veil.cli._screen import VECTORS_OPTION, open_vectors
+from veil.cli.screen import VECTORS_OPTION, open_vectors
 from veil.cli.terminal import fits, progress_bar, stderr, stdout
 from veil.core.errors import InputError, ParameterError
 from veil.corpus.logs import read_log

@@ -10,8 +10,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table as Grid
 
-from veil.cli._near import Commands
-from veil.cli._results import FAR
+from veil.cli.commands import Commands
+from veil.cli.results import FAR
 from veil.cli.terminal import progress_bar, stdout
 from veil.core.errors import InputError
 from veil.core.formatting import bits_of, count_of, printable

@@ -10,8 +10,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from veil import api
-from veil.cli._family import Family
-from veil.cli._screen import VECTORS_OPTION, open_vectors, prepare
+from veil.cli.flags import Family
+from veil.cli.screen import VECTORS_OPTION, open_vectors, prepare
 from veil.cli.terminal import stdout
 from veil.core.errors import LawError
 from veil.text.explain import Explanation, LogRatio

@@ -13,10 +13,11 @@ import click
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
-from veil.cli._near import meant
+from veil.cli.commands import suggestion
 from veil.core.component import Component, summary
 from veil.core.errors import InputError, ParameterError, VeilError
 from veil.studies.experiment import Methods
+from veil.text.mechanisms.mechanism import WordMechanism
 
 Run = Callable[..., None]  # (component, **other parameters)
 _NEGATIVE = re.compile(r"-(\d|\.\d|inf|nan)", re.IGNORECASE)
@@ -92,7 +93,7 @@ class Components(click.Group):
         name, bracket, _ = cmd_name.partition("(")
         names = self._known.names()
         if name.strip() not in names:
-            hint = meant(name.strip(), names)
+            hint = suggestion(name.strip(), names)
             raise InputError(f"{self._wanted(ctx)}. Known: {', '.join(names)}.{hint}")
         try:
             cls: type[Component] = self._known.get(name.strip())
@@ -220,3 +221,18 @@ def kind_of(field: FieldInfo) -> str:
 def _plain(limit: float) -> str:
     """Write a limit: a whole number with all its digits."""
     return str(limit) if isinstance(limit, int) else f"{limit:g}"
+
+
+# Flags that are of no use to mechanisms for whole queries, and what stands for them there.
+FOR_WORDS = {"unknown": "random", "policy": (), "select": None, "vectors": "", "seed": None}
+
+
+class Family(Components):
+    """A command with one sub-command per mechanism; the flags are the mechanism's parameters."""
+
+    def left_out(self, cls: type[Component]) -> Mapping[str, object]:
+        """Leave out what only mechanisms for words have a use for."""
+        if issubclass(cls, WordMechanism):
+            return {}
+        declared = {str(each.name) for each in self._extra}
+        return {name: value for name, value in FOR_WORDS.items() if name in declared}

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from veil.cli._near import Commands
+from veil.cli.commands import Commands
 from veil.cli.terminal import progress_bar
 from veil.proxy.gate import Gate, example_gate
 from veil.search.pipeline import MAX_QUERY, check_query

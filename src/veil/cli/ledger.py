@@ -15,7 +15,7 @@ from rich.markup import escape
 from rich.padding import Padding
 from rich.table import Table
 
-from veil.cli._near import Commands
+from veil.cli.commands import Commands
 from veil.cli.terminal import fits, stderr, stdout
 from veil.core.errors import InputError
 from veil.core.formatting import bits_of, count_of, number_of

@@ -1,23 +1,28 @@
-"""``veil protect``: release variants of texts or of a file of texts."""
+"""``veil protect``: release variants of texts or of a file of texts.
 
+What was typed: texts, one file, or standard input. A mistyped file name is not a text.
+What may be a text is not quoted: messages end up in logs.
+"""
+
+import re
 import sys
 from contextlib import nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 from typing import get_args
 
 import click
 
-from veil.cli._choices import SELECT_OPTIONS, policies_of, selection_of
-from veil.cli._family import Family
-from veil.cli._given import read_given
-from veil.cli._screen import VECTORS_OPTION, open_space
-from veil.cli._summary import not_covered, show_summary
+from veil.cli.flags import Family
+from veil.cli.options import SELECT_OPTIONS, policies_of, selection_of
+from veil.cli.screen import VECTORS_OPTION, not_covered, open_space, show_summary
 from veil.cli.terminal import progress_bar
 from veil.core.errors import InputError, ParameterError
 from veil.corpus.tokens import MAX_CHARS
 from veil.data.fetch import silent
 from veil.data.files import require_folder
-from veil.data.records import Columns
+from veil.data.lines import UNREAD, suffix_of
+from veil.data.records import READABLE, Columns
 from veil.data.rows import Layout
 from veil.text.files import Filing, release
 from veil.text.mechanisms import find
@@ -26,6 +31,59 @@ from veil.text.policy import Unknown
 from veil.text.protect import Choices, variants_of
 from veil.text.redact.pseudonyms import Pseudonyms
 from veil.text.redact.redactor import By, Redactor
+
+_SUFFIXES = {*READABLE, *UNREAD, ".gz", ".text", ".md", ".log", ".dat"}
+_PATH = re.compile(r"(~|\.{0,2})[/\\]|[A-Za-z]:[/\\]")  # how a path begins
+_AS_TEXT = "pass a text with --text"
+
+
+@dataclass(frozen=True)
+class Given:
+    """Texts, or else a file, or else (neither) standard input."""
+
+    texts: tuple[str, ...] = ()
+    path: Path | None = None
+
+
+def read_given(arguments: tuple[str, ...], texts: tuple[str, ...]) -> Given:
+    """Tell what the arguments are; `texts` are those of --text, which are texts for certain."""
+    if not (arguments or texts):
+        raise InputError("Missing TEXTS; see --help.")
+    kinds = [_input_kind(argument) for argument in arguments]
+    if set(kinds) <= {"text"}:
+        return Given((*arguments, *texts))
+    if set(kinds) == {"file"} and len(kinds) > 1 and not texts:
+        raise InputError("Give one file; a file is protected alone, each by a command of its own.")
+    if len(arguments) + len(texts) > 1:
+        raise InputError(
+            "Give either texts or one file, not both; a file is protected alone, and a text goes"
+            " by --text or has a space in it."
+        )
+    return Given() if arguments[0] == "-" else Given(path=Path(arguments[0]))
+
+
+def _input_kind(argument: str) -> str:
+    """Return text or file; raise where it is neither."""
+    if argument == "-":
+        return "file"
+    path, spaced = Path(argument), any(map(str.isspace, argument))
+    meant = Path(argument.strip())  # a blank at an end is a slip of the hand
+    try:
+        folder, there = path.is_dir(), path.exists()
+        inside = path.name != argument and path.parent.is_dir()
+        inside = inside or (meant != path and argument.strip() != "" and meant.exists())
+    except (OSError, ValueError):  # a sentence can be too long for a file name
+        folder = there = inside = False
+    if folder and argument:
+        raise InputError(f"{path} is a folder; name a file of texts, or {_AS_TEXT}.")
+    if there and argument:
+        return "file"
+    named = inside or suffix_of(meant) in _SUFFIXES or bool(_PATH.match(argument.strip()))
+    if spaced and not named:
+        return "text"
+    shown = f"There is no file {path}" if named and not spaced else "There is no such file"
+    hint = f"check the path, or {_AS_TEXT}" if named else f"{_AS_TEXT}, or with a space in it"
+    raise InputError(f"{shown}; {hint}.")
 
 
 def _run(
@@ -68,7 +126,7 @@ def _run(
         texts=given.texts,
         source=given.path,
         target=output,
-        kind=_kind(output, as_json=as_json, with_originals=with_originals),
+        kind=_output_kind(output, as_json=as_json, with_originals=with_originals),
         columns=Columns(column, id_column, keep),
         layout=Layout(delimiter, encoding, choice=True),
         with_originals=with_originals,
@@ -106,7 +164,7 @@ def _redactor(by: By | None, names: Path | None, model: str) -> Redactor | None:
     return Redactor(by, Pseudonyms.load(names) if names.exists() else Pseudonyms(), model)
 
 
-def _kind(output: Path | None, *, as_json: bool, with_originals: bool) -> str:
+def _output_kind(output: Path | None, *, as_json: bool, with_originals: bool) -> str:
     """Return the format of the output as the ending of a file."""
     if output is not None:
         return output.suffix.lower()

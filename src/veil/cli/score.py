@@ -5,9 +5,8 @@ from pathlib import Path
 import click
 from rich.markup import escape
 
-from veil.cli._scores import show_scores
-from veil.cli._screen import VECTORS_OPTION
-from veil.cli.sweeping import OUT
+from veil.cli.screen import VECTORS_OPTION
+from veil.cli.studies import OUT, show_scores
 from veil.cli.terminal import progress_bar, stderr
 from veil.core.errors import InputError, ParameterError
 from veil.search.score.points import Point, paired, points_in, read_manifest

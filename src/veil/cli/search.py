@@ -10,11 +10,10 @@ import click
 from click.core import ParameterSource
 
 from veil import api
-from veil.cli._choices import SELECT_OPTIONS, policies_of, selection_of
-from veil.cli._desk import DeskFlags, desk_options
-from veil.cli._ending import sending
-from veil.cli._results import show_here, show_results
-from veil.cli._screen import VECTORS_OPTION, tell_scale
+from veil.cli.commands import sending
+from veil.cli.options import SELECT_OPTIONS, DeskFlags, desk_options, policies_of, selection_of
+from veil.cli.results import show_here, show_results
+from veil.cli.screen import VECTORS_OPTION, warn_scale
 from veil.cli.terminal import progress_bar
 from veil.core.errors import InputError, LedgerError, ParameterError
 from veil.core.formatting import escaped_json
@@ -158,7 +157,7 @@ def _found(
     except LedgerError as error:
         raise LedgerError(f"{error} {_WITHOUT}") from None
     if space is not None:
-        tell_scale(flags["vectors"], space)
+        warn_scale(flags["vectors"], space)
     return found, desk
 
 

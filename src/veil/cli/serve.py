@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Unpack
 import click
 from rich.markup import escape
 
-from veil.cli._desk import DeskFlags, desk_options
-from veil.cli._screen import VECTORS_OPTION, tell_scale
+from veil.cli.options import DeskFlags, desk_options
+from veil.cli.screen import VECTORS_OPTION, warn_scale
 from veil.cli.terminal import progress_bar, stderr
 from veil.core.errors import ParameterError
 from veil.core.formatting import bits_of, printable
@@ -145,7 +145,7 @@ def serve(
         address = f"{next(iter(sites(hosts).values()))}/enter?token={token}"
         _tell(address, desk, plane, flags["gate"])
         if space is not None:
-            tell_scale(flags["vectors"], space)
+            warn_scale(flags["vectors"], space)
         if not no_browser and sys.stderr.isatty():
             _open(opened.enter_context(leading(address)))
         run(app, sock)

@@ -2,7 +2,7 @@
 
 import click
 
-from veil.cli.methods import show_methods
+from veil.cli.listing import show_methods
 from veil.dp.mechanisms import MECHANISMS
 
 

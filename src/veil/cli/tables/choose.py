@@ -5,9 +5,9 @@ from typing import Any
 
 import click
 
-from veil.cli.choose import choose as chosen
 from veil.cli.domain import grids
-from veil.cli.sweeping import OUT, WORKERS, WORKERS_HELP, run_study
+from veil.cli.studies import OUT, WORKERS, WORKERS_HELP, run_study
+from veil.cli.studies import choose as chosen
 from veil.cli.tables._roles import FILE, opened, with_source
 from veil.cli.tables.plane import plane_keys
 from veil.studies.domains import make_study

@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from veil.cli.domain import grids
-from veil.cli.sweeping import OUT, WORKERS, WORKERS_HELP, run_study
+from veil.cli.studies import OUT, WORKERS, WORKERS_HELP, run_study
 from veil.cli.tables._roles import FILE, study_keys, with_source
 from veil.studies.domains import make_study
 from veil.tables.schema import Source

@@ -9,7 +9,7 @@ from rich.markup import escape
 from rich.padding import Padding
 from rich.table import Table
 
-from veil.cli._summary import cost_of
+from veil.cli.screen import cost_of
 from veil.cli.terminal import stdout
 from veil.core.formatting import bits_of, count_of, number_of, printable
 from veil.core.guarantee import Guarantee

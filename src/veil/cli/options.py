@@ -1,14 +1,86 @@
-"""How a private search is made, from the engine to the budget: flags of its two doors."""
+"""Options that several commands share: which words are protected, who is asked, at what price."""
 
 import math
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal, TypedDict, cast, get_args
 
 import click
 
-from veil.cli._engine import engine_options
 from veil.core.errors import ParameterError
+from veil.data.records import read_texts
+from veil.text.policy import Policy, Unknown
+
+SELECT_OPTIONS: list[click.Parameter] = [
+    click.Option(
+        ["--unknown"],
+        type=click.Choice(get_args(Unknown)),
+        default="random",
+        show_default=True,
+        help="what happens to words that the vectors do not know",
+    ),
+    click.Option(
+        ["--policy"],
+        multiple=True,
+        metavar="KIND=WHAT",
+        help="for number, email, url, identifier or symbol: replace, drop, mask or keep",
+    ),
+    click.Option(
+        ["--select"],
+        help="words to protect: all, content, 'pos:NN JJ', or @FILE with terms"
+        "  [default: the mechanism's own choice]",
+    ),
+]
+
+
+def policies_of(given: tuple[str, ...]) -> dict[str, Policy]:
+    """Read the values of --policy."""
+    policies: dict[str, Policy] = {}
+    for each in given:
+        kind, equals, policy = each.partition("=")
+        if not equals:
+            raise ParameterError("A --policy must look like kind=what, for example number=mask.")
+        policies[kind] = cast(Policy, policy)  # checked by protect
+    return policies
+
+
+def selection_of(select: str | None) -> str | tuple[str, ...] | None:
+    """Read the value of --select; @FILE is a list of terms."""
+    if select is None or not select.startswith("@"):
+        return select
+    return tuple(read_texts(Path(select[1:])))
+
+
+_ENGINE_OPTIONS = (
+    click.option("--engine", default="bm25", show_default=True, help="who is asked: veil engines"),
+    click.option(
+        "--collection",
+        help="documents of a local engine: icd10cm, icd10cm-full, irds:ID, a folder or a file"
+        "  [default: icd10cm, unless the engine has an index]",
+    ),
+    click.option(
+        "--encoder",
+        default="minilm",
+        show_default=True,
+        help="re-ranks by the true query, here: minilm, wordllama, a Hugging Face name, or none",
+    ),
+    click.option(
+        "-k",
+        type=click.IntRange(1, 10_000),
+        default=100,
+        show_default=True,
+        help="results asked for with each variant",
+    ),
+)
+
+Command = Callable[..., Any]
+
+
+def engine_options(command: Command) -> Command:
+    """Add --engine, --collection, --encoder and -k."""
+    for option in reversed(_ENGINE_OPTIONS):
+        command = option(command)
+    return command
 
 
 class DeskFlags(TypedDict):
@@ -42,7 +114,7 @@ def _limit(context: click.Context, parameter: click.Parameter, given: str) -> fl
     return limit
 
 
-_OPTIONS = (
+_DESK_OPTIONS = (
     click.option(
         "--letters",
         type=click.FloatRange(0, 10),
@@ -99,11 +171,9 @@ _OPTIONS = (
     ),
 )
 
-Command = Callable[..., Any]
-
 
 def desk_options(command: Command) -> Command:
     """Add the flags of the engine, and those of the ledger, the attackers and the rules."""
-    for option in reversed(_OPTIONS):
+    for option in reversed(_DESK_OPTIONS):
         command = option(command)
     return engine_options(command)

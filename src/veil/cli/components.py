@@ -1,0 +1,53 @@
+"""``veil attackers``, ``engines``, ``measures``, ``mechanisms``: names and parameters."""
+
+from typing import Any
+
+import click
+
+from veil.cli.listing import show_components, show_methods
+from veil.core.registry import Registry
+from veil.encoders import ENCODERS
+from veil.measures import EVERYWHERE
+from veil.search.engines import ENGINES
+from veil.text.attacks import ATTACKS
+from veil.text.measures import MEASURES
+from veil.text.mechanisms.find import TEXT_MECHANISMS
+
+
+@click.command()
+@click.argument("names", nargs=-1)
+@click.option("--json", "as_json", is_flag=True, help="print JSON, with a schema each")
+def attackers(names: tuple[str, ...], as_json: bool) -> None:
+    """List attackers with their parameters, or those of NAMES alone."""
+    show_components({"attackers": ATTACKS}, "attacker", names, as_json=as_json)
+
+
+@click.command()
+@click.argument("names", nargs=-1)
+@click.option("--json", "as_json", is_flag=True, help="print JSON, with a schema each")
+def engines(names: tuple[str, ...], as_json: bool) -> None:
+    """List engines and encoders with their parameters, or those of NAMES alone."""
+    known: dict[str, Registry[Any]] = {"engines": ENGINES, "encoders": ENCODERS}
+    show_components(known, "engine or encoder", names, as_json=as_json)
+
+
+@click.command()
+@click.argument("names", nargs=-1)
+@click.option(
+    "--json", "as_json", is_flag=True, help="print JSON, with a schema or a sentence each"
+)
+def measures(names: tuple[str, ...], as_json: bool) -> None:
+    """List measures with their parameters, or those of NAMES alone."""
+    show_components(
+        {"texts and variants": MEASURES}, "measure", names, as_json=as_json, sentences=EVERYWHERE
+    )
+
+
+@click.command()
+@click.argument("names", nargs=-1)
+@click.option("--json", "as_json", is_flag=True, help="print JSON, with a schema per mechanism")
+def mechanisms(names: tuple[str, ...], as_json: bool) -> None:
+    """List mechanisms, their parameters, what is proved and what is not."""
+    show_methods(TEXT_MECHANISMS, names, as_json=as_json)
+    if not as_json:
+        click.echo("Budgets add up: words x variants x epsilon (sequential composition).")

@@ -1,0 +1,148 @@
+"""Components on the screen: parameters, what is proved and what is not."""
+
+import json
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.markup import escape
+
+from veil.cli.flags import kind_of
+from veil.cli.terminal import stdout
+from veil.core.component import Component, example, summary
+from veil.core.errors import VeilError
+from veil.core.guarantee import KINDS, Guarantee
+from veil.core.registry import Registry, unknown_name
+from veil.studies.domains import OTHER
+from veil.studies.experiment import Methods
+
+
+def show_components(
+    registries: Mapping[str, Registry[Any]],
+    noun: str,
+    names: tuple[str, ...],
+    *,
+    as_json: bool,
+    sentences: Mapping[str, Mapping[str, str]] = MappingProxyType({}),
+) -> None:
+    """Print all components of some tables of names, or those that are named alone.
+
+    `sentences` are tables of names that have neither a class nor parameters.
+    """
+    tables = {**{family: found.names() for family, found in registries.items()}, **sentences}
+    every = [name for table in tables.values() for name in table]
+    for name in names:
+        if name not in every:
+            raise unknown_name(noun, name, every)
+    families = {
+        family: {
+            name: sentences[family][name]
+            if family in sentences
+            else _load(registries[family], name)
+            for name in table
+            if name in (names or every)
+        }
+        for family, table in tables.items()
+    }
+    if as_json:
+        document = {
+            family: {
+                name: found if isinstance(found, str) else found.model_json_schema()
+                for name, found in members.items()
+            }
+            for family, members in families.items()
+        }
+        click.echo(json.dumps(document, indent=1))
+        return
+    console = stdout()
+    for family, members in families.items():
+        if not members:
+            continue
+        console.print(f"[bold]{family.upper()}[/bold]")
+        for name, found in members.items():
+            _show_component(console, name, found)
+        console.print()
+
+
+def _load(registry: Registry[Any], name: str) -> type[Component] | str:
+    """Return the class of that name, or the sentence that says what it needs."""
+    try:
+        found: type[Component] = registry.get(name)
+    except VeilError as error:  # it lacks something, or is broken: the others are listed
+        return str(error)
+    return found
+
+
+def _show_component(console: Console, name: str, found: type[Component] | str) -> None:
+    said = found if isinstance(found, str) else summary(found)
+    console.print(f"[bold]{name}[/bold]  {escape(said)}", soft_wrap=True)
+    fields = {} if isinstance(found, str) else found.model_fields
+    for key, field in fields.items():
+        default = "required" if field.is_required() else f"default {field.default!r}"
+        console.print(
+            f"  {key} [dim]{escape(kind_of(field))}, {escape(default)}[/dim]:"
+            f" {escape(field.description or '')}",
+            soft_wrap=True,
+        )
+
+
+def show_methods(methods: Methods, names: tuple[str, ...], *, as_json: bool) -> None:
+    """Print all mechanisms, or those that are named alone."""
+    told, broken = {}, {}
+    for name in names or methods.names():
+        try:
+            told[name] = (methods.get(name), example(methods.get(name)).guarantee)
+        except VeilError as error:
+            if names:
+                raise
+            broken[name] = str(error)  # of a plugin: the others are listed
+    if as_json:
+        shown: dict[str, object] = {name: _as_dict(*entry) for name, entry in told.items()}
+        click.echo(json.dumps(shown | broken, indent=1))
+        return
+    console = stdout()
+    for entry in told.values():
+        _show_mechanism(console, *entry)
+    for name, sentence in broken.items():
+        console.print(f"[bold]{name}[/bold]  [yellow]{escape(sentence)}[/yellow]\n")
+
+
+def _as_dict(cls: type[Any], guarantee: Guarantee) -> dict[str, object]:
+    return {
+        "paper": getattr(cls, "paper", ""),
+        "summary": summary(cls),
+        "family": getattr(cls, "family", OTHER),
+        "needs": sorted(getattr(cls, "needs", ())),
+        "select": getattr(cls, "select", None),
+        "example": str(example(cls)),
+        "guarantee": {
+            "kind": guarantee.kind,
+            "means": KINDS[guarantee.kind],
+            "metric": guarantee.metric,
+            "neighbours": guarantee.neighbours,
+            "caveat": guarantee.caveat,
+        },
+        "schema": cls.model_json_schema(),
+    }
+
+
+def _show_mechanism(console: Console, cls: type[Any], guarantee: Guarantee) -> None:
+    console.print(f"[bold]{cls.name}[/bold]  {escape(summary(cls))}", soft_wrap=True)
+    if paper := getattr(cls, "paper", ""):
+        console.print(f"  [dim]{escape(paper)}[/dim]", soft_wrap=True)
+    for key, field in cls.model_fields.items():
+        note = "required" if field.is_required() else f"default {field.default}"
+        more = ", more is more private" if cls.direction(key) == "private" else ""
+        console.print(
+            f"  {key} [dim]{escape(kind_of(field))}, {escape(note)}{more}[/dim]:"
+            f" {escape(field.description or '')}",
+            soft_wrap=True,
+        )
+    heading = "[yellow]not proved[/yellow]" if guarantee.kind == "none" else "proved"
+    metric = f" (d: {guarantee.metric})" if guarantee.kind in ("metric-dp", "umldp") else ""
+    console.print(f"  {heading}: {KINDS[guarantee.kind]}{metric}", soft_wrap=True)
+    if guarantee.caveat:
+        console.print(f"  note: {escape(guarantee.caveat)}", soft_wrap=True)
+    console.print()
