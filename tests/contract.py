@@ -1,7 +1,7 @@
 """The public contract as data: names, parameters, registries, commands and entry points.
 
-``python -m tests.contract`` adds what is new to ``tests/golden/contract.json`` and removes nothing:
-a name that goes away needs an alias, or a line deleted by hand and a word in the changelog.
+``python -m tests.contract`` adds what is new to ``tests/golden/contract.json`` and removes none.
+A name that goes away needs an alias, or a line deleted by hand and a word in the changelog.
 """
 
 import enum
