@@ -22,7 +22,7 @@ from veil import ratings
 from veil.core.rng import Randomness, generator
 from veil.ratings import Model, Ratings, Recommender
 from veil.ratings.accounting import Noise
-from veil.ratings.evaluate import learnt_of, utility
+from veil.ratings.evaluate import fit_release, utility
 from veil.ratings.ratings import id_hashes, mix
 from veil.ratings.recommenders.baselines import Mean
 from veil.ratings.recommenders.dpcovariance import DPCovariance, gram
@@ -106,7 +106,7 @@ def _line(spec: str, name: str, key: str, made: list[Any], train: Ratings, test:
     else:
         parts.append("-" * 30)
     worth = [
-        float(utility(learnt_of(one, train, "itemknn(k=20)", 4.0), test).score) for one in made
+        float(utility(fit_release(one, train, "itemknn(k=20)", 4.0), test).score) for one in made
     ]
     parts.append(shown(worth, golden("plane_goodbooks", "ndcg", *keys)))
     return f"{spec:<16} " + "  ".join(parts)

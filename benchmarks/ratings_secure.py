@@ -15,7 +15,7 @@ import numpy as np
 from benchmarks.report import Report
 
 from veil import ratings
-from veil.ratings.encrypted import Asker, answer, inner_product
+from veil.ratings.encrypted import KeyHolder, answer, inner_product
 from veil.ratings.federated.client import Client
 from veil.ratings.federated.primitives import Words, add_streams
 from veil.ratings.federated.secure import secure_sum
@@ -92,7 +92,7 @@ def scoring(report: Report) -> None:
     rng = np.random.default_rng(1)
     for d, m in ((8, 10_000), (1000, 20)):
         x, matrix = rng.uniform(-1, 1, d), rng.uniform(-1, 1, (d, m))
-        asker, clock = Asker(), Clock()
+        asker, clock = KeyHolder(), Clock()
         question = clock.run(partial(asker.ask, x))
         asked = clock.seconds
         found = clock.run(partial(answer, question, matrix))

@@ -16,9 +16,9 @@ from tests.dp.attacks.people import FILE, needs_counts
 
 from veil.cli import veil
 from veil.core.errors import InputError, ParameterError, UnknownNameError, VeilError
-from veil.dp.attacks.attack import asked_by
+from veil.dp.attacks.attack import count_questions
 from veil.dp.inputs import read_bits, read_numbers, source_of
-from veil.dp.study import ADVANTAGE, WORTH, Counts, CountsStudy, some
+from veil.dp.study import ADVANTAGE, WORTH, Counts, CountsStudy, spread_steps
 from veil.studies.domains import load_study, make_study
 from veil.studies.report.report import render
 from veil.studies.sweep import sweep
@@ -124,7 +124,7 @@ def test_pictures_are_of_the_attack_that_was_measured(ward: Path) -> None:
     tried = [experiment.attacked(cell.steps[1], number) for number in range(3)]
     assert measured["advantage"].tolist() == [max(0.0, one.gains.mean()) for one in tried]
     assert measured["asked"].tolist() == [400] * 3
-    assert measured["asked"][0] == asked_by("reconstruction", 12)
+    assert measured["asked"][0] == count_questions("reconstruction", 12)
 
 
 def test_groups_begin_again_where_a_file_is_short(ward: Path) -> None:
@@ -187,8 +187,8 @@ def test_a_secret_has_a_file_and_a_column(text: str) -> None:
 
 def test_some_of_many_are_drawn() -> None:
     steps = list(range(20))
-    assert some(steps) == [0, 5, 10, 14, 19]  # type: ignore[arg-type,comparison-overlap]
-    assert some([3]) == [3]  # type: ignore[list-item,comparison-overlap]
+    assert spread_steps(steps) == [0, 5, 10, 14, 19]  # type: ignore[arg-type,comparison-overlap]
+    assert spread_steps([3]) == [3]  # type: ignore[list-item,comparison-overlap]
 
 
 def test_the_plane_of_the_command(

@@ -9,8 +9,8 @@ from veil.core.component import example
 from veil.core.errors import InputError, LawError, ParameterError, UnknownNameError
 from veil.core.types import Floats
 from veil.measures.estimate import bootstrap
-from veil.places.attack import attack, localise, localised, true_entries
-from veil.places.attacker import Found, identified, risk
+from veil.places.attack import attack, compare_positions, localise, true_entries
+from veil.places.attacker import Found, hit_chances, risk
 from veil.places.attackers import ATTACKERS
 from veil.places.attackers import addresses as matchings
 from veil.places.attackers import home as homes
@@ -46,7 +46,7 @@ def test_donut_on_snow_is_golden() -> None:
     assert shares(uniform) == wanted(values["bayes_uniform"])
     weighted = attack(seen, original, people, "bayes", method=spec)
     assert shares(weighted) == wanted(values["bayes_weighted"])
-    found = localised(seen, original, people, spec)
+    found = compare_positions(seen, original, people, spec)
     assert float(found.error) == pytest.approx(
         values["bayes_weighted"]["error_of_posterior_mean"], abs=1e-6
     )
@@ -188,7 +188,7 @@ def test_matching_sums_squares() -> None:
 def test_matching_takes_what_is_impossible_last() -> None:
     cost = np.array([[1.0, np.inf], [0.0, np.inf], [5.0, 2.0]])
     filled = matchings._feasible(cost.copy())
-    assert matchings.assigned(filled).tolist() == [-1, 0, 1]
+    assert matchings.assign(filled).tolist() == [-1, 0, 1]
 
 
 def test_too_many_pairs_to_match_are_refused(rng: Generator) -> None:
@@ -219,9 +219,9 @@ def test_a_double_entry_hides_nothing() -> None:
 
 def test_risk_is_exact_for_ties() -> None:
     found = Found(np.array([1, 3, 11]), np.array([4, 2, 1]), 10, 1)
-    assert identified(found, 1).tolist() == [0.25, 0, 0]
-    assert identified(found, 3).tolist() == [0.75, 0.5, 0]
-    assert identified(found, 50).tolist() == [1, 1, 0]
+    assert hit_chances(found, 1).tolist() == [0.25, 0, 0]
+    assert hit_chances(found, 3).tolist() == [0.75, 0.5, 0]
+    assert hit_chances(found, 50).tolist() == [1, 1, 0]
     assert float(risk(found, "lazy")) == float(risk(found, 1))
     assert float(risk(found, "active")) == float(risk(found, 10))
     with pytest.raises(ParameterError, match="whole number"):

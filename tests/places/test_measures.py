@@ -8,7 +8,7 @@ from tests.places.snow import columns, deaths, golden, masked, needs_snow, relea
 from veil.core.errors import InputError
 from veil.core.types import Floats
 from veil.places import measures
-from veil.places.measures import PARTS, Frame, parts_of, scored, served
+from veil.places.measures import PARTS, Frame, compare_facilities, parts_of, score_releases
 
 
 def distances(one: Floats, other: Floats) -> Floats:
@@ -26,7 +26,7 @@ def town(rng: Generator, n: int = 60) -> Floats:
 def test_utility_of_snow_is_golden(method: str) -> None:
     wanted = golden()[method]
     released = masked() if method == "donut" else releases()[0]
-    found = scored(deaths()[0], released[None])
+    found = score_releases(deaths()[0], released[None])
     assert float(found.score) == pytest.approx(wanted["utility"], abs=1e-6)
     assert {name: float(part) for name, part in found.parts.items()} == pytest.approx(
         wanted["parts"], abs=1e-6
@@ -46,7 +46,7 @@ def test_what_the_parts_are_made_of_is_golden() -> None:
 @needs_snow
 def test_pumps_of_snow_are_golden() -> None:
     xy, count = deaths()
-    found = served(xy, masked()[None], columns("snow-pumps.csv", "x", "y"), count)
+    found = compare_facilities(xy, masked()[None], columns("snow-pumps.csv", "x", "y"), count)
     pumps = golden()["pumps"]
     assert found.before.tolist() == pumps["deaths_per_pump"]
     assert found.kept[0] == pytest.approx(pumps["kept_share_donut"])
@@ -110,12 +110,12 @@ def test_points_on_one_line_can_be_measured(rng: Generator) -> None:
 )
 def test_too_little_is_refused(points: Floats, sentence: str) -> None:
     with pytest.raises(InputError, match=sentence):
-        scored(points, points[None])
+        score_releases(points, points[None])
 
 
 def test_the_interval_is_over_the_releases(rng: Generator) -> None:
     points = town(rng)
-    many = scored(points, points + rng.normal(size=(6, *points.shape)) * 100)
+    many = score_releases(points, points + rng.normal(size=(6, *points.shape)) * 100)
     assert many.score.n == 6
     assert many.score.low < float(many.score) < many.score.high
     assert float(many.score) == pytest.approx(np.mean([float(p) for p in many.parts.values()]))

@@ -8,7 +8,7 @@ import pytest
 from numpy.random import Generator
 
 from veil.core.types import Floats
-from veil.places.pictures import SECTORS, WARNING, Sheet, chart, petals, rose, some, surfaces
+from veil.places.pictures import SECTORS, WARNING, Sheet, chart, petals, rose, surfaces, thin_slice
 
 
 def read(picture: str) -> ET.Element:
@@ -76,7 +76,7 @@ def test_of_many_points_some_are_drawn_and_that_is_said(rng: Generator) -> None:
     drawn = len(moves(picture, "released"))
     assert drawn == len(range(0, 50_001, 3))
     assert f"({drawn:,} of them drawn)" in picture
-    assert some(20_000) == slice(None, None, 1)
+    assert thin_slice(20_000) == slice(None, None, 1)
 
 
 def test_petals_are_shares_by_azimuth(rng: Generator) -> None:

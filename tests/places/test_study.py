@@ -12,7 +12,7 @@ from numpy.random import Generator
 from veil.cli import veil
 from veil.core.errors import InputError
 from veil.places import links
-from veil.places.links import distinct, folder, linked, matched
+from veil.places.links import distinct, folder, link_points, match_rows
 from veil.places.plane import plane
 from veil.places.points import Points
 from veil.places.study import STRUCTURE, Places, PlacesStudy
@@ -172,7 +172,7 @@ def test_ids_that_are_kept_put_rows_together(tmp_path: Path, rng: Generator) -> 
     lines = [f"{xy[i, 0]:.17g},{xy[i, 1]:.17g},{names[i]}" for i in order.tolist()]
     path = tmp_path / "released.csv"
     path.write_text("x,y,id\n" + "\n".join(lines) + "\n")
-    found = linked(path, original, None)
+    found = link_points(path, original, None)
     assert found is not None
     assert np.array_equal(found.xy, xy)
 
@@ -187,7 +187,7 @@ def test_links_are_row_numbers_for_their_owner(town: Path, tmp_path: Path) -> No
     kept[0].write_bytes(b"damaged")
     seen = CliRunner().invoke(veil, ["places", "attack", str(out), "--original", str(town)])
     assert isinstance(seen.exception, InputError)
-    assert matched(np.zeros((2, 2)), np.ones((2, 2))) is None
+    assert match_rows(np.zeros((2, 2)), np.ones((2, 2))) is None
 
 
 def test_no_more_links_are_kept_than_needed(

@@ -9,9 +9,9 @@ from tests.ratings.taste import people
 from veil import ratings
 from veil.core.errors import InputError, UnknownNameError
 from veil.measures.risk import risk
-from veil.ratings.attack import as_it_is
-from veil.ratings.attacker import said_of_attack
-from veil.ratings.release import linked
+from veil.ratings.attack import unprotected_release
+from veil.ratings.attacker import format_attack
+from veil.ratings.release import link_profiles
 
 DATA = people()
 
@@ -23,7 +23,9 @@ def test_a_release_and_its_spec_are_attacked_alike() -> None:
     spec = ratings.attack("pseudonyms", DATA, "scoreboard(known=4)", rng=2)
     assert whole.hits.tolist() == plain.hits.tolist()
     assert abs(float(spec.success) - float(plain.success)) < 0.2
-    by_id = ratings.attack(replace(as_it_is(DATA), rows=None), DATA, "scoreboard(known=4)", rng=2)
+    by_id = ratings.attack(
+        replace(unprotected_release(DATA), rows=None), DATA, "scoreboard(known=4)", rng=2
+    )
     assert by_id.hits.tolist() == plain.hits.tolist()
 
 
@@ -46,14 +48,14 @@ def test_a_profile_is_linked_by_the_whole_of_it() -> None:
     release = ratings.protect(DATA, "krr(epsilon=2)", rng=1)
     assert release.data is not None
     assert release.rows is not None
-    found = linked(release.data, DATA)
+    found = link_profiles(release.data, DATA)
     assert np.mean(np.array(found) == np.array(release.rows)) > 0.95
     assert sorted(found) == list(range(DATA.n))
-    few = linked(release.data, DATA.of_users(np.arange(10)))
+    few = link_profiles(release.data, DATA.of_users(np.arange(10)))
     assert sorted(few)[-11:] == [-1, *range(10)]
     groups = ratings.protect(DATA, "kprofiles(k=5, factors=4)", rng=1)
     assert groups.data is not None
-    guessed = replace(groups, rows=linked(groups.data, DATA))
+    guessed = replace(groups, rows=link_profiles(groups.data, DATA))
     by_file, by_rows = (
         ratings.attack(one, DATA, "scoreboard(known=6)", rng=3) for one in (guessed, groups)
     )
@@ -62,7 +64,11 @@ def test_a_profile_is_linked_by_the_whole_of_it() -> None:
 
 def test_nobody_is_named() -> None:
     found = ratings.attack(DATA, DATA, "scoreboard(known=3)", rng=2)
-    told = "\n".join(said_of_attack(found, "scoreboard")) + repr(as_it_is(DATA)) + repr(DATA)
+    told = (
+        "\n".join(format_attack(found, "scoreboard"))
+        + repr(unprotected_release(DATA))
+        + repr(DATA)
+    )
     assert "user-" not in told
     assert "who sees nothing" in told
     assert f"{float(found.success):.4f}" in told

@@ -6,7 +6,7 @@ from tests.ratings.people import PERSON, town
 
 from veil.core.errors import InputError, ParameterError
 from veil.ratings import Ratings, of_arrays, protect
-from veil.ratings.catalogue import thresholded
+from veil.ratings.catalogue import threshold_catalogue
 
 
 def with_rare(n: int = 400) -> Ratings:
@@ -22,7 +22,7 @@ def with_rare(n: int = 400) -> Ratings:
 def test_an_item_of_one_user_is_hardly_ever_listed() -> None:
     data = with_rare()
     for seed in range(30):
-        listed, cost = thresholded(data, 2.0, 1e-3, items=4, rng=seed)
+        listed, cost = threshold_catalogue(data, 2.0, 1e-3, items=4, rng=seed)
         assert listed.items == ("00", "01", "02")
         assert listed.public
         assert len(listed) >= 3 * (data.n - 1)
@@ -33,7 +33,7 @@ def test_an_item_of_one_user_is_hardly_ever_listed() -> None:
 def test_ratings_stay_with_their_items() -> None:
     data = town(400, 6, 0.7, public=False)
     rare = data.take((data.item != 2) | (data.user < 3))
-    listed, _ = thresholded(rare, 5.0, 1e-3, items=6, rng=1)
+    listed, _ = threshold_catalogue(rare, 5.0, 1e-3, items=6, rng=1)
     assert listed.items == tuple(one for one in data.items if one != "item-002")
     kept = rare.take(rare.item != 2)
     assert [listed.items[one] for one in listed.item] == [data.items[one] for one in kept.item]
@@ -42,8 +42,8 @@ def test_ratings_stay_with_their_items() -> None:
 
 def test_where_nothing_can_be_listed_nothing_is() -> None:
     with pytest.raises(InputError, match="enough users"):
-        thresholded(town(5, public=False), 0.01)
+        threshold_catalogue(town(5, public=False), 0.01)
     with pytest.raises(ParameterError, match="below 1/n"):
-        thresholded(town(), 1.0, 0.5)
+        threshold_catalogue(town(), 1.0, 0.5)
     with pytest.raises(ParameterError, match="epsilon"):
-        thresholded(town(), 0.0)
+        threshold_catalogue(town(), 0.0)

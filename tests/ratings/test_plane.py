@@ -7,8 +7,8 @@ from tests.ratings.taste import parts
 from veil import ratings
 from veil.core.errors import InputError, ParameterError
 from veil.measures.quipu import quipu
-from veil.ratings.attack import as_it_is
-from veil.ratings.evaluate import Served, learnt_of, utility
+from veil.ratings.attack import unprotected_release
+from veil.ratings.evaluate import Served, fit_release, utility
 
 TRAIN, TEST = parts()
 
@@ -42,13 +42,13 @@ def test_more_epsilon_is_more_useful_and_models_are_measured_themselves() -> Non
 
 def test_lists_meet_the_profile_that_was_kept() -> None:
     plain = ratings.recommender("itemknn(k=8)").fit(TRAIN, 4.0)
-    served = learnt_of(as_it_is(TRAIN), TRAIN, "itemknn(k=8)", 4.0)
+    served = fit_release(unprotected_release(TRAIN), TRAIN, "itemknn(k=8)", 4.0)
     users = np.arange(TRAIN.n)
     assert np.allclose(served.scores(users), plain.scores(users))
     release = ratings.protect(TRAIN, "pseudonyms", rng=3)
     for spec in ("itemknn(k=8)", "bias", "ease(reg=10)"):
         want = ratings.recommender(spec).fit(TRAIN, 4.0)
-        made = learnt_of(release, TRAIN, spec, 4.0)
+        made = fit_release(release, TRAIN, spec, 4.0)
         assert np.allclose(made.scores(users), want.scores(users), atol=1e-5)
         assert np.allclose(made.ratings(users, users % 60), want.ratings(users, users % 60))
     own = made.lists(users, 10).index
@@ -79,9 +79,9 @@ def test_utility_is_that_of_evaluation() -> None:
 
 def test_a_release_without_a_like_is_refused() -> None:
     release = ratings.protect(TRAIN, "bits(epsilon=3, positive=3)", rng=1)
-    assert learnt_of(release, TRAIN, "popularity", 3.0).scores(np.arange(2)).any()
+    assert fit_release(release, TRAIN, "popularity", 3.0).scores(np.arange(2)).any()
     with pytest.raises(InputError, match="nothing is liked"):
-        learnt_of(release, TRAIN, "popularity", 4.0)
+        fit_release(release, TRAIN, "popularity", 4.0)
 
 
 def test_bad_sweeps_are_refused() -> None:

@@ -11,7 +11,7 @@ from tests.ratings.taste import parts, people, written
 
 from veil import ratings
 from veil.core.errors import InputError, ParameterError
-from veil.ratings.pictures import liked_of
+from veil.ratings.pictures import favourites
 from veil.ratings.study import ABOVE, WORTH, RatingsExperiment, RatingsStudy, above_chance
 from veil.studies.choose import choose
 from veil.studies.domains import make_study
@@ -127,7 +127,7 @@ def test_likes_that_tell_users_apart_are_named_besides_those_that_all_have() -> 
     for user in range(5):
         mine = train.rows(user)
         likes = train.item[mine][train.value[mine] >= 4]
-        told = liked_of(train, user, 4)
+        told = favourites(train, user, 4)
         raters = train.per_item[told].tolist()
         assert set(told.tolist()) <= set(likes.tolist())
         assert raters == sorted(raters, reverse=True)

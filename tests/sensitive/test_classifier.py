@@ -13,7 +13,7 @@ from veil.core.rng import generator
 from veil.corpus.collection import Document
 from veil.sensitive.classifiers import Classifier, Fitted
 from veil.sensitive.collection import SensitiveCollection
-from veil.sensitive.cross_validate import calibrated, copies, folds_of, platt
+from veil.sensitive.cross_validate import copies, fit_calibrated, folds_of, platt
 from veil.sensitive.features import Features, Mail, Numbers, attachments, metadata, style, temporal
 from veil.sensitive.measures import auc, average_precision, brier, calibration_error
 
@@ -84,7 +84,7 @@ def test_calibration_is_fitted_to_scores_of_models_that_left_out() -> None:
             return Memory(rows)
 
     nothing = Numbers(None, None, np.zeros(60))
-    model, scale = calibrated(Rote(), nothing, rows, labels, rows // 3 % 4)
+    model, scale = fit_calibrated(Rote(), nothing, rows, labels, rows // 3 % 4)
     p = scale.apply(model.scores(nothing, rows))
     assert p.max() < 0.9
 

@@ -12,7 +12,7 @@ from tests.tables.people import ILLNESSES, PERSON, QI, written
 from veil import tables
 from veil.cli import veil
 from veil.core.errors import InputError, VeilError
-from veil.tables.files import card_of, read_card, released
+from veil.tables.files import card_of, read_card, read_release
 from veil.tables.schema import Source, hierarchy_files
 
 ROLES = ["--qi", ",".join(QI), "--confidential", "illness", "--identifiers", "name"]
@@ -354,7 +354,7 @@ def test_a_broken_card_is_refused(folder: Path) -> None:
     for text in ("{", '{"method": 3}', "[]", '{"method": "x", "seeded": 1, "suppressed": "y"}'):
         card_of(folder / "out.csv").write_text(text, encoding="utf-8")
         with pytest.raises(InputError, match="no card"):
-            released(folder / "out.csv", t, Source())
+            read_release(folder / "out.csv", t, Source())
 
 
 def test_a_column_of_a_release_that_a_schema_calls_an_identifier_may_be_gone(folder: Path) -> None:

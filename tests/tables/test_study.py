@@ -18,7 +18,7 @@ from veil.studies.report.report import render
 from veil.studies.sweep import sweep
 from veil.studies.table import PLAIN, Results
 from veil.tables.attacks.scene import Attack
-from veil.tables.pictures import ACROSS, CLASSES, DOWN, Shown, chosen, colour_of, squares
+from veil.tables.pictures import ACROSS, CLASSES, DOWN, Shown, choose_pictures, colour_of, squares
 from veil.tables.study import KEPT, SUCCESS, Tables, TablesStudy, by_record
 from veil.testing import check_domain
 
@@ -242,10 +242,13 @@ def test_the_best_of_low_risk_is_drawn_first_and_then_the_ends() -> None:
         name: Shown(name, risks={"linkage": np.full(4, risk)})
         for name, risk in (("a", 0.01), ("b", 0.04), ("c", 0.5))
     }
-    found = chosen(shown, {"a": 0.2, "b": 0.6, "c": 0.9})
+    found = choose_pictures(shown, {"a": 0.2, "b": 0.6, "c": 0.9})
     assert [name for name, _ in found] == ["b", "a", "c"]
-    assert [name for name, _ in chosen(shown, {"a": 0.7, "b": 0.6, "c": 0.9})] == ["a", "c"]
-    assert chosen(shown, {}) == []
+    assert [name for name, _ in choose_pictures(shown, {"a": 0.7, "b": 0.6, "c": 0.9})] == [
+        "a",
+        "c",
+    ]
+    assert choose_pictures(shown, {}) == []
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "studies" / "tables").glob("*.toml")))

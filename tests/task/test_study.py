@@ -15,7 +15,7 @@ from veil.studies.domains import make_study
 from veil.studies.sweep import sweep
 from veil.studies.table import Results
 from veil.task.api import table
-from veil.task.study import ABOVE, ACCURACY, Tasks, TaskStudy, answered, read
+from veil.task.study import ABOVE, ACCURACY, Tasks, TaskStudy, read, read_texts
 from veil.testing import check_domain
 
 CLEAR, NOISY = 500.0, 0.01
@@ -103,7 +103,7 @@ def test_a_text_without_variants_is_the_commonest_label(folder: Path) -> None:
     classifier = bench.task.classifier[0]
     from veil.task.classifiers import CLASSIFIERS
 
-    found = answered(bench, CLASSIFIERS.parse(classifier), None)
+    found = read_texts(bench, CLASSIFIERS.parse(classifier), None)
     assert np.array_equal(found.arrays["right"], found.arrays["plain"])
     assert found.arrays["majority"].mean() == np.mean(
         [label == bench.taught.majority for label in bench.asked.labels]

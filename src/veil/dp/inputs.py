@@ -68,10 +68,10 @@ def _float(value: object) -> float:
         return math.nan
 
 
-def given_numbers(words: Sequence[str], column: str | None = None) -> Array:
+def read_given_numbers(words: Sequence[str], column: str | None = None) -> Array:
     """Return numbers in a row: those that are typed, or a column of the one file that is named.
 
-    >>> given_numbers(["120", "-37", "4"]).tolist()
+    >>> read_given_numbers(["120", "-37", "4"]).tolist()
     [120, -37, 4]
     """
     if column is None:

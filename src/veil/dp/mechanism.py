@@ -23,7 +23,7 @@ Array = NDArray[Any]  # of the kind that a mechanism takes or gives
 
 
 @lru_cache(maxsize=256)
-def proved(epsilon: float, delta: float = 0.0, caveat: str = "") -> Guarantee:
+def pure_guarantee(epsilon: float, delta: float = 0.0, caveat: str = "") -> Guarantee:
     """Return that one release is (epsilon, delta)-DP when a record is added or removed."""
     told = f"{caveat} {REPLACED}".strip()
     return Guarantee("dp", epsilon, unit="record", delta=delta, neighbours=ADD_REMOVE, caveat=told)

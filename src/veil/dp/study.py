@@ -18,7 +18,7 @@ from veil.core.types import Floats, Ids
 from veil.data.fetch import Report, silent
 from veil.data.files import digest as file_digest
 from veil.dp.attacks import ATTACKERS
-from veil.dp.attacks.attack import RATE, NoisyCounts, asked_by, usefulness, workload
+from veil.dp.attacks.attack import RATE, NoisyCounts, count_questions, usefulness, workload
 from veil.dp.attacks.attacker import Mask
 from veil.dp.attacks.plane import Trial, trial
 from veil.dp.inputs import read_bits
@@ -34,7 +34,7 @@ from veil.studies.table import Results, Section
 
 
 @dataclass(frozen=True)
-class Some:
+class Subset:
     """Some components of a registry, by name."""
 
     known: Registry[Mechanism]
@@ -56,7 +56,7 @@ class Some:
         return self.get(name).load(parameters)
 
 
-COUNTING = Some(MECHANISMS, ("discrete_gaussian", "gaussian", "geometric", "laplace"))
+COUNTING = Subset(MECHANISMS, ("discrete_gaussian", "gaussian", "geometric", "laplace"))
 
 
 SHOWN = 200  # records of a group that are drawn
@@ -86,7 +86,7 @@ class Guessed:
 
 
 @dataclass(frozen=True)
-class Bill:
+class CostRow:
     """What the questions of an attacker cost: each answer, and all of them; and its success.
 
     `size` is how many answers each question has.
@@ -114,7 +114,7 @@ def secrets_drawn(secret: Ids, guessed: Sequence[Guessed]) -> Section:
     return Section("secrets", "Secrets, and what was guessed", parts, private=True)
 
 
-def costs(bills: Sequence[Bill]) -> Section:
+def costs(bills: Sequence[CostRow]) -> Section:
     """Put the costs of all questions beside what they gave away."""
     body = [
         tag(
@@ -403,30 +403,32 @@ class Counts(Experiment):
         """Draw the secrets of a group as they were guessed, and say what all questions cost."""
         tried = [(cell, step) for cell in self.cells() for step in cell.steps if step.by]
         size = self.bits.shape[1]
-        asked = {by: asked_by(by, size) for by in dict.fromkeys(step.by for _, step in tried)}
+        asked = {
+            by: count_questions(by, size) for by in dict.fromkeys(step.by for _, step in tried)
+        }
         found = [costs([_bill(cell, step, asked[step.by], results) for cell, step in tried])]
         first = next((step.by for _, step in tried if _guesses(step.by)), None)
         shown = [step for _, step in tried if step.by == first and step.size == tried[0][0].size]
         if shown:
             guessed = [
                 Guessed(COUNTING.parse(step.spec).brief, step.by, self.attacked(step, 0).found)
-                for step in some(shown)
+                for step in spread_steps(shown)
             ]
             found.insert(0, secrets_drawn(self.group(0), guessed))
         return found
 
 
-def _bill(cell: Cell, step: Step, asked: int, results: Results) -> Bill:
+def _bill(cell: Cell, step: Step, asked: int, results: Results) -> CostRow:
     place = ("risk", step.spec, step.size, step.by)
     risks = (
         row.score for row in results.rows if (row.kind, row.spec, row.size, row.attacker) == place
     )
     claim = cell.mechanism.guarantee
     total = claim.compose(asked * cell.size, claim.unit)
-    return Bill(step.spec, step.by, asked, cell.size, claim, total, next(risks, math.nan))
+    return CostRow(step.spec, step.by, asked, cell.size, claim, total, next(risks, math.nan))
 
 
-def some(steps: Sequence[Step]) -> list[Step]:
+def spread_steps(steps: Sequence[Step]) -> list[Step]:
     """Return at most `MOST` of the steps, evenly spread from the first to the last."""
     places = np.unique(np.linspace(0, len(steps) - 1, MOST).round().astype(int))
     return [steps[place] for place in places]

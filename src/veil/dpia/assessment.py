@@ -20,8 +20,8 @@ from veil.dpia.answers import (
     Text,
     likelihood,
 )
-from veil.dpia.load import Asked, load
-from veil.dpia.measured import Source, measure, named, read
+from veil.dpia.load import AnswersFile, load
+from veil.dpia.measured import Source, configuration_name, measure, read
 from veil.studies.table import Row
 
 REVIEW = 6  # months until the next review, unless it is stated
@@ -127,17 +127,19 @@ class Assessment:
             yield from (Gap(3, f"{part} of {source.title}") for part in untold)
             if not source.chosen:
                 yield Gap(3, f"which configuration of {source.title} will be used (spec)")
-            unproved = {named(row) for row in source.counted if source.claim(row) is None}
+            unproved = {
+                configuration_name(row) for row in source.counted if source.claim(row) is None
+            }
             if unproved:
                 yield Gap(3, f"what is proved of {len(unproved)} configurations of {source.title}")
 
 
 def assess(source: str | Path | Mapping[str, Any]) -> Assessment:
     """Read the answers of a person and the figures that they name, and put them together."""
-    return assessed(load(source))
+    return assess_file(load(source))
 
 
-def assessed(asked: Asked) -> Assessment:
+def assess_file(asked: AnswersFile) -> Assessment:
     """Put the answers of an opened file and the figures that they name together."""
     answers = asked.answers
     day = answers.date or date.today()

@@ -148,11 +148,11 @@ def html(document: Document) -> str:
         Section(chapter.identity, chapter.title, tuple(map(_html_part, chapter.parts)))
         for chapter in document.chapters
     ]
-    summary = [marked(sentence) for sentence in document.summary]
+    summary = [mark_gaps(sentence) for sentence in document.summary]
     return page(document.title, summary, sections, style=STYLE + _OWN, script="")
 
 
-def marked(text: str) -> Markup:
+def mark_gaps(text: str) -> Markup:
     """Escape a text, and mark in it what is not stated."""
     first, *rest = text.split(GAP)
     return join(first, *(part for one in rest for part in (tag("mark", GAP), one)))
@@ -163,10 +163,11 @@ def _html_part(part: Part) -> Markup:
         case Heading(text):
             return tag("h3", text)
         case Paragraph(text, hint):
-            return tag("p", marked(text), class_="hint" if hint else None)
+            return tag("p", mark_gaps(text), class_="hint" if hint else None)
         case Items(entries):
             return tag(
-                "ul", *(tag("li", tag("strong", first), marked(rest)) for first, rest in entries)
+                "ul",
+                *(tag("li", tag("strong", first), mark_gaps(rest)) for first, rest in entries),
             )
         case Pairs(entries):
             return tag("dl", *(_pair(asked, told) for asked, told in entries))
@@ -175,13 +176,17 @@ def _html_part(part: Part) -> Markup:
 
 
 def _pair(asked: str, told: tuple[str, ...]) -> Markup:
-    answer = tag("dd", *(tag("p", marked(line)) for line in told))
-    return tag("div", tag("dt", marked(asked)), answer)
+    answer = tag("dd", *(tag("p", mark_gaps(line)) for line in told))
+    return tag("div", tag("dt", mark_gaps(asked)), answer)
 
 
 def _html_grid(grid: Grid) -> Markup:
     body = [
-        tag("tr", tag("th", marked(first), scope="row"), *(tag("td", marked(one)) for one in rest))
+        tag(
+            "tr",
+            tag("th", mark_gaps(first), scope="row"),
+            *(tag("td", mark_gaps(one)) for one in rest),
+        )
         for first, *rest in grid.rows
     ]
     return table(grid.caption, [head(*grid.heads)], body)

@@ -65,7 +65,7 @@ _CLAIM = re.compile(r"compliant|\bin compliance\b|\b(?:comply|complies) with\b",
 
 
 @dataclass(frozen=True)
-class Asked:
+class AnswersFile:
     """A file of answers, opened.
 
     Attributes
@@ -87,7 +87,7 @@ class Asked:
     inputs: tuple[Path, ...] = ()
 
 
-def load(source: str | Path | Mapping[str, Any]) -> Asked:
+def load(source: str | Path | Mapping[str, Any]) -> AnswersFile:
     """Read the answers from a file, or take its keys."""
     if isinstance(source, Mapping):
         return _asked(dict(source), "the study", Path.cwd(), ())
@@ -110,7 +110,9 @@ def load(source: str | Path | Mapping[str, Any]) -> Asked:
     return _asked(found, path.name, path.resolve().parent, (path,))
 
 
-def _asked(found: dict[str, Any], name: str, folder: Path, inputs: tuple[Path, ...]) -> Asked:
+def _asked(
+    found: dict[str, Any], name: str, folder: Path, inputs: tuple[Path, ...]
+) -> AnswersFile:
     if "releases" in found and "release" not in found:
         found["release"] = found.pop("releases")
     if isinstance(given := found.get("release"), list):
@@ -134,7 +136,7 @@ def _asked(found: dict[str, Any], name: str, folder: Path, inputs: tuple[Path, .
     _refuse_claims(answers.model_dump(), name)
     files = [path for one in answers.studies for path in _results(folder / one.results)]
     files += [folder / str(table[key]) for key in _FILES if table.get(key)]
-    return Asked(answers, table, name, folder, (*inputs, *files))
+    return AnswersFile(answers, table, name, folder, (*inputs, *files))
 
 
 def _results(path: Path) -> list[Path]:

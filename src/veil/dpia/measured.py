@@ -10,7 +10,7 @@ from pathlib import Path
 from veil.core.errors import InputError, VeilError
 from veil.core.formatting import printable
 from veil.dpia.answers import GAP, Measurement
-from veil.dpia.load import Asked
+from veil.dpia.load import AnswersFile
 from veil.studies.domains import domain, domains, make_study, words_of
 from veil.studies.export import Claim, Facts, facts_of, read_csv, read_facts
 from veil.studies.plane import is_utility
@@ -122,7 +122,7 @@ def estimate(row: Row) -> str:
     return f"{number(row.score)} {spread}, n = {row.n:,}"
 
 
-def named(row: Row) -> str:
+def configuration_name(row: Row) -> str:
     """Name the configuration of a row."""
     if row.mechanism == PLAIN:
         return f"no protection ({words_of(row.domain).plain})"
@@ -204,7 +204,7 @@ def _spelt(spec: str, name: str) -> str:
         return spec
 
 
-def measure(asked: Asked) -> Source:
+def measure(asked: AnswersFile) -> Source:
     """Make the releases, attack them, and return the figures; nothing else of them is kept."""
     grids = [one.model_dump(exclude_none=True) for one in asked.answers.release]
     others = asked.table.get("mechanism", [])

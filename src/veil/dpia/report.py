@@ -19,7 +19,7 @@ from veil.dpia.answers import (
 )
 from veil.dpia.assessment import REVIEW, Assessment
 from veil.dpia.document import Chapter, Document, Grid, Heading, Items, Pairs, Paragraph, Part
-from veil.dpia.measured import UNKNOWN, Source, estimate, named
+from veil.dpia.measured import UNKNOWN, Source, configuration_name, estimate
 from veil.studies.domains import words_of
 from veil.studies.report.markup import number, percent
 from veil.studies.table import PLAIN, Row
@@ -28,14 +28,14 @@ _MOST = 40  # configurations, or figures of one, that are listed
 _NOTES = 20
 
 
-def measured(assessment: Assessment) -> Iterator[Part]:
+def measured_parts(assessment: Assessment) -> Iterator[Part]:
     """Yield the largest risk, and the figures of each study."""
     yield Heading("Measured risk")
     if assessment.largest is None:
         yield Paragraph(f"{GAP}: no study was named, and no release was attacked.")
         return
-    yield Paragraph(" ".join(told_largest(assessment)))
-    yield Paragraph(told_origin(assessment))
+    yield Paragraph(" ".join(largest_risk(assessment)))
+    yield Paragraph(risk_origin(assessment))
     yield Paragraph(
         "A risk is the share of cases in which an attacker is right, on average; single people may"
         " be at more risk than the average. It is that of the attackers that were tried: others"
@@ -47,7 +47,7 @@ def measured(assessment: Assessment) -> Iterator[Part]:
         yield from _study(source)
 
 
-def told_largest(assessment: Assessment) -> Iterator[str]:
+def largest_risk(assessment: Assessment) -> Iterator[str]:
     """Say what the largest measured risk is, how it was made, and what follows from it."""
     if assessment.largest is None:
         yield f"{GAP}: no risk was measured."
@@ -57,7 +57,7 @@ def told_largest(assessment: Assessment) -> Iterator[str]:
     reached = likelihood(row.score, bounds)
     yield (
         f"The largest measured risk is {estimate(row)}: {printable(row.attacker) or 'nobody'}"
-        f" ({_says(row)}) against {named(row)} on {printable(row.data)}."
+        f" ({_says(row)}) against {configuration_name(row)} on {printable(row.data)}."
     )
     if (worst := source.worst(row)) != UNKNOWN:
         yield f"For a single {words_of(row.domain).subject} it is up to {worst}."
@@ -73,7 +73,7 @@ def told_largest(assessment: Assessment) -> Iterator[str]:
         yield "Several releases are named, and each was attacked by itself: all give away more."
 
 
-def told_origin(assessment: Assessment) -> str:
+def risk_origin(assessment: Assessment) -> str:
     """Say how the largest risk was measured, and what is proved of what was attacked."""
     if assessment.largest is None:
         return GAP
@@ -96,7 +96,7 @@ def _above(assessment: Assessment, largest: Row) -> Iterator[str]:
         blind = "" if top.chance is None else f" (a blind guess: {number(top.chance)})"
         yield (
             f"Not counted as a risk, but higher: {top.kind} of {printable(top.measure)} by"
-            f" {printable(top.attacker)} against {named(top)}, {estimate(top)}{blind}."
+            f" {printable(top.attacker)} against {configuration_name(top)}, {estimate(top)}{blind}."
         )
 
 
@@ -135,7 +135,7 @@ def _configurations(source: Source) -> Grid:
         first.setdefault((row.data, row.spec, row.size), row)
     rows = [
         (
-            named(row) + (" (counted)" if (row.spec, row.size) in counted else ""),
+            configuration_name(row) + (" (counted)" if (row.spec, row.size) in counted else ""),
             estimate(row),
             f"{printable(row.attacker) or 'nobody'}, {printable(row.measure)}",
             source.worst(row),
@@ -172,7 +172,7 @@ def _attackers(source: Source, spec: str, size: int) -> Grid:
     heads = ("attacker", "what is counted", "success", "worst case", "blind guess")
     left = len(found) - len(rows)
     rest = f"; {count_of(left, 'figure')} not listed" if left else ""
-    return Grid(f"All attackers against {named(found[0])}{rest}", heads, rows)
+    return Grid(f"All attackers against {configuration_name(found[0])}{rest}", heads, rows)
 
 
 _NOT = (
@@ -198,8 +198,8 @@ def document(assessment: Assessment) -> Document:
 
 def _summary(assessment: Assessment) -> Iterator[str]:
     severity = _level(assessment.event(EVENTS[0]).severity)
-    yield " ".join([*told_largest(assessment), f"Its severity, as a person says: {severity}."])
-    yield told_origin(assessment)
+    yield " ".join([*largest_risk(assessment), f"Its severity, as a person says: {severity}."])
+    yield risk_origin(assessment)
     yield (
         f"{count_of(len(assessment.gaps), 'point')} not stated. Assessed on"
         f" {assessment.day.isoformat()}; {_review(assessment)}"
@@ -221,14 +221,14 @@ def _gaps(assessment: Assessment) -> Iterator[Part]:
     for step, title in enumerate(STEPS, start=1):
         gaps = [printable(gap.what) for gap in assessment.gaps if gap.step == step]
         if gaps:
-            entries.append((f"{step}. {title} ({len(gaps)}): ", f"{GAP}: {listed(gaps)}"))
+            entries.append((f"{step}. {title} ({len(gaps)}): ", f"{GAP}: {group_keys(gaps)}"))
     yield Items(tuple(entries))
 
 
-def listed(keys: Sequence[str]) -> str:
+def group_keys(keys: Sequence[str]) -> str:
     """Write keys with those of one table together.
 
-    >>> listed(["name", "risks.loss.why", "risks.loss.severity", "people.author"])
+    >>> group_keys(["name", "risks.loss.why", "risks.loss.severity", "people.author"])
     'name, risks.loss (why, severity), people (author)'
     """
     tables: dict[str, list[str]] = {}
@@ -279,7 +279,7 @@ def _risks(assessment: Assessment) -> Iterator[Part]:
         ),
     )
     yield _map(assessment)
-    yield from measured(assessment)
+    yield from measured_parts(assessment)
     for event in EVENTS:
         said = assessment.event(event)
         asked = [(title, paragraphs(getattr(said, key))) for key, (_, title) in LISTED.items()]
@@ -337,7 +337,7 @@ def protections(assessment: Assessment) -> Iterator[tuple[str, list[str]]]:
                 told.append(f"Not covered: {printable(claim.caveat)}")
             if row.mechanism == PLAIN:
                 told = ["The data leave as they are."]
-            yield f"{named(row)} on {printable(row.data)}", told
+            yield f"{configuration_name(row)} on {printable(row.data)}", told
 
 
 def _final(assessment: Assessment) -> Iterator[Part]:

@@ -18,17 +18,17 @@ from veil.core.errors import InputError
 from veil.core.formatting import printable
 from veil.data.files import require_folder, whole_file
 from veil.dpia.answers import EVENTS, GAP, LISTED, PEOPLE, QUESTIONS, Event
-from veil.dpia.assessment import Assessment, assessed
+from veil.dpia.assessment import Assessment, assess_file
 from veil.dpia.document import Grid, Items, Pairs, Paragraph, html, markdown
-from veil.dpia.load import Asked, claims, load
+from veil.dpia.load import AnswersFile, claims, load
 from veil.dpia.report import (
     document,
-    listed,
-    measured,
+    group_keys,
+    largest_risk,
+    measured_parts,
     paragraphs,
     protections,
-    told_largest,
-    told_origin,
+    risk_origin,
 )
 from veil.studies.report.markup import tag
 
@@ -120,9 +120,9 @@ def _likelihood(assessment: Assessment, event: Event) -> Sequence[str]:
 
 def _figures(assessment: Assessment) -> Iterator[str]:
     """Yield the largest risk, and every other figure with how it was made, as sentences."""
-    yield " ".join(told_largest(assessment))
-    yield told_origin(assessment)
-    for part in measured(assessment):
+    yield " ".join(largest_risk(assessment))
+    yield risk_origin(assessment)
+    for part in measured_parts(assessment):
         match part:
             case Pairs(entries):
                 yield "; ".join(f"{asked}: {' '.join(told)}" for asked, told in entries)
@@ -158,7 +158,7 @@ def _measure(title: str, told: Sequence[str]) -> dict[str, Any]:
 
 
 def _closing(assessment: Assessment) -> list[str]:
-    missing = listed([printable(gap.what) for gap in assessment.gaps])
+    missing = group_keys([printable(gap.what) for gap in assessment.gaps])
     return [
         f"Next review: {assessment.review.isoformat()}.",
         f"{GAP}: {missing}." if missing else "Every question has an answer.",
@@ -185,7 +185,7 @@ def dpia(study: str | Path | Mapping[str, Any], path: str | Path) -> Assessment:
     """
     asked, target = load(study), Path(path)
     _check(target, asked)
-    found = assessed(asked)
+    found = assess_file(asked)
     written = _WRITERS[target.suffix.lower()](found)
     if claims(written):
         raise InputError(
@@ -197,7 +197,7 @@ def dpia(study: str | Path | Mapping[str, Any], path: str | Path) -> Assessment:
     return found
 
 
-def _check(target: Path, asked: Asked) -> None:
+def _check(target: Path, asked: AnswersFile) -> None:
     """Refuse, before any work, what cannot be written or would replace an input."""
     if target.suffix.lower() not in _WRITERS:
         raise InputError(

@@ -26,7 +26,7 @@ import numpy as np
 
 from veil.core.errors import InputError, MissingExtraError, ParameterError
 from veil.core.types import Floats
-from veil.places.crs import numbered
+from veil.places.crs import row_numbers
 from veil.places.method import Displacement, Method
 from veil.places.methods import method
 from veil.places.methods import method as named
@@ -120,7 +120,7 @@ def _estimated(xy: Floats, released: Floats, population: Points, on: Surface) ->
     empty = np.flatnonzero(apart[:, 0] == 0)
     if len(empty):
         raise InputError(
-            f"{numbered(empty)}: the {count} nearest entries lie at one place, so that there is no"
+            f"{row_numbers(empty)}: the {count} nearest entries lie at one place, so that there is no"
             " density; use another kind of k."
         )
     weight = _weights(index, there, apart[:, 0] * _EXACT, people)

@@ -11,10 +11,10 @@ from veil.core.errors import InputError, ParameterError
 from veil.core.types import Floats
 from veil.measures.estimate import Estimate
 from veil.places.attack import attack as attacked
-from veil.places.attack import localised
+from veil.places.attack import compare_positions
 from veil.places.attacker import Attacker, risk
 from veil.places.formats.files import load, save
-from veil.places.links import linked, opened, remember, rounding, told
+from veil.places.links import declared_crs, link_points, open_like, remember, rounding
 from veil.places.measures import utility
 from veil.places.method import Method
 from veil.places.methods import method as method_of
@@ -59,9 +59,9 @@ def protect(
         points,
         mechanism,
         within=within,
-        population=None if population is None else opened(population, points, crs),
-        snap=None if snap is None else opened(snap, points, crs),
-        prior=None if prior is None else opened(prior, points, crs),
+        population=None if population is None else open_like(population, points, crs),
+        snap=None if snap is None else open_like(snap, points, crs),
+        prior=None if prior is None else open_like(prior, points, crs),
         rng=seed,
     )
     save(release, out, keep=keep)
@@ -94,11 +94,11 @@ def attack(
     in the order of ORIGINAL, where that is not known here.
     """
     points = load(original, crs=crs, users=users, times=times)
-    seen = linked(masked, points, crs, same_order=same_order)
+    seen = link_points(masked, points, crs, same_order=same_order)
     if seen is None:
         raise InputError(_UNKNOWN.format(masked.name, original.name))
-    listed = None if register is None else opened(register, points, crs, weights=weights)
-    people = None if population is None else opened(population, points, crs)
+    listed = None if register is None else open_like(register, points, crs, weights=weights)
+    people = None if population is None else open_like(population, points, crs)
     digits = rounding(points)
     found = attacked(
         seen, points, listed, attacker, method, population=people, rounding=digits, same=digits
@@ -119,7 +119,7 @@ def attack(
     lines.append(f"motivated (1 / rank): {_said(risk(found, 'motivated'))}")
     if method is not None and listed is not None and method_of(method).lawful:
         law = method_of(method).blurred(digits)
-        there = localised(seen, points, listed, law, population=people)
+        there = compare_positions(seen, points, listed, law, population=people)
         lines.append(
             f"posterior mean: {float(there.error):,.1f} m from the truth, without the release"
             f" {float(there.without):,.1f} m; risk by distance {there.risk:.4f}"
@@ -144,12 +144,12 @@ def measure(
     people, what Moran's I is of, and what Knox is of.
     """
     points = load(original, crs=crs, weights=weights, times=times)
-    seen = linked(masked, points, crs, same_order=same_order)
-    whole = opened(masked, points, crs) if seen is None else seen
+    seen = link_points(masked, points, crs, same_order=same_order)
+    whole = open_like(masked, points, crs) if seen is None else seen
     found = utility(
         points,
         whole,
-        None if facilities is None else opened(facilities, points, crs),
+        None if facilities is None else open_like(facilities, points, crs),
         values=_values(points.columns.get(values), values) if values else None,
         ordered=seen is not None,
     )
@@ -175,12 +175,12 @@ def plot(
     With --original there are also the kinds 'density', before and after, and 'rose', where points
     went.
     """
-    seen = load(masked, crs=told(masked, crs))
+    seen = load(masked, crs=declared_crs(masked, crs))
     if original is None:
         plotted(seen, out, kind=cast(Kind, kind))
         return
     points = load(original, crs=crs)
-    link = linked(masked, points, crs, same_order=same_order)
+    link = link_points(masked, points, crs, same_order=same_order)
     if link is None:
         raise InputError(_UNKNOWN.format(masked.name, original.name))
     plotted(link, out, points, kind=cast(Kind, kind))

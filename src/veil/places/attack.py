@@ -181,7 +181,7 @@ def posteriors(scene: Scene, rows: slice) -> Floats:
     return chances
 
 
-def localised(
+def compare_positions(
     masked: Masked,
     original: Points,
     register: Points,

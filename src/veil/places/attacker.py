@@ -171,10 +171,10 @@ class Ranker(Attacker):
         return Found(first, tied, among, truth.absent)
 
 
-def identified(found: Found, guesses: int) -> Floats:
+def hit_chances(found: Found, guesses: int) -> Floats:
     """Return how likely (n,) the true entry is among some guesses, ties in any order.
 
-    >>> identified(Found(np.array([1, 2, 4]), np.array([1, 2, 1]), 3), 2).tolist()
+    >>> hit_chances(Found(np.array([1, 2, 4]), np.array([1, 2, 1]), 3), 2).tolist()
     [1.0, 0.5, 0.0]
     """
     if isinstance(guesses, bool) or not isinstance(guesses, int | np.integer) or guesses < 1:
@@ -194,4 +194,4 @@ def risk(found: Found, guesses: int | Literal["lazy", "active", "motivated"] = 1
     if isinstance(guesses, str):
         among = np.full(len(found), found.among, dtype=np.int64)
         return bootstrap(successes(found.first, guesses, candidates=among, ties=found.tied))
-    return bootstrap(identified(found, guesses))
+    return bootstrap(hit_chances(found, guesses))

@@ -20,10 +20,10 @@ from veil.core.types import Floats, Ids
 _SHOWN = 10
 
 
-def numbered(rows: Sequence[int] | Ids) -> str:
+def row_numbers(rows: Sequence[int] | Ids) -> str:
     """Return the numbers of some rows (counted from 0 here, from 1 in messages).
 
-    >>> numbered([2]), numbered([0, 4])
+    >>> row_numbers([2]), row_numbers([0, 4])
     ('Row 3', 'Rows 1, 5')
     """
     told = ", ".join(f"{int(row) + 1:,}" for row in rows[:_SHOWN])
@@ -93,7 +93,7 @@ def _through(transformer: Any, xy: Floats, crs: str) -> Floats:  # noqa: ANN401 
     lost = np.flatnonzero(~np.isfinite(there).all(axis=1))
     if len(lost):
         raise InputError(
-            f"{numbered(lost)} cannot be placed in {crs}; check the code, or leave them out."
+            f"{row_numbers(lost)} cannot be placed in {crs}; check the code, or leave them out."
         )
     return there
 

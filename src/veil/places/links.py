@@ -49,11 +49,11 @@ def remember(out: Path, release: Release) -> bool:
     """
     if len(release) > MOST:
         return False
-    written = load(out, crs=told(out, release.crs), columns=())
+    written = load(out, crs=declared_crs(out, release.crs), columns=())
     there = release.xy[0]
     if release.crs is not None and written.crs != release.crs:
         there = to_lonlat(there, release.crs)
-    order = matched(there, written.xy)
+    order = match_rows(there, written.xy)
     if order is None or not make_own(folder()):
         return False
     with whole_file(_file(out), private=True) as part, part.open("wb") as file:
@@ -64,10 +64,10 @@ def remember(out: Path, release: Release) -> bool:
     return True
 
 
-def matched(rows: Floats, written: Floats) -> Ids | None:
+def match_rows(rows: Floats, written: Floats) -> Ids | None:
     """Return which row (n,) each written one is, None if they are not the same places.
 
-    >>> matched(np.array([[1.0, 2.0], [0.0, 3.0]]), np.array([[0.0, 3.0], [1.0, 2.0]])).tolist()
+    >>> match_rows(np.array([[1.0, 2.0], [0.0, 3.0]]), np.array([[0.0, 3.0], [1.0, 2.0]])).tolist()
     [1, 0]
     """
     one, other = np.round(rows, _DECIMALS) + 0.0, np.round(written, _DECIMALS) + 0.0
@@ -79,14 +79,14 @@ def matched(rows: Floats, written: Floats) -> Ids | None:
     return order
 
 
-def told(path: Path, crs: str | None) -> str | None:
+def declared_crs(path: Path, crs: str | None) -> str | None:
     """Return the code to read a file with: None where the format says it, and is believed."""
     return None if path.suffix.lower() in _TOLD else crs
 
 
-def opened(path: Path, like: Points, crs: str | None, weights: str | None = None) -> Points:
+def open_like(path: Path, like: Points, crs: str | None, weights: str | None = None) -> Points:
     """Read points in the coordinates of others."""
-    points = load(path, crs=told(path, crs), weights=weights)
+    points = load(path, crs=declared_crs(path, crs), weights=weights)
     if points.crs == like.crs:
         return points
     if points.crs is None or like.crs is None:
@@ -106,14 +106,14 @@ def distinct(points: Points) -> Points:
     return Points(places, points.crs, weights=total)
 
 
-def linked(
+def link_points(
     masked: Path, original: Points, crs: str | None, *, same_order: bool = False
 ) -> Points | None:
     """Return released points in the order of the originals, None if that is not known here.
 
     Rows are put together by their ids, where both have them, or by what was kept at the release.
     """
-    written = opened(masked, original, crs)
+    written = open_like(masked, original, crs)
     if len(written) != len(original):
         raise InputError(
             f"{masked.name} must have as many points as the original: {len(original):,} and not"

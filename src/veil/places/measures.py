@@ -211,7 +211,9 @@ def nearest_facility(places: Floats, facilities: Floats) -> Ids:
     return np.asarray(found, dtype=np.int64)
 
 
-def served(original: Floats, releases: Floats, facilities: Floats, weights: Floats) -> Served:
+def compare_facilities(
+    original: Floats, releases: Floats, facilities: Floats, weights: Floats
+) -> Served:
     """Compare the nearest facilities (f, 2) of points (n, 2) and of their releases (m, n, 2)."""
     before = nearest_facility(original, facilities)
     after = np.stack([nearest_facility(released, facilities) for released in releases])
@@ -291,7 +293,7 @@ def hotspots(original: Floats, released: Floats, frame: Frame) -> float:
 NEAR, SOON = 1 / 4, 1 / 20  # of the standard distance, and of the whole time
 
 
-def beside(
+def other_figures(
     original: Points,
     true: Floats,
     seen: Floats,
@@ -330,7 +332,7 @@ def _facilities(
     original: Points, true: Floats, seen: Floats, facilities: Floats, ordered: bool
 ) -> dict[str, Estimate]:
     weights = np.ones(len(true)) if original.weights is None else original.weights
-    found = served(true, seen, facilities, weights)
+    found = compare_facilities(true, seen, facilities, weights)
     told = {"same facility": bootstrap(found.kept)} if ordered else {}
     for number, (before, after) in enumerate(zip(found.before, found.after.T, strict=True), 1):
         told[f"facility {number} before"] = bootstrap([before])
@@ -398,7 +400,7 @@ def parts_of(original: Floats, released: Floats) -> dict[str, float]:
     return {name: part(original, released, frame) for name, part in PARTS.items()}
 
 
-def scored(original: Floats, releases: Floats) -> Utility:
+def score_releases(original: Floats, releases: Floats) -> Utility:
     """Return the utility of releases (m, n, 2) of points (n, 2), all in metres of one plane."""
     found = [parts_of(original, released) for released in releases]
     parts = {name: bootstrap([one[name] for one in found]) for name in PARTS}
@@ -440,7 +442,7 @@ def utility(
         )
     flat = Flat.around(original.xy, original.crs)
     true, seen = flat.metres(original.xy), flat.metres(releases)
-    found = scored(true, seen)
+    found = score_releases(true, seen)
     pumps = None if facilities is None else flat.metres(facilities.xy)
-    told = beside(original, true, seen, releases, pumps, values, ordered=ordered)
+    told = other_figures(original, true, seen, releases, pumps, values, ordered=ordered)
     return Utility(found.score, found.parts, told)

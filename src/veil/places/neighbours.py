@@ -6,7 +6,7 @@ import numpy as np
 
 from veil.core.errors import InputError, MissingExtraError, ParameterError
 from veil.core.types import Floats
-from veil.places.crs import numbered
+from veil.places.crs import row_numbers
 from veil.places.points import Points
 from veil.places.projection import Surface, common
 
@@ -55,7 +55,7 @@ def reach(xy: Floats, population: Points, k: float, on: Surface, *, moved: bool 
     lost = np.flatnonzero(np.isinf(radii))
     if len(lost):
         raise InputError(
-            f"{numbered(lost)} must have somebody at another place around; enlarge the population."
+            f"{row_numbers(lost)} must have somebody at another place around; enlarge the population."
         )
     return radii
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from veil.core.types import Floats
 from veil.places.measures import CELLS, Frame, centres, hottest, surface
-from veil.places.plane import Spot
+from veil.places.plane import PlanePoint
 from veil.places.points import Points
 from veil.places.projection import Flat
 from veil.places.release import Release
@@ -142,7 +142,7 @@ def picture(width: float, height: float, title: str, says: str, *parts: Markup) 
     )
 
 
-def some(count: int, most: int = MOST_DOTS) -> slice:
+def thin_slice(count: int, most: int = MOST_DOTS) -> slice:
     """Return which of many points are drawn: all, or every so many of them."""
     return slice(None, None, max(1, -(-count // most)))
 
@@ -166,7 +166,7 @@ def chart(released: Floats, said: str, original: Floats | None = None) -> Markup
         CHART_WIDTH - 2 * CHART_EDGE,
         CHART_HEIGHT - CHART_HEAD - CHART_EDGE,
     )
-    shown = some(len(released))
+    shown = thin_slice(len(released))
     places = sheet.place(released[shown])
     parts = [sheet.paper()]
     if original is not None:
@@ -349,7 +349,7 @@ def _outline(mask: Floats, columns: Floats, rows: Floats, steps: Floats, sheet: 
 PLANE_SIDE, PLANE_LEFT, PLANE_TOP, PLANE_FOOT = 240.0, 46.0, 16.0, 44.0
 
 
-def spots(rows: Sequence[Spot], said: str) -> Markup:
+def spots(rows: Sequence[PlanePoint], said: str) -> Markup:
     """Draw methods as points, joined in their order; each carries its number as ``data-stop``."""
     places = [(_x(float(row.risk)), _y(float(row.utility))) for row in rows]
     line = "M" + "L".join(f"{at(x)} {at(y)}" for x, y in places)
@@ -428,16 +428,16 @@ _HINT = (
 )
 
 
-def pictured(points: Points, cells: Sequence[Cell], draw: Draw) -> list[Section]:
+def picture_sections(points: Points, cells: Sequence[Cell], draw: Draw) -> list[Section]:
     """Return a section with pictures of some cells: the ends of each curve first."""
     parts: list[Markup] = [tag("p", _HINT, class_="hint")]
-    for cell in chosen(cells):
+    for cell in choose_cells(cells):
         release = draw(str(cell.mechanism), cell.size, cell.release.key)
         parts += [tag("h3", str(cell.mechanism)), tag("div", *_drawn(points, release))]
     return [Section("maps", "Maps", tuple(parts), private=True)]
 
 
-def chosen(cells: Sequence[Cell]) -> list[Cell]:
+def choose_cells(cells: Sequence[Cell]) -> list[Cell]:
     """Return at most six cells, of as many methods as there are."""
     curves: dict[str, list[Cell]] = {}
     for cell in cells:

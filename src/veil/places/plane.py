@@ -41,7 +41,7 @@ def ladder(method: str) -> list[str]:
     return [LADDERS[method](metres) for metres in METRES]
 
 
-class Spot(NamedTuple):
+class PlanePoint(NamedTuple):
     """One method on the plane: the share of points identified, and the utility."""
 
     spec: str
@@ -57,16 +57,16 @@ class Plane:
     first: that is from the most private to the most useful, whatever the parameters are called.
     """
 
-    rows: tuple[Spot, ...]
+    rows: tuple[PlanePoint, ...]
     quipu: float
 
-    def __iter__(self) -> Iterator[Spot]:
+    def __iter__(self) -> Iterator[PlanePoint]:
         return iter(self.rows)
 
     def __len__(self) -> int:
         return len(self.rows)
 
-    def __getitem__(self, number: int) -> Spot:
+    def __getitem__(self, number: int) -> PlanePoint:
         return self.rows[number]
 
 
@@ -103,7 +103,7 @@ def plane(
         release = protect(pts, spec, population=people, rng=draws)
         law = spec if spec.lawful or by.name == "bayes" else None
         found = attack(release, pts, register, by, law, population=people)
-        rows.append(Spot(str(spec), risk(found, guesses), utility(pts, release).score))
+        rows.append(PlanePoint(str(spec), risk(found, guesses), utility(pts, release).score))
         moved.append(float(distance(release.xy[0], pts.xy, pts.crs).mean()))
     order = np.argsort(moved, kind="stable")[::-1]
     score = quipu([float(rows[i].risk) for i in order], [float(rows[i].utility) for i in order])

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from veil.core.errors import InputError, ParameterError
 from veil.core.types import Floats, Ids
-from veil.places.crs import check_crs, numbered, quarter
+from veil.places.crs import check_crs, quarter, row_numbers
 
 Texts = NDArray[np.str_]
 FARTHEST = 1e9  # metres, or whatever a code counts in
@@ -58,7 +58,7 @@ class Points:
         object.__setattr__(self, "xy", check_coordinates(xy, self.crs))
         for name in _CHECKS:
             if (values := getattr(self, name)) is not None:
-                object.__setattr__(self, name, checked(name, values, len(xy)))
+                object.__setattr__(self, name, check_values(name, values, len(xy)))
         for values in self.columns.values():
             _same_length(len(values), len(xy), "columns")
 
@@ -79,7 +79,7 @@ class Points:
         return Points(self.xy[at], self.crs, **kept, columns=columns)
 
 
-def checked(name: str, values: ArrayLike, n: int) -> NDArray[Any]:
+def check_values(name: str, values: ArrayLike, n: int) -> NDArray[Any]:
     """Return what stands beside n points (ids, weights, times or users), or raise."""
     array: NDArray[Any] = _CHECKS[name](values, n)
     return array
@@ -89,10 +89,10 @@ def check_coordinates(xy: Floats, crs: str | None) -> Floats:
     """Return a copy that nobody can write to, or raise with the rows that are no place."""
     bad = np.flatnonzero(~np.isfinite(xy).all(axis=1))
     if len(bad):
-        raise InputError(f"{numbered(bad)} must be finite numbers; repair or leave them out.")
+        raise InputError(f"{row_numbers(bad)} must be finite numbers; repair or leave them out.")
     far = np.flatnonzero(np.abs(xy).max(axis=1) > FARTHEST)
     if len(far):  # where a number has no digits left for metres, nothing would be moved
-        raise InputError(f"{numbered(far)} must lie within 1,000,000 km of 0; check the units.")
+        raise InputError(f"{row_numbers(far)} must lie within 1,000,000 km of 0; check the units.")
     right = quarter(crs)
     if right is not None:
         _check_degrees(xy, right)
@@ -107,13 +107,13 @@ def _check_degrees(xy: Floats, right: float) -> None:
     wide = np.flatnonzero(np.abs(xy[:, 1]) > right)
     if len(wide):
         raise InputError(
-            f"{numbered(wide)} must have a latitude, the second column, from -{right:g} to"
+            f"{row_numbers(wide)} must have a latitude, the second column, from -{right:g} to"
             f" {right:g}; are longitude and latitude swapped? Hand in longitude first, in {unit}."
         )
     far = np.flatnonzero(np.abs(xy[:, 0]) > 2 * right)
     if len(far):
         raise InputError(
-            f"{numbered(far)} must have a longitude, the first column, from -{2 * right:g} to"
+            f"{row_numbers(far)} must have a longitude, the first column, from -{2 * right:g} to"
             f" {2 * right:g}; hand in {unit}."
         )
 
@@ -147,7 +147,7 @@ def _users(values: ArrayLike, n: int) -> Texts:
         [value is None or value != value or not str(value).strip() for value in given]
     )
     if len(missing):
-        raise InputError(f"{numbered(missing)} must have a user; say whose each fix is.")
+        raise InputError(f"{row_numbers(missing)} must have a user; say whose each fix is.")
     return users
 
 
@@ -157,7 +157,7 @@ def _ids(values: ArrayLike, n: int) -> Texts:
     again = np.setdiff1d(np.arange(len(ids)), first)
     if len(again):
         raise InputError(
-            f"{numbered(again)} must have an id that no row above has; give each its own."
+            f"{row_numbers(again)} must have an id that no row above has; give each its own."
         )
     return ids
 
@@ -168,7 +168,7 @@ def _weights(values: ArrayLike, n: int) -> Floats:
     bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
     if len(bad):
         raise InputError(
-            f"{numbered(bad)} must have a weight that is finite and not below 0; repair it."
+            f"{row_numbers(bad)} must have a weight that is finite and not below 0; repair it."
         )
     if not weights.any():
         raise InputError("Some weight must be above 0; all are 0.")
@@ -206,7 +206,7 @@ def _times(values: ArrayLike, n: int) -> Floats:
     bad = np.flatnonzero(~np.isfinite(seconds))
     if len(bad):
         raise InputError(
-            f"{numbered(bad)} must have a time in seconds, or as 2008-10-23T02:53:04."
+            f"{row_numbers(bad)} must have a time in seconds, or as 2008-10-23T02:53:04."
         )
     return seconds
 

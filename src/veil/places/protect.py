@@ -30,7 +30,7 @@ from veil.core.errors import BudgetError, InputError, ParameterError
 from veil.core.guarantee import Guarantee
 from veil.core.rng import Randomness, generator
 from veil.core.types import Floats, Ids
-from veil.places.crs import numbered
+from veil.places.crs import row_numbers
 from veil.places.formats.columns import as_points
 from veil.places.method import Method
 from veil.places.methods import method as named
@@ -236,7 +236,7 @@ class Drawing:
             left = left[~inside]
         if len(left):
             raise InputError(
-                f"{numbered(left)} found no place inside the region; enlarge it, or the"
+                f"{row_numbers(left)} found no place inside the region; enlarge it, or the"
                 " distances of the method. Nothing is released."
             )
         return moved

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from veil.core.errors import InputError
 from veil.core.guarantee import Guarantee
 from veil.core.types import Floats
-from veil.places.crs import numbered
+from veil.places.crs import row_numbers
 from veil.places.points import Points
 
 
@@ -108,7 +108,7 @@ def releases_of(masked: Masked) -> Floats:
         raise InputError("Masked points must be Points, a Release or an array (m, n, 2).")
     bad = np.flatnonzero(~np.isfinite(xy).all(axis=(0, 2)))
     if len(bad):
-        raise InputError(f"{numbered(bad)} must be finite numbers; repair or leave them out.")
+        raise InputError(f"{row_numbers(bad)} must be finite numbers; repair or leave them out.")
     return xy
 
 

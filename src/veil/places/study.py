@@ -18,11 +18,11 @@ from veil.places.attack import attack, true_entries
 from veil.places.attacker import HOUSEHOLD
 from veil.places.attackers import ATTACKERS
 from veil.places.formats.files import load
-from veil.places.links import distinct, opened, rounding
+from veil.places.links import distinct, open_like, rounding
 from veil.places.measures import PARTS, parts_of
 from veil.places.method import Method
 from veil.places.methods import METHODS
-from veil.places.pictures import pictured
+from veil.places.pictures import picture_sections
 from veil.places.projection import Flat, surface
 from veil.places.protect import protect
 from veil.places.release import Release
@@ -83,10 +83,12 @@ class Places(Experiment):
         self.points = load(study.points, crs=crs)
         self.register = distinct(self.points)
         if study.register:
-            self.register = opened(Path(study.register), self.points, crs, study.weights or None)
+            self.register = open_like(
+                Path(study.register), self.points, crs, study.weights or None
+            )
         self.population = self.register
         if study.population:
-            self.population = opened(Path(study.population), self.points, crs)
+            self.population = open_like(Path(study.population), self.points, crs)
         self.data, self.n = Path(study.points).stem, len(self.points)
         self._of = {
             key: file_digest(Path(getattr(study, key)), "sha256")
@@ -211,7 +213,7 @@ class Places(Experiment):
     def sections(self, results: Results) -> Sequence[Section]:
         """Draw releases: the map, the density before and after, and where points went."""
         del results
-        return pictured(self.points, self.cells(), self.release)
+        return picture_sections(self.points, self.cells(), self.release)
 
 
 def _usual(method: Method) -> tuple[str, ...]:

@@ -72,14 +72,14 @@ def attack(
     return by.run(Scene(given, truth, draws, liked, columns))
 
 
-def as_it_is(data: Ratings) -> Release:
+def unprotected_release(data: Ratings) -> Release:
     """Return ratings as a release that nothing protects."""
     return Release(data, "", NOTHING, seeded=False, rows=tuple(range(data.n)))
 
 
 def _target(target: Target | Ratings | str) -> Target:
     if isinstance(target, Ratings):
-        return as_it_is(target)
+        return unprotected_release(target)
     if not isinstance(target, str):
         return target
     name = read_spec(target)[0]

@@ -110,7 +110,7 @@ def advantage(members: Floats, others: Floats) -> Estimate:
     return interval(value, resampled, len(members) + len(others))
 
 
-def said_of_attack(found: Outcome, by: str) -> Iterator[str]:
+def format_attack(found: Outcome, by: str) -> Iterator[str]:
     """Say how often an attacker is right, and how far that is above who sees nothing."""
     success, risk = found.success, found.risk
     of = count_of(success.n, found.unit)

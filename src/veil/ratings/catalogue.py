@@ -34,7 +34,7 @@ def require_catalogue(data: Ratings, name: str) -> None:
         raise InputError(
             f"{name} needs a public catalogue: here the items are those that somebody rated, and"
             " to list one tells that. Load the ratings with catalogue= the items that there are,"
-            " or release the list first: veil.ratings.catalogue.thresholded."
+            " or release the list first: veil.ratings.catalogue.threshold_catalogue."
         )
 
 
@@ -43,7 +43,7 @@ def catalogue_notes(data: Ratings) -> tuple[str, ...]:
     return () if data.public else (UNSAID,)
 
 
-def thresholded(
+def threshold_catalogue(
     data: Ratings,
     epsilon: float,
     delta: float | None = None,

@@ -72,7 +72,7 @@ class Question:
     size: int
 
 
-class Asker:
+class KeyHolder:
     """Holds the secret key, which never leaves it; one for each profile."""
 
     def __init__(self) -> None:

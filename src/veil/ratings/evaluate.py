@@ -14,13 +14,13 @@ from veil.core.errors import InputError, ParameterError
 from veil.core.rng import Randomness
 from veil.core.types import Floats, Ids
 from veil.measures.estimate import Estimate, interval, resamples
-from veil.ratings.measures import COVERAGE, ERRORS, LISTS, NAMES, Block, Ground
+from veil.ratings.measures import COVERAGE, ERRORS, LISTS, NAMES, Block, TrainStats
 from veil.ratings.ratings import Likes, Ratings, spread, top
 from veil.ratings.recommender import BLOCK, Model, Recommender, check_k
 from veil.ratings.recommenders import recommender as recommender_of
 from veil.ratings.recommenders.neighbours import ItemLists
 from veil.ratings.release import Release
-from veil.ratings.split import aligned, widened
+from veil.ratings.split import align, widen
 
 
 def estimates(values: Mapping[str, Floats], sizes: Floats | None = None) -> dict[str, Estimate]:
@@ -139,10 +139,10 @@ def evaluate(
     .. [1] Krichene, Rendle. On sampled metrics for item recommendation. KDD 2020.
     """
     names = _names(measures)
-    train, test = aligned(model.train, test)
+    train, test = align(model.train, test)
     check_k(k, train.m)
     _refuse_common(train, test)
-    serving = widened(model, train)
+    serving = widen(model, train)
     values: dict[str, Floats] = {}
     means: dict[str, Estimate] = {}
     if set(names) & set(ERRORS):
@@ -250,7 +250,7 @@ def _listed(
 def _share(
     model: Model, test: Ratings, subjects: Ids, k: int, names: tuple[str, ...]
 ) -> tuple[dict[str, Floats], Ids]:
-    ground = Ground.of(model.train, model.positive)
+    ground = TrainStats.of(model.train, model.positive)
     values: dict[str, list[Floats]] = {name: [] for name in names}
     lists = []
     for start in range(0, len(subjects), step := _step(model.train.m)):
@@ -326,7 +326,7 @@ class Worth(NamedTuple):
     users: Ids | None = None
 
 
-def learnt_of(
+def fit_release(
     release: Release,
     train: Ratings,
     recommender: str | Recommender,

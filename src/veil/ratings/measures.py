@@ -16,7 +16,7 @@ from veil.ratings.ratings import Likes, Ratings, spread
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Ground:
+class TrainStats:
     """What measures need of the training part: its likes, and items by how many like them."""
 
     train: Ratings
@@ -24,7 +24,7 @@ class Ground:
     rank: Ids  # (m,) place of each item in the order of popularity
 
     @classmethod
-    def of(cls, train: Ratings, positive: float) -> "Ground":
+    def of(cls, train: Ratings, positive: float) -> "TrainStats":
         """Take the likes and the order of popularity, ties to the smaller position."""
         likes = Likes.of(train, positive)
         rank = np.empty(train.m, dtype=np.int64)
@@ -36,7 +36,7 @@ class Ground:
 class Block:
     """Users (b,) with their lists (b, k), -1 pads, and scores (b, m), -inf for their own items."""
 
-    ground: Ground
+    ground: TrainStats
     users: Ids
     index: Ids
     scores: Floats

@@ -20,7 +20,7 @@ _WIDE, _HIGH, _LEFT, _TOP, _FOOT, _RIGHT = 420.0, 220.0, 46.0, 12.0, 40.0, 190.0
 _INK, _RULE, _FONT = "#5c6670", "#d9dee3", "system-ui, sans-serif"
 
 
-def found_by(shares: Mapping[str, Floats]) -> Markup:
+def draw_found_users(shares: Mapping[str, Floats]) -> Markup:
     """Draw the share of users found (4,) of each configuration against the items known."""
     parts = []
     for share in (0.0, 0.5, 1.0):
@@ -49,7 +49,7 @@ def found_by(shares: Mapping[str, Floats]) -> Markup:
     return tag("figure", svg)
 
 
-def told_shares(shares: Mapping[str, Floats]) -> Markup:
+def shares_table(shares: Mapping[str, Floats]) -> Markup:
     """Return a table with a line of each configuration."""
     body = [
         tag(
@@ -110,7 +110,7 @@ class Shown:
     shares: Floats | None = None
 
 
-def pictured(
+def picture_sections(
     shown: Mapping[str, Shown],
     results: Results,
     titles: Sequence[str],
@@ -124,7 +124,7 @@ def pictured(
     after = [
         (spec, one.lists)
         for spec, one in shown.items()
-        if spec != PLAIN and one.lists is not None and spec in chosen(utilities)
+        if spec != PLAIN and one.lists is not None and spec in choose_lists(utilities)
     ]
     if before is not None and after:
         parts = [tag("p", _LISTS, class_="hint")]
@@ -135,15 +135,15 @@ def pictured(
         sections.append(Section("lists", "Lists before and after", tuple(parts), private=True))
     found = {title_of(spec): one.shares for spec, one in shown.items() if one.shares is not None}
     if found:
-        parts = [tag("p", _FOUND, class_="hint"), found_by(found), told_shares(found)]
+        parts = [tag("p", _FOUND, class_="hint"), draw_found_users(found), shares_table(found)]
         sections.append(Section("found", "Who could be found", tuple(parts)))
     return sections
 
 
-def chosen(utilities: Mapping[str, float]) -> set[str]:
+def choose_lists(utilities: Mapping[str, float]) -> set[str]:
     """Return the configurations whose lists are shown: the least, the middle, the most useful.
 
-    >>> sorted(chosen({"a": 0.1, "b": 0.2, "c": 0.3, "d": 0.4}))
+    >>> sorted(choose_lists({"a": 0.1, "b": 0.2, "c": 0.3, "d": 0.4}))
     ['a', 'c', 'd']
     """
     ranked = sorted((spec for spec in utilities if spec != PLAIN), key=lambda one: utilities[one])
@@ -202,7 +202,7 @@ def example_users(train: Ratings, test: Ratings, positive: float) -> Ids:
     return np.asarray(able[:_SHOWN], dtype=np.int64)
 
 
-def liked_of(train: Ratings, user: int, positive: float) -> Ids:
+def favourites(train: Ratings, user: int, positive: float) -> Ids:
     """Return some of what a user likes, from what most know to what fewer do: her taste."""
     rows = train.rows(int(user))
     items, values = train.item[rows], train.value[rows]

@@ -13,14 +13,14 @@ from veil.measures.quipu import quipu
 from veil.ratings.attack import attack as attacked
 from veil.ratings.attacker import Attacker
 from veil.ratings.attacks import ATTACKS
-from veil.ratings.evaluate import Measure, learnt_of, utility
+from veil.ratings.evaluate import Measure, fit_release, utility
 from veil.ratings.protect import protect
 from veil.ratings.protections import PROTECTIONS
 from veil.ratings.ratings import Ratings
 from veil.ratings.recommender import Recommender, positive_of
 
 
-class Spot(NamedTuple):
+class PlanePoint(NamedTuple):
     """One configuration on the plane."""
 
     spec: str
@@ -38,7 +38,7 @@ class Plane:
     way the values were named.
     """
 
-    rows: tuple[Spot, ...]
+    rows: tuple[PlanePoint, ...]
     quipu: float
     attacker: str
     recommender: str
@@ -53,13 +53,13 @@ class Plane:
         """Utility of each value."""
         return tuple(row.utility for row in self.rows)
 
-    def __iter__(self) -> Iterator[Spot]:
+    def __iter__(self) -> Iterator[PlanePoint]:
         return iter(self.rows)
 
     def __len__(self) -> int:
         return len(self.rows)
 
-    def __getitem__(self, number: int) -> Spot:
+    def __getitem__(self, number: int) -> PlanePoint:
         return self.rows[number]
 
 
@@ -103,9 +103,9 @@ def plane(
         release = protect(train, made, rng=draws)
         target = made if by.fits else release
         found = attacked(target, train, by, draws, positive=liked)
-        model = learnt_of(release, train, recommender, liked, draws)
+        model = fit_release(release, train, recommender, liked, draws)
         worth = utility(model, test, measure, k).score
-        rows.append(Spot(made.brief, float(value), found.risk, worth, str(release.cost)))
+        rows.append(PlanePoint(made.brief, float(value), found.risk, worth, str(release.cost)))
     order = np.argsort([row.value for row in rows], kind="stable")
     if cls.direction(parameter) == "private":
         order = order[::-1]

@@ -8,7 +8,7 @@ from numpy.random import Generator
 from veil.core.errors import InputError, ParameterError
 from veil.core.rng import Randomness, generator
 from veil.core.types import Ids
-from veil.dp.exact.coins import words
+from veil.dp.exact.coins import random_words
 from veil.ratings.protection import Protection
 from veil.ratings.protections import PROTECTIONS
 from veil.ratings.ratings import Ratings, in_order
@@ -48,7 +48,7 @@ def protect(
     cost, notes = chosen.cost(train), chosen.notes(train)
     draws = generator(rng)
     made = chosen.apply(train, draws)
-    data, rows = renamed(made.data, made.rows, draws)
+    data, rows = rename_users(made.data, made.rows, draws)
     return Release(data, str(chosen), cost, seeded, (*notes, *warned), rows=tuple(rows.tolist()))
 
 
@@ -65,9 +65,9 @@ def _model(
     return Release(None, str(chosen), model.guarantee, model.seeded, notes, model)
 
 
-def renamed(data: Ratings, rows: Ids, rng: Generator) -> tuple[Ratings, Ids]:
+def rename_users(data: Ratings, rows: Ids, rng: Generator) -> tuple[Ratings, Ids]:
     """Give users fresh ids and the order of these; return also `rows` in that order."""
-    drawn = words(2 * data.n, rng).reshape(data.n, 2)
+    drawn = random_words(2 * data.n, rng).reshape(data.n, 2)
     ids = [f"{high:016x}{low:016x}" for high, low in drawn.tolist()]
     place = {one: position for position, one in enumerate(in_order(ids))}
     if len(place) < data.n:  # one in 2^128 for any two users

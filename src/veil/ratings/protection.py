@@ -59,7 +59,7 @@ class Protection(Component):
         raise LawError(f"{self.name} has no law in closed form.")
 
 
-def declared(data: Ratings, name: str) -> tuple[float, float]:
+def declared_scale(data: Ratings, name: str) -> tuple[float, float]:
     """Return the scale, which somebody must have declared: observed bounds are data."""
     if not data.declared:
         raise InputError(
@@ -83,7 +83,7 @@ class Levels:
     @classmethod
     def of(cls, data: Ratings, step: float | None, name: str) -> "Levels":
         """Return the levels of a declared scale: whole numbers, unless a step is given."""
-        low, high = declared(data, name)
+        low, high = declared_scale(data, name)
         width = 1.0 if step is None else step
         count = round((high - low) / width) + 1
         if abs((count - 1) * width - (high - low)) > 1e-9 * (high - low) or count < 2:

@@ -184,7 +184,7 @@ def _number(value: float) -> str:
 _NEAR = 1e-9  # scores that differ by less are the same
 
 
-def linked(released: Ratings, truth: Ratings) -> tuple[int, ...]:
+def link_profiles(released: Ratings, truth: Ratings) -> tuple[int, ...]:
     r"""Return the user, by position, behind each released profile (n',), -1 where there is none.
 
     No file of a release says so. Here each user of the truth, with all her ratings, takes the free

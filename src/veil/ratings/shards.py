@@ -43,7 +43,7 @@ def shards(starts: Ids, count: int = SHARDS) -> list[slice]:
     return [slice(a, b) for a, b in pairwise([0, *inner, n]) if a < b]
 
 
-def apart(
+def map_shards(
     executor: Executor | None, work: Callable[..., A], given: Sequence[tuple[object, ...]]
 ) -> list[A]:
     """Do `work(*one)` for each of `given`, and return what came of it in that order."""
@@ -53,14 +53,14 @@ def apart(
     return [job.result() for job in jobs]
 
 
-def gathered(
+def gather_shards(
     executor: Executor | None,
     work: Callable[..., NDArray[Any]],
     starts: Ids,
     *given: object,
 ) -> NDArray[Any]:
     """Do `work(part, *given)` for each share, and put the rows together in order."""
-    return np.concatenate(apart(executor, work, [(part, *given) for part in shards(starts)]))
+    return np.concatenate(map_shards(executor, work, [(part, *given) for part in shards(starts)]))
 
 
 def shard_rows(data: Ratings, part: slice, *, of_items: bool = False) -> tuple[slice | Ids, Ids]:
@@ -72,7 +72,7 @@ def shard_rows(data: Ratings, part: slice, *, of_items: bool = False) -> tuple[s
 
 def likes_per_item(data: Ratings, positive: float, executor: Executor | None = None) -> Ids:
     """Count the likes (m,) of each item, shares of users added up."""
-    counts = apart(executor, _likes, [(part, data, positive) for part in shards(data.starts)])
+    counts = map_shards(executor, _likes, [(part, data, positive) for part in shards(data.starts)])
     return np.asarray(np.sum(counts, axis=0), dtype=np.int64)
 
 

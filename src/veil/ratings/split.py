@@ -11,7 +11,7 @@ from veil.core.errors import InputError, ParameterError
 from veil.core.types import Floats, Ids
 from veil.ratings.ratings import Positions, Ratings, id_hashes, in_order, pair_hashes
 from veil.ratings.recommender import Model
-from veil.ratings.shards import gathered, shard_rows
+from veil.ratings.shards import gather_shards, shard_rows
 
 
 def split(
@@ -37,7 +37,7 @@ def split(
     if by == "time":
         test = _later(data, fraction)
     else:
-        test = gathered(executor, _hashed, data.starts, data, fraction, int(salt))
+        test = gather_shards(executor, _hashed, data.starts, data, fraction, int(salt))
     if not test.any() or test.all():
         raise InputError("One part of the split would be empty; choose another fraction.")
     return data.take(~test), data.take(test)
@@ -63,7 +63,7 @@ def _later(data: Ratings, fraction: float) -> NDArray[np.bool_]:
     return np.asarray(data.time >= instant)
 
 
-def aligned(train: Ratings, test: Ratings) -> tuple[Ratings, Ratings]:
+def align(train: Ratings, test: Ratings) -> tuple[Ratings, Ratings]:
     """Return both with the users and items of either, in order; as they are where these agree."""
     if train.users == test.users and train.items == test.items:
         return train, test
@@ -116,7 +116,7 @@ class _Wide(Model):
         return self._model.ratings(self._users[users], place[items])
 
 
-def widened(model: Model, train: Ratings) -> Model:
+def widen(model: Model, train: Ratings) -> Model:
     """Return a model that serves the users and items of `train`, which holds all of its own."""
     same = train.users == model.train.users and train.items == model.train.items
     return model if same else _Wide(model, train)

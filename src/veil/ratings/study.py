@@ -15,11 +15,11 @@ from veil.core.rng import stream
 from veil.core.types import Floats, Ids
 from veil.data.fetch import Report, silent
 from veil.data.files import digest as file_digest
-from veil.ratings.attack import as_it_is, attack
+from veil.ratings.attack import attack, unprotected_release
 from veil.ratings.attacker import Outcome
 from veil.ratings.attacks import ATTACKS
-from veil.ratings.evaluate import learnt_of, utility
-from veil.ratings.pictures import KNOWN, Shown, example_users, liked_of, pictured
+from veil.ratings.evaluate import fit_release, utility
+from veil.ratings.pictures import KNOWN, Shown, example_users, favourites, picture_sections
 from veil.ratings.protect import protect
 from veil.ratings.protection import Protection
 from veil.ratings.protections import PROTECTIONS
@@ -28,7 +28,7 @@ from veil.ratings.reader import load, titles_of
 from veil.ratings.recommender import NOTHING, Recommender, positive_of
 from veil.ratings.recommenders import recommender
 from veil.ratings.release import Release
-from veil.ratings.split import aligned, split
+from veil.ratings.split import align, split
 from veil.studies.experiment import Axis, Cell, Experiment, Figure, Step, Vocabulary, step_key
 from veil.studies.store import Result
 from veil.studies.study import Grid, Specs, Study
@@ -70,7 +70,7 @@ def parts_of(study: RatingsStudy) -> tuple[Ratings, Ratings]:
     whole = load(study.train, scale, columns)
     if not study.test:
         return split(whole)
-    return aligned(whole, load(study.test, whole.scale if scale is None else scale, columns))
+    return align(whole, load(study.test, whole.scale if scale is None else scale, columns))
 
 
 def made_from(study: RatingsStudy) -> dict[str, object]:
@@ -183,7 +183,7 @@ class RatingsExperiment(Experiment):
     def release(self, spec: str) -> Release:
         """Return the release of a spec: the same whoever makes it, and when."""
         if not spec:
-            return as_it_is(self.train)
+            return unprotected_release(self.train)
         key = self._step("protect", spec).key
         if key not in self._released:
             made = protect(self.train, spec, rng=stream(self.study.seed, int(key[:15], 16)))
@@ -226,7 +226,7 @@ class RatingsExperiment(Experiment):
             return Result(data={"refused": str(error)})
 
     def _measured(self, spec: str, rng: np.random.Generator) -> Result:
-        model = learnt_of(self.release(spec), self.train, self.recommender, self.positive, rng)
+        model = fit_release(self.release(spec), self.train, self.recommender, self.positive, rng)
         depth = min(self.study.depth, self.train.m)
         worth = utility(model, self.test, self.study.utility, depth)
         values = np.full(self.n, float(worth.score))
@@ -311,13 +311,13 @@ class RatingsExperiment(Experiment):
     def sections(self, results: Results) -> Sequence[Section]:
         """Show lists before and after, and how many users could be found."""
         titles = titles_of(self.study.items, self.study.title, self.train)
-        people = [liked_of(self.train, user, self.positive) for user in self.examples_of]
+        people = [favourites(self.train, user, self.positive) for user in self.examples_of]
         rows = [self.test.rows(int(user)) for user in self.examples_of]
         wanted = [
             frozenset(self.test.item[one][self.test.value[one] >= self.positive].tolist())
             for one in rows
         ]
-        return pictured(self._shown, results, titles, people, wanted)
+        return picture_sections(self._shown, results, titles, people, wanted)
 
 
 def above_chance(found: Outcome, n: int) -> tuple[Floats, Ids]:

@@ -36,10 +36,10 @@ def attack(
     -----
     The risk is that of these attackers. Another one, who knows more or asks more, may find more.
     """
-    return Exposure.of(sighted(collection, strategy, p, attacker, k, seed))
+    return Exposure.of(find_sightings(collection, strategy, p, attacker, k, seed))
 
 
-def sighted(
+def find_sightings(
     collection: SensitiveCollection,
     strategy: str | Strategy,
     p: ArrayLike | None,

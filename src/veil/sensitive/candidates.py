@@ -119,6 +119,6 @@ class Retriever:
         return np.asarray(self._vectors[found] @ vector, dtype=np.float64)
 
 
-def retrieved(retriever: Retriever, queries: Sequence[str]) -> list[Candidates]:
+def retrieve_all(retriever: Retriever, queries: Sequence[str]) -> list[Candidates]:
     """Return the candidates of many queries."""
     return [retriever.find(query) for query in queries]

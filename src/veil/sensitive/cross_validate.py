@@ -60,7 +60,7 @@ def platt(scores: Floats, labels: Labels) -> Platt:
     return Platt(float(weights[0] / scale), float(weights[1]))
 
 
-def calibrated(
+def fit_calibrated(
     classifier: Classifier, numbers: Numbers, rows: Ids, labels: Labels, inner: Ids
 ) -> tuple[Fitted, Platt]:
     """Fit a model to `rows`, and its calibration to scores of models that left a part out.
@@ -182,7 +182,7 @@ def cross_validate(
     for number in range(folds):
         rows = np.flatnonzero((fold >= 0) & (fold != number))
         inner = folds_of(labels[rows], groups[rows], INNER, random)
-        model, scale = calibrated(chosen, reader.learnt, rows, labels, inner)
+        model, scale = fit_calibrated(chosen, reader.learnt, rows, labels, inner)
         out = np.flatnonzero(fold == number)
         p[out] = scale.apply(model.scores(reader.learnt, out))
     told, truth = p[known], labels[known]
@@ -253,7 +253,7 @@ def train(
     mails = mails_of(collection)
     reader = Reader([mails[row] for row in rows], chosen.features)
     own = np.arange(len(rows))
-    fitted, scale = calibrated(chosen, reader.learnt, own, labels[rows], inner)
+    fitted, scale = fit_calibrated(chosen, reader.learnt, own, labels[rows], inner)
     return Model(str(chosen), collection.hidden, reader, fitted, scale)
 
 

@@ -11,7 +11,7 @@ from veil.core.types import Floats
 from veil.corpus.collection import Judgements
 from veil.measures.estimate import Estimate, bootstrap, interval, resamples
 from veil.sensitive.inputs import Run, prices_of, read_lists
-from veil.sensitive.measures import Judged, Pool, Prices, extremes, measure, unclipped
+from veil.sensitive.measures import Judged, Pool, Prices, extremes, measure, unclipped_ncs_dcg
 
 
 def bounds(
@@ -145,7 +145,7 @@ def evaluate(
         raise InputError("There must be judgements of at least one query.")
     depths = {depth for _, _, depth in chosen.values()}
     lists = {depth: read_lists(run, judged, labels, depth) for depth in depths}
-    nothing = {depth: emptied(own) for depth, own in lists.items()}
+    nothing = {depth: empty_lists(own) for depth, own in lists.items()}
     values, empty = (
         {
             name: _by_query(among[depth], function(among[depth], prices))
@@ -168,7 +168,7 @@ def evaluate(
     return Scores(values, empty, counts, says)
 
 
-def emptied(judged: Judged) -> Judged:
+def empty_lists(judged: Judged) -> Judged:
     """Return the same queries with empty lists."""
     return replace(
         judged,
@@ -183,7 +183,7 @@ def _by_query(judged: Judged, values: np.ndarray) -> dict[str, float]:
 
 
 def _odd(judged: Judged, prices: Prices) -> dict[str, int]:
-    values = unclipped(judged, prices)
+    values = unclipped_ncs_dcg(judged, prices)
     return {
         "with best = worst": int(np.isnan(values).sum()),
         "clipped to [0, 1]": int(((values < 0) | (values > 1)).sum()),

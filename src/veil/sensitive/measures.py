@@ -272,10 +272,10 @@ def ncs_dcg(judged: Judged, prices: Prices) -> Floats:
     ----------
     Sayed, Oard. SIGIR 2019. doi:10.1145/3331184.3331256
     """
-    return np.clip(np.nan_to_num(unclipped(judged, prices)), 0, 1)
+    return np.clip(np.nan_to_num(unclipped_ncs_dcg(judged, prices)), 0, 1)
 
 
-def unclipped(judged: Judged, prices: Prices) -> Floats:
+def unclipped_ncs_dcg(judged: Judged, prices: Prices) -> Floats:
     """Return the same without clipping, and nan where best = worst."""
     best, worst = extremes(judged, prices)
     width = best - worst

@@ -20,7 +20,7 @@ from veil.sensitive.strategies import strategy as strategy_of
 from veil.sensitive.strategy import Strategy
 
 
-class Spot(NamedTuple):
+class PlanePoint(NamedTuple):
     """One strategy on the plane: the attacker's risk, over documents, and the utility.
 
     The utility is nDCG-visible, its mean and interval over topics.
@@ -38,17 +38,17 @@ class Plane:
     The score takes the spots in order of their risk, the lowest first.
     """
 
-    rows: tuple[Spot, ...]
+    rows: tuple[PlanePoint, ...]
     quipu: float
     attacker: str
 
-    def __iter__(self) -> Iterator[Spot]:
+    def __iter__(self) -> Iterator[PlanePoint]:
         return iter(self.rows)
 
     def __len__(self) -> int:
         return len(self.rows)
 
-    def __getitem__(self, number: int) -> Spot:
+    def __getitem__(self, number: int) -> PlanePoint:
         return self.rows[number]
 
 
@@ -70,7 +70,7 @@ def plane(
     rows = []
     for one in chosen:
         risk = attack(collection, one, p, by, k, seed).risk
-        rows.append(Spot(str(one), risk, utility(collection, one, p, k)))
+        rows.append(PlanePoint(str(one), risk, utility(collection, one, p, k)))
     order = sorted(rows, key=lambda row: (row.risk, row.utility))
     score = quipu([float(row.risk) for row in order], [float(row.utility) for row in order])
     return Plane(tuple(rows), score, str(by))

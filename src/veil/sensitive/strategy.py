@@ -118,6 +118,6 @@ class Strategy(Component):
         """Prepare to answer queries."""
 
 
-def ranked(positions: Ids, total: int) -> Answer:
+def rank_answer(positions: Ids, total: int) -> Answer:
     """Return an answer that shows ranks and no scores."""
     return Answer(positions, 1 / np.arange(1, len(positions) + 1), total)

@@ -109,14 +109,14 @@ _PLAIN_COUNTS = ("shown",)  # a number, where the others are shares
 
 
 @dataclass(eq=False)
-class Told:
+class StrategySummary:
     """What there is to say of one strategy."""
 
     shown: Mapping[str, Any] = field(default_factory=dict)
     attacks: dict[str, Exposure] = field(default_factory=dict)
 
 
-def sections(told: Mapping[str, Told]) -> list[Section]:
+def sections(told: Mapping[str, StrategySummary]) -> list[Section]:
     """Return a table of what is shown, and one of what can be inferred."""
     found = []
     lists = [_line(spec, one.shown) for spec, one in told.items() if one.shown]
@@ -232,7 +232,7 @@ class Sensitive(Experiment):
             "seed": study.seed,
         }
         self._searchers: dict[str, Searcher] = {}
-        self._told: dict[str, Told] = {}
+        self._told: dict[str, StrategySummary] = {}
         self._quality: Mapping[str, float] = {}
 
     @classmethod
@@ -332,7 +332,7 @@ class Sensitive(Experiment):
         if step.kind == "classify":
             self._quality = found.data
             return
-        told = self._told.setdefault(step.spec or PLAIN, Told())
+        told = self._told.setdefault(step.spec or PLAIN, StrategySummary())
         if step.kind == "show":
             told.shown = found.data
             yield Figure("utility", UTILITY, found.arrays["utility"])

@@ -14,7 +14,7 @@ from veil.tables.attacks.scene import Attack as Attack
 from veil.tables.attacks.scene import Scene, TableAttacker, Truth
 from veil.tables.cells.cells import Cells
 from veil.tables.cells.release import CellRelease
-from veil.tables.labels import closed_columns, standing
+from veil.tables.labels import closed_columns, observed_labels
 from veil.tables.method import Release
 from veil.tables.table import Role, Table
 
@@ -127,7 +127,7 @@ def _scene(
     roles: dict[str, Role] = {
         name: table.roles[name] if name in table else "other" for name in released
     }
-    released, levels = standing(replace(released, roles=roles), table, levels, rows)
+    released, levels = observed_labels(replace(released, roles=roles), table, levels, rows)
     known = Table({name: table.column(name) for name in qi}, dict.fromkeys(qi, "qi"))
     closed = closed_columns(released, table, rows)
     return Scene(released, known, table.hierarchies, levels, closed, population, control)

@@ -24,7 +24,7 @@ from veil.data.lines import require_file
 from veil.studies.pool import Here
 from veil.tables.cells.cells import Cells, cells_of
 from veil.tables.column import Column
-from veil.tables.files import card_of, document, safe, text_rows
+from veil.tables.files import card_content, card_of, safe, text_rows
 from veil.tables.hierarchy import Hierarchy
 from veil.tables.measures.anonymity import Anonymity, anonymity_of
 from veil.tables.method import Method, Release
@@ -87,7 +87,9 @@ def stamp(path: Path) -> tuple[int, int]:
     return found.st_size, found.st_mtime_ns
 
 
-def counted(partition: Partition, groups: Sequence[Sequence[str]]) -> list["Counter[Key]"]:
+def count_combinations(
+    partition: Partition, groups: Sequence[Sequence[str]]
+) -> list["Counter[Key]"]:
     """Count the combinations of values that each group of columns has in a file."""
     found: list[Counter[Key]] = [Counter() for _ in groups]
     for block in partition.blocks():
@@ -171,7 +173,7 @@ class Blocks:
         for name in (name for names in groups for name in names):
             if name not in self.names:
                 raise unknown_column(name, self.names)
-        tasks = [self.executor.submit(counted, one, groups) for one in self.partitions]
+        tasks = [self.executor.submit(count_combinations, one, groups) for one in self.partitions]
         merged: list[Counter[Key]] = [Counter() for _ in groups]
         for task in tasks:
             for total, part in zip(merged, task.result(), strict=True):
@@ -305,7 +307,7 @@ class Drawing:
         return Column(np.array(numbers, dtype=np.float64), made)
 
 
-def written(
+def write_partition(
     partition: Partition,
     target: Path,
     work: Work,
@@ -392,7 +394,7 @@ def protect_blocks(
             raise InputError("Two files of the folder have one name; rename one.")
         tasks = [
             blocks.executor.submit(
-                written, one, target, plan.work, released, (seed, number), excel_safe
+                write_partition, one, target, plan.work, released, (seed, number), excel_safe
             )
             for number, (one, target) in enumerate(zip(blocks.partitions, targets, strict=True))
         ]
@@ -496,5 +498,5 @@ def _write_card(made: Written, table: Table, out: Path) -> None:
         np.empty(0, dtype=np.int64),
     )  # fmt: skip
     with whole_file(card_of(out), private=True) as part:
-        told = document(release) | {"rows": made.rows}
+        told = card_content(release) | {"rows": made.rows}
         part.write_text(json.dumps(told, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

@@ -23,7 +23,7 @@ _DENSE = 4  # times the rows, up to which a range of whole numbers is counted ra
 class Column:
     """Values (n,): float64 with nan for what is missing, or texts with None.
 
-    `written` are numbers as the file wrote them ("39", not "39.0"), which is what hierarchies and
+    `format_number` are numbers as the file wrote them ("39", not "39.0"), which is what hierarchies and
     releases have; without it whole numbers are written without a point.
     """
 
@@ -54,7 +54,9 @@ class Column:
         if self.written is not None:
             return self.written
         made = np.empty(len(self.values), dtype=object)
-        made[:] = [None if math.isnan(value) else written(value) for value in self.values.tolist()]
+        made[:] = [
+            None if math.isnan(value) else format_number(value) for value in self.values.tolist()
+        ]
         return made
 
     @cached_property
@@ -85,7 +87,7 @@ class Column:
         if not self.numeric:
             return self._texts_coded[1]
         if self.written is None:
-            return tuple(map(written, self.numbers.tolist()))
+            return tuple(map(format_number, self.numbers.tolist()))
         first = np.empty(len(self.numbers), dtype=np.int64)  # where each is written first
         there = np.flatnonzero(~self.missing)[::-1]
         first[self.codes[there]] = there
@@ -213,10 +215,10 @@ def _plain(text: str) -> bool:
     return not (set(text) & set("_nNiI"))
 
 
-def written(value: float) -> str:
+def format_number(value: float) -> str:
     """Write a number as a file would.
 
-    >>> written(39.0), written(0.5)
+    >>> format_number(39.0), format_number(0.5)
     ('39', '0.5')
     """
     return str(int(value)) if abs(value) < 1e15 and value == int(value) else repr(value)

@@ -97,7 +97,7 @@ def spread(owner: Ids, value: Ids, values: int, classes: int, count: Ids | None 
     return Spread(keys // width, keys % width, counts, values, classes)
 
 
-def valued(column: Column) -> tuple[Ids, int]:
+def category_codes(column: Column) -> tuple[Ids, int]:
     """Return the category of each row (n,), one more for a missing one, and their number."""
     values = column.different
     return np.where(column.codes < 0, values, column.codes), values
@@ -108,7 +108,7 @@ def shares(column: Column, counts: Ids | None = None) -> Floats:
 
     `counts` says of how many records each row is (n,).
     """
-    value, values = valued(column)
+    value, values = category_codes(column)
     total = len(column) if counts is None else int(counts.sum())
     return np.bincount(value, counts, minlength=values + 1) / max(1, total)
 
@@ -174,10 +174,10 @@ class Distinct:
 
     def passes(self, classes: Classes) -> Bools:
         """Tell which classes have enough values."""
-        return different(classes.spreads[self.column]) >= self.l
+        return count_distinct(classes.spreads[self.column]) >= self.l
 
 
-def different(spread: Spread) -> Ids:
+def count_distinct(spread: Spread) -> Ids:
     """Count the different values of each class (classes,)."""
     known = spread.known
     return np.bincount(known.owner, minlength=known.classes)
@@ -397,7 +397,7 @@ Distance = Literal["equal", "ordered", "hierarchical"]
 
 
 @dataclass(frozen=True)
-class Asked:
+class Requirements:
     """k, and if they are asked l with its kind of diversity and t with its distance."""
 
     k: int
@@ -522,9 +522,9 @@ class Anonymiser(Method):
             )
 
     @property
-    def asked(self) -> Asked:
+    def asked(self) -> Requirements:
         """What every class must satisfy."""
-        return Asked(self.k, self.l, self.diversity, self.c, self.t, self.distance)
+        return Requirements(self.k, self.l, self.diversity, self.c, self.t, self.distance)
 
     @property
     def guarantee(self) -> Guarantee:

@@ -160,7 +160,7 @@ def save(
     if shuffle:
         table = table.take(generator().permutation(len(table)))
     with whole_file(card_of(out), private=True) as part:
-        told = document(release, shuffled=shuffle, quality=quality)
+        told = card_content(release, shuffled=shuffle, quality=quality)
         part.write_text(json.dumps(told, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     if out.suffix.lower() == ".csv":
         write_csv(table, out, excel_safe=excel_safe)
@@ -180,7 +180,7 @@ def card_of(out: Path) -> Path:
     return out.with_name(f"{out.name}.veil.json")
 
 
-def document(
+def card_content(
     release: Release, *, shuffled: bool = False, quality: Mapping[str, float] | None = None
 ) -> dict[str, Any]:
     """Return what a card says: how it was made and what is proved, and no value."""
@@ -252,7 +252,7 @@ UNKNOWN = (
 )
 
 
-def released(path: Path, original: Table, source: Source) -> Release:
+def read_release(path: Path, original: Table, source: Source) -> Release:
     """Read a release, and find which rows are whose, as far as that can be known.
 
     Row i is row i where there are as many rows in their order. Else the method of the card is
@@ -288,7 +288,7 @@ def _rows(table: Table) -> "Counter[tuple[object, ...]]":
     return Counter(zip(*listed, strict=True))
 
 
-def made(given: str, original: Table, source: Source, seed: int | None) -> Release:
+def make_release(given: str, original: Table, source: Source, seed: int | None) -> Release:
     """Return the release of a file, or the one that a method makes."""
     name = given.partition("(")[0].strip()
     if name in METHODS.names() and not Path(given).exists():
@@ -296,7 +296,7 @@ def made(given: str, original: Table, source: Source, seed: int | None) -> Relea
     path = Path(given)
     if not path.is_file():
         raise InputError("There is no such file, and no method of that name; see --help.")
-    return released(path, original, source)
+    return read_release(path, original, source)
 
 
 def require_rows(release: Release, given: str) -> None:

@@ -15,7 +15,7 @@ from veil.core.errors import InputError, ParameterError
 from veil.core.registry import read_spec
 from veil.core.types import Ids
 from veil.data.lines import read_lines
-from veil.tables.column import Column, written
+from veil.tables.column import Column, format_number
 
 TOP = "*"
 Rows = Sequence[Sequence[str]]
@@ -176,7 +176,7 @@ def interval(number: float, width: float, origin: float = 0, *, whole: bool) -> 
     """Return the interval of a number: closed for whole numbers, closed-open for reals."""
     low = origin + width * math.floor((number - origin) / width)
     high = low + width - (1 if whole else 0)
-    return f"[{written(low)}-{written(high)}]"
+    return f"[{format_number(low)}-{format_number(high)}]"
 
 
 def prefix() -> Builder:

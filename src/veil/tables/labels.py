@@ -326,7 +326,7 @@ def star_codes(column: Column) -> list[int]:
     return [len(column.categories), *stars]
 
 
-def standing(
+def observed_labels(
     released: Table, original: Table, told: Mapping[str, int], rows: Ids | None
 ) -> tuple[Table, dict[str, int]]:
     """Return the level of each column that stands above its values, and labels as texts.

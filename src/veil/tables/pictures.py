@@ -20,7 +20,7 @@ from veil.studies.table import PLAIN, Results, Section
 from veil.tables.measures.loss import loss_of
 from veil.tables.measures.pair import Bins, Pair, shares
 from veil.tables.methods import METHODS
-from veil.tables.plane import NOTHING, Plane, Spot
+from veil.tables.plane import NOTHING, Plane, PlanePoint
 from veil.tables.table import Table, row_classes
 
 EDGES = (1, 2, 3, 5, 10, 20, 50, 100)  # least sizes of classes that are shown together
@@ -30,7 +30,7 @@ _TOLD = ("il1s", "direct", "entropy", "contingency", "correlations", "blanked")
 
 
 @dataclass(frozen=True, eq=False)
-class Glance:
+class Preview:
     """A release at a glance.
 
     Attributes
@@ -59,13 +59,13 @@ class Glance:
         return {"columns": list(self.columns), "figures": dict(self.figures)}
 
     @classmethod
-    def of(cls, arrays: Mapping[str, Any], data: Mapping[str, Any]) -> "Glance":
+    def of(cls, arrays: Mapping[str, Any], data: Mapping[str, Any]) -> "Preview":
         """Return one that was kept."""
         columns = {name: arrays[f"column {number}"] for number, name in enumerate(data["columns"])}
         return cls(arrays["sizes"], columns, data["figures"])
 
 
-def glance(pair: Pair, *, lost: bool = True) -> Glance:
+def preview(pair: Pair, *, lost: bool = True) -> Preview:
     """Look at a release; `lost` says whether to measure what it lost."""
     classes = class_sizes(pair.released, pair.original.qi)
     whole = max(len(pair.original), len(pair.released))
@@ -80,7 +80,7 @@ def glance(pair: Pair, *, lost: bool = True) -> Glance:
         found = loss_of(pair, pair.concerned).overall
         figures |= {name: found[name] for name in _TOLD if name in found}
     columns = {name: _folded(pair, name) for name in pair.columns}
-    return Glance(by_size(each) / whole, columns, figures)
+    return Preview(by_size(each) / whole, columns, figures)
 
 
 def class_sizes(table: Table, qi: tuple[str, ...]) -> Ids:
@@ -297,7 +297,7 @@ class Shown:
     """What there is to show of one configuration: risks (n,) by attacker, highest first."""
 
     spec: str
-    glance: Glance | None = None
+    glance: Preview | None = None
     risks: dict[str, Floats] = field(default_factory=dict)
     worst: dict[str, float] = field(default_factory=dict)
 
@@ -320,7 +320,7 @@ class Shown:
         return float(self.risks[self.strongest].mean())
 
 
-def pictured(table: Table, shown: Mapping[str, Shown], results: Results) -> list[Section]:
+def picture_sections(table: Table, shown: Mapping[str, Shown], results: Results) -> list[Section]:
     """Return a section with pictures of a few configurations, and one with a line of each."""
     complete = {spec: one for spec, one in shown.items() if one.glance is not None and one.risks}
     plain = complete.pop(PLAIN, None)
@@ -331,7 +331,7 @@ def pictured(table: Table, shown: Mapping[str, Shown], results: Results) -> list
     parts: list[Markup] = [
         tag("p", _HINT.format(known=known, share=percent(1 / 640)), class_="hint")
     ]
-    for spec, why in chosen(complete, utilities):
+    for spec, why in choose_pictures(complete, utilities):
         parts += _drawn(plain, complete[spec], why, len(table))
     lines = _lines(plain, list(complete.values()), utilities)
     return [
@@ -340,7 +340,9 @@ def pictured(table: Table, shown: Mapping[str, Shown], results: Results) -> list
     ]
 
 
-def chosen(shown: Mapping[str, Shown], utilities: Mapping[str, float]) -> list[tuple[str, str]]:
+def choose_pictures(
+    shown: Mapping[str, Shown], utilities: Mapping[str, float]
+) -> list[tuple[str, str]]:
     """Return which configurations are drawn, and why: the best of low risk, and both ends."""
     known = [spec for spec in shown if spec in utilities]
     if not known:
@@ -400,7 +402,7 @@ def _risk_told(risks: Floats, worst: float) -> str:
     )
 
 
-def _told(before: Glance, after: Glance, n: int) -> str:
+def _told(before: Preview, after: Preview, n: int) -> str:
     gone = after.figures["removed"]
     removed = f"; {percent(gone)} of the rows are not in it" if gone else ""
     return (
@@ -461,14 +463,14 @@ def write_plane(plane: Plane, path: Path) -> None:
         )
     ]
     sections = [
-        Section("plane", "Risk and utility", (tag("p", _HOW, class_="hint"), drawn(plane))),
+        Section("plane", "Risk and utility", (tag("p", _HOW, class_="hint"), draw_plane(plane))),
         Section("figures", "Figures", (figures(plane), scores(plane))),
     ]
     with whole_file(path, private=True) as part:
         part.write_text(page(title, summary, sections), encoding="utf-8")
 
 
-def drawn(plane: Plane) -> Markup:
+def draw_plane(plane: Plane) -> Markup:
     """Draw the methods, and the table itself."""
     diagonal = f"M{at(_x(0))} {at(_y(0))}L{at(_x(1))} {at(_y(1))}"
     parts = [
@@ -508,7 +510,7 @@ def drawn(plane: Plane) -> Markup:
     return tag("div", tag("figure", svg, class_="panel"), class_="panels")
 
 
-def _spot(row: Spot, colour: str) -> Markup:
+def _spot(row: PlanePoint, colour: str) -> Markup:
     x, y = _x(float(row.risk)), _y(float(row.utility))
     bars = f"M{at(_x(row.risk.low))} {at(y)}H{at(_x(row.risk.high))}"
     bars += f"M{at(x)} {at(_y(row.utility.low))}V{at(_y(row.utility.high))}"
@@ -551,7 +553,7 @@ def scores(plane: Plane) -> Markup:
                  [head("curve", "score")], body)  # fmt: skip
 
 
-def _spread(row: Spot) -> str:
+def _spread(row: PlanePoint) -> str:
     same = math.isclose(row.utility.low, row.utility.high)
     return "" if same or row.spec == NOTHING else interval(row.utility.low, row.utility.high)
 

@@ -25,7 +25,7 @@ from veil.tables.table import Table
 NOTHING = "no protection"
 
 
-class Spot(NamedTuple):
+class PlanePoint(NamedTuple):
     """One method on the plane.
 
     Attributes
@@ -69,21 +69,21 @@ class Plane:
         Who attacked, and what utility is.
     """
 
-    rows: tuple[Spot, ...]
+    rows: tuple[PlanePoint, ...]
     scores: Mapping[str, float]
     quipu: float
-    plain: Spot
+    plain: PlanePoint
     attacker: str
     utility: str
     name: str = field(default="table")
 
-    def __iter__(self) -> Iterator[Spot]:
+    def __iter__(self) -> Iterator[PlanePoint]:
         return iter(self.rows)
 
     def __len__(self) -> int:
         return len(self.rows)
 
-    def __getitem__(self, number: int) -> Spot:
+    def __getitem__(self, number: int) -> PlanePoint:
         return self.rows[number]
 
     def to_html(self, path: str | Path) -> None:
@@ -149,7 +149,7 @@ class _Scene:
     control: Table | None
     rng: Generator
 
-    def spot(self, method: Method, times: int) -> Spot:
+    def spot(self, method: Method, times: int) -> PlanePoint:
         risks, worths, worst = [], [], 0.0
         for _ in range(times):
             release = protect(self.table, method, rng=self.rng)
@@ -161,15 +161,17 @@ class _Scene:
             worst = max(worst, float(found.per_record.max(initial=0.0)))
         removed = 0.0 if release.rows is None else 1 - len(release) / len(self.table)
         claim = str(release.guarantee)
-        return Spot(_short(method), _mean(risks), _mean(worths), worst, max(0.0, removed), claim)
+        return PlanePoint(
+            _short(method), _mean(risks), _mean(worths), worst, max(0.0, removed), claim
+        )
 
-    def plain(self) -> Spot:
+    def plain(self) -> PlanePoint:
         """Attack the table itself, without its identifiers."""
         bare = self.table.without(self.table.of_role("identifier"))
         found = attack(self.table, bare, self.by, self.population, self.control, rng=self.rng)
         risk = Estimate(found.risk, found.low, found.high, len(found.per_record))
         worst = float(found.per_record.max(initial=0.0))
-        return Spot(NOTHING, risk, Estimate(1.0, 1.0, 1.0, 1), worst)
+        return PlanePoint(NOTHING, risk, Estimate(1.0, 1.0, 1.0, 1), worst)
 
 
 def _short(method: Method) -> str:
@@ -210,5 +212,5 @@ def curves(methods: Sequence[Method]) -> dict[str, list[int]]:
     return made
 
 
-def _score(rows: Sequence[Spot]) -> float:
+def _score(rows: Sequence[PlanePoint]) -> float:
     return quipu([float(row.risk) for row in rows], [float(row.utility) for row in rows])

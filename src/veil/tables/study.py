@@ -27,7 +27,7 @@ from veil.tables.measures.pair import Pair
 from veil.tables.measures.utility import UTILITIES
 from veil.tables.method import Method, Release, nothing
 from veil.tables.methods import METHODS
-from veil.tables.pictures import Glance, Shown, glance, pictured
+from veil.tables.pictures import Preview, Shown, picture_sections, preview
 from veil.tables.protect import protect
 from veil.tables.schema import Source, at_worst, read_schema
 from veil.tables.table import Table
@@ -250,13 +250,13 @@ class Tables(Experiment):
         """Compare releases, and take what is drawn of the first."""
         if not spec:
             whole = Pair.of(self.table, self.table)
-            seen = glance(whole, lost=False)
+            seen = preview(whole, lost=False)
             return Result({"kept": np.ones(1), **seen.arrays()}, seen.data())
         kept, first = [], None
         for release in self.releases(spec):
             pair = Pair.of(self.table, release)
             kept.append(self.measure.score(pair))
-            first = first or glance(pair)
+            first = first or preview(pair)
         assert first is not None  # noqa: S101 - there is at least one draw
         return Result({"kept": np.array(kept), **first.arrays()}, first.data())
 
@@ -286,7 +286,7 @@ class Tables(Experiment):
         spec = PLAIN if cell is None else step.spec
         shown = self._shown.setdefault(spec, Shown(spec))
         if step.kind == "measure":
-            shown.glance = Glance.of(found.arrays, found.data)
+            shown.glance = Preview.of(found.arrays, found.data)
             kept = found.arrays["kept"]
             # One figure of the whole table: the same for every record. A task of its own keeps
             # the table itself from being compared with it record by record.
@@ -343,7 +343,7 @@ class Tables(Experiment):
 
     def sections(self, results: Results) -> Sequence[Section]:
         """Draw the table before and after: classes, shares, and the risk of records."""
-        return pictured(self.table, self._shown, results)
+        return picture_sections(self.table, self._shown, results)
 
 
 def by_record(found: Attack, n: int) -> Floats:

@@ -17,7 +17,7 @@ HIGH = 0.2  # a risk of a record that is counted
 _KEPT = ("discernibility", "c_avg", "precision", "ncp")  # of the quality, on cards
 
 
-def said_of_anonymity(
+def format_anonymity(
     found: Anonymity,
     rows: int,
     known: Sequence[str],
@@ -69,7 +69,7 @@ def quality_figures(original: Table, release: Release) -> dict[str, float]:
     return {name: float(found[name]) for name in _KEPT if found.get(name) is not None}
 
 
-def said_of_quality(found: Mapping[str, float]) -> Iterator[str]:
+def format_quality(found: Mapping[str, float]) -> Iterator[str]:
     """Say how much rows and labels still tell."""
     told = {
         "discernibility": "sum of squared class sizes (more: rows can be told apart less)",
@@ -85,7 +85,7 @@ def said_of_quality(found: Mapping[str, float]) -> Iterator[str]:
             yield f"  {name:<15} {shown:>16}   {says}"
 
 
-def said_of_attack(found: Attack, by: str, n: int) -> Iterator[str]:
+def format_attack(found: Attack, by: str, n: int) -> Iterator[str]:
     """Say how often an attacker is right, on average and about the worst record."""
     if found.details.get("succeeded") is False:
         yield f"{by} does no better than who sees nothing: it says nothing of the release."

@@ -172,7 +172,7 @@ class TaskBench(Bench):
 Rows = Sequence[Sequence[str]]
 
 
-def protected(bench: TaskBench, step: Step) -> Result:
+def protect_texts(bench: TaskBench, step: Step) -> Result:
     """Draw the variants of the texts that are asked, and one of each that teaches.
 
     A text of which nothing would be protected is not released: it has no variants.
@@ -199,7 +199,7 @@ def _sent(rows: Rows, words: Sequence[int]) -> list[list[str]]:
     return [[str(one) for one in row] if count else [] for row, count in pairs]
 
 
-def answered(bench: TaskBench, classifier: Classifier, of: Result | None) -> Result:
+def read_texts(bench: TaskBench, classifier: Classifier, of: Result | None) -> Result:
     """Read protected texts, or without a release the plain ones, and see which are read right.
 
     `plain` and `majority` are what the same classifier reads in the plain texts, and what always
@@ -359,10 +359,10 @@ class Tasks(Experiment):
     def compute(self, step: Step, of: Result | None) -> Result:
         """Protect, read or attack."""
         if step.kind == "protect":
-            return protected(self.bench, step)
+            return protect_texts(self.bench, step)
         if step.kind == "attack":
             return attacked(self.bench, step, of)
-        return answered(self.bench, CLASSIFIERS.parse(step.by), of)
+        return read_texts(self.bench, CLASSIFIERS.parse(step.by), of)
 
     def figures(self, cell: Cell | None, step: Step, found: Result) -> Iterator[Figure]:
         """Yield the utility with the accuracy behind it, and the risks."""

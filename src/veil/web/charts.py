@@ -14,7 +14,7 @@ import numpy as np
 from veil.core.types import Floats, Ids
 from veil.studies.report.markup import Markup, join, tag
 from veil.studies.report.svg import at
-from veil.tables.column import written
+from veil.tables.column import format_number
 from veil.tables.measures.pair import Bins, Pair
 from veil.tables.measures.pair import shares as released_shares
 from veil.tables.table import Table
@@ -168,7 +168,7 @@ def _ranges(cuts: Floats) -> list[str]:
 
 
 def _short_number(number: float) -> str:
-    return written(float(f"{number:.4g}"))
+    return format_number(float(f"{number:.4g}"))
 
 
 _FROM = (1, 2, 3, 5, 10, 20, 50, 100)  # the least of each row

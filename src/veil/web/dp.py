@@ -19,7 +19,7 @@ from veil.web.service import Service
 
 if TYPE_CHECKING:
     from veil.dp.sql.database import Database, Table
-    from veil.dp.sql.schema import Listed
+    from veil.dp.sql.schema import ListedColumn
     from veil.dp.sql.schema import Table as Source
 
 Cell = str | int | float | bool | None
@@ -159,7 +159,7 @@ def _told(source: "Source") -> TableSummary:
     )
 
 
-def _what(listed: "Listed") -> str:
+def _what(listed: "ListedColumn") -> str:
     if listed.keys is not None:
         return f"{len(listed.keys):,} public keys"
     if listed.bounds is not None:

@@ -22,12 +22,12 @@ from veil.core.registry import read_spec
 from veil.core.rng import generator
 from veil.measures.estimate import Estimate
 from veil.places.pictures import spots
-from veil.places.plane import Spot
+from veil.places.plane import PlanePoint
 from veil.proxy.answers import Answer, CostAnswer, Figure, Text
 from veil.tables.attack import attack
 from veil.tables.column import Column
 from veil.tables.describe import describe
-from veil.tables.files import document
+from veil.tables.files import card_content
 from veil.tables.hierarchy import TOP, Hierarchy, builder
 from veil.tables.measures.anonymity import anonymity
 from veil.tables.measures.pair import Pair
@@ -313,7 +313,7 @@ def release_card(
     """Say what was done, what is proved and what is not; no value of a cell is in it."""
     names = release.table.columns
     return {
-        **document(release, shuffled=True),
+        **card_content(release, shuffled=True),
         "columns": list(names),
         "dropped": [name for name in original.columns if name not in names],
         "changed": list(changed),
@@ -469,10 +469,12 @@ def _of(roles: dict[str, Role], wanted: Role) -> list[str]:
     return [name for name, role in roles.items() if role == wanted]
 
 
-def _spot(stop: StepAnswer) -> Spot:
+def _spot(stop: StepAnswer) -> PlanePoint:
     stand = stop.stand
     risk = Estimate(stand.risk or 0.0, stand.low or 0.0, stand.high or 0.0, stand.rows)
-    return Spot(stop.spec, risk, Estimate(stop.utility, stop.utility, stop.utility, stand.rows))
+    return PlanePoint(
+        stop.spec, risk, Estimate(stop.utility, stop.utility, stop.utility, stand.rows)
+    )
 
 
 OPERATIONS = (

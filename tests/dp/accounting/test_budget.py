@@ -147,7 +147,7 @@ def test_pld_counts_plain_sums_without_its_library(
     def never(*given: object) -> float:
         raise AssertionError
 
-    monkeypatch.setattr("veil.dp.accounting.pld.convolved", never)
+    monkeypatch.setattr("veil.dp.accounting.pld.convolve", never)
     budget = make(1, 1e-6, "pld")
     for _ in range(10):
         budget.spend(TENTH)

@@ -159,7 +159,7 @@ def test_zcdp_takes_half_of_the_delta(monkeypatch: pytest.MonkeyPatch) -> None:
         seen.extend(laws)
         return 0.5
 
-    monkeypatch.setattr("veil.dp.accounting.pld.convolved", follow)
+    monkeypatch.setattr("veil.dp.accounting.pld.convolve", follow)
     rho = Guarantee("zcdp", rho=0.1, unit="record", neighbours=EACH)
     assert epsilon([rho, "gaussian(sigma=4)"], 1e-6) == 0.5
     assert Law("pair", dp.zcdp_epsilon(0.1, 5e-7), delta=5e-7) in seen

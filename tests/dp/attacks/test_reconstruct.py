@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from numpy.random import Generator
 
 from veil.core.errors import InputError
-from veil.dp.attacks.reconstruct import decoded, reconstruct
+from veil.dp.attacks.reconstruct import decode, reconstruct
 
 
 @settings(max_examples=25)
@@ -20,7 +20,7 @@ def test_no_bits_fit_better_than_the_relaxation(seed: int, n: int, m: int) -> No
     rng = np.random.default_rng(seed)
     sets = rng.integers(0, 2, (m, n)).astype(np.float64)
     answers = rng.normal(n / 4, 2, m)
-    point = decoded(sets, answers)
+    point = decode(sets, answers)
     assert ((point >= 0) & (point <= 1)).all()
     error = np.abs(sets @ point - answers).sum()
     least = min(
@@ -35,9 +35,9 @@ def test_no_bits_fit_better_than_the_relaxation(seed: int, n: int, m: int) -> No
 def test_both_ways_to_solve_it_agree(rng: Generator, monkeypatch: pytest.MonkeyPatch) -> None:
     sets = rng.integers(0, 2, (200, 50)).astype(np.float64)
     answers = sets @ rng.integers(0, 2, 50) + rng.laplace(0, 2, 200)
-    simplex = decoded(sets, answers)
+    simplex = decode(sets, answers)
     monkeypatch.setattr("veil.dp.attacks.reconstruct._LARGE", 10)
-    inside = decoded(sets, answers)
+    inside = decode(sets, answers)
     errors = [np.abs(sets @ point - answers).sum() for point in (simplex, inside)]
     assert errors[0] == pytest.approx(errors[1])
 

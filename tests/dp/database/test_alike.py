@@ -12,7 +12,7 @@ from tests.dp.database.stores import Store
 from veil import dp
 from veil.core.errors import InputError, RefusedError
 from veil.dp.sql.engines.sqlite import SQLite
-from veil.dp.sql.statements import asked_of, exact_of
+from veil.dp.sql.statements import exact_of, write_statements
 
 EVERYTHING = {"epsilon": 1e15, "delta": 0.9}
 
@@ -99,7 +99,7 @@ def test_texts_that_are_told_alike_are_one_group(tmp_path: Path) -> None:
         made.commit()
     with dp.connect(f"sqlite:{file}", policy({"town": {}}, max_groups=2)) as db:
         made_plan = db._made("SELECT town, COUNT(*) FROM t GROUP BY town", 1.0, 1e-3, ())
-        asked = asked_of(made_plan.plan, SQLite.speech)
+        asked = write_statements(made_plan.plan, SQLite.speech)
         statements = [one.statement._replace(values=(7,)) for one in asked]
         found = exact_of(asked, db._engine.run(statements))
     assert [list(numbers.values()) for numbers in found.numbers.values()] == [[1]]

@@ -13,7 +13,7 @@ from scipy import stats
 
 from veil.core.rng import generator
 from veil.core.types import Floats, Ids
-from veil.dp.exact.coins import coins, exp_coins, filtered, odds, odds_packed, words
+from veil.dp.exact.coins import coins, exp_coins, filtered_coins, odds, odds_packed, random_words
 from veil.dp.exact.samplers import (
     Bells,
     Blocks,
@@ -134,7 +134,7 @@ def test_what_a_filter_leaves_open_has_the_law() -> None:
     drawn = Gaussian(F(200**2), margin=0.9).draw(20_000, generator(15))
     assert stats.kstest((drawn + generator(1).random(20_000) - 0.5) / 200, "norm").pvalue > LEAST
     x = np.full(20_000, 0.5)
-    heads = filtered(x, lambda _: F(1, 2), generator(16), margin=0.9)
+    heads = filtered_coins(x, lambda _: F(1, 2), generator(16), margin=0.9)
     assert stats.binomtest(int(heads.sum()), 20_000, math.exp(-0.5)).pvalue > LEAST
 
 
@@ -311,7 +311,7 @@ def test_one_draw_of_a_large_scale_takes_the_words_of_an_array() -> None:
     made = Laplace(Fraction(10**6))
     tables = [made._top, *made._digits]
     for seed in range(50):
-        fresh = words(len(tables), generator(seed)).reshape(-1, 1)
+        fresh = random_words(len(tables), generator(seed)).reshape(-1, 1)
         top, *digits = (
             int(table.few(part, generator(0))[0])
             for table, part in zip(tables, fresh, strict=True)

@@ -5,7 +5,7 @@ import pytest
 
 from veil.core.errors import InputError
 from veil.dp.local.estimate import discover, estimate
-from veil.dp.local.oracles.sfp import SFP, fragment, padded, piece_of
+from veil.dp.local.oracles.sfp import SFP, fragment, pad, piece_of
 from veil.dp.local.reports import report, report_blocks
 
 NAMES = ["mia", "noel", "selma", "manuel", "simone", "samuel", "lena", "nils", "leo", "ulla"]
@@ -54,9 +54,9 @@ def test_longer_names_are_found_cut_and_other_letters_not() -> None:
 
 
 def test_a_fragment_is_as_defined() -> None:
-    whole = padded("mia", 6)
+    whole = pad("mia", 6)
     assert whole == "mia   "
-    assert padded("simonelisa", 6) == "simone"
+    assert pad("simonelisa", 6) == "simone"
     assert 0 <= piece_of(whole) < 256
     assert fragment(2, piece_of(whole), whole[2:4]) == f"2|{piece_of(whole)}|a "
     numbers = SFP(epsilon=1, length=6).check(["mia"])

@@ -14,10 +14,10 @@ from veil import dp
 from veil.core.errors import InputError, LawError, ParameterError
 from veil.core.rng import generator
 from veil.core.types import Floats
-from veil.dp.exact.coins import filtered
+from veil.dp.exact.coins import filtered_coins
 from veil.dp.exact.samplers import Weighted
 from veil.dp.mechanisms import selection
-from veil.dp.mechanisms.selection import Selection, alone, choose
+from veil.dp.mechanisms.selection import Selection, choose, first_in_order
 
 NAMES = ("exponential", "noisy_max", "permute_and_flip")
 
@@ -69,7 +69,7 @@ def test_draws_follow_the_law(name: str, scores: list[int], monotone: bool) -> N
 
 def test_what_integers_decide_follows_the_law_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(selection, "choose", partial(choose, margin=2**61))
-    monkeypatch.setattr(selection, "filtered", partial(filtered, margin=0.9))
+    monkeypatch.setattr(selection, "filtered_coins", partial(filtered_coins, margin=0.9))
     for name in ("exponential", "permute_and_flip"):
         mechanism = made(name)
         drawn = dp.release([3, 1, 0, 2], mechanism, size=1_000, rng=2).value
@@ -116,10 +116,12 @@ def test_permute_and_flip_is_the_sum_over_subsets_and_never_worse() -> None:
 
 @pytest.mark.parametrize("n", [3, 65, 200, 1_500])
 def test_the_integral_of_many_factors(n: int) -> None:
-    assert alone(np.ones(n)) == pytest.approx(1 / n, rel=1e-11)
-    assert alone(np.full((2, n), 0.5))[0] == pytest.approx((1 - 0.5**n) * 2 / n, rel=1e-11)
+    assert first_in_order(np.ones(n)) == pytest.approx(1 / n, rel=1e-11)
+    assert first_in_order(np.full((2, n), 0.5))[0] == pytest.approx(
+        (1 - 0.5**n) * 2 / n, rel=1e-11
+    )
     p = np.linspace(0, 1, n)
-    assert (p * alone(p)).sum() == pytest.approx(1 - np.prod(1 - p), rel=1e-10)
+    assert (p * first_in_order(p)).sum() == pytest.approx(1 - np.prod(1 - p), rel=1e-10)
 
 
 def test_the_law_of_noisy_max_is_that_of_its_sums() -> None:

@@ -18,7 +18,7 @@ from veil.dp.exact.samplers import discrete_gaussian
 from veil.dp.mechanisms.gaussian import Gaussian
 from veil.dp.mining import logistic
 from veil.dp.mining import logistic as room
-from veil.dp.mining.logistic import GRADIENT, minimum, multiplier, rows, scaled
+from veil.dp.mining.logistic import GRADIENT, minimum, multiplier, rows, scale_features
 
 HOSTILE = st.sampled_from([0.0, 1.0, -1.0, 1e-12, 1e300, -1e300, 15.9998, 16.0, 0.5, 1 / 2**12])
 FULL = {"steps": 30, "batch": 10**6}  # every row in every batch: no losses to follow
@@ -207,7 +207,7 @@ def test_noise_is_drawn_anew_and_repeats_under_a_seed() -> None:
 
 def test_scaling_stays_within_one() -> None:
     box = np.array([[0.1, 0.3], [-1e308, 1e307]])
-    found = scaled(np.array([[0.3, 1e308], [0.1, -1e308], [0.2, -4.5e307]]), box)
+    found = scale_features(np.array([[0.3, 1e308], [0.1, -1e308], [0.2, -4.5e307]]), box)
     assert (np.abs(found) <= 1).all()
     np.testing.assert_allclose(found, [[1, 1], [-1, -1], [0, 0]], atol=1e-12)
 

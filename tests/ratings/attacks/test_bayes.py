@@ -10,8 +10,8 @@ from tests.ratings.taste import people
 from veil import ratings
 from veil.core.errors import InputError, LawError
 from veil.ratings.attacker import Scene
-from veil.ratings.attacks.bayes import Bayes, believed, law_of, said
-from veil.ratings.attacks.linkage import seen_in
+from veil.ratings.attacks.bayes import Bayes, law_of, level_frequencies, value_likelihood
+from veil.ratings.attacks.linkage import released_ratings
 
 SPECS = ("pseudonyms", "krr(epsilon=1)", "dlaplace(epsilon=2)", "bits(epsilon=4)")
 
@@ -33,9 +33,9 @@ def test_the_likelihood_is_that_of_enumeration() -> None:
     data = people(12, 9, 4)
     release = ratings.protect(data, "krr(epsilon=1)", rng=0)
     scene = Scene(release, data, np.random.default_rng(0), 4.0)
-    seen = seen_in(scene, "bayes")
+    seen = released_ratings(scene, "bayes")
     law = law_of(seen.mechanism, data)
-    prior = believed(law.chances, np.asarray(seen.data.value - 1, dtype=np.int64))
+    prior = level_frequencies(law.chances, np.asarray(seen.data.value - 1, dtype=np.int64))
     scores = Bayes(known=3, wrong=1).ready(seen, scene)
     items, values = np.array([0, 4, 5]), np.array([5.0, 3.0, 4.0])
     found = scores(items, values, np.full(3, np.nan))
@@ -53,7 +53,7 @@ def test_the_likelihood_is_that_of_enumeration() -> None:
                 got = int(own[int(items[i])]) - 1
                 total = float(prior @ law.chances[:, got])
                 one *= prior[level] * law.chances[level, got] / total
-                one *= said(values[i], law.levels)[level]
+                one *= value_likelihood(values[i], law.levels)[level]
             chance += one
         ways = comb(len(own), 2) * comb(data.m - len(own), 1)
         assert found[user] == pytest.approx(np.log(chance / ways), rel=1e-9)
@@ -61,8 +61,8 @@ def test_the_likelihood_is_that_of_enumeration() -> None:
 
 def test_what_is_said_is_off_by_one_and_clipped() -> None:
     levels = law_of("pseudonyms", people(4, 8, 3)).levels
-    assert said(3.0, levels).tolist() == pytest.approx([0, 1 / 3, 1 / 3, 1 / 3, 0])
-    assert said(5.0, levels).tolist() == pytest.approx([0, 0, 0, 1 / 3, 2 / 3])
+    assert value_likelihood(3.0, levels).tolist() == pytest.approx([0, 1 / 3, 1 / 3, 1 / 3, 0])
+    assert value_likelihood(5.0, levels).tolist() == pytest.approx([0, 0, 0, 1 / 3, 2 / 3])
 
 
 def test_frequencies_are_found_behind_noise() -> None:
@@ -70,7 +70,7 @@ def test_frequencies_are_found_behind_noise() -> None:
     law = law_of("krr(epsilon=1.5)", people(4, 8, 3)).chances
     true = rng.choice(5, 40_000, p=[0.05, 0.1, 0.2, 0.3, 0.35])
     seen = (rng.random(40_000)[:, None] > law[true].cumsum(axis=1)).sum(axis=1)
-    assert believed(law, seen) == pytest.approx([0.05, 0.1, 0.2, 0.3, 0.35], abs=0.03)
+    assert level_frequencies(law, seen) == pytest.approx([0.05, 0.1, 0.2, 0.3, 0.35], abs=0.03)
 
 
 def test_a_mechanism_without_a_law_is_refused() -> None:

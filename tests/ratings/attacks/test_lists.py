@@ -6,7 +6,7 @@ from tests.ratings.taste import people
 
 from veil import ratings
 from veil.core.errors import InputError
-from veil.ratings.attacks.lists import risen
+from veil.ratings.attacks.lists import count_rises
 
 DATA = people(200, 80, 16)
 
@@ -14,10 +14,10 @@ DATA = people(200, 80, 16)
 def test_what_rose_or_entered_is_counted() -> None:
     before = np.array([[1, 2, 3], [0, 2, -1]])
     after = np.array([[2, 1, 4], [0, 2, 3]])
-    assert risen(before, after, np.array([0]), 5).tolist() == [0, 0, 1, 0, 1]
-    assert risen(before, after, np.array([1]), 5).tolist() == [0, 0, 0, 1, 0]
-    assert risen(before, after, np.array([0, 1]), 5).tolist() == [0, 0, 1, 1, 1]
-    assert not risen(after, after, np.array([0, 1]), 5).any()
+    assert count_rises(before, after, np.array([0]), 5).tolist() == [0, 0, 1, 0, 1]
+    assert count_rises(before, after, np.array([1]), 5).tolist() == [0, 0, 0, 1, 0]
+    assert count_rises(before, after, np.array([0, 1]), 5).tolist() == [0, 0, 1, 1, 1]
+    assert not count_rises(after, after, np.array([0, 1]), 5).any()
 
 
 def test_who_knows_more_finds_the_new_item() -> None:

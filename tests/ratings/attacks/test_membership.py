@@ -13,7 +13,7 @@ from veil.core.guarantee import Guarantee
 from veil.core.types import Floats
 from veil.ratings.attacks.membership import (
     Suspects,
-    decided,
+    decide_by_threshold,
     dp_bound,
     quantile,
     statistics,
@@ -49,9 +49,9 @@ def test_a_model_that_breaks_its_promise_is_caught() -> None:
     rng = np.random.default_rng(0)
     members, others = rng.normal(3, 1, 200), rng.normal(0, 1, 200)
     claim = Guarantee("dp", 0.1, unit="user")
-    found = decided(members, others, rng, claim, "user")
+    found = decide_by_threshold(members, others, rng, claim, "user")
     assert found.details["exceeds it"] == 1
-    assert decided(others, others, rng, claim, "user").details["exceeds it"] == 0
+    assert decide_by_threshold(others, others, rng, claim, "user").details["exceeds it"] == 0
     for weaker in (None, NOTHING, Guarantee("dp", 0.1, unit="rating"), Guarantee("dp", math.inf)):
         assert dp_bound(weaker) is None
 
@@ -67,7 +67,8 @@ def test_the_bound_is_that_of_the_formula() -> None:
 def test_thresholds_are_chosen_on_people_who_do_not_count() -> None:
     rng = np.random.default_rng(1)
     noise = [
-        decided(rng.normal(size=80), rng.normal(size=80), rng, None, "user") for _ in range(60)
+        decide_by_threshold(rng.normal(size=80), rng.normal(size=80), rng, None, "user")
+        for _ in range(60)
     ]
     mean = np.mean([float(one.success) for one in noise])
     assert abs(mean) < 0.05  # on the same people it would be about 0.15

@@ -11,13 +11,19 @@ from tests.ratings.taste import people
 from veil import ratings
 from veil.core.errors import InputError, ParameterError
 from veil.ratings import Ratings, of_arrays
-from veil.ratings.attack import as_it_is
+from veil.ratings.attack import unprotected_release
 from veil.ratings.attacker import Scene
-from veil.ratings.attacks.linkage import Scoreboard, drawn, eccentricity, hashed, seen_in
+from veil.ratings.attacks.linkage import (
+    Scoreboard,
+    draw_knowledge,
+    eccentricity,
+    hashed_knowledge,
+    released_ratings,
+)
 
 
 def scene_of(data: Ratings, rng: Generator) -> Scene:
-    return Scene(as_it_is(data), data, rng, 4.0)
+    return Scene(unprotected_release(data), data, rng, 4.0)
 
 
 def test_scores_are_the_published_ones() -> None:
@@ -25,7 +31,7 @@ def test_scores_are_the_published_ones() -> None:
     rng = np.random.default_rng(1)
     when = rng.uniform(0, 9e6, len(data))
     scene = scene_of(replace(data, time=when), rng)
-    seen = seen_in(scene, "scoreboard")
+    seen = released_ratings(scene, "scoreboard")
     board = Scoreboard(rho=1.2).ready(seen, scene)
     items, values = np.array([3, 7, -1]), np.array([4.0, 2.0, 5.0])
     times = np.array([1e6, np.nan, 0.0])
@@ -61,7 +67,7 @@ def test_equal_profiles_share_the_success() -> None:
 def test_nothing_of_the_truth_but_what_is_known_is_used() -> None:
     data = people()
     whole = ratings.attack(data, data, "scoreboard(known=3, knowledge='hash')")
-    told = hashed(data, 3, 300)
+    told = hashed_knowledge(data, 3, 300)
     keys = set(zip(np.repeat(told.users, 3).tolist(), told.items.ravel().tolist(), strict=True))
     rows = [pair in keys for pair in zip(data.user.tolist(), data.item.tolist(), strict=True)]
     less = ratings.attack(data, data.take(np.array(rows)), "scoreboard(known=3, knowledge='hash')")
@@ -73,7 +79,7 @@ def test_nothing_of_the_truth_but_what_is_known_is_used() -> None:
 
 def test_knowledge_is_drawn_as_declared() -> None:
     data = people(200, 60, 12)
-    told = drawn(data, 6, 2, 150, 14.0, np.random.default_rng(3))
+    told = draw_knowledge(data, 6, 2, 150, 14.0, np.random.default_rng(3))
     assert len(told.users) == len(set(told.users.tolist())) == 150
     off = []
     for user, items, values in zip(told.users, told.items, told.values, strict=True):
@@ -100,7 +106,9 @@ def test_an_attacker_who_knows_more_finds_more_and_wrong_items_hurt() -> None:
 
 def test_who_is_not_in_the_release_is_not_found() -> None:
     data = people()
-    release = replace(as_it_is(data.of_users(np.arange(0, 120, 2))), rows=tuple(range(0, 120, 2)))
+    release = replace(
+        unprotected_release(data.of_users(np.arange(0, 120, 2))), rows=tuple(range(0, 120, 2))
+    )
     found = ratings.attack(release, data, "scoreboard(known=8)", rng=1)
     assert found.ranks is not None
     assert found.subjects is not None

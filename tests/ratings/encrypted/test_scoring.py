@@ -8,7 +8,7 @@ from veil.ratings.federated.primitives import ProtocolError
 
 pytest.importorskip("tenseal", reason="encrypted scoring needs tenseal (extra he)")
 
-from veil.ratings.encrypted import NARROW, Asker, Question, answer
+from veil.ratings.encrypted import NARROW, KeyHolder, Question, answer
 
 
 @pytest.mark.parametrize(("d", "m"), [(7, 5000), (1, 3), (NARROW + 1, 2)])
@@ -16,24 +16,24 @@ def test_scores_are_those_of_the_plain_product(d: int, m: int) -> None:
     rng = np.random.default_rng(d)
     x, matrix = rng.uniform(-1, 1, d), rng.uniform(-1, 1, (d, m))
     matrix[0] = 0.0
-    asker = Asker()
+    asker = KeyHolder()
     scores = asker.scores(answer(asker.ask(x), matrix), m)
     assert scores.shape == (m,)
     assert np.abs(scores - x @ matrix).max() < 1e-4
 
 
 def test_a_question_is_encrypted_anew_and_holds_no_secret() -> None:
-    asker, x = Asker(), np.array([0.25, -0.5])
+    asker, x = KeyHolder(), np.array([0.25, -0.5])
     one, two = asker.ask(x), asker.ask(x)
     assert one.parts[0] != two.parts[0]
     assert "0.25" not in repr(one)
-    stranger = Asker()
+    stranger = KeyHolder()
     scores = stranger.scores(answer(one, np.eye(2)), 2)
     assert np.abs(scores - x).max() > 1
 
 
 def test_secret_keys_and_garbage_are_refused() -> None:
-    asker = Asker()
+    asker = KeyHolder()
     question = asker.ask(np.array([1.0, 2.0]))
     private = asker._context.serialize(save_secret_key=True)
     for wrong, words in (

@@ -8,12 +8,12 @@ import pytest
 
 from veil.ratings.federated import primitives
 from veil.ratings.federated.client import Client
-from veil.ratings.federated.hosting import proved
+from veil.ratings.federated.hosting import proved_keys
 from veil.ratings.federated.messages import Keys, Parcels, Request, Roster, Signed, Survivors
 from veil.ratings.federated.primitives import (
     ProtocolError,
-    fresh,
     public_of,
+    random_key,
     signature,
     signing_public,
 )
@@ -27,7 +27,7 @@ class Scene:
     """Five clients, brought to any phase by an honest server, and what it has to hand."""
 
     def __init__(self, *, signed: bool = False, label: bytes = LABEL) -> None:
-        self.signing = {one: fresh() for one in range(1, N + 1)} if signed else {}
+        self.signing = {one: random_key() for one in range(1, N + 1)} if signed else {}
         known = {one: signing_public(key) for one, key in self.signing.items()} or None
         self.clients = {
             one: Client(one, T, len(WORDS), label, self.signing.get(one), known)
@@ -137,7 +137,7 @@ def test_signatures_of_something_else_do_not_count(wrong: str) -> None:
         "survivors": signature(scene.signing[4], others),
         "keys": signature(scene.signing[4], primitives.of_survivors(LABEL, replayed, survivors)),
         "round": signature(scene.signing[4], earlier),
-        "stranger": signature(fresh(), told),
+        "stranger": signature(random_key(), told),
         "peer": scene.request.signatures[3],
         "none": b"",
     }[wrong]
@@ -162,7 +162,7 @@ def _roster(scene: Scene, **changes: dict[int, bytes] | int) -> Roster:
 
 
 def test_rosters_that_would_open_an_input_are_refused() -> None:
-    stranger = public_of(fresh())
+    stranger = public_of(random_key())
     cases: list[tuple[Callable[[Scene], Roster], str]] = [
         (lambda s: _roster(s, masking=changed(s.roster.masking, 1, stranger)), "other keys"),
         (lambda s: _roster(s, sealing=changed(s.roster.sealing, 1, stranger)), "other keys"),
@@ -182,7 +182,7 @@ def test_rosters_that_would_open_an_input_are_refused() -> None:
 
 
 def test_swapped_keys_are_refused_where_keys_are_registered() -> None:
-    mine = public_of(fresh())
+    mine = public_of(random_key())
     swapped = Scene(signed=True)
     roster = _roster(swapped, masking=changed(swapped.roster.masking, 2, mine))
     refused(lambda: swapped.clients[1].shares(roster), "not signed by who is registered")
@@ -272,9 +272,9 @@ def test_who_only_says_a_registered_key_is_left_out() -> None:
     scene = Scene(signed=True)
     known = {one: signing_public(key) for one, key in scene.signing.items()}
     scene.keys[3] = replace(scene.keys[3], signature=scene.keys[2].signature)
-    assert sorted(proved(scene.keys, known, LABEL)) == [1, 2, 4, 5]
-    assert sorted(proved(scene.keys, known, b"another round")) == []
-    assert sorted(proved(scene.keys, None, LABEL)) == [1, 2, 3, 4, 5]
+    assert sorted(proved_keys(scene.keys, known, LABEL)) == [1, 2, 4, 5]
+    assert sorted(proved_keys(scene.keys, known, b"another round")) == []
+    assert sorted(proved_keys(scene.keys, None, LABEL)) == [1, 2, 3, 4, 5]
 
 
 def test_no_secret_is_shown_by_a_party() -> None:

@@ -22,16 +22,16 @@ from veil.data.arrays import open_arrays
 from veil.ratings.federated.hosting import HELLO, Offer, host, offer_of, own_key, read_register
 from veil.ratings.federated.joining import Joined, Limits, read_mine
 from veil.ratings.federated.messages import (
+    Connection,
     Finish,
     Hello,
-    Line,
     Message,
     Round,
     Welcome,
     dial,
     listen,
 )
-from veil.ratings.federated.primitives import ProtocolError, fresh, signing_public
+from veil.ratings.federated.primitives import ProtocolError, random_key, signing_public
 from veil.ratings.federated.training import Profiles
 from veil.ratings.recommenders.federated import COLLUDE, READERS
 
@@ -100,7 +100,7 @@ def test_all_end_with_the_same_model() -> None:
 
 
 def test_registered_clients_sign(tmp_path: Path) -> None:
-    keys = [fresh() for _ in range(4)]
+    keys = [random_key() for _ in range(4)]
     register = tmp_path / "register"
     register.write_text("\n".join(signing_public(one).hex() for one in keys))
     known = read_register(register)
@@ -122,7 +122,7 @@ def lying(messages: list[Message], words: str, error: type[Exception] = Protocol
     with listen("127.0.0.1", 0, 1) as port:
 
         def lie() -> None:
-            line = Line(port.accept()[0])
+            line = Connection(port.accept()[0])
             line.receive(Hello, HELLO, SECONDS)
             for message in messages:
                 line.send(message, HELLO, SECONDS)

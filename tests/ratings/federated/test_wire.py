@@ -16,8 +16,8 @@ from veil.ratings.federated.messages import (
     KINDS,
     MOST,
     Absent,
+    Connection,
     Keys,
-    Line,
     Masked,
     Message,
     Parcels,
@@ -30,7 +30,7 @@ from veil.ratings.federated.messages import (
     listen,
 )
 from veil.ratings.federated.primitives import ProtocolError
-from veil.ratings.federated.server import asked
+from veil.ratings.federated.server import ask_all
 
 LABEL = b"round-1"
 SOME: list[Message] = [
@@ -44,10 +44,10 @@ SOME: list[Message] = [
 
 
 @pytest.fixture
-def pair() -> Iterator[tuple[socket.socket, Line]]:
+def pair() -> Iterator[tuple[socket.socket, Connection]]:
     with listen("127.0.0.1", 0, 1) as port:
         caller = socket.create_connection(port.getsockname())
-        line = Line(port.accept()[0])
+        line = Connection(port.accept()[0])
     yield caller, line
     caller.close()
     line.close()
@@ -91,7 +91,7 @@ def test_messages_of_other_rounds_and_languages_are_refused() -> None:
 
 
 def test_frames_above_the_limit_are_neither_sent_nor_read(
-    pair: tuple[socket.socket, Line],
+    pair: tuple[socket.socket, Connection],
 ) -> None:
     with pytest.raises(ProtocolError, match="64 MiB"):
         encode(Round(0, bytes(MOST)), LABEL)
@@ -102,7 +102,7 @@ def test_frames_above_the_limit_are_neither_sent_nor_read(
 
 
 def test_announced_bytes_take_no_memory_before_they_come(
-    pair: tuple[socket.socket, Line],
+    pair: tuple[socket.socket, Connection],
 ) -> None:
     caller, line = pair
     caller.sendall(struct.pack("<I", MOST) + b"VEIL1")
@@ -111,7 +111,9 @@ def test_announced_bytes_take_no_memory_before_they_come(
         line.receive(Absent, LABEL, 30)
 
 
-def test_stalled_and_dripping_parties_run_out_of_time(pair: tuple[socket.socket, Line]) -> None:
+def test_stalled_and_dripping_parties_run_out_of_time(
+    pair: tuple[socket.socket, Connection],
+) -> None:
     caller, line = pair
     over = threading.Event()
 
@@ -133,9 +135,9 @@ def test_stalled_and_dripping_parties_run_out_of_time(pair: tuple[socket.socket,
         dripping.join()
 
 
-def test_messages_out_of_turn_are_refused(pair: tuple[socket.socket, Line]) -> None:
+def test_messages_out_of_turn_are_refused(pair: tuple[socket.socket, Connection]) -> None:
     caller, line = pair
-    Line(caller).send(Absent(), LABEL, 5)
+    Connection(caller).send(Absent(), LABEL, 5)
     with pytest.raises(ProtocolError, match="out of turn"):
         line.receive(Keys, LABEL, 30)
 
@@ -149,12 +151,12 @@ def test_nobody_at_a_port_is_told() -> None:
 
 def test_one_who_stalls_does_not_hold_up_the_others() -> None:
     with listen("127.0.0.1", 0, 3) as port:
-        callers = [Line(socket.create_connection(port.getsockname())) for _ in range(3)]
-        lines = {number: Line(port.accept()[0]) for number in range(3)}
+        callers = [Connection(socket.create_connection(port.getsockname())) for _ in range(3)]
+        lines = {number: Connection(port.accept()[0]) for number in range(3)}
     for number in (0, 2):
         callers[number].send(Absent(), LABEL, 5)
     start = time.monotonic()
-    answers = asked(lines, lambda _, line: line.receive(Absent, LABEL, 1.0))
+    answers = ask_all(lines, lambda _, line: line.receive(Absent, LABEL, 1.0))
     assert len(answers) == 2
     assert time.monotonic() - start < 60
     for line in [*callers, *lines.values()]:

@@ -10,7 +10,7 @@ from veil.core.errors import ParameterError
 from veil.core.rng import generator
 from veil.ratings import Ratings, of_arrays, protect
 from veil.ratings.protections.profiles import KProfiles
-from veil.ratings.protections.values import Compressed, rounded
+from veil.ratings.protections.values import Compressed, round_randomly
 
 
 def profiles(data: Ratings) -> list[tuple[tuple[int, float], ...]]:
@@ -76,7 +76,7 @@ def test_compressed_keeps_the_top_and_the_mean() -> None:
     made = Compressed(bits=1, top=3).apply(data, generator(1)).data
     assert made.per_user.max() == 3
     assert set(made.value.tolist()) <= {1.0, 5.0}
-    drawn = rounded(np.full(20_000, 0.3), 1.0, 2, generator(3))
+    drawn = round_randomly(np.full(20_000, 0.3), 1.0, 2, generator(3))
     assert set(np.round(drawn * 3).tolist()) == {0.0, 1.0}
     assert drawn.mean() == pytest.approx(0.3, abs=0.01)
     assert Compressed().guarantee.kind == "none"

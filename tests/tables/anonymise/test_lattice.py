@@ -14,7 +14,7 @@ from tests.tables.golden import ADULT, golden, needs_golden
 from veil import tables
 from veil.core.errors import InputError
 from veil.tables.methods import cube
-from veil.tables.methods.lattice import FALLBACK, Found, LatticeMethod, allowed
+from veil.tables.methods.lattice import FALLBACK, LatticeMethod, LatticeResult, allowed
 from veil.tables.table import Table
 
 pytestmark = pytest.mark.filterwarnings("ignore:Nearly every row")
@@ -36,7 +36,7 @@ def spec_of(name: str, case: dict[str, Any]) -> str:
     return f"{name}({told})"
 
 
-def search(name: str, table: Table, **asked: object) -> Found:
+def search(name: str, table: Table, **asked: object) -> LatticeResult:
     told = ", ".join(f"{key}={value!r}" for key, value in asked.items())
     method = tables.method(f"{name}({told})")
     assert isinstance(method, LatticeMethod)

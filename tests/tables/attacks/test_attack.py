@@ -9,7 +9,7 @@ from veil import tables
 from veil.core.component import example
 from veil.core.errors import InputError, ParameterError, UnknownNameError
 from veil.tables.attacks.linkage import Exact
-from veil.tables.attacks.scene import estimated
+from veil.tables.attacks.scene import bootstrap_mean
 from veil.tables.column import Column
 from veil.tables.method import Release
 
@@ -185,13 +185,13 @@ def test_intervals_of_many_records_are_those_of_single_draws() -> None:
     values = rng.choice([0.0, 0.25, 1.0], 4000, p=[0.7, 0.2, 0.1])
     from veil.measures.estimate import bootstrap
 
-    by_value, one_by_one = estimated(values), bootstrap(values)
+    by_value, one_by_one = bootstrap_mean(values), bootstrap(values)
     assert float(by_value) == float(one_by_one)
     assert by_value.low == pytest.approx(one_by_one.low, abs=1e-3)
     assert by_value.high == pytest.approx(one_by_one.high, abs=1e-3)
-    assert estimated(values).low == by_value.low
+    assert bootstrap_mean(values).low == by_value.low
     spread = rng.random(6000)
-    assert estimated(spread).low < float(spread.mean()) < estimated(spread).high
+    assert bootstrap_mean(spread).low < float(spread.mean()) < bootstrap_mean(spread).high
 
 
 def test_an_unknown_label_is_as_far_as_a_star() -> None:

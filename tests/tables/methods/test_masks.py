@@ -14,7 +14,7 @@ from veil import tables
 from veil.core.errors import InputError, ParameterError, VeilError
 from veil.core.rng import generator
 from veil.core.types import Floats
-from veil.tables.methods.microaggregation import groups, standardised
+from veil.tables.methods.microaggregation import groups, standardise
 from veil.tables.methods.swap import partners
 from veil.tables.table import Table
 
@@ -88,7 +88,7 @@ def test_univariate_and_suppression_are_the_golden_ones() -> None:
 @given(st.integers(4, 40), st.integers(2, 5), st.integers(0, 10**6))
 def test_mdav_groups_are_those_of_the_definition(n: int, k: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
-    points = standardised(rng.integers(0, 4, (n, 2)).astype(float))  # many ties
+    points = standardise(rng.integers(0, 4, (n, 2)).astype(float))  # many ties
     assert groups(points, k).tolist() == _slow_groups(points.T, k)
 
 

@@ -148,7 +148,7 @@ def _trace(name: str, secret: str, given: dict[str, Any]) -> None:
 def _plane(attacker: str, secret: str, given: dict[str, Any]) -> None:
     """Sweep the values as ``veil dp plane`` does, and print the points."""
     from veil.cli.domain import domain_group
-    from veil.dp.attacks.plane import swept
+    from veil.dp.attacks.plane import sweep_budget
     from veil.dp.inputs import read_texts, source_of
 
     out: Path = given["out"]
@@ -156,7 +156,7 @@ def _plane(attacker: str, secret: str, given: dict[str, Any]) -> None:
         raise InputError("The plane is a page; name a file that ends in .html.")
     path, column, equals = source_of(secret)
     values = _numbers(given["values"] or _VALUES)
-    noise = [one.brief for _, one in swept(given["mechanism"] or "geometric", values)]
+    noise = [one.brief for _, one in sweep_budget(given["mechanism"] or "geometric", values)]
     keys = {"secret": str(path), "column": column, "equals": equals or ""}
     keys |= {key: str(given[key]) for key in ("rows", "groups")}
     click.get_current_context().invoke(
@@ -177,12 +177,12 @@ def _show(folder: Path, attacker: str, records: int) -> None:
     from rich.table import Column, Table
 
     from veil.cli.terminal import stdout
-    from veil.dp.attacks.attack import asked_by
+    from veil.dp.attacks.attack import count_questions
     from veil.dp.mechanisms import mechanism
     from veil.studies.export import read_csv
     from veil.studies.plane import panels
 
-    asked = asked_by(attacker, records)
+    asked = count_questions(attacker, records)
     for panel in panels(read_csv(folder / "results.csv")):
         whole = Column("configuration", overflow="fold", no_wrap=True)
         table = Table(whole, "risk", "95 % interval", "utility", f"{asked:,} answers")

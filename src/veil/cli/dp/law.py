@@ -9,7 +9,7 @@ from rich.table import Table
 from veil.cli.flags import Components
 from veil.cli.terminal import stdout
 from veil.core.errors import InputError
-from veil.dp.inputs import given_numbers, numbers_of
+from veil.dp.inputs import numbers_of, read_given_numbers
 from veil.dp.law import table_of_law
 from veil.dp.mechanism import Array, Mechanism
 from veil.dp.mechanisms import MECHANISMS
@@ -18,7 +18,7 @@ from veil.dp.mechanisms import MECHANISMS
 def _run(
     mechanism: Mechanism, numbers: tuple[str, ...], output: tuple[str, ...], as_json: bool
 ) -> None:
-    rows = table_of_law(mechanism, given_numbers(numbers), _named(output))
+    rows = table_of_law(mechanism, read_given_numbers(numbers), _named(output))
     if as_json:
         law = [{"output": each, "probability": chance} for each, chance in rows]
         click.echo(json.dumps({"mechanism": str(mechanism), "law": law}, indent=1))

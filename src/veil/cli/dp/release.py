@@ -10,7 +10,7 @@ from veil.cli.flags import Components
 from veil.cli.terminal import stderr
 from veil.core.errors import InputError
 from veil.data.releases import check_output, open_writer
-from veil.dp.inputs import given_numbers
+from veil.dp.inputs import read_given_numbers
 from veil.dp.mechanism import Mechanism
 from veil.dp.mechanisms import MECHANISMS
 from veil.dp.release import Release
@@ -30,7 +30,7 @@ def _run(
         check_output(out)
         if out.exists():
             raise InputError(f"{out.name} is there already; name another file.")
-    made = released(given_numbers(numbers, column), mechanism, rng=seed)
+    made = released(read_given_numbers(numbers, column), mechanism, rng=seed)
     values = np.atleast_1d(made.value).tolist()
     if out is None:
         for value in values:

@@ -7,12 +7,12 @@ import click
 
 from veil.core.errors import InputError
 from veil.ratings.attack import attack as attacked
-from veil.ratings.attacker import Attacker, said_of_attack
+from veil.ratings.attacker import Attacker, format_attack
 from veil.ratings.attacks import ATTACKS
 from veil.ratings.protections import PROTECTIONS
 from veil.ratings.ratings import Ratings
 from veil.ratings.reader import load
-from veil.ratings.release import Release, linked, read_card, read_release
+from veil.ratings.release import Release, link_profiles, read_card, read_release
 
 FILE = click.Path(path_type=Path, dir_okay=False)
 _LINKED = (
@@ -59,7 +59,7 @@ def attack(
     elif "/" in target or target.endswith((".csv", ".gz", ".tsv", ".parquet", ".jsonl")):
         raise InputError(f"There is no file {target}.")
     found = attacked(given, originals, by, seed, positive=positive, people=people)
-    for line in said_of_attack(found, by.brief):
+    for line in format_attack(found, by.brief):
         click.echo(line)
 
 
@@ -76,4 +76,4 @@ def _released(path: Path, truth: Ratings, mechanism: str | None, by: Attacker) -
     if set(release.data.users) & set(truth.users):
         return release
     click.echo(_LINKED, err=True)
-    return replace(release, rows=linked(release.data, truth))
+    return replace(release, rows=link_profiles(release.data, truth))

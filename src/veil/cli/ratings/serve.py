@@ -12,7 +12,7 @@ from veil.data.arrays import save_arrays
 from veil.data.files import require_folder
 from veil.data.lines import read_lines
 from veil.ratings.accounting import checked_delta
-from veil.ratings.federated.client import FOLLOWS, SIGNED, SPOILT, chosen
+from veil.ratings.federated.client import FOLLOWS, SIGNED, SPOILT, choose_threshold
 from veil.ratings.federated.hosting import Offer, new_label, read_register
 from veil.ratings.federated.hosting import host as hosted
 from veil.ratings.federated.messages import listen
@@ -108,7 +108,11 @@ def serve(
     trained.check_size(len(names))
     delta = checked_delta(trained.delta, clients)
     joining = max(2, round(trained.sample * clients))
-    least = chosen(joining, None, signed=known is not None) if threshold is None else threshold
+    least = (
+        choose_threshold(joining, None, signed=known is not None)
+        if threshold is None
+        else threshold
+    )
     if least > clients:
         raise ParameterError("The threshold must be at most the number of clients.")
     if known is not None and len(known) < clients:

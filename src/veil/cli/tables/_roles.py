@@ -10,7 +10,7 @@ from rich.markup import escape
 
 from veil.cli.terminal import stderr
 from veil.core.errors import InputError
-from veil.tables.files import made
+from veil.tables.files import make_release
 from veil.tables.method import Release
 from veil.tables.schema import Source
 from veil.tables.table import Table
@@ -84,13 +84,13 @@ def both(
     hierarchies it was made with, and shows whether these are they.
     """
     table = opened(source, path)
-    release = made(masked, table, source, seed)
+    release = make_release(masked, table, source, seed)
     near = source.beside(path)
     if release.rows is not None or near is source:
         return table, release
     try:
         full = near.opened(path)[0]
-        again = made(masked, full, near, seed)
+        again = make_release(masked, full, near, seed)
     except InputError:  # nobody asked for these hierarchies
         return table, release
     if again.rows is None:

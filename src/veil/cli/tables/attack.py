@@ -11,7 +11,7 @@ from veil.tables.attacks import attacker as attacker_of
 from veil.tables.files import SEEDED, require_rows
 from veil.tables.schema import Source
 from veil.tables.table import Table
-from veil.tables.verbs import said_of_attack
+from veil.tables.verbs import format_attack
 
 
 @click.command("attack")
@@ -47,7 +47,7 @@ def attack(
         if "rows" in by.needs:
             require_rows(release, masked)
         found = attacked(table, release, by, people, others, seed)
-        for line in said_of_attack(found, by.brief, len(table)):
+        for line in format_attack(found, by.brief, len(table)):
             click.echo(line)
     if release.seeded:
         click.echo(SEEDED, err=True)

@@ -8,13 +8,13 @@ import click
 from veil.cli.tables._blocks import TABLE, Large, refuse, with_blocks
 from veil.cli.tables._roles import FILE, opened, with_source
 from veil.core.errors import InputError
-from veil.tables.files import SEEDED, Card, read_card, released
+from veil.tables.files import SEEDED, Card, read_card, read_release
 from veil.tables.hierarchy import Hierarchy
 from veil.tables.measures.anonymity import anonymity
 from veil.tables.measures.loss import quality
 from veil.tables.schema import Source
 from veil.tables.table import Table
-from veil.tables.verbs import said_of_anonymity, said_of_quality
+from veil.tables.verbs import format_anonymity, format_quality
 
 
 @click.command("measure")
@@ -52,11 +52,11 @@ def measure(
         table = replace(table, hierarchies=_kept(true, table))
     missing = "any" if blank_matches else "equal"
     found = anonymity(table, None, least, missing, original=true)  # type: ignore[arg-type]
-    for line in said_of_anonymity(found, len(table), table.qi, table.confidential, least):
+    for line in format_anonymity(found, len(table), table.qi, table.confidential, least):
         click.echo(line)
     told = _quality(masked, source, true) or card.quality
     if told:
-        for line in said_of_quality(told):
+        for line in format_quality(told):
             click.echo(line)
     else:
         click.echo("Quality: not known without --original, or a card beside the file.")
@@ -67,7 +67,7 @@ def _by_blocks(large: Large, masked: Path, source: Source, least: int) -> None:
     with large.opened(masked, source) as blocks:
         known, secret = blocks.of_role("qi"), blocks.of_role("confidential")
         rows, found = blocks.measured(least)
-    for line in said_of_anonymity(found, rows, known, secret, least):
+    for line in format_anonymity(found, rows, known, secret, least):
         click.echo(line)
 
 
@@ -84,7 +84,7 @@ def _kept(true: Table, table: Table) -> dict[str, Hierarchy]:
 def _quality(masked: Path, source: Source, true: Table | None) -> dict[str, float]:
     if true is None:
         return {}
-    release = released(masked, true, source)
+    release = read_release(masked, true, source)
     if release.rows is None:
         return {}
     try:

@@ -46,10 +46,10 @@ class Bound:
     caveats: tuple[str, ...] = ()
 
 
-def summed(amounts: Iterable[tuple[float, int]]) -> float:
+def sum_amounts(amounts: Iterable[tuple[float, int]]) -> float:
     """Add amounts up, each so many times, as the decimals that they are written as.
 
-    >>> summed([(0.1, 3), (0.7, 1)])
+    >>> sum_amounts([(0.1, 3), (0.7, 1)])
     1.0
     """
     return float(
@@ -66,9 +66,9 @@ def pairs(counts: Counts) -> list[tuple[float, float, int]]:
     ]
 
 
-def concentrated(counts: Counts) -> float:
+def sum_rho(counts: Counts) -> float:
     """Return the sum of rho of what is zCDP."""
-    return summed(
+    return sum_amounts(
         (cost.guarantee.rho, times)
         for cost, times in counts.items()
         if cost.guarantee.kind == "zcdp"
@@ -77,7 +77,7 @@ def concentrated(counts: Counts) -> float:
 
 def own_delta(counts: Counts) -> float:
     """Return the sum of the deltas that releases have of their own, at most 1."""
-    return min(1.0, summed((delta, times) for _, delta, times in pairs(counts)))
+    return min(1.0, sum_amounts((delta, times) for _, delta, times in pairs(counts)))
 
 
 def left_of(delta: float, own: float) -> float:
@@ -105,12 +105,14 @@ def basic(counts: Counts, delta: float) -> Bound:
     ----------
     Dwork, Kenthapadi, McSherry, Mironov, Naor. Our Data, Ourselves. EUROCRYPT 2006, Theorem 1.
     """
-    epsilon = summed((value, times) for value, _, times in pairs(counts))
-    own, rho = own_delta(counts), concentrated(counts)
+    epsilon = sum_amounts((value, times) for value, _, times in pairs(counts))
+    own, rho = own_delta(counts), sum_rho(counts)
     if not rho:
         return Bound(epsilon, own, by="the sum")
     converted = zcdp_epsilon(rho, room(delta, own))
-    return Bound(summed([(epsilon, 1), (converted, 1)]), delta, by="the sum, zCDP converted once")
+    return Bound(
+        sum_amounts([(epsilon, 1), (converted, 1)]), delta, by="the sum, zCDP converted once"
+    )
 
 
 MOST = 100_000  # releases of one kind
@@ -206,7 +208,7 @@ def advanced(counts: Counts, delta: float) -> Bound:
     left = left_of(delta, own_delta(counts))
     if not left:
         return plain
-    groups, rho = _groups(counts), concentrated(counts)
+    groups, rho = _groups(counts), sum_rho(counts)
     found = [
         Bound(epsilon, delta, by=by)
         for epsilon, by in (_mixed(groups, rho, left) if rho else _pure(groups, left))
@@ -245,7 +247,7 @@ def _mixed(groups: Groups, rho: float, delta: float) -> list[tuple[float, str]]:
     found = [(zcdp_epsilon(rho + squares / 2, delta), "zCDP, converted once")]
     converted = zcdp_epsilon(rho, delta / 2)
     return found + [
-        (summed([(epsilon, 1), (converted, 1)]), f"{by}, beside zCDP")
+        (sum_amounts([(epsilon, 1), (converted, 1)]), f"{by}, beside zCDP")
         for epsilon, by in _pure(groups, delta / 2)
     ]
 
@@ -265,8 +267,8 @@ def zcdp(counts: Counts, delta: float) -> Bound:
     Proposition 12.
     Feldman, Zrnic. Individual Privacy Accounting via a Renyi Filter. NeurIPS 2021.
     """
-    rho = summed((rho_of(cost), times) for cost, times in counts.items())
-    own = min(1.0, summed((delta_of(cost), times) for cost, times in counts.items()))
+    rho = sum_amounts((rho_of(cost), times) for cost, times in counts.items())
+    own = min(1.0, sum_amounts((delta_of(cost), times) for cost, times in counts.items()))
     if not rho:
         return Bound(0.0, own, by="the sum")
     if not delta and not own:

@@ -8,8 +8,8 @@ from dataclasses import replace
 from veil.core.errors import ParameterError
 from veil.core.guarantee import Guarantee, Kind
 from veil.core.registry import unknown_name
-from veil.dp.accounting.bounds import Bound, Counts, advanced, basic, summed, zcdp
-from veil.dp.accounting.cost import Item, cost_of, costs_of, listed, whole_times
+from veil.dp.accounting.bounds import Bound, Counts, advanced, basic, sum_amounts, zcdp
+from veil.dp.accounting.cost import Item, as_list, cost_of, costs_of, whole_times
 from veil.dp.accounting.pld import pld
 from veil.dp.inputs import share
 from veil.dp.mechanism import ADD_REMOVE, REPLACED
@@ -26,7 +26,7 @@ def without_replaced(caveat: str) -> str:
     return caveat.replace(REPLACED, "").replace(REPLACED_RHO, "").strip()
 
 
-def told(guarantees: Iterable[Guarantee], bound: Bound) -> str:
+def join_caveats(guarantees: Iterable[Guarantee], bound: Bound) -> str:
     """Join the caveats of the releases and of the bound; what replacing costs is told anew.
 
     A release says by what its own epsilon or rho grows then; together it is something else, unless
@@ -114,7 +114,7 @@ def total(counts: Counts, delta: float, accountant: str) -> Guarantee:
         bound.epsilon,
         metric=first.metric,
         unit=first.unit,
-        caveat=told(guarantees, bound),
+        caveat=join_caveats(guarantees, bound),
         passed=sum(cost.guarantee.passed * times for cost, times in counts.items()),
         delta=bound.delta,
         rho=bound.rho,
@@ -198,7 +198,7 @@ def group(guarantee: Item, k: int) -> Guarantee:
     )
     if one.kind == "zcdp":
         return replace(whole, rho=one.rho * count**2)
-    epsilon = summed([(one.epsilon, count)]) if math.isfinite(one.epsilon) else math.inf
+    epsilon = sum_amounts([(one.epsilon, count)]) if math.isfinite(one.epsilon) else math.inf
     return replace(whole, epsilon=epsilon, delta=_delta(one, count))
 
 
@@ -231,7 +231,7 @@ def parallel(guarantees: Item | Iterable[Item]) -> Guarantee:
     >>> parallel([Guarantee("dp", 0.5), Guarantee("dp", 1.0, delta=1e-6)]).epsilon
     1.0
     """
-    parts = [_told(one) for one in listed(guarantees)]
+    parts = [_told(one) for one in as_list(guarantees)]
     if not parts:
         raise ParameterError("Parallel composition takes guarantees, at least one.")
     whole = parts[0]

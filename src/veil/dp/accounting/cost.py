@@ -28,7 +28,7 @@ class Sampled:
     @property
     def guarantee(self) -> Guarantee:
         """What is proved of one release for the whole data, by epsilon and delta alone."""
-        return amplified(guarantee_of(self.of), self.q)
+        return amplify(guarantee_of(self.of), self.q)
 
     def __str__(self) -> str:
         return f"{self.of}, sampled at {self.q:g}"
@@ -76,7 +76,7 @@ def guarantee_of(of: Mechanism | Guarantee) -> Guarantee:
     return of if isinstance(of, Guarantee) else of.guarantee
 
 
-def amplified(told: Guarantee, q: float) -> Guarantee:
+def amplify(told: Guarantee, q: float) -> Guarantee:
     """Return what holds for all records when each is sampled with probability q.
 
     (epsilon, delta) becomes (ln(1 + q (e^epsilon - 1)), q delta). Of zCDP no such form is proved:
@@ -153,13 +153,13 @@ def _single(item: object) -> tuple[object, int]:
 def costs_of(items: object) -> Counter[Cost]:
     """Return how often each cost is met, whatever the order; a single item may stand alone."""
     counts: Counter[Cost] = Counter()
-    for item in listed(items):
+    for item in as_list(items):
         cost, times = cost_of(item)
         counts[cost] += times
     return counts
 
 
-def listed(items: object) -> list[object]:
+def as_list(items: object) -> list[object]:
     """Return items as a list; a single one, or one with how often, may stand alone."""
     alone = isinstance(items, str | Guarantee | Sampled | Component)
     if alone or (isinstance(items, tuple | list) and len(items) == 2 and is_whole(items[1])):

@@ -40,7 +40,7 @@ from typing import Any, Literal
 import numpy as np
 
 from veil.core.errors import MissingExtraError, ParameterError, VeilError
-from veil.dp.accounting.bounds import Bound, Counts, advanced, summed
+from veil.dp.accounting.bounds import Bound, Counts, advanced, sum_amounts
 from veil.dp.accounting.cost import Cost
 from veil.dp.calibration import gaussian_delta, zcdp_epsilon
 from veil.dp.mechanism import Mechanism
@@ -127,7 +127,7 @@ _STEP = 1e-4  # of losses, or finer where they are small
 _CELLS = 2**20  # of the lattice of losses, at most
 
 
-def convolved(laws: Mapping[Law, int], delta: float) -> float:
+def convolve(laws: Mapping[Law, int], delta: float) -> float:
     """Return the epsilon at a delta of all losses together, infinite where there is none.
 
     The transforms round up to 1e-16 of delta for every release, in either direction: a multiple
@@ -246,12 +246,12 @@ def _bound(laws: Counter[Law], delta: float) -> Bound:
             rest[Law("pair", zcdp_epsilon(rho, delta / 2), delta=delta / 2)] += 1
         if mu:
             rest[Law("gaussian", mu)] += 1
-        epsilon, by = convolved(rest, delta), "the law of the losses"
+        epsilon, by = convolve(rest, delta), "the law of the losses"
     elif mu:
         epsilon, by = gaussian_epsilon(mu, delta), "the law of the losses, exactly"
     else:
         epsilon, by = zcdp_epsilon(rho, delta), "zCDP, converted once"
-    return Bound(summed([(heavy, 1), (epsilon, 1)]) if heavy else epsilon, delta, by=by,
+    return Bound(sum_amounts([(heavy, 1), (epsilon, 1)]) if heavy else epsilon, delta, by=by,
                  caveats=caveats)  # fmt: skip
 
 
@@ -269,7 +269,7 @@ def _sorted(laws: Counter[Law]) -> tuple[Counter[Law], float, float, float]:
             rest[Law("pair", 0.0, delta=law.delta)] += times if law.delta else 0
         else:
             rest[law] += times if law.size or law.delta else 0
-    return +rest, summed(heavy), math.sqrt(math.fsum(mus)), summed(rhos)
+    return +rest, sum_amounts(heavy), math.sqrt(math.fsum(mus)), sum_amounts(rhos)
 
 
 def gaussian_epsilon(mu: float, delta: float) -> float:

@@ -42,7 +42,7 @@ def advantage(guess: ArrayLike, truth: ArrayLike, *, scores: bool | None = None)
     >>> float(advantage([0.7, 0.6, 0.9, -0.2, 0.1, 0.3], [1, 1, 1, 0, 0, 0]))
     1.0
     """
-    return averaged(gains(guess, truth, scores=scores)[None])
+    return mean_advantage(gains(guess, truth, scores=scores)[None])
 
 
 def gains(guess: ArrayLike, truth: ArrayLike, *, scores: bool | None = None) -> Floats:
@@ -51,13 +51,13 @@ def gains(guess: ArrayLike, truth: ArrayLike, *, scores: bool | None = None) -> 
     bits = bool(np.isin(secrets, (0.0, 1.0)).all())
     ranked = bits and not np.isin(guesses[np.isfinite(guesses)], (0.0, 1.0)).all()
     if not (ranked if scores is None else scores):
-        return guessed(guesses, secrets)
+        return guess_gains(guesses, secrets)
     if not bits:
         raise InputError("Who is a member must be told by 0 and 1.")
-    return traced(guesses, secrets == 1)
+    return trace_gains(guesses, secrets == 1)
 
 
-def averaged(added: Floats) -> Estimate:
+def mean_advantage(added: Floats) -> Estimate:
     """Return the mean advantage of several runs (runs, n), with its interval over the records."""
     cut = [np.clip(added[:, drawn].mean(axis=2), 0, 1).mean(axis=0)
            for drawn in resamples(added.shape[1])]  # fmt: skip
@@ -65,7 +65,7 @@ def averaged(added: Floats) -> Estimate:
     return interval(value, np.concatenate(cut), added.shape[1])
 
 
-def guessed(guesses: Floats, secrets: Floats) -> Floats:
+def guess_gains(guesses: Floats, secrets: Floats) -> Floats:
     """Return the gain of each guess (n,): 1 if it is right, below 0 if wrong, 0 if there is none.
 
     Their mean is the advantage. Where all secrets are equal there is nothing to gain.
@@ -80,7 +80,9 @@ def guessed(guesses: Floats, secrets: Floats) -> Floats:
     return np.where(made, ((nearest == secrets) - base) / (1 - base), 0.0)
 
 
-def traced(scores: Floats, members: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> Floats:
+def trace_gains(
+    scores: Floats, members: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
+) -> Floats:
     """Return what each person adds (n,) to the true and takes from the false positive rate.
 
     Their mean is the advantage. No score (nan) is the lowest.
@@ -211,10 +213,10 @@ def attack(spec: str | Attacker, ask: Ask, n: int, rng: Randomness = None) -> Fl
     return by.found(Questions(ask), size, generator(rng))
 
 
-def asked_by(spec: str | Attacker, n: int) -> int:
+def count_questions(spec: str | Attacker, n: int) -> int:
     """Return how many questions an attacker puts to n records.
 
-    >>> asked_by("differencing", 100)
+    >>> count_questions("differencing", 100)
     101
     """
     ask = Questions(lambda _: 0.0)

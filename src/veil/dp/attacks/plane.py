@@ -18,9 +18,9 @@ from veil.dp.attacks.attack import (
     RATE,
     NoisyCounts,
     attacker_of,
-    averaged,
     bits,
     gains,
+    mean_advantage,
     usefulness,
     workload,
 )
@@ -35,7 +35,7 @@ RUNS = 10  # of an attack, whose mean is told
 _SWEPT = ("epsilon", "rho", "sigma")  # the parameter whose values are tried, unless it is given
 
 
-class Spot(NamedTuple):
+class PlanePoint(NamedTuple):
     """One value of the parameter: the attacker's advantage, and what the answers are worth.
 
     `cost` is that of all the attacker's questions together: budgets are summed.
@@ -57,16 +57,16 @@ class Plane:
     direction that the mechanism declares for it.
     """
 
-    rows: tuple[Spot, ...]
+    rows: tuple[PlanePoint, ...]
     quipu: float
 
-    def __iter__(self) -> Iterator[Spot]:
+    def __iter__(self) -> Iterator[PlanePoint]:
         return iter(self.rows)
 
     def __len__(self) -> int:
         return len(self.rows)
 
-    def __getitem__(self, number: int) -> Spot:
+    def __getitem__(self, number: int) -> PlanePoint:
         return self.rows[number]
 
 
@@ -127,7 +127,7 @@ def plane(
     times = count("runs", runs)
     rows = [
         _spot(one, value, by, bit, draws, asked, known, times)
-        for value, one in swept(name, values)
+        for value, one in sweep_budget(name, values)
     ]
     order = np.argsort([row.value for row in rows], kind="stable")
     if MECHANISMS.get(read_spec(name)[0]).direction(parameter_of(name)) == "private":
@@ -139,12 +139,12 @@ def plane(
 def _spot(
     mechanism: Mechanism, value: float, by: Attacker, bit: Ids, rng: Generator, queries: int,
     rate: float, runs: int,
-) -> Spot:  # fmt: skip
+) -> PlanePoint:  # fmt: skip
     tried = [trial(by, bit, mechanism, rng) for _ in range(runs)]
     worth = np.mean([worth_of(bit, mechanism, rng, queries, rate) for _ in range(runs)])
     cost = mechanism.guarantee.compose(tried[0].asked, mechanism.guarantee.unit)
-    risk = averaged(np.stack([one.gains for one in tried]))
-    return Spot(value, risk, float(worth), str(mechanism), tried[0].asked, cost)
+    risk = mean_advantage(np.stack([one.gains for one in tried]))
+    return PlanePoint(value, risk, float(worth), str(mechanism), tried[0].asked, cost)
 
 
 def worth_of(
@@ -166,7 +166,7 @@ def trial(by: Attacker, bit: Ids, mechanism: Mechanism, rng: Generator, size: in
     return Trial(found, ask.asked, added, not scores)
 
 
-def swept(name: str, values: Sequence[float]) -> list[tuple[float, Mechanism]]:
+def sweep_budget(name: str, values: Sequence[float]) -> list[tuple[float, Mechanism]]:
     """Return the mechanism for each value of its budget, or of its noise."""
     head, given = read_spec(name)
     listed = list(values) if isinstance(values, Iterable) else []

@@ -58,10 +58,10 @@ def reconstruct(queries: ArrayLike, answers: ArrayLike) -> Floats:
     [0.0, 1.0, 0.0]
     """
     sets, counts = _asked(queries, answers)
-    return np.floor(decoded(sets, counts) + 0.5)
+    return np.floor(decode(sets, counts) + 0.5)
 
 
-def decoded(sets: Floats, counts: Floats) -> Floats:
+def decode(sets: Floats, counts: Floats) -> Floats:
     r"""Return the point (n,) of the unit cube with the least sum of errors.
 
     It is found in the dual, which has one condition for each record instead of one for each count:

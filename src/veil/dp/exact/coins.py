@@ -24,24 +24,24 @@ from veil.core.types import Floats, Ids
 Words = NDArray[np.uint64]
 
 
-def words(n: int, rng: Generator) -> Words:
+def random_words(n: int, rng: Generator) -> Words:
     """Draw n words of 64 uniform bits."""
     return rng.integers(0, 2**64, n, dtype=np.uint64, endpoint=False)
 
 
 def halves(n: int, rng: Generator) -> NDArray[np.uint16]:
     """Draw n numbers of 16 uniform bits."""
-    return words(-(-n // 4), rng).view(np.uint16)[:n]
+    return random_words(-(-n // 4), rng).view(np.uint16)[:n]
 
 
 def octets(n: int, rng: Generator) -> NDArray[np.uint8]:
     """Draw n numbers of 8 uniform bits."""
-    return words(-(-n // 8), rng).view(np.uint8)[:n]
+    return random_words(-(-n // 8), rng).view(np.uint8)[:n]
 
 
 def more(prefix: int, rng: Generator) -> int:
     """Append 64 uniform bits to a whole number."""
-    return (prefix << 64) | int(words(1, rng)[0])
+    return (prefix << 64) | int(random_words(1, rng)[0])
 
 
 Bounds = tuple[int, int]  # lo <= 2^bits value <= hi
@@ -223,7 +223,7 @@ class Coin:
             open_ = np.flatnonzero((u >= self._first) & (u <= self._last))
         if not len(open_):
             return
-        fresh = words(len(open_), rng) >> np.uint64(8)
+        fresh = random_words(len(open_), rng) >> np.uint64(8)
         wide = (u[open_].astype(np.uint64) << np.uint64(56)) | fresh
         top = 2**64 - 1
         heads[open_] = wide < np.uint64(min(self._below, top))
@@ -295,14 +295,14 @@ def exp_coins(
         x = numerators.astype(np.float64) / float(denominator)
     else:
         x = np.array([numerator / denominator for numerator in numerators], dtype=np.float64)
-    return filtered(x, lambda i: Fraction(int(numerators[i]), denominator), rng)
+    return filtered_coins(x, lambda i: Fraction(int(numerators[i]), denominator), rng)
 
 
-def filtered(
+def filtered_coins(
     x: Floats, exact: Callable[[int], Fraction], rng: Generator, margin: float = MARGIN
 ) -> Flags:
     """Toss coins of probability e^-x; `x` is nearly, and `exact(i)` exactly, the exponent."""
-    u = words(len(x), rng)
+    u = random_words(len(x), rng)
     near, p = u.astype(np.float64) * 2.0**-64, np.exp(-x)
     heads: Flags = near < p
     for i in np.flatnonzero(np.abs(near - p) <= margin):

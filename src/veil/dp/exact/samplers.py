@@ -46,12 +46,12 @@ from veil.dp.exact.coins import (
     Words,
     decide,
     exp_minus,
-    filtered,
+    filtered_coins,
     halves,
     more,
     over,
+    random_words,
     times,
-    words,
 )
 
 PRECISION = 256
@@ -98,7 +98,7 @@ class Table:
     def draw(self, n: int, rng: Generator) -> Ids:
         """Draw n values."""
         if n <= FEW:  # by n alone, so that a seed gives the same whatever was drawn before
-            return self.few(words(n, rng), rng)
+            return self.few(random_words(n, rng), rng)
         drawn = np.empty(n, dtype=np.int64)
         for start in range(0, n, _BLOCK):
             part = drawn[start : start + _BLOCK]
@@ -133,7 +133,7 @@ class Table:
         if not len(open_):
             return seen
         rest = self._depth - _FIRST
-        more_bits = words(len(open_), rng) >> np.uint64(64 - rest)
+        more_bits = random_words(len(open_), rng) >> np.uint64(64 - rest)
         drawn = seen.astype(np.int64)
         drawn[open_] = self._search(
             (first[open_].astype(np.uint64) << np.uint64(rest)) | more_bits, rng
@@ -335,9 +335,11 @@ class Laplace:
             return self._top.draw(n, rng)
         tables = (self._top, *self._digits)
         if n == 1:
-            return np.array([self._one(words(len(tables), rng).tolist(), rng)], dtype=np.int64)
+            return np.array(
+                [self._one(random_words(len(tables), rng).tolist(), rng)], dtype=np.int64
+            )
         if n <= FEW:  # one call for the words of all tables
-            fresh = words(n * len(tables), rng).reshape(len(tables), n)
+            fresh = random_words(n * len(tables), rng).reshape(len(tables), n)
             top, *digits = [
                 table.few(part, rng) for table, part in zip(tables, fresh, strict=True)
             ]
@@ -481,7 +483,7 @@ class Gaussian:
     def _one(self, rng: Generator) -> int:
         """Draw one number as `_try` does, without arrays; one call gives all words of a try."""
         while True:
-            fresh: list[int] = words(3, rng).tolist()
+            fresh: list[int] = random_words(3, rng).tolist()
             top = self._top.one(fresh[0], rng)
             negative, block = top & 1, top >> 1
             r = fresh[1] & (self._width - 1)  # the width is a power of two
@@ -508,7 +510,7 @@ class Gaussian:
             return int(r[i]) * (2 * int(base[i]) + int(r[i])) / double
 
         x = r.astype(np.float64) * (2.0 * base + r) / float(double)
-        kept = filtered(x, exact, rng, self._margin)
+        kept = filtered_coins(x, exact, rng, self._margin)
         return (blocks * self._width + r) ^ -negative, kept
 
 

@@ -152,7 +152,7 @@ class Aggregate(ABC):
         """Estimate how many reports are of each candidate."""
         if not self.n:
             raise InputError("There must be at least one report; there is none.")
-        given = listed(candidates)
+        given = list_candidates(candidates)
         counts, variances = self._counts(self.oracle.check(given))
         stderr: Floats = np.sqrt(np.maximum(variances, 0.0) * self.overlap)
         return Counts(tuple(given), counts, stderr)
@@ -175,7 +175,7 @@ def index_of(reports: Drawn) -> Array:
     return np.empty((reports.n, 0), dtype=np.int8) if reports.index is None else reports.index
 
 
-def listed(candidates: Iterable[Candidate]) -> list[Candidate]:
+def list_candidates(candidates: Iterable[Candidate]) -> list[Candidate]:
     """Return candidates as a list, or raise: there must be some, and all different."""
     if not is_several(candidates):
         raise InputError("Candidates must be a list of texts or codes, not one text or number.")

@@ -15,7 +15,7 @@ from veil.dp.local.aggregate import (
     Mean,
     bonferroni,
     is_several,
-    listed,
+    list_candidates,
     readable,
 )
 from veil.dp.local.hashing import text_hashes
@@ -39,7 +39,7 @@ def aggregate(oracle: str | Oracle, candidates: Iterable[Candidate] | None = Non
     chosen = named(oracle)
     if candidates is None or chosen.takes == "reals":
         return chosen.aggregate()
-    return chosen.aggregate(chosen.check(listed(candidates)))
+    return chosen.aggregate(chosen.check(list_candidates(candidates)))
 
 
 def estimate(reports: Some, candidates: Iterable[Candidate]) -> Counts:
@@ -47,16 +47,16 @@ def estimate(reports: Some, candidates: Iterable[Candidate]) -> Counts:
 
     Reports may come as an iterable of blocks, which are read once.
     """
-    given = listed(candidates)
-    return added(reports, given).estimate(given)
+    given = list_candidates(candidates)
+    return add_reports(reports, given).estimate(given)
 
 
 def estimate_mean(reports: Some) -> Mean:
     """Estimate the mean of what was reported (one_bit)."""
-    return added(reports).mean()
+    return add_reports(reports).mean()
 
 
-def added(reports: Some, candidates: Iterable[Candidate] | None = None) -> Aggregate:
+def add_reports(reports: Some, candidates: Iterable[Candidate] | None = None) -> Aggregate:
     """Add up reports, or blocks of reports."""
     if not (isinstance(reports, Reports) or is_several(reports)):
         raise InputError(_NONE)
@@ -89,7 +89,7 @@ def discover(reports: Some) -> Counts:
     significant are refused; texts with letters that are not in the alphabet are not found, and
     longer ones are found cut.
     """
-    puzzle = added(reports)
+    puzzle = add_reports(reports)
     if not isinstance(puzzle, Puzzle) or not isinstance(puzzle.oracle, SFP):
         raise InputError("Texts are discovered in reports of sfp; of others, name candidates.")
     oracle = puzzle.oracle

@@ -16,7 +16,7 @@ from veil.core.errors import InputError, LawError
 from veil.core.guarantee import Guarantee
 from veil.core.types import Floats, Ids
 from veil.dp.exact.samplers import discrete_laplace
-from veil.dp.mechanism import Array, Mechanism, numeric, proved, whole
+from veil.dp.mechanism import Array, Mechanism, numeric, pure_guarantee, whole
 from veil.dp.mechanisms.selection import log_at_most, log_mass
 
 Mask = NDArray[np.bool_]
@@ -187,10 +187,10 @@ class AboveThreshold(Mechanism):
         if self.version in ("lyu", "dwork-roth"):
             halved = self.monotone and self.version == "lyu"
             caveat = "It holds for queries that are monotone." if halved else ""
-            return proved(self.epsilon, caveat=caveat)
+            return pure_guarantee(self.epsilon, caveat=caveat)
         if self.version == "lee-clifton":
             true = (1 + 6 * self.cutoff) / 4 * self.epsilon
-            return proved(true, caveat=f"{_WRONG} The epsilon is the true one.")
+            return pure_guarantee(true, caveat=f"{_WRONG} The epsilon is the true one.")
         return Guarantee("none", unit="record", caveat=_WRONG)
 
     @property

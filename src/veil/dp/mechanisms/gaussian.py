@@ -16,7 +16,16 @@ from veil.core.types import Floats, Ids
 from veil.dp.calibration import discrete_gaussian_delta, gaussian_sigma, mass, zcdp_rho
 from veil.dp.exact.grid import grid, steps, unsteps
 from veil.dp.exact.samplers import discrete_gaussian
-from veil.dp.mechanism import ADD_REMOVE, Array, Mechanism, add, flat_outputs, proved, real, whole
+from veil.dp.mechanism import (
+    ADD_REMOVE,
+    Array,
+    Mechanism,
+    add,
+    flat_outputs,
+    pure_guarantee,
+    real,
+    whole,
+)
 
 REPLACED = "To replace a record is to remove one and to add one: rho is then four times as large."
 
@@ -141,7 +150,7 @@ class Gaussian(Mechanism):
     def guarantee(self) -> Guarantee:
         """Approximate DP, or concentrated DP."""
         if self.epsilon is not None and self.delta is not None:
-            return proved(self.epsilon, self.delta)
+            return pure_guarantee(self.epsilon, self.delta)
         return _concentrated(self.sensitivity**2 / (2 * self.scale**2))
 
     @property

@@ -14,7 +14,7 @@ from veil.core.guarantee import Guarantee
 from veil.core.types import Floats, Ids
 from veil.dp.exact.grid import grid, ratio, steps, unsteps
 from veil.dp.exact.samplers import discrete_laplace
-from veil.dp.mechanism import Array, Mechanism, add, flat_outputs, proved, real, whole
+from veil.dp.mechanism import Array, Mechanism, add, flat_outputs, pure_guarantee, real, whole
 
 
 class Geometric(Mechanism):
@@ -46,7 +46,7 @@ class Geometric(Mechanism):
     @property
     def guarantee(self) -> Guarantee:
         """Pure DP."""
-        return proved(self.epsilon)
+        return pure_guarantee(self.epsilon)
 
     def check(self, x: object) -> Ids:
         """Take whole numbers."""
@@ -111,7 +111,7 @@ class Laplace(Mechanism):
     @property
     def guarantee(self) -> Guarantee:
         """Pure DP."""
-        return proved(self.epsilon)
+        return pure_guarantee(self.epsilon)
 
     def check(self, x: object) -> Floats:
         """Take finite numbers."""

@@ -15,7 +15,7 @@ from veil.core.errors import InputError
 from veil.core.guarantee import Guarantee
 from veil.core.types import Floats, Ids
 from veil.dp.exact.samplers import Weighted
-from veil.dp.mechanism import Array, Mechanism, numeric, proved, real, whole
+from veil.dp.mechanism import Array, Mechanism, numeric, pure_guarantee, real, whole
 from veil.dp.mechanisms.selection import choose
 
 _MOST = 2**62
@@ -74,7 +74,7 @@ class Quantile(Mechanism):
     @property
     def guarantee(self) -> Guarantee:
         """Pure DP."""
-        return proved(self.epsilon)
+        return pure_guarantee(self.epsilon)
 
     def check(self, x: object) -> Array:
         """Take finite numbers, also none at all."""

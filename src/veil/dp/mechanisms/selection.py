@@ -31,9 +31,9 @@ from pydantic import Field
 from veil.core.errors import InputError, LawError, ParameterError
 from veil.core.guarantee import Guarantee
 from veil.core.types import Floats, Ids
-from veil.dp.exact.coins import Flags, filtered, more, words
+from veil.dp.exact.coins import Flags, filtered_coins, more, random_words
 from veil.dp.exact.samplers import Steps, Weighted, discrete_laplace
-from veil.dp.mechanism import Array, Mechanism, numeric, proved, real, whole
+from veil.dp.mechanism import Array, Mechanism, numeric, pure_guarantee, real, whole
 
 
 def log_mass(z: Floats, slope: float) -> Floats:
@@ -69,7 +69,7 @@ def choose(
     """
     units = np.floor(weights * (_UNIT / float(weights.sum()))).astype(np.int64)
     ends = np.cumsum(units)[:-1]  # the last end is 1 in any case
-    u = words(n, rng)
+    u = random_words(n, rng)
     top = (u >> np.uint64(2)).astype(np.int64)
     drawn = np.searchsorted(ends, top, side="right").astype(np.int64)
     if not len(ends):
@@ -114,10 +114,10 @@ _NODES = 32  # exact up to 64 factors
 _SPAN = 8.0  # of t times the sum of p, in the first piece; each further one is twice as wide
 
 
-def alone(p: Floats) -> Floats:
+def first_in_order(p: Floats) -> Floats:
     """Return the integral for each of the probabilities in the last axis, leaving it out.
 
-    >>> alone(np.array([1.0, 1.0])).round(12).tolist()
+    >>> first_in_order(np.array([1.0, 1.0])).round(12).tolist()
     [0.5, 0.5]
     """
     x, weight = np.polynomial.legendre.leggauss(_NODES)
@@ -175,7 +175,7 @@ class Selection(Mechanism):
     def guarantee(self) -> Guarantee:
         """Pure DP."""
         caveat = "It holds for scores that are monotone." if self.monotone else ""
-        return proved(self.epsilon, caveat=caveat)
+        return pure_guarantee(self.epsilon, caveat=caveat)
 
     def check(self, x: object) -> Array:
         """Take scores: finite numbers in a row, one for each candidate."""
@@ -311,13 +311,13 @@ class PermuteAndFlip(Selection):
     def _flip(self, x: Array, exponents: Floats, order: Ids, rng: Generator) -> Flags:
         """Flip the coins of candidates in that order."""
         flat = order.reshape(-1)
-        heads = filtered(exponents[flat], lambda i: self.exponent(x, int(flat[i])), rng)
+        heads = filtered_coins(exponents[flat], lambda i: self.exponent(x, int(flat[i])), rng)
         return heads.reshape(order.shape)
 
     def probabilities(self, scores: Array) -> Floats:
         """Integrate the chance that nobody else was accepted before."""
         accepted: Floats = np.exp(-self.exponents(scores))
-        return accepted * alone(accepted)
+        return accepted * first_in_order(accepted)
 
 
 _LARGEST = 2**61
@@ -400,7 +400,7 @@ class NoisyMax(Selection):
             noise = sums[:, None] + below  # what each candidate needs to reach the sum
             mass, most = log_mass(noise, slope), log_at_most(noise, slope)
             lead = np.exp(mass + most.sum(axis=1, keepdims=True) - most)
-            found += (lead * alone(np.exp(mass - most))).sum(axis=0)
+            found += (lead * first_in_order(np.exp(mass - most))).sum(axis=0)
         return found
 
     def pairs(self) -> Sequence[tuple[object, object]]:

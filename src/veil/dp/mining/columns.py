@@ -76,7 +76,7 @@ def ranges(bounds: object, columns: int) -> Floats:
     return given
 
 
-def labelled(y: object, rows: int, classes: Sequence[object] | None) -> tuple[Ids, Array, str]:
+def label_codes(y: object, rows: int, classes: Sequence[object] | None) -> tuple[Ids, Array, str]:
     """Return the code of each label, the labels in order, and what to say where they are guessed.
 
     Without `classes`, labels that are all 0 or 1 (or truth values) are those of two classes; of

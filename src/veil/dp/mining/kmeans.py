@@ -13,7 +13,7 @@ from veil.core.types import Floats, Ids
 from veil.dp.exact.grid import grid, steps
 from veil.dp.exact.samplers import discrete_laplace
 from veil.dp.inputs import count, positive
-from veil.dp.mechanism import add, proved
+from veil.dp.mechanism import add, pure_guarantee
 from veil.dp.mining.columns import CHOSEN, numbers, ranges
 
 _BLOCK = 2**16  # rows at a time
@@ -188,7 +188,7 @@ def kmeans(
         counts, sums = totals(whole, nearest(whole.astype(np.float64), centres), int(k))
         scales = 1 / share, box.sensitivity / share
         centres = _moved(counts, sums, scales, ends, draws)
-    cost = proved(float(epsilon), caveat=CHOSEN)
+    cost = pure_guarantee(float(epsilon), caveat=CHOSEN)
     return KMeans(box.unstepped(centres), cost, rng is not None)
 
 

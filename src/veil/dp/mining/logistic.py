@@ -55,7 +55,7 @@ from veil.dp.exact.samplers import discrete_gaussian
 from veil.dp.inputs import count, positive, share
 from veil.dp.mechanism import Array, add
 from veil.dp.mechanisms.gaussian import Gaussian
-from veil.dp.mining.columns import CHOSEN, labelled, numbers, ranges
+from veil.dp.mining.columns import CHOSEN, label_codes, numbers, ranges
 
 _LEAST = 0.3  # sigma, below which a step hardly hides a row
 _CLOSE, _AIM = 0.995, 0.998  # of epsilon: what is spent of it, and what the search aims at
@@ -231,7 +231,7 @@ _RIDGE = 1e-3
 _ROUNDS = 100
 
 
-def perturbed(x: Floats, second: Ids, epsilon: float, rng: Generator) -> Floats:
+def perturbed_minimum(x: Floats, second: Ids, epsilon: float, rng: Generator) -> Floats:
     """Return the weights (d + 1,) that a floating-point descent finds for a perturbed objective.
 
     Rows are shrunk to length 1, with the 1 of the intercept in it.
@@ -263,7 +263,7 @@ def minimum(x: Floats, second: Ids, ridge: float, slope: Floats | None = None) -
     return weights
 
 
-def unproved(epsilon: float) -> Guarantee:
+def without_guarantee(epsilon: float) -> Guarantee:
     """Return that nothing is proved of what is computed, and what would hold of the exact one."""
     return Guarantee(
         "none",
@@ -304,7 +304,7 @@ class Logistic:
 
     def predict(self, X: object) -> Array:  # noqa: N803 - the letter of the literature
         """Return the likelier label of each row (n, features)."""
-        given = scaled(numbers(X, "X", len(self.weights)), self.bounds)
+        given = scale_features(numbers(X, "X", len(self.weights)), self.bounds)
         found: Array = self.labels[(given @ self.weights + self.intercept > 0).astype(np.int64)]
         return found
 
@@ -387,13 +387,13 @@ def logistic(
     fixed = None if rate is None else positive("rate", rate)
     failing = share("delta", delta) if method == "sgd" else 0.0
     box = None if bounds is None else ranges(bounds, given.shape[1])
-    second, labels, guessed = labelled(y, len(given), classes)
+    second, labels, guessed = label_codes(y, len(given), classes)
     if len(labels) != 2:
         raise InputError("logistic takes two labels; name both of them.")
-    x, draws = scaled(given, box), generator(rng)
+    x, draws = scale_features(given, box), generator(rng)
     plan = None
     if method == "objective":
-        weights, cost = perturbed(x, second, epsilon, draws), unproved(epsilon)
+        weights, cost = perturbed_minimum(x, second, epsilon, draws), without_guarantee(epsilon)
     else:
         q = min(1.0, batch / size)
         sigma, cost = multiplier(epsilon, failing, q, steps)
@@ -406,7 +406,7 @@ def logistic(
     return Logistic(labels, weights[:-1], float(weights[-1]), cost, rng is not None, plan, box)
 
 
-def scaled(x: Floats, bounds: Floats | None) -> Floats:
+def scale_features(x: Floats, bounds: Floats | None) -> Floats:
     """Cut features to their bounds, and scale them to -1..1; without bounds leave them."""
     if bounds is None:
         return x

@@ -12,7 +12,7 @@ from veil.core.types import Floats, Ids
 from veil.dp.inputs import count, positive
 from veil.dp.mechanism import Array
 from veil.dp.mechanisms.laplace import Geometric
-from veil.dp.mining.columns import codes, labelled
+from veil.dp.mining.columns import codes, label_codes
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +87,7 @@ def naive_bayes(
     epsilon = positive("epsilon", epsilon)
     values = _sizes(sizes)
     given = codes(X, values)
-    places, labels, caveat = labelled(y, len(given), classes)
+    places, labels, caveat = label_codes(y, len(given), classes)
     counts = tallies(given, places, values, len(labels))
     mechanism = Geometric(epsilon=float(epsilon), sensitivity=len(values) + 1)
     noisy = mechanism.draw(np.concatenate(counts), 1, generator(rng))[0]

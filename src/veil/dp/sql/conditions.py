@@ -19,7 +19,14 @@ import numpy as np
 
 from veil.core.errors import RefusedError
 from veil.dp.sql.engine import Bindings, canonical
-from veil.dp.sql.parsing import Sources, argument, bare, kind_of, only, refused
+from veil.dp.sql.parsing import (
+    Sources,
+    argument,
+    node_type,
+    refusal,
+    refuse_extras,
+    strip_brackets,
+)
 from veil.dp.sql.schema import storable
 
 TermKind = Literal["number", "text", "time", "truth", "null"]
@@ -195,7 +202,7 @@ class Terms:
         return Term("number", f"({a.sql} {sign} {right})", least=least, most=most)
 
 
-def chosen(terms: Sequence[Term], sql: str) -> Term:
+def choice_of(terms: Sequence[Term], sql: str) -> Term:
     """Return a choice among terms of one kind."""
     kinds = [term for term in terms if term.kind != "null"]
     if not kinds:
@@ -219,19 +226,19 @@ _RANGES: dict[str, Callable[[Term, Term], tuple[float, float]]] = {
 
 def value_of(node: Any, values: Sequence[object]) -> Constant:  # noqa: ANN401 - sqlglot's
     """Return the constant that a node is."""
-    kind = kind_of(node)
+    kind = node_type(node)
     if kind == "Null":
-        only(node)
+        refuse_extras(node)
         return Constant(None)
     if kind == "Boolean":
-        only(node, "this")
+        refuse_extras(node, "this")
         return Constant(int(bool(node.this)))
     if kind == "Placeholder":
-        only(node, "this")
+        refuse_extras(node, "this")
         return constant(values[int(str(node.this).removeprefix("v"))])
     if kind != "Literal":
-        raise refused(node)
-    only(node, "this", "is_string")
+        raise refusal(node)
+    refuse_extras(node, "this", "is_string")
     text = str(node.this)
     return constant(text if node.args.get("is_string") else _number(text))
 
@@ -272,10 +279,10 @@ class Conditions:
 
     def part(self, node: Any) -> Part:  # noqa: ANN401 - sqlglot's
         """Return a node as a term or a constant."""
-        node = bare(node)
-        write = _WRITERS.get(kind_of(node))
+        node = strip_brackets(node)
+        write = _WRITERS.get(node_type(node))
         if write is None:
-            raise refused(node)
+            raise refusal(node)
         self._depth += 1
         if self._depth > _DEPTH:
             raise RefusedError("The query is nested too deeply; write it in a simpler way.")
@@ -299,37 +306,37 @@ class Conditions:
 
     def joined(self, node: Any) -> Term:  # noqa: ANN401 - sqlglot's
         """Join conditions; a long chain is no deep one."""
-        kind, parts = kind_of(node), []
-        while kind_of(node) == kind:
-            only(node, "this", "expression")
+        kind, parts = node_type(node), []
+        while node_type(node) == kind:
+            refuse_extras(node, "this", "expression")
             parts.append(node.expression)
-            node = bare(node.this)
+            node = strip_brackets(node.this)
         word = " AND " if kind == "And" else " OR "
         found = [self.terms.truth(self.part(one)).sql for one in (node, *reversed(parts))]
         return Term("truth", f"({word.join(found)})")
 
     def negated(self, node: Any) -> Term:  # noqa: ANN401 - sqlglot's
         """Turn a condition around."""
-        only(node, "this")
+        refuse_extras(node, "this")
         return Term("truth", f"(NOT {self.terms.truth(self.part(node.this)).sql})")
 
     def compared(self, node: Any) -> Term:  # noqa: ANN401 - sqlglot's
         """Compare two values of one kind."""
-        only(node, "this", "expression")
+        refuse_extras(node, "this", "expression")
         one, other = self.terms.alike([self.part(node.this), self.part(node.expression)])
-        return Term("truth", f"({one.sql} {_COMPARED[kind_of(node)]} {other.sql})")
+        return Term("truth", f"({one.sql} {_COMPARED[node_type(node)]} {other.sql})")
 
     def between(self, node: Any) -> Term:  # noqa: ANN401 - sqlglot's
         """Compare a value with two ends."""
-        only(node, "this", "low", "high")
+        refuse_extras(node, "this", "low", "high")
         parts = [self.part(node.args[name]) for name in ("this", "low", "high")]
         x, low, high = self.terms.alike(parts)
         return Term("truth", f"({x.sql} BETWEEN {low.sql} AND {high.sql})")
 
     def among(self, node: Any) -> Term:  # noqa: ANN401 - sqlglot's
         """Look a value up in a list of constants."""
-        only(node, "this", "expressions")
-        listed = [self.part(bare(one)) for one in node.args.get("expressions") or []]
+        refuse_extras(node, "this", "expressions")
+        listed = [self.part(strip_brackets(one)) for one in node.args.get("expressions") or []]
         constants = [one for one in listed if isinstance(one, Constant) and one.value is not None]
         if not constants or len(constants) < len(listed) or len(listed) > _VALUES:
             raise RefusedError(f"A query takes 1 to {_VALUES:,} values after IN, and no columns.")
@@ -338,14 +345,14 @@ class Conditions:
 
     def absent(self, node: Any) -> Term:  # noqa: ANN401 - sqlglot's
         """Tell whether a value is NULL."""
-        only(node, "this", "expression")
-        if kind_of(bare(node.expression)) != "Null":
+        refuse_extras(node, "this", "expression")
+        if node_type(strip_brackets(node.expression)) != "Null":
             raise RefusedError("A query compares by IS with NULL alone.")
         return Term("truth", f"({self.terms.fixed(self.part(node.this)).sql} IS NULL)")
 
     def like(self, node: Any) -> Term:  # noqa: ANN401 - sqlglot's
         """Compare a text with a pattern that is a constant, and short."""
-        only(node, "this", "expression", "negate")
+        refuse_extras(node, "this", "expression", "negate")
         pattern = self.part(node.expression)
         if not isinstance(pattern, Constant) or not isinstance(pattern.value, str):
             raise RefusedError("A pattern after LIKE must be a text, and not a column.")
@@ -359,14 +366,14 @@ class Conditions:
 
     def arithmetic(self, node: Any) -> Term:  # noqa: ANN401 - sqlglot's
         """Calculate with doubles."""
-        only(node, "this", "expression", "typed", "safe")
+        refuse_extras(node, "this", "expression", "typed", "safe")
         return self.terms.arithmetic(
-            _SIGNS[kind_of(node)], self.part(node.this), self.part(node.expression)
+            _SIGNS[node_type(node)], self.part(node.this), self.part(node.expression)
         )
 
     def minus(self, node: Any) -> Part:  # noqa: ANN401 - sqlglot's
         """Turn the sign of a number around."""
-        only(node, "this")
+        refuse_extras(node, "this")
         part = self.part(node.this)
         if isinstance(part, Constant) and isinstance(part.value, int | float):
             return Constant(-part.value)
@@ -374,42 +381,42 @@ class Conditions:
 
     def size(self, node: Any) -> Term:  # noqa: ANN401 - sqlglot's
         """Take the size of a number."""
-        only(node, "this")
+        refuse_extras(node, "this")
         term = self.terms.operand(self.part(node.this))
         return Term("number", f"abs({term.sql})", least=term.least, most=term.most)
 
     def cased(self, node: Any) -> Term:  # noqa: ANN401 - sqlglot's
         """Make the letters of a text small or large."""
-        only(node, "this")
-        write = self.speech.lower if kind_of(node) == "Lower" else self.speech.upper
+        refuse_extras(node, "this")
+        write = self.speech.lower if node_type(node) == "Lower" else self.speech.upper
         return Term("text", write(self.terms.text(self.part(node.this)).sql))
 
     def length(self, node: Any) -> Term:  # noqa: ANN401 - sqlglot's
         """Count the characters of a text."""
-        only(node, "this")
+        refuse_extras(node, "this")
         text = self.terms.text(self.part(node.this)).sql
         return Term("number", self.speech.length(text), least=1.0, most=1e10)
 
     def first(self, node: Any) -> Term:  # noqa: ANN401 - sqlglot's
         """Take the first value that is not NULL."""
-        only(node, "this", "expressions")
+        refuse_extras(node, "this", "expressions")
         nodes = [node.this, *(node.args.get("expressions") or [])]
         terms = self.terms.alike([self.part(one) for one in nodes])
-        return chosen(terms, f"COALESCE({', '.join(term.sql for term in terms)})")
+        return choice_of(terms, f"COALESCE({', '.join(term.sql for term in terms)})")
 
     def unless(self, node: Any) -> Term:  # noqa: ANN401 - sqlglot's
         """Take a value unless it is another one."""
-        only(node, "this", "expression")
+        refuse_extras(node, "this", "expression")
         terms = self.terms.alike([self.part(node.this), self.part(node.expression)])
-        return chosen(terms[:1], f"NULLIF({terms[0].sql}, {terms[1].sql})")
+        return choice_of(terms[:1], f"NULLIF({terms[0].sql}, {terms[1].sql})")
 
     def case(self, node: Any) -> Term:  # noqa: ANN401 - sqlglot's
         """Choose by conditions, or by what a value is."""
-        only(node, "this", "ifs", "default")
+        refuse_extras(node, "this", "ifs", "default")
         subject = None if node.args.get("this") is None else self.part(node.this)
         tests, values = [], []
         for branch in node.args["ifs"]:
-            only(branch, "this", "true")
+            refuse_extras(branch, "this", "true")
             tests.append(self._test(subject, self.part(branch.this)))
             values.append(self.part(branch.args["true"]))
         default = node.args.get("default")
@@ -418,7 +425,7 @@ class Conditions:
         branches = [
             f"WHEN {test} THEN {term.sql}" for test, term in zip(tests, terms, strict=False)
         ]
-        return chosen(terms, f"(CASE {' '.join(branches)} ELSE {terms[-1].sql} END)")
+        return choice_of(terms, f"(CASE {' '.join(branches)} ELSE {terms[-1].sql} END)")
 
     def _test(self, subject: Part | None, part: Part) -> str:
         if subject is None:
@@ -428,9 +435,9 @@ class Conditions:
 
     def cast(self, node: Any) -> Part:  # noqa: ANN401 - sqlglot's
         """Read a text as a number, or a literal as a day or a time; none is NULL in any case."""
-        only(node, "this", "to", "safe")
+        refuse_extras(node, "this", "to", "safe")
         wanted = node.args["to"]
-        only(wanted, "this", "nested")
+        refuse_extras(wanted, "this", "nested")
         kind, part = str(getattr(wanted.this, "name", "")), self.part(node.this)
         if kind in ("DATE", "TIMESTAMP", "DATETIME") and isinstance(part, Constant):
             time = canonical(part.value)
@@ -445,14 +452,14 @@ class Conditions:
 
     def cut(self, node: Any) -> Term:  # noqa: ANN401 - sqlglot's
         """Cut a time to its year, month, day, hour or minute."""
-        only(node, "unit", "this", "input_type_preserved")
+        refuse_extras(node, "unit", "this", "input_type_preserved")
         length, rest = _found(_CUT, argument(node, "unit"))
         time = self.terms.time(self.part(node.this)).sql
         return Term("time", f"(substr({time}, 1, {length}) || {self.bindings.bind(rest, 'text')})")
 
     def field(self, node: Any) -> Term:  # noqa: ANN401 - sqlglot's
         """Take the year, month, day, hour or minute of a time as a number."""
-        only(node, "this", "expression")
+        refuse_extras(node, "this", "expression")
         start, length = _found(_FIELDS, node.this)
         time = self.terms.time(self.part(node.expression)).sql
         return Term("number", self.speech.double(f"substr({time}, {start}, {length})"),
@@ -461,7 +468,7 @@ class Conditions:
 
 def _found(known: Mapping[str, tuple[int, Any]], node: Any) -> tuple[int, Any]:  # noqa: ANN401
     """Find a unit of time."""
-    if kind_of(node) not in ("Var", "Literal") or str(node.this).upper() not in known:
+    if node_type(node) not in ("Var", "Literal") or str(node.this).upper() not in known:
         raise RefusedError(f"Times are cut and taken apart by {', '.join(known)} alone.")
     return known[str(node.this).upper()]
 

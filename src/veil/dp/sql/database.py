@@ -23,12 +23,12 @@ from veil.core.rng import Randomness, generator
 from veil.dp.accounting.budget import Budget
 from veil.dp.exact.samplers import discrete_laplace
 from veil.dp.sql.engine import SEED, Engine, Statement
-from veil.dp.sql.plan import Explanation, Measured, Plan, explain, make_plan, quantile_of
+from veil.dp.sql.plan import Explanation, NoisyQuantity, Plan, explain, make_plan, quantile_of
 from veil.dp.sql.quantities import MAKERS, Cell, Noisy, Rank, Sum, Units
 from veil.dp.sql.query import Value, read_query
 from veil.dp.sql.schema import Table as Source
 from veil.dp.sql.schema import load_policy, order, tables_of
-from veil.dp.sql.statements import Asked, Exact, Group, asked_of, exact_of
+from veil.dp.sql.statements import Exact, Group, PlannedStatement, exact_of, write_statements
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,9 @@ def groups_of(plan: Plan, exact: Exact) -> tuple[Group, ...]:
     return tuple(sorted(exact.numbers, key=lambda group: [order(key) for key in group]))
 
 
-def _column(one: Measured, groups: Sequence[Group], exact: Exact, rng: Generator) -> list[Noisy]:
+def _column(
+    one: NoisyQuantity, groups: Sequence[Group], exact: Exact, rng: Generator
+) -> list[Noisy]:
     if isinstance(one.quantity, Rank):
         return [_rank(one, one.quantity, group, exact, rng) for group in groups]
     numbers = [exact.numbers.get(group, {}).get(one.quantity, 0) for group in groups]
@@ -68,7 +70,7 @@ def _column(one: Measured, groups: Sequence[Group], exact: Exact, rng: Generator
     return [_noisy(one, number + drawn) for number, drawn in zip(numbers, noise, strict=True)]
 
 
-def _noisy(one: Measured, number: int) -> Noisy:
+def _noisy(one: NoisyQuantity, number: int) -> Noisy:
     levels = one.levels
     if not isinstance(one.quantity, Sum) or levels is None:
         return Noisy(number, one.std)
@@ -84,7 +86,7 @@ def _noisy(one: Measured, number: int) -> Noisy:
     return Noisy(number, one.std, step, start, (levels.low, levels.high), levels.middle)
 
 
-def _rank(one: Measured, quantity: Rank, group: Group, exact: Exact, rng: Generator) -> Noisy:
+def _rank(one: NoisyQuantity, quantity: Rank, group: Group, exact: Exact, rng: Generator) -> Noisy:
     """Draw a cell by the exponential mechanism."""
     levels = one.levels
     if levels is None:
@@ -222,11 +224,11 @@ FORGOTTEN = (
 )
 
 
-class Made(NamedTuple):
+class PreparedQuery(NamedTuple):
     """A plan, and its statements for the engine."""
 
     plan: Plan
-    asked: list[Asked]
+    asked: list[PlannedStatement]
 
 
 class Database:
@@ -249,7 +251,7 @@ class Database:
         self.seeded = rng is not None
         self._engine = engine
         self._rng: Generator | None = None if rng is None else generator(rng)
-        self._plans: OrderedDict[object, Made] = OrderedDict()
+        self._plans: OrderedDict[object, PreparedQuery] = OrderedDict()
         self._lock = Lock()
 
     def sql(
@@ -321,7 +323,9 @@ class Database:
         units = {None if table.unit is None else table.unit.name for table in self.tables.values()}
         return cost if len(units) == 1 else replace(cost, unit="unit", neighbours=_ANY)
 
-    def _made(self, query: str, epsilon: float, delta: float, params: Sequence[object]) -> Made:
+    def _made(
+        self, query: str, epsilon: float, delta: float, params: Sequence[object]
+    ) -> PreparedQuery:
         """Return the plan of a query; those of the last queries are kept."""
         if not isinstance(query, str):
             raise RefusedError("A query must be a text with one SELECT.")
@@ -333,7 +337,7 @@ class Database:
                 self._plans.move_to_end(key)
                 return self._plans[key]
         plan = make_plan(read_query(query, self.tables, params), epsilon, delta)
-        made = Made(plan, asked_of(plan, self._engine.speech))
+        made = PreparedQuery(plan, write_statements(plan, self._engine.speech))
         with self._lock:
             self._plans[key] = made
             while len(self._plans) > _KEPT:

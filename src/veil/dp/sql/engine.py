@@ -57,7 +57,7 @@ class Column:
     declared: str = ""
 
 
-class Found(NamedTuple):
+class FoundTable(NamedTuple):
     """A table of the database: how it is named in full, and its columns.
 
     A column of a type that is not read is None.
@@ -81,7 +81,7 @@ class Statement(NamedTuple):
     values: tuple[object, ...]
 
 
-class Speech(Protocol):
+class Dialect(Protocol):
     """How an engine says things; nothing it says can fail on any row.
 
     Numbers are doubles, never NaN; what a type cannot hold is NULL.
@@ -142,10 +142,10 @@ class Engine(Protocol):
     """A database that is open for reading, and for nothing else."""
 
     @property
-    def speech(self) -> Speech:
+    def speech(self) -> Dialect:
         """How it says things."""
 
-    def table(self, name: str) -> Found | None:
+    def table(self, name: str) -> FoundTable | None:
         """Find a table, and not a view; None if there is none of that name."""
 
     def ready(self) -> None:
@@ -158,10 +158,10 @@ class Engine(Protocol):
         """Let go of the database."""
 
 
-def quoted(name: str) -> str:
+def quote_name(name: str) -> str:
     """Return a name as an identifier.
 
-    >>> quoted('a"b')
+    >>> quote_name('a"b')
     '"a""b"'
     """
     return '"' + name.replace('"', '""') + '"'
@@ -217,7 +217,7 @@ _TOKEN = re.compile("\0([0-9]+)\0")
 class Bindings:
     """Gives places to values; equal ones share a place."""
 
-    def __init__(self, speech: Speech) -> None:
+    def __init__(self, speech: Dialect) -> None:
         self.speech = speech
         self._values: list[tuple[str, object]] = []
         self._places: dict[tuple[str, str, str], int] = {}

@@ -6,22 +6,22 @@ from typing import Any
 
 from veil.core.errors import MissingExtraError, RefusedError
 from veil.core.formatting import printable
-from veil.dp.sql.engine import quoted
-from veil.dp.sql.schema import Listed, Table
+from veil.dp.sql.engine import quote_name
+from veil.dp.sql.schema import ListedColumn, Table
 
 _ASK = "ask for counts, sums, averages and quantiles of listed columns"
 
 
-def only(node: Any, *allowed: str) -> None:  # noqa: ANN401 - sqlglot's
+def refuse_extras(node: Any, *allowed: str) -> None:  # noqa: ANN401 - sqlglot's
     """Refuse a node that says more than what is allowed: nothing is dropped in silence."""
     for name, value in node.args.items():
         empty = value is None or value is False or value == []
         if not empty and name.rstrip("_") not in allowed:
-            told = f"{kind_of(node)} with {name.rstrip('_').replace('_', ' ')}"
+            told = f"{node_type(node)} with {name.rstrip('_').replace('_', ' ')}"
             raise RefusedError(f"A query with {told.upper()} is not answered; {_ASK}.")
 
 
-def kind_of(node: Any) -> str:  # noqa: ANN401 - sqlglot's
+def node_type(node: Any) -> str:  # noqa: ANN401 - sqlglot's
     """Return the type of a node: its own, and not one that it inherits."""
     return type(node).__name__
 
@@ -32,29 +32,29 @@ def argument(node: Any, name: str) -> Any:  # noqa: ANN401 - sqlglot's
     return node.args.get(f"{name}_") if found is None else found
 
 
-def bare(node: Any) -> Any:  # noqa: ANN401 - sqlglot's
+def strip_brackets(node: Any) -> Any:  # noqa: ANN401 - sqlglot's
     """Take brackets off."""
-    while kind_of(node) == "Paren":
-        only(node, "this")
+    while node_type(node) == "Paren":
+        refuse_extras(node, "this")
         node = node.this
     return node
 
 
-def refused(node: Any) -> RefusedError:  # noqa: ANN401 - sqlglot's
+def refusal(node: Any) -> RefusedError:  # noqa: ANN401 - sqlglot's
     """Return that a node is not one of those that are answered."""
-    what = "".join(f" {one}" if one.isupper() else one for one in kind_of(node)).strip().upper()
+    what = "".join(f" {one}" if one.isupper() else one for one in node_type(node)).strip().upper()
     return RefusedError(f"A query with {what} is not answered; {_ASK}.")
 
 
 def name_of(node: Any) -> tuple[str, bool]:  # noqa: ANN401 - sqlglot's
     """Return an identifier, and whether it was quoted."""
-    if kind_of(node) != "Identifier":
-        raise refused(node)
-    only(node, "this", "quoted")
+    if node_type(node) != "Identifier":
+        raise refusal(node)
+    refuse_extras(node, "this", "quoted")
     return str(node.this), bool(node.args.get("quoted"))
 
 
-def matched(name: str, quoted: bool, known: Any) -> str | None:  # noqa: ANN401 - an iterable
+def match_name(name: str, quoted: bool, known: Any) -> str | None:  # noqa: ANN401 - an iterable
     """Find a name among those that are listed: as it is, or else whatever its letters' case."""
     names = list(known)
     if name in names:
@@ -71,7 +71,7 @@ _NAMED = ("COLON", "PARAMETER", "HINT", "BLOCK_START", "BLOCK_END")  # no values
 _NOT_UNDERSTOOD = "The query is not understood; it must be one SELECT."
 
 
-def parsed(query: str) -> tuple[Any, int]:
+def parse(query: str) -> tuple[Any, int]:
     """Return the tree of a query, and how many values it asks for by ``?``.
 
     A ``?`` becomes a value with a number: where it stands in the tree says nothing of where it
@@ -145,12 +145,12 @@ class Place:
     """A listed column in a query: where it is, and what it is."""
 
     at: int  # number of the table
-    listed: Listed
+    listed: ListedColumn
 
     @property
     def sql(self) -> str:
         """The column, quoted and qualified."""
-        return f"t{self.at}.{quoted(self.listed.column.name)}"
+        return f"t{self.at}.{quote_name(self.listed.column.name)}"
 
     @property
     def name(self) -> str:
@@ -181,12 +181,12 @@ class Sources:
 
     def find(self, node: Any) -> Place:  # noqa: ANN401 - sqlglot's
         """Return the listed column that a node names, or refuse."""
-        only(node, "this", "table")
+        refuse_extras(node, "this", "table")
         name, exact = name_of(node.this)
         places = [
             Place(at, table.columns[column])
             for at, table in self._within(argument(node, "table"))
-            if (column := matched(name, exact, table.columns)) is not None
+            if (column := match_name(name, exact, table.columns)) is not None
         ]
         if not places:
             raise RefusedError(
@@ -201,12 +201,12 @@ class Sources:
 
     def is_unit(self, node: Any) -> bool:  # noqa: ANN401 - sqlglot's
         """Tell whether a node names the column that says whose a row is."""
-        if kind_of(node) != "Column":
+        if node_type(node) != "Column":
             return False
         name, exact = name_of(node.this)
         units = [table.unit.name for _, table in self._within(argument(node, "table"))
                  if table.unit is not None]  # fmt: skip
-        return matched(name, exact, dict.fromkeys(units)) is not None
+        return match_name(name, exact, dict.fromkeys(units)) is not None
 
     def _within(self, node: Any) -> list[tuple[int, Table]]:  # noqa: ANN401 - sqlglot's
         """Return the tables that a column may be of, with their numbers."""
@@ -214,7 +214,7 @@ class Sources:
         if node is None:
             return numbered
         name, exact = name_of(node)
-        alias = matched(name, exact, [alias for alias, _ in self.tables])
+        alias = match_name(name, exact, [alias for alias, _ in self.tables])
         if alias is None:
             raise RefusedError(f"The query has no table '{printable(name)}' to take columns from.")
         return [numbered[[one for one, _ in self.tables].index(alias)]]
@@ -225,7 +225,7 @@ def sources_of(select: Any, tables: Mapping[str, Table]) -> Sources:  # noqa: AN
     start = argument(select, "from")
     if start is None:
         raise RefusedError("A query must have a table after FROM.")
-    only(start, "this")
+    refuse_extras(start, "this")
     found = [_named(start.this, tables)]
     joins = argument(select, "joins") or []
     if len(joins) > _JOINS:
@@ -239,12 +239,12 @@ def sources_of(select: Any, tables: Mapping[str, Table]) -> Sources:  # noqa: AN
 
 def _named(node: Any, tables: Mapping[str, Table]) -> tuple[str, Table]:  # noqa: ANN401
     """Return a table of the policy, and what the query calls it."""
-    if kind_of(node) != "Table":
-        raise refused(node)
-    only(node, "this", "db", "alias")
+    if node_type(node) != "Table":
+        raise refusal(node)
+    refuse_extras(node, "this", "db", "alias")
     parts = [name_of(part) for part in (argument(node, "db"), node.this) if part is not None]
     name = ".".join(part for part, _ in parts)
-    key = matched(name, all(exact for _, exact in parts), tables)
+    key = match_name(name, all(exact for _, exact in parts), tables)
     if key is None:
         raise RefusedError(
             f"The table '{printable(name)}' is not listed in the policy. Listed:"
@@ -253,13 +253,13 @@ def _named(node: Any, tables: Mapping[str, Table]) -> tuple[str, Table]:  # noqa
     alias = argument(node, "alias")
     if alias is None:
         return parts[-1][0], tables[key]
-    only(alias, "this")
+    refuse_extras(alias, "this")
     return name_of(alias.this)[0], tables[key]
 
 
 def _joined(join: Any, tables: Mapping[str, Table], first: Table) -> tuple[str, Table]:  # noqa: ANN401
     """Return a table that is joined by the unit, which must be that of the first."""
-    only(join, "this", "using", "kind")
+    refuse_extras(join, "this", "using", "kind")
     using = join.args.get("using") or []
     named = _named(join.this, tables)
     unit, other = first.unit, named[1].unit
@@ -268,7 +268,7 @@ def _joined(join: Any, tables: Mapping[str, Table], first: Table) -> tuple[str, 
     if (
         (join.args.get("kind") or "INNER") != "INNER"
         or len(using) != 1
-        or (matched(*name_of(using[0]), [unit.name]) is None)
+        or (match_name(*name_of(using[0]), [unit.name]) is None)
     ):
         raise RefusedError(
             f"Tables are joined by USING ({printable(unit.name)}), the unit, alone."

@@ -14,7 +14,7 @@ from veil.dp.exact.samplers import laplace_of
 from veil.dp.inputs import positive, share
 from veil.dp.mechanism import ADD_REMOVE, REPLACED
 from veil.dp.mechanisms.quantile import Quantile
-from veil.dp.sql.parsing import Place, bare, kind_of
+from veil.dp.sql.parsing import Place, node_type, strip_brackets
 from veil.dp.sql.quantities import (
     Count,
     Distinct,
@@ -35,7 +35,7 @@ _TIME = "The time that an answer takes is not covered."
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class NoisyQuantity:
     """A quantity with its noise: what a unit changes it by, in steps, and the scale of the noise.
 
     A rank has no noise that is added; its `epsilon` is that of one row.
@@ -71,7 +71,7 @@ class Plan:
     max_rows: int
     max_groups: int
     combinations: tuple[tuple[Key, ...], ...] | None  # all groups, if they are public
-    measured: tuple[Measured, ...]
+    measured: tuple[NoisyQuantity, ...]
     places: dict[Quantity, int]  # where a quantity that a function needs is
     threshold: int | None
     cost: Guarantee
@@ -148,18 +148,18 @@ def _present(query: Query) -> set[Place]:
                 present.add(place)
     left = [query.where] if query.where is not None else []
     while left:
-        node = bare(left.pop())
-        if kind_of(node) == "And":
+        node = strip_brackets(left.pop())
+        if node_type(node) == "And":
             left += [node.this, node.expression]
-        elif kind_of(node) in _REJECTING:
-            present |= _columns(query, bare(node.this))
-        elif kind_of(node) == "Not" and kind_of(bare(node.this)) == "Is":
-            present |= _columns(query, bare(bare(node.this).this))
+        elif node_type(node) in _REJECTING:
+            present |= _columns(query, strip_brackets(node.this))
+        elif node_type(node) == "Not" and node_type(strip_brackets(node.this)) == "Is":
+            present |= _columns(query, strip_brackets(strip_brackets(node.this).this))
     return present
 
 
 def _columns(query: Query, node: Any) -> set[Place]:  # noqa: ANN401 - sqlglot's
-    return {query.sources.find(node)} if kind_of(node) == "Column" else set()
+    return {query.sources.find(node)} if node_type(node) == "Column" else set()
 
 
 def _combinations(keys: tuple[Place, ...]) -> tuple[tuple[Key, ...], ...] | None:
@@ -175,11 +175,11 @@ def _combinations(keys: tuple[Place, ...]) -> tuple[tuple[Key, ...], ...] | None
     return tuple(found) if keys else None
 
 
-def _measured(quantity: Quantity, part: Fraction, rows: int, groups: int) -> Measured:
+def _measured(quantity: Quantity, part: Fraction, rows: int, groups: int) -> NoisyQuantity:
     weight = rows * groups
     if isinstance(quantity, Rank):
         cells = cells_of(quantity.place)
-        made = Measured(quantity, part / weight, weight, weight / part, cells)
+        made = NoisyQuantity(quantity, part / weight, weight, weight / part, cells)
         quantile_of(made)  # refused here, and not after the charge
         return made
     levels = None
@@ -192,10 +192,10 @@ def _measured(quantity: Quantity, part: Fraction, rows: int, groups: int) -> Mea
         sensitivity = weight
     scale = sensitivity / part
     laplace_of(scale)  # refused here, and not after the charge; its tables are kept
-    return Measured(quantity, part, sensitivity, scale, levels)
+    return NoisyQuantity(quantity, part, sensitivity, scale, levels)
 
 
-def quantile_of(one: Measured) -> Quantile:
+def quantile_of(one: NoisyQuantity) -> Quantile:
     """Return the mechanism of a rank; each row of a unit has its share of epsilon."""
     if not isinstance(one.quantity, Rank) or one.levels is None:
         raise AssertionError(one)
@@ -314,6 +314,6 @@ def explain(plan: Plan, statements: Sequence[str]) -> Explanation:
     )
 
 
-def _part(one: Measured) -> Part:
+def _part(one: NoisyQuantity) -> Part:
     step = 1.0 if math.isnan(one.std) else float(one.step)
     return Part(one.quantity.label, one.sensitivity * step, float(one.epsilon), one.std * step)

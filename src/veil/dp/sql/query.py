@@ -17,14 +17,14 @@ from veil.dp.sql.parsing import (
     Place,
     Sources,
     argument,
-    bare,
-    kind_of,
-    matched,
+    match_name,
     name_of,
-    only,
-    parsed,
-    refused,
+    node_type,
+    parse,
+    refusal,
+    refuse_extras,
     sources_of,
+    strip_brackets,
 )
 from veil.dp.sql.quantities import Count, Distinct, Quantity, Rank, Sum, Units
 from veil.dp.sql.schema import Table
@@ -48,43 +48,43 @@ class Aggregate:
 
 def is_aggregate(node: Any) -> bool:  # noqa: ANN401 - sqlglot's
     """Tell whether a node is one of the functions."""
-    return kind_of(node) == "Count" or kind_of(node) in _NAMES or _spelt(node) is not None
+    return node_type(node) == "Count" or node_type(node) in _NAMES or _spelt(node) is not None
 
 
 def aggregate_of(node: Any, sources: Sources, values: Sequence[object]) -> Aggregate:  # noqa: ANN401
     """Return the function that a node is, of listed columns."""
-    if kind_of(node) == "Count":
+    if node_type(node) == "Count":
         return _count(node, sources)
     spelt = _spelt(node)
     if spelt is not None:
-        only(node, "this", "expressions")
+        refuse_extras(node, "this", "expressions")
         (inner,) = node.args["expressions"]
         return _moments(spelt, _bounded(inner, sources, spelt))
-    name = _NAMES[kind_of(node)]
+    name = _NAMES[node_type(node)]
     if name in ("MEDIAN", "QUANTILE"):
         return _rank(node, name, sources, values)
-    only(node, "this")
+    refuse_extras(node, "this")
     return _moments(name, _bounded(node.this, sources, name))
 
 
 def _spelt(node: Any) -> str | None:  # noqa: ANN401 - sqlglot's
     """Return a function that sqlglot does not know by itself."""
-    if kind_of(node) != "Anonymous" or len(node.args.get("expressions") or []) != 1:
+    if node_type(node) != "Anonymous" or len(node.args.get("expressions") or []) != 1:
         return None
     return _SPELT.get(str(node.this).upper())
 
 
 def _count(node: Any, sources: Sources) -> Aggregate:  # noqa: ANN401 - sqlglot's
-    only(node, "this", "big_int")
-    inner = bare(node.this)
-    if kind_of(inner) == "Star":
-        only(inner)
+    refuse_extras(node, "this", "big_int")
+    inner = strip_brackets(node.this)
+    if node_type(inner) == "Star":
+        refuse_extras(inner)
         return Aggregate("COUNT", "COUNT(*)", (Count(),))
-    if kind_of(inner) != "Distinct":
+    if node_type(inner) != "Distinct":
         place = _listed(inner, sources)
         return Aggregate("COUNT", f"COUNT({place.name})", (Count(place),))
-    only(inner, "expressions")
-    columns = [bare(one) for one in inner.args["expressions"]]
+    refuse_extras(inner, "expressions")
+    columns = [strip_brackets(one) for one in inner.args["expressions"]]
     if len(columns) != 1:
         raise RefusedError("COUNT(DISTINCT ...) takes one column.")
     if sources.is_unit(columns[0]):
@@ -96,10 +96,10 @@ def _count(node: Any, sources: Sources) -> Aggregate:  # noqa: ANN401 - sqlglot'
 
 
 def _rank(node: Any, name: str, sources: Sources, values: Sequence[object]) -> Aggregate:  # noqa: ANN401
-    only(node, "this", "quantile")
+    refuse_extras(node, "this", "quantile")
     share: object = 0.5
     if name == "QUANTILE":
-        share = value_of(bare(node.args["quantile"]), values).value
+        share = value_of(strip_brackets(node.args["quantile"]), values).value
     if isinstance(share, str) or share is None or not 0 <= share <= 1:  # type: ignore[operator]
         raise RefusedError("QUANTILE takes a column and a share from 0 to 1.")
     place, q = _bounded(node.this, sources, name), float(share)  # type: ignore[arg-type]
@@ -117,11 +117,11 @@ def _moments(name: str, place: Place) -> Aggregate:
 
 
 def _listed(node: Any, sources: Sources) -> Place:  # noqa: ANN401 - sqlglot's
-    node = bare(node)
-    if kind_of(node) != "Column":
+    node = strip_brackets(node)
+    if node_type(node) != "Column":
         raise (
-            refused(node)
-            if kind_of(node) == "Star"
+            refusal(node)
+            if node_type(node) == "Star"
             else RefusedError(
                 "Functions of a query take a listed column each, and nothing that is computed."
             )
@@ -193,7 +193,7 @@ class After:
 
     def step(self, node: Any) -> Step:  # noqa: ANN401 - sqlglot's
         """Return what computes a node for a row."""
-        node = bare(node)
+        node = strip_brackets(node)
         at = self._find(node)
         if at is not None:
             return lambda row: row[at]
@@ -206,32 +206,32 @@ class After:
             self._depth -= 1
 
     def _made(self, node: Any) -> Step:  # noqa: ANN401 - sqlglot's
-        kind = kind_of(node)
+        kind = node_type(node)
         if kind in _PAIRS:
             return self._pair(kind, node)
         if kind in ("Literal", "Placeholder", "Boolean", "Null"):
             value = value_of(node, self._values).value
             return lambda _: value
         if kind == "Not":
-            only(node, "this")
+            refuse_extras(node, "this")
             inner = self.step(node.this)
             return lambda row: None if (found := inner(row)) is None else not found
         if kind == "Neg":
-            only(node, "this")
+            refuse_extras(node, "this")
             inner = self.step(node.this)
             return lambda row: _calculate("Sub", 0, inner(row))
         if kind == "Between":
             return self._between(node)
-        raise refused(node)
+        raise refusal(node)
 
     def _pair(self, kind: str, node: Any) -> Step:  # noqa: ANN401 - sqlglot's
-        only(node, "this", "expression", "typed", "safe")
+        refuse_extras(node, "this", "expression", "typed", "safe")
         one, other = self.step(node.this), self.step(node.expression)
         work = _PAIRS[kind]
         return lambda row: work(kind, one(row), other(row))
 
     def _between(self, node: Any) -> Step:  # noqa: ANN401 - sqlglot's
-        only(node, "this", "low", "high")
+        refuse_extras(node, "this", "low", "high")
         x, low, high = (self.step(node.args[name]) for name in ("this", "low", "high"))
         return lambda row: _both(
             "And", _compare("GTE", x(row), low(row)), _compare("LTE", x(row), high(row))
@@ -275,7 +275,7 @@ class Query:
 
 def read_query(text: str, tables: Mapping[str, Table], values: Sequence[object]) -> Query:
     """Understand a query, or refuse it."""
-    select, count = parsed(text)
+    select, count = parse(text)
     if count != len(values):
         raise RefusedError(
             f"The query leaves {count} values open by ?, and {len(values)} were given."
@@ -295,7 +295,7 @@ class _Reader:
         tables: Mapping[str, Table],
         values: tuple[object, ...],
     ) -> None:
-        only(select, *_CLAUSES)
+        refuse_extras(select, *_CLAUSES)
         self._select, self._values = select, values
         self._sources = sources_of(select, tables)
         self._keys = self._grouped()
@@ -333,16 +333,16 @@ class _Reader:
         node = argument(self._select, name)
         if node is None:
             return None
-        only(node, "this")
+        refuse_extras(node, "this")
         return node.this
 
     def _grouped(self) -> tuple[Place, ...]:
         group = argument(self._select, "group")
         if group is None:
             return ()
-        only(group, "expressions")
-        nodes = [bare(node) for node in group.args.get("expressions") or []]
-        if not nodes or len(nodes) > _KEYS or any(kind_of(node) != "Column" for node in nodes):
+        refuse_extras(group, "expressions")
+        nodes = [strip_brackets(node) for node in group.args.get("expressions") or []]
+        if not nodes or len(nodes) > _KEYS or any(node_type(node) != "Column" for node in nodes):
             raise RefusedError(f"GROUP BY takes 1 to {_KEYS} listed columns, by their names.")
         if any(map(self._sources.is_unit, nodes)):
             raise RefusedError(
@@ -352,14 +352,14 @@ class _Reader:
 
     def _output(self, node: Any) -> Output:  # noqa: ANN401 - sqlglot's
         alias = None
-        if kind_of(node) == "Alias":
-            only(node, "this", "alias")
+        if node_type(node) == "Alias":
+            refuse_extras(node, "this", "alias")
             alias, node = name_of(node.args["alias"])[0], node.this
-        node = bare(node)
+        node = strip_brackets(node)
         if is_aggregate(node):
             at = self._aggregate(node)
             return Output(alias or self._labels()[at - len(self._keys)], at)
-        if kind_of(node) != "Column":
+        if node_type(node) != "Column":
             raise RefusedError(
                 "A query must SELECT counts, sums, averages, variances and quantiles of listed"
                 " columns, and columns of GROUP BY."
@@ -383,7 +383,7 @@ class _Reader:
         """Return where in a row an aggregate, a key or a named output is."""
         if is_aggregate(node):
             return self._aggregate(node)
-        if kind_of(node) != "Column":
+        if node_type(node) != "Column":
             return None
         ways: list[Callable[[Any], int | None]] = [self._key, self._named]
         for way in reversed(ways) if names_first else ways:
@@ -405,7 +405,7 @@ class _Reader:
     def _named(self, node: Any) -> int | None:  # noqa: ANN401 - sqlglot's
         if argument(node, "table") is not None:
             return None
-        name = matched(*name_of(node.this), [one.label for one in self._outputs])
+        name = match_name(*name_of(node.this), [one.label for one in self._outputs])
         return next((one.at for one in self._outputs if one.label == name), None)
 
     def _having(self) -> Step | None:
@@ -418,14 +418,14 @@ class _Reader:
         order = argument(self._select, "order")
         if order is None:
             return ()
-        only(order, "expressions")
+        refuse_extras(order, "expressions")
         return tuple(self._by(node) for node in order.args["expressions"])
 
     def _by(self, node: Any) -> Order:  # noqa: ANN401 - sqlglot's
-        only(node, "this", "desc", "nulls_first")
-        what = bare(node.this)
+        refuse_extras(node, "this", "desc", "nulls_first")
+        what = strip_brackets(node.this)
         down, nulls = bool(node.args.get("desc")), bool(node.args.get("nulls_first"))
-        if kind_of(what) == "Literal":
+        if node_type(what) == "Literal":
             number = value_of(what, ()).value
             if not isinstance(number, int) or not 1 <= number <= len(self._outputs):
                 raise RefusedError("ORDER BY takes numbers of columns that the query SELECTs.")
@@ -438,10 +438,10 @@ class _Reader:
         clause = argument(self._select, name)
         if clause is None:
             return None
-        if kind_of(clause) not in ("Limit", "Offset"):
+        if node_type(clause) not in ("Limit", "Offset"):
             raise RefusedError("The number of rows must be told by LIMIT and OFFSET.")
-        only(clause, "expression")
-        found = value_of(bare(clause.args["expression"]), self._values).value
+        refuse_extras(clause, "expression")
+        found = value_of(strip_brackets(clause.args["expression"]), self._values).value
         if not isinstance(found, int) or found < 0:
             raise RefusedError(f"{name.upper()} takes a whole number of at least 0.")
         return found

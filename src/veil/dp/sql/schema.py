@@ -36,7 +36,16 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 
 from veil.core.errors import InputError
 from veil.core.formatting import printable
-from veil.dp.sql.engine import ANY, Column, Engine, Found, Statement, canonical, quoted, select
+from veil.dp.sql.engine import (
+    ANY,
+    Column,
+    Engine,
+    FoundTable,
+    Statement,
+    canonical,
+    quote_name,
+    select,
+)
 
 Key = str | int | float | bool | None
 _BYTES = 10_000_000  # of a file
@@ -214,7 +223,7 @@ _WHOLE = 2**63
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class ListedColumn:
     """A column that may be named: what it is, and what may be done with it."""
 
     column: Column
@@ -231,7 +240,7 @@ class Table:
     unit: Column | None
     max_rows: int
     max_groups: int
-    columns: Mapping[str, Listed]
+    columns: Mapping[str, ListedColumn]
 
 
 def tables_of(policy: Policy, engine: Engine) -> dict[str, Table]:
@@ -248,7 +257,7 @@ def _table(name: str, rule: TableRule, engine: Engine) -> Table:
         )
     unit = None if rule.unit is None else _column(name, rule.unit, found)
     listed = {one: _listed(name, one, its, found) for one, its in rule.columns.items()}
-    columns = [quoted(one.name) for one in [unit] if one] + list(map(quoted, listed))
+    columns = [quote_name(one.name) for one in [unit] if one] + list(map(quote_name, listed))
     try:
         nothing = select(columns or ["1"], f"{found.sql} LIMIT 0")
         engine.run([Statement(nothing, ())])
@@ -259,7 +268,7 @@ def _table(name: str, rule: TableRule, engine: Engine) -> Table:
     return Table(name, found.sql, unit, rule.max_rows, rule.max_groups, listed)
 
 
-def _column(table: str, name: str, found: Found) -> Column:
+def _column(table: str, name: str, found: FoundTable) -> Column:
     where = f"'{printable(table)}.{printable(name)}'"
     if name not in found.columns:
         raise InputError(f"The policy names the column {where}, which the database does not have.")
@@ -272,7 +281,7 @@ def _column(table: str, name: str, found: Found) -> Column:
     return column
 
 
-def _listed(table: str, name: str, rule: ColumnRule, found: Found) -> Listed:
+def _listed(table: str, name: str, rule: ColumnRule, found: FoundTable) -> ListedColumn:
     where = f"'{printable(table)}.{printable(name)}'"
     column = _typed(_column(table, name, found), rule, where)
     if rule.bounds is not None and column.kind != "number":
@@ -281,7 +290,7 @@ def _listed(table: str, name: str, rule: ColumnRule, found: Found) -> Listed:
     if keys is not None:
         keys = tuple(sorted(dict.fromkeys(keys), key=order))
     sure = column.nullable and rule.nullable
-    return Listed(replace(column, nullable=sure), rule.bounds, keys)
+    return ListedColumn(replace(column, nullable=sure), rule.bounds, keys)
 
 
 def _typed(column: Column, rule: ColumnRule, where: str) -> Column:

@@ -20,18 +20,18 @@ from typing import Any
 from veil.dp.sql.conditions import Conditions, Term, Terms, constant
 from veil.dp.sql.engine import (
     Bindings,
-    Speech,
+    Dialect,
     Statement,
     of,
     part,
-    quoted,
+    quote_name,
     ranked,
     same,
     select,
     within,
 )
 from veil.dp.sql.parsing import Place
-from veil.dp.sql.plan import Measured, Plan
+from veil.dp.sql.plan import NoisyQuantity, Plan
 from veil.dp.sql.quantities import TINY, Count, Distinct, Levels, Quantity, Rank, Sum, Units
 from veil.dp.sql.query import Query
 from veil.dp.sql.schema import Key
@@ -80,7 +80,7 @@ def _unit(query: Query, bindings: Bindings, at: int = 0) -> str | None:
     column = query.sources.tables[at][1].unit
     if column is None:
         return None
-    return bindings.speech.unit(column, f"t{at}.{quoted(column.name)}")
+    return bindings.speech.unit(column, f"t{at}.{quote_name(column.name)}")
 
 
 def _tables(query: Query, bindings: Bindings) -> str:
@@ -161,7 +161,7 @@ class Bounds:
     groups: int | None
 
 
-def sampled(rows: Rows, bounds: Bounds, bindings: Bindings) -> str:
+def sample_rows(rows: Rows, bounds: Bounds, bindings: Bindings) -> str:
     """Write the rows that count, as a query with the columns u, g0 ... and v0 ..."""
     seed, digest = bindings.seed(), bindings.speech.digest
     own = ["u", *rows.groups]
@@ -178,7 +178,7 @@ def sampled(rows: Rows, bounds: Bounds, bindings: Bindings) -> str:
     return select(columns, within(middle, "b"), [f"drawn <= {bounds.rows}"])
 
 
-def counted(rows: Rows, bounds: Bounds, bindings: Bindings) -> str:
+def count_units(rows: Rows, bounds: Bounds, bindings: Bindings) -> str:
     """Write units with their groups and their number of rows n there, where only that is used."""
     own = ["u", *rows.groups]
     least = bindings.speech.least("COUNT(*)", str(bounds.rows))
@@ -190,7 +190,7 @@ def counted(rows: Rows, bounds: Bounds, bindings: Bindings) -> str:
     return select([*own, "n"], within(outer, "b"), [f"k <= {bounds.groups}"])
 
 
-def summed(rows: Rows, bounds: Bounds, bindings: Bindings) -> str:
+def sum_groups(rows: Rows, bounds: Bounds, bindings: Bindings) -> str:
     """Write sums per group: g0 ..., units, n, and two of each value: how many, and their sum."""
     own = ["u", *rows.groups]
     parts = _chosen(rows, bounds, bindings)
@@ -285,7 +285,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class PlannedStatement:
     """A statement, and how its rows are read: keys, then numbers; or a cell and its count."""
 
     statement: Statement
@@ -302,7 +302,7 @@ class Exact:
     cells: dict[tuple[Group, Place], list[tuple[int, int]]]
 
 
-def asked_of(plan: Plan, speech: Speech) -> list[Asked]:
+def write_statements(plan: Plan, speech: Dialect) -> list[PlannedStatement]:
     """Write the statements of a plan: one for all numbers, and one for each column with ranks."""
     numbers = [one for one in plan.measured if not isinstance(one.quantity, Rank)]
     ranks = {one.quantity.place: one for one in plan.measured if isinstance(one.quantity, Rank)}
@@ -310,7 +310,9 @@ def asked_of(plan: Plan, speech: Speech) -> list[Asked]:
     return found + [_cells(plan, place, one, speech) for place, one in ranks.items()]
 
 
-def exact_of(asked: Sequence[Asked], answers: Sequence[Iterable[tuple[Any, ...]]]) -> Exact:
+def exact_of(
+    asked: Sequence[PlannedStatement], answers: Sequence[Iterable[tuple[Any, ...]]]
+) -> Exact:
     """Read the answers."""
     found = Exact({}, {})
     for one, rows in zip(asked, answers, strict=True):
@@ -333,22 +335,24 @@ def _bounds(plan: Plan) -> Bounds:
     return Bounds(plan.max_rows, None if free else plan.max_groups)
 
 
-def _numbers(plan: Plan, measured: Sequence[Measured], speech: Speech) -> Asked:
+def _numbers(plan: Plan, measured: Sequence[NoisyQuantity], speech: Dialect) -> PlannedStatement:
     bindings = Bindings(speech)
     quantities = [one.quantity for one in measured]
     values = [_value(one, bindings) for one in measured if not _is_plain(one.quantity)]
     rows = rows_of(plan, bindings, values)
     if plan.bounded and speech.fast and not any(isinstance(one, Distinct) for one in quantities):
-        sql = summed(rows, _bounds(plan), bindings)
-        return Asked(bindings.statement(sql), rows.keys, _joined_parts(measured, rows.keys))
+        sql = sum_groups(rows, _bounds(plan), bindings)
+        return PlannedStatement(
+            bindings.statement(sql), rows.keys, _joined_parts(measured, rows.keys)
+        )
     if plan.bounded and not values:
         sums = ["SUM(n)" if isinstance(one, Count) else "COUNT(*)" for one in quantities]
-        sql = _grouped(rows, sums, counted(rows, _bounds(plan), bindings))
+        sql = _grouped(rows, sums, count_units(rows, _bounds(plan), bindings))
         parts = tuple(Part(rows.keys + i, one) for i, one in enumerate(quantities))
-        return Asked(bindings.statement(sql), rows.keys, parts)
-    inner = sampled(rows, _bounds(plan), bindings) if plan.bounded else rows.sql
+        return PlannedStatement(bindings.statement(sql), rows.keys, parts)
+    inner = sample_rows(rows, _bounds(plan), bindings) if plan.bounded else rows.sql
     totals, parts = _totals(measured, rows, speech, bounded=plan.bounded)
-    return Asked(bindings.statement(_grouped(rows, totals, inner)), rows.keys, parts)
+    return PlannedStatement(bindings.statement(_grouped(rows, totals, inner)), rows.keys, parts)
 
 
 def _grouped(rows: Rows, totals: Sequence[str], inner: str) -> str:
@@ -360,7 +364,7 @@ def _is_plain(quantity: Quantity) -> bool:
     return isinstance(quantity, Units) or quantity == Count()
 
 
-def _value(one: Measured, bindings: Bindings) -> str:
+def _value(one: NoisyQuantity, bindings: Bindings) -> str:
     quantity = one.quantity
     if isinstance(quantity, Sum | Rank) and one.levels is not None:
         return level_of(quantity.place, one.levels, bindings)
@@ -371,7 +375,7 @@ def _value(one: Measured, bindings: Bindings) -> str:
 
 
 def _totals(
-    measured: Sequence[Measured], rows: Rows, speech: Speech, *, bounded: bool
+    measured: Sequence[NoisyQuantity], rows: Rows, speech: Dialect, *, bounded: bool
 ) -> tuple[list[str], tuple[Part, ...]]:
     """Write what is added up of the rows that count."""
     totals: list[str] = []
@@ -397,8 +401,8 @@ def _totals(
     return totals, tuple(parts)
 
 
-def _joined_parts(measured: Sequence[Measured], keys: int) -> tuple[Part, ...]:
-    """Find the numbers of `summed`: units, rows, and two of each value."""
+def _joined_parts(measured: Sequence[NoisyQuantity], keys: int) -> tuple[Part, ...]:
+    """Find the numbers of `sum_groups`: units, rows, and two of each value."""
     parts: list[Part] = []
     at = keys + 2
     for one in measured:
@@ -414,10 +418,10 @@ def _joined_parts(measured: Sequence[Measured], keys: int) -> tuple[Part, ...]:
     return tuple(parts)
 
 
-def _cells(plan: Plan, place: Place, one: Measured, speech: Speech) -> Asked:
+def _cells(plan: Plan, place: Place, one: NoisyQuantity, speech: Dialect) -> PlannedStatement:
     bindings = Bindings(speech)
     rows = rows_of(plan, bindings, [_value(one, bindings)])
-    inner = sampled(rows, _bounds(plan), bindings) if plan.bounded else rows.sql
+    inner = sample_rows(rows, _bounds(plan), bindings) if plan.bounded else rows.sql
     named = [*rows.groups, "v0"]
     sql = select([*named, "COUNT(*)"], within(inner, "q"), ["v0 IS NOT NULL"], named)
-    return Asked(bindings.statement(sql), rows.keys, rank=place)
+    return PlannedStatement(bindings.statement(sql), rows.keys, rank=place)

@@ -110,10 +110,10 @@ class Align(Ranker):
 
     def scores(self, scene: Scene, rows: slice) -> Floats:
         """Return distances from what was undone, the nearest being the best."""
-        return nearness(scene, undone(scene)[rows], self.name)
+        return nearness(scene, undo_transformation(scene)[rows], self.name)
 
 
-def undone(scene: Scene) -> Floats:
+def undo_transformation(scene: Scene) -> Floats:
     """Return where the released points (n, 2) were, as far as the known ones tell."""
     known = scene.known
     if known is None or not len(known):
@@ -156,7 +156,7 @@ class Matching(Attacker):
     def found(self, scene: Scene, truth: Truth) -> Found:
         """Compare the assigned addresses with the true ones."""
         register = scene.listed(self.name)
-        guess = assigned(costs(scene))
+        guess = assign(costs(scene))
         right = (guess >= 0) & (guess[:, None] == truth.entries).any(axis=1)
         among = len(register)
         first = np.where(right, 1, among + 1)
@@ -182,7 +182,7 @@ def costs(scene: Scene) -> Floats:
     return _feasible(total)
 
 
-def assigned(cost: Floats) -> Ids:
+def assign(cost: Floats) -> Ids:
     """Return the column (n,) that each row gets, -1 for rows that get none."""
     try:
         from scipy.optimize import linear_sum_assignment

@@ -78,7 +78,7 @@ class _Home(Attacker):
             return densest(fixes.reshape(-1, 2), self._of("cell"))
         if not method.lawful:
             raise method.lawless()
-        return filtered(fixes[:, :FIXES].reshape(-1, 2), method)
+        return densest_node(fixes[:, :FIXES].reshape(-1, 2), method)
 
 
 _FIELDS: dict[str, Any] = {
@@ -110,7 +110,7 @@ def densest(fixes: Floats, cell: float) -> Floats:
     return np.asarray(fixes[owner.ravel() == counts.argmax()].mean(axis=0))
 
 
-def filtered(fixes: Floats, method: Method) -> Floats:
+def densest_node(fixes: Floats, method: Method) -> Floats:
     """Return the node (2,) near fixes (f, 2) at which their densities sum to most."""
     nodes = _nodes(fixes)
     total = np.zeros(len(nodes))

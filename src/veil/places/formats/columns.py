@@ -13,8 +13,8 @@ from veil.core.errors import InputError
 from veil.core.types import Floats
 from veil.data.lines import require_file, suffix_of
 from veil.data.rows import Header, Layout, Row, fold_name, plain_value, read_rows, read_table
-from veil.places.crs import LONLAT, check_crs, numbered
-from veil.places.points import Points, checked
+from veil.places.crs import LONLAT, check_crs, row_numbers
+from veil.places.points import Points, check_values
 
 _EAST = {"x": False, "lon": True, "lng": True, "long": True, "longitude": True}
 _NORTH = {"y": False, "lat": True, "latitude": True}
@@ -33,7 +33,7 @@ def of_place(name: str) -> bool:
     return fold_name(name) in {*_EAST, *_NORTH, *_GEOMETRY}
 
 
-def wanted(name: str, columns: Collection[str] | None) -> bool:
+def is_read(name: str, columns: Collection[str] | None) -> bool:
     """Tell whether a column is read: all are if None; what stands beside points always is."""
     if columns is None or name in columns:
         return True
@@ -41,7 +41,7 @@ def wanted(name: str, columns: Collection[str] | None) -> bool:
 
 
 @dataclass(frozen=True)
-class Named:
+class NamedColumns:
     """Columns that a caller names; None where they are to be found."""
 
     x: str | None = None
@@ -74,7 +74,7 @@ class Named:
             if name is None:
                 continue
             try:
-                given[attribute] = checked(attribute, columns[name], len(xy))  # type: ignore[arg-type]
+                given[attribute] = check_values(attribute, columns[name], len(xy))  # type: ignore[arg-type]
             except InputError:
                 # Ids are names alone: 'Id' of many tools is 0 in all rows. Of the others one
                 # that is ignored would make everybody count as one.
@@ -135,15 +135,15 @@ def as_points(source: Any) -> Points:  # noqa: ANN401 - Points, or a frame
         return source
     if not is_frame(source):
         raise InputError("What is protected must be Points; read a file with places.load.")
-    return read_frame(source, Named(), None)
+    return read_frame(source, NamedColumns(), None)
 
 
-def read_frame(frame: Any, named: Named, crs: str | None) -> Points:  # noqa: ANN401
+def read_frame(frame: Any, named: NamedColumns, crs: str | None) -> Points:  # noqa: ANN401
     """Read the geometries of a frame; its other columns stand beside the points."""
     kinds = np.asarray(frame.geometry.geom_type, dtype=object)
     bad = np.flatnonzero(kinds != "Point")
     if len(bad):
-        raise InputError(f"{numbered(bad)} must be a point; leave out what is none.")
+        raise InputError(f"{row_numbers(bad)} must be a point; leave out what is none.")
     xy = np.column_stack([np.asarray(frame.geometry.x), np.asarray(frame.geometry.y)])
     own = frame.geometry.name
     columns = {str(name): list(frame[name]) for name in frame.columns if name != own}
@@ -164,7 +164,7 @@ _MOST = 10  # rows that a message names
 
 
 def read_points(
-    path: Path, named: Named, crs: str | None, columns: Collection[str] | None = None
+    path: Path, named: NamedColumns, crs: str | None, columns: Collection[str] | None = None
 ) -> Points:
     """Read a table row by row; of the other columns those asked for, or all."""
     require_file(path, "points")
@@ -173,7 +173,7 @@ def read_points(
     others = [
         at
         for at, name in enumerate(names)
-        if name and at not in (x, y) and not of_place(name) and wanted(name, columns)
+        if name and at not in (x, y) and not of_place(name) and is_read(name, columns)
     ]
     flat, kept, bad = array("d"), [list[object]() for _ in others], list[int]()
     count = 0
@@ -189,7 +189,7 @@ def read_points(
         count += 1
     if bad:
         raise InputError(
-            f"{numbered(bad)} of {path.name} must have two numbers; repair or leave them out."
+            f"{row_numbers(bad)} of {path.name} must have two numbers; repair or leave them out."
         )
     if not count:
         raise InputError(f"{path.name} holds no points.")

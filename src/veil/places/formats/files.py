@@ -14,7 +14,14 @@ from veil.data.lines import require_file, suffix_of
 from veil.data.releases import stream_writer
 from veil.data.rows import fold_name
 from veil.places.crs import LONLAT, check_crs, to_lonlat
-from veil.places.formats.columns import NUMBER, Named, is_frame, of_place, read_frame, read_points
+from veil.places.formats.columns import (
+    NUMBER,
+    NamedColumns,
+    is_frame,
+    of_place,
+    read_frame,
+    read_points,
+)
 from veil.places.formats.geojson import read_geojson, write_geojson
 from veil.places.formats.geoparquet import geometry_of, read_geoparquet, write_geoparquet
 from veil.places.points import Points
@@ -53,7 +60,7 @@ def load(
         them unless it is told to keep them.
     """
     code = check_crs(crs)
-    named = Named(x, y, ids, weights, times, users)
+    named = NamedColumns(x, y, ids, weights, times, users)
     if is_frame(source):
         return read_frame(source, named, code)
     path = Path(source)

@@ -17,8 +17,8 @@ import numpy as np
 
 from veil.core.errors import InputError
 from veil.core.types import Floats
-from veil.places.crs import LONLAT, check_crs, numbered
-from veil.places.formats.columns import Named, wanted
+from veil.places.crs import LONLAT, check_crs, row_numbers
+from veil.places.formats.columns import NamedColumns, is_read
 from veil.places.points import Points
 
 _CHUNK = 2**20  # characters read at a time
@@ -125,7 +125,7 @@ _CRS = re.compile(r"(?:urn:ogc:def:crs:)?(EPSG|OGC):(?:[\d.]*:)?(\w+)")
 
 
 def read_geojson(
-    path: Path, named: Named, crs: str | None, columns: Collection[str] | None = None
+    path: Path, named: NamedColumns, crs: str | None, columns: Collection[str] | None = None
 ) -> Points:
     """Read a FeatureCollection one by one; properties become columns, those asked for or all."""
     features, flat, beside, bad = Features(path), array("d"), _Properties(columns), list[int]()
@@ -140,7 +140,7 @@ def read_geojson(
         raise InputError(f"{path.name} must be a FeatureCollection of points; write it as one.")
     if bad:
         raise InputError(
-            f"{numbered(bad)} of {path.name} must be a Point with two numbers; leave out what is"
+            f"{row_numbers(bad)} of {path.name} must be a Point with two numbers; leave out what is"
             " none."
         )
     if not flat:
@@ -164,7 +164,7 @@ class _Properties:
         members = feature if isinstance(feature, Mapping) else {}
         properties = members.get("properties")
         for name, value in properties.items() if isinstance(properties, Mapping) else ():
-            if wanted(name, self._wanted):
+            if is_read(name, self._wanted):
                 column = self._columns.setdefault(name, [])
                 column.extend([None] * (self._rows - len(column)))
                 column.append(_plain(value))

@@ -10,8 +10,8 @@ import numpy as np
 from veil.core.errors import InputError
 from veil.core.types import Floats
 from veil.data.rows import pyarrow, pyarrow_parquet
-from veil.places.crs import LONLAT, check_crs, numbered, projjson
-from veil.places.formats.columns import Named, of_place, wanted
+from veil.places.crs import LONLAT, check_crs, projjson, row_numbers
+from veil.places.formats.columns import NamedColumns, is_read, of_place
 from veil.places.points import Points
 
 BATCH = 2**20  # rows of a row group
@@ -33,7 +33,7 @@ def geometry_of(path: Path) -> Mapping[str, Any] | None:
 def read_geoparquet(
     path: Path,
     geo: Mapping[str, Any],
-    named: Named,
+    named: NamedColumns,
     crs: str | None,
     columns: Collection[str] | None = None,
 ) -> Points:
@@ -52,7 +52,7 @@ def read_geoparquet(
                 beside.setdefault(name, []).extend(values)
     if bad:
         raise InputError(
-            f"{numbered(bad)} of {path.name} must be a point of two numbers; leave out what is"
+            f"{row_numbers(bad)} of {path.name} must be a point of two numbers; leave out what is"
             " none."
         )
     if not row:
@@ -70,7 +70,7 @@ def _batches(
             names = [
                 name
                 for name in known
-                if name != primary and not of_place(name) and wanted(name, columns)
+                if name != primary and not of_place(name) and is_read(name, columns)
             ]
             for batch in file.iter_batches(_READ, columns=[primary, *names]):
                 values = batch.to_pydict()

@@ -35,7 +35,7 @@ def _slack(epsilon: float, grid: float) -> float:
     return math.inf if edge >= steps else math.log1p(2 * edge / (steps - edge)) / grid
 
 
-def bounded(grid: float, given: ValidationInfo) -> float:
+def check_grid(grid: float, given: ValidationInfo) -> float:
     """Check a lattice against epsilon, or what a test leaves of it, for fields of methods."""
     epsilon = given.data.get("epsilon", 0.0) * (1 - given.data.get("test", 0.0))
     if epsilon and not math.isfinite(_slack(epsilon, grid)):
@@ -92,7 +92,7 @@ class Laplace(Radial):
             description="metres between the nodes of the lattice, 0: none",
             validate_default=True,
         ),
-        AfterValidator(bounded),
+        AfterValidator(check_grid),
     ] = 1.0
 
     @property
@@ -201,7 +201,7 @@ class Predictive(Method):
             description="metres between the nodes of the lattice, 0: none",
             validate_default=True,
         ),
-        AfterValidator(bounded),
+        AfterValidator(check_grid),
     ] = 1.0
 
     @property

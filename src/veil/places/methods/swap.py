@@ -10,7 +10,7 @@ from veil.core.component import PRIVATE
 from veil.core.errors import InputError
 from veil.core.guarantee import Guarantee
 from veil.core.types import Floats, Ids
-from veil.places.crs import numbered
+from veil.places.crs import row_numbers
 from veil.places.method import AVERAGED, UNIT, Method, Remembered, above_low, inside
 from veil.places.neighbours import tree
 from veil.places.points import Points
@@ -60,7 +60,7 @@ class Swap(Method):
         alone = np.flatnonzero(chosen < 0)
         if len(alone):
             raise InputError(
-                f"{numbered(alone)} must have somebody between {self.low:g} and {self.high:g} m"
+                f"{row_numbers(alone)} must have somebody between {self.low:g} and {self.high:g} m"
                 " away; enlarge the ring or the population. Nothing is released."
             )
         moved: Floats = people.xy[chosen]

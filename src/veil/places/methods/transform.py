@@ -11,7 +11,7 @@ from pydantic_core import PydanticCustomError
 from veil.core.errors import InputError
 from veil.core.guarantee import Guarantee
 from veil.core.types import Floats
-from veil.places.crs import from_lonlat, numbered
+from veil.places.crs import from_lonlat, row_numbers
 from veil.places.method import UNIT, Method
 from veil.places.points import Points, check_coordinates
 from veil.places.projection import Surface, degrees
@@ -61,7 +61,7 @@ def around(about: str, xy: Floats, on: Surface) -> tuple[Floats, Floats, Floats]
     still = np.flatnonzero(metres < 1e-6)
     if len(still):
         raise InputError(
-            f"{numbered(still)} at the centre would be released in place; name another 'about'."
+            f"{row_numbers(still)} at the centre would be released in place; name another 'about'."
         )
     return np.repeat(middle, len(xy), axis=0), metres, azimuth
 

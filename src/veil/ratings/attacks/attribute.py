@@ -9,7 +9,7 @@ from veil.core.errors import InputError, ParameterError
 from veil.core.types import Floats, Ids
 from veil.measures.estimate import bootstrap
 from veil.ratings.attacker import Attacker, Outcome, Scene
-from veil.ratings.attacks.linkage import Seen, seen_in
+from veil.ratings.attacks.linkage import ReleasedRatings, released_ratings
 from veil.ratings.ratings import Ratings
 
 _PRIOR = 1.0  # added to each count: a Beta(1, 1) prior of every item
@@ -35,7 +35,7 @@ class Attribute(Attacker):
         """Guess the attribute of all users whose attribute is known."""
         if bool(self.column) == (str(self.item) != ""):
             raise ParameterError("attribute needs either a 'column' of users or an 'item'.")
-        seen = seen_in(scene, self.name)
+        seen = released_ratings(scene, self.name)
         labels, hidden = self._labels(scene, seen)
         known = np.flatnonzero((labels >= 0) & (seen.place >= 0))
         if len(np.unique(labels[known])) < 2:
@@ -45,7 +45,7 @@ class Attribute(Attacker):
         scores = posteriors(seen.data, behind, hidden)[seen.place[known]]
         return _outcome(scores, labels[known], known)
 
-    def _labels(self, scene: Scene, seen: Seen) -> tuple[Ids, int]:
+    def _labels(self, scene: Scene, seen: ReleasedRatings) -> tuple[Ids, int]:
         """Return the value (n,) of each user, -1 where it is not known, and the item to hide."""
         truth = scene.truth
         if self.column:

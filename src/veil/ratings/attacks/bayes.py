@@ -9,7 +9,7 @@ import numpy as np
 from veil.core.errors import InputError, LawError
 from veil.core.types import Floats, Ids
 from veil.ratings.attacker import Scene
-from veil.ratings.attacks.linkage import Linker, Scorer, Seen
+from veil.ratings.attacks.linkage import Linker, ReleasedRatings, Scorer
 from veil.ratings.protection import Levels, Protection
 from veil.ratings.protections import PROTECTIONS
 from veil.ratings.protections.bits import Bits
@@ -50,7 +50,7 @@ def released_levels(data: Ratings, levels: Levels) -> Ids:
     return at
 
 
-def believed(chances: Floats, released: Ids) -> Floats:
+def level_frequencies(chances: Floats, released: Ids) -> Floats:
     """Return how frequent (L,) true levels are, by maximum likelihood from released ones (EM)."""
     seen = np.bincount(released, minlength=chances.shape[1]).astype(np.float64)
     prior = np.full(len(chances), 1 / len(chances))
@@ -81,7 +81,7 @@ class Bayes(Linker):
 
     name: ClassVar[str] = "bayes"
 
-    def ready(self, seen: Seen, scene: Scene) -> Scorer:
+    def ready(self, seen: ReleasedRatings, scene: Scene) -> Scorer:
         """Work out the law of the release."""
         data, law = seen.data, law_of(seen.mechanism, scene.truth)
         if law.bits:
@@ -90,7 +90,7 @@ class Bayes(Linker):
             return _Bits(data, law.levels, share, flip, self.wrong / self.known, scene.positive)
         right = self.known - self.wrong
         released = released_levels(data, law.levels)
-        joint = believed(law.chances, released)[:, None] * law.chances
+        joint = level_frequencies(law.chances, released)[:, None] * law.chances
         total = joint.sum(axis=0)
         even = np.full_like(joint, 1 / len(joint))
         posterior = np.divide(joint, total, out=even, where=total > 0)
@@ -118,7 +118,7 @@ class _Values:
                 continue
             rows = data.order[data.item_starts[item] : data.item_starts[item + 1]]
             with np.errstate(divide="ignore"):
-                likely = np.log(said(value, self.levels) @ self.posterior)
+                likely = np.log(value_likelihood(value, self.levels) @ self.posterior)
             total[data.user[rows]] += likely[self.released[rows]]
             shared[data.user[rows]] += 1
         return np.where(shared == self.right, total, -np.inf)
@@ -139,7 +139,7 @@ class _Bits:
         for item, value in zip(items.tolist(), values.tolist(), strict=True):
             if item < 0:
                 continue
-            fits = said(value, self.levels)
+            fits = value_likelihood(value, self.levels)
             liked = float(fits[self.levels.values >= self.positive].sum() / max(fits.sum(), 1e-9))
             one = self.flip + (1 - self.wrong) * liked * (1 - 2 * self.flip)
             without = np.log((1 - one) / (1 - self.share[item]))
@@ -149,7 +149,7 @@ class _Bits:
         return total
 
 
-def said(value: float, levels: Levels) -> Floats:
+def value_likelihood(value: float, levels: Levels) -> Floats:
     """Return P(what is known is `value` | true level) (L,): off by -1, 0 or 1, then clipped."""
     ends = levels.values[0], levels.values[-1]
     told = [np.abs(np.clip(levels.values + off, *ends) - value) < 1e-6 for off in _OFF]

@@ -40,7 +40,7 @@ class Knowledge:
     times: Floats | None
 
 
-def drawn(
+def draw_knowledge(
     truth: Ratings, known: int, wrong: int, targets: int, days: float, rng: Generator
 ) -> Knowledge:
     """Draw targets, `known` - `wrong` items of each, and `wrong` items that they did not rate.
@@ -75,7 +75,7 @@ def drawn(
     return Knowledge(users.astype(np.int64), items, values, times)
 
 
-def hashed(truth: Ratings, known: int, targets: int) -> Knowledge:
+def hashed_knowledge(truth: Ratings, known: int, targets: int) -> Knowledge:
     """Choose by hash, the same whoever computes it: no generator, no wrong item.
 
     Targets are the first users, of one in four by hash, who have enough ratings; known are the
@@ -104,7 +104,7 @@ def hashed(truth: Ratings, known: int, targets: int) -> Knowledge:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Seen:
+class ReleasedRatings:
     """A release of ratings.
 
     Attributes
@@ -124,7 +124,7 @@ class Seen:
     place: Ids
 
 
-def seen_in(scene: Scene, who: str) -> Seen:
+def released_ratings(scene: Scene, who: str) -> ReleasedRatings:
     """Return the released ratings of a scene; `who` is the attacker, for the message."""
     data = data_of(scene.target)
     if data is None or not isinstance(scene.target, Release):
@@ -133,7 +133,9 @@ def seen_in(scene: Scene, who: str) -> Seen:
         )
     at = data.item_positions
     items = np.array([at.get(one, -1) for one in scene.truth.items], dtype=np.int64)
-    return Seen(data, scene.target.mechanism, items, _places(scene.target, data, scene.truth))
+    return ReleasedRatings(
+        data, scene.target.mechanism, items, _places(scene.target, data, scene.truth)
+    )
 
 
 def data_of(target: Target) -> Ratings | None:
@@ -185,7 +187,7 @@ class Linker(Attacker):
     ] = "random"
 
     @abstractmethod
-    def ready(self, seen: Seen, scene: Scene) -> Scorer:
+    def ready(self, seen: ReleasedRatings, scene: Scene) -> Scorer:
         """Return what scores the profiles of a release."""
 
     def run(self, scene: Scene) -> Outcome:
@@ -194,7 +196,7 @@ class Linker(Attacker):
             raise ParameterError(
                 "Of the known items at least one must be right: 'wrong' < 'known'."
             )
-        seen = seen_in(scene, self.name)
+        seen = released_ratings(scene, self.name)
         told = self._told(scene)
         scorer = self.ready(seen, scene)
         found = [
@@ -206,12 +208,14 @@ class Linker(Attacker):
     def _told(self, scene: Scene) -> Knowledge:
         truth = scene.truth
         if self.knowledge == "random":
-            return drawn(truth, self.known, self.wrong, self.targets, self.days, scene.rng)
+            return draw_knowledge(
+                truth, self.known, self.wrong, self.targets, self.days, scene.rng
+            )
         if self.wrong:
             raise ParameterError("Knowledge that is chosen by hash has no wrong item.")
-        return hashed(truth, self.known, self.targets)
+        return hashed_knowledge(truth, self.known, self.targets)
 
-    def _columns(self, told: Knowledge, seen: Seen) -> tuple[Ids, Floats, Floats]:
+    def _columns(self, told: Knowledge, seen: ReleasedRatings) -> tuple[Ids, Floats, Floats]:
         times = np.full(told.values.shape, np.nan) if told.times is None else told.times
         return seen.items[told.items], told.values, times
 
@@ -277,7 +281,7 @@ class Scoreboard(Linker):
         float, Field(gt=0, description="how fast a difference of values counts less")
     ] = 1.5
 
-    def ready(self, seen: Seen, scene: Scene) -> "Board":
+    def ready(self, seen: ReleasedRatings, scene: Scene) -> "Board":
         """Count the raters of each released item."""
         del scene
         counts = np.maximum(seen.data.per_item, 2)

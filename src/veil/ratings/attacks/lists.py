@@ -54,7 +54,7 @@ class Lists(Attacker):
         gains = _gains(scene.truth, late, scene.positive)
         found = [
             (
-                *_placed(risen(before, after, own, scene.truth.m), own, item),
+                *_placed(count_rises(before, after, own, scene.truth.m), own, item),
                 *_placed(gains, own, item),
             )
             for own, item in zip(known, new.tolist(), strict=True)
@@ -83,7 +83,7 @@ class Lists(Attacker):
         return users.astype(np.int64), known, np.array(new, dtype=np.int64), late
 
 
-def risen(before: Index, after: Index, known: Ids, m: int) -> Floats:
+def count_rises(before: Index, after: Index, known: Ids, m: int) -> Floats:
     """Return in how many lists (m,) of the known items each item rose or entered."""
     score, depth = np.zeros(m), after.shape[1]
     places = np.full(m + 1, depth, dtype=np.int64)

@@ -27,7 +27,7 @@ _ERROR = 0.0125  # of each of two bounds: together they hold with 97.5 % confide
 _FEW = 0.01  # of the others, who are taken for members
 
 
-def decided(
+def decide_by_threshold(
     members: Floats, others: Floats, rng: Generator, claim: Guarantee | None, unit: str
 ) -> Outcome:
     """Choose a threshold on one half of both groups; success is TPR - FPR on the other half.
@@ -288,7 +288,7 @@ class Membership(Attacker):
             raise InputError("Membership needs the truth to have the items of the model.")
         found = statistics(model, suspects)
         member = np.isin(active, inside)
-        return decided(found[member], found[~member], rng, claim, "user")
+        return decide_by_threshold(found[member], found[~member], rng, claim, "user")
 
     def _model(self, target: Target, scene: Scene) -> tuple[Model, Guarantee]:
         """Return what the attacker looks into, and what is proved of it."""
@@ -319,7 +319,7 @@ class Membership(Attacker):
         if not scores:
             raise InputError("The truth holds no liked item that was not trained on.")
         found: Floats = np.array(scores)
-        return decided(found[:, 0], found[:, 1], scene.rng, None, "rating")
+        return decide_by_threshold(found[:, 0], found[:, 1], scene.rng, None, "rating")
 
 
 def _made(target: Recommender | Protection, part: Ratings, scene: Scene) -> Target:

@@ -33,12 +33,12 @@ from veil.ratings.federated.primitives import (
     Words,
     add_streams,
     combine,
-    derived,
-    fresh,
+    derive_key,
     is_added,
     is_signed,
     pair_key,
     public_of,
+    random_key,
     seal,
     share,
     signature,
@@ -47,7 +47,7 @@ from veil.ratings.federated.primitives import (
 )
 
 
-class Steps:
+class Phases:
     """What a party has done so far."""
 
     def __init__(self, *names: str) -> None:
@@ -91,7 +91,7 @@ def least(n: int, *, signed: bool) -> int:
     return usual(n) if signed else n // 2 + 1
 
 
-def chosen(n: int, threshold: int | None, *, signed: bool) -> int:
+def choose_threshold(n: int, threshold: int | None, *, signed: bool) -> int:
     """Return a threshold that protects n clients, or raise."""
     if n < 2:
         raise ParameterError("A secure sum needs at least two clients; one would be read.")
@@ -183,8 +183,8 @@ class Client:
         self.number, self.label = number, label
         self._least, self._length = threshold, length
         self._signing, self._registered = signing, registered
-        self._steps = Steps("keys", "shares", "masked", "sign", "unmask")
-        self._sealing, self._masking, self._seed = fresh(), fresh(), fresh()
+        self._steps = Phases("keys", "shares", "masked", "sign", "unmask")
+        self._sealing, self._masking, self._seed = random_key(), random_key(), random_key()
         self._public = (public_of(self._sealing), public_of(self._masking))
         self._roster = Roster(0, {}, {}, {})
         self._held: dict[int, bytes] = {}  # both shares of every peer that sent some
@@ -309,11 +309,11 @@ class Client:
 
     def _seal(self, peer: int, both: bytes) -> bytes:
         about = statements.of_parcel(self.label, self.number, peer)
-        return seal(derived(self._secrets[peer], about), both, about)
+        return seal(derive_key(self._secrets[peer], about), both, about)
 
     def _unseal(self, peer: int, sealed: bytes) -> bytes:
         about = statements.of_parcel(self.label, peer, self.number)
-        both = unseal(derived(self._secrets[peer], about), sealed, about)
+        both = unseal(derive_key(self._secrets[peer], about), sealed, about)
         if len(both) != 2 * SIZE:
             raise ProtocolError("A sealed share has another length; the round is left.")
         return both

@@ -17,17 +17,17 @@ from veil.ratings.federated import primitives as statements
 from veil.ratings.federated.client import enough
 from veil.ratings.federated.messages import (
     Absent,
+    Connection,
     Finish,
     Hello,
     Keys,
-    Line,
     Message,
     Round,
     Void,
     Welcome,
 )
-from veil.ratings.federated.primitives import KEY, ProtocolError, fresh, is_signed
-from veil.ratings.federated.server import Server, asked, hang_up, serve_round
+from veil.ratings.federated.primitives import KEY, ProtocolError, is_signed, random_key
+from veil.ratings.federated.server import Server, ask_all, hang_up, serve_round
 from veil.ratings.federated.training import Training
 from veil.ratings.recommenders.federated import Federated
 
@@ -44,7 +44,7 @@ def own_key(path: Path) -> bytes:
     """Read the private key of a file that its owner alone can read; make it if there is none."""
     if not path.exists():
         with whole_file(path, private=True) as part:
-            part.write_text(fresh().hex() + "\n", encoding="ascii")
+            part.write_text(random_key().hex() + "\n", encoding="ascii")
     if path.stat().st_mode & 0o077:
         raise InputError(f"{path.name} can be read by others; make it yours alone (chmod 600).")
     return _key(path.read_text(encoding="utf-8", errors="replace").strip(), path)
@@ -172,14 +172,14 @@ def host(
 
 def _greeted(
     port: socket, offer: Offer, registered: Mapping[int, bytes] | None, patience: float, told: Told
-) -> dict[int, Line]:
+) -> dict[int, Connection]:
     """Wait for the clients, and tell each its number and the terms."""
-    lines: dict[int, Line] = {}
+    lines: dict[int, Connection] = {}
     until = time.monotonic() + patience
     while len(lines) < offer.clients and (left := until - time.monotonic()) > 0:
         port.settimeout(left)
         try:
-            line = Line(port.accept()[0])
+            line = Connection(port.accept()[0])
         except TimeoutError:
             break
         try:
@@ -194,7 +194,9 @@ def _greeted(
     return lines
 
 
-def _number(hello: Hello, registered: Mapping[int, bytes] | None, lines: dict[int, Line]) -> int:
+def _number(
+    hello: Hello, registered: Mapping[int, bytes] | None, lines: dict[int, Connection]
+) -> int:
     if registered is None:
         return len(lines) + 1
     for number, key in registered.items():
@@ -204,7 +206,7 @@ def _number(hello: Hello, registered: Mapping[int, bytes] | None, lines: dict[in
 
 
 def _train(
-    lines: dict[int, Line], offer: Offer, told: Told, registered: Mapping[int, bytes] | None
+    lines: dict[int, Connection], offer: Offer, told: Told, registered: Mapping[int, bytes] | None
 ) -> Training:
     recommender = offer.recommender
     training = recommender.training(offer.clients, len(offer.items), generator())
@@ -212,7 +214,7 @@ def _train(
         label = offer.round_label(number)
         begin = Round(number, _bytes(training.factors))
 
-        keys = proved(_keys(lines, begin, label, offer.seconds), registered, label)
+        keys = proved_keys(_keys(lines, begin, label, offer.seconds), registered, label)
         signed = registered is not None
         server = Server(offer.threshold, training.factors.size, label, signed=signed)
         told(f"Round {number + 1:,} of {recommender.rounds:,}: {len(keys):,} take part.")
@@ -225,20 +227,22 @@ def _train(
     return training
 
 
-def _keys(lines: dict[int, Line], begin: Round, label: bytes, seconds: float) -> dict[int, Keys]:
+def _keys(
+    lines: dict[int, Connection], begin: Round, label: bytes, seconds: float
+) -> dict[int, Keys]:
     """Begin a round; return the keys of who takes part, and forget who is gone."""
 
-    def answer(_: int, line: Line) -> Message:
+    def answer(_: int, line: Connection) -> Message:
         line.send(begin, HELLO, seconds)
         return line.receive((Keys, Absent), label, seconds)
 
-    answers = asked(lines, answer)
+    answers = ask_all(lines, answer)
     for gone in set(lines) - set(answers):
         del lines[gone]
     return {number: one for number, one in answers.items() if isinstance(one, Keys)}
 
 
-def proved(
+def proved_keys(
     keys: Mapping[int, Keys], registered: Mapping[int, bytes] | None, label: bytes
 ) -> dict[int, Keys]:
     """Leave out who has not signed as registered: all others would leave such a round."""
@@ -254,8 +258,8 @@ def proved(
     }
 
 
-def _tell(lines: dict[int, Line], message: Message, label: bytes, seconds: float) -> None:
-    asked(lines, lambda _, line: line.send(message, label, seconds))
+def _tell(lines: dict[int, Connection], message: Message, label: bytes, seconds: float) -> None:
+    ask_all(lines, lambda _, line: line.send(message, label, seconds))
 
 
 def _bytes(factors: Floats) -> bytes:

@@ -20,7 +20,15 @@ from veil.data.rows import read_table
 from veil.dp.exact.coins import coins
 from veil.ratings.federated.client import Client
 from veil.ratings.federated.hosting import HELLO, Offer, offer_of
-from veil.ratings.federated.messages import Absent, Finish, Hello, Line, Message, Round, Welcome
+from veil.ratings.federated.messages import (
+    Absent,
+    Connection,
+    Finish,
+    Hello,
+    Message,
+    Round,
+    Welcome,
+)
 from veil.ratings.federated.primitives import (
     ProtocolError,
     VoidError,
@@ -29,7 +37,7 @@ from veil.ratings.federated.primitives import (
     words_of,
 )
 from veil.ratings.federated.server import join_round
-from veil.ratings.federated.training import Profiles, scaled, share_of_noise, updates
+from veil.ratings.federated.training import Profiles, share_of_noise, to_unit_range, updates
 from veil.ratings.ratings import Scale
 from veil.ratings.recommenders.federated import Federated
 
@@ -65,7 +73,9 @@ def read_mine(path: Path, items: list[str], scale: Scale) -> tuple[Profiles, int
     if len(users) > 1:
         raise InputError(f"{path.name} has ratings of several users; hand in your own alone.")
     order = np.array(sorted(found), dtype=np.int64)
-    values = scaled(np.array([found[one] for one in order.tolist()], dtype=np.float64), scale)
+    values = to_unit_range(
+        np.array([found[one] for one in order.tolist()], dtype=np.float64), scale
+    )
     return Profiles(order, values, np.zeros(min(1, len(order)), dtype=np.int64)), left
 
 
@@ -97,7 +107,7 @@ class Limits:
 class Joined:
     """A line to a server whose terms were accepted."""
 
-    def __init__(self, line: Line, limits: Limits) -> None:
+    def __init__(self, line: Connection, limits: Limits) -> None:
         self._line, self._limits = line, limits
         own = b"" if limits.signing is None else signing_public(limits.signing)
         line.send(Hello(0, b"", own), HELLO, 30.0)

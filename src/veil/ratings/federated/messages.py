@@ -24,7 +24,7 @@ MOST = 64 * 2**20  # bytes of a frame
 _BROKEN = "A message is cut off or garbled; the other side is refused."
 
 
-def framed(octets: bytes) -> bytes:
+def frame(octets: bytes) -> bytes:
     """Return bytes with their length before them."""
     return struct.pack("<I", len(octets)) + octets
 
@@ -226,7 +226,7 @@ KINDS: tuple[type[Message], ...] = (
 
 def encode(message: Message, label: bytes) -> bytes:
     """Return the frame of a message of one round; one above the limit raises."""
-    parts = [_MAGIC, bytes([KINDS.index(type(message))]), framed(label)]
+    parts = [_MAGIC, bytes([KINDS.index(type(message))]), frame(label)]
     for field in fields(message):  # type: ignore[arg-type]
         value = getattr(message, field.name)
         parts.append(_written(value))
@@ -264,15 +264,15 @@ def _written(value: object) -> bytes:
     if isinstance(value, int):
         return struct.pack("<I", value)
     if isinstance(value, bytes):
-        return framed(value)
+        return frame(value)
     if isinstance(value, str):
-        return framed(value.encode())
+        return frame(value.encode())
     if isinstance(value, np.ndarray):
-        return framed(value.astype("<u8", copy=False).tobytes())
+        return frame(value.astype("<u8", copy=False).tobytes())
     if isinstance(value, tuple):
         return struct.pack(f"<I{len(value)}I", len(value), *value)
     assert isinstance(value, dict)  # noqa: S101 - the fields of messages are of these types
-    pieces = [struct.pack("<I", number) + framed(octets) for number, octets in value.items()]
+    pieces = [struct.pack("<I", number) + frame(octets) for number, octets in value.items()]
     return struct.pack("<I", len(value)) + b"".join(pieces)
 
 
@@ -280,7 +280,7 @@ M = TypeVar("M", bound=Message)
 _PIECE = 2**20
 
 
-class Line:
+class Connection:
     """A connection to one party; `sent` and `received` count bytes with their lengths."""
 
     def __init__(self, connection: socket.socket) -> None:
@@ -338,10 +338,10 @@ class Line:
         return found
 
 
-def dial(host: str, port: int, seconds: float) -> Line:
+def dial(host: str, port: int, seconds: float) -> Connection:
     """Call a server."""
     try:
-        return Line(socket.create_connection((host, port), timeout=seconds))
+        return Connection(socket.create_connection((host, port), timeout=seconds))
     except OSError:
         raise ProtocolError("Nobody answers at that address and port.") from None
 

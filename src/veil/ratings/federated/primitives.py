@@ -73,7 +73,7 @@ SIGNATURE = 64
 _NONCE = bytes(12)  # a key seals one message
 
 
-def fresh() -> bytes:
+def random_key() -> bytes:
     """Return 32 bytes of the operating system: a private key, or a seed."""
     return secrets.token_bytes(KEY)
 
@@ -100,13 +100,13 @@ class Agreement:
 def is_public(key: bytes) -> bool:
     """Tell whether a key is one, and makes no secret that is known to all."""
     try:
-        Agreement(fresh()).secret(key)
+        Agreement(random_key()).secret(key)
     except ProtocolError:
         return False
     return True
 
 
-def derived(secret: bytes, info: bytes) -> bytes:
+def derive_key(secret: bytes, info: bytes) -> bytes:
     """Return a key of 32 bytes for one use, by HKDF-SHA256 without salt."""
     return HKDF(algorithm=SHA256(), length=KEY, salt=None, info=info).derive(secret)
 
@@ -251,7 +251,7 @@ _ZEROS = bytes(8 * _BLOCK)
 def pair_key(private: Agreement, own: bytes, other: bytes, label: bytes) -> bytes:
     """Return the key that two clients have in common in one round, by one's private key."""
     smaller, larger = sorted((own, other))
-    return derived(private.secret(other), _PAIR + label + smaller + larger)
+    return derive_key(private.secret(other), _PAIR + label + smaller + larger)
 
 
 def is_added(own: bytes, other: bytes) -> bool:

@@ -19,17 +19,17 @@ from veil.core.errors import InputError, ParameterError
 from veil.ratings.federated import client as thresholds
 from veil.ratings.federated.client import Client
 from veil.ratings.federated.messages import (
+    Connection,
     Hello,
     Keys,
-    Line,
     Masked,
     Message,
     decode,
     encode,
     listen,
 )
-from veil.ratings.federated.primitives import ProtocolError, Words, fresh, signing_public
-from veil.ratings.federated.server import Server, asked, hang_up, serve_round
+from veil.ratings.federated.primitives import ProtocolError, Words, random_key, signing_public
+from veil.ratings.federated.server import Server, ask_all, hang_up, serve_round
 
 M = TypeVar("M", bound=Message)
 PHASES = ("keys", "shares", "masked", "signed")  # after which a client may leave
@@ -117,7 +117,7 @@ def in_processes(
             stack.callback(_end, _start(own, words))
         lines = _accepted(port, token, set(inputs), time.monotonic() + _START)
         stack.callback(hang_up, lines)
-        keys = asked(lines, lambda _, line: line.receive(Keys, server.label, seconds))
+        keys = ask_all(lines, lambda _, line: line.receive(Keys, server.label, seconds))
         total, masked = serve_round(server, keys, lines, seconds)
         sent = {number: line.received for number, line in lines.items()}
         received = {number: line.sent for number, line in lines.items()}
@@ -149,13 +149,13 @@ def _end(process: "subprocess.Popen[bytes]") -> None:
         process.wait()
 
 
-def _accepted(port: socket, token: bytes, wanted: set[int], until: float) -> dict[int, Line]:
+def _accepted(port: socket, token: bytes, wanted: set[int], until: float) -> dict[int, Connection]:
     """Wait for all clients; who has not the token, or a number of another, is hung up on."""
-    lines: dict[int, Line] = {}
+    lines: dict[int, Connection] = {}
     while len(lines) < len(wanted) and (left := until - time.monotonic()) > 0:
         port.settimeout(left)
         try:
-            line = Line(port.accept()[0])
+            line = Connection(port.accept()[0])
         except TimeoutError:
             break
         try:
@@ -240,12 +240,12 @@ def secure_sum(
     """
     words = [_words(one) for one in vectors]
     n = len(words)
-    least = thresholds.chosen(n, threshold, signed=signed)
+    least = thresholds.choose_threshold(n, threshold, signed=signed)
     if len({len(one) for one in words}) > 1 or not len(words[0]):
         raise InputError("The vectors of a sum have one length, and at least one number.")
     leave = _leave(drop, n)
     label = b"sum-" + secrets.token_bytes(16)
-    signing = {number: fresh() for number in range(1, n + 1)} if signed else {}
+    signing = {number: random_key() for number in range(1, n + 1)} if signed else {}
     known = {number: signing_public(one) for number, one in signing.items()} or None
     clients = {
         number: Client(number, least, len(words[0]), label, signing.get(number), known)

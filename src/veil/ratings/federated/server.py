@@ -15,10 +15,10 @@ from typing import TypeVar
 
 import numpy as np
 
-from veil.ratings.federated.client import Client, Steps, enough, is_answer, least, open_sum
+from veil.ratings.federated.client import Client, Phases, enough, is_answer, least, open_sum
 from veil.ratings.federated.messages import (
+    Connection,
     Keys,
-    Line,
     Masked,
     Message,
     Parcels,
@@ -42,7 +42,7 @@ class Server:
     def __init__(self, threshold: int, length: int, label: bytes, *, signed: bool = False) -> None:
         self.label, self.threshold = label, threshold
         self._length, self._signed = length, signed
-        self._steps = Steps("roster", "parcels", "survivors", "request", "total")
+        self._steps = Phases("roster", "parcels", "survivors", "request", "total")
         self._roster = Roster(0, {}, {}, {})
         self._digests: dict[int, bytes] = {}
         self._request = Request((), (), {})
@@ -143,11 +143,11 @@ def _sound(keys: Mapping[int, Keys]) -> dict[int, Keys]:
 
 A = TypeVar("A")
 M = TypeVar("M", bound=Message)
-Lines = Mapping[int, Line]
+Lines = Mapping[int, Connection]
 Leave = Callable[[str], None]  # is told each phase; who leaves does not come back
 
 
-def asked(lines: Lines, work: Callable[[int, Line], A]) -> dict[int, A]:
+def ask_all(lines: Lines, work: Callable[[int, Connection], A]) -> dict[int, A]:
     """Do the same with every line at once; who fails is left out, and hung up on."""
     answers: dict[int, A] = {}
 
@@ -170,11 +170,11 @@ def serve_round(
     label = server.label
 
     def exchange(messages: Mapping[int, Message], kind: type[M]) -> dict[int, M]:
-        def both(number: int, line: Line) -> M:
+        def both(number: int, line: Connection) -> M:
             line.send(messages[number], label, seconds)
             return line.receive(kind, label, seconds)
 
-        return asked({number: lines[number] for number in messages}, both)
+        return ask_all({number: lines[number] for number in messages}, both)
 
     roster = server.roster(keys)
     shares = exchange(dict.fromkeys(roster.masking, roster), Shares)
@@ -187,7 +187,7 @@ def serve_round(
 
 
 def join_round(
-    client: Client, line: Line, words: Words, seconds: float, leave: Leave | None = None
+    client: Client, line: Connection, words: Words, seconds: float, leave: Leave | None = None
 ) -> None:
     """Take part in a round, from the keys on; what is not right raises, and nothing more is sent.
 

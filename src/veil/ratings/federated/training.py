@@ -193,17 +193,17 @@ def profiles(data: Ratings, users: Ids) -> Profiles:
     counts = data.per_user[users]
     ends = np.cumsum(counts)
     rows = np.arange(int(ends[-1])) + np.repeat(data.starts[users] - (ends - counts), counts)
-    value = scaled(data.value[rows].astype(np.float64), data.scale)
+    value = to_unit_range(data.value[rows].astype(np.float64), data.scale)
     return Profiles(data.item[rows].astype(np.int64), value, ends - counts)
 
 
-def scaled(value: Floats, scale: Scale) -> Floats:
+def to_unit_range(value: Floats, scale: Scale) -> Floats:
     """Return ratings on [-1, 1]."""
     low, high = scale
     return (2 * value - (low + high)) / (high - low)
 
 
-def unscaled(value: Floats, scale: Scale) -> Floats:
+def from_unit_range(value: Floats, scale: Scale) -> Floats:
     """Return numbers of [-1, 1] as ratings."""
     low, high = scale
     return (value * (high - low) + (low + high)) / 2

@@ -12,7 +12,7 @@ from veil.core.guarantee import Guarantee
 from veil.core.types import Floats
 from veil.dp.exact.coins import odds
 from veil.ratings.catalogue import catalogue_notes, require_catalogue
-from veil.ratings.protection import Protected, Protection, declared
+from veil.ratings.protection import Protected, Protection, declared_scale
 from veil.ratings.ratings import Ratings
 from veil.ratings.recommender import positive_of
 
@@ -52,7 +52,7 @@ class Bits(Protection):
 
     def check(self, data: Ratings) -> None:
         """Require a declared scale and a catalogue that may be listed."""
-        declared(data, self.name)
+        declared_scale(data, self.name)
         require_catalogue(data, self.name)
         positive_of(data, self.positive)
 

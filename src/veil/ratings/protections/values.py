@@ -167,7 +167,9 @@ class Compressed(Protection):
         """Round the values of all ratings that are kept."""
         low, high = data.scale
         kept = self._kept(data)
-        value = low + rounded(np.asarray(data.value[kept] - low), high - low, self.bits, rng)
+        value = low + round_randomly(
+            np.asarray(data.value[kept] - low), high - low, self.bits, rng
+        )
         made = data.like(data.user[kept], data.item[kept], np.clip(value, low, high))
         return Protected(made, np.arange(data.n))
 
@@ -178,7 +180,7 @@ class Compressed(Protection):
         kept = np.argsort(-np.abs(vector), kind="stable")[:top]
         most = float(np.abs(vector).max(initial=0.0))
         if most > 0:
-            made[kept] = rounded(vector[kept] + most, 2 * most, self.bits, rng) - most
+            made[kept] = round_randomly(vector[kept] + most, 2 * most, self.bits, rng) - most
         return made
 
     def _kept(self, data: Ratings) -> Ids:
@@ -190,7 +192,7 @@ class Compressed(Protection):
         return np.sort(order[place < self.top])
 
 
-def rounded(values: Floats, width: float, bits: int, rng: Generator) -> Floats:
+def round_randomly(values: Floats, width: float, bits: int, rng: Generator) -> Floats:
     """Round numbers from 0 to `width` to one of the two levels around them; the mean is right."""
     step = width / (2**bits - 1)
     levels = np.floor(values / step + rng.random(len(values)))

@@ -11,7 +11,7 @@ from veil.core.guarantee import Guarantee
 from veil.core.types import Floats, Ids
 from veil.ratings.accounting import Noise, checked_delta, towards_zero, weights
 from veil.ratings.catalogue import ASSUMED, NEIGHBOURS, catalogue_notes, require_catalogue
-from veil.ratings.protection import declared
+from veil.ratings.protection import declared_scale
 from veil.ratings.ratings import Ratings
 from veil.ratings.recommender import Model, Recommender, State
 
@@ -62,7 +62,7 @@ class PrivateRecommender(Recommender):
 
     def settled(self, train: Ratings) -> float:
         """Refuse data of which nothing could be proved, and return delta."""
-        declared(train, self.name)
+        declared_scale(train, self.name)
         require_catalogue(train, self.name)
         return checked_delta(self.delta, train.n)
 
@@ -122,7 +122,7 @@ def residuals(train: Ratings, means: Floats) -> tuple[Floats, Floats]:
     return offsets, left - offsets[train.user]
 
 
-def folded(train: Ratings, left: Floats, factors: Floats, users: Ids, ridge: float) -> Floats:
+def fold_in(train: Ratings, left: Floats, factors: Floats, users: Ids, ridge: float) -> Floats:
     """Return the vector (b, f) of each user: a ridge regression on her own ratings."""
     wide = factors.shape[1]
     made = np.empty((len(users), wide))
@@ -155,14 +155,14 @@ class FactorModel(PrivateModel):
 
     def scores(self, users: Ids) -> Floats:
         """Return predicted ratings (b, m) of all items, unclipped."""
-        vectors = folded(self.train, self._left, self.factors, users, self.ridge)
+        vectors = fold_in(self.train, self._left, self.factors, users, self.ridge)
         return self.means + self._offsets[users][:, None] + vectors @ self.factors.T
 
     def ratings(self, users: Ids, items: Ids) -> Floats:
         """Predict pairs; a user or an item that is not known counts as average."""
         known, where = np.unique(users[users >= 0], return_inverse=True)
         vectors = np.zeros((len(users), self.factors.shape[1]))
-        vectors[users >= 0] = folded(self.train, self._left, self.factors, known, self.ridge)[
+        vectors[users >= 0] = fold_in(self.train, self._left, self.factors, known, self.ridge)[
             where
         ]
         offsets = np.where(users >= 0, np.append(self._offsets, 0.0)[users], 0.0)

@@ -13,7 +13,7 @@ from veil.ratings.recommender import Recommender, State, positive_of
 from veil.ratings.recommenders.baselines import Biases
 from veil.ratings.recommenders.factors import FactorModel, is_seeded
 from veil.ratings.recommenders.kernels import compiled_at_hand, in_shares
-from veil.ratings.shards import gathered, shard_rows
+from veil.ratings.shards import gather_shards, shard_rows
 
 
 class ALS(Recommender):
@@ -51,8 +51,8 @@ class ALS(Recommender):
         if executor is not None:
             shared = (train, biases, self.reg)
             for _ in range(self.iterations):
-                users = gathered(executor, share, train.starts, *shared, False, items)
-                items = gathered(executor, share, train.item_starts, *shared, True, users)
+                users = gather_shards(executor, share, train.starts, *shared, False, items)
+                items = gather_shards(executor, share, train.item_starts, *shared, True, users)
         else:
             order = train.order
             by_item = train.user[order], left[order]

@@ -16,7 +16,7 @@ from veil.ratings.recommenders._private import (
     WEIGHT,
     FactorModel,
     PrivateRecommender,
-    folded,
+    fold_in,
     item_means,
     residuals,
 )
@@ -71,8 +71,8 @@ class DPALS(PrivateRecommender):
         factors = _START * draws.standard_normal((train.m, self.factors))
         everybody = np.arange(train.n)
         for _ in range(self.iterations):
-            users = folded(train, left, factors, everybody, _RIDGE)
-            factors = solved(*self._noisy(train, left, users, noise, draws), noise)
+            users = fold_in(train, left, factors, everybody, _RIDGE)
+            factors = solve_factors(*self._noisy(train, left, users, noise, draws), noise)
         return FactorModel(
             str(self),
             train,
@@ -124,7 +124,7 @@ def sums(train: Ratings, left: Floats, users: Floats) -> Floats:
     return np.stack([np.bincount(train.item, column, train.m) for column in columns], axis=1)
 
 
-def solved(matrices: Floats, sides: Floats, noise: Noise) -> Floats:
+def solve_factors(matrices: Floats, sides: Floats, noise: Noise) -> Floats:
     """Return the factors (m, f) of the items from noisy sums."""
     values, vectors = np.linalg.eigh(matrices)
     ridge = _SHRINK * noise.multiplier * math.sqrt(2 * WEIGHT)

@@ -19,7 +19,7 @@ from veil.ratings.recommenders._private import (
     item_means,
     residuals,
 )
-from veil.ratings.shards import apart, shards
+from veil.ratings.shards import map_shards, shards
 
 STEPS = 14  # bits of a row
 _MOST = 5_000  # items
@@ -115,7 +115,7 @@ def gram(train: Ratings, left: Floats, clip: float, executor: Executor | None = 
         (part, train, left[train.starts[part.start] : train.starts[part.stop]], clip)
         for part in shards(train.starts)
     ]
-    return np.asarray(sum(apart(executor, _share, given)), dtype=np.float64)
+    return np.asarray(sum(map_shards(executor, _share, given)), dtype=np.float64)
 
 
 def _share(part: slice, train: Ratings, left: Floats, clip: float) -> Floats:

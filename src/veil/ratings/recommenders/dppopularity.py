@@ -16,7 +16,7 @@ from veil.ratings.catalogue import (
     bounded_counts,
     require_catalogue,
 )
-from veil.ratings.protection import declared
+from veil.ratings.protection import declared_scale
 from veil.ratings.ratings import Ratings
 from veil.ratings.recommender import Recommender, State, positive_of
 from veil.ratings.recommenders._private import TUNED, PrivateModel
@@ -57,7 +57,7 @@ class DPPopularity(Recommender):
         self, train: Ratings, positive: float | None = None, rng: Randomness = None
     ) -> "DPPopularityModel":
         """Count, and add noise."""
-        declared(train, self.name)
+        declared_scale(train, self.name)
         require_catalogue(train, self.name)
         chosen, draws = positive_of(train, positive), generator(rng)
         counts = bounded_counts(train, np.flatnonzero(train.value >= chosen), self.items, draws)

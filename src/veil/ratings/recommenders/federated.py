@@ -20,11 +20,11 @@ from veil.ratings.federated.training import (
     Clients,
     Rules,
     Training,
+    from_unit_range,
     profiles,
-    unscaled,
     vectors,
 )
-from veil.ratings.protection import declared
+from veil.ratings.protection import declared_scale
 from veil.ratings.ratings import Ratings
 from veil.ratings.recommender import Recommender, positive_of
 from veil.ratings.recommenders._private import JOINT, TUNED, PrivateModel
@@ -143,7 +143,7 @@ class Federated(Recommender):
         self, train: Ratings, positive: float | None = None, rng: Randomness = None
     ) -> "FederatedModel":
         """Run all clients and the server in this process."""
-        declared(train, self.name)
+        declared_scale(train, self.name)
         require_catalogue(train, self.name)
         delta, chosen = checked_delta(self.delta, train.n), positive_of(train, positive)
         self.check_size(train.m)
@@ -246,7 +246,7 @@ class FederatedModel(PrivateModel):
         """Return predicted ratings (b, m) of all items, unclipped."""
         own, items = self._own(users), self.factors.copy()
         items[:, 0] = 1.0
-        return unscaled(self.factors[:, 0] + own @ items.T, self.train.scale)
+        return from_unit_range(self.factors[:, 0] + own @ items.T, self.train.scale)
 
     def ratings(self, users: Ids, items: Ids) -> Floats:
         """Predict pairs; a user or an item that is not known counts as average."""
@@ -259,7 +259,7 @@ class FederatedModel(PrivateModel):
         factors = np.vstack([self.factors, average])[items]
         bias = factors[:, 0].copy()
         factors[:, 0] = 1.0
-        return unscaled(bias + (chosen * factors).sum(axis=1), self.train.scale)
+        return from_unit_range(bias + (chosen * factors).sum(axis=1), self.train.scale)
 
     def _own(self, users: Ids) -> Floats:
         """Return the vector (b, f + 1) of each user; 0 for who has no rating."""

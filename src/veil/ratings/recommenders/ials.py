@@ -12,7 +12,7 @@ from veil.ratings.ratings import Likes, Positions, Ratings
 from veil.ratings.recommender import NOTHING, Fallback, Model, Recommender, State, positive_of
 from veil.ratings.recommenders.factors import check_state, is_seeded
 from veil.ratings.recommenders.kernels import compiled_at_hand, in_shares
-from veil.ratings.shards import gathered, shard_rows
+from veil.ratings.shards import gather_shards, shard_rows
 
 _STEPS = 3  # of conjugate gradients
 
@@ -61,8 +61,10 @@ class IALS(Recommender):
                 step(likes.by_item, likes.likers, users, *given, items)
             else:
                 shared = (train, chosen, *given)
-                users = gathered(executor, share, train.starts, *shared, False, items, users)
-                items = gathered(executor, share, train.item_starts, *shared, True, users, items)
+                users = gather_shards(executor, share, train.starts, *shared, False, items, users)
+                items = gather_shards(
+                    executor, share, train.item_starts, *shared, True, users, items
+                )
         return IALSModel(str(self), train, chosen, users, items, seeded=is_seeded(rng))
 
     def restore(self, train: Ratings, positive: float, state: State) -> "IALSModel":

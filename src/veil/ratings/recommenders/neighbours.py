@@ -22,7 +22,7 @@ from veil.ratings.recommender import (
     positive_of,
 )
 from veil.ratings.recommenders.kernels import compiled_at_hand, in_shares
-from veil.ratings.shards import apart, shards
+from veil.ratings.shards import map_shards, shards
 
 Index = NDArray[np.int32]
 MOST = 1_000  # likes of one user that count: pairs grow with their square
@@ -263,7 +263,7 @@ class ItemKNN(Neighbours):
         if executor is None:
             return ItemKNNModel(self, train, chosen, likes, ItemLists.of(likes, k))
         given = [(part, train, chosen, k) for part in shards(train.item_starts)]
-        parts = apart(executor, _lists, given)
+        parts = map_shards(executor, _lists, given)
         index, sims = (np.concatenate(rows) for rows in zip(*parts, strict=True))
         capped = int((likes.per_user > MOST).sum())
         return ItemKNNModel(self, train, chosen, likes, ItemLists(index, sims, capped))

@@ -9,7 +9,7 @@ from veil.core.guarantee import Guarantee
 from veil.core.types import Floats, Ids
 from veil.corpus.lexical import top
 from veil.sensitive.candidates import Matcher, best, matcher, part_of
-from veil.sensitive.strategy import Answer, Scene, Searcher, Strategy, ranked
+from veil.sensitive.strategy import Answer, Scene, Searcher, Strategy, rank_answer
 
 
 class Relevance(Strategy):
@@ -40,7 +40,7 @@ class _Plain(Searcher):
         del topic
         scores = self._matcher.scores(query)
         total = int((scores[self._open] > 0).sum())
-        return ranked(best(scores, k, self._open), total)
+        return rank_answer(best(scores, k, self._open), total)
 
 
 class Prefilter(Strategy):
@@ -146,4 +146,4 @@ class _Filtered(Searcher):
         deep = max(k, self._spec.depth) if self._spec.refill else k
         found = top(scores, deep, above=0.0)
         shown = found[self._kept[found]][:k]
-        return ranked(np.asarray(shown), int((scores[self._kept] > 0).sum()))
+        return rank_answer(np.asarray(shown), int((scores[self._kept] > 0).sum()))

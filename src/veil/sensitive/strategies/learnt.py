@@ -19,11 +19,11 @@ from veil.core.errors import InputError
 from veil.core.guarantee import Guarantee
 from veil.core.rng import generator
 from veil.core.types import Floats, Ids
-from veil.sensitive.candidates import Candidates, Retriever, best, matcher, retrieved
+from veil.sensitive.candidates import Candidates, Retriever, best, matcher, retrieve_all
 from veil.sensitive.classifiers.boosting import LIGHT, lightgbm
 from veil.sensitive.collection import SensitiveCollection
 from veil.sensitive.cross_validate import copies, folds_of
-from veil.sensitive.strategy import Answer, Scene, Searcher, Strategy, ranked
+from veil.sensitive.strategy import Answer, Scene, Searcher, Strategy, rank_answer
 
 FOLDS = 5
 SAYS = (
@@ -84,7 +84,7 @@ class TwoWay:
         self._topics = {topics[place]: at % FOLDS for at, place in enumerate(order.tolist())}
         names = [query for query in collection.queries if collection.judgements.get(query)]
         self._of = [collection.topic(query) for query in names]
-        self._found = retrieved(retriever, [collection.queries[query] for query in names])
+        self._found = retrieve_all(retriever, [collection.queries[query] for query in names])
         self._models: dict[tuple[int, int], Scorer] = {}
 
     def scores(self, found: Candidates, topic: str) -> Floats:
@@ -206,7 +206,7 @@ class Learnt(Searcher):
         order = np.lexsort((found.positions, -values))
         places = found.positions[order]
         shown = places[self._open[places]][:k]
-        return ranked(shown, int((found.scores[self._open] > 0).sum()))
+        return rank_answer(shown, int((found.scores[self._open] > 0).sum()))
 
 
 MONOTONE = (1, 1, 1, 1, -1)  # more relevant is better, more sensitive is worse
@@ -270,7 +270,7 @@ class _Weighed(Searcher):
         del topic
         scores = self._matcher.scores(query)
         shown = best(scores * self._weight, k, self._open)
-        return ranked(shown, int((scores[self._open] > 0).sum()))
+        return rank_answer(shown, int((scores[self._open] > 0).sum()))
 
 
 _GRADES = 5  # above the highest grade of any collection we know

@@ -15,7 +15,7 @@ from veil.sensitive.candidates import Retriever
 from veil.sensitive.inputs import check_k, prices_of, probabilities_of
 from veil.sensitive.measures import discounts
 from veil.sensitive.strategies.learnt import MODEL, SAYS, TwoWay, expected_gain
-from veil.sensitive.strategy import Answer, Scene, Searcher, Strategy, ranked
+from veil.sensitive.strategy import Answer, Scene, Searcher, Strategy, rank_answer
 
 
 def optimum(
@@ -140,7 +140,7 @@ class _Expected(Searcher):
         spec = self._spec
         chosen = optimum(gains[order], self._scene.p[places], k, spec.cost, fill=spec.fill)
         total = int((found.scores[self._scene.open] > 0).sum())
-        return ranked(places[chosen], total)
+        return rank_answer(places[chosen], total)
 
 
 def _calibration(scene: Scene) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from pydantic import Field
 from veil.core.errors import InputError, ParameterError
 from veil.core.types import Floats, Ids
 from veil.tables.attacks.disclosure import ColumnName, confidential
-from veil.tables.attacks.scene import Attack, Grid, Scene, TableAttacker, Truth, filled
+from veil.tables.attacks.scene import Attack, Grid, Scene, TableAttacker, Truth, codes_with_missing
 from veil.tables.column import Column
 from veil.tables.labels import Bools, star_codes
 from veil.tables.table import Table, unknown_column
@@ -136,7 +136,7 @@ class Reader:
     def __init__(self, scene: Scene, beside: Table, names: Sequence[str]) -> None:
         self._labels = [scene.released.column(name) for name in names]
         self._values = [beside.column(name) for name in names]
-        self._codes = [filled(column) for column in self._values]
+        self._codes = [codes_with_missing(column) for column in self._values]
         self._covers = scene.covers(beside, names, "never")
         self._own = beside is scene.released
 
@@ -181,7 +181,7 @@ class Speaker:
         made: list[Predicate] = []
         for number, column in enumerate(self._columns):
             telling = self._telling[number]
-            counts = np.bincount(filled(column), minlength=len(telling))
+            counts = np.bincount(codes_with_missing(column), minlength=len(telling))
             once = np.flatnonzero((counts == 1) & telling)
             made += [(Clause(number, "==", int(code)),) for code in once]
             if column.numeric and len(column.categories):
@@ -325,8 +325,8 @@ def nearest_rows(
     Of several that are as near one is drawn.
     """
     aparts = scene.aparts(beside, names, "gower")
-    across = np.stack([filled(scene.released.column(name)) for name in names], axis=1)
-    asked = np.stack([filled(beside.column(name))[rows] for name in names], axis=1)
+    across = np.stack([codes_with_missing(scene.released.column(name)) for name in names], axis=1)
+    asked = np.stack([codes_with_missing(beside.column(name))[rows] for name in names], axis=1)
     grid = Grid(aparts, across, np.add, released=True)
     made = np.empty(len(rows), dtype=np.int64)
     for part in grid.blocks(len(rows)):

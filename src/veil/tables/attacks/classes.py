@@ -10,7 +10,7 @@ from pydantic import Field
 from veil.core.errors import InputError
 from veil.core.types import Floats
 from veil.tables.attacks.nearest import Compatible
-from veil.tables.attacks.scene import Attack, Patterns, Scene, TableAttacker, Truth, averaged
+from veil.tables.attacks.scene import Attack, Patterns, Scene, TableAttacker, Truth, mean_attack
 from veil.tables.column import Column
 from veil.tables.labels import Matching, Missing
 from veil.tables.table import Table, row_classes
@@ -311,7 +311,7 @@ class Prosecutor(TableAttacker):
             risks = np.where(truth.starred(scene), 0.0, risks)
         details = risky(risks, truth, self.threshold, self.name)
         per_record = truth.spread(risks, self.name)
-        return averaged(per_record, 1 / len(truth.original), {**details, "f": alike})
+        return mean_attack(per_record, 1 / len(truth.original), {**details, "f": alike})
 
 
 class Journalist(TableAttacker):
@@ -343,7 +343,7 @@ class Journalist(TableAttacker):
         alike = sizes(scene, "equal")
         total = float((people / alike).sum())  # F summed over classes
         arx = max(float(risks.mean()), count_classes(scene) / total)
-        return averaged(per_record, None, {**details, "F": people, "arx": arx})
+        return mean_attack(per_record, None, {**details, "F": people, "arx": arx})
 
 
 class Marketer(TableAttacker):
@@ -384,7 +384,7 @@ class Marketer(TableAttacker):
             "expected": float(per_record.sum()),
             "released": float(risks.mean()),
         }
-        return averaged(per_record, None, details)
+        return mean_attack(per_record, None, details)
 
     def _counted(self, scene: Scene) -> Floats:
         if scene.population is None:
@@ -438,7 +438,7 @@ class Unique(TableAttacker):
             chance = min(1.0, estimate / share)
         risks = np.where(alone, chance, 0.0)
         spread = risks if truth.rows is None else truth.spread(risks, self.name)
-        return averaged(spread, None, details)
+        return mean_attack(spread, None, details)
 
     def _pitman(self, scene: Scene, people: float) -> float | None:
         return pitman(_class_sizes(scene), people)

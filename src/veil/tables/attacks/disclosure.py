@@ -16,9 +16,9 @@ from veil.tables.attacks.scene import (
     Scene,
     TableAttacker,
     Truth,
-    averaged,
-    estimated,
-    filled,
+    bootstrap_mean,
+    codes_with_missing,
+    mean_attack,
 )
 from veil.tables.column import Column
 from veil.tables.hierarchy import Hierarchy
@@ -109,12 +109,12 @@ class Discloser(TableAttacker):
         }
         risks = {name: float(one.mean()) for name, one in found.items()}
         worst = max(risks, key=lambda name: risks[name])
-        return averaged(found[worst], None, {"column": worst, "columns": risks})
+        return mean_attack(found[worst], None, {"column": worst, "columns": risks})
 
 
 def released_values(scene: Scene, name: str) -> Ids:
     """Return the released values of a column as codes; a missing one is a value, too."""
-    return filled(scene.released.column(name))
+    return codes_with_missing(scene.released.column(name))
 
 
 class Homogeneity(Discloser):
@@ -270,7 +270,7 @@ class Interval(TableAttacker):
             "columns": names,
             "rank": float(truth.spread(ranked.astype(np.float64), self.name).mean()),
         }
-        return averaged(truth.spread(near.astype(np.float64), self.name), None, details)
+        return mean_attack(truth.spread(near.astype(np.float64), self.name), None, details)
 
 
 def _numbers(scene: Scene, name: str) -> bool:
@@ -338,11 +338,11 @@ class Attribute(TableAttacker):
 
     def _of(self, scene: Scene, truth: Truth, name: str) -> Attack:
         values = truth.original.column(name)
-        targets = filled(values)
+        targets = codes_with_missing(values)
         labels = same_labels(scene.released.column(name), values)[targets]
-        hits = _guessed(scene, filled(scene.released.column(name)), labels)
+        hits = _guessed(scene, codes_with_missing(scene.released.column(name)), labels)
         baseline = float(np.bincount(targets).max()) / len(targets)
-        success = estimated(hits)
+        success = bootstrap_mean(hits)
         risk, low, high = (
             max(0.0, (share - baseline) / (1 - baseline)) if baseline < 1 else 0.0
             for share in (float(success), success.low, success.high)

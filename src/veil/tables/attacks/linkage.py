@@ -11,7 +11,7 @@ from pydantic import Field
 
 from veil.core.types import Floats, Ids
 from veil.tables.attacks.nearest import Compatible, Nearest, Tallies, Tally
-from veil.tables.attacks.scene import Attack, Patterns, Scene, TableAttacker, Truth, averaged
+from veil.tables.attacks.scene import Attack, Patterns, Scene, TableAttacker, Truth, mean_attack
 
 
 class Guesses(Protocol):
@@ -53,7 +53,7 @@ class Linker(TableAttacker):
             "released": float(chances.mean()),  # over released rows alone
             **links.details,
         }
-        return averaged(truth.spread(chances, self.name), 1 / len(truth.original), details)
+        return mean_attack(truth.spread(chances, self.name), 1 / len(truth.original), details)
 
 
 class Exact(Linker):
@@ -135,7 +135,7 @@ _STOP = 1e-12  # change of all chances at which the estimate stands
 _ROUNDS = 20_000
 
 
-def clipped(chances: Floats) -> Floats:
+def clip_chances(chances: Floats) -> Floats:
     """Keep chances away from 0 and 1."""
     return np.clip(chances, _EDGE, 1 - _EDGE)
 
@@ -159,7 +159,7 @@ def agreement_rates(totals: tuple[Ids, Floats], u: Floats, share: float) -> Floa
     for _ in range(_ROUNDS):
         same = _log(agrees, m) + np.log(share)
         odds = counts * np.exp(same - np.logaddexp(same, others))
-        after = clipped(odds @ agrees / odds.sum())
+        after = clip_chances(odds @ agrees / odds.sum())
         change = float(np.abs(after - m).max())
         m = after
         if change < _STOP:
@@ -212,12 +212,12 @@ class FellegiSunter(Linker):
             shares.append(cover.sums(held.astype(np.float64))[released.codes[:, column]] / n)
             chance.append(float(shares[-1] @ released.sizes) / released.sizes.sum())
         tallies = Tallies(covers, released, known)
-        u = clipped(np.array(chance))
-        m = clipped(np.full(len(covers), self.m or 0.0))
+        u = clip_chances(np.array(chance))
+        m = clip_chances(np.full(len(covers), self.m or 0.0))
         if self.m is None:
             m = agreement_rates(_totals(tallies, released), u, 1 / n)
         differs = np.log((1 - m) / (1 - u))
-        gains = np.log(m / clipped(np.stack(shares, axis=1))) - differs
+        gains = np.log(m / clip_chances(np.stack(shares, axis=1))) - differs
         weighed = _Weighed(tallies, released, known, gains, *_best(tallies, gains, len(released)))
         details = {
             "m": dict(zip(scene.qi, m.tolist(), strict=True)),

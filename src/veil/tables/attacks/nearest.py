@@ -24,7 +24,14 @@ from numpy.typing import NDArray
 
 from veil.core.errors import MissingExtraError
 from veil.core.types import Floats, Ids
-from veil.tables.attacks.scene import BLOCK, Apart, Grid, Patterns, rows_across, told
+from veil.tables.attacks.scene import (
+    BLOCK,
+    Grid,
+    LabelDistance,
+    Patterns,
+    described_values,
+    rows_across,
+)
 from veil.tables.labels import UNCOVERED, Bools, Cover
 from veil.tables.table import row_classes
 
@@ -44,7 +51,9 @@ class Compatible:
 
     def holds(self, released: Ids, known: Ids) -> Bools:
         """Tell which pairs of patterns, by their numbers, are compatible."""
-        pairs = told(self._covers, self._released.codes[released], self._known.codes[known])
+        pairs = described_values(
+            self._covers, self._released.codes[released], self._known.codes[known]
+        )
         found: Bools = np.logical_and.reduce(pairs)
         return found
 
@@ -253,7 +262,7 @@ class Halves:
     """Distances of patterns asked of (R, columns) and patterns across (N, columns)."""
 
     def __init__(
-        self, aparts: Sequence[Apart], asked: Ids, across: Ids, *, released: bool
+        self, aparts: Sequence[LabelDistance], asked: Ids, across: Ids, *, released: bool
     ) -> None:
         self._aparts, self._released = aparts, released
         self.cost, self._columns = _split(asked, across)
@@ -358,7 +367,7 @@ class Trees:
 
     @classmethod
     def of(
-        cls, aparts: Sequence[Apart], asked: Ids, across: Ids, *, released: bool
+        cls, aparts: Sequence[LabelDistance], asked: Ids, across: Ids, *, released: bool
     ) -> "Trees | None":
         """Make trees, if all columns are numbers, squared, and nothing across is missing."""
         lines = [one.points() if one.squared else None for one in aparts]
@@ -399,14 +408,14 @@ class Trees:
             for part in _parts(len(mine)):
                 rows = mine[part]
                 lists = tree.query_ball_point(self._known(which[rows], number), reach[part])
-                made[rows] = added(lists, weights)
+                made[rows] = add_weights(lists, weights)
         return made
 
     def _known(self, rows: Ids, number: int) -> Floats:
         return self._asked[rows][:, ~self._masks[number]]
 
 
-def added(lists: Sequence[list[int]], weights: Floats) -> Floats:
+def add_weights(lists: Sequence[list[int]], weights: Floats) -> Floats:
     """Add up the weights of each list of places."""
     sizes = np.array([len(one) for one in lists])
     owners = np.repeat(np.arange(len(lists)), sizes)
@@ -438,7 +447,7 @@ class Mixed:
     """For patterns asked of, the nearest across, where some columns are numbers on both sides."""
 
     def __init__(
-        self, aparts: Sequence[Apart], asked: Ids, across: Ids, *, released: bool
+        self, aparts: Sequence[LabelDistance], asked: Ids, across: Ids, *, released: bool
     ) -> None:
         numbers = line_columns(aparts, asked, across, released=released)
         others = [at for at in range(len(aparts)) if at not in numbers]
@@ -523,7 +532,7 @@ class Mixed:
             total: Floats = (_squares(points, others) <= room[:, None]).astype(np.float64) @ held
             return total
         lists = self._tree(pattern, others).query_ball_point(points, np.sqrt(room))
-        return added(lists, held)
+        return add_weights(lists, held)
 
     def _tree(self, pattern: int, others: Floats) -> Any:  # noqa: ANN401 - of scipy
         if pattern not in self._trees:
@@ -531,7 +540,9 @@ class Mixed:
         return self._trees[pattern]
 
 
-def line_columns(aparts: Sequence[Apart], asked: Ids, across: Ids, *, released: bool) -> list[int]:
+def line_columns(
+    aparts: Sequence[LabelDistance], asked: Ids, across: Ids, *, released: bool
+) -> list[int]:
     """Return the columns that are numbers on both sides, with nothing missing."""
     made = []
     for column, one in enumerate(aparts):
@@ -542,7 +553,9 @@ def line_columns(aparts: Sequence[Apart], asked: Ids, across: Ids, *, released: 
     return made
 
 
-def _placed(aparts: Sequence[Apart], codes: Ids, columns: list[int], *, labels: bool) -> Floats:
+def _placed(
+    aparts: Sequence[LabelDistance], codes: Ids, columns: list[int], *, labels: bool
+) -> Floats:
     """Return where patterns lie (n, columns)."""
     made = []
     for column in columns:
@@ -580,7 +593,7 @@ class Nearest:
     """
 
     def __init__(
-        self, aparts: Sequence[Apart], asked: Patterns, across: Patterns, *, released: bool
+        self, aparts: Sequence[LabelDistance], asked: Patterns, across: Patterns, *, released: bool
     ) -> None:
         self._aparts, self._asked, self._across = aparts, asked, across
         self._released = released
@@ -594,7 +607,7 @@ class Nearest:
         if self._released:
             labels, values = values, labels
         total = np.zeros(len(asked))
-        for part in told(self._aparts, labels, values):
+        for part in described_values(self._aparts, labels, values):
             total += part
         found: Bools = total <= self._limit[asked]
         return found
@@ -629,7 +642,7 @@ class Nearest:
 
 
 def _search(
-    aparts: Sequence[Apart], asked: Ids, across: Ids, *, released: bool
+    aparts: Sequence[LabelDistance], asked: Ids, across: Ids, *, released: bool
 ) -> Trees | Mixed | Halves:
     """Choose how to search: numbers by trees, few different values by halves of the columns."""
     trees = Trees.of(aparts, asked, across, released=released)

@@ -82,7 +82,7 @@ class Patterns:
     @classmethod
     def of(cls, columns: Sequence[Column]) -> "Patterns":
         """Find the different rows."""
-        coded = [filled(column) for column in columns]
+        coded = [codes_with_missing(column) for column in columns]
         return cls.of_codes(np.stack(coded, axis=1))
 
     @classmethod
@@ -95,7 +95,7 @@ class Patterns:
         return cls(codes[first], sizes, at)
 
 
-def filled(column: Column) -> Ids:
+def codes_with_missing(column: Column) -> Ids:
     """Return the codes of a column; the number of categories stands for a missing value."""
     codes = column.codes
     return np.where(codes == MISSING, len(column.categories), codes)
@@ -155,7 +155,7 @@ def rows_across(pairing: Pairing, codes: Ids, *, released: bool) -> NDArray[Any]
     return pairing.between(codes[None, :], np.arange(pairing.values + 1)[:, None])
 
 
-def told(pairings: Sequence[Pairing], labels: Ids, values: Ids) -> list[NDArray[Any]]:
+def described_values(pairings: Sequence[Pairing], labels: Ids, values: Ids) -> list[NDArray[Any]]:
     """Return per column what is told of n pairs of patterns (n, columns)."""
     return [
         pairing.between(labels[:, column], values[:, column])
@@ -168,20 +168,20 @@ _VALUES = 5_000  # different values up to which they are drawn by how often they
 _SEED = 20261118  # the same records give the same interval
 
 
-def averaged(
+def mean_attack(
     per_record: Floats,
     baseline: float | None = None,
     details: Mapping[str, object] | None = None,
 ) -> Attack:
     """Return an attack whose risk is the mean over records; the worst case stands beside it."""
-    mean = estimated(per_record)
+    mean = bootstrap_mean(per_record)
     largest = float(per_record.max(initial=0.0))
     certain = int((per_record >= 1).sum())
     told = {"largest": largest, "certain": certain, **(details or {})}
     return Attack(float(mean), per_record, baseline, None, mean.low, mean.high, told)
 
 
-def estimated(values: Floats) -> Estimate:
+def bootstrap_mean(values: Floats) -> Estimate:
     """Return the mean with its 95 % bootstrap interval over records.
 
     Of many records with few different values it is drawn how often each value occurs, which is the
@@ -201,7 +201,7 @@ Metric = Literal["euclidean", "gower"]
 _HALF = 0.5  # of the largest distance: how far a star is from everything
 
 
-class Apart:
+class LabelDistance:
     """The distance of labels and values of one column, by codes (the last one: missing)."""
 
     def __init__(self, labels: int, values: int, *, squared: bool) -> None:
@@ -232,7 +232,7 @@ class Apart:
         return _HALF**2 if self.squared else _HALF
 
 
-class Numbers(Apart):
+class Numbers(LabelDistance):
     """Numbers, or labels of numbers, in units of `scale`; a label is 0 from what it covers."""
 
     def __init__(self, ends: Floats, values: Floats, scale: float, *, squared: bool) -> None:
@@ -274,7 +274,7 @@ class Numbers(Apart):
         return (self._ends[:, 0], self._values) if self._exact else None
 
 
-class Levels(Apart):
+class Levels(LabelDistance):
     """The level of the lowest common ancestor, as a share of the height of the hierarchy."""
 
     def __init__(
@@ -309,7 +309,7 @@ class Levels(Apart):
         return found
 
 
-class Alike(Apart):
+class Alike(LabelDistance):
     """0 if a label covers a value, else 1."""
 
     def __init__(self, labels: Column, values: Column, cover: Cover, *, squared: bool) -> None:
@@ -329,13 +329,13 @@ class Alike(Apart):
         return found
 
 
-def apart(
+def label_distance(
     labels: Column,
     values: Column,
     hierarchy: Hierarchy | None = None,
     level: int | None = None,
     metric: Metric = "euclidean",
-) -> Apart:
+) -> LabelDistance:
     """Return how far the labels of a released column are from the values of the original one.
 
     Euclidean: numbers in sample standard deviations of the original, and squares are added up.
@@ -472,10 +472,10 @@ class Scene:
             for name in names
         ]
 
-    def aparts(self, beside: Table, names: Sequence[str], metric: Metric) -> list[Apart]:
+    def aparts(self, beside: Table, names: Sequence[str], metric: Metric) -> list[LabelDistance]:
         """Return how far the labels of columns are from the values of another table."""
         return [
-            apart(
+            label_distance(
                 self.released.column(name),
                 beside.column(name),
                 self.hierarchies.get(name),

@@ -22,7 +22,7 @@ class Round(CellMethod):
 
     `nearest` rounds every cell and every sum on its own, ties to the even multiple. `random` goes
     up with probability r / base, where r is what is above the multiple below: unbiased, each cell
-    and sum on its own. `controlled` takes for every cell and sum a multiple next to it, so that
+    and sum on its own. `round_controlled` takes for every cell and sum a multiple next to it, so that
     all add up and the whole change is least; multiples stay as they are.
 
     Notes
@@ -60,7 +60,7 @@ class Round(CellMethod):
             up = rng.random(full.shape) * self.base < full - below
             made = below + self.base * up
         else:
-            made = controlled(cells, self.base)
+            made = round_controlled(cells, self.base)
         return CellRelease(
             made,
             cells.axes,
@@ -87,7 +87,7 @@ class Round(CellMethod):
         return Bounds(np.maximum(0.0, made - reach), made + reach)
 
 
-def controlled(cells: Cells, base: int) -> Floats:
+def round_controlled(cells: Cells, base: int) -> Floats:
     """Round a full table so that it adds up, with the least change."""
     full = cells.margins.ravel()
     below = np.floor(full / base)
@@ -354,7 +354,7 @@ class Rollup(CellMethod):
         at = self._axis(cells, list(named))
         if not self.groups:
             named = self._labels(cells, at)
-        return rolled_up(cells, at, named)
+        return roll_up(cells, at, named)
 
     def _axis(self, cells: Cells, categories: list[str]) -> int:
         if self.by:
@@ -399,7 +399,7 @@ def _read(groups: str) -> dict[str, str]:
     return made
 
 
-def rolled_up(cells: Cells, at: int, named: dict[str, str]) -> Cells:
+def roll_up(cells: Cells, at: int, named: dict[str, str]) -> Cells:
     """Give categories of an axis new labels, and add up those that share one."""
     absent = sum(category not in cells.categories[at] for category in named)
     if absent:

@@ -15,7 +15,7 @@ from veil.data.files import require_folder, whole_file
 from veil.tables.cells.cells import Axis
 from veil.tables.cells.release import Bounds, CellRelease, Mask
 from veil.tables.cells.solver import SLACK, Lines, Reach, grain, solve
-from veil.tables.column import written
+from veil.tables.column import format_number
 from veil.tables.files import SEEDED, card_of, safe
 
 NOT_SHARPEST = (
@@ -182,4 +182,4 @@ def _write_card(release: CellRelease, path: Path) -> None:
 
 
 def _number(value: float) -> str:
-    return "" if isnan(value) else written(value)
+    return "" if isnan(value) else format_number(value)

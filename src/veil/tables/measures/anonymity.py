@@ -10,14 +10,14 @@ from veil.core.errors import InputError, ParameterError
 from veil.core.types import Ids
 from veil.tables.column import Column
 from veil.tables.criteria import (
-    different,
+    category_codes,
+    count_distinct,
     effective,
     least_c,
     levels_of,
     order_of,
     shares,
     spread,
-    valued,
     variation,
 )
 from veil.tables.criteria import hierarchical_distance as moved_in_hierarchy
@@ -136,16 +136,16 @@ def _figures(
 ) -> dict[str, float]:
     """Return the figures of one confidential column that apply."""
     column = table.column(name)
-    value, values = valued(column)
+    value, values = category_codes(column)
     share = shares(column, counts)
     if whole is not table:
         column = _both(whole.column(name), column)
-        value, values = valued(column)
+        value, values = category_codes(column)
         share = np.bincount(value[: len(whole)], minlength=values + 1) / len(whole)
         value = value[len(whole) :]
     found = spread(table.classes, value, values, classes, counts)
     made = {
-        "l": int(different(found).min()),
+        "l": int(count_distinct(found).min()),
         "entropy_l": float(effective(found).min()),
         "c": least_c(found, l),
         "t_equal": float(variation(found, share).max()),

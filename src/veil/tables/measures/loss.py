@@ -14,7 +14,7 @@ from veil.tables.column import MISSING
 from veil.tables.criteria import Bools
 from veil.tables.hierarchy import TOP, Hierarchy
 from veil.tables.measures.pair import Meaning, Meanings, Pair, Released, distance, require_tables
-from veil.tables.measures.utility import Learnt, learnt, relabelled, spread
+from veil.tables.measures.utility import Learnt, label_losses, spread, train_and_test
 from veil.tables.method import Release
 from veil.tables.table import Table, row_classes
 
@@ -100,7 +100,7 @@ def _mean(values: Floats) -> float:
 
 def direct(pair: Pair, name: str) -> float:
     """Return the share of values that changed; a generalised one counts as much as it covers."""
-    lost = relabelled(pair, name)
+    lost = label_losses(pair, name)
     return float(lost.mean()) if len(lost) else 0.0
 
 
@@ -129,7 +129,7 @@ def _bits(counts: "np.ndarray[tuple[int], np.dtype[np.intp]]") -> float:
 
 
 @dataclass(frozen=True)
-class Lost:
+class LossSums:
     """Sums over the cells of a column; None where some label is no generalisation of its value.
 
     Attributes
@@ -147,7 +147,7 @@ class Lost:
     width: float | None = None
 
 
-def lost(pair: Pair, name: str, gone: Ids, level: int | None = None) -> Lost:
+def sum_losses(pair: Pair, name: str, gone: Ids, level: int | None = None) -> LossSums:
     """Add up over the released cells of a column, and those of the rows that are gone.
 
     `level` is that of the whole column, where it is known.
@@ -165,14 +165,14 @@ def lost(pair: Pair, name: str, gone: Ids, level: int | None = None) -> Lost:
     star = np.array([*(text == TOP for text in released.categories), True])[label]
     kept = (value == MISSING) & (label == MISSING)
     if not (holds | star | kept).all():
-        return Lost()
+        return LossSums()
     rows = np.where(kept, mass[0], np.where(star, n, rows))
     wide = np.where(kept, 0.0, np.array([one.loss for one in meant])[label])
     levels = _levels(released.categories, meanings, hierarchy, level)
     own = 0.0 if level is None or hierarchy is None else level / max(1, hierarchy.height)
     high = np.where(kept, own, levels[label])
     away = float(np.log2(n / mass[column.codes[gone] + 1]).sum())
-    return Lost(
+    return LossSums(
         None if np.isnan(high).any() else float(counts @ high) + len(gone),
         float(counts @ np.log2(rows / mass[value + 1])) + away,
         float(counts @ wide) + len(gone),
@@ -258,7 +258,7 @@ class Loss:
 
     def ml(self, target: str = "", estimator: Any = None) -> Learnt:  # noqa: ANN401 - sklearn
         """Return how often a classifier that learnt from the release is right."""
-        return learnt(self.pair, target, estimator)
+        return train_and_test(self.pair, target, estimator)
 
 
 def loss(t: Table, r: Released, *, order: int = 2, columns: Sequence[str] | None = None) -> Loss:
@@ -406,7 +406,7 @@ def quality(original: Table, release: Release | Table, k: int | None = None) -> 
         told = release.guarantee.k if isinstance(release, Release) else 1
         k = told if told > 1 else int(sizes.min())
     levels = {**(release.levels if isinstance(release, Release) else {}), **pair.levels}
-    parts = [lost(pair, name, gone, levels.get(name)) for name in names]
+    parts = [sum_losses(pair, name, gone, levels.get(name)) for name in names]
     cells = (len(table) + len(gone)) * len(names)
     level, bits, width = (
         _sum([getattr(part, name) for part in parts]) for name in ("level", "bits", "width")

@@ -11,7 +11,7 @@ from veil.core.errors import InputError, MissingExtraError
 from veil.core.types import Floats, Ids
 from veil.tables.column import Column
 from veil.tables.hierarchy import TOP, Hierarchy
-from veil.tables.labels import Sets, Span, closed_columns, read_spans, standing
+from veil.tables.labels import Sets, Span, closed_columns, observed_labels, read_spans
 from veil.tables.method import Release
 from veil.tables.table import Table
 
@@ -364,7 +364,7 @@ class Pair:
         for held in (original, table):
             held.require_finite(shared)
         told = released.levels if isinstance(released, Release) else {}
-        table, levels = standing(table, original, told, rows)
+        table, levels = observed_labels(table, original, told, rows)
         closed = closed_columns(table, original, rows)
         return cls(original, table, rows, removed, shared, levels, closed)
 
@@ -472,8 +472,8 @@ def _two(
     across, along = one.codes, other.codes
     if rows is not None:
         across, along = across[rows], along[rows]
-    true = counted(across, along, (one.size, other.size))
-    seen = counted(placed[0].codes, placed[1].codes, tuple(p.weights.shape[0] for p in placed))
+    true = contingency(across, along, (one.size, other.size))
+    seen = contingency(placed[0].codes, placed[1].codes, tuple(p.weights.shape[0] for p in placed))
     before, after = max(1, len(across)), max(1, len(placed[0].codes) + removed)
     left, step, total = placed[0].weights.T.tocsr(), max(1, _AT_ONCE // other.size), 0.0
     for start in range(0, one.size, step):
@@ -485,7 +485,7 @@ def _two(
     return 0.5 * total
 
 
-def counted(first: Ids, second: Ids, shape: Sequence[int]) -> Any:  # noqa: ANN401 - of SciPy
+def contingency(first: Ids, second: Ids, shape: Sequence[int]) -> Any:  # noqa: ANN401 - of SciPy
     """Return how often each kind of one meets each of another, as a sparse matrix."""
     matrix = sparse()
     if shape[0] * shape[1] <= _DENSE:

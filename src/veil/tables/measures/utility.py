@@ -17,7 +17,7 @@ from veil.core.types import Floats, Ids
 from veil.tables.cells.cells import Cells
 from veil.tables.cells.release import CellRelease, cell_utility
 from veil.tables.column import Column
-from veil.tables.measures.pair import Bins, Pair, Placed, Released, counted, distance, shares
+from veil.tables.measures.pair import Bins, Pair, Placed, Released, contingency, distance, shares
 from veil.tables.table import Table
 
 
@@ -52,7 +52,7 @@ def cell_losses(pair: Pair, name: str) -> Floats:
     released, original = pair.released.column(name), column.take(rows)
     if original.numeric and released.numeric:
         return _moved(original, released, spread(column))
-    return relabelled(pair, name)
+    return label_losses(pair, name)
 
 
 def spread(column: Column) -> float:
@@ -71,7 +71,7 @@ def _moved(original: Column, released: Column, sd: float) -> Floats:
     return made
 
 
-def relabelled(pair: Pair, name: str) -> Floats:
+def label_losses(pair: Pair, name: str) -> Floats:
     """Return the loss of each value by its label (m,): 0, ncp, or 1."""
     column, released = pair.original.column(name), pair.released.column(name)
     rows = pair.required_rows
@@ -122,7 +122,9 @@ class NaiveBayes:
         return best
 
 
-def fitted(target: tuple[Bins, Placed], features: Sequence[tuple[Bins, Placed]]) -> NaiveBayes:
+def fit_naive_bayes(
+    target: tuple[Bins, Placed], features: Sequence[tuple[Bins, Placed]]
+) -> NaiveBayes:
     """Count; labels are spread over the bins below them, those of the target too.
 
     Smoothing adds one to each bin that any row has, original or released.
@@ -133,7 +135,7 @@ def fitted(target: tuple[Bins, Placed], features: Sequence[tuple[Bins, Placed]])
     tables = []
     for column, placed in features:
         kinds = classes.weights.shape[0], placed.weights.shape[0]
-        met = counted(classes.codes, placed.codes, kinds)
+        met = contingency(classes.codes, placed.codes, kinds)
         joint = (classes.weights.T[: bins.named] @ met @ placed.weights).toarray()
         used = np.bincount(column.codes, minlength=column.size) > 0
         used |= joint.sum(axis=0) > 0
@@ -189,10 +191,10 @@ class ML(Utility):
 
     def score(self, pair: Pair) -> float:
         """Learn and test."""
-        return learnt(pair, self.target).score
+        return train_and_test(pair, self.target).score
 
 
-def learnt(pair: Pair, target: str = "", estimator: Any = None) -> Learnt:  # noqa: ANN401 - sklearn
+def train_and_test(pair: Pair, target: str = "", estimator: Any = None) -> Learnt:  # noqa: ANN401 - sklearn
     """Train on the original and on the release, and test both on original rows.
 
     `estimator` is any object with ``fit(X, y)`` and ``predict(X)``, as of scikit-learn; X has a
@@ -259,7 +261,7 @@ class _Task:
         """Return how often the class is right."""
         truth = self.pair.bins(self.target).codes[self.tested]
         if self.estimator is None:
-            model = fitted(
+            model = fit_naive_bayes(
                 (self.pair.bins(self.target), train[self.target]),
                 [(self.pair.bins(one), train[one]) for one in self.features],
             )
@@ -336,7 +338,7 @@ def utility(
     chosen = UTILITIES.parse(measure) if isinstance(measure, str) else measure
     pair = Pair.of(t, r, columns)
     if isinstance(chosen, ML):
-        return learnt(pair, target or chosen.target, estimator).score
+        return train_and_test(pair, target or chosen.target, estimator).score
     if target or estimator is not None:
         raise ParameterError("A target and an estimator are of the measure 'ml' alone.")
     return chosen.score(pair)

@@ -10,7 +10,7 @@ from pydantic import Field
 from veil.core.component import PRIVATE
 from veil.core.errors import InputError, ParameterError
 from veil.core.types import Floats, Ids
-from veil.tables.column import MISSING, Column, written
+from veil.tables.column import MISSING, Column, format_number
 from veil.tables.hierarchy import Hierarchy, interval
 from veil.tables.labels import Matching
 from veil.tables.method import Alone, Kind, Masked, Method, nothing
@@ -70,7 +70,7 @@ class Coding(Method):
             values[extreme] = column.values[extreme].mean()
             return Column(values)
         texts = column.texts.copy()
-        texts[extreme] = f"{self.sign}{written(limit)}"
+        texts[extreme] = f"{self.sign}{format_number(limit)}"
         return Column(texts)
 
 
@@ -180,7 +180,7 @@ class Recode(Method):
         return Column(made)
 
 
-def relabelled(column: Column, labels: Sequence[str | None]) -> Column:
+def relabel(column: Column, labels: Sequence[str | None]) -> Column:
     """Give each category of a column another label; what is missing stays missing."""
     table = np.empty(len(labels) + 1, dtype=object)
     table[:] = [*labels, None]  # the code of a missing value, -1, takes the last
@@ -212,7 +212,7 @@ class Generalise(Method):
         del rng
         levels = self._levels(table, columns)
         made = {
-            name: generalised(table.column(name), table.hierarchy(name), level, name)
+            name: generalise_column(table.column(name), table.hierarchy(name), level, name)
             for name, level in levels.items()
         }
         return Masked(table.changed(made), np.arange(len(table)), levels=levels)
@@ -232,7 +232,7 @@ class Generalise(Method):
         return made
 
 
-def generalised(column: Column, hierarchy: Hierarchy, level: int, name: str) -> Column:
+def generalise_column(column: Column, hierarchy: Hierarchy, level: int, name: str) -> Column:
     """Return a column at a level of its hierarchy."""
     if level > hierarchy.height:
         raise InputError(
@@ -241,7 +241,7 @@ def generalised(column: Column, hierarchy: Hierarchy, level: int, name: str) -> 
     if level == 0:
         return column
     codes = hierarchy.codes[level][hierarchy.at(column)]
-    return relabelled(column, [hierarchy.labels[level][code] for code in codes])
+    return relabel(column, [hierarchy.labels[level][code] for code in codes])
 
 
 CAVEAT = (
@@ -290,7 +290,7 @@ class Suppress(Method):
         for i, name in enumerate(columns):
             column = table.column(name)
             gone = (codes[:, i] == MISSING) & ~column.missing
-            made[name] = blanked(column, np.flatnonzero(gone)) if gone.any() else column
+            made[name] = blank(column, np.flatnonzero(gone)) if gone.any() else column
         told = nothing(CAVEAT)
         return Masked(
             table.changed(made), np.arange(len(table)), told, kept={"blanked": int(blanks.sum())}
@@ -319,7 +319,7 @@ def _choice(matching: Matching, row: Ids, blanks: Ids, order: Ids) -> int:
     return best[3]
 
 
-def blanked(column: Column, rows: Ids) -> Column:
+def blank(column: Column, rows: Ids) -> Column:
     """Return a column with some values missing."""
     if column.numeric:
         values = column.values.copy()

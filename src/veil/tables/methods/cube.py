@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from veil.core.types import Floats, Ids
 from veil.tables.column import Column
-from veil.tables.criteria import Bools, Classes, Spread, valued
+from veil.tables.criteria import Bools, Classes, Spread, category_codes
 from veil.tables.hierarchy import Hierarchy
 from veil.tables.table import Table
 
@@ -270,7 +270,7 @@ class Counter:
         self._cubes: list[Cube] = []
         bottom: list[Tally] = []
         for name in confidential:
-            value, values = valued(table.column(name))
+            value, values = category_codes(table.column(name))
             self._cubes.append(Cube(self.ladders, values + 1))
             self._values.append(values)
             bottom.append(self._cubes[-1].bottom(codes, value, counts))

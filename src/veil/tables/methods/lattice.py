@@ -15,7 +15,15 @@ from pydantic import Field
 from veil.core.errors import InputError
 from veil.core.types import Floats, Ids
 from veil.tables.column import Column
-from veil.tables.criteria import Anonymiser, Bools, Classes, Criterion, passing, spread, valued
+from veil.tables.criteria import (
+    Anonymiser,
+    Bools,
+    Classes,
+    Criterion,
+    category_codes,
+    passing,
+    spread,
+)
 from veil.tables.method import Masked
 from veil.tables.methods.cube import Cost, Counter, Ladder, Minimise, Node, Tallies, cost
 from veil.tables.table import Table, row_classes
@@ -40,7 +48,7 @@ class Verdict:
     bound: float
 
 
-class Judge:
+class NodeJudge:
     """Judges each node once."""
 
     def __init__(
@@ -114,7 +122,7 @@ def minimal(satisfying: Bools) -> Bools:
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class LatticeResult:
     """The answer of a lattice search.
 
     Attributes
@@ -153,7 +161,7 @@ def allowed(suppression: float, rows: int) -> int:
     return math.floor(Fraction(repr(suppression)) * rows)
 
 
-def best(judge: Judge, satisfying: Bools) -> Node:
+def best(judge: NodeJudge, satisfying: Bools) -> Node:
     """Return the satisfying node that loses least.
 
     Without suppression only minimal nodes can be best, as all losses grow with levels. With it
@@ -190,14 +198,14 @@ def _raise_bound(bound: Floats, node: Node, least: float) -> None:
     np.maximum(bound[above], least, out=bound[above])
 
 
-def _least(judge: Judge, nodes: list[Node]) -> Node:
+def _least(judge: NodeJudge, nodes: list[Node]) -> Node:
     lowest = min(judge.verdict(node).loss for node in nodes)
     limit = lowest + abs(lowest) * judge.cost.slack
     level = [node for node in nodes if judge.verdict(node).loss <= limit]
     return min(level, key=lambda node: (sum(node), node))
 
 
-def unsatisfied(judge: Judge, rows: int) -> InputError:
+def unsatisfied(judge: NodeJudge, rows: int) -> InputError:
     """Say that no node satisfies, and what would do."""
     least = min(verdict.failing for _, verdict in judge.every())
     if least >= rows:
@@ -237,12 +245,12 @@ class LatticeMethod(Anonymiser):
     minimise: Annotated[Minimise, Field(description="what the levels should lose least of")] = "dm"
 
     @abstractmethod
-    def tagged(self, judge: Judge, tags: Tags) -> str:
+    def tagged(self, judge: NodeJudge, tags: Tags) -> str:
         """Tag every node, and say how; only called where tagging is sound."""
 
     def search(
         self, table: Table, columns: Sequence[str] | None = None, counts: Ids | None = None
-    ) -> Found:
+    ) -> LatticeResult:
         """Find the satisfying nodes, and of these the best.
 
         `counts` says of how many records each row is (n,), where equal ones are one row.
@@ -257,7 +265,7 @@ class LatticeMethod(Anonymiser):
             )
         asked = self.asked
         counter = Counter(table, names, asked.columns(table), counts)
-        judge = Judge(
+        judge = NodeJudge(
             counter,
             asked.criteria(table, counts),
             cost(self.minimise, table, names, counter, counts),
@@ -268,11 +276,11 @@ class LatticeMethod(Anonymiser):
             raise unsatisfied(judge, records)
         node = best(judge, satisfying)
         verdict = judge.verdict(node)
-        return Found(
+        return LatticeResult(
             names, node, verdict.loss, verdict.failing, satisfying, len(judge.verdicts), how
         )
 
-    def _satisfying(self, judge: Judge) -> tuple[Bools, str]:
+    def _satisfying(self, judge: NodeJudge) -> tuple[Bools, str]:
         tags = Tags(judge.counter.shape)
         if judge.lasting:
             return tags.satisfying, self.tagged(judge, tags)
@@ -312,7 +320,7 @@ class LatticeMethod(Anonymiser):
         """Tell which classes pass, counted anew from the rows."""
         sizes = np.bincount(classes, counts).astype(np.int64)
         spreads = tuple(
-            spread(classes, *valued(table.column(name)), len(sizes), counts)
+            spread(classes, *category_codes(table.column(name)), len(sizes), counts)
             for name in self.asked.columns(table)
         )
         return passing(self.asked.criteria(table, counts), Classes(sizes, spreads))
@@ -352,7 +360,7 @@ class Exhaustive(LatticeMethod):
 
     name: ClassVar[str] = "exhaustive"
 
-    def tagged(self, judge: Judge, tags: Tags) -> str:
+    def tagged(self, judge: NodeJudge, tags: Tags) -> str:
         """Judge all."""
         for node, verdict in judge.every():
             tags.satisfying[node] = verdict.failing <= judge.limit
@@ -373,7 +381,7 @@ class Incognito(LatticeMethod):
 
     name: ClassVar[str] = "incognito"
 
-    def tagged(self, judge: Judge, tags: Tags) -> str:
+    def tagged(self, judge: NodeJudge, tags: Tags) -> str:
         """Judge the sets of one column, of two, and so on."""
         shape = judge.counter.shape
         top = tuple(size - 1 for size in shape)
@@ -410,7 +418,7 @@ class OLA(LatticeMethod):
 
     name: ClassVar[str] = "ola"
 
-    def tagged(self, judge: Judge, tags: Tags) -> str:
+    def tagged(self, judge: NodeJudge, tags: Tags) -> str:
         """Settle path by path, from the bottom."""
         for start in by_height(np.argwhere(~tags.known)):
             if tags.known[start]:

@@ -59,7 +59,7 @@ class MDAV(Method):
                 f"There are fewer than k = {self.k} rows without a missing value in these columns."
             )
         labels = np.full(len(table), -1, dtype=np.int64)
-        labels[whole] = groups(standardised(matrix[whole]), self.k)
+        labels[whole] = groups(standardise(matrix[whole]), self.k)
         sizes = np.bincount(labels[whole])
         means = np.stack([np.bincount(labels[whole], one[whole]) / sizes for one in matrix.T])
         _join(labels, matrix, means, matrix[whole].std(axis=0))
@@ -93,7 +93,7 @@ def anonymous(table: Table, columns: Sequence[str], k: int, *, complete: bool) -
     )
 
 
-def standardised(matrix: Floats) -> Floats:
+def standardise(matrix: Floats) -> Floats:
     """Return columns in population standard deviations (p, n); constant ones drop out."""
     spread = matrix.std(axis=0)
     varied = spread > 0

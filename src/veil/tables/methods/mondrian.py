@@ -9,8 +9,16 @@ from numpy.random import Generator
 
 from veil.core.errors import InputError
 from veil.core.types import Floats, Ids
-from veil.tables.column import MISSING, Column, written
-from veil.tables.criteria import Anonymiser, Bools, Classes, Criterion, passing, spread, valued
+from veil.tables.column import MISSING, Column, format_number
+from veil.tables.criteria import (
+    Anonymiser,
+    Bools,
+    Classes,
+    Criterion,
+    category_codes,
+    passing,
+    spread,
+)
 from veil.tables.hierarchy import TOP, Hierarchy
 from veil.tables.method import Masked
 from veil.tables.table import Table, row_classes
@@ -102,7 +110,7 @@ class _Round:
         return np.repeat(np.arange(self.parts), np.diff(np.append(self.starts, len(self.items))))
 
 
-def partitioned(items: Items, scales: Sequence[Scale], criteria: tuple[Criterion, ...]) -> Ids:
+def partition_items(items: Items, scales: Sequence[Scale], criteria: tuple[Criterion, ...]) -> Ids:
     """Return the class of each item (m,).
 
     Each part is cut at the median of the column in which it is widest, or of the next one, as
@@ -243,7 +251,9 @@ def _intervals(column: Column, owner: Ids, codes: Ids, classes: int) -> tuple[Id
         names = column.categories
         return at, [f"[{names[pair // width]}-{names[pair % width]}]" for pair in pairs.tolist()]
     least, most = (column.numbers[part].tolist() for part in (pairs // width, pairs % width))
-    return at, [f"[{written(a)}-{written(b)}]" for a, b in zip(least, most, strict=True)]
+    return at, [
+        f"[{format_number(a)}-{format_number(b)}]" for a, b in zip(least, most, strict=True)
+    ]
 
 
 def _ancestors(
@@ -311,7 +321,7 @@ class Mondrian(Anonymiser):
     def groups(self, table: Table, columns: Sequence[str]) -> Ids:
         """Return the part of each row (n,)."""
         scales = [Scale.of(table.column(one), table.hierarchies.get(one), one) for one in columns]
-        values = [valued(table.column(name)) for name in self.asked.columns(table)]
+        values = [category_codes(table.column(name)) for name in self.asked.columns(table)]
         item = row_classes(
             [scale.ranks for scale in scales] + [value for value, _ in values], len(table)
         )
@@ -331,4 +341,4 @@ class Mondrian(Anonymiser):
                 "The table as a whole does not satisfy what is asked, so that no part of it can;"
                 " lower k or l, or raise t or c."
             )
-        return partitioned(items, scales, criteria)[item]
+        return partition_items(items, scales, criteria)[item]

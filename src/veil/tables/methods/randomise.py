@@ -64,7 +64,9 @@ class PRAM(Method):
             categories, said = declared(table, name, self.domain)
             public &= said and not bool(column.missing.any())
             matrix = _matrix(len(categories), self.p)
-            first = answered(column, categories, coins(1 - Fraction(self.p), len(table), rng), rng)
+            first = randomise_column(
+                column, categories, coins(1 - Fraction(self.p), len(table), rng), rng
+            )
             if self.invariant:
                 shares = _shares(column, categories)
                 back = _reversed(matrix, shares)
@@ -126,7 +128,7 @@ def _reversed(matrix: Floats, shares: Floats) -> Floats:
     return back
 
 
-def answered(
+def randomise_column(
     column: Column, categories: Sequence[str], lies: NDArray[np.bool_], rng: Generator
 ) -> Column:
     """Replace values by one of the other categories, each alike, where `lies` says so."""
@@ -200,7 +202,9 @@ class RandomResponse(Method):
             column = table.column(name)
             categories, said = declared(table, name, self.domain)
             public &= said and not bool(column.missing.any())
-            made[name] = answered(column, categories, self._lies(len(categories), n, rng), rng)
+            made[name] = randomise_column(
+                column, categories, self._lies(len(categories), n, rng), rng
+            )
             k, stay = len(categories), 1 / (1 + (len(categories) - 1) * np.exp(-self.epsilon))
             matrix = np.full((k, k), (1 - stay) / max(1, k - 1))
             np.fill_diagonal(matrix, stay)

@@ -53,18 +53,20 @@ class Logistic(Classifier):
         """Name the weights of the encoder."""
         return open_encoder(self.encoder, report).key
 
-    def learn(self, taught: Labelled, classes: Sequence[str], report: Report = silent) -> "Taught":
+    def learn(
+        self, taught: Labelled, classes: Sequence[str], report: Report = silent
+    ) -> "LogisticModel":
         """Encode the texts and fit."""
         opened = open_encoder(self.encoder, report)
         at = {label: number for number, label in enumerate(classes)}
         codes = np.array([at[label] for label in taught.labels], dtype=np.int64)
-        return Taught(
+        return LogisticModel(
             opened, fit(_with_one(opened, taught.texts), codes, len(classes), self.ridge)
         )
 
 
 @dataclass(frozen=True, eq=False)
-class Taught:
+class LogisticModel:
     """An encoder, and the weights (d + 1, classes) on its vectors."""
 
     encoder: Encoder

@@ -48,15 +48,19 @@ class Pipeline(Classifier):
         del report
         return f"pipeline {self.model} {self.revision}"
 
-    def learn(self, taught: Labelled, classes: Sequence[str], report: Report = silent) -> "Asked":
+    def learn(
+        self, taught: Labelled, classes: Sequence[str], report: Report = silent
+    ) -> "OpenPipeline":
         """Open the model: it was taught elsewhere."""
         del taught
         report(f"opening {self.model}", 0, 0)
-        return Asked(_opened(self.model, self.revision), tuple(classes), _renamed(self.labels))
+        return OpenPipeline(
+            _opened(self.model, self.revision), tuple(classes), _renamed(self.labels)
+        )
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
+class OpenPipeline:
     """An open pipeline, the labels of the data, and how it calls them."""
 
     pipe: Any

@@ -138,7 +138,7 @@ class _Fragments(dict[str, tuple[int, ...]]):
     def __missing__(self, text: str) -> tuple[int, ...]:
         if not isinstance(text, str):
             raise InputError("Values must be texts; convert numbers with str() first.")
-        whole = padded(text, self._oracle.length)
+        whole = pad(text, self._oracle.length)
         number = text_hash(whole)  # which refuses what cannot be written
         piece = piece_of(whole)
         cut = [
@@ -149,7 +149,7 @@ class _Fragments(dict[str, tuple[int, ...]]):
         return made
 
 
-def padded(text: str, length: int) -> str:
+def pad(text: str, length: int) -> str:
     """Cut or pad a text."""
     return text[:length].ljust(length)
 

@@ -7,7 +7,16 @@ from pathlib import Path
 from typing import Any
 
 from veil.core.errors import InputError, MissingExtraError
-from veil.dp.sql.engine import SECONDS, Column, Found, Kind, Speech, Statement, quoted, select
+from veil.dp.sql.engine import (
+    SECONDS,
+    Column,
+    Dialect,
+    FoundTable,
+    Kind,
+    Statement,
+    quote_name,
+    select,
+)
 
 try:
     import duckdb
@@ -127,7 +136,7 @@ class DuckDBSpeech:
 class DuckDB:
     """A DuckDB file, open for reading alone."""
 
-    speech: Speech = DuckDBSpeech()
+    speech: Dialect = DuckDBSpeech()
 
     def __init__(self, path: str) -> None:
         path = str(Path(path).expanduser())
@@ -141,7 +150,7 @@ class DuckDB:
                 " program or connection has it open for writing."
             ) from None
 
-    def table(self, name: str) -> Found | None:
+    def table(self, name: str) -> FoundTable | None:
         """Find a table in the schema main, or in the one that its name begins with."""
         schema, _, bare = name.rpartition(".")
         where = "table_catalog = current_database() AND table_schema = $1 AND table_name = $2"
@@ -155,7 +164,7 @@ class DuckDB:
             one: None if made == "ALWAYS" else _column(one, kind, nullable != "NO")
             for one, kind, nullable, made in rows
         }
-        return Found(f"{quoted(schema or 'main')}.{quoted(bare)}", found)
+        return FoundTable(f"{quote_name(schema or 'main')}.{quote_name(bare)}", found)
 
     def ready(self) -> None:
         """Nothing can have happened to it."""

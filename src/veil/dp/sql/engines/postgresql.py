@@ -11,7 +11,7 @@ from threading import Lock
 from typing import Any
 
 from veil.core.errors import EngineError, InputError, MissingExtraError
-from veil.dp.sql.engine import SECONDS, Column, Found, Kind, Speech, Statement, quoted
+from veil.dp.sql.engine import SECONDS, Column, Dialect, FoundTable, Kind, Statement, quote_name
 
 try:
     import psycopg
@@ -142,7 +142,7 @@ class PostgreSQLSpeech:
 class PostgreSQL:
     """A database of a PostgreSQL server, over one connection at a time."""
 
-    speech: Speech = PostgreSQLSpeech()
+    speech: Dialect = PostgreSQLSpeech()
 
     def __init__(self, url: str) -> None:
         self._url, self._lock = url, Lock()
@@ -174,7 +174,7 @@ class PostgreSQL:
             raise InputError("The PostgreSQL database must have an encoding, such as UTF8.")
         return made
 
-    def table(self, name: str) -> Found | None:
+    def table(self, name: str) -> FoundTable | None:
         """Find a table in the schema public, or in the one that its name begins with."""
         schema, _, bare = name.rpartition(".")
         with self._connection.transaction():
@@ -186,7 +186,7 @@ class PostgreSQL:
         columns = {
             one: _column(one, kind, family, not required) for one, kind, family, required in rows
         }
-        return Found(f"{quoted(space)}.{quoted(own)}", columns)
+        return FoundTable(f"{quote_name(space)}.{quote_name(own)}", columns)
 
     def ready(self) -> None:
         """See that the server answers, over a new connection if the old one is gone."""

@@ -21,12 +21,12 @@ from veil.dp.sql.engine import (
     ANY,
     SECONDS,
     Column,
-    Found,
+    Dialect,
+    FoundTable,
     Kind,
-    Speech,
     Statement,
     canonical,
-    quoted,
+    quote_name,
     select,
 )
 
@@ -199,7 +199,7 @@ def _pieces(
 class SQLite:
     """A SQLite file, open for reading alone."""
 
-    speech: Speech = SQLiteSpeech()
+    speech: Dialect = SQLiteSpeech()
 
     def __init__(self, path: str) -> None:
         path = str(Path(path).expanduser())
@@ -230,7 +230,7 @@ class SQLite:
         made.execute("SELECT value FROM json_each('[]')")  # made known before nothing may be made
         made.set_progress_handler(lambda: time.monotonic() > self._until, _STEPS)
 
-    def table(self, name: str) -> Found | None:
+    def table(self, name: str) -> FoundTable | None:
         """Find a table; one that a module makes up is none."""
         kinds = self._connection.execute(
             "SELECT sql FROM sqlite_master WHERE type = 'table' AND name = ?", [name]
@@ -244,7 +244,7 @@ class SQLite:
             one: None if hidden == _COMPUTED else _column(one, declared)
             for one, declared, hidden in rows
         }
-        return Found(f'"main".{quoted(name)}', found)
+        return FoundTable(f'"main".{quote_name(name)}', found)
 
     def ready(self) -> None:
         """Nothing can have happened to it."""
