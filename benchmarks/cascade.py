@@ -24,14 +24,14 @@ from benchmarks.report import Report
 
 import veil
 from veil.core.types import Encoder, Engine, Ranking, Released, Role, Singles
-from veil.encoders.find import encoder
+from veil.encoders.catalogue import encoder
 from veil.encoders.vectors import DocumentVectors, document_vectors
 from veil.measures.effectiveness import effectiveness
 from veil.measures.estimate import compare
 from veil.search.engines.engine import Hit, ranking
 from veil.search.pipeline import ask, reciprocal_rank, release
 from veil.search.rerank import LEAST, LETTERS, POOL, Reranker, cheap_order
-from veil.text.vectors import assets
+from veil.text.vectors import catalogue
 from veil.text.vectors.embeddings import Embeddings
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data" / "collections"
@@ -119,7 +119,7 @@ def quality(report: Report, name: str, most: int) -> None:
     asked = [query for query in collection.queries if query in collection.judgements][:most]
     for label, sent in {
         "cover": under_cover(collection, known, model),
-        "cmp(7.5)": by_cmp(assets.load_embeddings("glove-100d")),
+        "cmp(7.5)": by_cmp(catalogue.load_embeddings("glove-100d")),
     }.items():
         lists = {query: fused(engine, sent(collection.queries[query])) for query in asked}
         found = {query: each for query, each in lists.items() if each is not None}
@@ -200,7 +200,7 @@ def main() -> None:
     parser.add_argument("names", nargs="*", help="collections  [default: all that are at hand]")
     parser.add_argument("--queries", type=int, default=300, help="of each collection, at most")
     options = parser.parse_args()
-    if not assets.at_hand("glove-100d"):
+    if not catalogue.at_hand("glove-100d"):
         sys.exit("glove-100d is not at hand: run 'veil vectors glove-100d' first.")
     report = Report()
     seconds(report)

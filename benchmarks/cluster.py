@@ -16,7 +16,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from veil.studies.domains import compute, opened, parse_study
+from veil.studies.domains import compute, open_experiment, parse_study
 from veil.studies.experiment import Step
 from veil.studies.pool import dask_executor
 from veil.studies.store import Result, Store
@@ -75,7 +75,7 @@ def other_steps(study: Study) -> list[Step]:
     """Return the steps of a small configuration that the study does not have."""
     grid = Grid(spec="cmp(epsilon=7)")
     other = study.model_copy(update={"mechanism": (grid,), "sizes": (2,)})
-    cell = opened(other).cells()[0]
+    cell = open_experiment(other).cells()[0]
     return [cell.release, *(step for step in cell.steps if step.kind != "search")]
 
 
@@ -101,7 +101,7 @@ def seconds(study: Study, processors: Sequence[int]) -> float:
 
 def without_searches(study: Study, out: Path) -> None:
     """Have what every worker needs on disk, and put an empty result in place of each search."""
-    experiment = opened(study)
+    experiment = open_experiment(study)
     steps = [step for cell in experiment.cells() for step in cell.steps]
     experiment.prepare([step for step in steps if step.kind == "attack"])
     searches = [step for step in steps if step.kind == "search"]

@@ -21,10 +21,10 @@ from veil.core.types import Floats
 from veil.measures.estimate import Estimate, interval, resamples
 from veil.measures.quipu import quipu
 from veil.proxy.slider import SHIPPED
-from veil.studies.domains import words_of
+from veil.studies.domains import vocabulary
 from veil.studies.export import read_csv
 from veil.studies.plane import Panel, key, panels
-from veil.studies.table import Row
+from veil.studies.results import Row
 
 LEAST = 4  # curves, for a correlation to say anything
 Curves = dict[str, float]  # a figure for each curve, by its name
@@ -50,7 +50,7 @@ def mean_risk(panel: Panel) -> Curves:
 
 def scores(panel: Panel) -> Curves:
     """Return the QuIPU score of each curve; a risk with a lower top than 1 is stretched to it."""
-    top = words_of(panel.domain).axis(panel.measure).top
+    top = vocabulary(panel.domain).axis(panel.measure).top
     return {
         curve.name: quipu(
             np.clip([point.risk.score / top for point in curve.points], 0, 1),

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 import veil
 from veil.corpus.collection import Collection, Document, Documents
 from veil.corpus.logs import read_log
-from veil.corpus.tokens import folded
+from veil.corpus.tokens import fold_text
 from veil.cover import Table, build, exact_risk
-from veil.encoders.find import encoder
+from veil.encoders.catalogue import encoder
 from veil.encoders.vectors import document_vectors
 from veil.measures.effectiveness import effectiveness
 from veil.measures.estimate import bootstrap, compare
@@ -174,7 +174,7 @@ def table_of(
     keys: dict[str, int] = {}
     for place, text in enumerate(texts):
         if any(map(str.isalnum, text)):
-            keys.setdefault(folded(text), place)
+            keys.setdefault(fold_text(text), place)
     places = list(keys.values())
     return build([texts[i] for i in places], tracks, cell, words, MODEL, vectors=vectors[places])
 
@@ -190,9 +190,9 @@ def web_log(size: int = 50_000) -> list[str] | None:
 
 def plausible(log: Sequence[str], vectors: Singles, engine: Field) -> Singles:
     """Return the vectors of all queries that may be asked: a log, and the judged ones it lacks."""
-    known = {folded(text) for text in log}
+    known = {fold_text(text) for text in log}
     texts = [engine.collection.queries[name] for name in engine.names]
-    lacking = [i for i, text in enumerate(texts) if folded(text) not in known]
+    lacking = [i for i, text in enumerate(texts) if fold_text(text) not in known]
     return np.concatenate([vectors, engine.queries[lacking]])
 
 

@@ -12,7 +12,7 @@ from benchmarks.report import Report
 
 from veil.core.types import Singles
 from veil.cover import Table, Universe, build, read_universe
-from veil.encoders.find import encoder
+from veil.encoders.catalogue import encoder
 from veil.encoders.vectors import document_vectors
 
 LARGE = 150_000

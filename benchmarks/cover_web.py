@@ -30,7 +30,7 @@ from benchmarks.cover_common import (
 )
 from benchmarks.report import Report
 
-from veil.corpus.tokens import folded
+from veil.corpus.tokens import fold_text
 from veil.cover import Universe, read_universe
 
 GROUPS = 60
@@ -60,11 +60,11 @@ def universes(
         universe = universe.sampled(min(1.0, nouns / len(universe)))
         glosses = list(universe.texts)
         yield "wordnet", glosses, vectors_of(glosses)
-    asked = {folded(engine.collection.queries[query]) for query in engine.names}
-    half = [i for i in range(0, len(log), 2) if folded(log[i]) not in asked]
+    asked = {fold_text(engine.collection.queries[query]) for query in engine.names}
+    half = [i for i in range(0, len(log), 2) if fold_text(log[i]) not in asked]
     yield "half of the log", [log[i] for i in half], vectors[half]
     texts = [engine.collection.queries[query] for query in engine.names]
-    rest = [i for i in range(len(log)) if folded(log[i]) not in asked]
+    rest = [i for i in range(len(log)) if fold_text(log[i]) not in asked]
     near = np.concatenate([vectors[rest], engine.queries])
     yield "the whole log, the judged queries in it", [*(log[i] for i in rest), *texts], near
 

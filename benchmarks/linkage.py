@@ -22,7 +22,7 @@ import veil
 from veil.core.types import Floats
 from veil.proxy.ledger.key import Key
 from veil.proxy.ledger.ledger import Ledger
-from veil.proxy.sticky import Sticky
+from veil.proxy.sticky import StickyVariants
 from veil.text.mechanisms.mechanism import TextMechanism
 from veil.text.vectors.embeddings import Embeddings
 
@@ -49,7 +49,7 @@ def main() -> int:
 def linked(mechanism: TextMechanism, space: Embeddings) -> float:
     """Return how well the same unknown word can be told from another one."""
     with tempfile.TemporaryDirectory() as folder, Ledger(Path(folder) / "veil") as ledger:
-        sticky = Sticky(ledger)
+        sticky = StickyVariants(ledger)
         words = (word for word in space.words[2000:] if word.isalpha())  # each used once
 
         def seen(unknown: str) -> Floats:

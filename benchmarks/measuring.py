@@ -26,7 +26,7 @@ import veil
 from veil.data.fetch import cache_folder
 from veil.measures.quipu import quipu as score
 from veil.text.measures.claims import ClaimAudit, audit_claim
-from veil.text.vectors.assets import vectors_folder
+from veil.text.vectors.catalogue import vectors_folder
 from veil.text.vectors.embeddings import FORMAT
 
 ROOT = Path(__file__).resolve().parents[1]

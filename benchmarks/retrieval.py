@@ -19,7 +19,7 @@ import veil
 from veil.core.types import Engine, Ranking
 from veil.search.pipeline import search
 from veil.search.rerank import Reranker, reranker
-from veil.text.vectors import assets
+from veil.text.vectors import catalogue
 from veil.text.vectors.embeddings import Embeddings
 
 HERE = Path(__file__).resolve().parent
@@ -135,9 +135,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", help="collections  [default: all that are at hand]")
     options = parser.parse_args()
-    if not assets.at_hand("glove-100d"):
+    if not catalogue.at_hand("glove-100d"):
         sys.exit("glove-100d is not at hand: run 'veil vectors glove-100d' first.")
-    space = assets.load_embeddings("glove-100d")
+    space = catalogue.load_embeddings("glove-100d")
     WORK.mkdir(exist_ok=True)
     report = Report()
     print(f"nDCG@10 / recall@100; with privacy {SIZE} variants, {DEPTH} documents each.")

@@ -10,7 +10,7 @@ import numpy as np
 from veil import sensitive
 from veil.core.rng import generator
 from veil.core.types import Floats, Ids
-from veil.encoders.find import encoder
+from veil.encoders.catalogue import encoder
 from veil.encoders.vectors import document_vectors
 from veil.measures.estimate import compare
 from veil.sensitive.collection import SensitiveCollection

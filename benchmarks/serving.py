@@ -36,7 +36,7 @@ from benchmarks.report import Report
 
 import veil
 from veil.cover import load as load_table
-from veil.text.vectors.assets import at_hand
+from veil.text.vectors.catalogue import at_hand
 
 RESULTS = 10
 STARTS = 300.0  # seconds: the log may have to be encoded first

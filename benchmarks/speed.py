@@ -20,9 +20,9 @@ from benchmarks.report import Report, best
 import veil
 from veil.core.types import Ids, Singles
 from veil.text.mechanisms.mechanism import WordMechanism
-from veil.text.vectors.assets import at_hand, load_embeddings, vectors_folder
+from veil.text.vectors.catalogue import at_hand, load_embeddings, vectors_folder
 from veil.text.vectors.embeddings import Embeddings
-from veil.text.vectors.nearest import Searcher, fused_at_hand
+from veil.text.vectors.nearest import NearestWords, fused_at_hand
 
 HERE = Path(__file__).resolve().parent
 WORK = HERE.parent / ".benchmarks"
@@ -75,7 +75,7 @@ def noise_mechanisms(report: Report, space: Embeddings, texts: list[str]) -> dic
         "Vickrey": veil.Vickrey(epsilon=10),
     }
     for engine in engines:
-        space.__dict__["searcher"] = Searcher(space.vectors, engine)  # type: ignore[arg-type]
+        space.__dict__["searcher"] = NearestWords(space.vectors, engine)  # type: ignore[arg-type]
         yard = words / best(lambda: blocked(points, space, halves), 2)
         for name, mechanism in specs.items():
             seconds = best(lambda m=mechanism: veil.protect(texts, m, space, size))  # type: ignore[misc]

@@ -23,7 +23,7 @@ from scipy import stats
 from veil.corpus.wordnet import wordnet_at_hand
 from veil.proxy.opening import open_desk
 from veil.proxy.slider import SHIPPED, load_plane
-from veil.text.vectors.assets import load_embeddings, vectors_folder
+from veil.text.vectors.catalogue import load_embeddings, vectors_folder
 from veil.web.app import make_app
 from veil.web.messages import ASGIApp, Message
 

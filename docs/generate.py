@@ -19,7 +19,7 @@ import click
 from pydantic.fields import FieldInfo
 
 from veil.cli import veil
-from veil.cli.audit import Beside
+from veil.cli.audit import CommandWithSubcommands
 from veil.cli.flags import kind_of
 from veil.core.component import Component, example
 from veil.core.guarantee import KINDS, Guarantee
@@ -289,7 +289,7 @@ def cli_page() -> str:
 
 def _leaves(command: click.Command, context: click.Context) -> Mapping[str, click.Command]:
     """Return the commands below another one, or beside it."""
-    if isinstance(command, Beside):
+    if isinstance(command, CommandWithSubcommands):
         return command.commands
     names = command.list_commands(context) if isinstance(command, click.Group) else []
     found = {name: command.get_command(context, name) for name in names}

@@ -15,7 +15,7 @@ from numpy.random import Generator
 from tests.naming import name_failures
 
 from veil.data.fetch import cache_folder
-from veil.text.vectors.assets import at_hand, load_embeddings
+from veil.text.vectors.catalogue import at_hand, load_embeddings
 from veil.text.vectors.embeddings import Embeddings
 
 # Tests have caches of their own; compiling takes ten seconds, so they share what is compiled.

@@ -13,7 +13,7 @@ from veil.cli import veil
 from veil.cli.serve import serve
 from veil.corpus.icd10cm import NAMES
 from veil.search.engines import ENGINES
-from veil.text.vectors.assets import VECTORS
+from veil.text.vectors.catalogue import VECTORS
 from veil.web.guard import OPEN
 
 yaml = pytest.importorskip("yaml", reason="the group docs is not installed")

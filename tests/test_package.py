@@ -67,7 +67,7 @@ INTERNAL = {
     "TooMuchError": "veil.search.engines.network: becomes NoAnswer",
     "UnwrittenError": "veil.encoders.vectors: the vectors are kept in memory instead",
     "GoneError": "veil.web: nobody waits for the answer any more",
-    "SilentError": "veil.text.attacks.candidates: the text counts as not guessed",
+    "NoReplyError": "veil.text.attacks.candidates: the text counts as not guessed",
     "SkipError": "veil.corpus.readers: the file is left out, and counted with its reason",
     "StatusError": "veil.web: becomes a response with a status",
 }

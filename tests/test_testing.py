@@ -20,7 +20,7 @@ from veil.core.component import Component
 from veil.core.errors import EngineError, ParameterError
 from veil.core.guarantee import Guarantee
 from veil.core.types import Floats, Ids, Ranking, Released
-from veil.data.fetch import Report, silent
+from veil.data.fetch import Report, no_progress
 from veil.search.engines.engine import Hit, check_call, ranking
 from veil.search.engines.network.remote import Remote
 from veil.testing import check_attack, check_engine, check_measure, check_mechanism
@@ -181,7 +181,7 @@ class Spoilt(AttackSpec):
     needs: ClassVar[frozenset[str]] = frozenset({"log", "mechanism", "space"})
     fault: str = ""
 
-    def attack(self, scene: Scene, report: Report = silent) -> Outcome:
+    def attack(self, scene: Scene, report: Report = no_progress) -> Outcome:
         if self.fault == "never":
             raise ParameterError("It cannot work against this mechanism.")
         found = Bayes().attack(scene, report)
@@ -406,7 +406,7 @@ class Forgetful(AttackSpec):
 
     name: ClassVar[str] = "forgetful"
 
-    def attack(self, scene: Scene, report: Report = silent) -> Outcome:
+    def attack(self, scene: Scene, report: Report = no_progress) -> Outcome:
         assert len(scene.log.texts), QUOTED  # type: ignore[union-attr]
         raise KeyError(QUOTED)
 

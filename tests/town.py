@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from veil.studies.domains import domain, opened
+from veil.studies.domains import domain, open_experiment
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "add-a-domain.md"
 MASKS = [
@@ -37,7 +37,7 @@ def forget() -> None:
     """Load the domain anew the next time."""
     sys.modules.pop("veil_town", None)
     domain.cache_clear()
-    opened.cache_clear()
+    open_experiment.cache_clear()
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from veil.search.study.study import IN_CLEAR
 from veil.studies.export import read_csv, write_csv
-from veil.studies.table import Results, Row
+from veil.studies.results import Results, Row
 
 TARGET = Path(__file__).resolve().parents[1] / "src" / "veil" / "proxy" / "measured.csv"
 KEPT = {

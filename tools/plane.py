@@ -19,7 +19,7 @@ from veil.studies.plane import Panel, panels
 from veil.studies.report import svg
 from veil.studies.report.drawing import draw_plane, styles_of
 from veil.studies.report.markup import PLANES, Markup, join, tag
-from veil.studies.table import PLAIN, Row
+from veil.studies.results import PLAIN, Row
 
 ROOT = Path(__file__).resolve().parents[1]
 TARGET = ROOT / "docs" / "plane.svg"

@@ -25,7 +25,7 @@ TRIES = {  # what an extra is for, in a line
     "dp": "from veil import dp; print(dp.reconstruct([[1, 0], [0, 1], [1, 1]], [1, 0, 1]))",
     "fast": "import numba, veil",
     "he": "import tenseal, veil.ratings.encrypted",
-    "irds": "import ir_datasets, veil.corpus.sources",
+    "irds": "import ir_datasets, veil.corpus.catalogue",
     "keyring": "import keyring, veil",
     "measure": "import ir_measures, veil.search",
     "ml": "import sklearn, lightgbm, veil",

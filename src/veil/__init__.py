@@ -9,6 +9,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
+from veil.core import former
 from veil.core.version import __version__ as __version__
 
 if TYPE_CHECKING:
@@ -80,6 +81,8 @@ if TYPE_CHECKING:
     from veil.text.redact.pseudonyms import Pseudonyms
     from veil.text.redact.redactor import Redactor
     from veil.text.vectors.embeddings import Embeddings
+
+former.install()
 
 _PLACES = {
     "veil.api": "ask attack came_back declassify encoder engine explain law load_collection"

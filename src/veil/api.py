@@ -4,9 +4,9 @@ from collections.abc import Iterable, Sequence
 
 from veil.core.outcome import Ranks
 from veil.core.types import Encoder, Released, Variants
-from veil.corpus.sources import load_collection
-from veil.data.fetch import Report, silent
-from veil.encoders.find import encoder
+from veil.corpus.catalogue import load_collection
+from veil.data.fetch import Report, no_progress
+from veil.encoders.catalogue import encoder
 from veil.measures.quipu import quipu
 from veil.measures.risk import risk
 from veil.search.api import ask, came_back, engine, search
@@ -15,10 +15,10 @@ from veil.text.attacks.attack import AttackSpec
 from veil.text.attacks.log import QueryLog
 from veil.text.explain import explain, law, log_ratio
 from veil.text.measures.similarity import similarity
-from veil.text.mechanisms.find import mechanism
+from veil.text.mechanisms.catalogue import mechanism
 from veil.text.mechanisms.mechanism import TextMechanism
 from veil.text.protect import protect, protect_stream
-from veil.text.vectors.assets import load_embeddings
+from veil.text.vectors.catalogue import load_embeddings
 from veil.text.vectors.embeddings import Embeddings
 
 __all__ = [
@@ -57,7 +57,7 @@ def attack(
     encoder: str | Encoder | None = None,
     mechanism: str | TextMechanism | None = None,
     space: Embeddings | str | None = None,
-    report: Report = silent,
+    report: Report = no_progress,
 ) -> Ranks:
     """Return the rank of each original among the guesses of an attacker; 1 is the first guess.
 

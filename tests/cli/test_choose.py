@@ -9,7 +9,7 @@ import pytest
 from tests.cli.conftest import Veil
 
 from veil.studies.export import read_csv, write_csv
-from veil.studies.table import Kind, Results, Row
+from veil.studies.results import Kind, Results, Row
 
 
 def row(

@@ -17,7 +17,7 @@ from veil.cover import Table, load
 from veil.data.fetch import cache_folder
 from veil.proxy.folder import data_folder
 from veil.proxy.ledger.ledger import Ledger
-from veil.proxy.sticky import Sticky
+from veil.proxy.sticky import StickyVariants
 from veil.text.mechanisms.queries.cover import NOT_COVERED, Cover
 
 SMALL = ("--tracks", 4, "--cell", 4)
@@ -156,7 +156,7 @@ def test_queries_of_the_ledger_are_not_published(
 ) -> None:
     log.write_text("\n".join([*texts, f"  {CANARY}   of the SKIN"]) + "\n")
     with Ledger() as ledger:
-        Sticky(ledger).take(f"{CANARY} of the skin", Cover(table=str(folder)), None, 4)
+        StickyVariants(ledger).take(f"{CANARY} of the skin", Cover(table=str(folder)), None, 4)
     build = ("cover", "build", log, *SMALL, "--out", tmp_path / "made")
     said = veil(*build).refused()
     assert "1 text of the universe is in your ledger: it would publish" in said

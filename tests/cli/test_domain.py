@@ -7,10 +7,10 @@ import pytest
 from tests.cli.conftest import Veil
 from tests.town import town as town
 
-from veil.cli.domain import grids, show
+from veil.cli.domain import group_specs, show
 from veil.core.errors import ParameterError
 from veil.studies.export import write_csv
-from veil.studies.table import Results, Row
+from veil.studies.results import Results, Row
 
 CANARY = "4321.98"
 
@@ -116,9 +116,11 @@ def test_a_table_of_another_domain_is_no_choice(veil: Veil, town: Path) -> None:
 
 
 def test_specs_that_differ_in_one_number_are_a_curve() -> None:
-    assert grids(["a(x=1)", "a(x=2)"]) == [{"spec": "a", "parameter": "x", "values": [1.0, 2.0]}]
+    assert group_specs(["a(x=1)", "a(x=2)"]) == [
+        {"spec": "a", "parameter": "x", "values": [1.0, 2.0]}
+    ]
     two = ["a(x=1, y=1)", "a(x=2, y=2)"]
-    assert grids(two) == [{"spec": spec} for spec in two]
-    assert grids(["a(x='p')", "a(x='q')", "b"]) == [
+    assert group_specs(two) == [{"spec": spec} for spec in two]
+    assert group_specs(["a(x='p')", "a(x='q')", "b"]) == [
         {"spec": spec} for spec in ("a(x='p')", "a(x='q')", "b")
     ]

@@ -15,15 +15,15 @@ from veil.measures import EVERYWHERE
 from veil.measures.effectiveness import effectiveness
 from veil.measures.risk import ATTACKERS
 from veil.text.measures import MEASURES
-from veil.text.mechanisms import find
-from veil.text.vectors.assets import VECTORS
+from veil.text.mechanisms import catalogue
+from veil.text.vectors.catalogue import VECTORS
 
 
 def test_mechanisms_are_listed_with_what_is_proved(veil: Veil) -> None:
     result = veil("mechanisms")
     assert (result.code, result.err) == (0, "")
-    for name in find.names():
-        cls = find.mechanism_class(name)
+    for name in catalogue.names():
+        cls = catalogue.mechanism_class(name)
         assert f"\n{name}  " in "\n" + result.out
         assert cls.paper in result.out
         for key in cls.model_fields:
@@ -98,10 +98,10 @@ def test_some_mechanisms(veil: Veil) -> None:
 
 def test_mechanisms_as_json(veil: Veil) -> None:
     document = json.loads(veil("mechanisms", "--json").out)
-    assert tuple(document) == find.names()
+    assert tuple(document) == catalogue.names()
     for name, entry in document.items():
-        assert str(find.mechanism(entry["example"])) == entry["example"]
-        cls = find.mechanism_class(name)
+        assert str(catalogue.mechanism(entry["example"])) == entry["example"]
+        cls = catalogue.mechanism_class(name)
         assert set(entry["schema"]["properties"]) == set(cls.model_fields)
         if "epsilon" in cls.model_fields:
             assert entry["schema"]["properties"]["epsilon"]["exclusiveMinimum"] == 0

@@ -11,7 +11,7 @@ from tests.search.conftest import BagEncoder
 from veil.cli.studies import show_scores
 from veil.search.study.study import default_study, demo_study
 from veil.studies.export import read_csv
-from veil.studies.table import Results, Score
+from veil.studies.results import Results, Score
 from veil.text.attacks import attack as attack_module
 
 LOG = "cat has flu\nthe dog\nmoney in the bank\nmad doctor\nlondon and paris\n"

@@ -24,7 +24,7 @@ from veil.proxy.mixer import Mixer
 from veil.proxy.opening import open_desk
 from veil.proxy.preflight import Preflight
 from veil.proxy.private import PrivateDesk
-from veil.proxy.types import NO_LEDGER
+from veil.proxy.settings import NO_LEDGER
 from veil.text.attacks.log import QueryLog
 from veil.text.mechanisms.mechanism import LAYOUT, UNKNOWN
 from veil.web.app import make_app
@@ -259,7 +259,7 @@ def test_the_screen_says_that_a_bound_chose(
     search: Search, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     attackers(monkeypatch)
-    monkeypatch.setattr(sticky, "too_near", lambda *_: False)
+    monkeypatch.setattr(sticky, "exceeds_bound", lambda *_: False)
     log = tmp_path / "log.txt"
     log.write_text("mad doctor\nparis london\n")
     plain = search("dog bank").out

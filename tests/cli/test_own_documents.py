@@ -10,10 +10,10 @@ from tests.cli.conftest import CANARY, Veil
 from tests.search.engines.recording import RecordingServer, leaks
 from tests.web.serving import RecordingEngine, engine_spec
 
-from veil.corpus.sources import load_collection
+from veil.corpus.catalogue import load_collection
 from veil.proxy.folder import data_folder
 from veil.search import locality
-from veil.search.locality import DEMONSTRATION, HERE, told_of_stand_in
+from veil.search.locality import DEMONSTRATION, HERE, stand_in_notice
 
 cli_search = importlib.import_module("veil.cli.search")
 PRIVATE = ("--mechanism", "cmp(epsilon=2)", "--size", 3)
@@ -86,7 +86,7 @@ def test_the_catalogue_stands_in_for_an_engine_elsewhere(
     monkeypatch.setattr(locality, "load_collection", lambda *_: load_collection(file))
     base = ("search", "--encoder", "none", "--vectors", vectors, "--seed", 1)
     shown = veil(*base, "--size", 2, "flu dog")
-    assert shown.lines[0] == told_of_stand_in("icd10cm")
+    assert shown.lines[0] == stand_in_notice("icd10cm")
     assert "What the engine saw: 2 variants" in shown.out
     told = json.loads(veil(*base, "--json", "flu dog").out)
     assert (told["plain"], told["standing"]) == (False, "stand-in")

@@ -8,7 +8,7 @@ from tests.cli.conftest import CANARY, Result, Veil
 
 from veil.cli.screen import cost_of_each, not_covered
 from veil.text.files import Tally
-from veil.text.mechanisms.find import mechanism
+from veil.text.mechanisms.catalogue import mechanism
 from veil.text.mechanisms.mechanism import CONTEXT, LAYOUT, LISTED, POLICIES, UNKNOWN, release_cost
 
 Cmp = Callable[..., Result]

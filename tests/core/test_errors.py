@@ -3,7 +3,13 @@
 import pytest
 
 import veil
-from veil.core.errors import EngineError, MissingExtraError, UnprotectedError, VeilError, retold
+from veil.core.errors import (
+    EngineError,
+    MissingExtraError,
+    UnprotectedError,
+    VeilError,
+    with_message,
+)
 from veil.studies.choose import Choice, UncertifiedError
 from veil.studies.study import locate_errors
 
@@ -30,4 +36,4 @@ def test_every_class_of_errors_can_be_told_again() -> None:
     kinds = [getattr(veil, name) for name in veil.__all__ if name.endswith("Error")]
     assert UnprotectedError in kinds
     for kind in kinds:
-        assert str(retold(kind.__new__(kind), "So it is.")) == "So it is."
+        assert str(with_message(kind.__new__(kind), "So it is.")) == "So it is."

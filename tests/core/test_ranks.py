@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from veil.core.outcome import Ranks, first_guess, standing
+from veil.core.outcome import Ranks, first_guess, rank_with_ties
 
 
 def test_ranks_are_an_array_like_any_other() -> None:
@@ -27,10 +27,10 @@ def test_a_part_keeps_its_ties() -> None:
 
 def test_scores_within_their_rounding_are_level() -> None:
     scores = np.array([-100.0, -100.00004, -99.99996, -100.1, -99.9, -np.inf, -np.inf])
-    assert standing(scores, 0) == (3, 1)
-    assert standing(scores, 0, 5e-7) == (2, 3)
-    assert standing(scores, 5, 5e-7) == (6, 2)
-    assert standing(scores, -1, 5e-7) == (8, 1)
+    assert rank_with_ties(scores, 0) == (3, 1)
+    assert rank_with_ties(scores, 0, 5e-7) == (2, 3)
+    assert rank_with_ties(scores, 5, 5e-7) == (6, 2)
+    assert rank_with_ties(scores, -1, 5e-7) == (8, 1)
 
 
 def test_first_guess_without_ties() -> None:

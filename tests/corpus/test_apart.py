@@ -9,8 +9,8 @@ import pytest
 from tests.corpus.own_files import MBOX
 
 from veil.core.errors import VeilError
-from veil.corpus.readers.reader import Piece
-from veil.corpus.readers.worker import Apart
+from veil.corpus.readers.reader import ReadDocument
+from veil.corpus.readers.worker import ReaderProcess
 
 STUB = """
 import json, os, sys, time
@@ -37,8 +37,8 @@ for line in sys.stdin:
 
 
 @pytest.fixture
-def apart(tmp_path: Path) -> Iterator[Apart]:
-    with Apart(tmp_path, 100, (sys.executable, "-c", STUB)) as made:
+def apart(tmp_path: Path) -> Iterator[ReaderProcess]:
+    with ReaderProcess(tmp_path, 100, (sys.executable, "-c", STUB)) as made:
         yield made
 
 
@@ -47,28 +47,28 @@ def apart(tmp_path: Path) -> Iterator[Apart]:
     [("hangs", "too-slow"), ("dies", "crashed"), ("lies", "crashed"), ("talks", "crashed"),
      ("reasons", "crashed")],
 )  # fmt: skip
-def test_a_file_that_fails_costs_one_file(apart: Apart, path: str, reason: str) -> None:
-    assert list(apart.read("good", "text")) == [Piece(1, "good")]
+def test_a_file_that_fails_costs_one_file(apart: ReaderProcess, path: str, reason: str) -> None:
+    assert list(apart.read("good", "text")) == [ReadDocument(1, "good")]
     apart.patience = 0.5 if path == "hangs" else 100
-    assert list(apart.read(path, "pdf")) == [Piece(1, skipped=reason)]
+    assert list(apart.read(path, "pdf")) == [ReadDocument(1, skipped=reason)]
     apart.patience = 100
-    assert list(apart.read("good", "text")) == [Piece(1, "good")]
+    assert list(apart.read("good", "text")) == [ReadDocument(1, "good")]
 
 
-def test_a_mailbox_goes_on_after_the_message_that_fails(apart: Apart) -> None:
+def test_a_mailbox_goes_on_after_the_message_that_fails(apart: ReaderProcess) -> None:
     found = list(apart.read("box", "mbox"))
     assert [piece.number for piece in found] == [1, 2, 3, 4, 5]
     assert [piece.skipped for piece in found] == ["", "", "crashed", "", ""]
 
 
-def test_a_mailbox_that_always_fails_is_given_up(apart: Apart) -> None:
+def test_a_mailbox_that_always_fails_is_given_up(apart: ReaderProcess) -> None:
     found = list(apart.read("worse", "mbox"))
     assert [piece.skipped for piece in found] == ["crashed"] * 20 + ["rest"]
 
 
 def test_a_process_that_cannot_start_is_told(tmp_path: Path) -> None:
     with (
-        Apart(tmp_path, 1.0, (sys.executable, "-c", "raise SystemExit")) as apart,
+        ReaderProcess(tmp_path, 1.0, (sys.executable, "-c", "raise SystemExit")) as apart,
         pytest.raises(VeilError, match="could not be started"),
     ):
         list(apart.read("x", "text"))
@@ -80,11 +80,11 @@ def test_the_real_process_reads_and_ends(tmp_path: Path, monkeypatch: pytest.Mon
         (tmp_path / name).write_text(trap)
     (tmp_path / "box").write_bytes(MBOX)
     monkeypatch.chdir(tmp_path)
-    with Apart(tmp_path) as apart:
+    with ReaderProcess(tmp_path) as apart:
         found = list(apart.read("box", "mbox"))
         assert [piece.skipped for piece in found] == ["", "damaged", ""]
-        assert list(apart.read("none.txt", "text")) == [Piece(0, skipped="unreadable")]
-        assert list(apart.read("../x", "text")) == [Piece(0, skipped="unreadable")]
+        assert list(apart.read("none.txt", "text")) == [ReadDocument(0, skipped="unreadable")]
+        assert list(apart.read("../x", "text")) == [ReadDocument(0, skipped="unreadable")]
         process = apart._process
     assert process is not None
     assert process.returncode is not None

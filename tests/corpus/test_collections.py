@@ -10,10 +10,10 @@ import pytest
 import veil
 from veil.core.errors import InputError, UnknownNameError
 from veil.corpus import icd10cm
+from veil.corpus.catalogue import load_collection, read_queries
 from veil.corpus.collection import Collection, open_collection
 from veil.corpus.icd10cm import Entry, make_icd10cm
 from veil.corpus.lexical import open_lexical
-from veil.corpus.sources import load_collection, read_queries
 from veil.corpus.trec import read_judgements
 
 DOCS = [

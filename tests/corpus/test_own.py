@@ -12,10 +12,10 @@ from veil.core.errors import InputError
 from veil.corpus import folder
 from veil.corpus.collection import Collection, Document, Documents, open_collection
 from veil.corpus.document_file import open_document
-from veil.corpus.folder import Changes
+from veil.corpus.folder import IndexChanges
 from veil.corpus.listing import open_inside
-from veil.corpus.readers.reader import Piece
-from veil.corpus.readers.worker import Apart
+from veil.corpus.readers.reader import ReadDocument
+from veil.corpus.readers.worker import ReaderProcess
 
 LONG_AGO = 10**18  # nanoseconds
 
@@ -39,13 +39,13 @@ def write(path: Path, content: str | bytes, when: int = LONG_AGO) -> None:
 def reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Note which files are read."""
     noted: list[str] = []
-    read = Apart.read
+    read = ReaderProcess.read
 
-    def noting(self: Apart, path: str, kind: str) -> Iterator[Piece]:
+    def noting(self: ReaderProcess, path: str, kind: str) -> Iterator[ReadDocument]:
         noted.append(path)
         return read(self, path, kind)
 
-    monkeypatch.setattr(Apart, "read", noting)
+    monkeypatch.setattr(ReaderProcess, "read", noting)
     return noted
 
 
@@ -74,7 +74,7 @@ def test_every_kind_is_read_and_what_is_not_is_counted(tmp_path: Path) -> None:
     assert made.files.skipped == {
         "damaged": 1, "hidden": 1, "link": 1, "no-text": 1, "password": 1, "unknown": 1,
     }  # fmt: skip
-    assert (made.name, changes) == ("notes", Changes(new=9))
+    assert (made.name, changes) == ("notes", IndexChanges(new=9))
 
 
 def test_what_is_left_out(tmp_path: Path) -> None:
@@ -116,7 +116,7 @@ def test_only_what_changed_is_read_again(notes: Path, tmp_path: Path, reads: lis
     assert sorted(reads) == ["a.txt", "b.txt", "box.mbox", "c.txt"]
     reads.clear()
     again, changes = folder.gather(notes, open_collection(tmp_path / "idx"))
-    assert (reads, changes, changes.any) == ([], Changes(unchanged=4), False)
+    assert (reads, changes, changes.any) == ([], IndexChanges(unchanged=4), False)
     assert spelt(again) == spelt(first)
     write(notes / "a.txt", "Title a\nother words", LONG_AGO + 1)  # changed
     (notes / "b.txt").unlink()  # removed
@@ -124,7 +124,7 @@ def test_only_what_changed_is_read_again(notes: Path, tmp_path: Path, reads: lis
     write(notes / "aa.txt", "New\none")  # new, in the middle
     third, changes = folder.gather(notes, open_collection(tmp_path / "idx"))
     assert sorted(reads) == ["a.txt", "aa.txt"]
-    assert changes == Changes(new=1, changed=1, unchanged=2, removed=1)
+    assert changes == IndexChanges(new=1, changed=1, unchanged=2, removed=1)
     assert spelt(third) == spelt(folder.gather(notes)[0])
     assert list(third.documents.ids) == ["a.txt", "aa.txt", "box.mbox/1", "box.mbox/3", "c.txt"]
     assert saved.files is not None
@@ -135,7 +135,7 @@ def test_only_what_changed_is_read_again(notes: Path, tmp_path: Path, reads: lis
 def test_a_change_that_keeps_the_size_is_seen(notes: Path) -> None:
     first, _ = folder.gather(notes)
     write(notes / "a.txt", "Title a\nwords of A", LONG_AGO + 1)
-    assert folder.gather(notes, first)[1] == Changes(changed=1, unchanged=3)
+    assert folder.gather(notes, first)[1] == IndexChanges(changed=1, unchanged=3)
 
 
 def test_a_file_that_was_just_written_is_known_by_its_digest_alone(notes: Path) -> None:
@@ -162,7 +162,7 @@ def test_what_failed_for_the_time_being_is_tried_again(notes: Path, reads: list[
     reads.clear()
     again, changes = folder.gather(notes, before)
     assert reads == ["b.txt"]  # not the empty file, which stays empty
-    assert changes == Changes(changed=1, unchanged=4)
+    assert changes == IndexChanges(changed=1, unchanged=4)
     assert spelt(again) == spelt(first)
 
 

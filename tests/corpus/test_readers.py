@@ -11,15 +11,15 @@ import pytest
 from tests.corpus.own_files import MBOX, edited_docx, make_docx, make_locked_pdf, make_pdf
 
 from veil.corpus.readers import READERS, docx, mbox, reader
-from veil.corpus.readers.reader import Piece
+from veil.corpus.readers.reader import ReadDocument
 from veil.corpus.readers.worker import read
 
-Pieces = Callable[..., list[Piece]]
+Pieces = Callable[..., list[ReadDocument]]
 
 
 @pytest.fixture
 def pieces(tmp_path: Path) -> Pieces:
-    def run(kind: str, data: bytes | str, first: int = 1) -> list[Piece]:
+    def run(kind: str, data: bytes | str, first: int = 1) -> list[ReadDocument]:
         (tmp_path / "file").write_bytes(data if isinstance(data, bytes) else data.encode())
         return list(read(tmp_path, "file", kind, first))
 
@@ -50,7 +50,7 @@ def pieces(tmp_path: Path) -> Pieces:
 def test_words_and_titles(
     pieces: Pieces, kind: str, data: bytes | str, title: str, text: str
 ) -> None:
-    assert pieces(kind, data) == [Piece(1, title, text)]
+    assert pieces(kind, data) == [ReadDocument(1, title, text)]
 
 
 def test_data_in_base_64_is_no_text(pieces: Pieces) -> None:
@@ -58,7 +58,7 @@ def test_data_in_base_64_is_no_text(pieces: Pieces) -> None:
     quoted = "".join(f"> {line}\n" for line in data.splitlines() if len(line) > 60)
     long_word = "Donaudampfschifffahrtsgesellschaft" * 2
     found = pieces("text", f"Head\n{quoted}after\n{data.splitlines()[0]}\n{long_word}")
-    assert found == [Piece(1, "Head", f"after\n{long_word}")]
+    assert found == [ReadDocument(1, "Head", f"after\n{long_word}")]
 
 
 def test_of_a_mail_the_plain_text_is_taken_and_no_attachment(pieces: Pieces) -> None:
@@ -73,11 +73,11 @@ def test_of_a_mail_the_plain_text_is_taken_and_no_attachment(pieces: Pieces) -> 
         body = "".join(f"--b\nContent-Type: {k}\n{more}\n{text}\n" for k, text, more in some)
         return f"Subject: S\nContent-Type: multipart/mixed; boundary=b\n\n{body}--b--\n"
 
-    assert pieces("mail", mail(parts)) == [Piece(1, "S", "plain words")]
-    assert pieces("mail", mail(parts[1:])) == [Piece(1, "S", "marked words")]
-    assert pieces("mail", mail(parts[3:])) == [Piece(1, "S", "")]
+    assert pieces("mail", mail(parts)) == [ReadDocument(1, "S", "plain words")]
+    assert pieces("mail", mail(parts[1:])) == [ReadDocument(1, "S", "marked words")]
+    assert pieces("mail", mail(parts[3:])) == [ReadDocument(1, "S", "")]
     secret = mail(parts).replace("multipart/mixed", "multipart/encrypted")
-    assert pieces("mail", secret) == [Piece(0, skipped="password")]
+    assert pieces("mail", secret) == [ReadDocument(0, skipped="password")]
 
 
 def test_a_broken_message_does_not_end_the_mailbox(pieces: Pieces) -> None:
@@ -85,7 +85,7 @@ def test_a_broken_message_does_not_end_the_mailbox(pieces: Pieces) -> None:
     assert (first.number, first.title) == (1, "Käse")
     assert first.text.startswith("From: Ann <ann@x.example>\nTo: bob@x.example\nDate: Mon, 1 Jan")
     assert first.text.endswith("The cheese is in the cellar.\nFrom there take the stairs.")
-    assert second == Piece(2, skipped="damaged")
+    assert second == ReadDocument(2, skipped="damaged")
     assert (third.number, third.title) == (3, "Re: stairs")
     assert third.text == "From: bob@x.example\n\nWhich stairs?"
     assert pieces("mbox", MBOX, 3) == [third]
@@ -102,16 +102,20 @@ def test_a_message_that_is_too_large_is_skipped_and_not_held(
 
 def test_a_pdf_with_text(pieces: Pieces) -> None:
     pytest.importorskip("pypdf", reason="the extra 'documents' is not installed")
-    assert pieces("pdf", make_pdf("Peat and bog", "Bogs")) == [Piece(1, "Bogs", "Peat and bog")]
-    assert pieces("pdf", make_pdf("Peat", "Microsoft Word - Bogs")) == [Piece(1, "Bogs", "Peat")]
-    assert pieces("pdf", make_pdf("Peat", "untitled")) == [Piece(1, "Peat", "")]
+    assert pieces("pdf", make_pdf("Peat and bog", "Bogs")) == [
+        ReadDocument(1, "Bogs", "Peat and bog")
+    ]
+    assert pieces("pdf", make_pdf("Peat", "Microsoft Word - Bogs")) == [
+        ReadDocument(1, "Bogs", "Peat")
+    ]
+    assert pieces("pdf", make_pdf("Peat", "untitled")) == [ReadDocument(1, "Peat", "")]
     assert pieces("pdf", make_locked_pdf("Open to all", "x", ""))[0].title == "Open to all"
 
 
 def test_a_word_file(pieces: Pieces) -> None:
     data = make_docx("Head", "one", "two", cell="three")
-    assert pieces("docx", data) == [Piece(1, "Head", "one\ntwo\nthree")]
-    assert pieces("docx", make_docx("", "one", "two")) == [Piece(1, "one", "two")]
+    assert pieces("docx", data) == [ReadDocument(1, "Head", "one\ntwo\nthree")]
+    assert pieces("docx", make_docx("", "one", "two")) == [ReadDocument(1, "one", "two")]
     fallback = (
         '<mc:AlternateContent xmlns:mc="http://schemas.openxmlformats.org/markup-compatibility/2006">'
         "<mc:Choice Requires='x'><w:p><w:r><w:t>box</w:t></w:r></w:p></mc:Choice>"
@@ -119,7 +123,7 @@ def test_a_word_file(pieces: Pieces) -> None:
     )
     deleted = "<w:del><w:r><w:delText>gone</w:delText></w:r></w:del>"
     boxed = edited_docx(data, "<w:t>one</w:t></w:r>", f"<w:t>1</w:t>{fallback}</w:r>{deleted}")
-    assert pieces("docx", boxed) == [Piece(1, "Head", "1\nbox\ntwo\nthree")]
+    assert pieces("docx", boxed) == [ReadDocument(1, "Head", "1\nbox\ntwo\nthree")]
 
 
 def bomb(parts: int, size: int) -> bytes:
@@ -152,9 +156,9 @@ def test_what_cannot_be_read_has_a_reason(pieces: Pieces, kind: str) -> None:
 
 
 def test_scanned_and_locked_files(pieces: Pieces) -> None:
-    assert pieces("pdf", make_locked_pdf("Secret", "x")) == [Piece(0, skipped="password")]
-    assert pieces("pdf", make_pdf()) == [Piece(0, skipped="no-text")]
-    assert pieces("pdf", make_pdf("", "A scan")) == [Piece(0, skipped="no-text")]
+    assert pieces("pdf", make_locked_pdf("Secret", "x")) == [ReadDocument(0, skipped="password")]
+    assert pieces("pdf", make_pdf()) == [ReadDocument(0, skipped="no-text")]
+    assert pieces("pdf", make_pdf("", "A scan")) == [ReadDocument(0, skipped="no-text")]
 
 
 def test_what_unpacks_to_too_much_is_not_unpacked(
@@ -168,7 +172,7 @@ def test_what_unpacks_to_too_much_is_not_unpacked(
         patch.setattr(docx, "_MAX_PARTS", 100)
         patch.setattr(zipfile.ZipFile, "open", None)  # nothing of them is opened
         for large in bombs:
-            assert pieces("docx", large) == [Piece(0, skipped="too-large")]
+            assert pieces("docx", large) == [ReadDocument(0, skipped="too-large")]
     entities = '<!DOCTYPE x [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;">]>'
     grown = edited_docx(data, "<w:document", f"{entities}<w:document")
     grown = edited_docx(grown, "<w:t>one</w:t>", "<w:t>one&b;</w:t>")
@@ -177,7 +181,7 @@ def test_what_unpacks_to_too_much_is_not_unpacked(
 
 def test_a_text_that_is_too_large(pieces: Pieces, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reader, "MAX_BYTES", 1_000)
-    assert pieces("text", b"a " * 501) == [Piece(0, skipped="too-large")]
+    assert pieces("text", b"a " * 501) == [ReadDocument(0, skipped="too-large")]
     assert pieces("text", b"a " * 500)[0].skipped == ""
 
 
@@ -196,5 +200,5 @@ def test_without_the_extra_its_name_is_the_reason(
         return known(name, *rest, **more)  # type: ignore[arg-type]
 
     monkeypatch.setattr(builtins, "__import__", without)
-    assert pieces(kind, make_pdf("x")) == [Piece(0, skipped="extra")]
+    assert pieces(kind, make_pdf("x")) == [ReadDocument(0, skipped="extra")]
     assert "pip install 'veil[documents]'" in reader.REASONS["extra"]

@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from veil.core.errors import InputError
-from veil.corpus.tokens import Case, Kind, case_of, check_text, follow, tokens
+from veil.corpus.tokens import Case, Kind, apply_case, case_of, check_text, tokens
 
 PIECES = st.sampled_from(
     "the Don't x-ray j.doe@x.org http://a.b/c?d=e www.x.org 3.5 +3 12:30 4x4 3rd HIV € 😀 \u200d"
@@ -120,12 +120,12 @@ def test_time_grows_with_the_length_alone(text: str) -> None:
 )
 def test_case_patterns(word: str, case: Case, followed: str) -> None:
     assert case_of(word) is case
-    assert follow(case, "flu") == followed
+    assert apply_case(case, "flu") == followed
 
 
 @given(st.text())
 def test_case_of_any_word_can_be_followed(word: str) -> None:
-    assert follow(case_of(word), "") == ""
+    assert apply_case(case_of(word), "") == ""
 
 
 @pytest.mark.parametrize("text", ["\ud800", "abc \udfff", "ok\udc80" + "x"])

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from veil.cover.builder import Naming
+from veil.cover.builder import CellNames
 from veil.cover.table import Table
 
 TEXTS = ["pain of skin", "rash of skin", "pain of heart", "pain of lung", "pain of bone"]
@@ -20,17 +20,17 @@ FLAT = np.eye(len(TEXTS), dtype=np.float32)
     ],
 )
 def test_the_most_telling_words_come_first(words: int, name: str) -> None:
-    assert Naming(TEXTS, FLAT, words).name(np.array([0, 1])) == name
+    assert CellNames(TEXTS, FLAT, words).name(np.array([0, 1])) == name
 
 
 def test_one_text_stands_for_itself_unless_it_is_too_long() -> None:
-    assert Naming(TEXTS, FLAT, 3).name(np.array([1])) == "rash of skin"
-    assert Naming(TEXTS, FLAT, 2).name(np.array([1])) == "rash skin"
+    assert CellNames(TEXTS, FLAT, 3).name(np.array([1])) == "rash of skin"
+    assert CellNames(TEXTS, FLAT, 2).name(np.array([1])) == "rash skin"
 
 
 def test_without_words_the_middle_one_does() -> None:
     near = np.array([[1, 0], [0.6, 0.8], [0, 1]], dtype=np.float32)
-    assert Naming(["a", "b", "c"], near, 0).name(np.array([0, 1, 2])) == "b"
+    assert CellNames(["a", "b", "c"], near, 0).name(np.array([0, 1, 2])) == "b"
 
 
 def test_a_text_of_the_table_is_not_compared_with_others(

@@ -13,7 +13,7 @@ from veil.core.types import Ids
 from veil.cover import Table, Universe, bound, build, exact_risk, load
 from veil.cover.builder import _groups, balanced, bands, sizes
 from veil.cover.table import blocks
-from veil.data.fetch import silent
+from veil.data.fetch import no_progress
 
 
 def cell_sizes(table: Table) -> np.ndarray:
@@ -142,7 +142,7 @@ def test_popular_texts_share_a_group_with_popular_ones(monkeypatch: pytest.Monke
     texts = [f"text {i}" for i in range(n)]
 
     def groups(universe: Universe) -> Ids:
-        _, address, named = _groups(universe, vectors, k, b, 0, silent)
+        _, address, named = _groups(universe, vectors, k, b, 0, no_progress)
         assert address.max() + 1 == len(named) // k
         return address
 

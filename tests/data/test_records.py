@@ -16,7 +16,7 @@ from veil.core.errors import InputError, MissingExtraError, ParameterError
 from veil.data import lines, rows
 from veil.data.lines import suffix_of
 from veil.data.records import Columns, Record, read_records
-from veil.data.rows import Layout
+from veil.data.rows import DelimitedLayout
 
 Silent = Callable[[BaseException], None]
 CANARY = "xanthippe"
@@ -373,13 +373,17 @@ def test_values_of_json_that_are_kept(tmp_path: Path, silent: Silent) -> None:
 def test_plain_text_has_no_columns(tmp_path: Path) -> None:
     path = write(tmp_path / "a.txt", "text\nx\n")
     assert "is plain text and has no columns" in str(refused(path, "text"))
-    assert read_table(path, Columns("text"), Layout(";")) == ["x"]
+    assert read_table(path, Columns("text"), DelimitedLayout(";")) == ["x"]
 
 
 # ---- files as people have them
 
 
-def read_table(path: Path, columns: Columns = Columns(), layout: Layout = Layout()) -> list[str]:  # noqa: B008
+def read_table(
+    path: Path,
+    columns: Columns = Columns(),  # noqa: B008
+    layout: DelimitedLayout = DelimitedLayout(),  # noqa: B008
+) -> list[str]:
     return [record.text for record in read_records(path, columns, layout=layout)]
 
 
@@ -410,10 +414,10 @@ def test_delimiters_are_recognised(
 
 def test_a_delimiter_can_be_given(tmp_path: Path) -> None:
     path = write(tmp_path / "a.csv", "text:note\na, b:c\n")
-    assert read_table(path, layout=Layout(":")) == ["a, b"]
+    assert read_table(path, layout=DelimitedLayout(":")) == ["a, b"]
     assert "no column" in str(refused(path))
     tabs = write(tmp_path / "b.csv", 'note\ttext\nx\t"a\tb"\n')
-    assert read_table(tabs, layout=Layout("tab")) == read_table(tabs) == ["a\tb"]
+    assert read_table(tabs, layout=DelimitedLayout("tab")) == read_table(tabs) == ["a\tb"]
 
 
 def test_a_delimiter_that_is_not_clear_must_be_given(tmp_path: Path, silent: Silent) -> None:
@@ -421,20 +425,20 @@ def test_a_delimiter_that_is_not_clear_must_be_given(tmp_path: Path, silent: Sil
     error = refused(path)
     silent(error)
     assert "delimiter of a.csv is not clear; name it with --delimiter" in str(error)
-    assert read_table(path, layout=Layout(",")) == [CANARY]
-    assert read_table(path, layout=Layout(";")) == ["c"]
+    assert read_table(path, layout=DelimitedLayout(",")) == [CANARY]
+    assert read_table(path, layout=DelimitedLayout(";")) == ["c"]
 
 
 @pytest.mark.parametrize("delimiter", ["", "ab", '"', "\n"])
 def test_a_delimiter_is_one_character(delimiter: str) -> None:
     with pytest.raises(ParameterError, match="one character, or tab"):
-        Layout(delimiter)
+        DelimitedLayout(delimiter)
 
 
 @pytest.mark.parametrize("name", ["a.jsonl", "a.parquet"])
 def test_formats_without_a_delimiter(tmp_path: Path, name: str) -> None:
     with pytest.raises(InputError, match="has no delimiter"):
-        read_table(write(tmp_path / name, "x"), layout=Layout(","))
+        read_table(write(tmp_path / name, "x"), layout=DelimitedLayout(","))
 
 
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-32"])
@@ -457,21 +461,21 @@ def test_a_mark_tells_the_encoding(tmp_path: Path, encoding: str, packed: bool) 
 @pytest.mark.parametrize("encoding", ["cp1252", "latin-1", "utf-16-le", "utf-16-be", "cp500"])
 def test_an_encoding_can_be_given(tmp_path: Path, encoding: str, silent: Silent) -> None:
     path = write(tmp_path / "a.csv", f"id;text\n1;{CANARY} größer\n".encode(encoding))
-    assert read_table(path, layout=Layout(encoding=encoding)) == [f"{CANARY} größer"]
+    assert read_table(path, layout=DelimitedLayout(encoding=encoding)) == [f"{CANARY} größer"]
     silent(refused(path))
 
 
 @pytest.mark.parametrize("encoding", ["latin-0", "base64", "", "a\0b"])
 def test_an_encoding_that_there_is_not(encoding: str) -> None:
     with pytest.raises(ParameterError, match="no encoding of that name"):
-        Layout(encoding=encoding)
+        DelimitedLayout(encoding=encoding)
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "ascii", "utf-16", "utf-32"])
 def test_a_wrong_encoding_is_one_sentence(tmp_path: Path, encoding: str, silent: Silent) -> None:
     path = write(tmp_path / "a.txt", f"{CANARY} größer\n".encode("cp1252"))
     with pytest.raises(InputError) as caught:
-        read_table(path, layout=Layout(encoding=encoding))
+        read_table(path, layout=DelimitedLayout(encoding=encoding))
     silent(caught.value)
     assert f"is not {encoding} text near its beginning; name its encoding with --encoding" in str(
         caught.value
@@ -538,4 +542,6 @@ def test_rows_have_one_number(tmp_path: Path) -> None:
 
 def test_standard_input_may_be_a_table(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"id;text\n1;a\n")))
-    assert [record.text for record in read_records(None, Columns(), layout=Layout(";"))] == ["a"]
+    assert [
+        record.text for record in read_records(None, Columns(), layout=DelimitedLayout(";"))
+    ] == ["a"]

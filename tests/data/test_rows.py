@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from veil.core.errors import InputError, ParameterError
-from veil.data.rows import Header, Layout, read_rows, read_table
+from veil.data.rows import DelimitedLayout, Header, read_rows, read_table
 
 Silent = Callable[[BaseException], None]
 CANARY = "xanthippe"
@@ -27,13 +27,17 @@ def write(path: Path, content: str | bytes) -> Path:
 def table(
     path: Path,
     columns: tuple[str, ...] = (),
-    layout: Layout = Layout(),  # noqa: B008
+    layout: DelimitedLayout = DelimitedLayout(),  # noqa: B008
 ) -> tuple[tuple[str, ...], list[list[str]]]:
     header, rows = read_table(path, columns, layout)
     return header.names, [row.values for row in rows]
 
 
-def refused(path: Path, columns: tuple[str, ...] = (), layout: Layout = Layout()) -> InputError:  # noqa: B008
+def refused(
+    path: Path,
+    columns: tuple[str, ...] = (),
+    layout: DelimitedLayout = DelimitedLayout(),  # noqa: B008
+) -> InputError:
     with pytest.raises(InputError) as caught:
         table(path, columns, layout)
     return caught.value
@@ -94,7 +98,7 @@ def test_rows_have_their_numbers_and_lines(tmp_path: Path) -> None:
 
 
 def test_a_table_without_a_header(tmp_path: Path) -> None:
-    bare = Layout(header=False)
+    bare = DelimitedLayout(header=False)
     path = write(tmp_path / "a.csv", "39, State-gov, 77516\n50, Private, 83311\n\n")
     assert table(path, layout=bare) == (
         ("1", "2", "3"),
@@ -105,13 +109,13 @@ def test_a_table_without_a_header(tmp_path: Path) -> None:
     assert [(row.number, row.line) for row in rows] == [(1, 1), (2, 2)]
     assert "no column '4' among its 3" in str(refused(path, ("4",), bare))
     data = write(tmp_path / "u.data", "196\t242\t3\n186\t302\t3\n")
-    assert table(data, layout=Layout("tab", header=False))[1][1] == ["186", "302", "3"]
+    assert table(data, layout=DelimitedLayout("tab", header=False))[1][1] == ["186", "302", "3"]
 
 
 def test_several_marks_between_columns(tmp_path: Path) -> None:
     content = '1::Toy "Story" (1995)::a|b\r\n\n2::Ménage::c\n'.encode("latin-1")
     path = write(tmp_path / "movies.dat", content)
-    layout = Layout("::", encoding="latin-1", header=False)
+    layout = DelimitedLayout("::", encoding="latin-1", header=False)
     assert table(path, layout=layout)[1] == [
         ["1", 'Toy "Story" (1995)', "a|b"],
         ["2", "Ménage", "c"],
@@ -121,15 +125,15 @@ def test_several_marks_between_columns(tmp_path: Path) -> None:
     )
     for wrong in ("a:", "::\n", '""', ":" * 9):
         with pytest.raises(ParameterError, match="several marks"):
-            Layout(wrong)
+            DelimitedLayout(wrong)
 
 
 def test_quotes_can_be_switched_off(tmp_path: Path) -> None:
     path = write(tmp_path / "a.csv", 'a,b\n"x,y"\n')
-    assert table(path, layout=Layout(quotes=False))[1] == [['"x', 'y"']]
+    assert table(path, layout=DelimitedLayout(quotes=False))[1] == [['"x', 'y"']]
     tabs = write(tmp_path / "a.tsv", 'a\tb\n"x"\ty\n')
     assert table(tabs)[1] == [['"x"', "y"]]
-    assert table(tabs, layout=Layout(quotes=True))[1] == [["x", "y"]]
+    assert table(tabs, layout=DelimitedLayout(quotes=True))[1] == [["x", "y"]]
 
 
 def test_a_column_without_a_name(tmp_path: Path) -> None:
@@ -171,8 +175,12 @@ def test_what_is_no_table(
 
 
 @pytest.mark.parametrize("name", ["a.jsonl", "a.parquet"])
-@pytest.mark.parametrize("layout", [Layout(","), Layout(header=False), Layout(quotes=False)])
-def test_kinds_that_have_no_lines_of_fields(tmp_path: Path, name: str, layout: Layout) -> None:
+@pytest.mark.parametrize(
+    "layout", [DelimitedLayout(","), DelimitedLayout(header=False), DelimitedLayout(quotes=False)]
+)
+def test_kinds_that_have_no_lines_of_fields(
+    tmp_path: Path, name: str, layout: DelimitedLayout
+) -> None:
     assert "of a kind that has no delimiter, header line or quotes" in str(
         refused(write(tmp_path / name, "x"), layout=layout)
     )

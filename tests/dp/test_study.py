@@ -21,8 +21,8 @@ from veil.dp.inputs import read_bits, read_numbers, source_of
 from veil.dp.study import ADVANTAGE, WORTH, Counts, CountsStudy, spread_steps
 from veil.studies.domains import load_study, make_study
 from veil.studies.report.report import render
+from veil.studies.results import PLAIN
 from veil.studies.sweep import sweep
-from veil.studies.table import PLAIN
 from veil.testing import check_domain
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -7,7 +7,7 @@ from typing import Any
 
 from veil.dpia.write import dpia
 from veil.studies.export import export
-from veil.studies.table import PLAIN, Card, Results, Row
+from veil.studies.results import PLAIN, Card, Results, Row
 
 PLAIN_ROW = Row("people", "", PLAIN, PLAIN, "", 0.0, 1, "risk", "success", "linkage",
                 0.9, 0.8, 0.95, 200, 0.01, domain="tables")  # fmt: skip

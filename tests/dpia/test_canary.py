@@ -21,10 +21,10 @@ from tests.tables.people import ILLNESSES, PERSON
 from tests.tables.people import written as write_people
 
 from veil.studies import DOMAINS
-from veil.studies.domains import make_study, parse_study, words_of
+from veil.studies.domains import make_study, parse_study, vocabulary
 from veil.studies.export import export
+from veil.studies.results import PLAIN, Card, Example, Results, Row, Section
 from veil.studies.sweep import sweep
-from veil.studies.table import PLAIN, Card, Example, Results, Row, Section
 from veil.task.classifiers import logistic
 from veil.text.attacks import attack, posterior
 
@@ -168,7 +168,7 @@ def test_a_table_that_is_measured_now_says_nothing_of_its_data(tmp_path: Path) -
 @pytest.mark.parametrize("name", sorted(DOMAINS))
 def test_any_domain_gives_its_figures_and_nothing_else(name: str, tmp_path: Path) -> None:
     """Whatever else the results of a study hold, also of a domain that has no row above."""
-    words = words_of(name)
+    words = vocabulary(name)
     risk = Row("data", "", "m", "m(x=1)", "", 0.0, 1, "risk", words.risks[0].name, "someone",
                0.125, 0.1, 0.15, 50, 0.01, domain=name)  # fmt: skip
     rows = (risk, replace(risk, mechanism=PLAIN, spec=PLAIN, score=0.875))

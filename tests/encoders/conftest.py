@@ -12,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from veil.encoders import weights
-from veil.encoders.weights import Member
+from veil.encoders.weights import PinnedFile
 
 Weights = dict[str, NDArray[np.float32]]
 WORDS = "the cat dog sat on a mat skin cancer of lung heart and in x y z un ##s ##ed ##ing".split()
@@ -123,9 +123,9 @@ def pip(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pip:
     return Pip(folder, monkeypatch)
 
 
-def member(path: str, name: str, data: bytes) -> Member:
+def member(path: str, name: str, data: bytes) -> PinnedFile:
     """Pin a file to what it is."""
-    return Member(path, name, len(data), hashlib.sha256(data).hexdigest())
+    return PinnedFile(path, name, len(data), hashlib.sha256(data).hexdigest())
 
 
 @pytest.fixture

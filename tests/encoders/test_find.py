@@ -9,8 +9,8 @@ import pytest
 
 from veil.core.errors import InputError, ParameterError, UnknownNameError
 from veil.core.types import Encoder
-from veil.data.fetch import Report, silent
-from veil.encoders import ENCODERS, find
+from veil.data.fetch import Report, no_progress
+from veil.encoders import ENCODERS, catalogue
 from veil.encoders import encoder as shared
 from veil.encoders.encoder import EncoderSpec, blocks, check_texts
 
@@ -24,7 +24,7 @@ class Slow(EncoderSpec):
 
     size: int = 1
 
-    def open(self, report: Report = silent) -> Encoder:
+    def open(self, report: Report = no_progress) -> Encoder:
         time.sleep(0.05)
         if self.fails:
             self.fails.pop()
@@ -36,47 +36,47 @@ class Slow(EncoderSpec):
 @pytest.fixture(autouse=True)
 def slow(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(ENCODERS._loaded, "slow", Slow)
-    monkeypatch.setattr(find, "_opened", {})
+    monkeypatch.setattr(catalogue, "_opened", {})
     Slow.opened.clear()
     Slow.fails.clear()
 
 
 def test_opened_once_from_many_threads() -> None:
     with ThreadPoolExecutor(8) as pool:
-        found = list(pool.map(find.encoder, ["slow", "slow()", "slow(size=1)", " slow "] * 4))
+        found = list(pool.map(catalogue.encoder, ["slow", "slow()", "slow(size=1)", " slow "] * 4))
     assert len({id(each) for each in found}) == 1
     assert len(Slow.opened) == 1
-    assert find.encoder("slow(size=2)") is not found[0]
+    assert catalogue.encoder("slow(size=2)") is not found[0]
     assert len(Slow.opened) == 2
 
 
 def test_failure_is_not_remembered() -> None:
     Slow.fails.append(1)
     with pytest.raises(InputError):
-        find.encoder("slow")
-    assert find.encoder("slow") is find.encoder("slow")
+        catalogue.encoder("slow")
+    assert catalogue.encoder("slow") is catalogue.encoder("slow")
 
 
 def test_few_are_held() -> None:
     for size in range(20):
-        find.encoder(f"slow(size={size})")
-    assert len(find._opened) <= 8
+        catalogue.encoder(f"slow(size={size})")
+    assert len(catalogue._opened) <= 8
     assert len(Slow.opened) == 20
 
 
 def test_cache_folder_is_part_of_the_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    first = find.encoder("slow")
+    first = catalogue.encoder("slow")
     monkeypatch.setenv("VEIL_CACHE", "/elsewhere")
-    assert find.encoder("slow") is not first
+    assert catalogue.encoder("slow") is not first
 
 
 def test_names() -> None:
     assert set(ENCODERS.builtin) == {"huggingface", "minilm", "wordllama"}
     with pytest.raises(UnknownNameError, match="No encoder called 'minilmm'. Did you mean"):
-        find.encoder("minilmm")
+        catalogue.encoder("minilmm")
     for wrong in (None, 3, ["minilm"]):
         with pytest.raises(ParameterError, match="named by a text"):
-            find.encoder(wrong)  # type: ignore[arg-type]
+            catalogue.encoder(wrong)  # type: ignore[arg-type]
 
 
 def test_texts_come_in_bounded_blocks(monkeypatch: pytest.MonkeyPatch) -> None:

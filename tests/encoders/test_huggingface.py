@@ -11,7 +11,7 @@ import pytest
 from tests.encoders.conftest import WIDTH, tiny_weights, write_tokenizer
 
 from veil.core.errors import AssetError, MissingExtraError, ParameterError
-from veil.encoders import find, huggingface
+from veil.encoders import catalogue, huggingface
 from veil.encoders import weights as _safetensors
 from veil.encoders.encoder import unit
 from veil.encoders.huggingface import family
@@ -147,7 +147,7 @@ def test_key_names_what_changes_the_vectors(module: ModuleType) -> None:
 
 def test_revision_is_asked_for_and_in_spec_and_key(module: ModuleType) -> None:
     plain = module.HuggingFace(model="a/b")
-    tagged = find.parse("huggingface(model=a/b, revision=v1.0)")
+    tagged = catalogue.parse("huggingface(model=a/b, revision=v1.0)")
     assert "revision='v1.0'" in str(tagged)
     assert encoder_spec(str(tagged)) == "huggingface(model=a/b, revision=v1.0)"
     keys = [plain.open().key, tagged.open().key]
@@ -202,7 +202,7 @@ def test_model_that_cannot_be_had(module: ModuleType, error: Exception) -> None:
 
 def test_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "sentence_transformers", None)
-    spec = find.parse("facebook/contriever")  # can be read and shown all the same
+    spec = catalogue.parse("facebook/contriever")  # can be read and shown all the same
     assert str(spec).startswith("huggingface(model='facebook/contriever'")
     with pytest.raises(MissingExtraError, match=r"pip install 'veil\[neural\]'"):
         spec.open()

@@ -14,7 +14,7 @@ from veil.places.methods import METHODS
 from veil.places.projection import surface
 from veil.places.study import _usual
 from veil.studies.report.report import write_report
-from veil.studies.table import Results, Section
+from veil.studies.results import Results, Section
 
 
 def town(rng: np.random.Generator, n: int = 60) -> Points:

@@ -10,8 +10,8 @@ from tests.web.test_cover_page import GROUPS, K, N, make_table
 
 from veil.proxy import slider
 from veil.proxy.slider import stops_of, with_cover
-from veil.search.locality import Place
-from veil.text.mechanisms.find import mechanism
+from veil.search.locality import Locality
+from veil.text.mechanisms.catalogue import mechanism
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def spec(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 @pytest.mark.parametrize("standing", ["own", "stand-in", "elsewhere"])
-def test_it_is_first_and_exact(spec: str, standing: Place) -> None:
+def test_it_is_first_and_exact(spec: str, standing: Locality) -> None:
     before = make_plane()
     made = with_cover(before, standing)
     first = made.stops[0]

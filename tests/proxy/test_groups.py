@@ -16,9 +16,9 @@ from veil.core.types import Ranking, Released
 from veil.cover import Table, build
 from veil.proxy.ledger.ledger import Ledger
 from veil.proxy.preflight import Preflight
-from veil.proxy.source import Line
-from veil.proxy.sticky import Bound, Sticky, Taken, Unwritten
-from veil.proxy.types import Standing
+from veil.proxy.settings import TruthRank
+from veil.proxy.source import EngineRoute
+from veil.proxy.sticky import PreflightBound, PreparedVariants, StickyVariants, UnrecordedVariants
 from veil.search.engines.engine import Hit, ranking
 from veil.text.attacks.log import QueryLog
 from veil.text.mechanisms.queries.cover import Cover
@@ -37,8 +37,8 @@ def cover(table: Table, tmp_path: Path) -> Cover:
     return Cover(table=str(tmp_path / "t"), stay=1)
 
 
-def take(ledger: Ledger, query: str, cover: Cover, bits: float | None = None) -> Taken:
-    return Sticky(ledger, 10.0, None, bits).take(query, cover, None, 4)
+def take(ledger: Ledger, query: str, cover: Cover, bits: float | None = None) -> PreparedVariants:
+    return StickyVariants(ledger, 10.0, None, bits).take(query, cover, None, 4)
 
 
 def of_group(table: Table, address: int) -> list[str]:
@@ -69,7 +69,7 @@ def test_a_group_is_paid_once_for_each_query(ledger: Ledger, cover: Cover, table
 def test_what_is_remembered_is_not_sent_and_costs_nothing(
     ledger: Ledger, cover: Cover, table: Table
 ) -> None:
-    sticky, query = Sticky(ledger, 10.0), of_group(table, 2)[1]
+    sticky, query = StickyVariants(ledger, 10.0), of_group(table, 2)[1]
     answers = ranking([[Hit("a")]] * 4, 1)
     asked: list[tuple[str, ...]] = []
 
@@ -77,7 +77,7 @@ def test_what_is_remembered_is_not_sent_and_costs_nothing(
         asked.append(tuple(texts))
         return answers
 
-    free = sticky.take(query, cover, None, 4, None, Line(recall=recall))
+    free = sticky.take(query, cover, None, 4, None, EngineRoute(recall=recall))
     assert (free.bits, free.answers) == (0, answers)
     assert asked == [table.group(2)]
     later = take(ledger, query, cover)  # nobody remembers: now it goes out for this query
@@ -89,8 +89,8 @@ def test_what_is_remembered_is_not_sent_and_costs_nothing(
 def test_a_demonstration_pays_for_nothing_that_leaves(
     ledger: Ledger, cover: Cover, table: Table
 ) -> None:
-    sticky, query = Sticky(ledger, 10.0), of_group(table, 2)[0]
-    shown = sticky.take(query, cover, None, 4, None, Line(leaves=False))
+    sticky, query = StickyVariants(ledger, 10.0), of_group(table, 2)[0]
+    shown = sticky.take(query, cover, None, 4, None, EngineRoute(leaves=False))
     assert shown.group is not None
     assert not shown.group.known
     sent = take(ledger, query, cover)
@@ -178,17 +178,21 @@ def test_a_table_built_anew_keeps_the_groups_of_before(
     )
 
 
-@pytest.mark.parametrize("drawer", [Sticky, Unwritten])
+@pytest.mark.parametrize("drawer", [StickyVariants, UnrecordedVariants])
 def test_a_bound_must_not_choose(ledger: Ledger, cover: Cover, drawer: type) -> None:
-    bound = Bound(5)
-    made = Sticky(ledger, None, bound) if drawer is Sticky else Unwritten(None, bound)
+    bound = PreflightBound(5)
+    made = (
+        StickyVariants(ledger, None, bound)
+        if drawer is StickyVariants
+        else UnrecordedVariants(None, bound)
+    )
     with pytest.raises(ParameterError, match="chooses by the query what is sent"):
         made.take("skin", cover, None, 4)
     assert ledger.releases(9) == ()
 
 
 def test_without_a_ledger(cover: Cover, table: Table) -> None:
-    taken = Unwritten().take("skin rare tumour", cover, None, 4)
+    taken = UnrecordedVariants().take("skin rare tumour", cover, None, 4)
     assert taken.group is not None
     assert taken.variants[0] == table.group(taken.group.address)
     assert {mark.kind for marks in taken.marks for mark in marks} == {"cover"}
@@ -209,7 +213,7 @@ def test_the_local_attacker_knows_the_group_and_no_more(cover: Cover, table: Tab
         address = int(table.address([query])[0])
         found = watch.check(query, table.group(address), cover, None, wait=True)
         assert found.standings == (
-            Standing("bayes", 1, len(table) + more, len(table.members(address)) + more),
+            TruthRank("bayes", 1, len(table) + more, len(table.members(address)) + more),
         )
     unseen = watch.check("skin", ["something else"], cover, None, wait=True)
-    assert unseen.standings[0] == Standing("bayes", 1, len(table) + 1, 1)  # nobody else fits
+    assert unseen.standings[0] == TruthRank("bayes", 1, len(table) + 1, 1)  # nobody else fits

@@ -7,7 +7,7 @@ import pytest
 
 from veil.cli import run
 from veil.proxy.folder import noted_audit
-from veil.studies.table import Results
+from veil.studies.results import Results
 
 STUDY = """
 collection = "icd10cm"

@@ -7,7 +7,7 @@ from tests.web.reading import Page
 from tests.web.sample_pages import QUERY, common, found
 
 from veil.proxy.answers import ItemAnswer
-from veil.proxy.results import MOST, Item, Link, link_of
+from veil.proxy.results import MOST, Link, ResultItem, link_of
 from veil.web import pages
 
 HOSTILE = [
@@ -151,7 +151,7 @@ ODD = {  # accepted, and how the host is shown
 @pytest.mark.parametrize("address", HOSTILE, ids=ascii)
 def test_what_can_be_read_in_two_ways_is_no_link(address: str) -> None:
     assert link_of(address) is None
-    item = Item(1, address, "Title", "Text", 1.0)
+    item = ResultItem(1, address, "Title", "Text", 1.0)
     assert item.link == ItemAnswer.model_validate(item).link == ""
     page = Page(pages.results(common(), QUERY, found(results=(item,))))
     assert not page.all("a", rel="noreferrer")
@@ -168,7 +168,7 @@ def test_the_host_is_shown_first_and_whole(address: str, host: str) -> None:
     assert link.host == host
     assert link.href.startswith((f"https://{host}", f"http://{host}"))
     assert link_of(link.href) == link
-    item = Item(1, address, "Title", "Text", 1.0)
+    item = ResultItem(1, address, "Title", "Text", 1.0)
     assert item.link == ItemAnswer.model_validate(item).link == link.href
     page = Page(pages.results(common(), QUERY, found(results=(item,))))
     (made,) = page.all("a", rel="noreferrer")
@@ -196,7 +196,7 @@ def test_parts() -> None:
 
 
 def test_titles_and_texts_do_not_turn_the_page_around() -> None:
-    item = Item(1, "https://a.example/", "\u202emoc.doog\x1b[31m", "b\u2066\x00c", 1.0)
+    item = ResultItem(1, "https://a.example/", "\u202emoc.doog\x1b[31m", "b\u2066\x00c", 1.0)
     page = Page(pages.results(common(), QUERY, found(results=(item,))))
     assert page.all("h2")[0].text == "moc.doog [31m"
     assert page.one("p", class_="text").text == "b c"

@@ -3,11 +3,11 @@
 import pytest
 from tests.web.sample_pages import found
 
-from veil.proxy.results import Group
+from veil.proxy.results import GroupView
 
 
-def group(*, known: bool = False, stayed: bool = False) -> Group:
-    return Group(2, 8, 128, known, stayed, 0.7, ("heart pain", "skin pain"), 0.625)
+def group(*, known: bool = False, stayed: bool = False) -> GroupView:
+    return GroupView(2, 8, 128, known, stayed, 0.7, ("heart pain", "skin pain"), 0.625)
 
 
 AGAIN = (

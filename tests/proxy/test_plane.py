@@ -12,11 +12,11 @@ from tools.measured import joined, trimmed
 
 from veil.core.errors import InputError, LedgerError
 from veil.proxy.folder import note_audit, noted_audit
+from veil.proxy.settings import Configuration
 from veil.proxy.slider import BOUND, SHIPPED, MeasuredPlane, load_plane
-from veil.proxy.types import Setting
 from veil.studies.export import read_csv, write_csv
-from veil.studies.table import Results, Row
-from veil.text.mechanisms import find
+from veil.studies.results import Results, Row
+from veil.text.mechanisms import catalogue
 
 posix = pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX")
 
@@ -92,8 +92,8 @@ def test_a_stop_tells_its_figures(tmp_path: Path) -> None:
 
 def test_the_place_of_a_setting(tmp_path: Path) -> None:
     plane = load_plane(write(tmp_path / "audit", FRONT))
-    assert plane.place(Setting("cmp(epsilon=5)", 5)) == 1
-    assert plane.place(Setting("cmp(epsilon=5)", 20)) is None
+    assert plane.place(Configuration("cmp(epsilon=5)", 5)) == 1
+    assert plane.place(Configuration("cmp(epsilon=5)", 20)) is None
 
 
 def test_the_start_is_private_rather_than_useful(tmp_path: Path) -> None:
@@ -296,7 +296,7 @@ def test_the_shipped_plane_serves() -> None:
         assert one.risk.score < after.risk.score
         assert one.utility.score < after.utility.score
     for stop in plane.stops:
-        assert find.mechanism(stop.setting.mechanism).guarantee.kind != "none"
+        assert catalogue.mechanism(stop.setting.mechanism).guarantee.kind != "none"
         assert stop.risk.score <= stop.upper <= 1
         assert stop.log_size
     assert 0 <= plane.default < len(plane.stops)

@@ -15,12 +15,12 @@ from veil.core.types import Role, Singles
 from veil.corpus.collection import Collection, Document, Documents
 from veil.proxy import preflight as module
 from veil.proxy.preflight import Preflight, open_preflight_log
-from veil.proxy.types import Checked
+from veil.proxy.settings import PreflightResult
 from veil.text.api import attack
 from veil.text.attacks import likelihood as _tables
 from veil.text.attacks import likelihood_boxes, likelihood_exponential, posterior
 from veil.text.attacks.log import QueryLog
-from veil.text.mechanisms.find import mechanism
+from veil.text.mechanisms.catalogue import mechanism
 from veil.text.mechanisms.mechanism import TextMechanism, WordMechanism
 from veil.text.protect import protect_words
 from veil.text.vectors.embeddings import Embeddings, open_folder
@@ -276,7 +276,7 @@ def test_many_threads_at_once(folder: Path, queries: list[str]) -> None:
     alone, shared = (Preflight(QueryLog.of(queries), BagEncoder()) for _ in range(2))
     other = open_folder(folder)
 
-    def at_once(job: tuple[str, tuple[str, ...], TextMechanism]) -> Checked:
+    def at_once(job: tuple[str, tuple[str, ...], TextMechanism]) -> PreflightResult:
         query, row, made = job
         return shared.check(query, row, made, other, wait=True)
 

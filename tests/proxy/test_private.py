@@ -33,18 +33,18 @@ from veil.proxy.ledger.ledger import Ledger
 from veil.proxy.mixer import Mixer
 from veil.proxy.preflight import Preflight
 from veil.proxy.private import PrivateDesk
-from veil.proxy.results import Found
-from veil.proxy.sticky import Bound, Sticky, Unwritten
-from veil.proxy.types import Setting
+from veil.proxy.results import SearchOutcome
+from veil.proxy.settings import Configuration
+from veil.proxy.sticky import PreflightBound, StickyVariants, UnrecordedVariants
 from veil.search.engines.engine import Hit, ranking
 from veil.search.rerank import Reranker
 from veil.text.attacks.log import QueryLog
-from veil.text.mechanisms.mechanism import QueryMechanism, Scrambled
+from veil.text.mechanisms.mechanism import QueryMechanism, QueryRelease
 from veil.text.mechanisms.words.cmp import CMP as MECHANISM
-from veil.text.mechanisms.words.kernels import Perturb
+from veil.text.mechanisms.words.kernels import NoiseKernel
 from veil.text.vectors.embeddings import Embeddings
 
-CMP = Setting("cmp(epsilon=2)", 4)
+CMP = Configuration("cmp(epsilon=2)", 4)
 
 
 class Web:
@@ -85,7 +85,7 @@ def open_desk(tmp_path: Path, web: Web, words: Embeddings) -> Iterator[Open]:
     def make(
         rules: str = "",
         budget: float | None = None,
-        bound: Bound | None = None,
+        bound: PreflightBound | None = None,
         log: Sequence[str] = (),
     ) -> PrivateDesk:
         gate = Gate.empty()
@@ -100,7 +100,7 @@ def open_desk(tmp_path: Path, web: Web, words: Embeddings) -> Iterator[Open]:
             mixer=Mixer(web),
             vectors=lambda: words,
             ledger=ledger,
-            drawer=Sticky(ledger, budget, bound),
+            drawer=StickyVariants(ledger, budget, bound),
             rules=gate,
             preflight=Preflight(QueryLog.of(log), encoder) if log else None,
             reranker=Reranker(encoder),
@@ -168,7 +168,7 @@ def test_after_a_restart_the_same_variants_are_sent(open_desk: Open, web: Web, q
 def test_moving_the_slider_tells_what_was_released_before(open_desk: Open, query: str) -> None:
     desk = open_desk()
     desk.search(query, CMP)
-    found = desk.search(query, Setting("cmp(epsilon=3)", 4))
+    found = desk.search(query, Configuration("cmp(epsilon=3)", 4))
     assert (found.spent, found.earlier) == (36, 24)
 
 
@@ -255,7 +255,7 @@ def test_what_failed_says_that_the_variants_count(
     with pytest.raises(EngineError, match="count in the budget, sent or not") as raised:
         desk.search(query, CMP)
     assert (raised.value.sent == 0) == ("Nothing was sent." in str(raised.value)) == (sent == 0)
-    loose = replace(desk, ledger=None, drawer=Unwritten())
+    loose = replace(desk, ledger=None, drawer=UnrecordedVariants())
     with pytest.raises(EngineError) as raised:
         loose.search(query, CMP)
     assert "budget" not in str(raised.value)
@@ -265,7 +265,7 @@ def test_local_attackers_look_at_the_very_variants(
     open_desk: Open, words: Embeddings, query: str
 ) -> None:
     log = [f"{words.words[i]} {words.words[i + 1]}" for i in range(40)]
-    desk = open_desk(log=log, bound=Bound(0, "refuse"))  # a bound waits for the attackers
+    desk = open_desk(log=log, bound=PreflightBound(0, "refuse"))  # a bound waits for the attackers
     found = desk.search(query, CMP)
     assert found.preflight is not None
     assert {one.attacker for one in found.preflight.standings} == {"inference", "bayes"}
@@ -275,7 +275,7 @@ def test_local_attackers_look_at_the_very_variants(
 def test_a_bound_refuses_before_anything_is_sent(
     open_desk: Open, web: Web, words: Embeddings, query: str
 ) -> None:
-    desk = open_desk(log=[words.words[1]], bound=Bound(100, "again", tries=2))
+    desk = open_desk(log=[words.words[1]], bound=PreflightBound(100, "again", tries=2))
     with pytest.raises(RiskError):
         desk.search(query, CMP)
     assert web.seen == []
@@ -285,7 +285,7 @@ def test_a_bound_refuses_before_anything_is_sent(
 @pytest.mark.parametrize("size", [0, 1_001])
 def test_the_number_of_variants_is_bounded(open_desk: Open, query: str, size: int) -> None:
     with pytest.raises(ParameterError, match="from 1 to 1,000"):
-        open_desk().search(query, Setting("cmp(epsilon=2)", size))
+        open_desk().search(query, Configuration("cmp(epsilon=2)", size))
 
 
 @pytest.mark.parametrize("bad", ["", "  ", "?", "x" * 10_001, "\ud800"])
@@ -313,7 +313,7 @@ def test_the_query_that_cannot_be_asked_is_named_by_its_number(
 def test_any_error_is_told_with_its_number(
     open_desk: Open, words: Embeddings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def search(*_: object) -> Found:
+    def search(*_: object) -> SearchOutcome:
         raise UnprotectedError(7)
 
     monkeypatch.setattr(PrivateDesk, "search", search)
@@ -328,7 +328,7 @@ def test_a_setting_is_made_ready_in_the_background(
     bound = threading.Event()
     monkeypatch.setattr(MECHANISM, "bind", lambda *_: bound.set())
     desk = open_desk()
-    desk.prepare(Setting("no such(x=1)", 4))  # is told by the search
+    desk.prepare(Configuration("no such(x=1)", 4))  # is told by the search
     desk.prepare(CMP)
     assert bound.wait(120)
 
@@ -336,7 +336,7 @@ def test_a_setting_is_made_ready_in_the_background(
 def test_the_setting_is_kept(open_desk: Open) -> None:
     desk = open_desk()
     assert desk.chosen() is None
-    desk.choose(Setting("vickrey(epsilon=2.5, t=0.75, noise='cmp')", 3))
+    desk.choose(Configuration("vickrey(epsilon=2.5, t=0.75, noise='cmp')", 3))
     desk.choose(CMP)
     assert open_desk().chosen() == CMP
 
@@ -358,7 +358,7 @@ def test_a_mechanism_is_prepared_once_however_many_search(
     computed: list[float] = []
     kept: list[bool] = []
 
-    def slow(self: MECHANISM, space: Embeddings) -> Perturb:
+    def slow(self: MECHANISM, space: Embeddings) -> NoiseKernel:
         if not kept:
             computed.append(self.epsilon)
             time.sleep(0.1)
@@ -384,8 +384,8 @@ class Group(QueryMechanism):
     def bind(self) -> "Group":
         return self
 
-    def scramble(self, text: str, size: int) -> Scrambled:
-        return Scrambled(tuple(f"cover {i}" for i in range(size)), (), len(text.split()))
+    def scramble(self, text: str, size: int) -> QueryRelease:
+        return QueryRelease(tuple(f"cover {i}" for i in range(size)), (), len(text.split()))
 
 
 def test_no_vectors_are_opened_and_no_epsilon_is_told_where_there_is_none(
@@ -393,11 +393,11 @@ def test_no_vectors_are_opened_and_no_epsilon_is_told_where_there_is_none(
 ) -> None:
     monkeypatch.setattr(private, "_mechanism", lambda spec: Group())
     desk = replace(open_desk(), vectors=lambda: pytest.fail("vectors were opened"))
-    found = desk.search("knee pain", Setting("group", 3))
+    found = desk.search("knee pain", Configuration("group", 3))
     assert sorted(web.seen) == ["cover 0", "cover 1", "cover 2"]
     assert (found.cost.kind, found.cost.bits, found.budget.unproved) == ("leakage", 6.0, 1)
-    assert desk.ready(Setting("group", 3)) is None
+    assert desk.ready(Configuration("group", 3)) is None
     told = SearchDocument.of(found, network=True, standing="elsewhere", engine="web", variants=[])
     assert (told.cost.epsilon, told.cost.says) == (None, str(found.cost))
     with pytest.raises(BudgetError, match="no bound that a budget could count"):
-        open_desk(budget=1e6).search("skin", Setting("group", 3))
+        open_desk(budget=1e6).search("skin", Configuration("group", 3))

@@ -15,12 +15,18 @@ from veil.core.guarantee import Guarantee
 from veil.core.types import Released, Seeded
 from veil.proxy.ledger.entries import Entry
 from veil.proxy.ledger.ledger import Ledger, StaleError
+from veil.proxy.settings import PreflightResult, TruthRank
 from veil.proxy.source import law_name
-from veil.proxy.sticky import Bound, Sticky, Taken, Unwritten, too_near
-from veil.proxy.types import Checked, Standing
-from veil.search.pipeline import Words
-from veil.text.mechanisms.find import mechanism
-from veil.text.mechanisms.mechanism import QueryMechanism, Scrambled
+from veil.proxy.sticky import (
+    PreflightBound,
+    PreparedVariants,
+    StickyVariants,
+    UnrecordedVariants,
+    exceeds_bound,
+)
+from veil.search.pipeline import WordOptions
+from veil.text.mechanisms.catalogue import mechanism
+from veil.text.mechanisms.mechanism import QueryMechanism, QueryRelease
 from veil.text.protect import protect
 from veil.text.vectors.embeddings import Embeddings
 
@@ -37,9 +43,9 @@ class Asking:
 
     def __init__(self, ledger: Ledger, space: Embeddings) -> None:
         self.ledger, self.space = ledger, space
-        self.sticky = Sticky(ledger)
+        self.sticky = StickyVariants(ledger)
 
-    def __call__(self, *words: int | str, size: int = 4) -> Taken:
+    def __call__(self, *words: int | str, size: int = 4) -> PreparedVariants:
         text = " ".join(self.space.words[w] if isinstance(w, int) else w for w in words)
         return self.sticky.take(text, CMP, self.space, size)
 
@@ -49,7 +55,7 @@ def ask(ledger: Ledger, space: Embeddings) -> Asking:
     return Asking(ledger, space)
 
 
-def columns(taken: Taken) -> list[tuple[str, ...]]:
+def columns(taken: PreparedVariants) -> list[tuple[str, ...]]:
     return list(zip(*(variant.split() for variant in taken.variants[0]), strict=True))
 
 
@@ -153,7 +159,7 @@ def test_nothing_to_protect_is_refused(ask: Asking) -> None:
 
 def test_two_at_once_release_once(ledger: Ledger, space: Embeddings, tmp_path: Path) -> None:
     other = Ledger(tmp_path / "veil")
-    taken: list[Taken] = []
+    taken: list[PreparedVariants] = []
     barrier = threading.Barrier(6)
 
     def run(one: Ledger) -> None:
@@ -177,14 +183,14 @@ class Watching:
         self.ranks, self.shown = list(ranks), list[Sequence[str]]()
         self.asked: list[str] = []
 
-    def __call__(self, asked: str, variants: Sequence[str]) -> Checked:
+    def __call__(self, asked: str, variants: Sequence[str]) -> PreflightResult:
         self.asked.append(asked)
         self.shown.append(tuple(variants))
         rank = self.ranks.pop(0)
-        return Checked((Standing("bayes", rank, 100),) if rank else ())
+        return PreflightResult((TruthRank("bayes", rank, 100),) if rank else ())
 
 
-def taking(ask: Asking, bound: Bound, look: Watching) -> Taken:
+def taking(ask: Asking, bound: PreflightBound, look: Watching) -> PreparedVariants:
     ask.sticky.bound = bound
     text = f"{ask.space.words[1]} {ask.space.words[2]}"
     return ask.sticky.take(text, CMP, ask.space, 4, look)
@@ -192,7 +198,7 @@ def taking(ask: Asking, bound: Bound, look: Watching) -> Taken:
 
 def test_a_draw_that_gives_too_much_away_is_refused(ask: Asking) -> None:
     with pytest.raises(RiskError, match=r"bayes puts your query in place 3 of 100"):
-        taking(ask, Bound(10, "refuse"), Watching(3))
+        taking(ask, PreflightBound(10, "refuse"), Watching(3))
     assert ask.ledger.releases(9) == ()
     assert ask.ledger.budget().spent == 0
 
@@ -201,8 +207,10 @@ def test_a_draw_that_gives_too_much_away_is_refused(ask: Asking) -> None:
     ("rank", "ties", "near"), [(1, 1, True), (10, 20, False), (10, 19, True), (11, 1, False)]
 )
 def test_equal_guesses_may_be_tried_in_any_order(rank: int, ties: int, near: bool) -> None:
-    checked = Checked((Standing("bayes", 90, 100), Standing("inference", rank, 100, ties)))
-    assert too_near(checked, Bound(10)) is near
+    checked = PreflightResult(
+        (TruthRank("bayes", 90, 100), TruthRank("inference", rank, 100, ties))
+    )
+    assert exceeds_bound(checked, PreflightBound(10)) is near
 
 
 def test_a_sticky_release_says_that_draws_come_again(ask: Asking) -> None:
@@ -217,7 +225,7 @@ def test_a_sticky_release_says_what_epsilon_is_worth(ledger: Ledger, space: Embe
 
 def test_it_is_drawn_again_and_said_so(ask: Asking) -> None:
     look = Watching(3, 10, 11)
-    taken = taking(ask, Bound(10, "again"), look)
+    taken = taking(ask, PreflightBound(10, "again"), look)
     assert taken.checked is not None
     assert taken.checked.draws == 3
     assert taken.variants[0] == look.shown[-1]
@@ -225,7 +233,7 @@ def test_it_is_drawn_again_and_said_so(ask: Asking) -> None:
     assert taken.spent == 2 * 2 * 4
     assert ask.ledger.releases(1)[0].chosen
     assert "outside of the guarantee" in taken.variants.cost.caveat
-    again = taking(ask, Bound(10, "again"), Watching(11))
+    again = taking(ask, PreflightBound(10, "again"), Watching(11))
     assert "outside of the guarantee" in again.variants.cost.caveat
 
 
@@ -233,7 +241,7 @@ def test_it_is_drawn_again_and_said_so(ask: Asking) -> None:
 def test_whatever_passed_a_bound_was_chosen(
     ask: Asking, action: Literal["again", "more", "refuse"]
 ) -> None:
-    taken = taking(ask, Bound(10, action), Watching(11))
+    taken = taking(ask, PreflightBound(10, action), Watching(11))
     assert taken.entry.chosen
     assert "outside of the guarantee" in taken.variants.cost.caveat
     ask.sticky.bound = None
@@ -246,20 +254,20 @@ def test_whatever_passed_a_bound_was_chosen(
 def test_drawing_again_ends(ask: Asking) -> None:
     look = Watching(*[1] * 20)
     with pytest.raises(RiskError):
-        taking(ask, Bound(10, "again", tries=4), look)
+        taking(ask, PreflightBound(10, "again", tries=4), look)
     assert len(look.shown) == 4
     assert ask.ledger.releases(9) == ()
 
 
 def test_more_variants_are_added_and_paid(ask: Asking) -> None:
     look = Watching(3, 50)
-    taken = taking(ask, Bound(10, "more"), look)
+    taken = taking(ask, PreflightBound(10, "more"), look)
     assert [len(shown) for shown in look.shown] == [4, 6]
     assert look.shown[1][:4] == look.shown[0]
     assert taken.spent == 2 * 2 * 6
     assert ask.ledger.releases(1)[0].chosen
     look = Watching(50)
-    again = taking(ask, Bound(10, "more"), look)
+    again = taking(ask, PreflightBound(10, "more"), look)
     assert (
         again.variants[0] == taken.variants[0] == look.shown[0]
     )  # not the four that were too few
@@ -267,7 +275,7 @@ def test_more_variants_are_added_and_paid(ask: Asking) -> None:
 
 def test_more_variants_have_an_end(ask: Asking) -> None:
     look = Watching(*[1] * 50)
-    ask.sticky.bound = Bound(10, "more", tries=50)
+    ask.sticky.bound = PreflightBound(10, "more", tries=50)
     with pytest.raises(RiskError):
         ask.sticky.take(ask.space.words[1], CMP, ask.space, 600, look)
     assert max(map(len, look.shown)) == 1_000
@@ -275,14 +283,14 @@ def test_more_variants_have_an_end(ask: Asking) -> None:
 
 def test_a_bound_that_nobody_can_check_refuses(ask: Asking) -> None:
     with pytest.raises(RiskError, match="No local attacker could be tried"):
-        taking(ask, Bound(10), Watching(0))
+        taking(ask, PreflightBound(10), Watching(0))
 
 
 def test_a_bound_holds_for_what_was_released_without_it(ask: Asking) -> None:
     ask(1, 2)
     with pytest.raises(RiskError):
-        taking(ask, Bound(10), Watching(1))
-    assert taking(ask, Bound(10), Watching(11)).spent == 0
+        taking(ask, PreflightBound(10), Watching(1))
+    assert taking(ask, PreflightBound(10), Watching(11)).spent == 0
 
 
 def test_attackers_see_all_that_is_out(ask: Asking) -> None:
@@ -420,13 +428,13 @@ class Upside(QueryMechanism):
     def bind(self) -> "Upside":
         return self
 
-    def scramble(self, text: str, size: int) -> Scrambled:
+    def scramble(self, text: str, size: int) -> QueryRelease:
         found = tuple(f"nonsense {len(text)} {i}" for i in range(min(size, 3)))
-        return Scrambled(found, (), len(text.split()))
+        return QueryRelease(found, (), len(text.split()))
 
 
 def test_mechanisms_that_rewrite_whole_queries_stay_too(ledger: Ledger) -> None:
-    sticky = Sticky(ledger)
+    sticky = StickyVariants(ledger)
     first = sticky.take("a car", Upside(), None, 2)
     more = sticky.take("CAR a", Upside(), None, 50)
     assert more.variants[0] == (*first.variants[0], "nonsense 5 2")
@@ -436,20 +444,20 @@ def test_mechanisms_that_rewrite_whole_queries_stay_too(ledger: Ledger) -> None:
     assert (again.spent, again.reused) == (0, 3)
     assert math.isinf(ledger.releases(1)[0].spent)
     with pytest.raises(BudgetError, match="no bound that a budget could count"):
-        Sticky(ledger, 1e9).take("dogs", Upside(), None, 3)
+        StickyVariants(ledger, 1e9).take("dogs", Upside(), None, 3)
 
 
 class Telling(Upside):
     """Sends one more of the words with each of its rewritings."""
 
-    def scramble(self, text: str, size: int) -> Scrambled:
+    def scramble(self, text: str, size: int) -> QueryRelease:
         words = sorted(text.split())
         found = tuple(" ".join([*words[:i], "thing"]) for i in range(size))
-        return Scrambled(found, (), len(words))
+        return QueryRelease(found, (), len(words))
 
 
 def test_words_that_earlier_rewritings_hold_are_told(ledger: Ledger) -> None:
-    sticky = Sticky(ledger)
+    sticky = StickyVariants(ledger)
     for size, text in ((3, "skin a car"), (1, "car skin a")):
         taken = sticky.take(text, Telling(), None, size)
         assert taken.variants[0] == ("thing", "a thing", "a car thing")
@@ -459,11 +467,11 @@ def test_words_that_earlier_rewritings_hold_are_told(ledger: Ledger) -> None:
         assert kinds(taken) == {"kept", "layout", "changed"}
 
 
-def kinds(taken: Taken) -> set[str]:
+def kinds(taken: PreparedVariants) -> set[str]:
     return {mark.kind for row in taken.marks for mark in row}
 
 
-CHOICES: list[Words] = [
+CHOICES: list[WordOptions] = [
     {"select": ["babeba"]},  # the third word
     {"select": "content"},
     {"unknown": "mask"},
@@ -475,10 +483,10 @@ CHOICES: list[Words] = [
 @pytest.mark.parametrize("words", CHOICES)
 @pytest.mark.parametrize("first", [True, False])
 def test_a_release_is_not_used_for_another_choice_of_words(
-    ask: Asking, words: Words, first: bool
+    ask: Asking, words: WordOptions, first: bool
 ) -> None:
     text = " ".join(["the", *ask.space.words[1:4], "xyzzy", "17"])
-    choices: tuple[Words, Words] = ({}, words) if first else (words, {})
+    choices: tuple[WordOptions, WordOptions] = ({}, words) if first else (words, {})
     one, other = (ask.sticky.take(text, CMP, ask.space, 4, **each) for each in choices)
     assert other.reused == 0
     assert other.entry.number != one.entry.number
@@ -509,14 +517,14 @@ def test_draws_of_a_word_serve_whatever_other_words_are_protected(ask: Asking) -
     assert kinds(part) >= {"kept", "layout"}
 
 
-OTHER: list[Words] = [{"policies": {"number": "drop"}}, {"policies": {"number": "mask"}}]
+OTHER: list[WordOptions] = [{"policies": {"number": "drop"}}, {"policies": {"number": "mask"}}]
 
 
 def test_all_that_is_out_of_a_word_is_used_before_more_is_drawn(ask: Asking) -> None:
     """Else who asks with other choices, in other numbers, has more draws of it to average."""
     text = " ".join(ask.space.words[1:3])
 
-    def take(size: int, words: Words) -> Taken:
+    def take(size: int, words: WordOptions) -> PreparedVariants:
         return ask.sticky.take(text, CMP, ask.space, size, **words)
 
     few, more = take(3, {}), take(6, OTHER[0])
@@ -534,7 +542,7 @@ def test_draws_of_its_own_stay_where_others_go_another_way(ask: Asking) -> None:
     """Two that were drawn at the same time differ, and each is paid for."""
     text = " ".join(ask.space.words[1:3])
     first = ask(1, 2, size=40)
-    other = Sticky(ask.ledger).take(text, CMP, ask.space, 60, **OTHER[0])
+    other = StickyVariants(ask.ledger).take(text, CMP, ask.space, 60, **OTHER[0])
     draws = {key: column[::-1] for key, column in other.entry.draws.items()}
     assert all(draws[key][:40] != first.entry.draws[key] for key in draws)
     ask.ledger.forget(other.entry.number)
@@ -546,7 +554,7 @@ def test_draws_of_its_own_stay_where_others_go_another_way(ask: Asking) -> None:
 def test_what_passed_a_bound_in_part_was_chosen(ask: Asking) -> None:
     text = " ".join(ask.space.words[1:3])
     assert not ask(1, 2, size=3).entry.chosen
-    ask.sticky.bound = Bound(10)
+    ask.sticky.bound = PreflightBound(10)
     ask.sticky.take(text, CMP, ask.space, 6, Watching(11), **OTHER[0])
     ask.sticky.bound = None
     assert ask(1, 2, size=6).entry.chosen
@@ -572,7 +580,7 @@ def test_a_release_that_is_forgotten_meanwhile_is_made_anew(
 
 def test_a_name_that_only_its_capital_makes_known_is_not_sent_unsaid(ledger: Ledger) -> None:
     space = Embeddings(("flu", "cancer", "Madrid"), np.eye(3, dtype=np.float32), "cased")
-    sticky, words = Sticky(ledger), Words(unknown="drop", select=["flu"])
+    sticky, words = StickyVariants(ledger), WordOptions(unknown="drop", select=["flu"])
     first = sticky.take("flu in Madrid", SURE, space, 3, **words)
     assert first.variants.kept == (("in", "Madrid"),)
     second = sticky.take("flu in madrid", SURE, space, 3, **words)
@@ -588,7 +596,7 @@ def test_a_name_that_only_its_capital_makes_known_is_not_sent_unsaid(ledger: Led
 def test_the_usual_choices_have_no_name_of_their_own(ask: Asking) -> None:
     first = ask(1, 2)
     text = f"{ask.space.words[1]} {ask.space.words[2]}"
-    usual: Words = {"select": "all", "unknown": "random", "policies": {"number": "replace"}}
+    usual: WordOptions = {"select": "all", "unknown": "random", "policies": {"number": "replace"}}
     assert ask.sticky.take(text, CMP, ask.space, 4, **usual).entry.number == first.entry.number
 
 
@@ -596,7 +604,7 @@ def test_where_other_words_are_selected_in_another_order_there_is_another_releas
     ask: Asking,
 ) -> None:
     one, two, three = ask.space.words[1:4]
-    phrase: Words = {"select": [f"{one} {two}", three]}  # a phrase, or its words apart
+    phrase: WordOptions = {"select": [f"{one} {two}", three]}  # a phrase, or its words apart
     first = ask.sticky.take(f"{one} {two} {three}", CMP, ask.space, 4, **phrase)
     assert first.variants.kept == ((),)
     other = ask.sticky.take(f"{two} {three} {one}", CMP, ask.space, 4, **phrase)
@@ -614,10 +622,10 @@ def test_where_other_words_are_selected_in_another_order_there_is_another_releas
 
 def test_terms_that_select_are_not_in_the_ledger(ask: Asking, tmp_path: Path) -> None:
     word = ask.space.words[2]
-    terms: Words = {"select": [word, "marmaladefox"]}
+    terms: WordOptions = {"select": [word, "marmaladefox"]}
     taken = ask.sticky.take(word, CMP, ask.space, 4, **terms)
     assert "select=terms#" in taken.entry.setting
-    backwards: Words = {"select": ["Marmaladefox", word]}
+    backwards: WordOptions = {"select": ["Marmaladefox", word]}
     assert ask.sticky.take(word, CMP, ask.space, 4, **backwards).spent == 0
     assert not any(b"marmaladefox" in path.read_bytes() for path in (tmp_path / "veil").iterdir())
 
@@ -641,7 +649,7 @@ def test_attackers_guess_the_query_where_words_of_it_are_left_out(ask: Asking) -
 
 def test_without_a_ledger_everything_is_drawn_anew(space: Embeddings) -> None:
     text = " ".join(space.words[1:5])
-    fresh = Unwritten()
+    fresh = UnrecordedVariants()
     one, other = (fresh.take(text, CMP, space, 9) for _ in range(2))
     assert one.variants[0] != other.variants[0]
     assert (one.spent, one.reused, one.entry.number, fresh.budget().limit) == (0, 0, 0, None)
@@ -653,7 +661,7 @@ def test_without_a_ledger_everything_is_drawn_anew(space: Embeddings) -> None:
 
 def test_a_seed_draws_what_the_library_draws(space: Embeddings) -> None:
     text = " ".join(space.words[1:5])
-    taken = Unwritten(7).take(text, CMP, space, 9)
+    taken = UnrecordedVariants(7).take(text, CMP, space, 9)
     assert taken.variants == protect([text], CMP, space, 9, rng=7)
     assert {type(each) for each in taken.variants[0]} == {Seeded}
 
@@ -663,14 +671,18 @@ def test_a_bound_holds_without_a_ledger_too(
     space: Embeddings, action: Literal["again", "more"], drawn: list[int]
 ) -> None:
     look = Watching(1, 1, 50)
-    taken = Unwritten(bound=Bound(10, action)).take(space.words[1], CMP, space, 4, look)
+    taken = UnrecordedVariants(bound=PreflightBound(10, action)).take(
+        space.words[1], CMP, space, 4, look
+    )
     assert [len(shown) for shown in look.shown] == drawn
     assert taken.variants[0] == look.shown[-1]
     assert "passed a local attack" in taken.variants.cost.caveat
     with pytest.raises(RiskError, match="nothing was sent"):
-        Unwritten(bound=Bound(10)).take(space.words[1], CMP, space, 4, Watching(1))
+        UnrecordedVariants(bound=PreflightBound(10)).take(
+            space.words[1], CMP, space, 4, Watching(1)
+        )
 
 
 def test_nothing_unprotected_is_drawn_without_a_ledger(space: Embeddings) -> None:
     with pytest.raises(InputError, match="Nothing in the query would be protected"):
-        Unwritten().take(space.words[1], CMP, space, 4, select=[space.words[2]])
+        UnrecordedVariants().take(space.words[1], CMP, space, 4, select=[space.words[2]])

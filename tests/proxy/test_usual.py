@@ -10,9 +10,9 @@ from tests.cover.conftest import texts as texts
 from veil.core.errors import InputError, ParameterError
 from veil.cover import Table
 from veil.data.fetch import Report
-from veil.proxy.types import SIZE, usual_mechanism, usual_size
-from veil.search.locality import Place
-from veil.text.mechanisms.find import mechanism
+from veil.proxy.settings import SIZE, usual_mechanism, usual_size
+from veil.search.locality import Locality
+from veil.text.mechanisms.catalogue import mechanism
 from veil.text.mechanisms.queries.blind import Blind
 from veil.text.mechanisms.queries.cover import Cover
 
@@ -21,7 +21,7 @@ from veil.text.mechanisms.queries.cover import Cover
     ("standing", "universe"),
     [("stand-in", "icd10cm"), ("own", "icd10cm"), ("elsewhere", "wordnet")],
 )
-def test_cover_is_usual_everywhere(standing: Place, universe: str) -> None:
+def test_cover_is_usual_everywhere(standing: Locality, universe: str) -> None:
     chosen = mechanism(usual_mechanism(standing))
     assert isinstance(chosen, Cover)
     assert chosen == Cover(table=universe)

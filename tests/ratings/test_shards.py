@@ -24,7 +24,7 @@ from veil.ratings.recommenders.dpcovariance import DPCovariance
 from veil.ratings.recommenders.ials import IALS
 from veil.ratings.recommenders.neighbours import ItemKNN
 from veil.ratings.shards import likes_per_item, shards
-from veil.studies.pool import Here, dask_executor
+from veil.studies.pool import InlineExecutor, dask_executor
 
 
 @pytest.fixture
@@ -86,7 +86,9 @@ def results(data: Ratings, executor: Executor | None) -> list[NDArray[Any]]:
 
 
 def test_shares_give_what_the_whole_gives(stored: Ratings) -> None:
-    for whole, parted in zip(results(stored, None), results(stored, Here()), strict=True):
+    for whole, parted in zip(
+        results(stored, None), results(stored, InlineExecutor()), strict=True
+    ):
         assert np.array_equal(whole, parted)
 
 

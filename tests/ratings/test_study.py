@@ -16,8 +16,8 @@ from veil.ratings.study import ABOVE, WORTH, RatingsExperiment, RatingsStudy, ab
 from veil.studies.choose import choose
 from veil.studies.domains import make_study
 from veil.studies.report.report import render
+from veil.studies.results import PLAIN, Results
 from veil.studies.sweep import sweep
-from veil.studies.table import PLAIN, Results
 from veil.testing import check_domain
 
 ROOT = Path(__file__).resolve().parents[2]

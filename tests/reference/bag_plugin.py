@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from veil.core.types import Role, Singles
-from veil.data.fetch import Report, silent
+from veil.data.fetch import Report, no_progress
 from veil.encoders.encoder import EncoderSpec, unit
 
 FAULT = "kaboom"  # a text with this word is one that the encoder fails on
@@ -21,7 +21,7 @@ class Bag(EncoderSpec):
 
     name: ClassVar[str] = "bag"
 
-    def open(self, report: Report = silent) -> "BagOfWords":
+    def open(self, report: Report = no_progress) -> "BagOfWords":
         """Return the encoder; there is nothing to fetch."""
         del report
         return BagOfWords()
@@ -34,7 +34,7 @@ class BagOfWords:
     dim = 16
 
     def encode(
-        self, texts: Sequence[str], role: Role = "document", report: Report = silent
+        self, texts: Sequence[str], role: Role = "document", report: Report = no_progress
     ) -> Singles:
         """Map texts to unit vectors (n, dim)."""
         del role, report

@@ -17,7 +17,7 @@ from veil.core.types import Floats, Ids, Kernel
 from veil.text.mechanisms.mechanism import WordMechanism
 from veil.text.mechanisms.words.cmp import CMP
 from veil.text.mechanisms.words.custext import CusText
-from veil.text.mechanisms.words.kernels import Perturb, Shortlist
+from veil.text.mechanisms.words.kernels import CandidateKernel, NoiseKernel
 from veil.text.mechanisms.words.mahalanobis import Mahalanobis, elliptical
 from veil.text.mechanisms.words.santext import SanText
 from veil.text.mechanisms.words.tem import TEM
@@ -43,15 +43,15 @@ def table(space: Embeddings, law: Callable[[int], Floats]) -> Table:
 class HalfNoiseCMP(CMP):
     """The scale of the noise is 1 / (2 epsilon)."""
 
-    def bind(self, space: Embeddings) -> Perturb:
-        return Perturb(space, lambda n, rng: laplace_ball(n, space.dim, 2 * self.epsilon, rng))
+    def bind(self, space: Embeddings) -> NoiseKernel:
+        return NoiseKernel(space, lambda n, rng: laplace_ball(n, space.dim, 2 * self.epsilon, rng))
 
 
 class GaussianCMP(CMP):
     """Normal noise in the place of Laplace noise: its tails are too thin."""
 
-    def bind(self, space: Embeddings) -> Perturb:
-        return Perturb(
+    def bind(self, space: Embeddings) -> NoiseKernel:
+        return NoiseKernel(
             space, lambda n, rng: rng.standard_normal((n, space.dim)) / (2 * self.epsilon)
         )
 
@@ -99,8 +99,8 @@ class RenormalisedMahalanobis(Mahalanobis):
     def guarantee(self) -> Guarantee:
         return Guarantee("metric-dp", self.epsilon, f"mahalanobis(lam={self.lam:g})")
 
-    def bind(self, space: Embeddings) -> Perturb:
-        return Perturb(space, elliptical(space, self.epsilon, self.lam, True))
+    def bind(self, space: Embeddings) -> NoiseKernel:
+        return NoiseKernel(space, elliptical(space, self.epsilon, self.lam, True))
 
 
 class WholeEpsilonSanText(SanText):
@@ -131,7 +131,7 @@ class ReturningTEM(TEM):
 class FarthestCusText(CusText):
     """Nearness is scored the wrong way round: within a group the bound holds as before."""
 
-    def bind(self, space: Embeddings) -> Shortlist:
+    def bind(self, space: Embeddings) -> CandidateKernel:
         right = super().bind(space)
 
         def shortlist(ids: Ids) -> tuple[Ids, Floats]:
@@ -139,7 +139,7 @@ class FarthestCusText(CusText):
             turned: Floats = np.where(weights > -np.inf, 0.5 * self.epsilon - weights, -np.inf)
             return candidates, turned
 
-        return Shortlist(space, f"farthest {self}", shortlist)
+        return CandidateKernel(space, f"farthest {self}", shortlist)
 
 
 def line() -> Embeddings:

@@ -11,7 +11,7 @@ from veil.core.types import Ranking, Released
 from veil.corpus.collection import Collection
 from veil.search.api import engine
 from veil.search.engines.local.replay import Recorded
-from veil.search.locality import open_engine, standing
+from veil.search.locality import locality, open_engine
 
 
 @pytest.mark.parametrize("spec", ["bm25", "tfidf", "dense"])
@@ -19,13 +19,13 @@ def test_documents_of_ones_own_are_told_from_the_catalogue(
     collection: Collection, spec: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("veil.search.engines.local.dense.encoder", lambda *_: BagEncoder())
-    assert standing(engine(spec, collection)) == "own"
-    assert standing(engine(spec, replace(collection, name="icd10cm"))) == "stand-in"
+    assert locality(engine(spec, collection)) == "own"
+    assert locality(engine(spec, replace(collection, name="icd10cm"))) == "stand-in"
 
 
 def test_an_index_is_ones_own(collection: Collection, tmp_path: Path) -> None:
     collection.save(tmp_path / "idx")
-    assert standing(open_engine(f"bm25(index={tmp_path / 'idx'})")) == "own"
+    assert locality(open_engine(f"bm25(index={tmp_path / 'idx'})")) == "own"
 
 
 class Elsewhere:
@@ -42,8 +42,8 @@ class Elsewhere:
 
 @pytest.mark.parametrize("told", [(), (True,), (None,), (0,)])
 def test_only_who_says_so_is_here(collection: Collection, told: tuple[bool, ...]) -> None:
-    assert standing(Elsewhere(collection, *told)) == "elsewhere"
-    assert standing(Elsewhere(collection, False)) == "own"
+    assert locality(Elsewhere(collection, *told)) == "elsewhere"
+    assert locality(Elsewhere(collection, False)) == "own"
 
 
 def test_engines_on_a_network_are_elsewhere_also_on_this_machine() -> None:
@@ -51,5 +51,5 @@ def test_engines_on_a_network_are_elsewhere_also_on_this_machine() -> None:
         "searxng(url=http://127.0.0.1:8888)",
         "opensearch(url=http://localhost, index=x)",
     ):
-        assert standing(open_engine(spec)) == "elsewhere"
-    assert standing(Recorded("x", {})) == "stand-in"
+        assert locality(open_engine(spec)) == "elsewhere"
+    assert locality(Recorded("x", {})) == "stand-in"

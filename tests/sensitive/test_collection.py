@@ -10,8 +10,8 @@ from tests.sensitive.office import TOPICS, N, office, written
 
 from veil import sensitive
 from veil.core.errors import InputError, ParameterError
+from veil.corpus.catalogue import load_collection
 from veil.corpus.collection import Collection, Document, Documents
-from veil.corpus.sources import load_collection
 from veil.sensitive.cross_validate import copies
 from veil.sensitive.features import mails_of
 

@@ -16,8 +16,8 @@ from veil.core.errors import InputError, ParameterError
 from veil.sensitive.study import EXPOSURE, SHOWN, UTILITY, Sensitive, SensitiveStudy
 from veil.studies.domains import load_study, make_study
 from veil.studies.report.report import render
+from veil.studies.results import PLAIN, Results
 from veil.studies.sweep import sweep
-from veil.studies.table import PLAIN, Results
 from veil.testing import check_domain
 
 ROOT = Path(__file__).resolve().parents[2]

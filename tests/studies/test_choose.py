@@ -12,7 +12,7 @@ from veil.measures.bounds import upper_bound
 from veil.measures.estimate import bootstrap
 from veil.measures.risk import ATTACKERS
 from veil.studies.choose import Choice, UncertifiedError, choose, pareto
-from veil.studies.table import Row
+from veil.studies.results import Row
 
 NAN = math.nan
 MANY = 1000  # queries: the bounds are near what was measured

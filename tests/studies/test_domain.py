@@ -13,7 +13,7 @@ from veil.cli import run
 from veil.core.errors import ParameterError, StepError, UnknownNameError
 from veil.measures.quipu import quipu
 from veil.studies.check import check_domain
-from veil.studies.domains import domain, domains, load_study, make_study, words_of
+from veil.studies.domains import domain, domains, load_study, make_study, vocabulary
 from veil.studies.export import export, read_csv
 from veil.studies.report.report import render
 from veil.studies.sweep import sweep
@@ -77,7 +77,7 @@ def test_a_study_file_names_its_domain(town: Path) -> None:
 
 
 def test_the_words_of_a_report_are_those_of_the_domain(town: Path) -> None:
-    words = words_of("town")
+    words = vocabulary("town")
     assert words.sizes(1) == "1 release"
     assert words.sizes(2) == "2 releases"
     assert words.axis("odd").says == "the attacker's success"

@@ -18,7 +18,7 @@ from veil.studies.export import (
     write_csv,
     write_facts,
 )
-from veil.studies.table import Card, Example, Results, Row, Score
+from veil.studies.results import Card, Example, Results, Row, Score
 
 ROWS = (
     Row("med", "", "cmp", "cmp(epsilon=5.0)", "epsilon", 5.0, 20, "risk", "lazy",

@@ -13,10 +13,10 @@ from veil.studies import sweep as sweep_module
 from veil.studies.domains import load_study
 from veil.studies.experiment import Step
 from veil.studies.figures import results
+from veil.studies.results import Results, Row
 from veil.studies.store import Result, Store
 from veil.studies.study import Study
 from veil.studies.sweep import sweep
-from veil.studies.table import Results, Row
 
 
 @pytest.fixture
@@ -124,7 +124,7 @@ def test_other_material_is_noticed_under_the_same_name(
 ) -> None:
     sweep(study, folder / "out", workers=0)
     computed.clear()
-    domains.opened.cache_clear()  # another process would open it anew
+    domains.open_experiment.cache_clear()  # another process would open it anew
     text = (folder / file).read_text()
     (folder / file).write_text(text.replace("bebaba", "zzbaba"))
     sweep(study, folder / "out", workers=0)

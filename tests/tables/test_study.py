@@ -15,8 +15,8 @@ from veil.core.errors import InputError, ParameterError, UnknownNameError
 from veil.studies.choose import choose
 from veil.studies.domains import load_study, make_study
 from veil.studies.report.report import render
+from veil.studies.results import PLAIN, Results
 from veil.studies.sweep import sweep
-from veil.studies.table import PLAIN, Results
 from veil.tables.attacks.scene import Attack
 from veil.tables.pictures import ACROSS, CLASSES, DOWN, Shown, choose_pictures, colour_of, squares
 from veil.tables.study import KEPT, SUCCESS, Tables, TablesStudy, by_record

@@ -28,7 +28,7 @@ def bag(monkeypatch: pytest.MonkeyPatch) -> BagEncoder:
     monkeypatch.setattr(logistic, "open_encoder", opened)
     monkeypatch.setattr(attacks, "open_encoder", opened)
     monkeypatch.setattr(posterior, "encoder", opened)
-    monkeypatch.setattr("veil.search.study.bench.encoder", opened)
+    monkeypatch.setattr("veil.search.study.material.encoder", opened)
     return encoder
 
 

@@ -14,7 +14,7 @@ from veil.measures.estimate import Estimate
 from veil.proxy.slider import SHIPPED
 from veil.studies.export import read_csv
 from veil.studies.plane import panels
-from veil.studies.table import Row
+from veil.studies.results import Row
 
 
 def rows_of(risks: dict[str, list[float]], size: int = 1) -> list[Row]:

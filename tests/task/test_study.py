@@ -12,8 +12,8 @@ from tests.search.conftest import BagEncoder
 from veil.cli import veil
 from veil.core.errors import InputError, ParameterError
 from veil.studies.domains import make_study
+from veil.studies.results import Results
 from veil.studies.sweep import sweep
-from veil.studies.table import Results
 from veil.task.api import table
 from veil.task.study import ABOVE, ACCURACY, Tasks, TaskStudy, read, read_texts
 from veil.testing import check_domain

@@ -16,12 +16,19 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from veil.core.errors import VeilError
 from veil.core.guarantee import Guarantee
-from veil.corpus.document_file import Opened
-from veil.proxy.results import Found, Item, Mark, Seen
-from veil.proxy.slider import MeasuredPlane, Stop
-from veil.proxy.types import Budget, Checked, Decision, Release, Setting, Standing
-from veil.search.locality import Place
-from veil.studies.table import Row
+from veil.corpus.document_file import OpenedDocument
+from veil.proxy.results import ResultItem, SearchOutcome, SentVariant, VariantPiece
+from veil.proxy.settings import (
+    Budget,
+    Configuration,
+    Decision,
+    PreflightResult,
+    Release,
+    TruthRank,
+)
+from veil.proxy.slider import MeasuredPlane, SliderStop
+from veil.search.locality import Locality
+from veil.studies.results import Row
 from veil.text.vectors.embeddings import Embeddings
 from veil.web.app import make_app
 from veil.web.server import bind, configured
@@ -45,8 +52,8 @@ def make_row(kind: str = "risk", score: float = 0.1, spec: str = "cmp(epsilon=1.
 def make_plane(stops: int = 3) -> MeasuredPlane:
     """Stops from private to useful: epsilon 1, 2, 3 and so on, with 5 variants."""
     made = tuple(
-        Stop(
-            Setting(f"cmp(epsilon={i + 1}.0)", 5),
+        SliderStop(
+            Configuration(f"cmp(epsilon={i + 1}.0)", 5),
             make_row("risk", 0.1 * (i + 1)),
             make_row("utility", 0.2 * (i + 1)),
             float("nan") if i == 0 else 0.3 * i,
@@ -73,22 +80,22 @@ class FakeDesk:
 
     engine: str = "fake"
     network: bool = True
-    standing: Place = "elsewhere"
+    standing: Locality = "elsewhere"
     collection: str = ""
     fails: Exception | None = None
     closed: Exception | None = None
     decision: Decision = field(default_factory=lambda: Decision("obfuscate"))
     entries: list[int] = field(default_factory=lambda: list(range(120, 0, -1)))
-    results: tuple[Item, ...] = ()
-    searched: list[tuple[str, Setting, bool]] = field(default_factory=list)
+    results: tuple[ResultItem, ...] = ()
+    searched: list[tuple[str, Configuration, bool]] = field(default_factory=list)
     hold: threading.Event = field(default_factory=threading.Event)
-    kept: Setting | None = None
-    files: dict[str, Opened] = field(default_factory=dict)
+    kept: Configuration | None = None
+    files: dict[str, OpenedDocument] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.hold.set()
         self.results = self.results or tuple(
-            Item(rank, f"https://example.org/{rank}", f"Title {rank}", "Text", 1 / rank)
+            ResultItem(rank, f"https://example.org/{rank}", f"Title {rank}", "Text", 1 / rank)
             for rank in range(1, 31)
         )
 
@@ -96,23 +103,23 @@ class FakeDesk:
         self._check()
         return self.decision
 
-    def search(self, query: str, setting: Setting, *, plain: bool = False) -> Found:
+    def search(self, query: str, setting: Configuration, *, plain: bool = False) -> SearchOutcome:
         self.searched.append((query, setting, plain))
         self.hold.wait(120)
         if self.fails is not None:
             raise self.fails
         return self._found(setting, plain=plain)
 
-    def search_here(self, query: str) -> Found:
+    def search_here(self, query: str) -> SearchOutcome:
         assert self.standing == "own"
-        found = self.search(query, Setting("plain", 0), plain=True)
+        found = self.search(query, Configuration("plain", 0), plain=True)
         return replace(found, here=True, ledger=False, release=0, spent=0.0, sent=0)
 
-    def opened(self, name: str) -> Opened | None:
+    def opened(self, name: str) -> OpenedDocument | None:
         self._check()
         return self.files.get(name)
 
-    def search_all(self, queries: Sequence[str], setting: Setting) -> list[Found]:
+    def search_all(self, queries: Sequence[str], setting: Configuration) -> list[SearchOutcome]:
         return [self.search(query, setting) for query in queries]
 
     def budget(self) -> Budget:
@@ -124,11 +131,11 @@ class FakeDesk:
         wanted = [number for number in self.entries if before is None or number < before]
         return tuple(make_release(number) for number in wanted[:count])
 
-    def choose(self, setting: Setting) -> None:
+    def choose(self, setting: Configuration) -> None:
         self._check()
         self.kept = setting
 
-    def chosen(self) -> Setting | None:
+    def chosen(self) -> Configuration | None:
         return self.kept
 
     def forget(self, number: int) -> bool:
@@ -142,11 +149,17 @@ class FakeDesk:
         if self.closed is not None:
             raise self.closed
 
-    def _found(self, setting: Setting, *, plain: bool) -> Found:
-        marks = (Mark("dog", "changed"), Mark(" ", "layout"), Mark("cat", "same"))
-        return Found(
+    def _found(self, setting: Configuration, *, plain: bool) -> SearchOutcome:
+        marks = (
+            VariantPiece("dog", "changed"),
+            VariantPiece(" ", "layout"),
+            VariantPiece("cat", "same"),
+        )
+        return SearchOutcome(
             results=self.results,
-            seen=() if plain else (Seen("dog cat", marks), Seen("cow hen", (), "No answer.")),
+            seen=()
+            if plain
+            else (SentVariant("dog cat", marks), SentVariant("cow hen", (), "No answer.")),
             setting=setting,
             release=7,
             words=2,
@@ -159,7 +172,7 @@ class FakeDesk:
             sent=2,
             budget=Budget("2026-11-16", 40.0, 100.0),
             gate=self.decision,
-            preflight=Checked((Standing("inference", 3, 500),), waiting=("bayes",)),
+            preflight=PreflightResult((TruthRank("inference", 3, 500),), waiting=("bayes",)),
             back=(4, 10),
             plain=plain,
         )

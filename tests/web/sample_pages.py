@@ -6,10 +6,17 @@ from functools import cache
 from typing import get_args
 
 from veil.core.guarantee import Guarantee
-from veil.proxy.results import MARKS, Found, Item, Mark, Seen
-from veil.proxy.slider import MeasuredPlane, Stop
-from veil.proxy.types import Budget, Checked, Decision, Release, Setting, Standing
-from veil.studies.table import Row
+from veil.proxy.results import MARKS, ResultItem, SearchOutcome, SentVariant, VariantPiece
+from veil.proxy.settings import (
+    Budget,
+    Configuration,
+    Decision,
+    PreflightResult,
+    Release,
+    TruthRank,
+)
+from veil.proxy.slider import MeasuredPlane, SliderStop
+from veil.studies.results import Row
 from veil.web import pages
 
 QUERY = "kidney treatment for anna"
@@ -37,7 +44,7 @@ def plane() -> MeasuredPlane:
     for spec, risk, utility in zip(SPECS, (0.15, 0.5, 0.75), (0.3, 0.5, 0.6), strict=True):
         lazy, active, useful = rows_of(spec, risk, utility)
         rows += [lazy, active, useful]
-        stops.append(Stop(Setting(spec, 20), lazy, useful, risk + 0.081, ""))
+        stops.append(SliderStop(Configuration(spec, 20), lazy, useful, risk + 0.081, ""))
     return MeasuredPlane("shipped with Veil", True, "icd", "bm25", tuple(stops), tuple(rows), 1)
 
 
@@ -46,22 +53,22 @@ def common(**changes: object) -> pages.Common:
     return replace(made, **changes)  # type: ignore[arg-type]
 
 
-def seen(*pairs: tuple[str, str], gap: str = "") -> Seen:
-    marks = tuple(Mark(text, kind) for text, kind in pairs)  # type: ignore[arg-type]
-    return Seen("".join(text for text, _ in pairs), marks, gap)
+def seen(*pairs: tuple[str, str], gap: str = "") -> SentVariant:
+    marks = tuple(VariantPiece(text, kind) for text, kind in pairs)  # type: ignore[arg-type]
+    return SentVariant("".join(text for text, _ in pairs), marks, gap)
 
 
-def found(**changes: object) -> Found:
+def found(**changes: object) -> SearchOutcome:
     variants = (
         seen(("renal", "changed"), (" ", "layout"), ("treatment", "same"), ("?", "layout")),
         seen(("zkv", "unknown"), (" ", "layout"), ("anna", "kept")),
         seen(("renal", "changed"), (" ", "layout"), ("treatment", "same"), ("?", "layout")),
         seen(("lung", "changed"), gap="it took too long"),
     )
-    made = Found(
+    made = SearchOutcome(
         results=(
-            Item(1, "https://host.example/a/b?c#d", "Kidneys", "All about them.", 2.0),
-            Item(2, "N18.9", "", "Chronic " * 100, 1.0),
+            ResultItem(1, "https://host.example/a/b?c#d", "Kidneys", "All about them.", 2.0),
+            ResultItem(2, "N18.9", "", "Chronic " * 100, 1.0),
         ),
         seen=variants,
         setting=plane().stops[0].setting,
@@ -76,7 +83,7 @@ def found(**changes: object) -> Found:
         sent=3,
         budget=Budget("2026-11-16", 1020.0, 10000.0),
         gate=Decision("obfuscate"),
-        preflight=Checked((Standing("inference", 3, 1001), Standing("bayes", 1, 1001))),
+        preflight=PreflightResult((TruthRank("inference", 3, 1001), TruthRank("bayes", 1, 1001))),
         back=(8, 10),
     )
     return replace(made, **changes)  # type: ignore[arg-type]
@@ -91,11 +98,19 @@ def entry(number: int, **changes: object) -> Release:
 
 
 PLAIN = entry(3, mechanism="plain", variants=(), words=0, spent=0.0)
-IN_CLEAR = found(plain=True, seen=(), kept=(), spent=0.0, preflight=None, back=None,
-                 setting=Setting("plain", 20), cost=Guarantee("none", unit="query"))  # fmt: skip
+IN_CLEAR = found(
+    plain=True,
+    seen=(),
+    kept=(),
+    spent=0.0,
+    preflight=None,
+    back=None,
+    setting=Configuration("plain", 20),
+    cost=Guarantee("none", unit="query"),
+)
 OWN = {"standing": "own", "collection": "mine"}
 HERE = found(plain=True, here=True, ledger=False, seen=(), kept=(), spent=0.0, release=0, sent=0,
-             preflight=None, back=None, setting=Setting("plain", 0))  # fmt: skip
+             preflight=None, back=None, setting=Configuration("plain", 0))  # fmt: skip
 KINDS: tuple[pages.Kind, ...] = get_args(pages.Kind)
 ALL = {
     "home": pages.home(common()),
@@ -135,14 +150,14 @@ def hostile_pages() -> dict[str, str]:
         replace(row, spec=spec, attacker=evil("attacker"), data=where, task=asked)
         for row in rows_of(SPECS[0], 0.1, 0.2)
     )
-    stop = Stop(Setting(spec, 20), rows[0], rows[2], 0.2, evil("stop-warning"))
+    stop = SliderStop(Configuration(spec, 20), rows[0], rows[2], 0.2, evil("stop-warning"))
     measured = MeasuredPlane(evil("origin"), False, where, asked, (stop,), rows, 0, evil("note"))
     bad = common(engine=evil("engine"), plane=measured, stop=0)
     address = "https://h.example/" + evil("link").replace(" ", "/").replace("\0", "")
     names = (address, "javascript:" + evil("scheme"), evil("id"))
     everything = found(
         results=tuple(
-            Item(i, name, evil("title") if i else "", evil("snippet"), 1.0)
+            ResultItem(i, name, evil("title") if i else "", evil("snippet"), 1.0)
             for i, name in enumerate(names)
         ),
         seen=tuple(seen((evil("variant"), kind), gap=evil("gap")) for kind in MARKS),
@@ -150,8 +165,8 @@ def hostile_pages() -> dict[str, str]:
         kept=(evil("kept"),),
         cost=Guarantee("metric-dp", 1.0, evil("metric"), evil("unit"), evil("caveat")),
         gate=Decision("pass", evil("gate-reason"), ("x",)),
-        preflight=Checked(
-            (Standing(evil("chosen-by"), 2, 3),), (evil("waiting"),), (evil("unable"),), 2
+        preflight=PreflightResult(
+            (TruthRank(evil("chosen-by"), 2, 3),), (evil("waiting"),), (evil("unable"),), 2
         ),
     )
     kept = Decision("obfuscate", evil("kept-reason"), ("x",))

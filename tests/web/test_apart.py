@@ -8,9 +8,9 @@ from tests.web.conftest import Client
 from veil.core.types import Ids
 from veil.corpus.wordnet import Thesaurus, wordnet, wordnet_at_hand
 from veil.data.memo import private_cache, private_caches
-from veil.proxy.types import Setting
-from veil.text.mechanisms.find import mechanism
-from veil.text.mechanisms.words.kernels import Exponential, Row, Shortlist
+from veil.proxy.settings import Configuration
+from veil.text.mechanisms.catalogue import mechanism
+from veil.text.mechanisms.words.kernels import CandidateKernel, ExponentialKernel, WeightedRow
 from veil.text.protect import protect
 from veil.text.vectors.embeddings import Embeddings
 
@@ -23,12 +23,12 @@ SPECS = ("santext(epsilon=1)", "santext(epsilon=1, sensitive_share=0.5)", "tem(e
 def laws(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The words whose laws were computed, in their order."""
     made: list[int] = []
-    for kernel in (Exponential, Shortlist):
+    for kernel in (ExponentialKernel, CandidateKernel):
         compute = kernel._rows
 
-        def spied(self: object, ids: Ids, compute: object = compute) -> list[Row]:
+        def spied(self: object, ids: Ids, compute: object = compute) -> list[WeightedRow]:
             made.extend(ids.tolist())
-            found: list[Row] = compute(self, ids)  # type: ignore[operator]
+            found: list[WeightedRow] = compute(self, ids)  # type: ignore[operator]
             return found
 
         monkeypatch.setattr(kernel, "_rows", spied)
@@ -37,7 +37,7 @@ def laws(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 def held(space: Embeddings) -> list[object]:
     """Return the names of the laws that are kept with the space, for everybody."""
-    return [name for name, entry in space.memo._entries.items() if isinstance(entry, Row)]
+    return [name for name, entry in space.memo._entries.items() if isinstance(entry, WeightedRow)]
 
 
 @pytest.mark.parametrize("spec", SPECS)
@@ -88,12 +88,12 @@ def test_a_search_leaves_nothing_and_uses_nothing(
     words: Embeddings,  # noqa: F811
     laws: list[int],
 ) -> None:
-    desk, setting = open_desk(), Setting("santext(epsilon=1.0)", 2)
+    desk, setting = open_desk(), Configuration("santext(epsilon=1.0)", 2)
     one, other, third = words.words[3], words.words[9], words.words[20]
     desk.search(f"{one} {other}", setting)
     assert sorted(laws) == [3, 9]
     laws.clear()
-    desk.search(one, Setting("santext(epsilon=1.0)", 2))  # too far from the first to share
+    desk.search(one, Configuration("santext(epsilon=1.0)", 2))  # too far from the first to share
     drawn = list(laws)
     laws.clear()
     desk.search_all([third, words.words[21]], setting)  # in threads of their own

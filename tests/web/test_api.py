@@ -8,8 +8,8 @@ from tests.web.conftest import CANARY, Client, FakeDesk, MakeClient, errors
 
 from veil.cli import run
 from veil.core.errors import AssetError, VeilError
-from veil.proxy.results import Item
-from veil.proxy.types import Setting
+from veil.proxy.results import ResultItem
+from veil.proxy.settings import Configuration
 from veil.search.pipeline import MAX_QUERY
 from veil.text.vectors.embeddings import Embeddings
 
@@ -60,21 +60,21 @@ def test_a_search_answers_with_everything(client: Client, desk: FakeDesk) -> Non
     assert cast(Tree, one["preflight"])["standings"] == [
         {"attacker": "inference", "rank": 3, "candidates": 500, "ties": 1}
     ]
-    assert desk.searched == [("cat", Setting("cmp(epsilon=2.0)", 5), False)]
+    assert desk.searched == [("cat", Configuration("cmp(epsilon=2.0)", 5), False)]
 
 
 @pytest.mark.parametrize(
     ("more", "setting", "plain"),
     [
-        ({}, Setting("cmp(epsilon=2.0)", 5), False),
-        ({"stop": 0}, Setting("cmp(epsilon=1.0)", 5), False),
-        ({"mechanism": "tem(epsilon=3)"}, Setting("tem(epsilon=3)", 20), False),
-        ({"mechanism": "tem(epsilon=3)", "size": 4}, Setting("tem(epsilon=3)", 4), False),
-        ({"plain": True}, Setting("cmp(epsilon=2.0)", 5), True),
+        ({}, Configuration("cmp(epsilon=2.0)", 5), False),
+        ({"stop": 0}, Configuration("cmp(epsilon=1.0)", 5), False),
+        ({"mechanism": "tem(epsilon=3)"}, Configuration("tem(epsilon=3)", 20), False),
+        ({"mechanism": "tem(epsilon=3)", "size": 4}, Configuration("tem(epsilon=3)", 4), False),
+        ({"plain": True}, Configuration("cmp(epsilon=2.0)", 5), True),
     ],
 )
 def test_the_setting_of_a_search(
-    client: Client, desk: FakeDesk, more: Tree, setting: Setting, plain: bool
+    client: Client, desk: FakeDesk, more: Tree, setting: Configuration, plain: bool
 ) -> None:
     client.form("/search", {"q": "a", "stop": 2})  # what a page used is its own affair
     desk.searched.clear()
@@ -229,7 +229,7 @@ def test_an_unexpected_error_tells_no_secret(client: Client, desk: FakeDesk) -> 
 
 
 def test_halves_of_characters_from_an_engine_are_replaced(client: Client, desk: FakeDesk) -> None:
-    desk.results = (Item(1, "\ud800", "a\udfff", "\ud83d", float("-inf")),)
+    desk.results = (ResultItem(1, "\ud800", "a\udfff", "\ud83d", float("-inf")),)
     (one,) = trees(client.post("/api/search", {"query": "cat"}).json()["answers"])
     assert trees(one["results"])[0] == {
         "rank": 1, "id": "?", "title": "a?", "text": "?", "score": None, "link": "", "path": "",

@@ -13,9 +13,9 @@ from tests.web.sample_pages import QUERY, common, evil, found, plane, rows_of, s
 from veil.core.guarantee import Guarantee
 from veil.cover.table import Table
 from veil.data.arrays import Strings
-from veil.proxy.results import Found, Group
-from veil.proxy.slider import MeasuredPlane, Stop
-from veil.proxy.types import Budget, Release, Setting
+from veil.proxy.results import GroupView, SearchOutcome
+from veil.proxy.settings import Budget, Configuration, Release
+from veil.proxy.slider import MeasuredPlane, SliderStop
 from veil.web import pages
 
 K, GROUPS, CELL = 4, 5, 10
@@ -46,7 +46,9 @@ def covered(spec: str) -> MeasuredPlane:
     """A plane whose first stop is a cover."""
     lazy, _, useful = rows_of("cmp(epsilon=5.0)", 0.01, 0.4)
     lazy = replace(lazy, spec=spec, mechanism="cover")
-    stop = Stop(Setting(spec, K), lazy, replace(useful, spec=spec, mechanism="cover"), 0.04, "")
+    stop = SliderStop(
+        Configuration(spec, K), lazy, replace(useful, spec=spec, mechanism="cover"), 0.04, ""
+    )
     return replace(plane(), stops=(stop, *plane().stops), default=0)
 
 
@@ -60,14 +62,16 @@ def test_no_mechanism_is_looked_for_to_show_a_page(
     assert pages.home(made) == wanted
 
 
-GROUP = Group(2, GROUPS, N, False, False, 0.8, ("knee pain", "late fees"), 0.25)
+GROUP = GroupView(2, GROUPS, N, False, False, 0.8, ("knee pain", "late fees"), 0.25)
 
 
-def sent(spec: str, group: Group = GROUP, **changes: object) -> Found:
+def sent(spec: str, group: GroupView = GROUP, **changes: object) -> SearchOutcome:
     texts = tuple(seen((text, "cover")) for text in make_table().group(2))
     cost = Guarantee("leakage", bits=2.32, unit="release (1 text)", caveat="No DP.")
     changes = {"sent": K, "bits": 2.32, "spent": 0.0, **changes}
-    return found(seen=texts, setting=Setting(spec, K), cost=cost, cover=group, kept=(), **changes)
+    return found(
+        seen=texts, setting=Configuration(spec, K), cost=cost, cover=group, kept=(), **changes
+    )
 
 
 def text_of(html: str) -> str:
@@ -189,7 +193,9 @@ def test_words_of_a_table_stay_words(spec: str) -> None:
 
 def test_programs_are_told_the_group(client: Client, desk: FakeDesk, spec: str) -> None:
     class Covers(FakeDesk):
-        def search(self, query: str, setting: Setting, *, plain: bool = False) -> Found:
+        def search(
+            self, query: str, setting: Configuration, *, plain: bool = False
+        ) -> SearchOutcome:
             return sent(spec)
 
     desk.__class__ = Covers

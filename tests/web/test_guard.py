@@ -4,7 +4,7 @@ import pytest
 from tests.web.conftest import HOST, ORIGIN, Client, FakeDesk, MakeClient
 
 from veil.core.errors import ParameterError
-from veil.web.guard import host_names, sites
+from veil.web.guard import host_names, origins
 from veil.web.messages import HEADERS
 
 CROSS = {
@@ -162,7 +162,7 @@ def test_names_of_the_server() -> None:
     assert host_names(["localhost"], 80) == ["localhost:80", "localhost"]
     for bad in ("a/b", "https://", "ftp://a", "a b", "", "http://a?b", "user@a", "ä.example"):
         with pytest.raises(ParameterError):
-            sites([bad])
+            origins([bad])
 
 
 @pytest.mark.parametrize("method", ["PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "BREW", "get"])

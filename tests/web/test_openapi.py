@@ -9,7 +9,7 @@ from tests.web.conftest import Client, FakeDesk, make_plane
 
 from veil.web.operation import Operation
 from veil.web.routes import OPERATIONS, table
-from veil.web.service import Bucket, Service, Slider, Turns
+from veil.web.service import RateLimit, Service, Slider, WorkQueue
 
 Tree = dict[str, object]
 
@@ -43,8 +43,8 @@ def test_every_reference_resolves(described: Tree) -> None:
 
 
 def test_routes_and_document_agree(described: Tree, desk: FakeDesk) -> None:
-    space, turns = make_space(2, 2), Turns(1, 1)
-    service = Service(desk, make_plane(), lambda: space, Bucket(1), turns, turns, Slider(0))
+    space, turns = make_space(2, 2), WorkQueue(1, 1)
+    service = Service(desk, make_plane(), lambda: space, RateLimit(1), turns, turns, Slider(0))
     routes = {
         (method.lower(), path) for method, path in table(service) if path.startswith("/api/")
     }

@@ -11,17 +11,19 @@ from tests.web.sample_pages import QUERY, common, found
 from tests.web.serving import House, serving
 
 from veil.cli import run
-from veil.corpus.document_file import Opened
-from veil.proxy.results import Item
+from veil.corpus.document_file import OpenedDocument
+from veil.proxy.results import ResultItem
 from veil.web import pages
 
 EVIL = "<script>fetch('/api/ledger')</script>"
 FILES = {
-    "a/note.txt": Opened("note.txt", "same", "Käse\n" + EVIL),
-    "page.html": Opened("page.html", "changed", EVIL),
-    'r\u202e "e;\n.pdf': Opened('r\u202e "e;\n.pdf', "same", None, b"%PDF", "application/pdf"),
-    "x.pdf": Opened("x.pdf", "changed", None, b"%PDF", "application/pdf"),
-    "gone.txt": Opened("gone.txt", "gone"),
+    "a/note.txt": OpenedDocument("note.txt", "same", "Käse\n" + EVIL),
+    "page.html": OpenedDocument("page.html", "changed", EVIL),
+    'r\u202e "e;\n.pdf': OpenedDocument(
+        'r\u202e "e;\n.pdf', "same", None, b"%PDF", "application/pdf"
+    ),
+    "x.pdf": OpenedDocument("x.pdf", "changed", None, b"%PDF", "application/pdf"),
+    "gone.txt": OpenedDocument("gone.txt", "gone"),
 }
 
 
@@ -87,9 +89,9 @@ def test_nothing_else_is_opened(client: Client) -> None:
 
 def test_results_link_to_their_files() -> None:
     items = (
-        Item(1, "a b/ä&id=x.txt", "Cheese", "text", 1.0, "/home/me/a b/ä&id=x.txt"),
-        Item(2, "https://evil.example/x.txt", "A name", "text", 1.0, "/home/me/x.txt"),
-        Item(3, "d17", "No file", "text", 1.0),
+        ResultItem(1, "a b/ä&id=x.txt", "Cheese", "text", 1.0, "/home/me/a b/ä&id=x.txt"),
+        ResultItem(2, "https://evil.example/x.txt", "A name", "text", 1.0, "/home/me/x.txt"),
+        ResultItem(3, "d17", "No file", "text", 1.0),
     )
     page = Page(pages.results(common(standing="own"), QUERY, found(results=items)))
     links = [

@@ -8,7 +8,7 @@ import pytest
 from tests.web.reading import Page
 from tests.web.sample_pages import ALL, KINDS, PLAIN, QUERY, SPECS, common, entry, plane, rows_of
 
-from veil.proxy.types import Budget
+from veil.proxy.settings import Budget
 from veil.web import pages
 
 

@@ -9,12 +9,12 @@ from tests.web.reading import Page
 from tests.web.sample_pages import QUERY, common, found, plane
 from tests.web.serving import House, serving
 
-from veil.proxy.types import Setting
-from veil.search.locality import DEMONSTRATION, HERE, told_of_stand_in
+from veil.proxy.settings import Configuration
+from veil.search.locality import DEMONSTRATION, HERE, stand_in_notice
 from veil.web import pages
 
 OWN = common(standing="own", collection="mine")
-PLAIN = Setting("plain", 0)
+PLAIN = Configuration("plain", 0)
 HERE_FOUND = found(plain=True, here=True, ledger=False, seen=(), kept=(), setting=PLAIN,
                    preflight=None, back=None, release=0, spent=0.0, sent=0)  # fmt: skip
 
@@ -40,7 +40,7 @@ def test_the_button_of_the_demonstration_searches_privately(
     client: Client, desk: FakeDesk
 ) -> None:
     text = Page(client.form("/search", {"q": "flu", "stop": 2, "demo": 1}).text).text
-    assert desk.searched == [("flu", Setting("cmp(epsilon=3.0)", 5), False)]
+    assert desk.searched == [("flu", Configuration("cmp(epsilon=3.0)", 5), False)]
     assert DEMONSTRATION in text
     assert "What an engine elsewhere would see" in text
 
@@ -123,8 +123,8 @@ def test_why_is_told_in_one_line() -> None:
 
 def test_a_stand_in_is_told_and_so_is_where_figures_come_from() -> None:
     embedded = common(standing="stand-in", collection="icd10cm")
-    assert told_of_stand_in("icd10cm") in Page(pages.home(embedded)).text
-    assert told_of_stand_in("icd10cm") in Page(pages.results(embedded, QUERY, found())).text
+    assert stand_in_notice("icd10cm") in Page(pages.home(embedded)).text
+    assert stand_in_notice("icd10cm") in Page(pages.results(embedded, QUERY, found())).text
     foreign = "measured on icd with bm25, not on what you search here"
     same = common(standing="stand-in", collection=plane().collection)
     for other, told in ((common(), True), (embedded, True), (same, False)):

@@ -7,8 +7,8 @@ import pytest
 from tests.web.reading import Page
 from tests.web.sample_pages import ALL, QUERY, SPECS, common, found, plane, seen
 
-from veil.proxy.results import MARKS, Item, MarkKind
-from veil.proxy.types import Checked, Decision, Setting
+from veil.proxy.results import MARKS, MarkKind, ResultItem
+from veil.proxy.settings import Configuration, Decision, PreflightResult
 from veil.web import pages
 
 
@@ -63,13 +63,13 @@ def test_a_risk_is_told_by_what_was_measured(change: dict[str, object], words: s
 
 
 def test_a_setting_that_is_no_stop_has_no_risk() -> None:
-    page = Page(pages.results(common(), QUERY, found(setting=Setting(SPECS[0], 7))))
+    page = Page(pages.results(common(), QUERY, found(setting=Configuration(SPECS[0], 7))))
     assert "This setting is no stop of the audit: its risk is not known." in page.text
     assert "In the audit an engine" not in page.text
 
 
 def test_what_the_check_before_sending_leaves_open_is_told() -> None:
-    checked = Checked((), ("bayes",), ("reconstruct", "intersect"), 3)
+    checked = PreflightResult((), ("bayes",), ("reconstruct", "intersect"), 3)
     text = Page(pages.results(common(), QUERY, found(preflight=checked))).text
     assert "bayes is still being prepared, and not run." in text
     assert "Cannot be used against this mechanism: reconstruct and intersect." in text
@@ -134,7 +134,7 @@ def test_sending_in_clear_is_offered_where_a_rule_lets_pass_and_nowhere_else() -
 
 
 def test_many_results_are_all_there_and_numbered() -> None:
-    many = tuple(Item(i, f"N{i}", f"Title {i}", "", 1.0) for i in range(1, 31))
+    many = tuple(ResultItem(i, f"N{i}", f"Title {i}", "", 1.0) for i in range(1, 31))
     page = Page(pages.results(common(), QUERY, found(results=many)))
     lists = page.all("ol", class_="results")
     assert [one.attributes.get("start") for one in lists] == [None, "11"]

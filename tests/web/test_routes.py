@@ -8,7 +8,7 @@ import pytest
 from tests.web.conftest import CANARY, Client, FakeDesk, MakeClient, errors
 
 from veil.core.errors import BudgetError, LedgerError, VeilError
-from veil.proxy.types import Decision, Setting
+from veil.proxy.settings import Configuration, Decision
 from veil.search.pipeline import MAX_QUERY
 from veil.web import pages
 
@@ -28,13 +28,13 @@ def test_a_search_uses_the_stop_of_the_slider(client: Client, desk: FakeDesk) ->
     reply = client.form("/search", {"q": "cat dog", "stop": 2})
     assert reply.status == 200
     assert "Title 1" in reply.text
-    assert desk.searched == [("cat dog", Setting("cmp(epsilon=3.0)", 5), False)]
+    assert desk.searched == [("cat dog", Configuration("cmp(epsilon=3.0)", 5), False)]
 
 
 def test_the_stop_is_remembered_after_a_restart(make_client: MakeClient, desk: FakeDesk) -> None:
     make_client().form("/search", {"q": "b", "stop": 0})
     make_client().get("/search?q=c")
-    desk.kept = Setting("gone(x=1)", 3)
+    desk.kept = Configuration("gone(x=1)", 3)
     make_client().get("/search?q=d")
     assert [setting.mechanism[12] for _, setting, _ in desk.searched] == ["1", "1", "2"]
 

@@ -25,7 +25,7 @@ import veil.proxy.slider as planes
 import veil.web.server as serving
 from veil.core.errors import BudgetError, InputError
 from veil.proxy.folder import data_folder
-from veil.proxy.types import Budget, Setting
+from veil.proxy.settings import Budget, Configuration
 from veil.text.vectors.embeddings import Embeddings
 from veil.web.messages import HEADERS
 from veil.web.token import own_token
@@ -168,7 +168,7 @@ class ClosingDesk(FakeDesk):
     def close(self) -> None:
         ClosingDesk.closings += 1
 
-    def prepare(self, setting: Setting) -> None:
+    def prepare(self, setting: Configuration) -> None:
         self.prepared = setting
 
     def budget(self) -> Budget:

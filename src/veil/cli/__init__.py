@@ -8,8 +8,8 @@ from contextlib import suppress
 import click
 from click.exceptions import NoArgsIsHelpError
 
-from veil.cli.commands import COMMANDS, Lazy, left_by, option_suggestion
-from veil.core.errors import VeilError, place
+from veil.cli.commands import COMMANDS, Lazy, leftover_notice, option_suggestion
+from veil.core.errors import VeilError, error_location
 from veil.core.version import __version__
 
 
@@ -52,18 +52,18 @@ def run(arguments: list[str]) -> int:
         _show(error, arguments)
         return 2
     except (click.Abort, KeyboardInterrupt) as error:
-        click.echo(f"veil: stopped; {left_by(error)}.", err=True)
+        click.echo(f"veil: stopped; {leftover_notice(error)}.", err=True)
         return 130
     except OSError as error:
         reason = error.strerror or type(error).__name__
-        click.echo(f"veil: {reason}; {left_by(error)}.", err=True)
+        click.echo(f"veil: {reason}; {leftover_notice(error)}.", err=True)
         with suppress(OSError, ValueError):  # what is left for stdout has nowhere to go
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 2
     except Exception as error:
         if os.environ.get("VEIL_DEBUG"):
             raise
-        told = f"{place(error)}; {left_by(error)}. Set VEIL_DEBUG=1 to see more."
+        told = f"{error_location(error)}; {leftover_notice(error)}. Set VEIL_DEBUG=1 to see more."
         click.echo(f"veil: {told}", err=True)
         return 1
 

@@ -20,12 +20,12 @@ from veil.search.study.study import default_study, demo_study
 from veil.studies import DEFAULT
 from veil.studies.domains import load_study
 from veil.text.measures.claims import ClaimAudit, audit_claim, line_space
-from veil.text.mechanisms import find
+from veil.text.mechanisms import catalogue
 from veil.text.mechanisms.mechanism import WordMechanism
 from veil.text.mechanisms.words import MECHANISMS
 
 
-class Beside(click.Command):
+class CommandWithSubcommands(click.Command):
     """Does its own work, unless the first argument names one of `commands`.
 
     A file that is called like one of them is named by its path: ``./claims``. It is no group of
@@ -131,8 +131,8 @@ def claims(
 
 def _mechanism(spec: str) -> WordMechanism:
     """Build a mechanism; one that is named only has the parameters of its example."""
-    named = spec in find.names()
-    found = example(find.mechanism_class(spec)) if named else find.mechanism(spec)
+    named = spec in catalogue.names()
+    found = example(catalogue.mechanism_class(spec)) if named else catalogue.mechanism(spec)
     if not isinstance(found, WordMechanism):
         known = ", ".join(MECHANISMS.names())
         raise ParameterError(
@@ -174,7 +174,7 @@ def _show(chosen: list[WordMechanism], audits: list[ClaimAudit]) -> None:
     )
 
 
-@click.command(cls=Beside, commands={"claims": claims})
+@click.command(cls=CommandWithSubcommands, commands={"claims": claims})
 @click.argument("study", type=click.Path(path_type=Path), required=False)
 @click.option(
     "-o",

@@ -207,7 +207,7 @@ _SENT = "variants may have been sent, and count as released"
 
 
 @contextmanager
-def sending() -> Iterator[None]:
+def count_as_sent() -> Iterator[None]:
     """Let whatever ends the work inside, an interrupt too, be told as after a sending."""
     try:
         yield
@@ -216,7 +216,7 @@ def sending() -> Iterator[None]:
         raise
 
 
-def left_by(error: BaseException) -> str:
+def leftover_notice(error: BaseException) -> str:
     """Say what the work that an error ended left behind."""
     both = (error, error.__cause__)  # an interrupt is the cause of click's own error
     sent = any(_SENT in getattr(each, "__notes__", ()) for each in both)

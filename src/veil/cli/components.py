@@ -11,7 +11,7 @@ from veil.measures import EVERYWHERE
 from veil.search.engines import ENGINES
 from veil.text.attacks import ATTACKS
 from veil.text.measures import MEASURES
-from veil.text.mechanisms.find import TEXT_MECHANISMS
+from veil.text.mechanisms.catalogue import TEXT_MECHANISMS
 
 
 @click.command()

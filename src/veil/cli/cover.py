@@ -16,8 +16,8 @@ from veil.cli.terminal import progress_bar, stdout
 from veil.core.errors import InputError
 from veil.core.formatting import bits_of, count_of, printable
 from veil.cover.builder import CELL, MOST_TRACKS, TRACKS, WORDS, build
-from veil.cover.catalogue import load, renewed
-from veil.cover.table import Located, Table
+from veil.cover.catalogue import load, rebuild
+from veil.cover.table import Table, TableMatch
 from veil.cover.universe import BUILT_IN, PARTS, Part, Universe, read_universe
 from veil.proxy.ledger.ledger import Ledger, has_ledger
 from veil.search.pipeline import check_query
@@ -112,7 +112,7 @@ def build_(
     )
     with progress_bar() as report:
         if kept:
-            table = renewed(name, tracks, cell, words, report)
+            table = rebuild(name, tracks, cell, words, report)
         else:
             out = out or Path(re.sub(r"[^\w.-]", "-", Path(name).name) + "-cover")
             if out.exists():
@@ -215,7 +215,7 @@ def show(table: str, query: str) -> None:
     _show_place(console, opened, found)
 
 
-def _show_place(console: Console, table: Table, found: Located) -> None:
+def _show_place(console: Console, table: Table, found: TableMatch) -> None:
     """Say where the query itself is: a secret, for the person alone."""
     if not console.is_terminal:
         console.print("Which of the tracks is yours is shown on a terminal only.")

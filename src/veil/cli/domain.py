@@ -32,7 +32,7 @@ from veil.core.registry import read_spec
 from veil.core.types import Release
 from veil.measures.estimate import Estimate, bootstrap
 from veil.measures.risk import ATTACKERS, chance, risk
-from veil.studies.domains import Domain, domain, make_study, words_of
+from veil.studies.domains import Domain, domain, make_study, vocabulary
 from veil.studies.export import read_csv
 from veil.studies.study import Study
 
@@ -249,7 +249,7 @@ def _choose(name: str) -> click.Command:
 
 def _measured(name: str) -> click.Parameter:
     """Return the option that says how success is counted, with the measures of the domain."""
-    risks = words_of(name).risks
+    risks = vocabulary(name).risks
     usual = next((axis.name for axis in risks if axis.name == "active"), risks[-1].name)
     told = ", ".join(f"{axis.name} ({axis.says})" for axis in risks)
     return click.Option(
@@ -302,7 +302,11 @@ def _plane(name: str, found: Domain) -> click.Command:
         workers: int | None,
         **keys: str | None,
     ) -> None:
-        given: dict[str, Any] = {"domain": name, "name": out.stem, "mechanism": grids(mechanism)}
+        given: dict[str, Any] = {
+            "domain": name,
+            "name": out.stem,
+            "mechanism": group_specs(mechanism),
+        }
         given |= {"attackers": list(attacker)} if attacker else {}
         given |= {"sizes": list(size)} if size else {}
         given |= {} if seed is None else {"seed": seed}
@@ -346,10 +350,10 @@ def _plane(name: str, found: Domain) -> click.Command:
     )
 
 
-def grids(specs: Sequence[str]) -> list[dict[str, object]]:
+def group_specs(specs: Sequence[str]) -> list[dict[str, object]]:
     """Put specs that differ in one number together, as a curve.
 
-    >>> grids(["donut(low=1, high=5)", "donut(low=1, high=9)", "laplace(epsilon=2)"])
+    >>> group_specs(["donut(low=1, high=5)", "donut(low=1, high=9)", "laplace(epsilon=2)"])
     ... # doctest: +NORMALIZE_WHITESPACE
     [{'spec': 'donut(low=1)', 'parameter': 'high', 'values': [5.0, 9.0]},
      {'spec': 'laplace(epsilon=2)'}]

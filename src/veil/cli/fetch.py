@@ -16,13 +16,13 @@ from veil.corpus.icd10cm import NAMES, icd10cm_folder
 from veil.corpus.wordnet import whole_wordnet, wordnet, wordnet_folder
 from veil.data.fetch import Report, damaged_error, forget_digests
 from veil.data.files import set_aside
-from veil.text.vectors.assets import VECTORS, at_hand, check_in_full, fetch_again
+from veil.text.vectors.catalogue import VECTORS, at_hand, check_in_full, fetch_again
 
 _ENCODERS = ("minilm", "wordllama")
 Take = Callable[[Report], object]
 
 
-def things() -> dict[str, Take]:
+def fetchable() -> dict[str, Take]:
     """Return what can be fetched, by name, and what fetches it."""
     found: dict[str, Take] = {}
     found |= {name: partial(api.encoder, name) for name in _ENCODERS}
@@ -58,7 +58,7 @@ def _folder(name: str) -> Path:
 @click.option("--again", is_flag=True, help="also what is there already, in place of it")
 def fetch(names: tuple[str, ...], again: bool) -> None:
     """Fetch NAMES into the cache: word vectors, encoders, collections, wordnet."""
-    known = things()
+    known = fetchable()
     for name in names:
         if name not in known:
             raise unknown_name("thing to fetch", name, sorted(known))

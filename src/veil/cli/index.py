@@ -14,16 +14,16 @@ from veil.cli.terminal import progress_bar, stderr
 from veil.core.errors import InputError
 from veil.core.formatting import count_of
 from veil.core.types import Encoder
+from veil.corpus.catalogue import is_collection
 from veil.corpus.collection import KIND, Collection, open_collection
-from veil.corpus.folder import Changes, gather
+from veil.corpus.folder import IndexChanges, gather
 from veil.corpus.icd10cm import NAMES
 from veil.corpus.listing import Listing
 from veil.corpus.readers.reader import REASONS
-from veil.corpus.sources import is_collection
 from veil.data.arrays import kind_of_folder
 from veil.data.fetch import Report
 from veil.data.files import new_folder, whole_folder
-from veil.encoders.vectors import Known, document_vectors, open_document_vectors
+from veil.encoders.vectors import CachedEncoder, document_vectors, open_document_vectors
 
 
 @click.command()
@@ -100,7 +100,7 @@ def _before(root: Path, out: Path) -> Collection | None:
 def _remembering(encoder: Encoder, before: Collection) -> Encoder:
     passages, folder = before.documents.passages, before.vectors_folder
     vectors = open_document_vectors(passages, encoder, folder)
-    return encoder if vectors is None else Known(encoder, vectors)
+    return encoder if vectors is None else CachedEncoder(encoder, vectors)
 
 
 def _write(
@@ -122,7 +122,7 @@ def _write(
     return len(lexical.spelt)
 
 
-def _tell_files(files: Listing | None, changes: Changes) -> None:
+def _tell_files(files: Listing | None, changes: IndexChanges) -> None:
     """Say what was read, and what was not: a line for each reason, and no name."""
     if files is None:
         return

@@ -21,7 +21,7 @@ from veil.core.errors import InputError
 from veil.core.formatting import bits_of, count_of, number_of
 from veil.data.files import whole_file
 from veil.proxy.ledger.ledger import Ledger, forget_all
-from veil.proxy.types import Release, brief
+from veil.proxy.settings import Release, brief
 from veil.search.pipeline import MAX_QUERY
 
 _LARGEST = 2**62  # number of an entry; none comes near

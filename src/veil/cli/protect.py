@@ -19,16 +19,16 @@ from veil.cli.screen import VECTORS_OPTION, not_covered, open_space, show_summar
 from veil.cli.terminal import progress_bar
 from veil.core.errors import InputError, ParameterError
 from veil.corpus.tokens import MAX_CHARS
-from veil.data.fetch import silent
+from veil.data.fetch import no_progress
 from veil.data.files import require_folder
 from veil.data.lines import UNREAD, suffix_of
 from veil.data.records import READABLE, Columns
-from veil.data.rows import Layout
-from veil.text.files import Filing, release
-from veil.text.mechanisms import find
+from veil.data.rows import DelimitedLayout
+from veil.text.files import FileJob, release_file
+from veil.text.mechanisms import catalogue
 from veil.text.mechanisms.mechanism import TextMechanism
 from veil.text.policy import Unknown
-from veil.text.protect import Choices, variants_of
+from veil.text.protect import ProtectOptions, variants_of
 from veil.text.redact.pseudonyms import Pseudonyms
 from veil.text.redact.redactor import By, Redactor
 
@@ -38,20 +38,20 @@ _AS_TEXT = "pass a text with --text"
 
 
 @dataclass(frozen=True)
-class Given:
+class TextInput:
     """Texts, or else a file, or else (neither) standard input."""
 
     texts: tuple[str, ...] = ()
     path: Path | None = None
 
 
-def read_given(arguments: tuple[str, ...], texts: tuple[str, ...]) -> Given:
+def read_given(arguments: tuple[str, ...], texts: tuple[str, ...]) -> TextInput:
     """Tell what the arguments are; `texts` are those of --text, which are texts for certain."""
     if not (arguments or texts):
         raise InputError("Missing TEXTS; see --help.")
     kinds = [_input_kind(argument) for argument in arguments]
     if set(kinds) <= {"text"}:
-        return Given((*arguments, *texts))
+        return TextInput((*arguments, *texts))
     if set(kinds) == {"file"} and len(kinds) > 1 and not texts:
         raise InputError("Give one file; a file is protected alone, each by a command of its own.")
     if len(arguments) + len(texts) > 1:
@@ -59,7 +59,7 @@ def read_given(arguments: tuple[str, ...], texts: tuple[str, ...]) -> Given:
             "Give either texts or one file, not both; a file is protected alone, and a text goes"
             " by --text or has a space in it."
         )
-    return Given() if arguments[0] == "-" else Given(path=Path(arguments[0]))
+    return TextInput() if arguments[0] == "-" else TextInput(path=Path(arguments[0]))
 
 
 def _input_kind(argument: str) -> str:
@@ -111,7 +111,7 @@ def _run(
     workers: int,
     seed: int | None,
 ) -> None:
-    choices: Choices = {
+    choices: ProtectOptions = {
         "unknown": unknown,
         "policies": policies_of(policy),
         "select": selection_of(select),
@@ -122,20 +122,20 @@ def _run(
     if names is not None and output is not None and names.resolve() == output.resolve():
         raise InputError("The output would replace the map; name another file with -o.")
     given = read_given(texts, text)
-    filing = Filing(
+    filing = FileJob(
         texts=given.texts,
         source=given.path,
         target=output,
         kind=_output_kind(output, as_json=as_json, with_originals=with_originals),
         columns=Columns(column, id_column, keep),
-        layout=Layout(delimiter, encoding, choice=True),
+        layout=DelimitedLayout(delimiter, encoding, choice=True),
         with_originals=with_originals,
     )
     variants = variants_of(mechanism, size)
     space = open_space(mechanism, vectors)
     quiet = output is None and sys.stdout.isatty()  # the variants themselves show what is done
-    with nullcontext(silent) if quiet else progress_bar() as report:
-        tally = release(
+    with nullcontext(no_progress) if quiet else progress_bar() as report:
+        tally = release_file(
             filing,
             mechanism,
             space,
@@ -176,7 +176,7 @@ protect = Family(
     "Release variants of TEXTS: texts with a space in them (or by --text), one file (CSV, TSV,"
     " JSONL, Parquet, plain text, also .gz), or - for standard input. Only variants are printed or"
     " written, and columns named by --id and --keep; notes go to stderr.",
-    find.TEXT_MECHANISMS,
+    catalogue.TEXT_MECHANISMS,
     _run,
     [
         click.Argument(["texts"], nargs=-1),

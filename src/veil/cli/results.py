@@ -14,9 +14,9 @@ from veil.cli.terminal import stdout
 from veil.core.formatting import bits_of, count_of, number_of, printable
 from veil.core.guarantee import Guarantee
 from veil.proxy.desk import Desk
-from veil.proxy.results import Found, Group, Item, Mark, Seen
-from veil.proxy.types import NO_LEDGER, Checked
-from veil.search.locality import DEMONSTRATION, HERE, told_of_stand_in
+from veil.proxy.results import GroupView, ResultItem, SearchOutcome, SentVariant, VariantPiece
+from veil.proxy.settings import NO_LEDGER, PreflightResult
+from veil.search.locality import DEMONSTRATION, HERE, stand_in_notice
 from veil.text.mechanisms.mechanism import LAYOUT, UNKNOWN, TextMechanism
 from veil.text.mechanisms.queries.cover import NOT_COVERED
 
@@ -27,7 +27,7 @@ FAR = 0.35  # cosine below which a table says little of a query
 
 def show_results(
     query: str,
-    found: Found,
+    found: SearchOutcome,
     mechanism: TextMechanism,
     show: int,
     desk: Desk,
@@ -40,7 +40,7 @@ def show_results(
         console.print(f"[yellow]{DEMONSTRATION}[/yellow]", soft_wrap=True)
     elif desk.standing == "stand-in":
         name = printable(desk.collection or desk.engine)
-        console.print(escape(told_of_stand_in(name)), soft_wrap=True)
+        console.print(escape(stand_in_notice(name)), soft_wrap=True)
     how = "by your query" if reranked else "by the ranks in the engine's lists"
     console.print(f"\n[bold]Results[/bold], put in order on this machine {how}")
     _show_items(console, found.results, show)
@@ -54,7 +54,7 @@ def show_results(
     _show_cost(console, found, mechanism)
 
 
-def show_here(found: Found, show: int, *, reranked: bool = True) -> None:
+def show_here(found: SearchOutcome, show: int, *, reranked: bool = True) -> None:
     """Print the results of a search that nothing left this machine for, and why that is so."""
     console = stdout()
     console.print(HERE, soft_wrap=True)
@@ -68,7 +68,7 @@ def show_here(found: Found, show: int, *, reranked: bool = True) -> None:
     )
 
 
-def _show_cost(console: Console, found: Found, mechanism: TextMechanism) -> None:
+def _show_cost(console: Console, found: SearchOutcome, mechanism: TextMechanism) -> None:
     if found.cover is None:
         cost = escape(_cost(found, mechanism))
         console.print(f"[bold]What it cost[/bold]\n  {cost}", soft_wrap=True)
@@ -89,7 +89,7 @@ def _show_cost(console: Console, found: Found, mechanism: TextMechanism) -> None
         console.print(f"  [yellow]{warning}[/yellow]", soft_wrap=True)
 
 
-def _show_leakage(console: Console, found: Found, group: Group) -> None:
+def _show_leakage(console: Console, found: SearchOutcome, group: GroupView) -> None:
     """Say in a line what is guaranteed, and in another what is not."""
     console.print(
         f"[bold]What is guaranteed[/bold]\n  The engine learnt which of {group.groups:,} groups"
@@ -102,7 +102,7 @@ def _show_leakage(console: Console, found: Found, group: Group) -> None:
     console.print(f"  [dim]{escape(NOT_COVERED)}[/dim]", soft_wrap=True)
 
 
-def _cost(found: Found, mechanism: TextMechanism) -> str:
+def _cost(found: SearchOutcome, mechanism: TextMechanism) -> str:
     guarantee = mechanism.guarantee
     if guarantee.kind not in _PER_WORD:
         return f"{found.cost}. {found.cost.caveat}".strip()
@@ -123,7 +123,7 @@ def _caveat(cost: Guarantee, guarantee: Guarantee) -> str:
     return " ".join(rest.split())
 
 
-def _account(found: Found) -> str:
+def _account(found: SearchOutcome) -> str:
     """Say what was spent now, and what is left."""
     spent, left, told = found.spent, found.budget.left, number_of
     if found.cover is not None:
@@ -141,7 +141,7 @@ def _account(found: Found) -> str:
     return f"{now}; {day} (entry {found.release} of the ledger).{more}"
 
 
-def _show_checked(console: Console, checked: Checked | None) -> None:
+def _show_checked(console: Console, checked: PreflightResult | None) -> None:
     if checked is None:
         return
     console.print("[bold]What local attackers made of it before it was sent[/bold]")
@@ -160,7 +160,7 @@ def _show_checked(console: Console, checked: Checked | None) -> None:
     console.print()
 
 
-def _show_items(console: Console, items: Sequence[Item], show: int) -> None:
+def _show_items(console: Console, items: Sequence[ResultItem], show: int) -> None:
     if not items:
         console.print("  Nothing was found.\n")
         return
@@ -190,7 +190,7 @@ def _cut(text: str, most: int = _SNIPPET) -> str:
     return text if len(text) <= most else text[:most].rsplit(" ", 1)[0] + " ..."
 
 
-def _show_variants(console: Console, query: str, seen: Sequence[Seen]) -> None:
+def _show_variants(console: Console, query: str, seen: Sequence[SentVariant]) -> None:
     """List what was sent; words that are not of the query are marked."""
     sent = Counter(one.text for one in seen)
     pieces = {one.text: one.marks for one in seen}
@@ -215,7 +215,7 @@ def _show_variants(console: Console, query: str, seen: Sequence[Seen]) -> None:
     console.print()
 
 
-def _show_group(console: Console, group: Group, seen: Sequence[Seen]) -> None:
+def _show_group(console: Console, group: GroupView, seen: Sequence[SentVariant]) -> None:
     """List the texts of the group that was sent, and who else would send the same."""
     of = f"group {group.address + 1:,} of {group.groups:,}" if group.address >= 0 else "a group"
     console.print(
@@ -248,7 +248,7 @@ def _show_group(console: Console, group: Group, seen: Sequence[Seen]) -> None:
     console.print()
 
 
-def _marked(mark: Mark) -> str:
+def _marked(mark: VariantPiece) -> str:
     text = escape(printable(mark.text))
     if mark.kind == "layout":
         return text

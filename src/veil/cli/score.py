@@ -9,7 +9,7 @@ from veil.cli.screen import VECTORS_OPTION
 from veil.cli.studies import OUT, show_scores
 from veil.cli.terminal import progress_bar, stderr
 from veil.core.errors import InputError, ParameterError
-from veil.search.score.points import Point, paired, points_in, read_manifest
+from veil.search.score.points import RunPoint, paired, points_in, read_manifest
 from veil.search.score.score import score as scored
 from veil.studies.export import export
 from veil.studies.report.report import write_report
@@ -93,7 +93,7 @@ score.params.append(VECTORS_OPTION)
 
 def _points(
     variants: tuple[Path, ...], runs: tuple[Path, ...], manifest: Path | None
-) -> list[Point]:
+) -> list[RunPoint]:
     if manifest is not None:
         if variants or runs:
             raise ParameterError("A manifest names variants and runs; leave those out.")

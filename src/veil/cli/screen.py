@@ -18,7 +18,7 @@ from veil.text.mechanisms.mechanism import (
     chosen_premises,
 )
 from veil.text.select import Select
-from veil.text.vectors.assets import VECTORS
+from veil.text.vectors.catalogue import VECTORS
 from veil.text.vectors.embeddings import Embeddings, scale_note
 
 VECTORS_OPTION = click.Option(

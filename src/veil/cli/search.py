@@ -10,7 +10,7 @@ import click
 from click.core import ParameterSource
 
 from veil import api
-from veil.cli.commands import sending
+from veil.cli.commands import count_as_sent
 from veil.cli.options import SELECT_OPTIONS, DeskFlags, desk_options, policies_of, selection_of
 from veil.cli.results import show_here, show_results
 from veil.cli.screen import VECTORS_OPTION, warn_scale
@@ -21,8 +21,8 @@ from veil.core.types import Released
 from veil.data.fetch import Report
 from veil.data.files import require_folder
 from veil.proxy.desk import Desk
-from veil.proxy.results import Found
-from veil.proxy.types import MAX_SIZE, Setting, usual_mechanism, usual_size
+from veil.proxy.results import SearchOutcome
+from veil.proxy.settings import MAX_SIZE, Configuration, usual_mechanism, usual_size
 from veil.search.engines.local.replay import record as write_recording
 from veil.search.pipeline import MAX_QUERY, check_query
 from veil.text.policy import Unknown
@@ -99,17 +99,17 @@ def search(
         api.mechanism(mechanism)  # what is wrong with it is told before anything is opened
     policies, selected = tuple(policies_of(policy).items()), selection_of(select)
 
-    def setting_for(desk: Desk, report: Report) -> Setting:
+    def setting_for(desk: Desk, report: Report) -> Configuration:
         spec = mechanism or usual_mechanism(desk.standing)
         variants = usual_size(api.mechanism(spec), size, report)
-        return Setting(spec, variants, unknown, policies, selected)
+        return Configuration(spec, variants, unknown, policies, selected)
 
     found, desk = _found(text, setting_for, flags, counted=counted, seed=seed)
     reranked = flags["encoder"] != "none"
     if found.here and not as_json:
         show_here(found, show, reranked=reranked)
         return
-    with sending() if not found.here else nullcontext():
+    with count_as_sent() if not found.here else nullcontext():
         try:  # first: standard output may be closed
             _record(record, found)
         finally:
@@ -126,12 +126,12 @@ search.params += [VECTORS_OPTION, *SELECT_OPTIONS]
 
 def _found(
     text: str,
-    setting_for: Callable[[Desk, Report], Setting],
+    setting_for: Callable[[Desk, Report], Configuration],
     flags: DeskFlags,
     *,
     counted: bool,
     seed: int | None,
-) -> tuple[Found, Desk]:
+) -> tuple[SearchOutcome, Desk]:
     """Search through a desk, privately unless nothing leaves the machine; return it, too."""
     from veil.proxy.opening import open_desk  # long to load
 
@@ -152,7 +152,7 @@ def _found(
             setting = setting_for(desk, report)
             space = desk.ready(setting, report)
             report("searching", 0, 0)
-            with sending():
+            with count_as_sent():
                 found = desk.search(text, setting)
     except LedgerError as error:
         raise LedgerError(f"{error} {_WITHOUT}") from None
@@ -167,19 +167,19 @@ def _wants_variants() -> bool:
     return any(given(name) is not ParameterSource.DEFAULT for name in _OF_VARIANTS)
 
 
-def _print_json(found: Found, engine: str, desk: Desk) -> None:
+def _print_json(found: SearchOutcome, engine: str, desk: Desk) -> None:
     """Print the whole result; the true query is not in it."""
     from veil.proxy.answers import SearchDocument
-    from veil.proxy.opening import hosts_alone
+    from veil.proxy.opening import strip_address
 
-    variants, named = [seen.text for seen in found.seen], hosts_alone(engine)
+    variants, named = [seen.text for seen in found.seen], strip_address(engine)
     document = SearchDocument.of(
         found, network=desk.network, standing=desk.standing, engine=named, variants=variants
     )
     click.echo(escaped_json(document.model_dump_json(indent=1), sys.stdout.encoding or "utf-8"))
 
 
-def _record(path: Path | None, found: Found) -> None:
+def _record(path: Path | None, found: SearchOutcome) -> None:
     """Write what was sent and answered, where that is asked for."""
     if path is not None and found.answers is not None:
         write_recording(path, [Released(seen.text) for seen in found.seen], found.answers)

@@ -21,7 +21,7 @@ from veil.proxy.desk import Desk
 from veil.proxy.folder import data_folder
 from veil.proxy.slider import MeasuredPlane
 from veil.search.engines import ENGINES
-from veil.search.locality import HERE, told_of_stand_in
+from veil.search.locality import HERE, stand_in_notice
 
 if TYPE_CHECKING:
     from veil.dp.sql.database import Database
@@ -100,7 +100,7 @@ def serve(
         with_cover,  # all this is long to load, and needs an extra
     )
     from veil.web.app import make_app
-    from veil.web.guard import LOOPBACK, host_names, sites
+    from veil.web.guard import LOOPBACK, host_names, origins
     from veil.web.server import bind, run
     from veil.web.token import leading, own_token, remove_left
 
@@ -113,7 +113,7 @@ def serve(
 
         stored = open_stored(index)
     names = (*_own_name(host), *allow_host, *LOOPBACK)
-    sites(host_names(names, port))  # so that a fault is told before anything is opened
+    origins(host_names(names, port))  # so that a fault is told before anything is opened
     _warn_of_addresses(flags["engine"])
     token = own_token()
     remove_left()
@@ -122,7 +122,7 @@ def serve(
     with closing(bound) as sock, ExitStack() as opened:
         database = None
         if dp_db is not None and dp_policy is not None:
-            database = opened.enter_context(opened_for_page(dp_db, dp_policy))
+            database = opened.enter_context(open_page_database(dp_db, dp_policy))
         with progress_bar() as report:
             desk = opened.enter_context(closing(open_desk(**flags, report=report)))
             plane = with_cover(plane, desk.standing, report)
@@ -142,7 +142,7 @@ def serve(
             database=database,
             sensitive=stored,
         )
-        address = f"{next(iter(sites(hosts).values()))}/enter?token={token}"
+        address = f"{next(iter(origins(hosts).values()))}/enter?token={token}"
         _tell(address, desk, plane, flags["gate"])
         if space is not None:
             warn_scale(flags["vectors"], space)
@@ -155,7 +155,7 @@ def serve(
 serve.params.append(VECTORS_OPTION)
 
 
-def opened_for_page(url: str, policy: Path) -> "Database":
+def open_page_database(url: str, policy: Path) -> "Database":
     """Open the database of a page, and tell if its budget would be forgotten."""
     from veil.dp.sql.database import FORGOTTEN, connect
 
@@ -220,7 +220,7 @@ def _tell(address: str, desk: Desk, plane: MeasuredPlane, gate: Path | None) -> 
         console.print(HERE, soft_wrap=True)
     elif desk.standing == "stand-in":
         name = printable(desk.collection or desk.engine)
-        console.print(escape(told_of_stand_in(name)), soft_wrap=True)
+        console.print(escape(stand_in_notice(name)), soft_wrap=True)
     console.print(
         f"Budget: {limited or 'no limit is set'}; {state.spent:,g} spent in the last 24 hours."
     )

@@ -18,9 +18,9 @@ from veil.studies.choose import choose as choose_best
 from veil.studies.export import export, named, read_csv
 from veil.studies.pool import dask_executor
 from veil.studies.report.report import FILE, write_report
+from veil.studies.results import Results, Score
 from veil.studies.study import Study
 from veil.studies.sweep import sweep
-from veil.studies.table import Results, Score
 
 
 def show_scores(found: Results) -> None:

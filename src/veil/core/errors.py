@@ -32,7 +32,7 @@ from pathlib import Path
 from typing import TypeVar
 
 
-def place(error: BaseException) -> str:
+def error_location(error: BaseException) -> str:
     """Say where an unexpected error arose; its own message could quote a text."""
     frames = traceback.extract_tb(error.__traceback__)
     where = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
@@ -46,10 +46,10 @@ class VeilError(Exception):
 Error = TypeVar("Error", bound=VeilError)
 
 
-def retold(error: Error, message: str) -> Error:
+def with_message(error: Error, message: str) -> Error:
     """Return the same error with another message, however its class is made.
 
-    >>> str(retold(UnprotectedError(3), "Query 3 cannot be sent."))
+    >>> str(with_message(UnprotectedError(3), "Query 3 cannot be sent."))
     'Query 3 cannot be sent.'
     """
     made = type(error).__new__(type(error))

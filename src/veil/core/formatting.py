@@ -59,7 +59,7 @@ def is_printable(text: str) -> bool:
     return _TELLING.search(text) is None
 
 
-def marked(text: str) -> str:
+def mark_unprintable(text: str) -> str:
     """Put U+FFFD in place of what `printable` changes, so that it is seen that it was there."""
     return _TELLING.sub("\ufffd", text)
 

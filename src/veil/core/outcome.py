@@ -46,13 +46,13 @@ class Ranks(np.ndarray[tuple[int], np.dtype[np.int64]]):
         return Ranks(part, self.ties[key])
 
 
-def standing(scores: Floats, place: int, rounding: float = 0.0) -> tuple[int, int]:
+def rank_with_ties(scores: Floats, place: int, rounding: float = 0.0) -> tuple[int, int]:
     """Return the rank of one entry of a list of scores (N,), and how many have its score.
 
     Scores that differ by at most `rounding` times their size are the same: they were computed no
     better than that. A place of -1 stands for an entry that is not there, and comes last.
 
-    >>> standing(np.array([0.5, 0.9, 0.5]), 2), standing(np.zeros(3), -1)
+    >>> rank_with_ties(np.array([0.5, 0.9, 0.5]), 2), rank_with_ties(np.zeros(3), -1)
     ((2, 2), (4, 1))
     """
     if place < 0:

@@ -11,14 +11,14 @@ from nltk.data import PathPointer
 from nltk.stem.snowball import SnowballStemmer
 
 from veil.core.errors import InputError
-from veil.corpus.inflection import ADJECTIVES, NOUNS, VERBS, exceptions
+from veil.corpus.inflection import ADJECTIVES, NOUNS, VERBS, exception_list
 from veil.data.memo import private_cache
 
 _MISSING = {  # asked for by the reader, and not in the archive
     "lexnames": "".join(f"{number:02} file{number} 0\n" for number in range(45)),
-    "noun.exc": exceptions(NOUNS),
-    "verb.exc": exceptions(VERBS),
-    "adj.exc": exceptions(ADJECTIVES),
+    "noun.exc": exception_list(NOUNS),
+    "verb.exc": exception_list(VERBS),
+    "adj.exc": exception_list(ADJECTIVES),
     "adv.exc": "",
 }
 

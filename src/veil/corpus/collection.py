@@ -21,7 +21,7 @@ from veil.data.arrays import (
     open_arrays,
     save_arrays,
 )
-from veil.data.fetch import Report, cache_folder, silent
+from veil.data.fetch import Report, cache_folder, no_progress
 
 MAX_CHARS = 10_000_000  # in one document
 
@@ -156,7 +156,7 @@ class Collection:
     home: Path | None = None
     files: Listing | None = None
 
-    def lexical(self, report: Report = silent) -> Lexical:
+    def lexical(self, report: Report = no_progress) -> Lexical:
         """Return the inverted index: built at first, and kept where the collection is saved.
 
         One on disk that is not whole is built anew.

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from veil.corpus.collection import Collection, Document
-from veil.corpus.listing import Listing, Row, open_inside
+from veil.corpus.listing import ListedFile, Listing, open_inside
 from veil.corpus.readers.reader import MAX_BYTES, SkipError, decoded
 
 State = Literal["same", "changed", "gone"]
@@ -18,7 +18,7 @@ _GIVEN = {  # kinds that other programs read
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class OpenedDocument:
     """What is behind a result.
 
     Attributes
@@ -41,7 +41,7 @@ class Opened:
     media: str = ""
 
 
-def open_document(collection: Collection, name: str) -> Opened | None:
+def open_document(collection: Collection, name: str) -> OpenedDocument | None:
     """Open the file of a document by its id; None if the index lists no such document."""
     files = collection.files
     found = None if files is None else files.file_of(name)
@@ -56,13 +56,13 @@ def open_document(collection: Collection, name: str) -> Opened | None:
     try:
         state, data = _now(files, row, whole=whole)
     except (OSError, SkipError):
-        return Opened(short, "gone")
+        return OpenedDocument(short, "gone")
     if row.kind in _GIVEN:
-        return Opened(short, state, None, data, _GIVEN[row.kind])
-    return Opened(short, state, decoded(data) if whole else _readable(document, row))
+        return OpenedDocument(short, state, None, data, _GIVEN[row.kind])
+    return OpenedDocument(short, state, decoded(data) if whole else _readable(document, row))
 
 
-def _indexed(collection: Collection, name: str, row: Row, start: int) -> Document | None:
+def _indexed(collection: Collection, name: str, row: ListedFile, start: int) -> Document | None:
     packed = collection.documents
     for place in range(start, start + row.documents):
         if packed.ids[place] == name:
@@ -70,7 +70,7 @@ def _indexed(collection: Collection, name: str, row: Row, start: int) -> Documen
     return None
 
 
-def _now(files: Listing, row: Row, *, whole: bool) -> tuple[State, bytes]:
+def _now(files: Listing, row: ListedFile, *, whole: bool) -> tuple[State, bytes]:
     """Look whether the file is the one that was indexed; return it, too, where it is wanted."""
     with open_inside(files.root, row.path) as file:
         told = os.fstat(file.fileno())
@@ -87,7 +87,7 @@ def _now(files: Listing, row: Row, *, whole: bool) -> tuple[State, bytes]:
         return ("same" if same else "changed"), b""
 
 
-def _readable(document: Document, row: Row) -> str:
+def _readable(document: Document, row: ListedFile) -> str:
     head = f"Subject: {document.title}" if row.kind in ("mail", "mbox") else document.title
     gap = "\n" if row.kind in ("mail", "mbox") else "\n\n"
     return f"{head}{gap}{document.text}\n"

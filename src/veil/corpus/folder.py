@@ -11,13 +11,13 @@ from typing import NamedTuple
 
 from veil.core.errors import InputError
 from veil.corpus.collection import KIND, Collection, Document, Documents
-from veil.corpus.listing import Listing, Row, open_inside
+from veil.corpus.listing import ListedFile, Listing, open_inside
 from veil.corpus.readers import KINDS
 from veil.corpus.readers.mbox import BEGINS
 from veil.corpus.readers.reader import MAX_BYTES, MAX_MAILBOX
-from veil.corpus.readers.worker import PATIENCE, Apart
+from veil.corpus.readers.worker import PATIENCE, ReaderProcess
 from veil.data.arrays import kind_of_folder
-from veil.data.fetch import Report, silent
+from veil.data.fetch import Report, no_progress
 
 MAX_FILES = 1_000_000
 _MAX_PATH = 4_000  # characters
@@ -122,7 +122,7 @@ _FRESH = 2 * 10**9  # nanoseconds within which a file may change twice and show 
 
 
 @dataclass
-class Changes:
+class IndexChanges:
     """How many files are new, changed, unchanged and removed."""
 
     new: int = 0
@@ -140,9 +140,9 @@ def gather(
     root: Path,
     before: Collection | None = None,
     model: str = "",
-    report: Report = silent,
+    report: Report = no_progress,
     patience: float = PATIENCE,
-) -> tuple[Collection, Changes]:
+) -> tuple[Collection, IndexChanges]:
     """Make a collection of the files of a folder.
 
     A file is taken over from the collection `before` if it has the same size and time, or else the
@@ -162,7 +162,7 @@ def gather(
     """
     files, left = walk(root)
     known = before if before is not None and before.files is not None else None
-    with Apart(root, patience) as apart:
+    with ReaderProcess(root, patience) as apart:
         work = _Gathering(root, known, apart)
         pages = work.documents(files, report)
         first = next(pages, None)
@@ -194,10 +194,10 @@ class _Gathering:
 
     root: Path
     before: Collection | None
-    apart: Apart
-    changes: Changes = field(default_factory=Changes)
-    rows: list[Row] = field(default_factory=list)
-    old: dict[str, tuple[Row, int]] = field(init=False)
+    apart: ReaderProcess
+    changes: IndexChanges = field(default_factory=IndexChanges)
+    rows: list[ListedFile] = field(default_factory=list)
+    old: dict[str, tuple[ListedFile, int]] = field(init=False)
     total: int = 0
 
     def __post_init__(self) -> None:
@@ -236,7 +236,7 @@ class _Gathering:
         else:
             self.changes.changed += 1
 
-    def _is_same(self, old: Row, file: FolderFile) -> bool:
+    def _is_same(self, old: ListedFile, file: FolderFile) -> bool:
         if (old.kind, old.size) != (file.kind, file.size):
             return False
         return old.mtime == file.mtime or old.digest == self._digest(file) != ""
@@ -264,7 +264,7 @@ class _Gathering:
                 yield Document(name, piece.title, piece.text)
         mtime = file.mtime if abs(now - file.mtime) > _FRESH else 0
         self.rows.append(
-            Row(file.path, file.kind, file.size, mtime, digest, documents, dict(skipped))
+            ListedFile(file.path, file.kind, file.size, mtime, digest, documents, dict(skipped))
         )
 
     def _digest(self, file: FolderFile) -> str:

@@ -27,7 +27,7 @@ from typing import Any
 from veil.core.errors import InputError, MissingExtraError
 from veil.corpus.collection import Collection, Document, Documents, open_collection
 from veil.data.arrays import discard
-from veil.data.fetch import Report, cache_folder, silent
+from veil.data.fetch import Report, cache_folder, no_progress
 
 NAMES = ("icd10cm", "icd10cm-full")
 QUERIES = 300
@@ -50,7 +50,7 @@ class Entry:
         return self.code[:3]
 
 
-def load_icd10cm(name: str = "icd10cm", report: Report = silent) -> Collection:
+def load_icd10cm(name: str = "icd10cm", report: Report = no_progress) -> Collection:
     """Open the collection; it is made once, and kept in the cache folder."""
     folder = icd10cm_folder(name)
     if folder.is_dir():

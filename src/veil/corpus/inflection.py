@@ -217,10 +217,10 @@ wet wetter wettest
 """
 
 
-def exceptions(table: str) -> str:
+def exception_list(table: str) -> str:
     r"""Write a table as WordNet's lists are: one form per line, and its base.
 
-    >>> exceptions("mouse mice")
+    >>> exception_list("mouse mice")
     'mice mouse\n'
     """
     lines = []
@@ -234,7 +234,7 @@ Forms = Callable[[str], frozenset[str]]
 
 
 @dataclass(frozen=True, slots=True)
-class Akin:
+class WordForms:
     """How words are compared: two are akin when they have a form in common.
 
     `forms` is for a word as somebody typed it, `base` for one that is the base form of itself.
@@ -260,12 +260,12 @@ _DOUBLED = re.compile(r"(.*([bdfgklmnprstvz]))\2")
 _SHORTEST = 3  # letters of a base
 
 
-def narrow() -> Akin:
+def strict_forms() -> WordForms:
     """Compare by plurals and the regular forms of verbs: *wound* is not taken for *to wind*."""
-    return Akin(_inflected, lambda word: frozenset({word}))
+    return WordForms(_inflected, lambda word: frozenset({word}))
 
 
-def wide() -> Akin:
+def loose_forms() -> WordForms:
     """Compare by all forms, and by what a word is derived from.
 
     Snowball's stems also join words that are only distantly related, such as *organ* and
@@ -279,7 +279,7 @@ def wide() -> Akin:
         found = _inflected(word).union(_irregular(NOUNS, VERBS, ADJECTIVES).get(word, ()))
         return found.union(str(stem(each)) for each in found)
 
-    return Akin(forms, lambda word: frozenset({word, str(stem(word))}))
+    return WordForms(forms, lambda word: frozenset({word, str(stem(word))}))
 
 
 def _inflected(word: str) -> frozenset[str]:
@@ -311,7 +311,7 @@ def _irregular(*tables: str) -> dict[str, tuple[str, ...]]:
     """Return the base forms of irregular forms."""
     found: dict[str, tuple[str, ...]] = {}
     for table in tables:
-        for line in exceptions(table).splitlines():
+        for line in exception_list(table).splitlines():
             form, base = line.split()
             found[form] = (*found.get(form, ()), base)
     return found

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from veil.core.errors import InputError, MissingExtraError
 from veil.core.types import Ids, Singles
 from veil.data.arrays import Array, Strings, open_arrays, save_arrays
-from veil.data.fetch import Report, silent
+from veil.data.fetch import Report, no_progress
 
 _WORD = re.compile(r"\w+(?:['’]\w+)*")
 _POSSESSIVE = re.compile(r"['’]s$")
@@ -185,7 +185,7 @@ def open_lexical(folder: Path, documents: str) -> Lexical | None:
         return None
 
 
-def build_lexical(texts: Sequence[str], report: Report = silent) -> Lexical:
+def build_lexical(texts: Sequence[str], report: Report = no_progress) -> Lexical:
     """Index texts."""
     if not 0 < len(texts) <= _MAX_DOCUMENTS:
         raise InputError("An index needs at least one document, and at most two thousand million.")

@@ -60,7 +60,7 @@ _NAME = "file"
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ListedFile:
     """One file.
 
     Attributes
@@ -106,7 +106,7 @@ class Listing:
     """
 
     root: Path
-    rows: Sequence[Row]
+    rows: Sequence[ListedFile]
     left: Mapping[str, int] = field(default_factory=dict)
     model: str = ""
 
@@ -127,7 +127,7 @@ class Listing:
             place += row.documents
         return places
 
-    def file_of(self, name: str) -> tuple[Row, int] | None:
+    def file_of(self, name: str) -> tuple[ListedFile, int] | None:
         """Return the file of a document by its id, and where the documents of the file begin."""
         row = self._by_path.get(name)
         if row is None or row[0].kind == "mbox":
@@ -137,7 +137,7 @@ class Listing:
         return row
 
     @cached_property
-    def _by_path(self) -> dict[str, tuple[Row, int]]:
+    def _by_path(self) -> dict[str, tuple[ListedFile, int]]:
         return {row.path: (row, start) for row, start in zip(self.rows, self.starts, strict=True)}
 
     def facts(self) -> dict[str, Any]:
@@ -162,6 +162,8 @@ class Listing:
                 raise ValueError("an unknown reason")
             counts = {str(name): int(count) for name, count in skipped.items()}
             sizes = int(size), int(mtime)
-            rows.append(Row(str(path), str(kind), *sizes, str(digest), int(documents), counts))
+            rows.append(
+                ListedFile(str(path), str(kind), *sizes, str(digest), int(documents), counts)
+            )
         left = {name: int(facts["left"][name]) for name in facts["left"] if name in REASONS}
         return cls(Path(str(facts["root"])), rows, left, str(facts["model"]))

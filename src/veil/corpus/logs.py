@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from veil.core.errors import InputError
+from veil.corpus.catalogue import read_irds_queries
 from veil.corpus.icd10cm import Entry, icd10cm_folder, read_entries
-from veil.corpus.sources import read_irds_queries
-from veil.corpus.tokens import folded
+from veil.corpus.tokens import fold_text
 from veil.data.records import Columns, text_rows
 from veil.data.rows import Header, Row
 
@@ -118,7 +118,7 @@ def read_labels(path: Path) -> Mapping[str, str]:
         query, tab, label = line.partition("\t")
         if not tab or not query.strip() or not label.strip() or "\t" in label:
             raise InputError(f"Line {number} of {path.name} must be a query, a tab and a label.")
-        found.setdefault(folded(query), label.strip())
+        found.setdefault(fold_text(query), label.strip())
     return found
 
 
@@ -152,7 +152,7 @@ def icd10cm_labels(kind: str) -> Mapping[str, str]:
     found: dict[str, str] = {}
     for entry in entries:
         for text in (entry.description, *entry.terms):
-            found.setdefault(folded(text), label.get(entry.category, entry.category))
+            found.setdefault(fold_text(text), label.get(entry.category, entry.category))
     return found
 
 

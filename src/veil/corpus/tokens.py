@@ -82,22 +82,22 @@ def check_text(text: object, where: str, max_chars: int = MAX_CHARS) -> str:
     return text
 
 
-def folded(text: str) -> str:
+def fold_text(text: str) -> str:
     """Return a text as it is compared: case and white space folded.
 
-    >>> folded("  Skin   Cancer ")
+    >>> fold_text("  Skin   Cancer ")
     'skin cancer'
     """
     return " ".join(text.casefold().split())
 
 
-def alike(text: str) -> str:
+def lookup_form(text: str) -> str:
     r"""Return a text as it is looked up: folded, in whatever characters it is spelt (NFKC).
 
-    >>> alike("½ Cup of\0ﬂour")
+    >>> lookup_form("½ Cup of\0ﬂour")
     '1⁄2 cup of flour'
     """
-    return folded(unicodedata.normalize("NFKC", printable(text)))
+    return fold_text(unicodedata.normalize("NFKC", printable(text)))
 
 
 def tokens(text: str) -> list[Token]:
@@ -205,10 +205,10 @@ def case_of(word: str) -> Case:
     return Case.AS_IS
 
 
-def follow(case: Case, word: str) -> str:
+def apply_case(case: Case, word: str) -> str:
     """Write a word in a case pattern.
 
-    >>> follow(case_of("Cancer"), "melanoma"), follow(case_of("HIV"), "mri")
+    >>> apply_case(case_of("Cancer"), "melanoma"), apply_case(case_of("HIV"), "mri")
     ('Melanoma', 'MRI')
     """
     if case is Case.UPPER:

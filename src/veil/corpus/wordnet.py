@@ -20,7 +20,7 @@ from veil.data.fetch import (
     forget_digests,
     from_npm,
     have_digests,
-    silent,
+    no_progress,
 )
 from veil.data.memo import private_cache
 
@@ -153,7 +153,7 @@ class _Kept:
         self.forms = lru_cache(maxsize=65536)(thesaurus._forms)
 
 
-def wordnet(folder: Path | str | None = None, report: Report = silent) -> Thesaurus:
+def wordnet(folder: Path | str | None = None, report: Report = no_progress) -> Thesaurus:
     """Open WordNet 3.1, fetched the first time, or the one in a folder of ``dict`` files."""
     if folder is None:
         folder = cached_folder(
@@ -166,7 +166,7 @@ def wordnet(folder: Path | str | None = None, report: Report = silent) -> Thesau
         return _open(Path(folder).resolve())
 
 
-def glosses(report: Report = silent) -> Iterator[str]:
+def glosses(report: Report = no_progress) -> Iterator[str]:
     """Yield the nouns of WordNet, a synset at a time: its words, and what they mean.
 
     Without the examples that follow some meanings. WordNet is fetched the first time.
@@ -174,7 +174,7 @@ def glosses(report: Report = silent) -> Iterator[str]:
     return map(_gloss, _nouns(report))
 
 
-def nouns(report: Report = silent) -> Iterator[str]:
+def nouns(report: Report = no_progress) -> Iterator[str]:
     """Yield what things are called: the first name of each synset of nouns, as people type it."""
     return (_called(line)[0] for line in _nouns(report))
 

@@ -6,9 +6,11 @@
 
 from veil.cover.builder import build as build
 from veil.cover.catalogue import load as load
-from veil.cover.table import Located as Located
 from veil.cover.table import Table as Table
+from veil.cover.table import TableMatch as TableMatch
 from veil.cover.table import bound as bound
 from veil.cover.table import exact_risk as exact_risk
 from veil.cover.universe import Universe as Universe
 from veil.cover.universe import read_universe as read_universe
+
+Located = TableMatch  # former name; remove in 0.4

@@ -14,8 +14,8 @@ from veil.core.types import Floats, Ids, Singles
 from veil.cover.table import Table, local_encoder
 from veil.cover.universe import Universe, read_universe
 from veil.data.arrays import Strings
-from veil.data.fetch import Report, silent
-from veil.encoders.find import parse as parse_encoder
+from veil.data.fetch import Report, no_progress
+from veil.encoders.catalogue import parse as parse_encoder
 from veil.encoders.vectors import document_vectors
 
 
@@ -95,7 +95,7 @@ def words_of(text: str) -> list[str]:
     return list(dict.fromkeys(word for word in spaced.split() if len(word) > 1))
 
 
-class Naming:
+class CellNames:
     """Names cells of one universe."""
 
     def __init__(self, texts: Sequence[str], vectors: Singles, words: int) -> None:
@@ -217,7 +217,7 @@ def build(
     encoder: str = "minilm",
     *,
     vectors: Singles | None = None,
-    report: Report = silent,
+    report: Report = no_progress,
 ) -> Table:
     """Make the table of cover groups of a universe; the same universe gives the same table.
 
@@ -294,7 +294,7 @@ def _groups(
     universe: Universe, vectors: Singles, k: int, cell: int, words: int, report: Report
 ) -> tuple[Ids, Ids, list[str]]:
     """Return the track and the address of each text, and the texts of all cells."""
-    naming = Naming(universe.texts, vectors, words)
+    naming = CellNames(universe.texts, vectors, words)
     track, address = np.empty((2, len(universe)), dtype=np.int64)
     named: list[str] = []
     for band in bands(universe.counts, k * cell):

@@ -10,7 +10,7 @@ from veil.cover.builder import CELL, TRACKS, WORDS, build
 from veil.cover.table import VERSION, Table, open_table
 from veil.cover.universe import BUILT_IN, NOUNS
 from veil.data.arrays import discard
-from veil.data.fetch import Report, cache_folder, silent
+from veil.data.fetch import Report, cache_folder, no_progress
 
 _MAX_OPEN = 16
 _opened: dict[tuple[str, int], Table] = {}
@@ -22,7 +22,7 @@ def load(
     tracks: int | None = None,
     cell: int | None = None,
     words: int | None = None,
-    report: Report = silent,
+    report: Report = no_progress,
 ) -> Table:
     """Open a table: a folder that ``veil cover build`` wrote, or a built-in universe by name.
 
@@ -51,7 +51,7 @@ def load(
     return table
 
 
-def renewed(name: str, tracks: int, cell: int, words: int, report: Report = silent) -> Table:
+def rebuild(name: str, tracks: int, cell: int, words: int, report: Report = no_progress) -> Table:
     """Open the table of a built-in universe, made anew where its encoder is another one now."""
     table = _named(name, tracks, cell, words, report)
     try:
@@ -62,7 +62,7 @@ def renewed(name: str, tracks: int, cell: int, words: int, report: Report = sile
     return table
 
 
-def at_hand(name: str, tracks: int = TRACKS, cell: int = CELL, words: int = WORDS) -> bool:
+def is_cached(name: str, tracks: int = TRACKS, cell: int = CELL, words: int = WORDS) -> bool:
     """Tell whether the table of a built-in universe is there, so that opening it takes no time."""
     return _folder(name, tracks, cell, words).is_dir()
 

@@ -14,9 +14,9 @@ import numpy as np
 
 from veil.core.errors import InputError, ParameterError
 from veil.core.types import Encoder, Floats, Ids, Singles
-from veil.corpus.tokens import alike, check_text
+from veil.corpus.tokens import check_text, lookup_form
 from veil.data.arrays import Strings, kind_of_folder, open_arrays, save_arrays
-from veil.encoders.find import encoder as open_encoder
+from veil.encoders.catalogue import encoder as open_encoder
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -91,7 +91,7 @@ _BLOCK = 256  # queries that are looked up at a time
 
 
 @dataclass(frozen=True, slots=True)
-class Located:
+class TableMatch:
     """Where a query is looked up: its address and track, and the text of the universe it is at.
 
     `cosine` is how near that text is, 1 where it is the query itself.
@@ -186,7 +186,7 @@ class Table:
         """Return the address (n,) of each query: 0 to L - 1."""
         return np.array([each.address for each in self.locate(texts)], dtype=np.int64)
 
-    def locate(self, texts: Sequence[str]) -> list[Located]:
+    def locate(self, texts: Sequence[str]) -> list[TableMatch]:
         """Look queries up: itself, if it is a text of the universe, else the nearest of all.
 
         Forms of a character are folded (NFKC), as the ledger does. The work is done on this
@@ -198,7 +198,9 @@ class Table:
             unicodedata.normalize("NFKC", check_text(text, f"Query {number}", MAX_CHARS))
             for number, text in enumerate(texts, start=1)
         ]
-        places = np.array([self._own.get(alike(text), -1) for text in checked], dtype=np.int64)
+        places = np.array(
+            [self._own.get(lookup_form(text), -1) for text in checked], dtype=np.int64
+        )
         cosines = np.ones(len(checked))
         unknown = np.flatnonzero(places < 0)
         for start in range(0, len(unknown), _BLOCK):
@@ -207,7 +209,9 @@ class Table:
             best = near.argmax(axis=1)
             places[some], cosines[some] = best, near[np.arange(len(some)), best]
         return [
-            Located(int(self.addresses[place]), int(self.tracks[place]), int(place), float(cosine))
+            TableMatch(
+                int(self.addresses[place]), int(self.tracks[place]), int(place), float(cosine)
+            )
             for place, cosine in zip(places, cosines, strict=True)
         ]
 
@@ -323,7 +327,7 @@ class Table:
 
     @cached_property
     def _own(self) -> Mapping[str, int]:
-        return {alike(text): place for place, text in enumerate(self.texts)}
+        return {lookup_form(text): place for place, text in enumerate(self.texts)}
 
     @cached_property
     def _groups(self) -> Mapping[frozenset[str], int]:

@@ -10,14 +10,14 @@ import numpy as np
 from veil.core.errors import InputError, ParameterError
 from veil.core.formatting import printable
 from veil.core.types import Ids
+from veil.corpus.catalogue import load_collection
 from veil.corpus.collection import Documents
 from veil.corpus.icd10cm import NAMES
 from veil.corpus.logs import MAX_COUNT, read_counted, read_log
-from veil.corpus.sources import load_collection
-from veil.corpus.tokens import alike, check_text
+from veil.corpus.tokens import check_text, lookup_form
 from veil.corpus.wordnet import glosses
 from veil.data.arrays import Strings, StringsBuilder
-from veil.data.fetch import Report, silent
+from veil.data.fetch import Report, no_progress
 
 Part = Literal["passages", "titles", "queries", "log"]
 PARTS: tuple[Part, ...] = get_args(Part)
@@ -68,7 +68,7 @@ class Universe:
             if number > MAX_TEXTS:
                 raise InputError(f"A universe has at most {MAX_TEXTS:,} texts; take a sample.")
             where = f"Text {number:,} of the universe"
-            key = alike(check_text(text, where, _MAX_CHARS))
+            key = lookup_form(check_text(text, where, _MAX_CHARS))
             _check_count(count, where)
             if not any(map(str.isalnum, key)):
                 continue
@@ -108,7 +108,7 @@ class Universe:
 
 
 def read_universe(
-    source: str | Path, part: Part | None = None, sample: float = 1.0, report: Report = silent
+    source: str | Path, part: Part | None = None, sample: float = 1.0, report: Report = no_progress
 ) -> Universe:
     """Read a universe by name or path.
 

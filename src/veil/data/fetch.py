@@ -33,8 +33,11 @@ Report = Callable[[str, int, int], None]  # what is going on, bytes done, bytes 
 _MINUTES = 30  # a registry may be slow, but not for ever
 
 
-def silent(message: str, done: int, total: int) -> None:
+def no_progress(message: str, done: int, total: int) -> None:
     """Report nothing."""
+
+
+silent = no_progress  # former name; remove in 0.4
 
 
 def cache_folder() -> Path:

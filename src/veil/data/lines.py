@@ -76,7 +76,7 @@ def check_encoding(name: str) -> str:
     return name
 
 
-def after(count: int, unit: str) -> str:
+def read_position(count: int, unit: str) -> str:
     """Return how messages say how far a file could be read."""
     return f"after {unit} {count:,}" if count else "near its beginning"
 
@@ -101,12 +101,12 @@ def read_lines(
             yield line
     except UnicodeError:
         raise InputError(
-            f"{name} is not {encoding or 'UTF-8'} text {after(number, 'line')}; {remedy}."
+            f"{name} is not {encoding or 'UTF-8'} text {read_position(number, 'line')}; {remedy}."
         ) from None
     except (OSError, EOFError, zlib.error) as error:
         raise InputError(
-            f"{name} cannot be read {after(number, 'line')} ({type(error).__name__}); repair the"
-            " file."
+            f"{name} cannot be read {read_position(number, 'line')} ({type(error).__name__});"
+            " repair the file."
         ) from None
 
 

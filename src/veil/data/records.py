@@ -7,11 +7,11 @@ from typing import Any
 
 from veil.core.errors import InputError
 from veil.data.lines import Progress, require_file
-from veil.data.rows import Header, Layout, Pick, Row, plain_value, read_rows
+from veil.data.rows import DelimitedLayout, Header, Pick, Row, plain_value, read_rows
 
 READABLE = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet", ".txt")
 _TEXT_COLUMNS = ("text", "query")
-_USUAL = Layout()
+_USUAL = DelimitedLayout()
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ def read_records(
     path: Path | None,
     columns: Columns,
     progress: Progress = lambda _: None,
-    layout: Layout = _USUAL,
+    layout: DelimitedLayout = _USUAL,
 ) -> Iterator[Record]:
     """Yield the texts of a file (None: standard input, one text per line).
 
@@ -116,7 +116,7 @@ def text_rows(
     name: str,
     pick: Pick,
     progress: Progress = lambda _: None,
-    layout: Layout = _USUAL,
+    layout: DelimitedLayout = _USUAL,
 ) -> Iterator[Row[Any]]:
     """Yield rows whose first value is a text; there must be any."""
     if path is not None:

@@ -25,9 +25,9 @@ from veil.core.errors import InputError, MissingExtraError, ParameterError
 from veil.data.lines import (
     MAX_LINE,
     Progress,
-    after,
     check_encoding,
     read_lines,
+    read_position,
     require_file,
     split_returns,
     suffix_of,
@@ -175,7 +175,7 @@ _LOOK = 20  # lines by which a delimiter is told where the header leaves it open
 
 
 @dataclass(frozen=True)
-class Layout:
+class DelimitedLayout:
     """How a file is written, where neither its name nor its first line tells.
 
     Attributes
@@ -222,7 +222,7 @@ class Layout:
 
 
 def read_delimited(
-    lines: Iterator[str], name: str, pick: Pick, layout: Layout, *, tabs: bool
+    lines: Iterator[str], name: str, pick: Pick, layout: DelimitedLayout, *, tabs: bool
 ) -> Iterator[Row[Any]]:
     """Yield the rows; `tabs` says that the name of the file promises TSV."""
     number = 0
@@ -234,12 +234,12 @@ def read_delimited(
         returns = "new-line" in str(error)
         fault = "a carriage return inside a line" if returns else "quoting or a field too long"
         raise InputError(
-            f"{name} cannot be read {after(number, 'row')} ({fault}); repair the file."
+            f"{name} cannot be read {read_position(number, 'row')} ({fault}); repair the file."
         ) from None
 
 
 def _rows(
-    lines: Iterator[str], name: str, pick: Pick, layout: Layout, *, tabs: bool
+    lines: Iterator[str], name: str, pick: Pick, layout: DelimitedLayout, *, tabs: bool
 ) -> Iterator[Row[Any]]:
     first, line, delimiter = next(lines, ""), 0, layout.delimiter
     if first.strip().lower().startswith("sep=") and len(first.strip()) == 5:  # as Excel writes
@@ -271,7 +271,7 @@ def _rows(
 
 
 def _positions(
-    names: list[str], name: str, pick: Pick, layout: Layout, *, bare: bool
+    names: list[str], name: str, pick: Pick, layout: DelimitedLayout, *, bare: bool
 ) -> tuple[Sequence[int], bool]:
     """Return what is picked, and whether the first line is a row: `bare` lets it be one."""
     if layout.header is False:
@@ -407,13 +407,13 @@ def _batches(file: Any, wanted: list[str], name: str) -> Iterator[dict[str, list
         ) from None
 
 
-_DEFAULT_LAYOUT = Layout()
+_DEFAULT_LAYOUT = DelimitedLayout()
 
 
 def read_rows(
     path: Path | None,
     pick: Pick,
-    layout: Layout = _DEFAULT_LAYOUT,
+    layout: DelimitedLayout = _DEFAULT_LAYOUT,
     progress: Progress = lambda _: None,
 ) -> Iterator[Row[Any]]:
     """Yield the rows of a file (None: standard input), whose name tells the format.
@@ -447,7 +447,7 @@ def _plain(lines: Iterator[str], name: str, pick: Pick) -> Iterator[Row[Any]]:
 def read_table(
     path: Path,
     columns: Sequence[str] = (),
-    layout: Layout = _DEFAULT_LAYOUT,
+    layout: DelimitedLayout = _DEFAULT_LAYOUT,
     progress: Progress = lambda _: None,
 ) -> tuple[Header, Iterator[Row[str]]]:
     """Open a table: its columns, or those named in their order, and its rows as text.
@@ -545,4 +545,4 @@ def _shown(value: object) -> str:
     return str(value)
 
 
-__all__ = ["Header", "Layout", "Pick", "Row", "plain_value", "read_rows", "read_table"]
+__all__ = ["DelimitedLayout", "Header", "Pick", "Row", "plain_value", "read_rows", "read_table"]

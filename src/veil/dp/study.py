@@ -15,7 +15,7 @@ from veil.core.guarantee import Guarantee
 from veil.core.registry import Registry, read_spec, unknown_name
 from veil.core.rng import stream
 from veil.core.types import Floats, Ids
-from veil.data.fetch import Report, silent
+from veil.data.fetch import Report, no_progress
 from veil.data.files import digest as file_digest
 from veil.dp.attacks import ATTACKERS
 from veil.dp.attacks.attack import RATE, NoisyCounts, count_questions, usefulness, workload
@@ -28,9 +28,9 @@ from veil.studies.experiment import Axis, Cell, Experiment, Figure, Step, Vocabu
 from veil.studies.report.markup import Markup, number, tag
 from veil.studies.report.svg import at
 from veil.studies.report.tables import head, table
+from veil.studies.results import Results, Section
 from veil.studies.store import Result
 from veil.studies.study import Study
-from veil.studies.table import Results, Section
 
 
 @dataclass(frozen=True)
@@ -240,7 +240,7 @@ class Counts(Experiment):
     }
     source = "secret"
 
-    def __init__(self, study: CountsStudy, report: Report = silent) -> None:
+    def __init__(self, study: CountsStudy, report: Report = no_progress) -> None:
         del report  # nothing takes long here
         self.study: CountsStudy = study
         bits = read_bits(Path(study.secret), study.column, study.equals or None)

@@ -22,7 +22,7 @@ from veil.dpia.answers import (
 )
 from veil.dpia.load import AnswersFile, load
 from veil.dpia.measured import Source, configuration_name, measure, read
-from veil.studies.table import Row
+from veil.studies.results import Row
 
 REVIEW = 6  # months until the next review, unless it is stated
 

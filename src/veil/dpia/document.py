@@ -10,7 +10,7 @@ from veil.core.formatting import printable
 from veil.dpia.answers import GAP
 from veil.studies.report.markup import STYLE, Markup, join, page, tag
 from veil.studies.report.tables import head, table
-from veil.studies.table import Section
+from veil.studies.results import Section
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,13 +11,13 @@ from veil.core.errors import InputError, VeilError
 from veil.core.formatting import printable
 from veil.dpia.answers import GAP, Measurement
 from veil.dpia.load import AnswersFile
-from veil.studies.domains import domain, domains, make_study, words_of
+from veil.studies.domains import domain, domains, make_study, vocabulary
 from veil.studies.export import Claim, Facts, facts_of, read_csv, read_facts
 from veil.studies.plane import is_utility
 from veil.studies.report.markup import interval, number
+from veil.studies.results import PLAIN, Row
 from veil.studies.study import short_spec
 from veil.studies.sweep import sweep
-from veil.studies.table import PLAIN, Row
 
 _MAX_BYTES = 2**26  # of a table of results
 _ATTACKS = ("risk", "recovery", "linkage")  # kinds of rows that tell how well attackers do
@@ -125,8 +125,8 @@ def estimate(row: Row) -> str:
 def configuration_name(row: Row) -> str:
     """Name the configuration of a row."""
     if row.mechanism == PLAIN:
-        return f"no protection ({words_of(row.domain).plain})"
-    size = "" if row.size == 1 else f", {words_of(row.domain).sizes(row.size)}"
+        return f"no protection ({vocabulary(row.domain).plain})"
+    size = "" if row.size == 1 else f", {vocabulary(row.domain).sizes(row.size)}"
     return printable(_brief(row.spec, row.domain)) + size
 
 

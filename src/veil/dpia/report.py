@@ -20,9 +20,9 @@ from veil.dpia.answers import (
 from veil.dpia.assessment import REVIEW, Assessment
 from veil.dpia.document import Chapter, Document, Grid, Heading, Items, Pairs, Paragraph, Part
 from veil.dpia.measured import UNKNOWN, Source, configuration_name, estimate
-from veil.studies.domains import words_of
+from veil.studies.domains import vocabulary
 from veil.studies.report.markup import number, percent
-from veil.studies.table import PLAIN, Row
+from veil.studies.results import PLAIN, Row
 
 _MOST = 40  # configurations, or figures of one, that are listed
 _NOTES = 20
@@ -60,7 +60,7 @@ def largest_risk(assessment: Assessment) -> Iterator[str]:
         f" ({_says(row)}) against {configuration_name(row)} on {printable(row.data)}."
     )
     if (worst := source.worst(row)) != UNKNOWN:
-        yield f"For a single {words_of(row.domain).subject} it is up to {worst}."
+        yield f"For a single {vocabulary(row.domain).subject} it is up to {worst}."
     if not source.chosen:
         yield "It is the largest of all configurations, as none is named as the one to be used."
     yield f"Its likelihood is {level(reached)}, by the thresholds {scale(bounds)}."
@@ -95,8 +95,9 @@ def _above(assessment: Assessment, largest: Row) -> Iterator[str]:
         top = max(others, key=lambda row: row.score)
         blind = "" if top.chance is None else f" (a blind guess: {number(top.chance)})"
         yield (
-            f"Not counted as a risk, but higher: {top.kind} of {printable(top.measure)} by"
-            f" {printable(top.attacker)} against {configuration_name(top)}, {estimate(top)}{blind}."
+            f"Not counted as a risk, but higher: {top.kind} of {printable(top.measure)}"
+            f" by {printable(top.attacker)} against {configuration_name(top)},"
+            f" {estimate(top)}{blind}."
         )
 
 
@@ -105,11 +106,11 @@ def _by(row: Row) -> str:
 
 
 def _says(row: Row) -> str:
-    return f"{printable(row.measure)}: {words_of(row.domain).axis(row.measure).says}"
+    return f"{printable(row.measure)}: {vocabulary(row.domain).axis(row.measure).says}"
 
 
 def _study(source: Source) -> Iterator[Part]:
-    words = words_of(source.domain)
+    words = vocabulary(source.domain)
     yield Heading(f"Study: {source.title}")
     yield Pairs(
         (

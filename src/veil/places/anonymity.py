@@ -120,8 +120,8 @@ def _estimated(xy: Floats, released: Floats, population: Points, on: Surface) ->
     empty = np.flatnonzero(apart[:, 0] == 0)
     if len(empty):
         raise InputError(
-            f"{row_numbers(empty)}: the {count} nearest entries lie at one place, so that there is no"
-            " density; use another kind of k."
+            f"{row_numbers(empty)}: the {count} nearest entries lie at one place, so that there is"
+            " no density; use another kind of k."
         )
     weight = _weights(index, there, apart[:, 0] * _EXACT, people)
     moved = on.metres(np.sqrt(((there - here) ** 2).sum(axis=1)))

@@ -55,7 +55,8 @@ def reach(xy: Floats, population: Points, k: float, on: Surface, *, moved: bool 
     lost = np.flatnonzero(np.isinf(radii))
     if len(lost):
         raise InputError(
-            f"{row_numbers(lost)} must have somebody at another place around; enlarge the population."
+            f"{row_numbers(lost)} must have somebody at another place around; enlarge the"
+            " population."
         )
     return radii
 

@@ -15,7 +15,7 @@ from veil.places.release import Release
 from veil.studies.experiment import Cell
 from veil.studies.report.markup import Markup, join, tag
 from veil.studies.report.svg import at
-from veil.studies.table import Section
+from veil.studies.results import Section
 
 WARNING = "not for release"
 INK, SOFT, RELEASED, TRUE = "#1b1b1b", "#6b6b6b", "#1d5c8f", "#c4431a"

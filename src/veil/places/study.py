@@ -12,7 +12,7 @@ from veil.core.errors import LawError
 from veil.core.guarantee import Guarantee
 from veil.core.rng import stream
 from veil.core.types import Floats
-from veil.data.fetch import Report, silent
+from veil.data.fetch import Report, no_progress
 from veil.data.files import digest as file_digest
 from veil.places.attack import attack, true_entries
 from veil.places.attacker import HOUSEHOLD
@@ -28,9 +28,9 @@ from veil.places.protect import protect
 from veil.places.release import Release
 from veil.studies.experiment import Axis, Cell, Experiment, Figure, Step, Vocabulary, step_key
 from veil.studies.figures import ranked
+from veil.studies.results import Results, Section
 from veil.studies.store import Result
 from veil.studies.study import Study
-from veil.studies.table import Results, Section
 
 STRUCTURE = "structure kept"
 _VERSION = 1  # of what the steps compute
@@ -76,7 +76,7 @@ class Places(Experiment):
     }
     source = "points"
 
-    def __init__(self, study: PlacesStudy, report: Report = silent) -> None:
+    def __init__(self, study: PlacesStudy, report: Report = no_progress) -> None:
         del report  # nothing takes long here
         self.study = study
         crs = study.crs or None

@@ -12,9 +12,9 @@ from typing import Annotated, Self
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from veil.core.guarantee import Guarantee
-from veil.proxy.results import Found
-from veil.proxy.types import NO_LEDGER
-from veil.search.locality import HERE, Place
+from veil.proxy.results import SearchOutcome
+from veil.proxy.settings import NO_LEDGER
+from veil.search.locality import HERE, Locality
 
 
 def _finite(value: object) -> object:
@@ -165,7 +165,7 @@ class Search(Answer):
     network: bool = Field(description="whether variants leave the machine")
     mechanism: str
     size: int
-    standing: Place = Field(
+    standing: Locality = Field(
         description="own: documents of yours on this machine, elsewhere: variants leave it,"
         " stand-in: on this machine in place of an engine elsewhere"
     )
@@ -204,10 +204,10 @@ class Search(Answer):
     @classmethod
     def of(
         cls,
-        found: Found,
+        found: SearchOutcome,
         *,
         network: bool,
-        standing: Place,
+        standing: Locality,
         show: int | None = None,
         **more: object,
     ) -> Self:

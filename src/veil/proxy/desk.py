@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from veil.corpus.document_file import Opened
-from veil.proxy.results import Found
-from veil.proxy.types import Budget, Decision, Release, Setting
-from veil.search.locality import Place
+from veil.corpus.document_file import OpenedDocument
+from veil.proxy.results import SearchOutcome
+from veil.proxy.settings import Budget, Configuration, Decision, Release
+from veil.search.locality import Locality
 
 
 class Desk(Protocol):
@@ -23,8 +23,8 @@ class Desk(Protocol):
         ...
 
     @property
-    def standing(self) -> Place:
-        """What the engine is to the user: see `veil.search.locality.standing`."""
+    def standing(self) -> Locality:
+        """What the engine is to the user: see `veil.search.locality.locality`."""
         ...
 
     @property
@@ -36,19 +36,19 @@ class Desk(Protocol):
         """Say what the rules say of a query; nothing is sent."""
         ...
 
-    def search(self, query: str, setting: Setting, *, plain: bool = False) -> Found:
+    def search(self, query: str, setting: Configuration, *, plain: bool = False) -> SearchOutcome:
         """Search privately; `plain` sends the query itself, if a rule lets it pass."""
         ...
 
-    def search_here(self, query: str) -> Found:
+    def search_here(self, query: str) -> SearchOutcome:
         """Search the user's own documents, on this machine, for the query as it is."""
         ...
 
-    def opened(self, name: str) -> Opened | None:
+    def opened(self, name: str) -> OpenedDocument | None:
         """Open the file of the user's own that a result is of; None if the index has none."""
         ...
 
-    def search_all(self, queries: Sequence[str], setting: Setting) -> list[Found]:
+    def search_all(self, queries: Sequence[str], setting: Configuration) -> list[SearchOutcome]:
         """Search privately for many queries, one after the other."""
         ...
 
@@ -60,11 +60,11 @@ class Desk(Protocol):
         """Return entries of the ledger, newest first, from `before` on."""
         ...
 
-    def choose(self, setting: Setting) -> None:
+    def choose(self, setting: Configuration) -> None:
         """Keep the setting that the user chose on the page."""
         ...
 
-    def chosen(self) -> Setting | None:
+    def chosen(self) -> Configuration | None:
         """Return the setting that the user chose last, or None."""
         ...
 

@@ -55,13 +55,13 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 from pydantic_core import ErrorDetails
 
 from veil.core.errors import InputError, ParameterError
-from veil.corpus.inflection import Akin, Forms, narrow, wide
+from veil.corpus.inflection import Forms, WordForms, loose_forms, strict_forms
 from veil.corpus.tokens import STOP_WORDS, Kind, bare_parts, tokens, unaccented
 from veil.corpus.wordnet import Thesaurus, wordnet
-from veil.data.fetch import Report, silent
-from veil.proxy.types import Action, Decision
+from veil.data.fetch import Report, no_progress
+from veil.proxy.settings import Action, Decision
 from veil.search.pipeline import MAX_QUERY
-from veil.text.redact.presidio import Detector
+from veil.text.redact.presidio import PresidioFinder
 
 _ODD = str.maketrans("‘’ʼ´`‐‑−。", "'''''---.")
 _BLANKS = frozenset(  # drawn as nothing, though they count as letters, marks or symbols
@@ -72,7 +72,7 @@ _INSIDE = re.compile(r"[^\w\s'-]|_")  # what parts the words of an address
 
 
 @dataclass(frozen=True, slots=True)
-class Unit:
+class QueryWord:
     """A word as it is compared: without case, accents, clitic and hyphens."""
 
     text: str
@@ -85,7 +85,7 @@ class Unit:
 
 
 @dataclass(frozen=True, slots=True)
-class Readings:
+class QueryReadings:
     """The ways to read a query.
 
     `written` holds the query itself, and what it is without characters that cannot be seen;
@@ -98,7 +98,7 @@ class Readings:
     hidden: bool
 
 
-def readings(query: str) -> Readings:
+def readings(query: str) -> QueryReadings:
     """Return the ways to read a query, each once, the plainest first."""
     plain = _even(query)
     unseen = {character for character in set(plain) if _is_unseen(character)}
@@ -106,10 +106,10 @@ def readings(query: str) -> Readings:
     apart = "".join(" " if c in unseen else c for c in plain) if unseen else plain
     written = tuple(dict.fromkeys((plain, joined, apart)))
     loose = (*written, drop_hyphens(joined), _INSIDE.sub(" ", joined))
-    return Readings(written, tuple(dict.fromkeys(loose)), bool(unseen))
+    return QueryReadings(written, tuple(dict.fromkeys(loose)), bool(unseen))
 
 
-def units(text: str) -> list[Unit]:
+def units(text: str) -> list[QueryWord]:
     """Return the words of a text, in order.
 
     >>> [unit.text for unit in units("The Café's X-RAY, 3 rooms")]
@@ -121,7 +121,7 @@ def units(text: str) -> list[Unit]:
         word = text[token.start : token.end]
         named = token.kind in (Kind.WORD, Kind.IDENTIFIER)
         parts: Sequence[str] = bare_parts(word) if named else (word.casefold(),)
-        found += [Unit(unaccented(part) or part, token.kind) for part in parts]
+        found += [QueryWord(unaccented(part) or part, token.kind) for part in parts]
     return found
 
 
@@ -151,27 +151,27 @@ def _is_unseen(character: str) -> bool:
 _Phrase = tuple[frozenset[str], ...]  # the forms of each of its words
 
 
-class Phrases:
+class PhraseMatcher:
     """Phrases of rules, by the forms of their first word; a word is a phrase of one."""
 
-    def __init__(self, akin: Akin) -> None:
+    def __init__(self, akin: WordForms) -> None:
         self._akin = akin
         self._starts: dict[str, list[tuple[_Phrase, int]]] = {}
 
-    def add(self, words: Sequence[Unit], rule: int) -> None:
+    def add(self, words: Sequence[QueryWord], rule: int) -> None:
         """Add a phrase that a rule names; no words are no phrase."""
         self._add(words, rule, self._akin.forms)
 
-    def add_base(self, words: Sequence[Unit], rule: int) -> None:
+    def add_base(self, words: Sequence[QueryWord], rule: int) -> None:
         """Add a phrase that stands in a dictionary, and is no form of anything else."""
         self._add(words, rule, self._akin.base)
 
-    def _add(self, words: Sequence[Unit], rule: int, forms: Forms) -> None:
+    def _add(self, words: Sequence[QueryWord], rule: int, forms: Forms) -> None:
         phrase = tuple(forms(word.text) for word in words)
         for form in phrase[0] if phrase else ():
             self._starts.setdefault(form, []).append((phrase, rule))
 
-    def found(self, words: Sequence[Unit]) -> Iterator[tuple[int, range]]:
+    def found(self, words: Sequence[QueryWord]) -> Iterator[tuple[int, range]]:
         """Yield the rules whose phrases occur, and the places that they take up."""
         if not self._starts:
             return
@@ -195,8 +195,8 @@ _MAX_TERMS = 30_000  # of one rule
 
 
 def topic_terms(
-    topics: Sequence[str], where: str, senses: int = 0, report: Report = silent
-) -> list[list[Unit]]:
+    topics: Sequence[str], where: str, senses: int = 0, report: Report = no_progress
+) -> list[list[QueryWord]]:
     """Return the words and compounds that belong to topics; `senses` as in `Thesaurus`.
 
     Words below a topic that are spelt like a function word, a letter or a number are left out: a
@@ -222,7 +222,7 @@ def topic_terms(
     return [units(topic) for topic in asked] + [words for words in spelt if _telling(words)]
 
 
-def _telling(words: Sequence[Unit]) -> bool:
+def _telling(words: Sequence[QueryWord]) -> bool:
     """Tell whether a term has a word of its own in it."""
     return any(word.counts and len(word.text) > 1 and not word.text.isdigit() for word in words)
 
@@ -440,23 +440,23 @@ class Gate:
     Build one with `load` or `empty`. It does not change, and may be asked by many threads.
     """
 
-    def __init__(self, rules: Rules, where: str, report: Report = silent) -> None:
+    def __init__(self, rules: Rules, where: str, report: Report = no_progress) -> None:
         self._rules = rules.rule
         self._open = [rule.action == "pass" for rule in self._rules]
         held = any(rule.words or rule.topics for rule in self._rules if rule.action != "pass")
-        self._strict = Phrases(wide() if held else narrow())
-        self._pass = Phrases(narrow())
+        self._strict = PhraseMatcher(loose_forms() if held else strict_forms())
+        self._pass = PhraseMatcher(strict_forms())
         for number, rule in enumerate(self._rules):
             self._learn(number, rule, numbered(number, where), report)
-        self._detector: Detector | None = None
+        self._detector: PresidioFinder | None = None
         self._entities = sorted({entity for rule in self._rules for entity in rule.pii})
         if self._entities:
-            self._detector = Detector(rules.pii_model)
+            self._detector = PresidioFinder(rules.pii_model)
             for number, rule in enumerate(self._rules):
                 self._detector.check(rule.pii, numbered(number, where))
 
     @classmethod
-    def load(cls, path: Path, report: Report = silent) -> Self:
+    def load(cls, path: Path, report: Report = no_progress) -> Self:
         """Read rules from a TOML file; everything that they need is made ready."""
         rules = read_rules(path)
         if rules.pii_model and (folder := path.parent / rules.pii_model).is_dir():
@@ -497,7 +497,7 @@ class Gate:
             for words in topic_terms(rule.topics, where, senses, report):
                 phrases.add_base(words, number)
 
-    def _decided(self, query: Readings) -> Decision:
+    def _decided(self, query: QueryReadings) -> Decision:
         held = [self._rules[number] for number in sorted(self._holding(query))]
         if not held:
             return self._passing(query)
@@ -506,7 +506,7 @@ class Gate:
             return Decision("refuse", refusal_reason(refusing), names)
         return Decision("obfuscate", obfuscation_reason(held), names)
 
-    def _holding(self, query: Readings) -> set[int]:
+    def _holding(self, query: QueryReadings) -> set[int]:
         """Return the rules that match and do not let pass."""
         found = {rule for text in query.loose for rule, _ in self._strict.found(units(text))}
         kinds = {unit.kind for text in query.written for unit in units(text)}
@@ -524,7 +524,7 @@ class Gate:
         found = [ask(text) for text in texts]
         return {key: max(one.get(key, 0.0) for one in found) for key in self._entities}
 
-    def _passing(self, query: Readings) -> Decision:
+    def _passing(self, query: QueryReadings) -> Decision:
         """Decide on a query that no rule holds back."""
         if free := [rule for rule in self._rules if rule.action == "pass" and rule.everything]:
             return Decision("pass", pass_reason(free), tuple(rule.name for rule in free))
@@ -543,7 +543,7 @@ class Gate:
             return Decision("obfuscate", partial_reason(rules))
         return Decision("pass", pass_reason(rules), tuple(rule.name for rule in rules))
 
-    def _of_a_kind(self, words: Sequence[Unit]) -> Iterator[tuple[int, range]]:
+    def _of_a_kind(self, words: Sequence[QueryWord]) -> Iterator[tuple[int, range]]:
         """Yield the rules that let pass sorts of words, and the places of these."""
         for number, rule in enumerate(self._rules):
             for place, word in enumerate(words):

@@ -26,7 +26,7 @@ from veil.search.engines.network.remote import (
     GIVE_UP,
     GIVE_UP_EARLY,
     NOT_SENT,
-    Unsent,
+    UnsentReason,
     commonest,
     unsendable,
 )
@@ -36,7 +36,7 @@ Answer = tuple[Hit, ...]
 Outcome = Answer | str | BaseException  # hits, a reason for none, or a fault of ours
 
 
-class Job:
+class SendJob:
     """One variant to be sent once, for all searches that want it.
 
     `began` tells that an engine has it, `cause` for which search it was handed over, `keep` that
@@ -81,7 +81,7 @@ class MixedSearch:
 
     def __init__(self, lock: threading.Lock) -> None:
         self.outcomes: dict[str, Answer | str] = {}
-        self.open: set[Job] = set()
+        self.open: set[SendJob] = set()
         self.over = threading.Condition(lock)
         self.fault: BaseException | None = None
         self.deadline = 0.0
@@ -94,18 +94,18 @@ class MixedSearch:
         """Whether more may come that matters."""
         return bool(self.open) and self.fault is None
 
-    def wait_for(self, job: Job) -> None:
+    def wait_for(self, job: SendJob) -> None:
         """Take part in a job."""
         job.searches.append(self)
         self.open.add(job)
 
-    def leave(self, job: Job, reason: str) -> None:
+    def leave(self, job: SendJob, reason: str) -> None:
         """Wait for a job no longer."""
         job.searches.remove(self)
         self.open.discard(job)
         self.outcomes[job.variant] = reason
 
-    def note(self, job: Job, outcome: Outcome) -> bool:
+    def note(self, job: SendJob, outcome: Outcome) -> bool:
         """Take in what came of a job; False when it is of no use to send more."""
         self.open.discard(job)
         if isinstance(outcome, BaseException):
@@ -129,7 +129,7 @@ class _Kept(NamedTuple):
     size: int
 
 
-class Answers:
+class AnswerCache:
     """What was answered in the last seconds; never written down: it tells what was sent.
 
     An answer is not renewed by being used. The oldest make room for new ones.
@@ -212,23 +212,23 @@ def single_answer(answer: Ranking) -> Answer | str:
 _RANDOM = secrets.SystemRandom()
 
 
-class Pool:
+class WaitingPool:
     """The pending jobs of all searches; whoever uses it holds a lock."""
 
     def __init__(self) -> None:
-        self._later: list[tuple[float, int, Job]] = []  # a heap, by the time they are due
-        self._due: list[Job] = []
+        self._later: list[tuple[float, int, SendJob]] = []  # a heap, by the time they are due
+        self._due: list[SendJob] = []
         self._count = itertools.count()  # jobs cannot be compared
 
     def __len__(self) -> int:
         return len(self._later) + len(self._due)
 
-    def add(self, job: Job, now: float, spread: float) -> None:
+    def add(self, job: SendJob, now: float, spread: float) -> None:
         """Let a job wait for a uniformly random time from nothing to `spread` seconds."""
         due = now + _RANDOM.uniform(0.0, spread)
         heapq.heappush(self._later, (due, next(self._count), job))
 
-    def take(self, now: float) -> Job | None:
+    def take(self, now: float) -> SendJob | None:
         """Take any job that is due, each as likely as the others; None if none is."""
         while self._later and self._later[0][0] <= now:
             self._due.append(heapq.heappop(self._later)[2])
@@ -242,7 +242,7 @@ class Pool:
         """Return when the next job is due, where none is yet; infinity where there is none."""
         return self._later[0][0] if self._later else float("inf")
 
-    def withdraw(self, jobs: AbstractSet[Job]) -> None:
+    def withdraw(self, jobs: AbstractSet[SendJob]) -> None:
         """Drop jobs, wherever they stand."""
         self._due = [job for job in self._due if job not in jobs]
         self._later = [each for each in self._later if each[2] not in jobs]
@@ -258,7 +258,7 @@ _STOPPED = f"{NOT_SENT}the program was stopped."
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class EngineAnswer:
     """What an engine answered.
 
     Attributes
@@ -308,9 +308,9 @@ class Mixer:
         self._spread = _seconds("spread", spread, 0, 600)
         self._timeout = _seconds("timeout", timeout, 0.01, 3_600)
         self._workers = _workers(engine, workers)
-        self._answers = Answers(_seconds("remember", remember, 0, 86_400))
-        self._pool = Pool()
-        self._flights: dict[Key, Job] = {}  # pending, or at the engine
+        self._answers = AnswerCache(_seconds("remember", remember, 0, 86_400))
+        self._pool = WaitingPool()
+        self._flights: dict[Key, SendJob] = {}  # pending, or at the engine
         self._lock = threading.Lock()
         self._news = threading.Condition(self._lock)  # for the threads: a job, or the end
         self._turn = threading.Lock()  # local engines: a stemmer is for one thread at a time
@@ -331,7 +331,7 @@ class Mixer:
         """Answer each query with at most `k` items, best first."""
         return self.ask(queries, k).ranking
 
-    def ask(self, queries: Sequence[Released], k: int) -> Answered:
+    def ask(self, queries: Sequence[Released], k: int) -> EngineAnswer:
         """Answer each query, and say how many variants had to be sent for it.
 
         Raises
@@ -343,7 +343,7 @@ class Mixer:
         if not self.network:
             with self._turn:
                 self._require_open()
-                return Answered(self._engine.search(queries, k), len(set(queries)))
+                return EngineAnswer(self._engine.search(queries, k), len(set(queries)))
         search = MixedSearch(self._lock)
         try:
             with self._lock:
@@ -355,7 +355,7 @@ class Mixer:
         if search.fault is not None:
             raise search.fault
         found = [search.outcomes[query] for query in queries]
-        return Answered(join_answers(found, int(k), search.sent), search.sent)
+        return EngineAnswer(join_answers(found, int(k), search.sent), search.sent)
 
     def recall(self, queries: Sequence[Released], k: int) -> Ranking | None:
         """Return what was answered lately to all of these queries; None if any is missing.
@@ -418,7 +418,7 @@ class Mixer:
             if known is not None:
                 search.outcomes[variant] = known
                 continue
-            job = self._flights.get((variant, k)) or Job(variant, k)
+            job = self._flights.get((variant, k)) or SendJob(variant, k)
             search.wait_for(job)  # first of all: a job that nobody waits for is not sent
             if job.key not in self._flights:
                 self._flights[job.key] = job
@@ -475,7 +475,7 @@ class Mixer:
             self._finish(job, what)
         return True
 
-    def _next(self) -> Job | None:
+    def _next(self) -> SendJob | None:
         """Wait for a job that is due; None at the end."""
         with self._lock:
             while not self._closed:
@@ -488,19 +488,19 @@ class Mixer:
                 _idle(self._news, min(self._pool.soonest(), self._answers.soonest()) - now)
         return None
 
-    def _fetch(self, job: Job) -> Outcome:
+    def _fetch(self, job: SendJob) -> Outcome:
         try:
             return single_answer(self._engine.search([job.variant], job.k))
         except EngineError as failure:
             reason = str(failure) or "The engine gave no answer."
-            return Unsent(reason) if failure.sent == 0 else reason
+            return UnsentReason(reason) if failure.sent == 0 else reason
         except BaseException as fault:  # noqa: BLE001 - raised by the caller's thread
             return fault
 
-    def _finish(self, job: Job, what: Outcome) -> None:
+    def _finish(self, job: SendJob, what: Outcome) -> None:
         """Hand an outcome to all who wait for it."""
         del self._flights[job.key]
-        if isinstance(what, Unsent):
+        if isinstance(what, UnsentReason):
             job.take_back()
         if job.keep and isinstance(what, tuple):
             self._answers.keep(job.key, what, _now())
@@ -538,7 +538,7 @@ def _idle(news: threading.Condition, seconds: float) -> None:
     news.wait(seconds if math.isfinite(seconds) else None)
 
 
-class Counted:
+class CountingMixer:
     """Sends through a mixer, and counts what went out now.
 
     Where the `answers` are remembered, they are given, and nothing is sent.

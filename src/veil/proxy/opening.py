@@ -10,17 +10,17 @@ from veil.api import load_embeddings
 from veil.core.errors import ParameterError
 from veil.core.types import Engine
 from veil.corpus.collection import Collection
-from veil.data.fetch import Report, silent
+from veil.data.fetch import Report, no_progress
 from veil.proxy.gate import Gate
 from veil.proxy.ledger.ledger import Ledger
 from veil.proxy.mixer import Mixer
 from veil.proxy.preflight import Preflight, open_preflight_log
-from veil.proxy.preparation import Once
+from veil.proxy.preparation import LazyEmbeddings
 from veil.proxy.private import PrivateDesk
-from veil.proxy.sticky import Bound, Sticky, Unwritten
-from veil.proxy.types import Setting
+from veil.proxy.settings import Configuration
+from veil.proxy.sticky import PreflightBound, StickyVariants, UnrecordedVariants
 from veil.search.engines import ENGINES
-from veil.search.locality import open_engine, standing
+from veil.search.locality import locality, open_engine
 from veil.search.rerank import LETTERS, reranker
 
 BUDGET = 10_000.0  # epsilon x words x variants, in 24 hours
@@ -42,13 +42,13 @@ def open_desk(
     on_bound: Literal["again", "more", "refuse"] = "refuse",
     gate: Path | None = None,
     k: int = 100,
-    setting: Setting | None = None,
+    setting: Configuration | None = None,
     folder: Path | None = None,
     once: bool = False,
     plainly: bool = False,
     ledger: bool = True,
     seed: int | None = None,
-    report: Report = silent,
+    report: Report = no_progress,
 ) -> PrivateDesk:
     """Open everything that a private search needs, or say what is missing.
 
@@ -95,7 +95,7 @@ def open_desk(
     with ExitStack() as opened:
         rules = Gate.load(gate, report) if gate is not None else Gate.empty()
         asked = open_engine(engine, collection, report)
-        own = standing(asked) == "own"
+        own = locality(asked) == "own"
         plainly = plainly and own
         book = opened.enter_context(Ledger(folder)) if ledger and not plainly else None
         ranked = None if encoder == "none" else reranker(encoder, asked, report, letters=letters)
@@ -106,13 +106,15 @@ def open_desk(
             raise ParameterError(
                 "A bound on the rank needs a log for the local attackers; name one with --log."
             )
-        limit = None if bound is None else Bound(bound, on_bound)
+        limit = None if bound is None else PreflightBound(bound, on_bound)
         desk = PrivateDesk(
-            engine=shown(engine, asked),
+            engine=engine_label(engine, asked),
             untrusted=asked,
             mixer=opened.enter_context(Mixer(asked, spread=spread)),
-            vectors=Once(partial(load_embeddings, vectors, report)),
-            drawer=Unwritten(seed, limit) if book is None else Sticky(book, budget, limit, bits),
+            vectors=LazyEmbeddings(partial(load_embeddings, vectors, report)),
+            drawer=UnrecordedVariants(seed, limit)
+            if book is None
+            else StickyVariants(book, budget, limit, bits),
             ledger=book,
             rules=rules,
             preflight=watch,
@@ -132,10 +134,10 @@ def _preflight(asked: Engine, log: str | None, encoder: str) -> Preflight | None
     return None if queries is None else Preflight(queries, encoder)
 
 
-def hosts_alone(spec: str) -> str:
+def strip_address(spec: str) -> str:
     """Write a spec without what an address has but its host: the rest may be a secret.
 
-    >>> hosts_alone("searxng(url=https://search.example:8080/secret, timeout=5)")
+    >>> strip_address("searxng(url=https://search.example:8080/secret, timeout=5)")
     'searxng(url=https://search.example:8080, timeout=5)'
     """
     url = str(dict(ENGINES.parse(spec)).get("url", ""))
@@ -143,13 +145,13 @@ def hosts_alone(spec: str) -> str:
     if not parts.netloc:
         return spec
     host = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
-    return spec.replace(url, host) if url in spec else shown(spec)
+    return spec.replace(url, host) if url in spec else engine_label(spec)
 
 
-def shown(spec: str, engine: Engine | None = None) -> str:
+def engine_label(spec: str, engine: Engine | None = None) -> str:
     """Name an engine without anything that may be secret: its kind, host, or collection.
 
-    >>> shown("searxng(url=https://search.example/secret/path)")
+    >>> engine_label("searxng(url=https://search.example/secret/path)")
     'searxng at search.example'
     """
     parsed = ENGINES.parse(spec)

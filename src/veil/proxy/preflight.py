@@ -9,9 +9,9 @@ from veil.core.types import Encoder
 from veil.corpus.collection import Collection
 from veil.corpus.logs import read_log
 from veil.corpus.tokens import check_text
-from veil.data.fetch import Report, silent
+from veil.data.fetch import Report, no_progress
 from veil.proxy.preparation import Preparation
-from veil.proxy.types import Checked, Standing
+from veil.proxy.settings import PreflightResult, TruthRank
 from veil.text.attacks import ATTACKS
 from veil.text.attacks.bayes import Bayes
 from veil.text.attacks.inference import Inference
@@ -91,7 +91,7 @@ class Preflight:
                 made.start()
 
     def prepare(
-        self, mechanism: TextMechanism, space: Embeddings | None, report: Report = silent
+        self, mechanism: TextMechanism, space: Embeddings | None, report: Report = no_progress
     ) -> None:
         """Prepare the attackers for a mechanism and wait; what failed before is tried again."""
         for made in self._made(mechanism, space, again=True).values():
@@ -106,7 +106,7 @@ class Preflight:
         space: Embeddings | None,
         *,
         wait: bool = False,
-    ) -> Checked:
+    ) -> PreflightResult:
         """Return where the true query stands; nothing of it leaves the memory of this process.
 
         Attackers that are not ready are started and named in `waiting`, unless `wait`. Those that
@@ -118,7 +118,7 @@ class Preflight:
         text = check_text(query, "The query")
         row = tuple(check_text(variant, "A variant") for variant in variants)
         candidates = self.size + (self._log.place(text) < 0)
-        standings: list[Standing] = []
+        standings: list[TruthRank] = []
         waiting: list[str] = []
         unable: list[str] = []
         for name, made in self._made(mechanism, space).items():
@@ -127,10 +127,10 @@ class Preflight:
             found = None if ready is None else ready.rank(text, row)
             if found is not None:
                 rank, ties = found
-                standings.append(Standing(name, rank, candidates, ties))
+                standings.append(TruthRank(name, rank, candidates, ties))
             else:
                 (unable if done else waiting).append(name)
-        return Checked(tuple(standings), tuple(waiting), tuple(unable))
+        return PreflightResult(tuple(standings), tuple(waiting), tuple(unable))
 
     def _made(
         self, mechanism: TextMechanism, space: Embeddings | None, *, again: bool = False
@@ -207,7 +207,7 @@ def _attacker(spec: str) -> Bayes | Inference:
 def _begun(made: Made, *, wait: bool) -> bool:
     """Begin what was not begun; tell whether it is done."""
     if wait:
-        _finish(made, silent)
+        _finish(made, no_progress)
     else:
         made.start()
     return made.done

@@ -7,12 +7,12 @@ from typing import Generic, TypeVar
 
 from veil.core.errors import VeilError
 from veil.core.parallel import BACKGROUND
-from veil.data.fetch import Report, silent
+from veil.data.fetch import Report, no_progress
 from veil.text.vectors.embeddings import Embeddings
 
 
 @dataclass(slots=True)
-class Once:
+class LazyEmbeddings:
     """Open word vectors when they are first asked for, once, whoever asks."""
 
     make: Callable[[], Embeddings]
@@ -59,7 +59,7 @@ class Preparation(Generic[T]):
         if self._claimed.acquire(blocking=False):
             threading.Thread(target=self._run, name=BACKGROUND, daemon=True).start()
 
-    def wait(self, report: Report = silent) -> None:
+    def wait(self, report: Report = no_progress) -> None:
         """Make it here and now, or wait for whoever does."""
         self._listeners.append(report)
         try:

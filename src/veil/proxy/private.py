@@ -14,34 +14,34 @@ from veil.core.errors import (
     RiskError,
     TrustError,
     VeilError,
-    retold,
+    with_message,
 )
 from veil.core.guarantee import Guarantee
 from veil.core.parallel import BACKGROUND
 from veil.core.types import Engine, Ranking, Released
 from veil.corpus.collection import Collection
-from veil.corpus.document_file import Opened, open_document
-from veil.data.fetch import Report, silent
+from veil.corpus.document_file import OpenedDocument, open_document
+from veil.data.fetch import Report, no_progress
 from veil.data.memo import private_caches
 from veil.proxy.gate import Gate
 from veil.proxy.ledger.ledger import PLAIN, Ledger
-from veil.proxy.mixer import Counted, Mixer
+from veil.proxy.mixer import CountingMixer, Mixer
 from veil.proxy.preflight import Preflight
-from veil.proxy.results import Found, Item, items_of, plain_result, seen_of
-from veil.proxy.source import Line
+from veil.proxy.results import ResultItem, SearchOutcome, items_of, plain_result, seen_of
+from veil.proxy.settings import MAX_SIZE, Budget, Configuration, Decision, PreflightResult, Release
+from veil.proxy.source import EngineRoute
 from veil.proxy.sticky import Drawer, Look
-from veil.proxy.types import MAX_SIZE, Budget, Checked, Decision, Release, Setting
 from veil.search.engines.engine import leaves
-from veil.search.locality import Place, collection_name, standing
+from veil.search.locality import Locality, collection_name, locality
 from veil.search.pipeline import SearchResult, ask, came_back, check_query
 from veil.search.rerank import Reranker
-from veil.text.mechanisms import find
+from veil.text.mechanisms import catalogue
 from veil.text.mechanisms.mechanism import TextMechanism, WordMechanism
 from veil.text.mechanisms.queries.cover import Cover
 from veil.text.vectors.embeddings import Embeddings
 
 
-def located(items: tuple[Item, ...], engine: Engine) -> tuple[Item, ...]:
+def located(items: tuple[ResultItem, ...], engine: Engine) -> tuple[ResultItem, ...]:
     """Give results the path of the file that they are of, where the engine searches files."""
     collection = _searched(engine)
     files = None if collection is None else collection.files
@@ -54,7 +54,7 @@ def located(items: tuple[Item, ...], engine: Engine) -> tuple[Item, ...]:
     )
 
 
-def open_result(name: str, engine: Engine) -> Opened | None:
+def open_result(name: str, engine: Engine) -> OpenedDocument | None:
     """Open the file of a result by its id; None if there is none."""
     collection = _searched(engine)
     return None if collection is None else open_document(collection, name)
@@ -122,9 +122,9 @@ class PrivateDesk:
         return leaves(self.untrusted)
 
     @property
-    def standing(self) -> Place:
+    def standing(self) -> Locality:
         """What the engine is to the user."""
-        return standing(self.untrusted)
+        return locality(self.untrusted)
 
     @property
     def collection(self) -> str:
@@ -136,7 +136,7 @@ class PrivateDesk:
         """Word vectors."""
         return self.vectors()
 
-    def ready(self, setting: Setting, report: Report = silent) -> Embeddings | None:
+    def ready(self, setting: Configuration, report: Report = no_progress) -> Embeddings | None:
         """Do here and now what the first search with a setting would wait for.
 
         Returns the word vectors, where the mechanism needs them.
@@ -146,7 +146,7 @@ class PrivateDesk:
             self.preflight.prepare(mechanism, space, report)
         return space
 
-    def prepare(self, setting: Setting) -> None:
+    def prepare(self, setting: Configuration) -> None:
         """Do, in the background, what the first search with a setting would wait for.
 
         What goes wrong there is told by that search.
@@ -171,7 +171,7 @@ class PrivateDesk:
         return self.rules.decide(check_query(query))
 
     @private_caches()
-    def search(self, query: str, setting: Setting, *, plain: bool = False) -> Found:
+    def search(self, query: str, setting: Configuration, *, plain: bool = False) -> SearchOutcome:
         """Search privately; `plain` sends the query itself, if a rule lets it pass.
 
         The time that it takes to draw does not tell which words were asked for before.
@@ -183,17 +183,17 @@ class PrivateDesk:
             return self._in_clear(query, setting, decision)
         mechanism, space = self._maker(setting)
         look = self._look(mechanism, space)
-        line = Line(self.network, partial(self.mixer.recall, k=self.k))
+        line = EngineRoute(self.network, partial(self.mixer.recall, k=self.k))
         taken = self.drawer.take(
             query, mechanism, space, setting.size, look, line, **setting.words
         )
         # Nothing is read of the ledger once variants are out: a fault then would hide that.
         earlier, budget = self.drawer.earlier(taken.entry), self.budget()
         earlier_bits = self.drawer.earlier_bits(taken.entry)
-        counted = Counted(self.mixer, taken.answers)
+        counted = CountingMixer(self.mixer, taken.answers)
         ranking, answers = self._ask(query, taken.variants[0], counted)
         result = SearchResult(ranking, taken.variants, answers)
-        return Found(
+        return SearchOutcome(
             results=located(items_of(ranking), self.untrusted),
             seen=seen_of(taken.variants[0], taken.marks, answers),
             setting=replace(setting, mechanism=str(mechanism)),
@@ -219,7 +219,7 @@ class PrivateDesk:
         )
 
     @private_caches()
-    def search_here(self, query: str) -> Found:
+    def search_here(self, query: str) -> SearchOutcome:
         """Search the user's own documents, on this machine, for the query as it is.
 
         Nothing of it is written down or counted, as nothing leaves.
@@ -240,14 +240,14 @@ class PrivateDesk:
         budget = self.budget()
         ranking, _ = ask(query, [Released(query)], self.mixer, self.k, self.reranker)
         cost = Guarantee("leakage", bits=0.0, unit="query", caveat=_NOTHING_LEFT)
-        found = plain_result(ranking, Setting(PLAIN, 0), cost, budget, decision)
+        found = plain_result(ranking, Configuration(PLAIN, 0), cost, budget, decision)
         return replace(found, here=True, results=located(found.results, self.untrusted))
 
-    def opened(self, name: str) -> Opened | None:
+    def opened(self, name: str) -> OpenedDocument | None:
         """Open the file of the user's own that a result is of; None if the index has none."""
         return open_result(name, self.untrusted)
 
-    def search_all(self, queries: Sequence[str], setting: Setting) -> list[Found]:
+    def search_all(self, queries: Sequence[str], setting: Configuration) -> list[SearchOutcome]:
         """Search privately for many queries; the variants of some are mixed on their way.
 
         The first query that cannot be asked is told by its number. What was sent for others then
@@ -262,7 +262,7 @@ class PrivateDesk:
             try:
                 found.append(one.result())
             except VeilError as error:
-                raise retold(error, f"Query {number} of {len(queries)}: {error}") from None
+                raise with_message(error, f"Query {number} of {len(queries)}: {error}") from None
         return found
 
     def budget(self) -> Budget:
@@ -273,16 +273,16 @@ class PrivateDesk:
         """Return entries of the ledger, newest first, from `before` on."""
         return () if self.ledger is None else self.ledger.releases(count, before)
 
-    def choose(self, setting: Setting) -> None:
+    def choose(self, setting: Configuration) -> None:
         """Keep the setting that the user chose on the page."""
         if self.ledger is not None:
             self.ledger.choose("setting", f"{setting.size} {setting.mechanism}")
 
-    def chosen(self) -> Setting | None:
+    def chosen(self) -> Configuration | None:
         """Return the setting that the user chose last, or None."""
         chosen = None if self.ledger is None else self.ledger.choice("setting")
         size, _, mechanism = (chosen or "").partition(" ")
-        return Setting(mechanism, int(size)) if size.isdecimal() and len(size) < 9 else None
+        return Configuration(mechanism, int(size)) if size.isdecimal() and len(size) < 9 else None
 
     def forget(self, number: int) -> bool:
         """Forget an entry; False if there is none."""
@@ -290,7 +290,7 @@ class PrivateDesk:
         return self.ledger is not None and self.ledger.forget(number)
 
     def _ask(
-        self, query: str, released: Sequence[Released], counted: Counted
+        self, query: str, released: Sequence[Released], counted: CountingMixer
     ) -> tuple[Ranking, Ranking]:
         """Ask with variants; where that fails, also say what became of them in the ledger."""
         try:
@@ -306,22 +306,22 @@ class PrivateDesk:
             return None
         return came_back(query, result, self.mixer, reranker=self.reranker) or (0, 0)
 
-    def _in_clear(self, query: str, setting: Setting, decision: Decision) -> Found:
+    def _in_clear(self, query: str, setting: Configuration, decision: Decision) -> SearchOutcome:
         if decision.action != "pass":
             raise GateError(
                 "No rule of yours lets this query pass in clear; nothing was sent. Search without"
                 " asking for that, or change the rules."
             )
         number, budget = self.drawer.note_plain(query), self.budget()
-        counted = Counted(self.mixer)
+        counted = CountingMixer(self.mixer)
         ranking, _ = ask(query, [Released(query)], counted, self.k, self.reranker)
         cost = Guarantee("none", unit="query", caveat=_IN_CLEAR)
-        found = plain_result(ranking, Setting(PLAIN, setting.size), cost, budget, decision)
+        found = plain_result(ranking, Configuration(PLAIN, setting.size), cost, budget, decision)
         noted = self.ledger is not None
         return replace(found, release=number, sent=counted.sent, ledger=noted)
 
     def _maker(
-        self, setting: Setting, report: Report = silent
+        self, setting: Configuration, report: Report = no_progress
     ) -> tuple[TextMechanism, Embeddings | None]:
         if not 1 <= setting.size <= MAX_SIZE:
             raise ParameterError(f"The number of variants must be from 1 to {MAX_SIZE:,}.")
@@ -344,7 +344,7 @@ class PrivateDesk:
             return None
         watch.start(mechanism, space)
 
-        def look(asked: str, variants: Sequence[str]) -> Checked:
+        def look(asked: str, variants: Sequence[str]) -> PreflightResult:
             try:
                 return watch.check(asked, variants, mechanism, space, wait=wait)
             except VeilError as error:
@@ -357,4 +357,4 @@ class PrivateDesk:
 
 @lru_cache(100)  # a mechanism is looked for among all packages that are installed
 def _mechanism(spec: str) -> TextMechanism:
-    return find.mechanism(spec)
+    return catalogue.mechanism(spec)

@@ -17,7 +17,7 @@ from typing import Literal, NamedTuple
 from veil.core.formatting import count_of, is_printable
 from veil.core.guarantee import Guarantee
 from veil.core.types import Ranking, Released
-from veil.proxy.types import Budget, Checked, Decision, Setting
+from veil.proxy.settings import Budget, Configuration, Decision, PreflightResult
 
 MOST = 2_000  # characters of an address
 _ADDRESS = re.compile(
@@ -133,7 +133,7 @@ MARKS: dict[MarkKind, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class VariantPiece:
     """A piece of a variant, and what it is: see `MARKS`."""
 
     text: str
@@ -141,16 +141,16 @@ class Mark:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class SentVariant:
     """A variant as the engine saw it, in pieces; `gap` says why it had no answer, or is empty."""
 
     text: str
-    marks: tuple[Mark, ...]
+    marks: tuple[VariantPiece, ...]
     gap: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class ResultItem:
     """One result, as the engine gave it: everything in it is to be escaped.
 
     `path` is the file that it is of, where it is of a file of the user's own.
@@ -171,7 +171,7 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class GroupView:
     """The group of fixed texts that was sent for a query, and who else would send the same.
 
     Attributes
@@ -210,7 +210,7 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SearchOutcome:
     """Everything that the page shows for one search.
 
     Attributes
@@ -260,9 +260,9 @@ class Found:
         Where the query was looked up, for a mechanism that sends a whole group; else None.
     """
 
-    results: tuple[Item, ...]
-    seen: tuple[Seen, ...]
-    setting: Setting
+    results: tuple[ResultItem, ...]
+    seen: tuple[SentVariant, ...]
+    setting: Configuration
     release: int
     words: int
     kept: tuple[str, ...]
@@ -274,7 +274,7 @@ class Found:
     sent: int
     budget: Budget
     gate: Decision
-    preflight: Checked | None = None
+    preflight: PreflightResult | None = None
     back: tuple[int, int] | None = None
     plain: bool = False
     here: bool = False
@@ -283,7 +283,7 @@ class Found:
     answers: Ranking | None = None
     bits: float = 0.0
     earlier_bits: float = 0.0
-    cover: "Group | None" = None
+    cover: "GroupView | None" = None
 
     @property
     def news(self) -> str:
@@ -309,7 +309,7 @@ class Found:
             return "New variants, which share what was drawn for related queries before."
         return "New variants, drawn for this query."
 
-    def _of_group(self, group: Group) -> str:
+    def _of_group(self, group: GroupView) -> str:
         if not group.known:
             return "A group that had not been sent before."
         if not self.sent:
@@ -328,10 +328,10 @@ class Found:
         )
 
 
-def items_of(ranking: Ranking) -> tuple[Item, ...]:
+def items_of(ranking: Ranking) -> tuple[ResultItem, ...]:
     """Return the results of a list, best first."""
     return tuple(
-        Item(
+        ResultItem(
             rank=rank,
             id=ranking.items[place],
             title=ranking.titles[place] if ranking.titles else "",
@@ -346,18 +346,18 @@ def items_of(ranking: Ranking) -> tuple[Item, ...]:
 
 
 def seen_of(
-    texts: Sequence[Released], marks: Sequence[tuple[Mark, ...]], answers: Ranking
-) -> tuple[Seen, ...]:
+    texts: Sequence[Released], marks: Sequence[tuple[VariantPiece, ...]], answers: Ranking
+) -> tuple[SentVariant, ...]:
     """Return what the engine saw, in pieces, and which of it had no answer."""
     gaps = answers.gaps or ("",) * len(texts)
-    return tuple(map(Seen, map(str, texts), marks, gaps))
+    return tuple(map(SentVariant, map(str, texts), marks, gaps))
 
 
 def plain_result(
-    ranking: Ranking, setting: Setting, cost: Guarantee, budget: Budget, gate: Decision
-) -> Found:
+    ranking: Ranking, setting: Configuration, cost: Guarantee, budget: Budget, gate: Decision
+) -> SearchOutcome:
     """Return what was found for a query that was asked as it is: nothing stood in for it."""
-    return Found(
+    return SearchOutcome(
         results=items_of(ranking), seen=(), setting=setting, release=0, words=0, kept=(),
         cost=cost, spent=0.0, earlier=0.0, reused=0, shared=0, sent=0, budget=budget, gate=gate,
         plain=True, ledger=False,

@@ -10,16 +10,16 @@ from pathlib import Path
 from veil.core.errors import InputError, VeilError
 from veil.cover.table import Table
 from veil.cover.universe import BUILT_IN
-from veil.data.fetch import Report, silent
+from veil.data.fetch import Report, no_progress
 from veil.measures.bounds import CONFIDENCE
 from veil.proxy.folder import noted_audit
-from veil.proxy.types import MAX_SIZE, Setting, usual_mechanism
-from veil.search.locality import Place
+from veil.proxy.settings import MAX_SIZE, Configuration, usual_mechanism
+from veil.search.locality import Locality
 from veil.search.study.study import IN_CLEAR
 from veil.studies.choose import Candidate, candidates, pareto
 from veil.studies.export import read_csv
-from veil.studies.table import Row
-from veil.text.mechanisms import find
+from veil.studies.results import Row
+from veil.text.mechanisms import catalogue
 from veil.text.mechanisms.queries.cover import Cover
 
 BOUND = 0.5  # below it the attacker is wrong more often than right
@@ -32,7 +32,7 @@ _WHOLE = 1e-6  # how far from a whole number the size of a log may come out
 
 
 @dataclass(frozen=True, slots=True)
-class Stop:
+class SliderStop:
     """One stop of the slider: a configuration that no other of the audit beats, with its figures.
 
     Attributes
@@ -54,7 +54,7 @@ class Stop:
         does not tell.
     """
 
-    setting: Setting
+    setting: Configuration
     risk: Row
     utility: Row
     upper: float
@@ -86,7 +86,7 @@ class Stop:
         )
 
 
-def stops_of(rows: Sequence[Row], collection: str, engine: str) -> tuple[Stop, ...]:
+def stops_of(rows: Sequence[Row], collection: str, engine: str) -> tuple[SliderStop, ...]:
     """Return the stops of one collection and engine, from the most private to the most useful.
 
     A configuration that was spared the strongest attacker, which most others faced, is no stop:
@@ -108,8 +108,8 @@ def stops_of(rows: Sequence[Row], collection: str, engine: str) -> tuple[Stop, .
     }
     guessing = {row.attacker for row in rows if row.kind == "risk"}  # they have a log
     return tuple(
-        Stop(
-            Setting(one.spec, one.size),
+        SliderStop(
+            Configuration(one.spec, one.size),
             replace(one.risk, kind="risk") if one.risk.attacker in guessing else one.risk,
             one.utility,
             one.upper,
@@ -120,7 +120,7 @@ def stops_of(rows: Sequence[Row], collection: str, engine: str) -> tuple[Stop, .
     )
 
 
-def first_stop(stops: Sequence[Stop]) -> int:
+def first_stop(stops: Sequence[SliderStop]) -> int:
     """Return the place of the stop to start with: see `RULE`."""
     return max((i for i, stop in enumerate(stops) if stop.upper < BOUND), default=0)
 
@@ -138,7 +138,7 @@ def _usable(one: Candidate) -> bool:
     if not (1 <= one.size <= MAX_SIZE and math.isfinite(one.upper)):
         return False
     try:
-        mechanism = find.mechanism(one.spec)
+        mechanism = catalogue.mechanism(one.spec)
         guarantee = mechanism.guarantee
     except VeilError:  # a plugin that is gone, a parameter that has another range now
         return False
@@ -182,7 +182,7 @@ class MeasuredPlane:
     shipped: bool
     collection: str
     engine: str
-    stops: tuple[Stop, ...]
+    stops: tuple[SliderStop, ...]
     rows: tuple[Row, ...]
     default: int
     note: str = ""
@@ -195,7 +195,7 @@ class MeasuredPlane:
             (row for row in self.rows if row.mechanism == "plain" and row.measure == measure), None
         )
 
-    def place(self, setting: Setting) -> int | None:
+    def place(self, setting: Configuration) -> int | None:
         """Return the place of the stop with this setting, or None if it is not a stop."""
         for i, stop in enumerate(self.stops):
             if stop.setting == setting:
@@ -308,14 +308,16 @@ _MISSING = (
 )
 
 
-def with_cover(plane: MeasuredPlane, standing: Place, report: Report = silent) -> MeasuredPlane:
+def with_cover(
+    plane: MeasuredPlane, standing: Locality, report: Report = no_progress
+) -> MeasuredPlane:
     """Return the slider for an engine that stands there: it starts with cover.
 
     The table of the embedded catalogue is built now if it is not there. That of wordnet, for
     engines elsewhere, takes long: where it is not there, `Plane.note` says how to build it. For
     documents of the user's own, which are searched without it, it is there or not.
     """
-    mechanism = find.mechanism(usual_mechanism(standing))
+    mechanism = catalogue.mechanism(usual_mechanism(standing))
     if not isinstance(mechanism, Cover):
         return plane
     if standing == "elsewhere":
@@ -324,7 +326,7 @@ def with_cover(plane: MeasuredPlane, standing: Place, report: Report = silent) -
         told = _MISSING.format(mechanism.table) if standing == "elsewhere" else ""
         return replace(plane, note=f"{plane.note} {told}".strip())
     table = mechanism.open(report)
-    setting = Setting(str(mechanism), table.k)
+    setting = Configuration(str(mechanism), table.k)
     place = plane.place(setting)
     if place is not None:  # the audit measured it
         return replace(plane, default=place)
@@ -340,7 +342,7 @@ def without_embedded(plane: MeasuredPlane) -> MeasuredPlane:
     return replace(plane, stops=stops, default=first_stop(stops)) if stops else plane
 
 
-def _unmeasured(plane: MeasuredPlane, setting: Setting, table: Table) -> Stop:
+def _unmeasured(plane: MeasuredPlane, setting: Configuration, table: Table) -> SliderStop:
     """Make a stop of what is exact: the results of it were not measured."""
     chance = 1 / len(table)
     risk = Row(
@@ -351,4 +353,4 @@ def _unmeasured(plane: MeasuredPlane, setting: Setting, table: Table) -> Stop:
         plane.stops[0].utility, mechanism="cover", spec=setting.mechanism, parameter="", value=0.0,
         size=table.k, score=math.nan, low=math.nan, high=math.nan, n=0, p_value=None,
     )  # fmt: skip
-    return Stop(setting, risk, useful, table.risk(), "")
+    return SliderStop(setting, risk, useful, table.risk(), "")

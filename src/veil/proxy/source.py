@@ -17,13 +17,13 @@ from veil.cover.builder import CELL, TRACKS, WORDS
 from veil.cover.universe import BUILT_IN
 from veil.proxy.ledger.entries import Entry, Price
 from veil.proxy.ledger.key import Key, folded
-from veil.proxy.results import Mark, MarkKind
-from veil.search.pipeline import Words
+from veil.proxy.results import MarkKind, VariantPiece
+from veil.search.pipeline import WordOptions
 from veil.text.mechanisms.mechanism import TextMechanism, WordMechanism
 from veil.text.mechanisms.queries.cover import Cover
 from veil.text.vectors.embeddings import Embeddings
 
-Marks = tuple[Mark, ...]
+Marks = tuple[VariantPiece, ...]
 Recall = Callable[[Sequence[Released]], Ranking | None]
 _CHOSEN = (
     "The draws were released because they, or ones that they share, passed a local attack: that"
@@ -32,7 +32,7 @@ _CHOSEN = (
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class EngineRoute:
     """How texts reach the engine: whether they leave this machine, and what is remembered.
 
     `recall` gives what was answered lately to all of some texts, so that nothing need be sent, or
@@ -69,7 +69,7 @@ class Source(Protocol):
         ...
 
 
-class Priced(Source, Protocol):
+class PricedSource(Source, Protocol):
     """Knows what variants cost before they are drawn."""
 
     def price(self, entry: Entry, size: int) -> Price | None:
@@ -77,22 +77,22 @@ class Priced(Source, Protocol):
         ...
 
 
-def summed(guarantee: Guarantee, draws: int) -> float:
+def account_cost(guarantee: Guarantee, draws: int) -> float:
     """Return what draws add to an account: infinite where a sum of epsilons says too little."""
     if not draws:
         return 0.0
     return math.inf if guarantee.additive else guarantee.epsilon * draws
 
 
-def released(
+def recorded_variants(
     entry: Entry, mechanism: TextMechanism, kept: tuple[str, ...], cost: Guarantee
 ) -> Variants:
     """Return the variants of an entry, with what they cost and which words passed."""
     row = tuple(Released(text) for text in entry.variants)
-    return Variants((row,), str(mechanism), but_chosen(cost, entry), (kept,), (entry.words,))
+    return Variants((row,), str(mechanism), add_choice_cost(cost, entry), (kept,), (entry.words,))
 
 
-def but_chosen(cost: Guarantee, entry: Entry) -> Guarantee:
+def add_choice_cost(cost: Guarantee, entry: Entry) -> Guarantee:
     """Add to a cost that the draws of an entry were chosen, where they were."""
     return cost.with_caveat(_CHOSEN) if entry.chosen else cost
 
@@ -122,7 +122,7 @@ def _table_name(mechanism: Cover) -> str:
     return mechanism.model_copy(update=usual).brief
 
 
-def choices_name(mechanism: WordMechanism, words: Words, key: Key) -> str:
+def choices_name(mechanism: WordMechanism, words: WordOptions, key: Key) -> str:
     """Name the choices that are not the usual ones; with others, a release is another one."""
     told = [f"unknown={words['unknown']}"] if words.get("unknown", "random") != "random" else []
     policies = sorted((words.get("policies") or {}).items())
@@ -162,7 +162,7 @@ def _digest(space: Embeddings) -> str:
 
 def marks(
     variant: str, own: Iterable[str], kept: Iterable[str] = (), stand_ins: Iterable[str] = ()
-) -> tuple[Mark, ...]:
+) -> tuple[VariantPiece, ...]:
     """Cut a variant into pieces, each with what it is.
 
     A word is compared with those of the query, wherever it stands: that is what a reader of the
@@ -181,13 +181,13 @@ def _words(texts: Iterable[str]) -> Iterator[str]:
             yield folded(text[token.start : token.end])
 
 
-def _pieces(variant: str, kinds: Mapping[str, MarkKind]) -> Iterator[Mark]:
+def _pieces(variant: str, kinds: Mapping[str, MarkKind]) -> Iterator[VariantPiece]:
     at = 0
     for token in tokens(variant):
         if token.start > at:
-            yield Mark(variant[at : token.start], "layout")
+            yield VariantPiece(variant[at : token.start], "layout")
         word = variant[token.start : token.end]
-        yield Mark(word, kinds.get(folded(word), "changed"))
+        yield VariantPiece(word, kinds.get(folded(word), "changed"))
         at = token.end
     if at < len(variant):
-        yield Mark(variant[at:], "layout")
+        yield VariantPiece(variant[at:], "layout")

@@ -12,27 +12,27 @@ from numpy.random import Generator
 from veil.core.errors import ParameterError
 from veil.core.types import Released, Variants
 from veil.corpus.tokens import tokens
-from veil.cover.table import Located, Table
+from veil.cover.table import Table, TableMatch
 from veil.proxy.ledger.entries import Entry, Price
 from veil.proxy.ledger.key import Key
 from veil.proxy.ledger.ledger import Ledger
-from veil.proxy.results import Group, Mark
+from veil.proxy.results import GroupView, VariantPiece
 from veil.proxy.source import (
-    Line,
+    EngineRoute,
     Marks,
-    Priced,
-    but_chosen,
+    PricedSource,
+    account_cost,
+    add_choice_cost,
     choices_name,
     group_name,
     law_name,
     marks,
-    released,
-    summed,
+    recorded_variants,
 )
-from veil.search.pipeline import MAX_QUERY, Words, release
+from veil.search.pipeline import MAX_QUERY, WordOptions, release
 from veil.text.mechanisms.mechanism import (
     QueryMechanism,
-    Scrambled,
+    QueryRelease,
     TextMechanism,
     WordMechanism,
     premises,
@@ -65,7 +65,7 @@ class WordDraws:
         mechanism: WordMechanism,
         space: Embeddings,
         ledger: Ledger,
-        words: Words,
+        words: WordOptions,
     ) -> None:
         self._query, self._mechanism, self._space = query, mechanism, space
         self._words = words
@@ -90,7 +90,7 @@ class WordDraws:
 
     def price(self, entry: Entry, size: int) -> Price:
         """Return what the missing draws cost."""
-        return Price(summed(self._mechanism.guarantee, sum(self._missing(entry, size))))
+        return Price(account_cost(self._mechanism.guarantee, sum(self._missing(entry, size))))
 
     def extend(self, entry: Entry, size: int) -> Entry:
         """Draw for each word what is missing, and spell the variants that are not there yet."""
@@ -113,7 +113,7 @@ class WordDraws:
             shared=max(sum(shared), entry.shared),
             chosen=entry.chosen or (any(shared) and self._chosen),
             spent=entry.spent + self.price(entry, size).epsilon,
-            cost=summed(guarantee, len(self._keys) * size),
+            cost=account_cost(guarantee, len(self._keys) * size),
             words=len(self._keys),
             form=entry.form or self._text.form,
         )
@@ -127,7 +127,7 @@ class WordDraws:
         told = (*premises(select, words.get("policies"), scale), _SHARED)
         kept, size = self._text.kept, len(entry.variants)
         cost = release_cost(guarantee, entry.words, size, len(kept), told)
-        return released(entry, self._mechanism, kept, cost)
+        return recorded_variants(entry, self._mechanism, kept, cost)
 
     def marked(self, entry: Entry) -> tuple[Marks, ...]:
         """Compare the variants with the words of the query, and with draws for unknown ones."""
@@ -174,7 +174,7 @@ class WordDraws:
         return [size - len(column) for column in self._columns(entry, size)]
 
 
-def _leaves_out(words: Words) -> bool:
+def _leaves_out(words: WordOptions) -> bool:
     """Whether words may be missing from the layout, so that it is not what was asked."""
     made = {words.get("unknown", "random"), *(words.get("policies") or {}).values()}
     return not made.isdisjoint({"drop", "mask"})
@@ -184,7 +184,7 @@ class QueryRewritings:
     """Whole queries, rewritten by a mechanism that draws nothing at random."""
 
     def __init__(
-        self, query: str, mechanism: TextMechanism, size: int, ledger: Ledger, words: Words
+        self, query: str, mechanism: TextMechanism, size: int, ledger: Ledger, words: WordOptions
     ) -> None:
         self.asked, self._mechanism, self._size = query, mechanism, size
         hashed, name = ledger.key.query(query), law_name(mechanism, None)
@@ -216,15 +216,17 @@ class QueryRewritings:
         """Return the rewritings, with what all of them cost, also those of before."""
         kept = passed(self.asked, entry.variants)
         if self._whole:
-            return released(entry, self._mechanism, (), whole_cost(self._mechanism.guarantee, 1))
-        made = Scrambled(entry.variants, kept, entry.words)
+            return recorded_variants(
+                entry, self._mechanism, (), whole_cost(self._mechanism.guarantee, 1)
+            )
+        made = QueryRelease(entry.variants, kept, entry.words)
         cost = scrambled_cost(self._mechanism.guarantee, [made], self._size)
-        return released(entry, self._mechanism, kept, cost)
+        return recorded_variants(entry, self._mechanism, kept, cost)
 
     def marked(self, entry: Entry) -> tuple[Marks, ...]:
         """Compare the rewritings with the words of the query."""
         if self._whole:
-            return tuple((Mark(text, "cover"),) for text in entry.variants)
+            return tuple((VariantPiece(text, "cover"),) for text in entry.variants)
         kept = passed(self.asked, entry.variants)
         return tuple(marks(text, [self.asked], kept) for text in entry.variants)
 
@@ -237,7 +239,7 @@ class QueryRewritings:
         guarantee = self._mechanism.guarantee
         if self._whole and math.isfinite(guarantee.bits):
             return Price(bits=guarantee.bits if queries else 0.0)
-        return Price(summed(guarantee, queries))
+        return Price(account_cost(guarantee, queries))
 
     def _new(self, entry: Entry, size: int) -> Sequence[str]:
         known = set(entry.variants)
@@ -263,7 +265,7 @@ class CoverGroups:
     nothing costs, where all answers are remembered and nothing is sent.
     """
 
-    def __init__(self, query: str, mechanism: Cover, ledger: Ledger, line: Line) -> None:
+    def __init__(self, query: str, mechanism: Cover, ledger: Ledger, line: EngineRoute) -> None:
         self.asked, self._mechanism = query, mechanism
         self._table = table = mechanism.open()
         hashed, name = ledger.key.query(query), group_name(mechanism, leaves=line.leaves)
@@ -315,7 +317,7 @@ class CoverGroups:
         cost = whole_cost(self._mechanism.guarantee, 1)
         if self._table.find(entry.variants) < 0:
             cost = replace(cost, bits=entry.bits or cost.bits, caveat=EARLIER)
-        return released(entry, self._mechanism, (), cost)
+        return recorded_variants(entry, self._mechanism, (), cost)
 
     @property
     def _bits(self) -> float:
@@ -324,9 +326,9 @@ class CoverGroups:
 
     def marked(self, entry: Entry) -> tuple[Marks, ...]:
         """Say that every text is a fixed one, whatever words it has."""
-        return tuple((Mark(text, "cover"),) for text in entry.variants)
+        return tuple((VariantPiece(text, "cover"),) for text in entry.variants)
 
-    def group(self, entry: Entry) -> Group:
+    def group(self, entry: Entry) -> GroupView:
         """Say which group was sent, and who else would send the same."""
         return group_of(
             self._table,
@@ -342,13 +344,13 @@ class CoverGroups:
 def group_of(
     table: Table,
     texts: Sequence[str],
-    found: Located,
+    found: TableMatch,
     *,
     known: bool,
     stayed: bool,
     bits: float = 0.0,
     apart: tuple[int, float] = (-1, 1.0),
-) -> Group:
+) -> GroupView:
     """Describe a group that was sent; of one of an earlier table little is known but its bits.
 
     `apart` is the group before it in the session, and the cosine from which a query would have
@@ -358,7 +360,7 @@ def group_of(
     if address < 0:
         groups = round(2**bits) if bits else table.L
         active = min(1.0, 10 * groups / len(table))
-        return Group(-1, groups, len(table), known, stayed, found.cosine, (), active)
+        return GroupView(-1, groups, len(table), known, stayed, found.cosine, (), active)
     there, active = table.members(address), table.risk()
     before, stay = apart
     if before >= 0 and address != before:
@@ -367,7 +369,7 @@ def group_of(
         active = table.risk_of(there) if len(there) else 1.0
     first = {int(table.tracks[i]): int(i) for i in there[::-1]}
     others = tuple(table.texts[first[track]] for track in sorted(first))
-    return Group(
+    return GroupView(
         address, table.L, len(table), known, stayed, found.cosine, others, active, len(there),
         session=before >= 0 and address != before,
     )  # fmt: skip
@@ -381,7 +383,7 @@ class FreshDraws:
         query: str,
         mechanism: TextMechanism,
         space: Embeddings | None,
-        words: Words,
+        words: WordOptions,
         rng: Generator | None,
     ) -> None:
         self.asked, self.known, self._mechanism = query, Entry(b"", ""), mechanism
@@ -396,15 +398,15 @@ class FreshDraws:
     def release(self, entry: Entry) -> Variants:
         """Return what was drawn last."""
         made = self._made
-        return replace(made, cost=but_chosen(made.cost, entry))
+        return replace(made, cost=add_choice_cost(made.cost, entry))
 
     def marked(self, entry: Entry) -> tuple[Marks, ...]:
         """Compare the variants with the words of the query."""
         if isinstance(self._mechanism, Cover):
-            return tuple((Mark(text, "cover"),) for text in entry.variants)
+            return tuple((VariantPiece(text, "cover"),) for text in entry.variants)
         return tuple(marks(text, [self.asked], self._made.kept[0]) for text in entry.variants)
 
-    def group(self, entry: Entry) -> Group | None:
+    def group(self, entry: Entry) -> GroupView | None:
         """Say which group was sent, where one was."""
         if not isinstance(self._mechanism, Cover):
             return None
@@ -418,9 +420,9 @@ def source_of(
     space: Embeddings | None,
     size: int,
     ledger: Ledger,
-    words: Words,
-    line: Line,
-) -> Priced:
+    words: WordOptions,
+    line: EngineRoute,
+) -> PricedSource:
     """Return what makes variants of a query; what was released of it is looked up now."""
     if isinstance(mechanism, Cover):
         return CoverGroups(query, mechanism, ledger, line)

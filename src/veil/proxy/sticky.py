@@ -10,21 +10,23 @@ from veil.core.rng import Randomness, generator
 from veil.core.types import Ranking, Variants
 from veil.proxy.ledger.entries import Entry, Limits, Price
 from veil.proxy.ledger.ledger import Ledger, StaleError
-from veil.proxy.results import Group
-from veil.proxy.source import Line, Marks, Priced, Source
+from veil.proxy.results import GroupView
+from veil.proxy.settings import MAX_SIZE, Budget, PreflightResult
+from veil.proxy.source import EngineRoute, Marks, PricedSource, Source
 from veil.proxy.sources import CoverGroups, FreshDraws, source_of
-from veil.proxy.types import MAX_SIZE, Budget, Checked
-from veil.search.pipeline import Words, require_protection
+from veil.search.pipeline import WordOptions, require_protection
 from veil.text.mechanisms.mechanism import QueryMechanism, TextMechanism
 from veil.text.vectors.embeddings import Embeddings
 
-Look = Callable[[str, Sequence[str]], Checked]  # what local attackers make of variants of a text
+Look = Callable[
+    [str, Sequence[str]], PreflightResult
+]  # what local attackers make of variants of a text
 _LUCK = 0.05  # of an attacker that tries equal guesses in any order
 _ATTEMPTS = 10  # when others release the same query at the same time
 
 
 @dataclass(frozen=True, slots=True)
-class Bound:
+class PreflightBound:
     """What must hold before variants are sent, and what to do where it does not.
 
     The true query must not stand within the first `rank` guesses of any local attacker. Else the
@@ -40,7 +42,7 @@ class Bound:
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class PreparedVariants:
     """The variants to ask with, their entry in the ledger, and what was spent for them now.
 
     `reused` counts the variants that were there before, `marks` say what the words of each are.
@@ -51,14 +53,14 @@ class Taken:
     entry: Entry
     spent: float
     reused: int
-    checked: Checked | None
+    checked: PreflightResult | None
     marks: tuple[Marks, ...]
     bits: float = 0.0
-    group: Group | None = None
+    group: GroupView | None = None
     answers: Ranking | None = None
 
 
-class Sticky:
+class StickyVariants:
     """Draws variants of a query once, and writes them down before anybody may send them.
 
     The same query, in whatever order and case, has the same variants again. A query that is
@@ -78,7 +80,7 @@ class Sticky:
         self,
         ledger: Ledger,
         limit: float | None = None,
-        bound: Bound | None = None,
+        bound: PreflightBound | None = None,
         bits: float | None = None,
     ) -> None:
         self.ledger = ledger
@@ -93,9 +95,9 @@ class Sticky:
         space: Embeddings | None,
         size: int,
         look: Look | None = None,
-        line: Line = Line(),  # noqa: B008 - frozen
-        **words: Unpack[Words],
-    ) -> Taken:
+        line: EngineRoute = EngineRoute(),  # noqa: B008 - frozen
+        **words: Unpack[WordOptions],
+    ) -> PreparedVariants:
         """Return variants that are in the ledger, made now if need be.
 
         Raises
@@ -115,14 +117,14 @@ class Sticky:
                 continue
         raise LedgerError("The ledger is too busy with this query; try again.")
 
-    def _take(self, source: Priced, size: int, look: Look | None) -> Taken:
+    def _take(self, source: PricedSource, size: int, look: Look | None) -> PreparedVariants:
         known = source.known
         before = len(known.variants)
         done = before >= size and not (isinstance(source, CoverGroups) and source.owing)
         price = None if done else source.price(known, size)
         if price is None:
             checked = look(source.asked, known.variants) if look else None
-            if self.bound is not None and too_near(checked, self.bound):
+            if self.bound is not None and exceeds_bound(checked, self.bound):
                 raise RiskError(_near(checked, self.bound))
             self.ledger.touch(known.number)
             return _taken(source, known, Price(), before, checked)
@@ -152,13 +154,13 @@ class Sticky:
         return self.ledger.budget(self._limits)
 
 
-class Unwritten:
+class UnrecordedVariants:
     """Draws variants anew each time, and neither reads nor writes a ledger: for experiments.
 
     With a seed the variants are marked as such, and no engine on a network takes them.
     """
 
-    def __init__(self, rng: Randomness = None, bound: Bound | None = None) -> None:
+    def __init__(self, rng: Randomness = None, bound: PreflightBound | None = None) -> None:
         self._rng = None if rng is None else generator(rng)
         self.bound = bound
 
@@ -169,9 +171,9 @@ class Unwritten:
         space: Embeddings | None,
         size: int,
         look: Look | None = None,
-        line: Line = Line(),  # noqa: B008 - frozen
-        **words: Unpack[Words],
-    ) -> Taken:
+        line: EngineRoute = EngineRoute(),  # noqa: B008 - frozen
+        **words: Unpack[WordOptions],
+    ) -> PreparedVariants:
         """Return variants that nobody knows of."""
         del line  # nothing is counted, whatever is remembered
         _require_no_choice(self.bound, mechanism)
@@ -199,12 +201,12 @@ class Unwritten:
         return Budget("", 0.0, None)
 
 
-Drawer = Sticky | Unwritten  # who draws for the desk, and accounts for it
+Drawer = StickyVariants | UnrecordedVariants  # who draws for the desk, and accounts for it
 
 
 def _within(
-    bound: Bound | None, source: Source, size: int, look: Look | None
-) -> tuple[Entry, Checked | None]:
+    bound: PreflightBound | None, source: Source, size: int, look: Look | None
+) -> tuple[Entry, PreflightResult | None]:
     """Draw, look, and draw again or more as long as an attacker comes too near."""
     start, wanted = source.known, size
     tries = bound.tries if bound and bound.action != "refuse" else 1
@@ -215,7 +217,7 @@ def _within(
         checked = replace(look(source.asked, made.variants), draws=count) if look else None
         if bound is None:
             return made, checked
-        if not too_near(checked, bound):
+        if not exceeds_bound(checked, bound):
             return replace(made, chosen=True), checked
         if bound.action == "more" and wanted < MAX_SIZE:
             start, wanted = made, min(MAX_SIZE, wanted + max(1, size // 2))
@@ -225,18 +227,18 @@ def _within(
 
 
 def _taken(
-    source: Source, entry: Entry, spent: Price, reused: int, checked: Checked | None
-) -> Taken:
+    source: Source, entry: Entry, spent: Price, reused: int, checked: PreflightResult | None
+) -> PreparedVariants:
     group = source.group(entry) if isinstance(source, CoverGroups | FreshDraws) else None
     marked = source.marked(entry)
     answers = source.answers if isinstance(source, CoverGroups) else None
-    return Taken(
+    return PreparedVariants(
         source.release(entry), entry, spent.epsilon, reused, checked, marked, spent.bits, group,
         answers,
     )  # fmt: skip
 
 
-def _require_no_choice(bound: Bound | None, mechanism: TextMechanism) -> None:
+def _require_no_choice(bound: PreflightBound | None, mechanism: TextMechanism) -> None:
     """Refuse to choose by the query what must not depend on it."""
     if bound is not None and isinstance(mechanism, QueryMechanism) and mechanism.whole:
         raise ParameterError(
@@ -246,7 +248,7 @@ def _require_no_choice(bound: Bound | None, mechanism: TextMechanism) -> None:
         )
 
 
-def too_near(checked: Checked | None, bound: Bound) -> bool:
+def exceeds_bound(checked: PreflightResult | None, bound: PreflightBound) -> bool:
     """Whether an attacker may find the query within the bound, or none could be asked.
 
     Where many guesses stand as high as the query it may come out within the bound by luck: that
@@ -257,7 +259,7 @@ def too_near(checked: Checked | None, bound: Bound) -> bool:
     return any(one.within(bound.rank) > _LUCK for one in checked.standings)
 
 
-def _near(checked: Checked | None, bound: Bound | None) -> str:
+def _near(checked: PreflightResult | None, bound: PreflightBound | None) -> str:
     if checked is None or not checked.standings:
         return (
             "No local attacker could be tried on the variants, so that the bound cannot be kept;"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from veil.core.errors import EngineError, InputError, MissingExtraError, ParameterError
 from veil.core.rng import stream
 from veil.core.types import Encoder, Ranking, Released, Variants
-from veil.encoders.find import encoder as find_encoder
+from veil.encoders.catalogue import encoder as find_encoder
 from veil.pyterrier.frames import (
     Record,
     about,
@@ -20,12 +20,12 @@ from veil.pyterrier.frames import (
     records,
     results,
 )
-from veil.search.pipeline import MAX_QUERY, Words, check_query, narrowed
+from veil.search.pipeline import MAX_QUERY, WordOptions, check_query, narrowed
 from veil.search.rerank import Reranker
-from veil.text.mechanisms.find import mechanism as find_mechanism
+from veil.text.mechanisms.catalogue import mechanism as find_mechanism
 from veil.text.mechanisms.mechanism import TextMechanism
 from veil.text.protect import protect, variants_of
-from veil.text.vectors.assets import load_embeddings
+from veil.text.vectors.catalogue import load_embeddings
 from veil.text.vectors.embeddings import Embeddings
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ class Drawing:
     mechanism: TextMechanism
     size: int
     vectors: str | Embeddings
-    words: Words
+    words: WordOptions
     seed: int | None = None
     skip: bool = False
 
@@ -137,7 +137,7 @@ def drawing(
     seed: int | None,
     skip: bool,
     usual: int = 1,
-    **words: Unpack[Words],
+    **words: Unpack[WordOptions],
 ) -> Drawing:
     """Check what a step was given; nothing is fetched or opened before it is run.
 
@@ -216,7 +216,7 @@ class Obfuscate(Transformer):
         original: bool = False,
         skip: bool = False,
         seed: int | None = None,
-        **words: Unpack[Words],
+        **words: Unpack[WordOptions],
     ) -> None:
         self.drawing = drawing(mechanism, size, vectors, seed, skip, **words)
         self.original = original
@@ -325,7 +325,7 @@ class PrivateSearch(Transformer):
         vectors: str | Embeddings = "glove-100d",
         skip: bool = False,
         seed: int | None = None,
-        **words: Unpack[Words],
+        **words: Unpack[WordOptions],
     ) -> None:
         if isinstance(k, bool) or not isinstance(k, int) or k < 1:
             raise ParameterError("The 'k' argument must be a whole number of results from 1.")

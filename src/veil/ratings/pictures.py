@@ -12,7 +12,7 @@ from veil.studies.plane import is_utility
 from veil.studies.report.markup import Markup, percent, tag
 from veil.studies.report.svg import at
 from veil.studies.report.tables import head, table
-from veil.studies.table import PLAIN, Results, Section
+from veil.studies.results import PLAIN, Results, Section
 
 KNOWN = (1, 2, 4, 8)
 _COLOURS = ("#c4431a", "#1d5c8f", "#3b7a3b", "#7a4b9a", "#8a6d1f", "#2a8a8a", "#5c6670")

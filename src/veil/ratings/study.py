@@ -13,7 +13,7 @@ from veil.core.errors import InputError, LawError, ParameterError
 from veil.core.guarantee import Guarantee
 from veil.core.rng import stream
 from veil.core.types import Floats, Ids
-from veil.data.fetch import Report, silent
+from veil.data.fetch import Report, no_progress
 from veil.data.files import digest as file_digest
 from veil.ratings.attack import attack, unprotected_release
 from veil.ratings.attacker import Outcome
@@ -30,9 +30,9 @@ from veil.ratings.recommenders import recommender
 from veil.ratings.release import Release
 from veil.ratings.split import align, split
 from veil.studies.experiment import Axis, Cell, Experiment, Figure, Step, Vocabulary, step_key
+from veil.studies.results import PLAIN, Results, Section
 from veil.studies.store import Result
 from veil.studies.study import Grid, Specs, Study
-from veil.studies.table import PLAIN, Results, Section
 
 PATHS = ("train", "test", "items", "people")
 
@@ -121,7 +121,7 @@ class RatingsExperiment(Experiment):
     }
     source = "train"
 
-    def __init__(self, study: RatingsStudy, report: Report = silent) -> None:
+    def __init__(self, study: RatingsStudy, report: Report = no_progress) -> None:
         del report  # nothing takes long here
         self.study: RatingsStudy = study
         if study.sizes != (1,):

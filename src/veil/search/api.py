@@ -5,7 +5,7 @@ from typing import Unpack
 
 from veil.core.types import Encoder, Engine, Ranking, Released
 from veil.corpus.collection import Collection
-from veil.data.fetch import Report, silent
+from veil.data.fetch import Report, no_progress
 from veil.search import pipeline
 from veil.search.engines import ENGINES
 from veil.search.pipeline import SearchResult
@@ -14,7 +14,9 @@ from veil.text.mechanisms.mechanism import TextMechanism
 from veil.text.vectors.embeddings import Embeddings
 
 
-def engine(spec: str, collection: Collection | None = None, report: Report = silent) -> Engine:
+def engine(
+    spec: str, collection: Collection | None = None, report: Report = no_progress
+) -> Engine:
     """Open an engine: over a collection, over a saved one, or somewhere on a network.
 
     ``engine("bm25", collection)``, ``engine("dense(index=idx)")``,
@@ -33,8 +35,8 @@ def search(
     *,
     encoder: Encoder | str | None = "minilm",
     letters: float = 0.0,
-    report: Report = silent,
-    **choices: Unpack[pipeline.Choices],
+    report: Report = no_progress,
+    **choices: Unpack[pipeline.SearchOptions],
 ) -> SearchResult:
     """Search for a query that the engine never sees.
 
@@ -73,7 +75,7 @@ def ask(
     *,
     encoder: Encoder | str | None = "minilm",
     letters: float = 0.0,
-    report: Report = silent,
+    report: Report = no_progress,
 ) -> Ranking:
     """Ask with strings that were released before, and re-rank by the true query what comes back.
 

@@ -4,16 +4,16 @@ from typing import Literal
 
 from veil.core.errors import ParameterError
 from veil.core.types import Engine
+from veil.corpus.catalogue import load_collection
 from veil.corpus.collection import Collection
-from veil.corpus.sources import load_collection
-from veil.data.fetch import Report, silent
+from veil.data.fetch import Report, no_progress
 from veil.search.engines import ENGINES
 from veil.search.engines.engine import leaves
 
 DEFAULT = "icd10cm"  # what a local engine searches unless it is told otherwise
 
 
-def open_engine(spec: str, collection: str | None = None, report: Report = silent) -> Engine:
+def open_engine(spec: str, collection: str | None = None, report: Report = no_progress) -> Engine:
     """Open an engine, with a collection if it needs one."""
     parsed = ENGINES.parse(spec)
     if collection is not None and not parsed.collects:
@@ -23,7 +23,7 @@ def open_engine(spec: str, collection: str | None = None, report: Report = silen
     return parsed.open(load_collection(collection or DEFAULT, report), report)
 
 
-Place = Literal["own", "stand-in", "elsewhere"]
+Locality = Literal["own", "stand-in", "elsewhere"]
 
 HERE = (
     "These documents and the engine are on this machine: your query does not leave it, so it is"
@@ -35,7 +35,7 @@ DEMONSTRATION = (
 )
 
 
-def standing(engine: Engine) -> Place:
+def locality(engine: Engine) -> Locality:
     """Say what an engine is to the user; all doors decide by this how to search.
 
     own
@@ -48,7 +48,7 @@ def standing(engine: Engine) -> Place:
         Queries leave this machine, also to another program on it.
 
     >>> from types import SimpleNamespace
-    >>> standing(SimpleNamespace(network=False))
+    >>> locality(SimpleNamespace(network=False))
     'stand-in'
     """
     if leaves(engine):
@@ -62,10 +62,10 @@ def collection_name(engine: Engine) -> str:
     return found.name if isinstance(found, Collection) else ""
 
 
-def told_of_stand_in(name: str) -> str:
+def stand_in_notice(name: str) -> str:
     """Say that an engine on this machine is treated as one that is not.
 
-    >>> told_of_stand_in("icd10cm")
+    >>> stand_in_notice("icd10cm")
     'icd10cm on this machine stands in for an engine elsewhere: it is searched privately.'
     """
     return f"{name} on this machine stands in for an engine elsewhere: it is searched privately."

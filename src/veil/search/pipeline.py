@@ -68,7 +68,7 @@ def narrowed(ranking: Ranking, k: int) -> Ranking:
 MAX_QUERY = 10_000  # characters
 
 
-class Words(TypedDict, total=False):
+class WordOptions(TypedDict, total=False):
     """Which words of a query are protected, and how: choices of `protect`."""
 
     unknown: Unknown
@@ -76,7 +76,7 @@ class Words(TypedDict, total=False):
     select: Select | None
 
 
-class Choices(Words, total=False):
+class SearchOptions(WordOptions, total=False):
     """The choices of `protect` that a search hands on."""
 
     rng: Randomness
@@ -121,7 +121,7 @@ def search(
     k: int,
     *,
     reranker: Reranker | None,
-    **choices: Unpack[Choices],
+    **choices: Unpack[SearchOptions],
 ) -> SearchResult:
     """Search privately for one query, or raise before anything is sent."""
     variants = release(query, mechanism, space, size, **choices)
@@ -134,7 +134,7 @@ def release(
     mechanism: TextMechanism,
     space: Embeddings | None,
     size: int,
-    **choices: Unpack[Choices],
+    **choices: Unpack[SearchOptions],
 ) -> Variants:
     """Draw variants of one query that may be sent, or raise; nothing is kept of them."""
     variants = protect(

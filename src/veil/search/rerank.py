@@ -22,8 +22,8 @@ from veil.core.errors import ParameterError
 from veil.core.types import Encoder, Engine, Floats, Ids, Ranking, Singles
 from veil.corpus.collection import Collection, passage
 from veil.corpus.lexical import analyse, term_of, words_of
-from veil.data.fetch import Report, silent
-from veil.encoders.find import encoder
+from veil.data.fetch import Report, no_progress
+from veil.encoders.catalogue import encoder
 from veil.encoders.vectors import DocumentVectors, document_vectors, open_document_vectors
 
 POOL = 100  # passages that the model scores for one query: see benchmarks/cascade.py
@@ -40,7 +40,9 @@ def cheap_scores(query: str, passages: Sequence[str]) -> Floats:
     """
     texts = [" ".join(text[:_READ].lower().split()) for text in passages]
     asked = " ".join(query[:_READ].lower().split())
-    return even(even(_bm25(*_terms(asked, texts))) + even(_bm25(*_runs(asked, texts))))
+    return standardise(
+        standardise(_bm25(*_terms(asked, texts))) + standardise(_bm25(*_runs(asked, texts)))
+    )
 
 
 def cheap_order(query: str, passages: Sequence[str]) -> Ids:
@@ -48,7 +50,7 @@ def cheap_order(query: str, passages: Sequence[str]) -> Ids:
     return np.argsort(-cheap_scores(query, passages), kind="stable").astype(np.int64)
 
 
-def even(scores: Floats) -> Floats:
+def standardise(scores: Floats) -> Floats:
     """Give scores mean 0 and deviation 1; scores that are all equal become 0."""
     spread = float(scores.std()) if len(scores) else 0.0
     return np.zeros(len(scores)) if spread < 1e-12 else (scores - scores.mean()) / spread
@@ -281,7 +283,7 @@ _shared: _Made = {}
 
 
 def reranker(
-    model: Encoder | str, engine: Engine, report: Report = silent, *, letters: float = 0.0
+    model: Encoder | str, engine: Engine, report: Report = no_progress, *, letters: float = 0.0
 ) -> Reranker:
     """Return a re-ranker for what an engine brings; the same one every time.
 

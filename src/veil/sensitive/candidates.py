@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from veil.core.types import Floats, Ids, Singles
 from veil.corpus.collection import Collection
 from veil.corpus.lexical import Lexical, top
-from veil.encoders.find import encoder as encoder_of
+from veil.encoders.catalogue import encoder as encoder_of
 from veil.encoders.vectors import document_vectors
 from veil.sensitive.measures import Flags
 

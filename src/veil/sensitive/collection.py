@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from veil.core.errors import InputError, ParameterError
 from veil.core.types import Ids
+from veil.corpus.catalogue import load_collection
 from veil.corpus.collection import Collection
-from veil.corpus.sources import load_collection
-from veil.data.fetch import Report, silent
+from veil.data.fetch import Report, no_progress
 from veil.data.lines import suffix_of
-from veil.data.rows import Header, Layout, Row, read_rows, read_table
+from veil.data.rows import DelimitedLayout, Header, Row, read_rows, read_table
 
 _WORD = re.compile(r"[^\W_]+")
 
@@ -114,7 +114,9 @@ def read_labels(path: Path, ids: Sequence[str], *, partial: bool = False) -> Lab
     Only the columns ``id`` and ``sensitive`` are read: categories that explain a label would
     give it away to a classifier.
     """
-    layout = Layout("\t", quotes=False) if suffix_of(path) == ".tsv" else Layout()
+    layout = (
+        DelimitedLayout("\t", quotes=False) if suffix_of(path) == ".tsv" else DelimitedLayout()
+    )
     _, rows = read_table(path, ("id", "sensitive"), layout)
     places = {name: place for place, name in enumerate(ids)}
     labels = np.full(len(places), -1, dtype=np.int8)
@@ -145,7 +147,7 @@ _ID = ("id", "_id")
 
 
 def load(
-    path: str | Path, sensitivity: str | Path | None = None, report: Report = silent
+    path: str | Path, sensitivity: str | Path | None = None, report: Report = no_progress
 ) -> SensitiveCollection:
     """Read docs.jsonl, queries.jsonl, qrels.txt and sensitivity.tsv of a folder.
 

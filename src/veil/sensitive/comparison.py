@@ -18,7 +18,7 @@ from veil.sensitive.rank import rank
 from veil.sensitive.strategy import Shown
 from veil.studies.report.markup import Markup, interval, join, number, page, percent, tag
 from veil.studies.report.tables import head, table
-from veil.studies.table import Section
+from veil.studies.results import Section
 
 EMPTY = "empty list"
 

@@ -7,11 +7,11 @@ import numpy as np
 
 from veil.core.errors import InputError
 from veil.core.types import Floats
+from veil.corpus.catalogue import is_collection, load_collection
 from veil.corpus.collection import KIND, Collection, open_collection
 from veil.corpus.folder import gather
-from veil.corpus.sources import is_collection, load_collection
 from veil.data.arrays import Array, kind_of_folder, open_arrays, save_arrays
-from veil.data.fetch import Report, silent
+from veil.data.fetch import Report, no_progress
 from veil.data.files import whole_folder
 from veil.sensitive.collection import Labels, SensitiveCollection, read_labels, with_labels
 from veil.sensitive.cross_validate import cross_validate, train
@@ -24,7 +24,7 @@ _USUAL = "sensitivity.tsv"
 
 
 def read_labelled(
-    source: Path, sensitivity: Path | None, report: Report = silent
+    source: Path, sensitivity: Path | None, report: Report = no_progress
 ) -> SensitiveCollection:
     """Read documents of which some have a label; the others have -1.
 
@@ -98,7 +98,7 @@ class Stored:
 
 def store(
     folder: Path, collection: Collection, labels: Labels, p: Floats, spec: str,
-    report: Report = silent,
+    report: Report = no_progress,
 ) -> None:  # fmt: skip
     """Write an index into a new folder for its owner alone, whole or not at all."""
     if folder.exists():

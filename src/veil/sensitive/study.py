@@ -12,8 +12,8 @@ from pydantic import Field
 from veil.core.errors import InputError, ParameterError
 from veil.core.rng import stream
 from veil.core.types import Floats, Ids
-from veil.corpus.sources import load_collection
-from veil.data.fetch import Report, silent
+from veil.corpus.catalogue import load_collection
+from veil.data.fetch import Report, no_progress
 from veil.measures.estimate import Estimate
 from veil.sensitive.attacker import Exposure, Probe, Sightings
 from veil.sensitive.attackers import ATTACKERS
@@ -36,9 +36,9 @@ from veil.studies.experiment import (
 )
 from veil.studies.report.markup import Markup, interval, number, percent, tag
 from veil.studies.report.tables import head, table
+from veil.studies.results import PLAIN, Results, Section
 from veil.studies.store import Result
 from veil.studies.study import Grid, Study
-from veil.studies.table import PLAIN, Results, Section
 
 QUALITY = {
     "auc": "AUC",
@@ -211,7 +211,7 @@ class Sensitive(Experiment):
     }
     source = "collection"
 
-    def __init__(self, study: SensitiveStudy, report: Report = silent) -> None:
+    def __init__(self, study: SensitiveStudy, report: Report = no_progress) -> None:
         self.study: SensitiveStudy = study
         if study.sizes != (1,):
             raise ParameterError(

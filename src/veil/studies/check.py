@@ -15,10 +15,10 @@ from veil.studies.experiment import Experiment
 from veil.studies.export import export, read_csv
 from veil.studies.plane import is_utility
 from veil.studies.report.report import render
+from veil.studies.results import PLAIN, Results
 from veil.studies.store import Store
 from veil.studies.study import Study
 from veil.studies.sweep import sweep
-from veil.studies.table import PLAIN, Results
 
 
 class _Stopped(BaseException):

@@ -8,10 +8,10 @@ from veil.core.errors import InputError
 from veil.core.registry import unknown_name
 from veil.measures.bounds import CONFIDENCE, cases_needed, upper_bound
 from veil.studies import DEFAULT
-from veil.studies.domains import method, words_of
+from veil.studies.domains import mechanism_class, vocabulary
 from veil.studies.experiment import Axis
 from veil.studies.plane import is_utility
-from veil.studies.table import PLAIN, Row
+from veil.studies.results import PLAIN, Row
 
 _NAMED = 5  # rivals that a sentence names
 
@@ -45,7 +45,7 @@ class Candidate:
     foes: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        many = words_of(self.risk.domain).sizes(self.size)
+        many = vocabulary(self.risk.domain).sizes(self.size)
         return (
             f"{self.spec} with {many}: utility {self.utility.score:.3f}, risk"
             f" {self.risk.score:.3f} by {self.risk.attacker}, at most {_rounded_up(self.upper)}"
@@ -110,7 +110,7 @@ def describe_nearest(known: Sequence[Candidate], max_risk: float, top: float) ->
     if not known:
         return "no risk is known"
     best = min(known, key=lambda one: (one.risk.score, one.upper, -one.utility.score))
-    least, many = cases_needed(max_risk, top=top), words_of(best.risk.domain).subjects
+    least, many = cases_needed(max_risk, top=top), vocabulary(best.risk.domain).subjects
     if least is None or max(one.n for one in known) >= least:
         return f"the nearest is {best}"
     return f"the nearest is {best}; to certify it would take at least {least:,} {many}"
@@ -120,7 +120,7 @@ def describe_shortfall(
     best: Candidate, known: Sequence[Candidate], max_risk: float, top: float
 ) -> str:
     """Say why not even the best is certified to keep a bound, where `top` is the worst risk."""
-    many = words_of(best.risk.domain).subjects
+    many = vocabulary(best.risk.domain).subjects
     least, most = cases_needed(max_risk, top=top), max(one.n for one in known)
     if least is not None and most < least:
         return (
@@ -176,7 +176,7 @@ def choose(
     its range, keeps no bound.
     """
     rows = tuple(rows)
-    words = words_of(rows[0].domain if rows else DEFAULT)
+    words = vocabulary(rows[0].domain if rows else DEFAULT)
     measures = tuple(axis.name for axis in words.risks)
     if attacker not in measures:
         raise unknown_name("measure of risk", attacker, measures)
@@ -214,7 +214,7 @@ def candidates(
     See `choose` for how attacks count. A risk that is not known has an infinite `upper`.
     """
     chosen = _of_one_setting(tuple(rows), data, task)
-    words = words_of(chosen[0].domain if chosen else DEFAULT)
+    words = vocabulary(chosen[0].domain if chosen else DEFAULT)
     return _candidates(chosen, words.axis(attacker), words.subjects)
 
 
@@ -254,7 +254,7 @@ def _of_one_setting(rows: Sequence[Row], data: str | None, task: str | None) -> 
     if not rows:
         raise InputError("The table of the audit is empty; run 'veil audit' again.")
     _require_one("domain", {row.domain for row in rows})
-    words = words_of(rows[0].domain)
+    words = vocabulary(rows[0].domain)
     _require(words.data, data, {row.data for row in rows})
     _require(words.task, task, {row.task for row in rows if row.task})
     wanted = [
@@ -312,7 +312,7 @@ def _candidates(rows: Sequence[Row], axis: Axis, subjects: str) -> list[Candidat
 def _foes(row: Row, attacks: Sequence[str]) -> tuple[str, ...]:
     """Return the attackers that know how a mechanism works, as that declares, but did not try."""
     faced = {_name(one) for one in attacks}
-    declared: tuple[str, ...] = getattr(method(row.domain, row.mechanism), "foes", ())
+    declared: tuple[str, ...] = getattr(mechanism_class(row.domain, row.mechanism), "foes", ())
     return tuple(one for one in declared if one not in faced)
 
 
@@ -325,7 +325,7 @@ def _attack(row: Row, axis: Axis, subjects: str) -> Row | None:
 
     Of an attacker that restores parts nothing but its first guess is known: a lower bound.
     """
-    if _name(row.attacker) in words_of(row.domain).apart:
+    if _name(row.attacker) in vocabulary(row.domain).apart:
         return None
     if row.kind == "risk" and row.measure == axis.name:
         return row

@@ -17,7 +17,7 @@ from veil.core.errors import (
     StepError,
     UnknownNameError,
     VeilError,
-    place,
+    error_location,
 )
 from veil.core.registry import unknown_name
 from veil.studies import DEFAULT, DOMAINS, GROUP
@@ -60,12 +60,12 @@ def _plugins() -> dict[str, str]:
     return found
 
 
-def words_of(name: str) -> Vocabulary:
+def vocabulary(name: str) -> Vocabulary:
     """Return the nouns of a domain."""
     return domain(name or DEFAULT).words
 
 
-def method(name: str, mechanism: str) -> type[Component] | None:
+def mechanism_class(name: str, mechanism: str) -> type[Component] | None:
     """Return a mechanism of a domain by its name, None for one that is not installed here."""
     found = domain(name or DEFAULT)
     try:
@@ -76,7 +76,7 @@ def method(name: str, mechanism: str) -> type[Component] | None:
 
 
 @lru_cache(maxsize=2)
-def opened(study: Study) -> Experiment:
+def open_experiment(study: Study) -> Experiment:
     """Return the experiment of a study: the same for every step that this process computes."""
     return domain(study.domain)(study)
 
@@ -85,14 +85,14 @@ def compute(study: Study, step: Step, of: Result | None) -> Result:
     """Compute a step in this process, and say how long it took."""
     started = time.perf_counter()
     try:
-        made = opened(study).compute(step, of)
+        made = open_experiment(study).compute(step, of)
     except (VeilError, OSError):  # told as they are: a full disk, a missing file
         raise
     except Exception as error:  # noqa: BLE001 - its own message could quote what is protected
         by = f" by {step.by}" if step.by else ""
         raise StepError(
             f"The step '{step.kind}' of {step.spec or 'the data'}{by} failed:"
-            f" {place(error)}; what is done is kept."
+            f" {error_location(error)}; what is done is kept."
         ) from None
     return Result(made.arrays, made.data, time.perf_counter() - started)
 

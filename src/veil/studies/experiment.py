@@ -16,10 +16,10 @@ from typing import Any, ClassVar, Protocol
 from veil.core.errors import ParameterError
 from veil.core.guarantee import Guarantee
 from veil.core.types import Floats, Ids
-from veil.data.fetch import Report, silent
+from veil.data.fetch import Report, no_progress
+from veil.studies.results import Example, Results, Section
 from veil.studies.store import Result
 from veil.studies.study import Grid, Study, distinct_specs
-from veil.studies.table import Example, Results, Section
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,7 +276,7 @@ class Experiment(Protocol):
     n: int
 
     @abstractmethod
-    def __init__(self, study: Any, report: Report = silent) -> None: ...  # noqa: ANN401 - its keys
+    def __init__(self, study: Any, report: Report = no_progress) -> None: ...  # noqa: ANN401 - its keys
 
     @classmethod
     def settle(cls, study: Any, name: str, folder: Path) -> Any:  # noqa: ANN401 - its keys

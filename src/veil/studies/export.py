@@ -20,9 +20,9 @@ from veil.core.errors import InputError, MissingExtraError
 from veil.data.files import whole_file
 from veil.data.rows import pyarrow, pyarrow_parquet
 from veil.studies import DEFAULT
-from veil.studies.domains import words_of
+from veil.studies.domains import vocabulary
 from veil.studies.experiment import Vocabulary
-from veil.studies.table import Results, Row, Score
+from veil.studies.results import Results, Row, Score
 
 FILE = "facts.json"
 _MOST = 2**23  # characters of the file
@@ -141,7 +141,7 @@ def named(entry: Row | Score) -> dict[str, object]:
     """Return a row or a score with the names that its domain uses in files."""
     values = asdict(entry)
     kind = values.pop("domain")
-    words = words_of(kind)
+    words = vocabulary(kind)
     shown = {} if kind == DEFAULT else {"domain": kind}
     return shown | {_name(key, words): value for key, value in values.items()}
 
@@ -151,7 +151,7 @@ def _name(column: str, words: Vocabulary) -> str:
 
 
 def _header(kind: str, columns: Sequence[str]) -> list[str]:
-    words = words_of(kind)
+    words = vocabulary(kind)
     shown = [_name(column, words) for column in columns]
     return shown if kind == DEFAULT else ["domain", *shown]
 

@@ -23,12 +23,12 @@ from veil.core.types import Floats
 from veil.core.version import __version__
 from veil.measures.estimate import bootstrap
 from veil.measures.risk import ATTACKERS, chance, successes
-from veil.studies.domains import opened
+from veil.studies.domains import open_experiment
 from veil.studies.experiment import Cell, Experiment, Figure, Step, Vocabulary
 from veil.studies.plane import Planned, compared, is_utility, key, scores
+from veil.studies.results import PLAIN, Card, Example, Kind, Results, Row, Score
 from veil.studies.store import Result, Store
 from veil.studies.study import Study
-from veil.studies.table import PLAIN, Card, Example, Kind, Results, Row, Score
 
 Samples = dict[Row, Floats]  # (n,) what a row is the mean of, by subject; nan where there is none
 
@@ -92,7 +92,7 @@ def _recovered(measure: str, right: Floats, blind: Floats, outcome: Outcome, by:
 
 def results(study: Study, store: Store) -> Results:
     """Gather what a store holds of a study; what is not there yet is noted, and no error."""
-    experiment = opened(study)
+    experiment = open_experiment(study)
     return gather(experiment, experiment.cells(), experiment.plain(), store)
 
 
@@ -100,7 +100,7 @@ def gather(
     experiment: Experiment,
     cells: Sequence[Cell],
     plain: Sequence[Step],
-    store: "Kept",
+    store: "ResultSource",
     seconds: float | None = None,
     workers: int | None = None,
 ) -> Results:
@@ -133,7 +133,7 @@ def gather(
     )
 
 
-class Kept(Protocol):
+class ResultSource(Protocol):
     """Where results are found by the keys of their steps: a `Store`, or a dict of them."""
 
     def get(self, key: str, /) -> Result | None:
@@ -144,7 +144,7 @@ class Kept(Protocol):
 class _Sheet:
     """What has been gathered so far."""
 
-    def __init__(self, experiment: Experiment, store: Kept) -> None:
+    def __init__(self, experiment: Experiment, store: ResultSource) -> None:
         self.experiment, self.store = experiment, store
         self.rows: list[Row] = []
         self.samples: Samples = {}

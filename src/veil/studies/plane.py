@@ -14,8 +14,8 @@ from veil.core.types import Floats
 from veil.measures.estimate import p_values
 from veil.measures.quipu import quipu_difference, quipu_interval
 from veil.studies import DEFAULT
-from veil.studies.domains import method, words_of
-from veil.studies.table import PLAIN, Row, Score
+from veil.studies.domains import mechanism_class, vocabulary
+from veil.studies.results import PLAIN, Row, Score
 
 Key = tuple[str, str, str]  # mechanism, swept parameter, the rest of the spec
 
@@ -88,7 +88,7 @@ def names(rows: Iterable[Row]) -> dict[tuple[Key, int], str]:
     for one, counted in sizes.items():
         named[one, 0] = short[one]
         for size in sorted(counted):
-            several = f", {words_of(kind).sizes(size)}" if len(counted) > 1 else ""
+            several = f", {vocabulary(kind).sizes(size)}" if len(counted) > 1 else ""
             named[one, size] = short[one] + several
     return named
 
@@ -105,7 +105,7 @@ def panels(rows: Sequence[Row]) -> list[Panel]:
                     place = (row.data, task, row.attacker, row.measure)
                     cells.setdefault(place, []).append(Point(row, found))
     order = list(dict.fromkeys((c, e, a) for c, e, a, _ in cells))
-    words = words_of(rows[0].domain if rows else DEFAULT)
+    words = vocabulary(rows[0].domain if rows else DEFAULT)
     places = sorted(cells, key=lambda cell: (order.index(cell[:3]), words.rank(cell[3])))
     named = names(rows)
     return [_panel(place, cells[place], named, rows) for place in places]
@@ -115,7 +115,7 @@ def is_utility(row: Row) -> bool:
     """Whether this is the utility that the plane shows."""
     if row.kind != "utility":
         return False
-    return row.measure.casefold() == words_of(row.domain).utility.name.casefold()
+    return row.measure.casefold() == vocabulary(row.domain).utility.name.casefold()
 
 
 def _utilities(rows: Sequence[Row]) -> dict[tuple[str, str, int], list[Row]]:
@@ -129,14 +129,14 @@ def _missing(row: Row) -> Row:
     gap = math.nan
     return Row(
         row.data, row.task, row.mechanism, row.spec, row.parameter, row.value, row.size,
-        "utility", words_of(row.domain).utility.name, "", gap, gap, gap, 0, domain=row.domain,
+        "utility", vocabulary(row.domain).utility.name, "", gap, gap, gap, 0, domain=row.domain,
     )  # fmt: skip
 
 
 def _ordered(points: Sequence[Point]) -> tuple[Point, ...]:
     """Order points towards the more useful: the sign of an area depends on the direction."""
     first = points[0].risk
-    cls = method(first.domain, first.mechanism)
+    cls = mechanism_class(first.domain, first.mechanism)
     turned = cls is not None and cls.direction(first.parameter) == "private"
     return tuple(sorted(points, key=lambda point: point.risk.value, reverse=turned))
 
@@ -249,7 +249,7 @@ def scores(
     found: list[Score] = []
     with one_blas_thread():  # the products are many and small
         for panel in panels(rows):
-            if words_of(panel.domain).axis(panel.measure).scored:
+            if vocabulary(panel.domain).axis(panel.measure).scored:
                 lines = [_Line.of(curve, samples) for curve in panel.curves]
                 found += _ranked(lines, [_score(panel, line, planned) for line in lines])
     return tuple(found)

@@ -19,7 +19,7 @@ from veil.core.errors import EngineError, MissingExtraError
 T = TypeVar("T")
 
 
-class Here(Executor):
+class InlineExecutor(Executor):
     """Computes each step at once, in this process."""
 
     def submit(self, work: Callable[..., T], /, *given: Any, **named: Any) -> Future[T]:  # noqa: ANN401
@@ -42,7 +42,7 @@ def processes(workers: int) -> ProcessPoolExecutor:
     return ProcessPoolExecutor(workers, spawn, _settle, (turn, workers))
 
 
-def end(pool: Executor) -> None:
+def kill_workers(pool: Executor) -> None:
     """End worker processes at once: what they were doing is of no use any more.
 
     A worker that is killed in the middle of a result leaves half of it in the pipe. The pool's

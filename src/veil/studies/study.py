@@ -14,7 +14,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic_core import ErrorDetails
 
 from veil.core.component import Component
-from veil.core.errors import ParameterError, VeilError, retold
+from veil.core.errors import ParameterError, VeilError, with_message
 from veil.studies import DEFAULT
 
 COUNTS = (1, 2, 5, 10, 20, 50)  # releases of a subject after which recovery is looked at
@@ -28,7 +28,7 @@ def _listed(value: object) -> object:
 Specs = Annotated[tuple[str, ...], BeforeValidator(_listed)]
 
 
-class Parser(Protocol):
+class SpecParser(Protocol):
     """Builds a mechanism from its spec; a `Registry` does."""
 
     def parse(self, spec: str) -> Any:  # noqa: ANN401 - of the domain's own type
@@ -49,7 +49,7 @@ class Grid(BaseModel):
     values: Annotated[tuple[float, ...], Field(strict=False)] = ()
     attackers: Annotated[Specs | None, Field(strict=False)] = None
 
-    def mechanisms(self, known: Parser) -> Iterator[tuple[Any, float]]:
+    def mechanisms(self, known: SpecParser) -> Iterator[tuple[Any, float]]:
         """Build the mechanism for each value; without a parameter there is one, of value 0."""
         if not self.parameter:
             yield known.parse(self.spec), 0.0
@@ -169,7 +169,7 @@ def locate_errors(where: str) -> Iterator[None]:
     try:
         yield
     except VeilError as error:
-        raise retold(error, f"{where}: {error}") from None
+        raise with_message(error, f"{where}: {error}") from None
 
 
 _BARE = re.compile(r"(?!(?:true|false|True|False|None)$)[A-Za-z_][\w./-]*")  # needs no quotes

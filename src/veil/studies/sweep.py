@@ -20,14 +20,14 @@ from pathlib import Path
 
 from veil.core.errors import EngineError, ParameterError
 from veil.core.parallel import cores
-from veil.data.fetch import Report, silent
+from veil.data.fetch import Report, no_progress
 from veil.studies.domains import compute, domain
 from veil.studies.experiment import Cell, Experiment, Step
 from veil.studies.figures import gather
-from veil.studies.pool import Here, end, processes
+from veil.studies.pool import InlineExecutor, kill_workers, processes
+from veil.studies.results import Results
 from veil.studies.store import Result, Store
 from veil.studies.study import Study
-from veil.studies.table import Results
 
 ATTEMPTS = 3  # of a step whose worker died
 _IN_FLIGHT = 64  # steps that a cluster is handed at once
@@ -40,7 +40,7 @@ def sweep(
     *,
     executor: Executor | None = None,
     workers: int | None = None,
-    report: Report = silent,
+    report: Report = no_progress,
 ) -> Results:
     """Run a study with its store in the folder `out`, and return all that is known then.
 
@@ -111,13 +111,13 @@ class _Run:
                 if own and (broken or dead):  # such a pool fails all that it holds
                     wait(under_way, _PATIENCE)
                     self._take([(future, under_way.pop(future)) for future in list(under_way)])
-                    end(pool)
+                    kill_workers(pool)
                     pool = _pool(workers)
         finally:
             for future in under_way:
                 future.cancel()
             if own:
-                end(pool)
+                kill_workers(pool)
 
     def _fill(self, pool: Executor, under_way: dict[Future[Result], Step], room: int) -> bool:
         """Hand out steps while there is room; say whether the pool still takes them."""
@@ -181,8 +181,8 @@ class _Run:
         return f", {seconds / 60:.0f} min left" if seconds >= 90 else f", {seconds:.0f} s left"
 
 
-def _pool(workers: int) -> ProcessPoolExecutor | Here:
-    return processes(workers) if workers else Here()
+def _pool(workers: int) -> ProcessPoolExecutor | InlineExecutor:
+    return processes(workers) if workers else InlineExecutor()
 
 
 def _failed(pair: tuple[Future[Result], Step]) -> bool:

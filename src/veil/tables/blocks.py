@@ -21,7 +21,7 @@ from veil.core.rng import generator, stream
 from veil.core.types import Ids
 from veil.data.files import require_folder, whole_file, whole_folder
 from veil.data.lines import require_file
-from veil.studies.pool import Here
+from veil.studies.pool import InlineExecutor
 from veil.tables.cells.cells import Cells, cells_of
 from veil.tables.column import Column
 from veil.tables.files import card_content, card_of, safe, text_rows
@@ -131,7 +131,7 @@ class Blocks:
     files: tuple[Path, ...]
     source: Source
     rows: int = BLOCK
-    executor: Executor = field(default_factory=Here)
+    executor: Executor = field(default_factory=InlineExecutor)
 
     @classmethod
     def of(
@@ -151,7 +151,7 @@ class Blocks:
             raise InputError(f"The folder {given.name} has no file of a table.")
         if rows < 1:
             raise InputError("A block must have at least one row.")
-        made = cls(files, source, rows, Here() if executor is None else executor)
+        made = cls(files, source, rows, InlineExecutor() if executor is None else executor)
         if any(one.names != made.names for one in made.partitions[1:]):
             raise InputError("The files of a table must have the same columns, in one order.")
         return made

@@ -23,8 +23,8 @@ _DENSE = 4  # times the rows, up to which a range of whole numbers is counted ra
 class Column:
     """Values (n,): float64 with nan for what is missing, or texts with None.
 
-    `format_number` are numbers as the file wrote them ("39", not "39.0"), which is what hierarchies and
-    releases have; without it whole numbers are written without a point.
+    `format_number` are numbers as the file wrote them ("39", not "39.0"), which is what
+    hierarchies and releases have; without it whole numbers are written without a point.
     """
 
     values: Values

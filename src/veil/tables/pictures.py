@@ -16,7 +16,7 @@ from veil.studies.report.markup import Markup, interval, join, number, page, per
 from veil.studies.report.svg import at
 from veil.studies.report.tables import head
 from veil.studies.report.tables import table as laid_out
-from veil.studies.table import PLAIN, Results, Section
+from veil.studies.results import PLAIN, Results, Section
 from veil.tables.measures.loss import loss_of
 from veil.tables.measures.pair import Bins, Pair, shares
 from veil.tables.methods import METHODS

@@ -20,7 +20,7 @@ from typing import Any, cast
 import numpy as np
 
 from veil.core.errors import InputError
-from veil.data.rows import Layout, read_table
+from veil.data.rows import DelimitedLayout, read_table
 from veil.tables.column import MISSING, Column
 from veil.tables.hierarchy import Builder, Hierarchy, Rows, builder
 from veil.tables.table import ROLES, Role, Table, unknown_column
@@ -74,7 +74,7 @@ def read_blocks(
 
     Whole numbers that a Parquet file holds as doubles are read as a table writes them: 39.
     """
-    header, found = read_table(path, (), Layout(delimiter=sep, cased=True))
+    header, found = read_table(path, (), DelimitedLayout(delimiter=sep, cased=True))
     doubles = path.suffix.lower() == ".parquet"
 
     def blocks() -> Iterator[Block]:

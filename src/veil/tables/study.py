@@ -14,12 +14,12 @@ from veil.core.errors import InputError, ParameterError
 from veil.core.guarantee import Guarantee
 from veil.core.rng import stream
 from veil.core.types import Floats, Ids
-from veil.data.fetch import Report, silent
+from veil.data.fetch import Report, no_progress
 from veil.data.files import digest as file_digest
 from veil.studies.experiment import Axis, Cell, Experiment, Figure, Step, Vocabulary, step_key
+from veil.studies.results import PLAIN, Results, Section
 from veil.studies.store import Result
 from veil.studies.study import Grid, Specs, Study
-from veil.studies.table import PLAIN, Results, Section
 from veil.tables.attack import attack
 from veil.tables.attacks import ATTACKS
 from veil.tables.attacks.scene import Attack
@@ -139,7 +139,7 @@ class Tables(Experiment):
     } | {"dpia": "veil.cli.dpia:dpia"}
     source = "table"
 
-    def __init__(self, study: TablesStudy, report: Report = silent) -> None:
+    def __init__(self, study: TablesStudy, report: Report = no_progress) -> None:
         del report  # nothing takes long here
         self.study: TablesStudy = study
         if study.sizes != (1,):

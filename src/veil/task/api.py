@@ -6,8 +6,8 @@ from pathlib import Path
 
 from veil.studies.domains import make_study
 from veil.studies.export import export
+from veil.studies.results import PLAIN, Results, Row
 from veil.studies.sweep import sweep
-from veil.studies.table import PLAIN, Results, Row
 from veil.task.study import ABOVE, ACCURACY
 
 _USUAL = (

@@ -16,8 +16,8 @@ from veil.core.rng import stream
 from veil.core.types import Floats, Ids
 from veil.corpus.collection import Collection, Document, Documents
 from veil.corpus.logs import read_log
-from veil.data.fetch import Report, silent
-from veil.search.study.bench import Bench, absolute
+from veil.data.fetch import Report, no_progress
+from veil.search.study.material import StudyMaterial, absolute
 from veil.search.study.steps import VERSIONS as SEARCH_VERSIONS
 from veil.search.study.steps import compute as attacked
 from veil.search.study.steps import inputs
@@ -34,14 +34,14 @@ from veil.studies.experiment import (
     step_key,
 )
 from veil.studies.figures import ranked
+from veil.studies.results import Example
 from veil.studies.store import Result
 from veil.studies.study import Specs, Study, distinct_specs, locate_errors
-from veil.studies.table import Example
 from veil.task.classifiers import CLASSIFIERS, Classifier, Model
 from veil.task.labelled import LEAST, Labelled, load
 from veil.text.attacks import ATTACKS
 from veil.text.attacks.attack import EncoderAttack
-from veil.text.mechanisms.find import TEXT_MECHANISMS
+from veil.text.mechanisms.catalogue import TEXT_MECHANISMS
 from veil.text.mechanisms.mechanism import QueryMechanism
 from veil.text.mechanisms.queries.scramble import whole_cost
 from veil.text.protect import protect
@@ -98,10 +98,10 @@ class TaskStudy(Study):
 OWN = "texts"  # the log of a study that names none: all texts of its file
 
 
-class TaskBench(Bench):
+class TaskBench(StudyMaterial):
     """Texts with labels, and what mechanisms and attackers of texts work with."""
 
-    def __init__(self, study: TaskStudy, report: Report = silent) -> None:
+    def __init__(self, study: TaskStudy, report: Report = no_progress) -> None:
         super().__init__(
             SearchStudy(
                 name=study.name,
@@ -273,7 +273,7 @@ class Tasks(Experiment):
     verbs: ClassVar[dict[str, str]] = {"sentiment": "veil.task.api:sentiment"}
     source = "texts"
 
-    def __init__(self, study: TaskStudy, report: Report = silent) -> None:
+    def __init__(self, study: TaskStudy, report: Report = no_progress) -> None:
         self.study: TaskStudy = study
         self.bench = TaskBench(study, report)
         self.data, self.n = self.bench.labelled.name, len(self.bench.asked)

@@ -20,7 +20,12 @@ from veil.measures.risk import chance, successes
 from veil.text.attacks.attack import AttackSpec, EncoderAttack, Outcome, Scene
 from veil.text.attacks.log import QueryLog
 from veil.text.measures.measure import NEEDS, Comparison, TextMeasure
-from veil.text.mechanisms.mechanism import QueryMechanism, Scrambled, TextMechanism, WordMechanism
+from veil.text.mechanisms.mechanism import (
+    QueryMechanism,
+    QueryRelease,
+    TextMechanism,
+    WordMechanism,
+)
 from veil.text.mechanisms.words.custext import CusText
 from veil.text.mechanisms.words.santext import SanText
 from veil.text.protect import protect_words
@@ -128,10 +133,10 @@ class GroupTable:
         """Return the texts that are sent for all queries of an address."""
         return tuple(f"text {number} of group {address}" for number in range(SIZE))
 
-    def scramble(self, text: str, size: int) -> Scrambled:
+    def scramble(self, text: str, size: int) -> QueryRelease:
         """Return the group of a query."""
         (address,) = self.address([text])
-        return Scrambled(self.group(int(address))[:size], (), len(text.split()))
+        return QueryRelease(self.group(int(address))[:size], (), len(text.split()))
 
 
 def small_log() -> tuple[Embeddings, list[str]]:

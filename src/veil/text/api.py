@@ -8,13 +8,13 @@ from veil.core.errors import InputError, ParameterError
 from veil.core.types import Encoder, Floats, Variants
 from veil.corpus.tokens import check_text
 from veil.corpus.wordnet import Thesaurus
-from veil.data.fetch import Report, silent
+from veil.data.fetch import Report, no_progress
 from veil.text.attacks import ATTACKS
 from veil.text.attacks.attack import AttackSpec, EncoderAttack, Outcome, Scene
 from veil.text.attacks.log import QueryLog
 from veil.text.measures import MEASURES
 from veil.text.measures.measure import Comparison, TextMeasure
-from veil.text.mechanisms.find import mechanism as find_mechanism
+from veil.text.mechanisms.catalogue import mechanism as find_mechanism
 from veil.text.mechanisms.mechanism import TextMechanism
 from veil.text.vectors.embeddings import Embeddings
 
@@ -34,7 +34,7 @@ def attack(
     encoder: str | Encoder | None = None,
     mechanism: str | TextMechanism | None = None,
     space: Embeddings | None = None,
-    report: Report = silent,
+    report: Report = no_progress,
 ) -> Outcome:
     """Find out where the truth stands among the guesses of an attacker.
 

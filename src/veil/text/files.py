@@ -17,12 +17,12 @@ from veil.core.formatting import count_of
 from veil.core.guarantee import Guarantee
 from veil.core.types import Variants
 from veil.corpus.tokens import MAX_CHARS, check_text
-from veil.data.fetch import Report, silent
+from veil.data.fetch import Report, no_progress
 from veil.data.lines import Progress, require_file
 from veil.data.records import Columns, Record, read_records
 from veil.data.releases import Writer, check_output, open_writer, stream_writer
-from veil.data.rows import Layout, fold_name
-from veil.studies.pool import end, processes
+from veil.data.rows import DelimitedLayout, fold_name
+from veil.studies.pool import kill_workers, processes
 from veil.text.mechanisms.mechanism import (
     QueryMechanism,
     TextMechanism,
@@ -32,7 +32,7 @@ from veil.text.mechanisms.mechanism import (
     scale_premise,
 )
 from veil.text.mechanisms.queries.scramble import whole_cost
-from veil.text.protect import Choices, protect_stream, variants_of
+from veil.text.protect import ProtectOptions, protect_stream, variants_of
 from veil.text.redact.redactor import Redactor, redactor_of
 from veil.text.vectors.embeddings import Embeddings
 
@@ -83,7 +83,7 @@ _OWN = (*_HEAD, "variant", _RELEASED, "mechanism", "seeded")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Filing:
+class FileJob:
     """From where to where, and what leaves beside the variants; what cannot be is refused.
 
     Attributes
@@ -99,11 +99,11 @@ class Filing:
     target: Path | None
     kind: str
     columns: Columns
-    layout: Layout
+    layout: DelimitedLayout
     with_originals: bool
 
     def __post_init__(self) -> None:
-        if self.texts and (self.columns != Columns() or self.layout != Layout()):
+        if self.texts and (self.columns != Columns() or self.layout != DelimitedLayout()):
             raise InputError("Columns, a delimiter and an encoding are for files; leave them out.")
         taken = {*map(fold_name, _OWN)} & {*map(fold_name, self.columns.keep)}
         if taken:
@@ -144,8 +144,8 @@ class Filing:
             yield writer
 
 
-def release(
-    filing: Filing,
+def release_file(
+    filing: FileJob,
     mechanism: TextMechanism,
     space: Embeddings | None,
     size: int,
@@ -154,7 +154,7 @@ def release(
     seed: int | None,
     report: Report,
     names: Path | None = None,
-    **choices: Unpack[Choices],
+    **choices: Unpack[ProtectOptions],
 ) -> Tally:
     """Protect records batch by batch, write their variants, and count them.
 
@@ -248,7 +248,7 @@ def _executor(workers: int) -> Iterator[ProcessPoolExecutor | None]:
     try:
         yield pool
     except BaseException:
-        end(pool)
+        kill_workers(pool)
         raise
     pool.shutdown()
 
@@ -306,8 +306,8 @@ def protect_file(
     with_originals: bool = False,
     workers: int = 1,
     seed: int | None = None,
-    report: Report = silent,
-    **choices: Unpack[Choices],
+    report: Report = no_progress,
+    **choices: Unpack[ProtectOptions],
 ) -> FileRelease:
     """Release `size` variants of each text of a file into another, as ``veil protect`` does.
 
@@ -335,16 +335,16 @@ def protect_file(
         `protect`. A map of pseudonyms is not written: `Redactor.pseudonyms` has it, to be saved.
     """
     output = Path(target)
-    filing = Filing(
+    filing = FileJob(
         source=Path(source),
         target=output,
         kind=output.suffix.lower(),
         columns=Columns(column, id, tuple(keep)),
-        layout=Layout(delimiter, encoding, choice=True),
+        layout=DelimitedLayout(delimiter, encoding, choice=True),
         with_originals=with_originals,
     )
     variants = variants_of(mechanism, size)
-    tally = release(
+    tally = release_file(
         filing, mechanism, space, variants, workers=workers, seed=seed, report=report, **choices
     )
     return FileRelease(
@@ -368,7 +368,7 @@ def _cost(
     space: Embeddings | None,
     tally: Tally,
     size: int,
-    choices: Choices,
+    choices: ProtectOptions,
 ) -> Guarantee:
     told: tuple[str, ...] = ()
     if isinstance(mechanism, QueryMechanism) and mechanism.whole:

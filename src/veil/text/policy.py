@@ -18,7 +18,7 @@ Policy = Literal["replace", "drop", "mask", "keep"]
 
 
 @dataclass(slots=True)
-class Plan:
+class WordPlan:
     """What stays of a text, in pieces, and the words that are to be drawn."""
 
     pieces: list[str] = field(default_factory=list)
@@ -96,9 +96,9 @@ class Planner:
                     f" {', '.join(get_args(Policy))}. Got {kind!r:.40}: {policy!r:.40} instead."
                 )
 
-    def plan(self, text: str) -> Plan:
+    def plan(self, text: str) -> WordPlan:
         """Lay out one text."""
-        plan = Plan()
+        plan = WordPlan()
         found = tokens(text)
         spans = [] if self._redactor is None else self._redactor.spans(text, found)
         left = list(_outside(found, spans))
@@ -115,20 +115,20 @@ class Planner:
         self._gap(plan, text[at:])
         return plan
 
-    def _replace(self, plan: Plan, text: str, span: Span) -> None:
+    def _replace(self, plan: WordPlan, text: str, span: Span) -> None:
         """Put what stands for personal data in its place."""
         if self._redactor is not None:
             plan.write(self._redactor.stand_in(text, span))
             plan.redacted.append(span.kind)
 
     @staticmethod
-    def _gap(plan: Plan, gap: str) -> None:
+    def _gap(plan: WordPlan, gap: str) -> None:
         """Write what stands between two words; after a dropped word, one space is enough."""
         if plan.pieces and gap[:1].isspace() and plan.pieces[-1][-1].isspace():
             gap = gap[1:]
         plan.write(gap)
 
-    def _word(self, plan: Plan, word: str, token: Token, *, wanted: bool) -> None:
+    def _word(self, plan: WordPlan, word: str, token: Token, *, wanted: bool) -> None:
         policy = self._policies.get(token.kind.value, "replace")
         if policy == "replace":
             for part, number, joiner in self._parts(word, token.kind):
@@ -137,7 +137,7 @@ class Planner:
         else:
             self._settle(plan, word, policy)
 
-    def _part(self, plan: Plan, word: str, number: int, kind: Kind, *, wanted: bool) -> None:
+    def _part(self, plan: WordPlan, word: str, number: int, kind: Kind, *, wanted: bool) -> None:
         """Replace a word, unless it was not selected; an unknown one goes by its policy."""
         harmless = number >= 0 or word.lower() in STOP_WORDS
         if kind is Kind.WORD and not wanted and harmless:
@@ -148,7 +148,7 @@ class Planner:
             self._settle(plan, word, self._unknown)
 
     @staticmethod
-    def _settle(plan: Plan, word: str, policy: Unknown | Policy) -> None:
+    def _settle(plan: WordPlan, word: str, policy: Unknown | Policy) -> None:
         if policy == "keep":
             plan.keep(word)
         elif policy == "mask":

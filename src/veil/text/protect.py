@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from veil.core.errors import InputError, ParameterError, UnprotectedError, VeilError
 from veil.core.rng import Randomness, generator, stream
 from veil.core.types import Ids, Kernel, Released, Seeded, Variants
-from veil.corpus.tokens import MAX_CHARS, Case, check_text, follow
+from veil.corpus.tokens import MAX_CHARS, Case, apply_case, check_text
 from veil.text.mechanisms.mechanism import (
     QueryMechanism,
     TextMechanism,
@@ -33,7 +33,7 @@ from veil.text.mechanisms.mechanism import (
     scale_premise,
 )
 from veil.text.mechanisms.queries.scramble import scramble, size_of
-from veil.text.policy import Plan, Planner, Policy, Unknown
+from veil.text.policy import Planner, Policy, Unknown, WordPlan
 from veil.text.redact.redactor import Redactor, redactor_of
 from veil.text.select import Select
 from veil.text.vectors.embeddings import Embeddings
@@ -129,9 +129,9 @@ def _check(mechanism: object, space: object) -> None:
 
 def _batches(
     texts: Sequence[str], planner: Planner, size: int, max_chars: int, *, in_clear: bool
-) -> Iterator[list[Plan]]:
+) -> Iterator[list[WordPlan]]:
     """Plan the texts, in batches of a bounded number of draws."""
-    batch: list[Plan] = []
+    batch: list[WordPlan] = []
     draws = 0
     for number, text in enumerate(texts, start=1):
         plan = planner.plan(check_text(text, f"Text {number}", max_chars))
@@ -147,7 +147,7 @@ def _batches(
 
 
 def _release(
-    plans: list[Plan],
+    plans: list[WordPlan],
     kernel: Kernel,
     space: Embeddings,
     size: int,
@@ -165,12 +165,12 @@ def _release(
         count = min(step, size - start)
         words = space.spellings[draw_ids(kernel, ids, count, space.size, rng)]
         for column, case in cases:
-            words[:, column] = [follow(case, word) for word in words[:, column]]
+            words[:, column] = [apply_case(case, word) for word in words[:, column]]
         _spell(plans, words, columns, mark)
     return [tuple(column) for column in columns]
 
 
-def _cases(plans: list[Plan]) -> Iterator[Case]:
+def _cases(plans: list[WordPlan]) -> Iterator[Case]:
     for plan in plans:
         yield from plan.cases
 
@@ -186,7 +186,7 @@ def draw_ids(kernel: Kernel, ids: Ids, count: int, words: int, rng: Generator) -
 
 
 def _spell(
-    plans: list[Plan],
+    plans: list[WordPlan],
     words: NDArray[np.object_],
     columns: list[list[Released]],
     mark: type[Released],
@@ -227,12 +227,12 @@ class Draft:
         """Put one drawn word into each slot."""
         if len(drawn) != len(self.words):
             raise InputError("There must be one drawn word for each slot of the text.")
-        return Released(self._layout % tuple(map(follow, self._cases, drawn)))
+        return Released(self._layout % tuple(map(apply_case, self._cases, drawn)))
 
     @property
     def original(self) -> str:
         """The text itself, as its variants are laid out."""
-        return self._layout % tuple(map(follow, self._cases, self.words))
+        return self._layout % tuple(map(apply_case, self._cases, self.words))
 
     @property
     def form(self) -> str:
@@ -383,7 +383,7 @@ def protect(
     )
 
 
-class Choices(TypedDict, total=False):
+class ProtectOptions(TypedDict, total=False):
     """The choices of `protect` that `protect_stream` hands on."""
 
     unknown: Unknown
@@ -404,7 +404,7 @@ def protect_stream(
     executor: Executor | None = None,
     in_flight: int = 4,
     seed: int | None = None,
-    **choices: Unpack[Choices],
+    **choices: Unpack[ProtectOptions],
 ) -> Iterator[Variants]:
     """Protect any number of texts in constant memory: one `Variants` per batch, in order.
 
@@ -446,7 +446,7 @@ def _protect_batch(
     space: Embeddings | None,
     size: int,
     seed: int | None,
-    choices: Choices,
+    choices: ProtectOptions,
 ) -> Variants:
     rng = None if seed is None else stream(seed, number)
     try:

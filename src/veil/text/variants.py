@@ -7,8 +7,8 @@ from pathlib import Path
 
 from veil.core.errors import InputError, VeilError
 from veil.data.lines import require_file, suffix_of
-from veil.data.rows import Header, Layout, read_rows
-from veil.text.mechanisms.find import mechanism
+from veil.data.rows import DelimitedLayout, Header, read_rows
+from veil.text.mechanisms.catalogue import mechanism
 from veil.text.mechanisms.mechanism import TextMechanism
 
 READABLE = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet")
@@ -63,7 +63,7 @@ def read_variants(path: Path) -> tuple[VariantTable, ...]:
         )
     require_file(path, "variants")
     found: dict[tuple[str, str, str], dict[str, _Text]] = {}
-    for row in read_rows(path, _pick, Layout()):
+    for row in read_rows(path, _pick, DelimitedLayout()):
         texts = found.setdefault(_key(row.values[3:]), {})
         _add(texts, row.values, row.where(path.name))
     if not found:

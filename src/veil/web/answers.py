@@ -9,7 +9,7 @@ from pydantic import Field, RootModel
 from veil.core.component import example, summary
 from veil.core.guarantee import KINDS
 from veil.proxy.answers import Answer, CostAnswer, Figure, FoundAnswer, Text
-from veil.text.mechanisms import find
+from veil.text.mechanisms import catalogue as find
 from veil.text.mechanisms.mechanism import TextMechanism
 from veil.web.asks import settable, usable
 

@@ -4,15 +4,15 @@ from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING
 
 from veil.proxy.desk import Desk
-from veil.proxy.preparation import Once
+from veil.proxy.preparation import LazyEmbeddings
 from veil.proxy.slider import MeasuredPlane
-from veil.text.vectors.assets import load_embeddings
+from veil.text.vectors.catalogue import load_embeddings
 from veil.text.vectors.embeddings import Embeddings
-from veil.web.guard import Entrance, Guard, sites
-from veil.web.messages import ASGIApp, Faults, Secured
+from veil.web.guard import Entrance, Guard, origins
+from veil.web.messages import ASGIApp, ErrorHandler, SecurityHeaders
 from veil.web.routes import Router, table
 from veil.web.sensitive import Room
-from veil.web.service import Bucket, Service, Slider, Turns
+from veil.web.service import RateLimit, Service, Slider, WorkQueue
 
 if TYPE_CHECKING:
     from veil.dp.sql.database import Database
@@ -70,14 +70,14 @@ def make_app(
     service = Service(
         desk,
         plane,
-        Once(vectors),
-        Bucket(rate),
-        Turns(at_once, waiting),
-        Turns(_LOOKS, 16 * _LOOKS),
+        LazyEmbeddings(vectors),
+        RateLimit(rate),
+        WorkQueue(at_once, waiting),
+        WorkQueue(_LOOKS, 16 * _LOOKS),
         Slider.of(desk, plane),
         patience=patience,
         database=database,
         sensitive=None if sensitive is None else Room(sensitive),
     )
     inside = Entrance(Router(table(service)), token, patience)
-    return Secured(Faults(Guard(inside, sites(hosts)), note))
+    return SecurityHeaders(ErrorHandler(Guard(inside, origins(hosts)), note))

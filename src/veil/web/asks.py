@@ -30,10 +30,10 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 from veil.core.component import no_parameter
 from veil.core.errors import ParameterError
 from veil.corpus.wordnet import wordnet_at_hand, wordnet_folder
-from veil.cover.catalogue import at_hand
+from veil.cover.catalogue import is_cached
 from veil.cover.universe import BUILT_IN
-from veil.proxy.types import SIZE, Setting, usual_size
-from veil.text.mechanisms import find
+from veil.proxy.settings import SIZE, Configuration, usual_size
+from veil.text.mechanisms import catalogue
 from veil.text.mechanisms.mechanism import TextMechanism
 from veil.text.mechanisms.queries.cover import Cover
 from veil.text.policy import Policy, Unknown
@@ -48,7 +48,7 @@ _AT_HAND: dict[str, Callable[[], bool]] = {
 
 def check_spec(spec: str) -> None:
     """Refuse a spec that names a parameter which may not be set, or needs what is not here."""
-    cls, parameters = find.read(spec)
+    cls, parameters = catalogue.read(spec)
     allowed = settable(cls)
     for name, value in parameters.items():
         known = _is_default(cls, name, value) or _is_built_in(cls, name, value)
@@ -96,7 +96,7 @@ def _check_table(parameters: Mapping[str, object]) -> None:
     wanted = {name: parameters.get(name) for name in ("tracks", "cell", "words")}
     chosen = {name: value for name, value in wanted.items() if isinstance(value, int)}
     table = parameters.get("table", Cover.model_fields["table"].default)
-    if not at_hand(str(table), **chosen):
+    if not is_cached(str(table), **chosen):
         raise StatusError(
             422,
             "cover has no table with these parameters yet, and none is built for a request; build"
@@ -316,16 +316,16 @@ class SearchAsk(Ask):
         """How many requests it counts for: one for each query."""
         return len(self.all_queries)
 
-    def setting(self) -> Setting | None:
+    def setting(self) -> Configuration | None:
         """Return the setting that was spelt out, if one was."""
         if self.mechanism is None:
             return None
-        size = usual_size(find.mechanism(self.mechanism), self.size)
+        size = usual_size(catalogue.mechanism(self.mechanism), self.size)
         if size > MAX_SIZE:
             raise StatusError(
                 422, f"At most {MAX_SIZE} texts are sent for one query over the web."
             )
-        return Setting(self.mechanism, size)
+        return Configuration(self.mechanism, size)
 
 
 class ExplainAsk(Ask):
@@ -355,7 +355,7 @@ class LedgerAsk(Ask):
     )
 
 
-class Nothing(Ask):
+class EmptyAsk(Ask):
     """No parameters."""
 
     verb: ClassVar[str] = "this address"

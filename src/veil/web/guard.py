@@ -140,10 +140,10 @@ _HOST = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-._:[]")
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
 
-def sites(hosts: Iterable[str]) -> dict[str, str]:
+def origins(hosts: Iterable[str]) -> dict[str, str]:
     """Return the values of ``Host`` that are ours, and for each the origin of its pages.
 
-    >>> sites(["localhost:8765", "https://veil.example"])
+    >>> origins(["localhost:8765", "https://veil.example"])
     {'localhost:8765': 'http://localhost:8765', 'veil.example': 'https://veil.example'}
     """
     found = {}
@@ -229,7 +229,7 @@ def _check_head(scope: Scope) -> None:
         )  # fmt: skip
 
 
-def is_foreign(scope: Scope) -> bool:
+def is_cross_site(scope: Scope) -> bool:
     """Tell whether another site may have started a request that opens a page.
 
     Browsers say so wherever a connection is trusted: on loopback, or with TLS. Elsewhere nobody
@@ -239,9 +239,9 @@ def is_foreign(scope: Scope) -> bool:
     return not _is_ours(told) if told else _is_referred(scope) or not _is_trusted(scope)
 
 
-def is_led(scope: Scope) -> bool:
+def is_followed_link(scope: Scope) -> bool:
     """Tell whether a page led here, even our own: a result that an engine gave may be a link."""
-    return is_foreign(scope) or header_values(scope, "sec-fetch-site") == ["same-origin"]
+    return is_cross_site(scope) or header_values(scope, "sec-fetch-site") == ["same-origin"]
 
 
 def _is_ours(told: list[str]) -> bool:
@@ -249,10 +249,10 @@ def _is_ours(told: list[str]) -> bool:
 
 
 def _is_trusted(scope: Scope) -> bool:
-    return str(scope["veil.origin"]).startswith("https:") or is_named_local(scope)
+    return str(scope["veil.origin"]).startswith("https:") or has_local_host(scope)
 
 
-def is_named_local(scope: Scope) -> bool:
+def has_local_host(scope: Scope) -> bool:
     """Tell whether we were asked under a name of this machine, not of something in front of us."""
     host = str(scope["veil.origin"]).partition("://")[2]
     return host in LOOPBACK or host.rpartition(":")[0] in LOOPBACK
@@ -319,7 +319,7 @@ class Entrance:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
-        if is_named_local(scope) and is_stranger(scope):
+        if has_local_host(scope) and is_stranger(scope):
             raise StatusError(
                 403, "Another user of this machine started this request, so that nothing was done."
             )
@@ -346,7 +346,7 @@ class Entrance:
         if not self._fits(told):
             return page(pages.entrance(wrong=bool(told)), 401, _SAY)
         headers = {"set-cookie": self._cookie(scope), "referrer-policy": "no-referrer"}
-        if is_foreign(scope):  # led on from there the browser would not send the cookie yet
+        if is_cross_site(scope):  # led on from there the browser would not send the cookie yet
             return page(pages.entered(), 200, headers)
         return Response(None, 303, {"location": "/", **headers})
 
@@ -406,6 +406,6 @@ def _outside(scope: Scope) -> Response:
             www_authenticate="Bearer",
         )
     back: pages.Back = ""
-    if is_foreign(scope):  # the cookie is not sent then; it is when our own page leads on
+    if is_cross_site(scope):  # the cookie is not sent then; it is when our own page leads on
         back = "again" if scope["path"] == "/search" else "home"
     return page(pages.entrance(back=back), 401, _SAY)

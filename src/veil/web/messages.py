@@ -24,7 +24,7 @@ from veil.core.errors import (
     RiskError,
     TrustError,
     VeilError,
-    place,
+    error_location,
 )
 from veil.web import pages
 
@@ -96,7 +96,7 @@ _ENCODED = [(name.encode("ascii"), value.encode("ascii")) for name, value in HEA
 _CACHE = (b"cache-control", b"no-store")
 
 
-class Secured:
+class SecurityHeaders:
     """Add the headers to whatever the application answers; what it set itself stays."""
 
     def __init__(self, app: ASGIApp) -> None:
@@ -145,7 +145,7 @@ class GoneError(VeilError):
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class ErrorReply:
     """What is answered in place of what was asked for."""
 
     status: int
@@ -154,17 +154,17 @@ class Verdict:
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
-def judge(error: Exception) -> Verdict:
+def classify_error(error: Exception) -> ErrorReply:
     """Say what an error means to who asked."""
     if isinstance(error, StatusError):
-        return Verdict(error.status, error.kind, str(error), error.headers)
+        return ErrorReply(error.status, error.kind, str(error), error.headers)
     for family, status, kind in _JUDGED:
         if isinstance(error, family):
-            return Verdict(status, kind, str(error))
-    return Verdict(500, "server", f"{place(error)}.")
+            return ErrorReply(status, kind, str(error))
+    return ErrorReply(500, "server", f"{error_location(error)}.")
 
 
-def rendered(verdict: Verdict, path: str) -> Response:
+def error_response(verdict: ErrorReply, path: str) -> Response:
     """Make the response: JSON for programs, a page for people."""
     if is_program(path):
         told = json.dumps({"error": verdict.message, "kind": verdict.kind}, ensure_ascii=False)
@@ -172,7 +172,7 @@ def rendered(verdict: Verdict, path: str) -> Response:
     return page(pages.error(verdict.status, verdict.message), verdict.status, verdict.headers)
 
 
-class Faults:
+class ErrorHandler:
     """Turn every error of the application into a response.
 
     `note` is told where unexpected errors arose, for the person who runs the server.
@@ -195,12 +195,12 @@ class Faults:
         except GoneError:
             return
         except Exception as error:  # noqa: BLE001 - the last line: nothing may pass
-            verdict = judge(error)
+            verdict = classify_error(error)
             if verdict.status == 500:
                 self._note(verdict.message)
             if not started:
                 with suppress(Exception):  # who asked is gone, or there is no page for it
-                    await rendered(verdict, scope["path"])(scope, receive, send)
+                    await error_response(verdict, scope["path"])(scope, receive, send)
 
 
 FORM_BYTES = 128 * 1024  # the longest query, of which every character takes twelve

@@ -22,10 +22,10 @@ from urllib.parse import quote
 
 from veil.core.errors import GateError, VeilError
 from veil.core.formatting import printable
-from veil.corpus.document_file import Opened
+from veil.corpus.document_file import OpenedDocument
 from veil.data.memo import private_caches
-from veil.proxy.results import Found
-from veil.proxy.types import Budget, Decision
+from veil.proxy.results import SearchOutcome
+from veil.proxy.settings import Budget, Decision
 from veil.search.pipeline import check_query
 from veil.studies.report import drawing
 from veil.web import dp, pages
@@ -35,7 +35,7 @@ from veil.web import tables as tables_web
 from veil.web import text as verbs
 from veil.web.asks import Ask
 from veil.web.dp import asked_of
-from veil.web.guard import is_foreign, is_led
+from veil.web.guard import is_cross_site, is_followed_link
 from veil.web.messages import (
     FORM_BYTES,
     JSON_BYTES,
@@ -47,10 +47,10 @@ from veil.web.messages import (
     Scope,
     Send,
     StatusError,
+    classify_error,
     document,
     fields,
     header_values,
-    judge,
     page,
     read_body,
     read_json,
@@ -72,7 +72,7 @@ async def home(service: Service, request: Request) -> Response:
     """Show the search box."""
     common = await common_of(service, request)
     given = fields(request.scope["query_string"])
-    if "stop" in given and not is_foreign(request.scope):  # a link of the plane
+    if "stop" in given and not is_cross_site(request.scope):  # a link of the plane
         last = len(service.plane.stops) - 1
         common = replace(common, stop=whole_number(given["stop"], "stop", 0, last))
     return page(pages.home(common))
@@ -115,7 +115,7 @@ async def search_asked(service: Service, request: Request) -> Response:
     query = given.get("q", "")
     if not query.strip():
         return await home(service, request)
-    if request.method == "HEAD" or is_led(request.scope):
+    if request.method == "HEAD" or is_followed_link(request.scope):
         return page(pages.held(await common_of(service, request), query, _HELD))
     way: Way = "here" if service.own else "private"
     answer = await _searched(service, request, query, service.slider.stop, way)
@@ -175,7 +175,7 @@ async def _searched(
     return page(pages.results(_common(service, found.budget, stop), query, found))
 
 
-def _search(service: Service, query: str, stop: int, way: Way) -> Found:
+def _search(service: Service, query: str, stop: int, way: Way) -> SearchOutcome:
     if way == "here":
         return service.desk.search_here(query)
     setting = service.plane.stops[stop].setting
@@ -185,7 +185,7 @@ def _search(service: Service, query: str, stop: int, way: Way) -> Found:
 async def _refused(
     service: Service, request: Request, query: str, stop: int, error: VeilError
 ) -> Response:
-    verdict = judge(error)
+    verdict = classify_error(error)
     if verdict.kind == "server" or isinstance(error, GoneError):
         raise error
     gate = await _gate(service, request, query) if isinstance(error, GateError) else None
@@ -311,14 +311,14 @@ async def open_file(service: Service, request: Request) -> Response:
     return _shown(opened) if opened.text is not None else _given(opened)
 
 
-def _shown(opened: Opened) -> Response:
+def _shown(opened: OpenedDocument) -> Response:
     note = _CHANGED if opened.state == "changed" else ""
     content = f"{note}{opened.text}".encode("utf-8", "replace")
     headers = {"content-security-policy": _POLICY, "content-disposition": "inline"}
     return Response(content, 200, headers, "text/plain; charset=utf-8")
 
 
-def _given(opened: Opened) -> Response:
+def _given(opened: OpenedDocument) -> Response:
     """Hand a file over; that it changed is told in its name, which is where a person looks."""
     stem, dot, ending = opened.name.rpartition(".")
     mark = " (changed since it was indexed)" if opened.state == "changed" else ""

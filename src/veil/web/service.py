@@ -12,8 +12,8 @@ import anyio
 from anyio import to_thread
 
 from veil.proxy.desk import Desk
+from veil.proxy.settings import Configuration
 from veil.proxy.slider import MeasuredPlane
-from veil.proxy.types import Setting
 from veil.text.vectors.embeddings import Embeddings
 from veil.web.messages import GoneError, Request, Response, StatusError
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class Bucket:
+class RateLimit:
     """Let `rate` things pass in a minute, for all who ask together.
 
     What is asked for at once may overdraw it; then it takes longer until the next one passes.
@@ -56,7 +56,7 @@ class Bucket:
         self._left -= count
 
 
-class Turns:
+class WorkQueue:
     """Run work that blocks in threads: `at_once` at a time, while `waiting` more wait."""
 
     def __init__(self, at_once: int, waiting: int) -> None:
@@ -164,9 +164,9 @@ class Service:
     desk: Desk
     plane: MeasuredPlane
     vectors: Vectors
-    bucket: Bucket
-    searches: Turns
-    looks: Turns
+    bucket: RateLimit
+    searches: WorkQueue
+    looks: WorkQueue
     slider: Slider
     kept: AnswerCache = field(default_factory=AnswerCache)
     patience: float = 10.0
@@ -178,7 +178,7 @@ class Service:
         """Whether documents of the user's own are searched, on this machine."""
         return self.desk.standing == "own"
 
-    def setting(self, stop: int) -> Setting:
+    def setting(self, stop: int) -> Configuration:
         """Return the setting of a stop of the slider."""
         if not 0 <= stop < len(self.plane.stops):
             raise StatusError(

@@ -409,7 +409,7 @@ class TablesProtectAsk(TablesAsk):
             raise StatusError(422, f"This page knows the methods {', '.join(STRENGTHS)}.")
 
 
-def looked(ask: TablesAsk) -> TablesOpenAnswer:
+def open_table(ask: TablesAsk) -> TablesOpenAnswer:
     """Say what the columns are, and how exposed the records are as they stand."""
     table = ask.opened()
     return TablesOpenAnswer(
@@ -421,7 +421,7 @@ def looked(ask: TablesAsk) -> TablesOpenAnswer:
     )
 
 
-def measured(ask: TablesPlaneAsk) -> TablesPlaneAnswer:
+def compare_strengths(ask: TablesPlaneAsk) -> TablesPlaneAnswer:
     """Protect a table by each strength of a method, attack the releases, and compare them."""
     table, built = ready(ask.opened(), ask.method)
     stops: list[StepAnswer] = []
@@ -439,7 +439,7 @@ def measured(ask: TablesPlaneAsk) -> TablesPlaneAnswer:
     )
 
 
-def masked(ask: TablesProtectAsk) -> TablesProtectAnswer:
+def protect_table(ask: TablesProtectAsk) -> TablesProtectAnswer:
     """Protect a table, attack the release, draw it, and write it as a file with its card."""
     table, built = ready(ask.opened(), read_spec(ask.method)[0])
     release = protect(table, ask.method)
@@ -482,7 +482,7 @@ OPERATIONS = (
         "POST",
         "/api/tables/open",
         "Say how exposed the records of a table are. Nothing is kept.",
-        alone(looked),
+        alone(open_table),
         TablesAsk,
         TablesOpenAnswer,
     ),
@@ -490,7 +490,7 @@ OPERATIONS = (
         "POST",
         "/api/tables/plane",
         "Measure what a method leaves of a table at several strengths. Nothing is kept.",
-        alone(measured),
+        alone(compare_strengths),
         TablesPlaneAsk,
         TablesPlaneAnswer,
     ),
@@ -498,7 +498,7 @@ OPERATIONS = (
         "POST",
         "/api/tables/protect",
         "Protect a table, and draw it. Nothing is kept, and nothing is counted in the ledger.",
-        alone(masked),
+        alone(protect_table),
         TablesProtectAsk,
         TablesProtectAnswer,
     ),

@@ -26,7 +26,7 @@ from veil.web.answers import (
     WordAnswer,
     catalogue,
 )
-from veil.web.asks import ExplainAsk, LedgerAsk, Nothing, ProtectAsk, SearchAsk
+from veil.web.asks import EmptyAsk, ExplainAsk, LedgerAsk, ProtectAsk, SearchAsk
 from veil.web.messages import StatusError
 from veil.web.operation import Operation
 from veil.web.service import Service
@@ -119,12 +119,12 @@ def _explain(service: Service, ask: ExplainAsk) -> ExplainAnswer:
     )
 
 
-def _mechanisms(service: Service, ask: Nothing) -> MechanismsAnswer:
+def _mechanisms(service: Service, ask: EmptyAsk) -> MechanismsAnswer:
     del service, ask
     return catalogue()
 
 
-def _plane(service: Service, ask: Nothing) -> PlaneAnswer:
+def _plane(service: Service, ask: EmptyAsk) -> PlaneAnswer:
     del ask
     return PlaneAnswer.model_validate(service.plane)
 
@@ -136,7 +136,7 @@ def _ledger(service: Service, ask: LedgerAsk) -> LedgerAnswer:
     return LedgerAnswer(releases=shown, older=older)
 
 
-def _budget(service: Service, ask: Nothing) -> BudgetAnswer:
+def _budget(service: Service, ask: EmptyAsk) -> BudgetAnswer:
     del ask
     return BudgetAnswer.model_validate(service.desk.budget())
 
@@ -173,7 +173,7 @@ OPERATIONS = (
         "/api/mechanisms",
         "List the mechanisms, with the schema of their parameters.",
         _mechanisms,
-        Nothing,
+        EmptyAsk,
         MechanismsAnswer,
     ),
     Operation(
@@ -181,7 +181,7 @@ OPERATIONS = (
         "/api/plane",
         "Return the stops of the slider, with what was measured there.",
         _plane,
-        Nothing,
+        EmptyAsk,
         PlaneAnswer,
     ),
     Operation(
@@ -197,7 +197,7 @@ OPERATIONS = (
         "/api/budget",
         "Return what was spent in the last 24 hours, and what is left.",
         _budget,
-        Nothing,
+        EmptyAsk,
         BudgetAnswer,
     ),
 )

@@ -8,7 +8,7 @@ from click.testing import CliRunner
 from tests.dp.database.stores import Store
 
 from veil.cli.dp.sql import sql
-from veil.cli.serve import opened_for_page
+from veil.cli.serve import open_page_database
 from veil.core.errors import BudgetError, InputError, RefusedError
 
 POLICY = """
@@ -138,5 +138,5 @@ def test_the_page_warns_at_its_start(
 ) -> None:
     for policy, warned in ((POLICY, False), (POLICY.replace('ledger = "spent.ledger"', ""), True)):
         desk.policy.write_text(policy)
-        opened_for_page(duck.url, desk.policy).close()
+        open_page_database(duck.url, desk.policy).close()
         assert ("names no ledger" in capsys.readouterr().err) is warned

@@ -18,7 +18,7 @@ from tests.reference import fake_presidio
 
 from veil.core.errors import AssetError, MissingExtraError, ParameterError, VeilError
 from veil.proxy.gate import Gate
-from veil.text.redact.presidio import Detector
+from veil.text.redact.presidio import PresidioFinder
 
 REAL = pytest.param(
     "real",
@@ -61,7 +61,7 @@ def rules(folder: Path, text: str) -> Path:
 
 
 def test_patterns_need_no_model(presidio: str) -> None:
-    detector = Detector()
+    detector = PresidioFinder()
     both = ["PHONE_NUMBER", "EMAIL_ADDRESS"]
     assert detector.scores("ring 212-555-5555", both) == {"PHONE_NUMBER": pytest.approx(0.4)}
     assert detector.scores("to ada@example.org", both).keys() == {"EMAIL_ADDRESS"}
@@ -72,8 +72,8 @@ def test_patterns_need_no_model(presidio: str) -> None:
 
 def test_names_need_a_model(presidio: str, model: str) -> None:
     with pytest.raises(ParameterError, match=r"'pii' number 2 of rule 1 must be one of .*EMAIL"):
-        Detector().check(["PHONE_NUMBER", "PERSON"], "rule 1")
-    detector = Detector(model)
+        PresidioFinder().check(["PHONE_NUMBER", "PERSON"], "rule 1")
+    detector = PresidioFinder(model)
     detector.check(["PHONE_NUMBER", "PERSON"], "rule 1")
     assert detector.scores("Ada", ["PERSON"]) == {"PERSON": pytest.approx(0.85)}
     assert detector.scores("pizza", ["PERSON"]) == {}
@@ -82,7 +82,7 @@ def test_names_need_a_model(presidio: str, model: str) -> None:
 
 
 def test_labels_that_presidio_does_not_know_are_no_trouble(presidio: str, model: str) -> None:
-    assert Detector(model).scores("seven", ["PERSON"]) == {}
+    assert PresidioFinder(model).scores("seven", ["PERSON"]) == {}
 
 
 def test_a_missing_model_is_not_fetched(presidio: str, tmp_path: Path) -> None:
@@ -111,12 +111,12 @@ def test_a_presidio_that_has_changed_is_an_error(monkeypatch: pytest.MonkeyPatch
     fake_presidio.install(monkeypatch)
     monkeypatch.delattr(sys.modules["presidio_analyzer"], "AnalyzerEngine")
     with pytest.raises(AssetError, match=r"cannot be used \(AttributeError\)"):
-        Detector()
+        PresidioFinder()
 
 
 def test_nothing_is_logged(presidio: str, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
-    detector = Detector()
+    detector = PresidioFinder()
     loggers = [logging.getLogger(name) for name in ("presidio-analyzer", "decision_process")]
     for logger in loggers:
         logger.addHandler(caplog.handler)
@@ -131,7 +131,7 @@ def test_nothing_is_logged(presidio: str, caplog: pytest.LogCaptureFixture) -> N
 
 
 def test_what_presidio_skips_is_an_error(presidio: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    detector = Detector()
+    detector = PresidioFinder()
     text = "slow"
     if presidio == "real":
         patterns = import_module("presidio_analyzer.pattern_recognizer")
@@ -177,7 +177,7 @@ def test_trouble_is_a_refusal(presidio: str, tmp_path: Path) -> None:
 
 
 def test_many_threads_ask_at_once(presidio: str) -> None:
-    detector = Detector()
+    detector = PresidioFinder()
     texts = ["ring 212-555-5555", "pizza"] * 20
     with ThreadPoolExecutor(4) as pool:
         found = list(pool.map(lambda text: detector.scores(text, ["PHONE_NUMBER"]), texts))

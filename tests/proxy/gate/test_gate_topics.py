@@ -7,7 +7,7 @@ from tests.reference import tiny_wordnet
 
 from veil.core.errors import AssetError, InputError, ParameterError
 from veil.corpus.wordnet import Thesaurus, wordnet, wordnet_folder
-from veil.data.fetch import Report, silent
+from veil.data.fetch import Report, no_progress
 from veil.proxy import gate as _topics
 from veil.proxy.gate import Gate, example_gate, parse_rules
 
@@ -24,7 +24,7 @@ def asked(tiny: Thesaurus, monkeypatch: pytest.MonkeyPatch) -> list[Report]:
     """Read the small WordNet, and keep how it was asked for."""
     found: list[Report] = []
 
-    def small(folder: None = None, report: Report = silent) -> Thesaurus:
+    def small(folder: None = None, report: Report = no_progress) -> Thesaurus:
         found.append(report)
         return tiny
 

@@ -21,7 +21,7 @@ import veil
 from veil.core.errors import EngineError, ParameterError, TrustError
 from veil.core.types import Ranking, Released, Seeded
 from veil.proxy import mixer as mixer_module
-from veil.proxy.mixer import WORKERS, Answered, Mixer
+from veil.proxy.mixer import WORKERS, EngineAnswer, Mixer
 from veil.search.engines.engine import Hit, check_call, ranking
 from veil.search.engines.local.replay import Recorded
 from veil.search.engines.network.opensearch import OpenSearch
@@ -87,7 +87,7 @@ def background(mixer: Mixer, *asked: Sequence[Released], k: int = 2) -> Iterator
         yield [threads.submit(mixer.ask, queries, k) for queries in asked]
 
 
-Later = Future[Answered]
+Later = Future[EngineAnswer]
 
 
 def same(one: Ranking, other: Ranking) -> bool:

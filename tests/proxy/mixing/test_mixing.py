@@ -6,22 +6,22 @@ import pytest
 
 import veil
 from veil.proxy import mixer
-from veil.proxy.mixer import Answers, Job, Pool
+from veil.proxy.mixer import AnswerCache, SendJob, WaitingPool
 from veil.search.engines.engine import Hit
 
 
-def job(text: str) -> Job:
-    return Job(veil.declassify(text), 3)
+def job(text: str) -> SendJob:
+    return SendJob(veil.declassify(text), 3)
 
 
-def take_all(pool: Pool, now: float) -> list[Job]:
+def take_all(pool: WaitingPool, now: float) -> list[SendJob]:
     return list(iter(lambda: pool.take(now), None))
 
 
 def test_each_job_that_is_due_is_as_likely_as_the_others() -> None:
     first: Counter[str] = Counter()
     for _ in range(900):
-        pool = Pool()
+        pool = WaitingPool()
         for text in "abc":
             pool.add(job(text), 5.0, 0.0)
         taken = take_all(pool, 5.0)
@@ -31,7 +31,7 @@ def test_each_job_that_is_due_is_as_likely_as_the_others() -> None:
 
 
 def test_jobs_are_due_at_random_times_within_the_spread() -> None:
-    pool = Pool()
+    pool = WaitingPool()
     for number in range(2000):
         pool.add(job(str(number)), 100.0, 8.0)
     assert pool.take(99.99) is None
@@ -44,7 +44,7 @@ def test_jobs_are_due_at_random_times_within_the_spread() -> None:
 
 
 def test_jobs_are_withdrawn_wherever_they_stand() -> None:
-    pool = Pool()
+    pool = WaitingPool()
     jobs = [job(str(number)) for number in range(20)]
     for number, each in enumerate(jobs):
         pool.add(each, 0.0 if number < 10 else 50.0, 0.0)
@@ -60,7 +60,7 @@ HITS = (Hit("d1", 2.0, "title", "text"), Hit("d2", 1.0))
 
 
 def test_an_answer_is_remembered_for_so_long_and_not_longer() -> None:
-    answers = Answers(10.0)
+    answers = AnswerCache(10.0)
     answers.keep(("a", 3), HITS, 100.0)
     assert answers.find(("a", 3), 109.9) == HITS
     assert answers.find(("a", 4), 100.0) is None
@@ -75,14 +75,14 @@ def test_an_answer_is_remembered_for_so_long_and_not_longer() -> None:
 
 
 def test_nothing_is_remembered_for_no_time() -> None:
-    answers = Answers(0.0)
+    answers = AnswerCache(0.0)
     answers.keep(("a", 3), HITS, 100.0)
     assert len(answers) == 0
 
 
 def test_no_more_than_so_many_answers_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mixer, "MOST_ANSWERS", 3)
-    answers = Answers(10.0)
+    answers = AnswerCache(10.0)
     for number in range(5):
         answers.keep((str(number), 3), HITS, float(number))
     assert [answers.find((str(n), 3), 5.0) is not None for n in range(5)] == [False] * 2 + [
@@ -92,7 +92,7 @@ def test_no_more_than_so_many_answers_are_remembered(monkeypatch: pytest.MonkeyP
 
 def test_no_more_than_so_many_characters_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mixer, "MOST_CHARACTERS", 5_000)
-    answers = Answers(10.0)
+    answers = AnswerCache(10.0)
     answers.keep(("huge", 3), (Hit("d", 1.0, "", "x" * 5_000),), 0.0)
     assert len(answers) == 0
     for text in "abababacabcd":  # what makes room, or comes again, is not counted twice

@@ -10,7 +10,7 @@ from veil.core.errors import InputError, ParameterError
 from veil.search.score.points import paired, points_in
 from veil.search.score.score import score
 from veil.studies.report.report import render
-from veil.studies.table import PLAIN, Results
+from veil.studies.results import PLAIN, Results
 
 ATTACKER = "inference(encoder=bag)"
 

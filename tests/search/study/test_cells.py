@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from tests.search.study.material import STUDY, load
 
-from veil.search.study import bench, steps
-from veil.search.study.bench import Bench
+from veil.search.study import material, steps
+from veil.search.study.material import StudyMaterial
 from veil.search.study.steps import cells, plain_steps
 from veil.studies.experiment import Cell, Step
 
@@ -23,14 +23,14 @@ def make(folder: Path) -> Make:
     def of(mechanism: str) -> list[Cell]:
         file = folder / "other.toml"
         file.write_text(f"{STUDY.partition('[[mechanism]]')[0]}[[mechanism]]\n{mechanism}\n")
-        return cells(Bench(load(file)))
+        return cells(StudyMaterial(load(file)))
 
     return of
 
 
 @pytest.fixture(autouse=True)
 def nothing_is_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bench, "wordnet", lambda **_: None)
+    monkeypatch.setattr(material, "wordnet", lambda **_: None)
 
 
 def _key(found: list[Cell]) -> str:
@@ -88,8 +88,8 @@ def test_a_search_by_vectors_counts_the_weights_of_its_encoder(
     file.write_text(STUDY.replace("k = 10", 'k = 10\nengine = ["bm25", "dense"]'))
 
     def steps(weights: str) -> list[Step]:
-        monkeypatch.setattr(Bench, "encoder_key", lambda _, spec: f"{spec} {weights}")
-        return plain_steps(Bench(load(file)))
+        monkeypatch.setattr(StudyMaterial, "encoder_key", lambda _, spec: f"{spec} {weights}")
+        return plain_steps(StudyMaterial(load(file)))
 
     (lexical, dense), (same, other) = steps("one"), steps("two")
     assert lexical.key == same.key
@@ -101,6 +101,6 @@ def test_the_same_step_by_another_name_is_the_same(folder: Path) -> None:
     study = load(folder / "tiny.toml").model_copy(
         update={"engine": ("bm25", "bm25()"), "attackers": ("bayes", "bayes(prior=uniform)")}
     )
-    assert len(plain_steps(Bench(study))) == 1
-    kinds = [step.kind for step in cells(Bench(study))[0].steps]
+    assert len(plain_steps(StudyMaterial(study))) == 1
+    kinds = [step.kind for step in cells(StudyMaterial(study))[0].steps]
     assert kinds == ["search", "similarity", "attack", "attack", "attack"]  # 1, 2, 4 variants

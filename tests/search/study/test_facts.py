@@ -5,7 +5,7 @@ from pathlib import Path
 
 from tests.search.study.material import Variant
 
-from veil.search.study.bench import Bench
+from veil.search.study.material import StudyMaterial
 from veil.search.study.steps import facts
 from veil.search.study.study import SearchStudy
 from veil.studies.sweep import sweep
@@ -24,7 +24,7 @@ def test_the_facts_tell_how_it_was_made(folder: Path, variant: Variant) -> None:
 
 
 def test_the_facts_tell_what_the_cosine_is_of(study: SearchStudy) -> None:
-    found = dict(facts(Bench(study.model_copy(update={"encoder": "wordllama"}))))
+    found = dict(facts(StudyMaterial(study.model_copy(update={"encoder": "wordllama"}))))
     assert found["cosine of"] == "vectors of wordllama"
 
 

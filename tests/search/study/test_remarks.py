@@ -3,8 +3,8 @@
 import re
 from dataclasses import replace
 
-from veil.search.study.study import in_clear
-from veil.studies.table import Row
+from veil.search.study.study import unprotected_remarks
+from veil.studies.results import Row
 
 
 def point(value: float, kind: str, measure: str, score: float) -> Row:
@@ -13,7 +13,7 @@ def point(value: float, kind: str, measure: str, score: float) -> Row:
 
 
 def told(rows: list[Row]) -> str:
-    return re.sub(r"<[^>]*>", "", in_clear(rows))
+    return re.sub(r"<[^>]*>", "", unprotected_remarks(rows))
 
 
 def test_the_query_itself_counts_first() -> None:

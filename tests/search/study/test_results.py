@@ -13,8 +13,8 @@ from veil.search.study.experiment import SearchExperiment
 from veil.search.study.study import SearchStudy
 from veil.studies.experiment import Cell, Step
 from veil.studies.figures import _Sheet
+from veil.studies.results import Row
 from veil.studies.store import Result, Store
-from veil.studies.table import Row
 
 
 class _Kept:

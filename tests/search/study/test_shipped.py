@@ -7,19 +7,19 @@ from pathlib import Path
 import pytest
 from tests.search.study.material import load
 
-from veil.cli.fetch import things
+from veil.cli.fetch import fetchable
+from veil.corpus.catalogue import load_collection
 from veil.corpus.icd10cm import NAMES
-from veil.corpus.sources import load_collection
 from veil.encoders import ENCODERS
-from veil.encoders.find import parse
+from veil.encoders.catalogue import parse
 from veil.search.engines import ENGINES
-from veil.search.study import bench
+from veil.search.study import material
 from veil.search.study.study import SearchStudy, default_study, demo_study
 from veil.studies.domains import load_study
 from veil.studies.study import Study
 from veil.studies.sweep import sweep
 from veil.text.attacks import ATTACKS
-from veil.text.mechanisms.find import TEXT_MECHANISMS
+from veil.text.mechanisms.catalogue import TEXT_MECHANISMS
 
 ROOT = Path(__file__).resolve().parents[3]
 FILES = sorted((ROOT / "studies").glob("*.toml"))
@@ -112,7 +112,7 @@ def test_a_clone_and_what_can_be_fetched_run_quipu() -> None:
     assert {study.collection, study.vectors, study.encoder} < set(fetched)
     assert study.log == "collection+wordnet"
     assert {"wordnet", "wordllama"} < set(fetched)
-    assert set(fetched) <= set(things())
+    assert set(fetched) <= set(fetchable())
     assert len(study.mechanism) == 10
     assert {each.partition("(")[0] for each in study.all_attackers} == {
         "inference", "bayes", "rerun",
@@ -145,9 +145,9 @@ def test_a_small_cut_of_quipu_runs(folder: Path, monkeypatch: pytest.MonkeyPatch
 def test_the_log_of_a_collection_can_have_the_names_of_things(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bench, "nouns", lambda: iter(["skin cancer", "heart"]))
+    monkeypatch.setattr(material, "nouns", lambda: iter(["skin cancer", "heart"]))
     collection = replace(load_collection(str(folder / "tiny")), log=("flu", "heart"))
-    assert list(bench.open_log("collection", collection, 0).texts) == ["flu", "heart"]
-    both = bench.open_log("collection+wordnet", collection, 0)
+    assert list(material.open_log("collection", collection, 0).texts) == ["flu", "heart"]
+    both = material.open_log("collection+wordnet", collection, 0)
     assert sorted(both.texts) == ["flu", "heart", "skin cancer"]
-    assert len(bench.open_log("collection+wordnet", collection, 2)) == 2
+    assert len(material.open_log("collection+wordnet", collection, 2)) == 2

@@ -3,7 +3,7 @@
 import pytest
 
 from veil.core.errors import ParameterError, UnknownNameError
-from veil.encoders.find import parse
+from veil.encoders.catalogue import parse
 from veil.search.engines import ENGINES
 from veil.search.study.study import attacker_specs, encoder_spec, engine_specs
 from veil.text.attacks import ATTACKS

@@ -9,7 +9,7 @@ from tests.search.study.material import STUDY, load
 from veil.core.errors import InputError, VeilError
 from veil.search.study.study import SearchStudy
 from veil.studies.domains import load_study
-from veil.text.mechanisms.find import TEXT_MECHANISMS
+from veil.text.mechanisms.catalogue import TEXT_MECHANISMS
 
 
 def test_a_study_is_read_as_it_is_written(study: SearchStudy, folder: Path) -> None:

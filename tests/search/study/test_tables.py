@@ -10,10 +10,10 @@ from tests.cover.conftest import bag as bag
 from tests.search.study.material import STUDY, load
 
 from veil.core.errors import InputError
-from veil.corpus.tokens import folded
+from veil.corpus.tokens import fold_text
 from veil.cover import load as load_table
-from veil.data.fetch import silent
-from veil.search.study.bench import Bench, Tables, with_universe
+from veil.data.fetch import no_progress
+from veil.search.study.material import StudyMaterial, StudyTables, with_universe
 from veil.search.study.steps import cells
 from veil.search.study.study import SearchStudy
 from veil.studies.sweep import sweep
@@ -26,16 +26,16 @@ CMP_ALONE = STUDY.partition("[[mechanism]]")[0]
 
 
 @pytest.fixture
-def bench(study: SearchStudy) -> Bench:
-    return Bench(study)
+def bench(study: SearchStudy) -> StudyMaterial:
+    return StudyMaterial(study)
 
 
 @pytest.fixture
-def tables(bench: Bench) -> Tables:
+def tables(bench: StudyMaterial) -> StudyTables:
     return bench.tables
 
 
-def universe(tables: Tables, name: str) -> list[str]:
+def universe(tables: StudyTables, name: str) -> list[str]:
     return list(tables._universe(name).texts)
 
 
@@ -47,35 +47,35 @@ def other(folder: Path, *lines: str, mechanisms: str = COVER) -> SearchStudy:
 
 
 def test_half_is_every_second_query_without_those_of_the_study(
-    bench: Bench, tables: Tables
+    bench: StudyMaterial, tables: StudyTables
 ) -> None:
     whole, half = universe(tables, "log"), universe(tables, "half")
-    asked = set(map(folded, bench.texts))
-    assert asked <= set(map(folded, whole))  # they were added to the log
-    assert asked.isdisjoint(map(folded, half))
-    assert half == [text for text in whole if folded(text) not in asked][::2]
+    asked = set(map(fold_text, bench.texts))
+    assert asked <= set(map(fold_text, whole))  # they were added to the log
+    assert asked.isdisjoint(map(fold_text, half))
+    assert half == [text for text in whole if fold_text(text) not in asked][::2]
     assert len(half) == 15
 
 
-def test_queries_are_held_out_however_they_are_spelt(bench: Bench) -> None:
+def test_queries_are_held_out_however_they_are_spelt(bench: StudyMaterial) -> None:
     first, second, *_ = bench.log.texts
     shouted = (f"  {first.upper()} ",)
-    found = universe(Tables(bench.collection, bench.log, shouted, silent), "half")
+    found = universe(StudyTables(bench.collection, bench.log, shouted, no_progress), "half")
     assert first not in found
     assert found[0] == second
 
 
-def test_passages_and_titles_of_the_collection(bench: Bench, tables: Tables) -> None:
+def test_passages_and_titles_of_the_collection(bench: StudyMaterial, tables: StudyTables) -> None:
     assert universe(tables, "passages") == list(bench.collection.documents.passages)
     assert len(universe(tables, "titles")) == 40
-    without = Tables(bench.collection, None, bench.texts, silent)
+    without = StudyTables(bench.collection, None, bench.texts, no_progress)
     assert universe(without, "passages") == universe(tables, "passages")
     for name in ("half", "log"):
         with pytest.raises(InputError, match=f"universe '{name}' of cover needs a log"):
             universe(without, name)
 
 
-def test_a_mechanism_is_given_its_table(tables: Tables) -> None:
+def test_a_mechanism_is_given_its_table(tables: StudyTables) -> None:
     made = tables.settled(Cover(table="half", cell=2, words=3, stay=0.5), 4)
     assert isinstance(made, Cover)
     table = load_table(made.table)
@@ -89,7 +89,7 @@ def test_a_mechanism_is_given_its_table(tables: Tables) -> None:
     assert wider.table != made.table  # type: ignore[attr-defined]
 
 
-def test_a_table_that_is_torn_is_made_anew(tables: Tables) -> None:
+def test_a_table_that_is_torn_is_made_anew(tables: StudyTables) -> None:
     made = tables.settled(Cover(table="half", cell=2), 4)
     assert isinstance(made, Cover)
     before = load_table(made.table).digest
@@ -99,7 +99,7 @@ def test_a_table_that_is_torn_is_made_anew(tables: Tables) -> None:
     assert load_table(made.table).digest == before
 
 
-def test_blind_texts_are_of_the_study(tables: Tables) -> None:
+def test_blind_texts_are_of_the_study(tables: StudyTables) -> None:
     made = tables.settled(Blind(source="half", count=20), 4)
     assert isinstance(made, Blind)
     assert made.size == 4
@@ -108,19 +108,19 @@ def test_blind_texts_are_of_the_study(tables: Tables) -> None:
     assert (tables.source(15), tables.source(16), tables.source(41)) == ("half", "titles", "")
 
 
-def test_others_stay_as_they_are(tables: Tables, tmp_path: Path) -> None:
+def test_others_stay_as_they_are(tables: StudyTables, tmp_path: Path) -> None:
     for mechanism in (CMP(epsilon=2), Blind(), Blind(source="x.txt"), Cover(table=str(tmp_path))):
         assert tables.settled(mechanism, 4) is mechanism
     assert tables.named(CMP(epsilon=2), 4) == ""
     assert tables.named(Blind(source="x.txt"), 4) == ""
 
 
-def test_a_universe_is_named_by_what_is_in_it(bench: Bench, tables: Tables) -> None:
+def test_a_universe_is_named_by_what_is_in_it(bench: StudyMaterial, tables: StudyTables) -> None:
     named = tables.named(Cover(table="half"), 4)
     assert named == tables.named(Blind(source="half"), 4)
     assert named not in ("", tables.named(Cover(table="log"), 4))
     assert named != tables.named(Cover(table="half"), 5)
-    fewer = Tables(bench.collection, bench.log, bench.texts[1:], silent)
+    fewer = StudyTables(bench.collection, bench.log, bench.texts[1:], no_progress)
     assert fewer.named(Cover(table="half"), 4) != named
     made = tables.settled(Cover(table="half", cell=2), 4)
     assert isinstance(made, Cover)
@@ -128,7 +128,7 @@ def test_a_universe_is_named_by_what_is_in_it(bench: Bench, tables: Tables) -> N
 
 
 def test_the_universe_of_a_study_is_that_of_its_tables(folder: Path) -> None:
-    bench = Bench(other(folder, 'universe = "half"'))
+    bench = StudyMaterial(other(folder, 'universe = "half"'))
     assert bench.mechanism("cover(cell=2)", 4) == bench.mechanism("cover(table=half, cell=2)", 4)
     assert with_universe(Cover(), "log").table == "log"
     assert with_universe(Cover(table="titles"), "log").table == "titles"
@@ -141,13 +141,13 @@ def test_the_universe_of_a_study_is_that_of_its_tables(folder: Path) -> None:
     ids=["universe", "spec"],
 )
 def test_a_table_lies_beside_the_file(
-    folder: Path, tables: Tables, line: str, mechanism: str
+    folder: Path, tables: StudyTables, line: str, mechanism: str
 ) -> None:
     made = tables.settled(Cover(table="half", cell=2), 4)
     shutil.copytree(made.table, folder / "made")  # type: ignore[attr-defined]
     grid = mechanism if line else f'[[mechanism]]\nspec = "{mechanism}"\n'
     study = other(folder, line, mechanisms=grid)
-    bench = Bench(study)
+    bench = StudyMaterial(study)
     spec = "cover" if line else study.mechanism[0].spec
     found = bench.mechanism(spec, 4)
     assert isinstance(found, Cover)
@@ -164,12 +164,14 @@ def test_a_table_that_is_not_there(folder: Path, key: str) -> None:
 
 
 def blind_specs(study: SearchStudy) -> list[str]:
-    return [str(c.mechanism) for c in cells(Bench(study)) if isinstance(c.mechanism, Blind)]
+    return [
+        str(c.mechanism) for c in cells(StudyMaterial(study)) if isinstance(c.mechanism, Blind)
+    ]
 
 
 def test_every_study_has_a_blind_row(folder: Path) -> None:
     one = '[[mechanism]]\nspec = "cmp(epsilon=2)"\n'
-    found = cells(Bench(other(folder, mechanisms=one)))
+    found = cells(StudyMaterial(other(folder, mechanisms=one)))
     assert [str(c.mechanism) for c in found] == [
         "cmp(epsilon=2.0)",
         "blind(source='half', count=4)",
@@ -191,7 +193,7 @@ def test_a_group_is_not_attacked_in_parts(folder: Path) -> None:
     study = other(folder, 'universe = "half"', mechanisms=both)
     counts = {
         cell.mechanism.name: [s.count for s in cell.steps if s.by == "bayes"]
-        for cell in cells(Bench(study))
+        for cell in cells(StudyMaterial(study))
     }
     assert counts == {"cover": [4], "tem": [1, 2, 4], "blind": [4]}
 
@@ -203,12 +205,12 @@ def test_a_study_with_cover_from_end_to_end(folder: Path) -> None:
     table = load_table(next((folder / "cache" / "cover").glob("study-*/")))
     assert (table.k, table.L, len(table), table.encoder[:6]) == (4, 3, 15, "minilm")
     assert table.key == Bag.key
-    log = Bench(study).log
+    log = StudyMaterial(study).log
     blind = rows["blind", "lazy"].score
     assert blind == pytest.approx(1 / len(log))
     assert blind == pytest.approx(rows["blind", "lazy"].chance)
     sizes = Counter(table.address(list(log.texts)).tolist())
-    asked = table.address(list(Bench(study).texts)).tolist()
+    asked = table.address(list(StudyMaterial(study).texts)).tolist()
     exact = sum(1 / sizes[address] for address in asked) / len(asked)
     assert rows["cover", "lazy"].score == pytest.approx(exact)
     kinds = {(row.mechanism, row.kind) for row in found.rows}

@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 import pytest
 
 from veil.studies.report.drawing import SCRIPT, STYLE, draw
-from veil.studies.table import Row
+from veil.studies.results import Row
 
 HOSTILE = "<script>alert('x')</script><img src=http://evil.example/a.png onerror=\"x\">&amp;"
 VOID = {"br", "img"}

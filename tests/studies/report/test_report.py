@@ -19,7 +19,7 @@ from veil.studies.plane import scores
 from veil.studies.report import svg as _svg
 from veil.studies.report.report import render, write_report
 from veil.studies.report.tables import changed
-from veil.studies.table import Card, Example, Results, Row, Score
+from veil.studies.results import Card, Example, Results, Row, Score
 from veil.text.mechanisms.words import MECHANISMS
 from veil.text.mechanisms.words.cmp import CMP
 

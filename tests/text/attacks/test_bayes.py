@@ -15,8 +15,8 @@ from veil.text.attacks.inference import inference_ranks
 from veil.text.attacks.likelihood import likelihood
 from veil.text.attacks.log import QueryLog
 from veil.text.attacks.posterior import ShapedLog
-from veil.text.attacks.shapes import Reader, chunks, reader
-from veil.text.mechanisms.find import mechanism
+from veil.text.attacks.shapes import ShapeReader, chunks, reader
+from veil.text.mechanisms.catalogue import mechanism
 from veil.text.mechanisms.mechanism import WordMechanism
 from veil.text.protect import protect_words
 from veil.text.vectors.embeddings import Embeddings
@@ -58,7 +58,7 @@ def test_likelihoods_are_those_of_the_laws(
     assert isinstance(kernel, ClosedForm)
     law = kernel.probs(np.arange(words.size))
     assert scene.log is not None
-    shaped = ShapedLog.of(scene.log, Reader(words, "all"))
+    shaped = ShapedLog.of(scene.log, ShapeReader(words, "all"))
     ids = [[words.id(word) for word in text.split()] for text in queries]
     for i, row in enumerate(scene.variants):
         found = shaped.scores(row, likelihood(made, words))
@@ -124,7 +124,7 @@ def test_kept_words_must_match(words: Embeddings) -> None:
 
 def test_case_of_kept_words_does_not_matter(words: Embeddings) -> None:
     a = words.words[0]
-    reading = Reader(words, [a])  # type: ignore[arg-type]
+    reading = ShapeReader(words, [a])  # type: ignore[arg-type]
     shape = reading.read(f"the straße {a}").shape
     assert reading.seen(shape, [["THE", "Straße", a]]) is not None
     assert reading.seen(shape, [["a", "Straße", a]]) is None
@@ -214,7 +214,7 @@ def test_more_variants_never_favour_a_shape_that_explains_less(words: Embeddings
 
 
 def test_words_that_cannot_be_told_apart_are_not_read(words: Embeddings) -> None:
-    reading = Reader(words, "all")
+    reading = ShapeReader(words, "all")
     a, b = words.words[:2]
     shape = reading.read(f"{a}-{b}").shape
     assert shape == ("%s-%s",)

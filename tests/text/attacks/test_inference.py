@@ -9,7 +9,7 @@ from numpy.random import Generator
 from tests.reference.attacking import inference, sorted_rank
 from tests.search.conftest import BagEncoder
 
-from veil.core.outcome import standing
+from veil.core.outcome import rank_with_ties
 from veil.core.types import Role, Singles
 from veil.data.records import Columns, read_records
 from veil.text.attacks.attack import Scene
@@ -115,7 +115,7 @@ def test_scores_are_ranked_like_the_sorted_list(rng: Generator) -> None:
     scores = rng.integers(4, size=40).astype(float)
     scores[:6] = -np.inf
     for place in range(-1, 40):
-        assert standing(scores, place) == sorted_rank(scores.tolist(), place)
+        assert rank_with_ties(scores, place) == sorted_rank(scores.tolist(), place)
 
 
 def test_others_originals_change_nothing(encoder: BagEncoder, queries: list[str]) -> None:

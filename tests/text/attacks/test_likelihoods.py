@@ -6,7 +6,7 @@ from tests.conftest import make_space
 from tests.text.attacks.test_bayes import word_mechanism
 
 from veil.text.attacks import likelihood as _likelihoods
-from veil.text.attacks.likelihood import Likelihoods, likelihood, slot_likelihoods
+from veil.text.attacks.likelihood import WordLikelihoods, likelihood, slot_likelihoods
 
 SPECS = [
     "cmp(epsilon=3)",
@@ -33,11 +33,11 @@ def test_a_part_gives_what_the_whole_gives(
     logged = np.array([3, 40, 41, 700, 1400])
     law.prepare(logged)
     asked = np.array([40, -1, 3, 1400, -1])
-    whole = Likelihoods.of(law, space, logged, np.unique(seen))
+    whole = WordLikelihoods.of(law, space, logged, np.unique(seen))
     assert not whole.part
     monkeypatch.setattr(_likelihoods, "_OTHERS", 600)
     space.memo.put("other words", np.sort(rng.permutation(1500)[:600]))
-    part = Likelihoods.of(law, space, logged, np.unique(seen))
+    part = WordLikelihoods.of(law, space, logged, np.unique(seen))
     assert part.part == ("custext" not in spec and "wbb" not in spec)
     expected, found = whole.at(seen, asked), part.at(seen, asked)
     known = asked >= 0
@@ -50,7 +50,7 @@ def test_shares_add_up_to_the_vocabulary() -> None:
     space = make_space(1500, 4)
     space.memo.put("other words", np.arange(0, 1500, 5))
     law = likelihood(word_mechanism("cmp(epsilon=3)"), space)
-    found = Likelihoods.of(law, space, np.array([0, 1, 2]), np.array([5, 9]))
+    found = WordLikelihoods.of(law, space, np.array([0, 1, 2]), np.array([5, 9]))
     assert np.exp(found.shares).sum() == pytest.approx(1)
     assert found.words.tolist() == sorted({0, 1, 2, 5, 9, *range(0, 1500, 5)})
 

@@ -8,7 +8,7 @@ from tests.text.attacks.test_bayes import word_mechanism
 from veil.core.errors import ParameterError
 from veil.core.types import ClosedForm
 from veil.text.attacks.likelihood import likelihood
-from veil.text.attacks.likelihood_boxes import Boxes, Neighbours
+from veil.text.attacks.likelihood_boxes import CandidateLikelihood, NeighbourTable
 from veil.text.vectors.distances import distances
 from veil.text.vectors.embeddings import Embeddings
 
@@ -25,7 +25,7 @@ def awkward() -> Embeddings:
 @pytest.mark.parametrize("metric", ["euclidean", "cosine"])
 @pytest.mark.parametrize("space", [make_space(400, 5), awkward()], ids=["plain", "awkward"])
 def test_what_is_sure_is_right(space: Embeddings, metric: str) -> None:
-    found = Neighbours.of(space, metric, 9)
+    found = NeighbourTable.of(space, metric, 9)
     ids = np.setdiff1d(np.arange(space.size), found.unsure)
     near, far = found.nearest(ids)
     truth = distances(space, ids, metric)
@@ -39,7 +39,7 @@ def test_what_is_sure_is_right(space: Embeddings, metric: str) -> None:
 
 def test_holders_are_the_words_with_all_of_them() -> None:
     space = make_space(400, 5)
-    found = Neighbours.of(space, "euclidean", 9)
+    found = NeighbourTable.of(space, "euclidean", 9)
     for words in ([5], [5, int(found.table[5, 3])], [5, 399]):
         rows = [set(row) for row in found.table[:, :-1].tolist()]
         expected = [w for w in range(400) if set(words) <= rows[w]]
@@ -76,7 +76,7 @@ def test_a_large_vocabulary_without_a_table(monkeypatch: pytest.MonkeyPatch) -> 
     space = make_space(400, 5)
     made = word_mechanism("wbb(epsilon=4, k=2, n=30, metric=product)")
     law = likelihood(made, space)
-    assert isinstance(law, Boxes)
+    assert isinstance(law, CandidateLikelihood)
     asked = np.array([3, 17, 250])
     kernel = made.bind(space)
     assert isinstance(kernel, ClosedForm)
@@ -92,4 +92,4 @@ def test_a_large_vocabulary_without_a_table(monkeypatch: pytest.MonkeyPatch) -> 
 def test_a_torn_table_is_made_anew() -> None:
     space = make_space(50, 4)
     space.memo.put(("derived", "nearest-euclidean-5"), np.full((50, 6), 99, dtype=np.int32))
-    assert Neighbours.of(space, "euclidean", 5).table.max() < 50
+    assert NeighbourTable.of(space, "euclidean", 5).table.max() < 50

@@ -14,7 +14,7 @@ from veil.text.attacks.likelihood_exponential import (
     compute_normalisers,
     prepare_normalisers,
 )
-from veil.text.mechanisms.words.kernels import Exponential
+from veil.text.mechanisms.words.kernels import ExponentialKernel
 from veil.text.vectors.embeddings import Embeddings, open_folder
 
 SPECS = [
@@ -27,13 +27,13 @@ SPECS = [
 ]
 
 
-def kernel(spec: str, space: Embeddings) -> Exponential:
+def kernel(spec: str, space: Embeddings) -> ExponentialKernel:
     made = word_mechanism(spec).bind(space)
-    assert isinstance(made, Exponential)
+    assert isinstance(made, ExponentialKernel)
     return made
 
 
-def truth(law: Exponential) -> Floats:
+def truth(law: ExponentialKernel) -> Floats:
     """Read log Z off the probability of the farthest word that can be drawn."""
     space = law.space
     logs = law.log_probs(np.arange(space.size))

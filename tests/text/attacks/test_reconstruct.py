@@ -9,7 +9,7 @@ from tests.reference.attacking import posterior
 from tests.text.attacks.test_bayes import EXACT, NOISE, word_mechanism
 
 from veil.core.errors import ParameterError
-from veil.core.outcome import first_guess, standing
+from veil.core.outcome import first_guess, rank_with_ties
 from veil.core.types import ClosedForm
 from veil.text.attacks import likelihood_exponential
 from veil.text.attacks.attack import Scene
@@ -84,9 +84,9 @@ def test_words_that_truncation_makes_equal_are_level(
     seen = np.array([5, 7, 40])  # each is as likely under all words that are far
     score = exact[:, seen].sum(axis=1)
     for word in (100, 200, 299):
-        wanted, level = standing(score, word, 1e-9)
+        wanted, level = rank_with_ties(score, word, 1e-9)
         assert level > 200
-        rank, ties = standing(law.of(seen), word, law.rounding)
+        rank, ties = rank_with_ties(law.of(seen), word, law.rounding)
         assert rank == wanted
         assert ties == level or (small == 10 and abs(ties - level) < 0.05 * level)
 

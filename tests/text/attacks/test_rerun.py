@@ -12,9 +12,9 @@ from veil.core.guarantee import Guarantee
 from veil.corpus.collection import Collection, Document, Documents
 from veil.text.attacks.attack import Scene
 from veil.text.attacks.log import QueryLog
-from veil.text.attacks.rerun import Aims, Rerun
-from veil.text.mechanisms.find import mechanism
-from veil.text.mechanisms.mechanism import QueryMechanism, Scrambled
+from veil.text.attacks.rerun import Rerun, TargetDocuments
+from veil.text.mechanisms.catalogue import mechanism
+from veil.text.mechanisms.mechanism import QueryMechanism, QueryRelease
 
 RUN: list[str] = []  # texts that the mechanism was run on
 
@@ -32,11 +32,11 @@ class Rules(QueryMechanism):
     def bind(self) -> "Rules":
         return self
 
-    def scramble(self, text: str, size: int) -> Scrambled:
+    def scramble(self, text: str, size: int) -> QueryRelease:
         RUN.append(text)
         words = [word[:-1] for word in text.lower().split()]
         queries = [" ".join(words[:end]) for end in range(1, len(words) + 1)]
-        return Scrambled(tuple(queries[:size]), (), len(words))
+        return QueryRelease(tuple(queries[:size]), (), len(words))
 
 
 LOG = QueryLog.of(["bone pain", "bone path", "bone pair of all", "skin rash", "skin"])
@@ -111,7 +111,7 @@ def test_a_query_is_worth_what_its_documents_gain(tmp_path: Path) -> None:
 
     collection = open_collection(Path(public(tmp_path / "public")))
     log = QueryLog.of(["bone pain", "skin", "measles"])
-    worth = Aims.of(log, collection).worth(["skin rash", "flu"])
+    worth = TargetDocuments.of(log, collection).worth(["skin rash", "flu"])
     # "skin rash" finds d2 then d3, which are the documents of "skin"
     np.testing.assert_allclose(worth, [0, 1 + 1 / np.log2(3), 0])
 

@@ -12,7 +12,7 @@ from veil.text.attacks import ATTACKS
 from veil.text.attacks.attack import AttackSpec
 from veil.text.attacks.inference import Inference
 from veil.text.attacks.log import QueryLog
-from veil.text.mechanisms.find import mechanism
+from veil.text.mechanisms.catalogue import mechanism
 from veil.text.protect import protect
 from veil.text.vectors.embeddings import Embeddings
 

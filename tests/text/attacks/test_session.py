@@ -15,7 +15,7 @@ from veil.text.attacks.attack import Scene
 from veil.text.attacks.bayes import Bayes
 from veil.text.attacks.log import QueryLog, folded
 from veil.text.attacks.session import Session, neighbours
-from veil.text.mechanisms.find import mechanism
+from veil.text.mechanisms.catalogue import mechanism
 
 WORDS = "skin bone lung pain rash flu".split()
 TEXTS = [f"{a} {b}" for a, b in product(WORDS, WORDS) if a != b]

@@ -11,7 +11,7 @@ from veil.text.attacks.attack import Scene
 from veil.text.attacks.bayes import Bayes
 from veil.text.attacks.log import QueryLog
 from veil.text.attacks.shortlist import Shortlist, _with
-from veil.text.mechanisms.find import mechanism
+from veil.text.mechanisms.catalogue import mechanism
 from veil.text.mechanisms.mechanism import WordMechanism
 from veil.text.protect import protect_words
 from veil.text.vectors.embeddings import Embeddings

@@ -10,11 +10,11 @@ from tests.text.attacks.test_bayes import NOISE, word_mechanism
 
 from veil.core.errors import ParameterError
 from veil.core.guarantee import Guarantee
-from veil.core.outcome import standing
+from veil.core.outcome import rank_with_ties
 from veil.core.types import Floats, Ids
 from veil.text.attacks.attack import Scene
 from veil.text.attacks.bayes import Reconstruct
-from veil.text.attacks.likelihood import Simulated, likelihood
+from veil.text.attacks.likelihood import SimulatedLikelihood, likelihood
 from veil.text.mechanisms.mechanism import WordMechanism
 from veil.text.protect import protect_words
 from veil.text.vectors.embeddings import Embeddings
@@ -57,7 +57,8 @@ def test_many_variants_tell_more_than_the_sum_of_densities(spec: str) -> None:
     for surrogate in ("simulated", "density"):
         law = likelihood(made, space, surrogate)
         found = [
-            standing(law.of(drawn[:, i]), int(word))[0] for i, word in enumerate(truth.tolist())
+            rank_with_ties(law.of(drawn[:, i]), int(word))[0]
+            for i, word in enumerate(truth.tolist())
         ]
         ranks[surrogate] = float(np.mean(1 / np.array(found)))
     assert ranks["simulated"] > 3 * ranks["density"]
@@ -69,13 +70,13 @@ def test_what_hardly_changes_is_found(spec: str, words: Embeddings) -> None:
     made = word_mechanism(sharp)
     law = likelihood(made, words)
     drawn = made.bind(words).sample(np.arange(60), 20, np.random.default_rng(1))
-    found = [standing(law.of(drawn[:, i]), i)[0] for i in range(60)]
+    found = [rank_with_ties(law.of(drawn[:, i]), i)[0] for i in range(60)]
     assert np.mean(np.array(found) <= (2 if "vickrey" in spec else 1)) > 0.9
 
 
 def test_the_model_is_the_same_every_time(words: Embeddings) -> None:
     made = word_mechanism("vickrey(epsilon=6)")
-    one, other = (Simulated.of_mechanism(made, words) for _ in range(2))
+    one, other = (SimulatedLikelihood.of_mechanism(made, words) for _ in range(2))
     assert (one.slope == other.slope).all()
     assert (one.own == other.own).all()
 

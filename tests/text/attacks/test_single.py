@@ -17,7 +17,7 @@ from veil.core.types import Floats, Ids
 from veil.text.attacks import inference, likelihood_boxes
 from veil.text.attacks import likelihood as _likelihood
 from veil.text.attacks import shapes as _shapes
-from veil.text.attacks.inference import Centres, centroids, ranks, ranks_beside
+from veil.text.attacks.inference import CentroidCache, centroids, ranks, ranks_beside
 from veil.text.attacks.likelihood import is_fast, likelihood
 from veil.text.attacks.likelihood_exponential import (
     Normalisers,
@@ -25,8 +25,8 @@ from veil.text.attacks.likelihood_exponential import (
     prepare_normalisers,
 )
 from veil.text.attacks.log import QueryLog
-from veil.text.attacks.posterior import ShapedLog, Shown
-from veil.text.attacks.shapes import Reader
+from veil.text.attacks.posterior import LetterCase, ShapedLog
+from veil.text.attacks.shapes import ShapeReader
 from veil.text.vectors.embeddings import Embeddings, open_folder
 
 SPACE = make_space(60, 4)
@@ -76,13 +76,13 @@ def test_a_row_beside_stands_as_it_would_at_the_end(rng: Generator) -> None:
     )
 )
 def test_pieces_are_read_alike_one_by_one(select: str, texts: list[str]) -> None:
-    reader = Reader(SPACE, select)
+    reader = ShapeReader(SPACE, select)
     read = reader.many()
     assert [read(text) for text in texts * 2] == [reader.read(text) for text in texts * 2]
 
 
 def test_long_templates_are_not_held() -> None:
-    reader = Reader(SPACE, "all")
+    reader = ShapeReader(SPACE, "all")
     piece = SPACE.words[0] + "!" * 300
     _shapes._kept.cache_clear()
     seen = reader.seen(reader.read(piece).shape, [[piece]])
@@ -107,16 +107,16 @@ def test_the_vocabulary_of_a_log_is_known_in_any_capitals() -> None:
     a, b, c = SPACE.words[:3]
     space = Embeddings((a, a.upper(), b, b.title(), c), SPACE.vectors[:5], "cased")
     log = QueryLog.of([f"{a} {b}-{a}", f"the {b.upper()}", "qqqx"])
-    shaped = ShapedLog.of(log, Reader(space, "content"))
+    shaped = ShapedLog.of(log, ShapeReader(space, "content"))
     assert shaped.vocabulary().tolist() == [0, 1, 2, 3]
 
 
 def test_a_log_is_read_once_for_many_cases(monkeypatch: pytest.MonkeyPatch) -> None:
     a, b = SPACE.words[:2]
-    shaped = ShapedLog.of(QueryLog.of([f"{a} {b}", b, f"{b} {a} {b}"]), Reader(SPACE, "all"))
+    shaped = ShapedLog.of(QueryLog.of([f"{a} {b}", b, f"{b} {a} {b}"]), ShapeReader(SPACE, "all"))
     shaped.read_usual()
-    assert all((Shown.LOWER,) * n in shaped._kept for n in (1, 2, 3))
-    assert (Shown.TITLE, Shown.LOWER, Shown.LOWER) in shaped._kept
+    assert all((LetterCase.LOWER,) * n in shaped._kept for n in (1, 2, 3))
+    assert (LetterCase.TITLE, LetterCase.LOWER, LetterCase.LOWER) in shaped._kept
     monkeypatch.setattr(ShapedLog, "_sorted", None)  # nothing is read again
     assert shaped.words([f"{a} {a}", f"{a.title()} {a} {a}", a]).tolist() == [0, 1]
 
@@ -155,7 +155,7 @@ def test_the_mean_of_texts_that_come_again_is_computed_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(inference, "_KEPT", 2)
-    encoder, centres = BagEncoder(), Centres()
+    encoder, centres = BagEncoder(), CentroidCache()
     rows = [("skin", "lung"), ("skin", "bone"), ("lung",)]
     for _ in range(3):
         assert np.array_equal(centres.of(rows[0], encoder), centroids([rows[0]], BagEncoder()))

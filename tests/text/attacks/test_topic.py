@@ -17,7 +17,7 @@ from veil.text.attacks.log import QueryLog
 from veil.text.attacks.posterior import ShapedLog
 from veil.text.attacks.shapes import reader
 from veil.text.attacks.topic import Topic
-from veil.text.mechanisms.find import mechanism
+from veil.text.mechanisms.catalogue import mechanism
 from veil.text.mechanisms.mechanism import WordMechanism
 from veil.text.protect import protect_words
 from veil.text.vectors.embeddings import Embeddings

@@ -9,7 +9,7 @@ import pytest
 from veil.core.types import Floats
 from veil.text.api import measure_all
 from veil.text.explain import explain
-from veil.text.mechanisms.find import mechanism
+from veil.text.mechanisms.catalogue import mechanism
 from veil.text.mechanisms.mechanism import WordMechanism
 from veil.text.protect import protect
 from veil.text.vectors.embeddings import Embeddings

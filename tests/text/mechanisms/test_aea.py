@@ -14,9 +14,9 @@ from tests.reference.scrambling import product
 from veil.core.errors import ParameterError
 from veil.corpus.tokens import STOP_WORDS
 from veil.corpus.wordnet import Thesaurus, whole_wordnet, wordnet, wordnet_folder
-from veil.text.mechanisms.mechanism import Scrambled
+from veil.text.mechanisms.mechanism import QueryRelease
 from veil.text.mechanisms.queries import QUERY_MECHANISMS
-from veil.text.mechanisms.queries.aea import AEA, Replacer, best_first
+from veil.text.mechanisms.queries.aea import AEA, OpenedAEA, best_first
 
 
 @pytest.fixture(scope="module")
@@ -31,8 +31,8 @@ def real() -> Thesaurus:
     return wordnet()
 
 
-def run(tiny: Thesaurus, text: str, size: int = 1000, **parameters: object) -> Scrambled:
-    return Replacer(AEA.load(parameters), tiny).scramble(text, size)
+def run(tiny: Thesaurus, text: str, size: int = 1000, **parameters: object) -> QueryRelease:
+    return OpenedAEA(AEA.load(parameters), tiny).scramble(text, size)
 
 
 values = st.lists(st.sampled_from([1.0, 0.5, 1 / 3, 0.25, 0.07]), min_size=1, max_size=4)
@@ -168,7 +168,7 @@ texts = st.one_of(
 )
 
 
-def assert_nothing_leaves(found: Scrambled, text: str) -> None:
+def assert_nothing_leaves(found: QueryRelease, text: str) -> None:
     """Compare by plain means: the words of the text, in lower case, minus function words."""
     words = {word for word in re.findall(r"[^\W_]+", text.lower()) if word not in STOP_WORDS}
     words -= {"s"}  # what is left of a possessive

@@ -12,14 +12,20 @@ from hypothesis import strategies as st
 from tests.reference import scrambling, tiny_wordnet
 
 from veil.core.errors import ParameterError, VeilError
+from veil.corpus.catalogue import Collection
 from veil.corpus.collection import Document, Documents
 from veil.corpus.lexical import analyse, term_of, words_of
-from veil.corpus.sources import Collection
 from veil.corpus.tokens import STOP_WORDS
 from veil.corpus.wordnet import Thesaurus, wordnet
 from veil.text.mechanisms.queries import QUERY_MECHANISMS, fea
 from veil.text.mechanisms.queries._secret import Secret
-from veil.text.mechanisms.queries.fea import FEA, Keyqueries, Runner, candidates, combinations
+from veil.text.mechanisms.queries.fea import (
+    FEA,
+    KeyqueryIndex,
+    OpenedFEA,
+    candidates,
+    combinations,
+)
 
 TOPICS = [
     "melanoma sunlight mole dermatologist biopsy pigment margin",
@@ -60,8 +66,8 @@ def held() -> Collection:
     return collection(TEXTS)
 
 
-def bind(held: Collection, tiny: Thesaurus, **parameters: object) -> Keyqueries:
-    return Keyqueries(FEA.load(parameters), held, tiny)
+def bind(held: Collection, tiny: Thesaurus, **parameters: object) -> KeyqueryIndex:
+    return KeyqueryIndex(FEA.load(parameters), held, tiny)
 
 
 FORBIDDEN = {  # by hand, from the tiny WordNet
@@ -114,7 +120,7 @@ def test_the_same_as_by_listing_everything(
 
 def test_ndcg_against_ir_measures(held: Collection) -> None:
     measures = pytest.importorskip("ir_measures")
-    runner = Runner(held.lexical())
+    runner = OpenedFEA(held.lexical())
     targets = runner.top(held.lexical().ids("lung cancer"), 10)
     draw = np.random.default_rng(1)
     queries = [
@@ -132,7 +138,7 @@ def test_ndcg_against_ir_measures(held: Collection) -> None:
 
 def test_only_the_first_hundred_count(tiny: Thesaurus) -> None:
     many = collection(["alpha beta", *["beta gamma"] * 150, "beta delta"])
-    runner = Runner(many.lexical())
+    runner = OpenedFEA(many.lexical())
     beta = many.lexical().ids("beta")
     last = np.array([151])
     assert runner.ndcg([beta], last).tolist() == [0.0]  # ties go by position: it is the 152nd
@@ -151,7 +157,7 @@ def test_pruning_runs_the_heaviest(held: Collection, tiny: Thesaurus) -> None:
 
 def test_weights_of_terms_in_the_targets(held: Collection) -> None:
     lexical = held.lexical()
-    runner = Runner(lexical)
+    runner = OpenedFEA(lexical)
     targets = np.array([1, 5, 6, 40])
     dense = np.zeros((len(lexical.spelt), lexical.size))
     for term in range(len(lexical.spelt)):

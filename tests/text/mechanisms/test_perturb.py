@@ -12,7 +12,7 @@ from tests.text.rows import BUDGETED, NAMES, built
 
 import veil
 from veil.core.types import Floats, Ids
-from veil.text.mechanisms.words.kernels import Perturb
+from veil.text.mechanisms.words.kernels import NoiseKernel
 from veil.text.mechanisms.words.mahalanobis import elliptical
 from veil.text.vectors.embeddings import Embeddings
 
@@ -82,7 +82,7 @@ def test_vickrey_with_t_zero_is_its_parent(noise: str, parent: str, space: Embed
     drawn = []
     for spec in (f"vickrey(epsilon=2, t=0, noise={noise})", parent):
         kernel = veil.MECHANISMS.parse(spec).bind(space)
-        assert isinstance(kernel, Perturb)
+        assert isinstance(kernel, NoiseKernel)
         points = space.points(ids) + kernel.noise(len(ids), np.random.default_rng(5))
         nearest, distances = space.searcher.nearest(points, kernel.k)
         drawn.append(kernel.pick(nearest, distances, np.random.default_rng(6)))

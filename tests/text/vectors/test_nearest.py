@@ -13,7 +13,7 @@ from veil.core.rng import laplace_ball
 from veil.core.types import Floats, Ids, Singles
 from veil.text.vectors import nearest
 from veil.text.vectors.embeddings import Embeddings
-from veil.text.vectors.nearest import Engine, Searcher, fused_at_hand
+from veil.text.vectors.nearest import Engine, NearestWords, fused_at_hand
 
 ENGINES: list[Engine] = ["numpy", "numba"]
 
@@ -26,10 +26,10 @@ def brute(vectors: Singles, points: Floats, k: int) -> tuple[Ids, Floats]:
     return order, np.sqrt(np.take_along_axis(squares, order, axis=1))
 
 
-def searcher(vectors: Singles, engine: Engine) -> Searcher:
+def searcher(vectors: Singles, engine: Engine) -> NearestWords:
     if engine == "numba":
         pytest.importorskip("numba", reason="the extra 'fast' is not installed")
-    return Searcher(vectors, engine)
+    return NearestWords(vectors, engine)
 
 
 def spaces(kind: str, words: int, dim: int, rng: Generator) -> Singles:
@@ -94,14 +94,14 @@ def test_too_many_equal_words_are_taken_in_smaller_parts(
 
 
 def test_no_points_give_no_words() -> None:
-    ids, distances = Searcher(np.ones((5, 2), dtype=np.float32), "numpy").nearest(
+    ids, distances = NearestWords(np.ones((5, 2), dtype=np.float32), "numpy").nearest(
         np.empty((0, 2)), 1
     )
     assert ids.shape == distances.shape == (0, 1)
 
 
 def test_fused_pass_is_chosen_only_where_it_pays() -> None:
-    chosen = Searcher(np.ones((5, 2), dtype=np.float32)).engine
+    chosen = NearestWords(np.ones((5, 2), dtype=np.float32)).engine
     assert chosen == ("numba" if fused_at_hand() else "numpy")
 
 

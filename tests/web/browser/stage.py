@@ -26,7 +26,7 @@ from veil.proxy.mixer import Mixer
 from veil.proxy.preflight import Preflight
 from veil.proxy.private import PrivateDesk
 from veil.proxy.slider import MeasuredPlane, load_plane, without_embedded
-from veil.proxy.sticky import Bound, Sticky
+from veil.proxy.sticky import PreflightBound, StickyVariants
 from veil.search.engines.engine import Hit, ranking
 from veil.search.rerank import Reranker
 from veil.sensitive.index import Stored
@@ -183,7 +183,7 @@ class Stage:
         *,
         budget: float | None = 10_000,
         rules: str = "",
-        bound: Bound | None = None,
+        bound: PreflightBound | None = None,
         own: bool = False,
         database: Database | None = None,
         sensitive: Stored | None = None,
@@ -209,7 +209,7 @@ class Stage:
             vectors=lambda: self.words,
             ledger=ledger,
             # nobody stands in place 0: to ask for that waits until the attackers are ready
-            drawer=Sticky(ledger, budget, bound or Bound(0)),
+            drawer=StickyVariants(ledger, budget, bound or PreflightBound(0)),
             rules=gate,
             preflight=Preflight(QueryLog.of(log), encoder),
             reranker=Reranker(encoder),

@@ -4,7 +4,7 @@ from selenium.webdriver.common.keys import Keys
 from tests.web.browser.driver import Page
 from tests.web.browser.stage import LET, QUERY, REFUSE, Stage, first_fails
 
-from veil.proxy.sticky import Bound
+from veil.proxy.sticky import PreflightBound
 from veil.web.pages.markup import amount
 
 
@@ -75,7 +75,7 @@ def test_nothing_goes_in_clear_without_a_rule(page: Page, stage: Stage) -> None:
 
 
 def test_a_bound_refuses(page: Page, stage: Stage) -> None:
-    stage.open(bound=Bound(100))
+    stage.open(bound=PreflightBound(100))
     page.expected = {403}
     page.open("/")
     page.search(QUERY)

@@ -6,7 +6,7 @@ from tests.web.browser.driver import Page
 from tests.web.browser.stage import HITS, QUERY, RIGHT, Elsewhere, Stage
 
 from veil.proxy.results import MARKS
-from veil.proxy.types import brief
+from veil.proxy.settings import brief
 from veil.search.engines.engine import Hit
 from veil.web.pages.markup import amount
 from veil.web.pages.slider import named

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from veil.cli.domain import grids
+from veil.cli.domain import group_specs
 from veil.cli.studies import OUT, WORKERS, WORKERS_HELP, run_study
 from veil.core.errors import ParameterError
 from veil.studies.domains import make_study
@@ -67,7 +67,7 @@ def _grid(protection: str, sweep: str | None) -> dict[str, object]:
     {'spec': 'kprofiles', 'parameter': 'k', 'values': [20.0, 10.0]}
     """
     if sweep is None:
-        return grids([protection])[0]
+        return group_specs([protection])[0]
     name, _, values = sweep.partition("=")
     try:
         numbers = [float(one) for one in values.split(",")]

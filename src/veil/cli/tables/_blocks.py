@@ -28,7 +28,7 @@ def with_blocks(command: Callable[..., None]) -> Callable[..., None]:
     @wraps(command)
     def run(**values: Any) -> None:  # noqa: ANN401 - checked by click
         rows, dask = values.pop("blocks"), values.pop("dask")
-        large = None if rows is None and dask is None else Large(rows or BLOCK, dask)
+        large = None if rows is None and dask is None else BlockOptions(rows or BLOCK, dask)
         command(large=large, **values)
 
     made: Callable[..., None] = run
@@ -37,7 +37,7 @@ def with_blocks(command: Callable[..., None]) -> Callable[..., None]:
     return made
 
 
-class Large:
+class BlockOptions:
     """How a table that need not fit into memory is read."""
 
     def __init__(self, rows: int, dask: str | None) -> None:
@@ -50,7 +50,7 @@ class Large:
             yield Blocks.of(path, source, self._rows, executor)
 
 
-def refuse(large: Large | None, **given: object) -> None:
+def refuse(large: BlockOptions | None, **given: object) -> None:
     """Raise if something is asked that needs all rows at once."""
     asked = [f"--{name}" for name, value in given.items() if value]
     if large is not None and asked:

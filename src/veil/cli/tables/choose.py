@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from veil.cli.domain import grids
+from veil.cli.domain import group_specs
 from veil.cli.studies import OUT, WORKERS, WORKERS_HELP, run_study
 from veil.cli.studies import choose as chosen
 from veil.cli.tables._roles import FILE, opened, with_source
@@ -56,7 +56,7 @@ def choose(
     Exit code 0: it is certified, or --mean was given. 3: nothing is certified, and the best by the
     measured risk is printed, marked as such. 2: nothing fits, or the input cannot be used.
     """
-    curves = grids(methods) if methods else ladder(at_worst(opened(source, file))[0])
+    curves = group_specs(methods) if methods else ladder(at_worst(opened(source, file))[0])
     keys = plane_keys(file, source, curves, out.stem, given)
     folder = out.with_suffix("") if out.suffix == ".html" else out
     page = out if out.suffix == ".html" else None

@@ -7,7 +7,7 @@ import click
 from rich.markup import escape
 from rich.table import Table
 
-from veil.cli.tables._blocks import TABLE, Large, refuse, with_blocks
+from veil.cli.tables._blocks import TABLE, BlockOptions, refuse, with_blocks
 from veil.cli.tables._roles import FILE, with_source
 from veil.cli.terminal import fits, stderr, stdout
 from veil.core.errors import InputError
@@ -39,7 +39,7 @@ def count(
     file: Path,
     columns: tuple[str, ...],
     source: Source,
-    large: Large | None,
+    large: BlockOptions | None,
     methods: tuple[str, ...],
     value: str | None,
     unit: str | None,

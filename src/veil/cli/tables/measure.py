@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from veil.cli.tables._blocks import TABLE, Large, refuse, with_blocks
+from veil.cli.tables._blocks import TABLE, BlockOptions, refuse, with_blocks
 from veil.cli.tables._roles import FILE, opened, with_source
 from veil.core.errors import InputError
 from veil.tables.files import SEEDED, Card, read_card, read_release
@@ -29,7 +29,7 @@ from veil.tables.verbs import format_anonymity, format_quality
 def measure(
     masked: Path,
     source: Source,
-    large: Large | None,
+    large: BlockOptions | None,
     original: Path | None,
     least: int,
     blank_matches: bool,
@@ -63,7 +63,7 @@ def measure(
     _seeded(card)
 
 
-def _by_blocks(large: Large, masked: Path, source: Source, least: int) -> None:
+def _by_blocks(large: BlockOptions, masked: Path, source: Source, least: int) -> None:
     with large.opened(masked, source) as blocks:
         known, secret = blocks.of_role("qi"), blocks.of_role("confidential")
         rows, found = blocks.measured(least)

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from veil.cli.domain import grids
+from veil.cli.domain import group_specs
 from veil.cli.studies import OUT, WORKERS, WORKERS_HELP, run_study
 from veil.cli.tables._roles import FILE, study_keys, with_source
 from veil.studies.domains import make_study
@@ -44,7 +44,7 @@ def plane(
     Without --qi an attacker is taken to know every column that has no role.
     """
     study = make_study(
-        plane_keys(file, source, grids(methods), out.stem, given), "the command", Path.cwd()
+        plane_keys(file, source, group_specs(methods), out.stem, given), "the command", Path.cwd()
     )
     page = out if out.suffix == ".html" else None
     run_study(study, out.with_suffix("") if page else out, workers=workers, page=page)

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 from rich.markup import escape
 
-from veil.cli.tables._blocks import TABLE, Large, refuse, with_blocks
+from veil.cli.tables._blocks import TABLE, BlockOptions, refuse, with_blocks
 from veil.cli.tables._roles import FILE, listed, opened, with_source
 from veil.cli.terminal import stderr
 from veil.core.errors import InputError
@@ -33,7 +33,7 @@ def protect(
     file: Path,
     methods: tuple[str, ...],
     source: Source,
-    large: Large | None,
+    large: BlockOptions | None,
     columns: tuple[str, ...],
     out: Path,
     shuffle: bool,
@@ -65,7 +65,7 @@ def protect(
 
 
 def _by_blocks(
-    large: Large,
+    large: BlockOptions,
     file: Path,
     methods: tuple[str, ...],
     source: Source,

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from io import BytesIO
 from typing import Any, BinaryIO
 
-from veil.corpus.readers.reader import MAX_CHARS, Piece, SkipError, piece, whole
+from veil.corpus.readers.reader import MAX_CHARS, ReadDocument, SkipError, piece, read_limited
 
 _MAX_PARTS = 10_000
 _MAX_UNPACKED = 256 * 2**20  # bytes, of all parts together
@@ -16,14 +16,14 @@ _SPACES = {f"{_W}tab": "\t", f"{_W}br": "\n", f"{_W}cr": "\n"}
 _HEADS = ("title", "heading 1", "heading 2", "heading 3")
 
 
-def read(file: BinaryIO, first: int) -> Iterator[Piece]:
+def read(file: BinaryIO, first: int) -> Iterator[ReadDocument]:
     """Yield the text; the title is the first heading, or the first line."""
     del first
     try:
         from docx import Document
     except ImportError:
         raise SkipError("extra") from None
-    data = whole(file)
+    data = read_limited(file)
     if data.startswith(_OLE):
         raise SkipError("password")
     _check_parts(data)

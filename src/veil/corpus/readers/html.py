@@ -5,7 +5,14 @@ from collections.abc import Iterator
 from html.parser import HTMLParser
 from typing import BinaryIO
 
-from veil.corpus.readers.reader import MAX_CHARS, Piece, SkipError, decoded, piece, whole
+from veil.corpus.readers.reader import (
+    MAX_CHARS,
+    ReadDocument,
+    SkipError,
+    decoded,
+    piece,
+    read_limited,
+)
 
 _CHARSET = re.compile(rb"<meta[^>]{0,500}?charset\s{0,20}=\s{0,20}[\"']?([\w.:-]{1,40})", re.I)
 _UNSEEN = frozenset(("script", "style", "template", "noscript", "svg", "math", "iframe", "object"))
@@ -16,10 +23,10 @@ _BLOCKS = frozenset(
 _SPACES = re.compile(r"[^\S\n]+")
 
 
-def read(file: BinaryIO, first: int) -> Iterator[Piece]:
+def read(file: BinaryIO, first: int) -> Iterator[ReadDocument]:
     """Yield the text that is shown; the title is that of the page, or the first heading."""
     del first
-    data = whole(file)
+    data = read_limited(file)
     told = _CHARSET.search(data[:4096])
     title, text = shown(decoded(data, told[1].decode("ascii") if told else ""))
     yield piece(text, title)

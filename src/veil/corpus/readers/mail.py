@@ -8,7 +8,7 @@ from email.message import Message
 from typing import BinaryIO
 
 from veil.corpus.readers.html import shown
-from veil.corpus.readers.reader import Piece, SkipError, decoded, piece, whole
+from veil.corpus.readers.reader import ReadDocument, SkipError, decoded, piece, read_limited
 
 _TOLD = ("From", "To", "Cc", "Date")
 _MAX_PARTS = 1_000
@@ -16,13 +16,13 @@ _HEADER = 2_000  # characters that are kept of one
 _ENCRYPTED = ("multipart/encrypted", "application/pkcs7-mime", "application/x-pkcs7-mime")
 
 
-def read(file: BinaryIO, first: int) -> Iterator[Piece]:
+def read(file: BinaryIO, first: int) -> Iterator[ReadDocument]:
     """Yield the message."""
     del first
-    yield message(whole(file))
+    yield message(read_limited(file))
 
 
-def message(data: bytes, number: int = 1) -> Piece:
+def message(data: bytes, number: int = 1) -> ReadDocument:
     """Read one message; the title is its subject."""
     mail = message_from_bytes(data)  # not by the newer policy, which is slow on long headers
     if not any(name in mail for name in ("From", "To", "Subject", "Date", "Message-ID")):

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import BinaryIO
 
-from veil.corpus.readers.reader import Piece, decoded, piece, whole
+from veil.corpus.readers.reader import ReadDocument, decoded, piece, read_limited
 
 _FRONT = re.compile(r"---[ \t]*\n(.{0,20000}?)\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
 _NAMED = re.compile(r"^title:[ \t]*[\"']?(.{1,300}?)[\"']?[ \t]*$", re.MULTILINE)
@@ -23,10 +23,10 @@ _STRESS = re.compile(r"(?<!\\)(\*\*\*|\*\*|\*|___|__|~~|``|`)(?=\S)([^*`~\n]{1,2
 _ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
 
 
-def read(file: BinaryIO, first: int) -> Iterator[Piece]:
+def read(file: BinaryIO, first: int) -> Iterator[ReadDocument]:
     """Yield the text without marks, addresses of links, scripts and comments."""
     del first
-    body, title = decoded(whole(file)).replace("\r\n", "\n").lstrip(), ""
+    body, title = decoded(read_limited(file)).replace("\r\n", "\n").lstrip(), ""
     if front := _FRONT.match(body):
         named = _NAMED.search(front[1])
         title, body = named[1] if named else "", body[front.end() :]

@@ -9,31 +9,31 @@ from collections.abc import Iterator
 from typing import BinaryIO
 
 from veil.corpus.readers.mail import message
-from veil.corpus.readers.reader import MAX_BYTES, Piece, SkipError
+from veil.corpus.readers.reader import MAX_BYTES, ReadDocument, SkipError
 
 BEGINS = re.compile(rb"From [^\r\n]*[0-9:]")  # who wrote, and when
 _QUOTED = re.compile(rb"^>(>*From )", re.MULTILINE)
 _LINE = 2**20  # bytes taken at a time
 
 
-def read(file: BinaryIO, first: int) -> Iterator[Piece]:
+def read(file: BinaryIO, first: int) -> Iterator[ReadDocument]:
     """Yield the messages from number `first` on, or why one cannot be read."""
     for number, data in enumerate(_messages(file), start=1):
         if number >= first:
             yield _one(data, number)
 
 
-def _one(data: bytes, number: int) -> Piece:
+def _one(data: bytes, number: int) -> ReadDocument:
     try:
         if len(data) > MAX_BYTES:
-            return Piece(number, skipped="too-large")
+            return ReadDocument(number, skipped="too-large")
         return message(_QUOTED.sub(rb"\1", data), number)
     except SkipError as skip:
-        return Piece(number, skipped=skip.reason)
+        return ReadDocument(number, skipped=skip.reason)
     except (MemoryError, RecursionError):
-        return Piece(number, skipped="too-large")
+        return ReadDocument(number, skipped="too-large")
     except Exception:  # noqa: BLE001 - the parser of mail knows many ways to fail
-        return Piece(number, skipped="damaged")
+        return ReadDocument(number, skipped="damaged")
 
 
 def _messages(file: BinaryIO) -> Iterator[bytes]:

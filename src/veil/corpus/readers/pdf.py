@@ -5,14 +5,14 @@ from contextlib import suppress
 from io import BytesIO
 from typing import BinaryIO
 
-from veil.corpus.readers.reader import MAX_CHARS, Piece, SkipError, piece, whole
+from veil.corpus.readers.reader import MAX_CHARS, ReadDocument, SkipError, piece, read_limited
 
 MAX_PAGES = 10_000
 _PROGRAM = ("Microsoft Word - ", "Microsoft PowerPoint - ")  # which put themselves into titles
 _NO_TITLES = ("", "untitled", "document", "word document")
 
 
-def read(file: BinaryIO, first: int) -> Iterator[Piece]:
+def read(file: BinaryIO, first: int) -> Iterator[ReadDocument]:
     """Yield the text of all pages; the title is that of the file, or the first line."""
     del first
     try:
@@ -20,7 +20,7 @@ def read(file: BinaryIO, first: int) -> Iterator[Piece]:
         from pypdf.errors import DependencyError, FileNotDecryptedError
     except ImportError:
         raise SkipError("extra") from None
-    data = whole(file)
+    data = read_limited(file)
     if b"%PDF" not in data[:1024]:
         raise SkipError("damaged")
     try:

@@ -39,7 +39,7 @@ class SkipError(Exception):
         self.reason = reason
 
 
-class Piece(NamedTuple):
+class ReadDocument(NamedTuple):
     """A document in a file, or why there is none: `number` counts from 1, also what is skipped."""
 
     number: int
@@ -48,10 +48,12 @@ class Piece(NamedTuple):
     skipped: str = ""
 
 
-Read = Callable[[BinaryIO, int], Iterator[Piece]]  # a file, and the first number that is wanted
+Read = Callable[
+    [BinaryIO, int], Iterator[ReadDocument]
+]  # a file, and the first number that is wanted
 
 
-def whole(file: BinaryIO) -> bytes:
+def read_limited(file: BinaryIO) -> bytes:
     """Read a file as a whole, if it is not too large."""
     data = file.read(MAX_BYTES + 1)
     if len(data) > MAX_BYTES:
@@ -92,7 +94,7 @@ def decoded(data: bytes, encoding: str = "") -> str:
     return data.decode("cp1252", "replace")
 
 
-def piece(text: str, title: str = "", number: int = 1) -> Piece:
+def piece(text: str, title: str = "", number: int = 1) -> ReadDocument:
     r"""Make a piece of a text: cleaned, and without the title where it begins with that.
 
     A text without a title has its first line for one.
@@ -110,7 +112,7 @@ def piece(text: str, title: str = "", number: int = 1) -> Piece:
     first = " ".join(head.split())
     if not name or name == first:
         name, body = first, rest.strip() if len(first) <= _TITLE else body
-    return Piece(number, _cut(name), body)
+    return ReadDocument(number, _cut(name), body)
 
 
 def cleaned(text: str) -> str:

@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from typing import BinaryIO
 
-from veil.corpus.readers.reader import Piece, decoded, piece, whole
+from veil.corpus.readers.reader import ReadDocument, decoded, piece, read_limited
 
 
-def read(file: BinaryIO, first: int) -> Iterator[Piece]:
+def read(file: BinaryIO, first: int) -> Iterator[ReadDocument]:
     """Yield the text."""
     del first
-    yield piece(decoded(whole(file)))
+    yield piece(decoded(read_limited(file)))

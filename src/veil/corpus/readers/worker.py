@@ -22,7 +22,7 @@ from typing import IO, Any, Self, cast
 from veil.core.errors import VeilError
 from veil.corpus.listing import open_inside
 from veil.corpus.readers import READERS
-from veil.corpus.readers.reader import REASONS, Piece, Read, SkipError
+from veil.corpus.readers.reader import REASONS, Read, ReadDocument, SkipError
 
 PATIENCE = 60.0  # seconds for the next document
 _START = 120.0  # seconds for the process to begin
@@ -31,7 +31,7 @@ _RESTARTS = 20  # in one mailbox
 _COMMAND = (sys.executable, "-P", "-m", "veil.corpus.readers.worker")  # -P: nothing of this folder
 
 
-class Apart:
+class ReaderProcess:
     """Reads the files of a folder; the process is started when it is first needed."""
 
     def __init__(
@@ -53,7 +53,7 @@ class Apart:
     ) -> None:
         self._end()
 
-    def read(self, path: str, kind: str) -> Iterator[Piece]:
+    def read(self, path: str, kind: str) -> Iterator[ReadDocument]:
         """Yield the documents of a file, and what of it was skipped.
 
         Where the process fails in the middle of a mailbox, it goes on after that message.
@@ -68,12 +68,12 @@ class Apart:
                     yield answer
             except _FailedError as failed:
                 self._end()
-                yield Piece(first, skipped=failed.reason)
+                yield ReadDocument(first, skipped=failed.reason)
                 if kind == "mbox":
                     first += 1
                     continue
             return
-        yield Piece(0, skipped="rest")
+        yield ReadDocument(0, skipped="rest")
 
     def _start(self) -> None:
         """Start the process unless it runs; raise if it cannot."""
@@ -106,7 +106,7 @@ class Apart:
             except OSError:
                 return  # it is gone, as its missing answer will tell
 
-    def _answer(self, patience: float) -> Piece | None:
+    def _answer(self, patience: float) -> ReadDocument | None:
         """Wait for an answer; None for one that says that there is no more."""
         try:
             line = self._lines.get(timeout=patience)
@@ -147,11 +147,11 @@ def _pump(process: "subprocess.Popen[bytes]", lines: "queue.Queue[bytes]") -> No
     lines.put(b"")
 
 
-def _piece(answer: Any) -> Piece | None:  # noqa: ANN401 - JSON
+def _piece(answer: Any) -> ReadDocument | None:  # noqa: ANN401 - JSON
     """Check what came from the other process, which a file may have taken over."""
     if answer.get("ready") or answer.get("end"):
         return None
-    piece = Piece(int(answer["number"]), answer["title"], answer["text"], answer["skipped"])
+    piece = ReadDocument(int(answer["number"]), answer["title"], answer["text"], answer["skipped"])
     if not all(isinstance(part, str) for part in piece[1:]) or piece.number < 0:
         raise TypeError
     if piece.skipped and piece.skipped not in REASONS:
@@ -180,7 +180,7 @@ def main() -> None:
         _tell(answers, END)
 
 
-def read(root: Path, path: str, kind: str, first: int = 1) -> Iterator[Piece]:
+def read(root: Path, path: str, kind: str, first: int = 1) -> Iterator[ReadDocument]:
     """Yield the documents of a file in a folder; whatever is wrong with it becomes a reason."""
     try:
         module, _, name = READERS[kind].partition(":")
@@ -188,13 +188,13 @@ def read(root: Path, path: str, kind: str, first: int = 1) -> Iterator[Piece]:
         with open_inside(root, path) as file:
             yield from reader(file, first)
     except SkipError as skip:
-        yield Piece(0, skipped=skip.reason)
+        yield ReadDocument(0, skipped=skip.reason)
     except OSError:
-        yield Piece(0, skipped="unreadable")
+        yield ReadDocument(0, skipped="unreadable")
     except (MemoryError, RecursionError):
-        yield Piece(0, skipped="too-large")
+        yield ReadDocument(0, skipped="too-large")
     except Exception:  # noqa: BLE001 - a library that meets a file that it does not expect
-        yield Piece(0, skipped="damaged")
+        yield ReadDocument(0, skipped="damaged")
 
 
 def _confine() -> None:

@@ -12,7 +12,15 @@ import numpy as np
 from veil.core.errors import InputError
 from veil.core.types import Floats
 from veil.data.lines import require_file, suffix_of
-from veil.data.rows import Header, Layout, Row, fold_name, plain_value, read_rows, read_table
+from veil.data.rows import (
+    DelimitedLayout,
+    Header,
+    Row,
+    fold_name,
+    plain_value,
+    read_rows,
+    read_table,
+)
 from veil.places.crs import LONLAT, check_crs, row_numbers
 from veil.places.points import Points, check_values
 
@@ -213,7 +221,7 @@ def _opened(path: Path) -> tuple[Sequence[str], Iterator[Row[Any]]]:
         names = header.names
         return list(range(len(header)))
 
-    rows = read_rows(path, pick, Layout(header=True, cased=True))
+    rows = read_rows(path, pick, DelimitedLayout(header=True, cased=True))
     first = next(rows, None)
     if first is None:
         raise InputError(f"{path.name} holds no points.")

@@ -140,8 +140,8 @@ def read_geojson(
         raise InputError(f"{path.name} must be a FeatureCollection of points; write it as one.")
     if bad:
         raise InputError(
-            f"{row_numbers(bad)} of {path.name} must be a Point with two numbers; leave out what is"
-            " none."
+            f"{row_numbers(bad)} of {path.name} must be a Point with two numbers; leave out what"
+            " is none."
         )
     if not flat:
         raise InputError(f"{path.name} holds no points.")

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from veil.proxy.ledger import database as values
-from veil.proxy.types import Release
+from veil.proxy.settings import Release
 
 
 @dataclass(frozen=True, slots=True)

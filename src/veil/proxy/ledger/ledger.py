@@ -36,14 +36,14 @@ from veil.proxy.ledger.entries import (
     write_entry,
 )
 from veil.proxy.ledger.key import drop_key
-from veil.proxy.types import Budget, Release
+from veil.proxy.settings import Budget, Release
 
 DAY = 24 * 3600.0
 _ROUNDING = 1e-12  # of sums of what was spent
 
 
 @dataclass(frozen=True, slots=True)
-class Spent:
+class SpendingState:
     """What was spent in 24 hours, how many releases no sum covers, and when some of it ends.
 
     `until` is the end of the 24 hours, in seconds since 1970; `free` is when the oldest of the
@@ -59,7 +59,7 @@ class Spent:
     free_bits: datetime | None = None
 
 
-def spent_until(db: sqlite3.Connection, at: float) -> Spent:
+def spent_until(db: sqlite3.Connection, at: float) -> SpendingState:
     """Return what was spent in the 24 hours before a moment.
 
     A moment before the latest that the ledger has seen is taken for that one: a clock that is set
@@ -73,7 +73,7 @@ def spent_until(db: sqlite3.Connection, at: float) -> Spent:
         )
     ]
     inside = [row for row in rows if row[0] > until - DAY]
-    return Spent(
+    return SpendingState(
         until,
         math.fsum(spent for _, spent, _, _ in inside),
         sum(unproved for _, _, unproved, _ in inside),
@@ -113,7 +113,7 @@ def spend(db: sqlite3.Connection, at: float, price: Price) -> None:
         )
 
 
-def check_budget(state: Spent, price: Price, limits: Limits) -> None:
+def check_budget(state: SpendingState, price: Price, limits: Limits) -> None:
     """Refuse what costs more than is left."""
     _check_bits(state, price.bits, limits.bits)
     fresh, limit = price.epsilon, limits.epsilon
@@ -138,7 +138,7 @@ def check_budget(state: Spent, price: Price, limits: Limits) -> None:
         ) from None
 
 
-def _check_bits(state: Spent, fresh: float, limit: float | None) -> None:
+def _check_bits(state: SpendingState, fresh: float, limit: float | None) -> None:
     if limit is None or fresh <= 0 or state.bits + fresh <= limit * (1 + _ROUNDING):
         return
     free = state.free_bits

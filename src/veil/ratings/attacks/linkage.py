@@ -15,7 +15,7 @@ from pydantic import Field
 
 from veil.core.component import PRIVATE
 from veil.core.errors import InputError, ParameterError
-from veil.core.outcome import first_guess, standing
+from veil.core.outcome import first_guess, rank_with_ties
 from veil.core.types import Floats, Ids
 from veil.measures.estimate import bootstrap
 from veil.measures.risk import successes
@@ -222,7 +222,7 @@ class Linker(Attacker):
 
 def _placed(scores: Floats, place: int, phi: float) -> tuple[float, float, float, float]:
     """Return rank, ties, whether the attacker claims, and whether it is then right."""
-    rank, ties = standing(scores, place, _ROUNDING)
+    rank, ties = rank_with_ties(scores, place, _ROUNDING)
     claims = eccentricity(scores) >= phi
     return rank, ties, claims, claims and rank == 1
 

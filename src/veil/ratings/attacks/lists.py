@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from veil.core.errors import InputError
-from veil.core.outcome import first_guess, standing
+from veil.core.outcome import first_guess, rank_with_ties
 from veil.core.types import Floats, Ids
 from veil.measures.estimate import bootstrap
 from veil.measures.risk import successes
@@ -112,7 +112,7 @@ def _placed(scores: Floats, known: Ids, item: int) -> tuple[int, int]:
     """Return the rank of the new item, and its ties, among those that are not known already."""
     open_to = np.ones(len(scores), dtype=bool)
     open_to[known] = False
-    return standing(scores[open_to], int(open_to[:item].sum()))
+    return rank_with_ties(scores[open_to], int(open_to[:item].sum()))
 
 
 def _outcome(found: Ids, users: Ids, among: int) -> Outcome:

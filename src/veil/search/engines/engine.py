@@ -10,7 +10,7 @@ from veil.core.component import Component
 from veil.core.errors import ParameterError, TrustError
 from veil.core.types import Engine, Ranking, Released, Seeded
 from veil.corpus.collection import Collection
-from veil.data.fetch import Report, silent
+from veil.data.fetch import Report, no_progress
 
 MAX_K = 10_000  # items per query
 MAX_QUERIES = 1_000_000  # queries of one call
@@ -25,7 +25,7 @@ class EngineSpec(Component):
     collects: ClassVar[bool] = False
 
     @abstractmethod
-    def open(self, collection: Collection | None = None, report: Report = silent) -> Engine:
+    def open(self, collection: Collection | None = None, report: Report = no_progress) -> Engine:
         """Prepare the engine for its documents: those given, or those it has of its own."""
 
 

@@ -13,8 +13,8 @@ from veil.corpus.collection import Judgements
 from veil.corpus.trec import Run, read_run
 from veil.data.lines import suffix_of
 from veil.data.rows import Header, read_rows
-from veil.text.mechanisms.find import names as known_names
-from veil.text.mechanisms.find import read
+from veil.text.mechanisms.catalogue import names as known_names
+from veil.text.mechanisms.catalogue import read
 from veil.text.variants import VariantTable, read_variants
 
 _SWEPT = ("epsilon", "level", "window", "cell")  # what a spec is swept by, the first that it has
@@ -24,7 +24,7 @@ _ENDINGS = (".run", ".res", ".trec", ".txt", ".csv", ".tsv", ".jsonl", ".ndjson"
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class RunPoint:
     """Variants of one mechanism with one value of its parameter.
 
     Attributes
@@ -58,7 +58,7 @@ def stem(path: Path) -> str:
     return name[: -len(suffix_of(path))] if suffix_of(path) in _ENDINGS else name
 
 
-def point_of(table: VariantTable, file: Path) -> Point:
+def point_of(table: VariantTable, file: Path) -> RunPoint:
     """Name what a table of variants was made with: as its columns say, else the file's name."""
     if not table.mechanism:
         table = _by_file_name(table, file)
@@ -72,7 +72,7 @@ def point_of(table: VariantTable, file: Path) -> Point:
             f"{file.name} gives a {parameter} of {name[:40]} that is no number; the values of a"
             " parameter are numbers, the larger the more useful."
         )
-    return Point(name, parameter, value, spec, table, file)
+    return RunPoint(name, parameter, value, spec, table, file)
 
 
 def _by_file_name(table: VariantTable, file: Path) -> VariantTable:
@@ -110,12 +110,12 @@ _WORDS = re.compile(r"[A-Za-z]+|[0-9]+(?:\.[0-9]+)?")
 _MANIFEST = ("variants", "run", "mechanism", "parameter", "value")
 
 
-def points_in(files: Iterable[Path]) -> list[Point]:
+def points_in(files: Iterable[Path]) -> list[RunPoint]:
     """Read files of variants; each mechanism with each value of its parameter is a point."""
     return [point_of(table, file) for file in files for table in read_variants(file)]
 
 
-def paired(points: Sequence[Point], runs: Sequence[Path]) -> list[Point]:
+def paired(points: Sequence[RunPoint], runs: Sequence[Path]) -> list[RunPoint]:
     """Give each point its run.
 
     That is the run of the same name as the file of the variants, if that holds one point alone;
@@ -132,7 +132,7 @@ def paired(points: Sequence[Point], runs: Sequence[Path]) -> list[Point]:
     return found
 
 
-def _run(point: Point, runs: Sequence[Path], *, alone: bool) -> Point:
+def _run(point: RunPoint, runs: Sequence[Path], *, alone: bool) -> RunPoint:
     same = [run for run in runs if alone and stem(run) == stem(point.file)]
     fitting = same or [run for run in runs if _fits(point, stem(run))]
     if len(fitting) != 1:
@@ -144,7 +144,7 @@ def _run(point: Point, runs: Sequence[Path], *, alone: bool) -> Point:
     return replace(point, run=fitting[0])
 
 
-def _fits(point: Point, name: str) -> bool:
+def _fits(point: RunPoint, name: str) -> bool:
     """Whether a name has the mechanism as a word of its own, and then the value."""
     words = _WORDS.findall(name)
     wanted = {point.name.casefold(), point.table.mechanism.casefold()}
@@ -155,7 +155,7 @@ def _fits(point: Point, name: str) -> bool:
     return not point.parameter or point.value in numbers[:1]
 
 
-def read_manifest(path: Path) -> list[Point]:
+def read_manifest(path: Path) -> list[RunPoint]:
     """Read which run belongs to which variants: a table with the columns variants and run.
 
     Columns mechanism, parameter and value say of what the variants are where their file does not,
@@ -222,7 +222,7 @@ def _equal(one: str, other: str) -> bool:
 
 
 @dataclass(frozen=True)
-class Material:
+class ScoreInput:
     """Points, their runs and the judgements, on the same queries in the same order.
 
     Attributes
@@ -233,7 +233,7 @@ class Material:
         How many others there are; they are left out.
     """
 
-    points: tuple[Point, ...]
+    points: tuple[RunPoint, ...]
     runs: Mapping[Path, Run]
     judgements: Judgements
     names: tuple[str, ...]
@@ -250,7 +250,7 @@ class Material:
             found[point.name] = max(most, found.get(point.name, 1))
         return found
 
-    def rows(self, point: Point) -> list[tuple[str, ...]]:
+    def rows(self, point: RunPoint) -> list[tuple[str, ...]]:
         """Return the variants of each query; none where the file has none."""
         held = dict(zip(point.table.ids, point.table.rows, strict=True))
         return [held.get(name, ()) for name in self.names]
@@ -261,8 +261,8 @@ class Material:
 
 
 def material(
-    points: Sequence[Point], judgements: Judgements, qrels: str, plain: Path | None = None
-) -> Material:
+    points: Sequence[RunPoint], judgements: Judgements, qrels: str, plain: Path | None = None
+) -> ScoreInput:
     """Read the runs, and see that everything is about the same queries."""
     _check_curves(points)
     originals = _originals(points)
@@ -290,10 +290,10 @@ def material(
             )
     texts = tuple(originals[name] for name in names)
     lost = len(originals) - len(names)
-    return Material(tuple(points), runs, judgements, tuple(names), texts, lost, plain)
+    return ScoreInput(tuple(points), runs, judgements, tuple(names), texts, lost, plain)
 
 
-def _check_curves(points: Sequence[Point]) -> None:
+def _check_curves(points: Sequence[RunPoint]) -> None:
     """See that there is a curve: a score is an area, and one point has none."""
     places: dict[tuple[str, str], set[float]] = {}
     for point in points:
@@ -308,7 +308,7 @@ def _check_curves(points: Sequence[Point]) -> None:
         )
 
 
-def _originals(points: Sequence[Point]) -> dict[str, str]:
+def _originals(points: Sequence[RunPoint]) -> dict[str, str]:
     """Return the text of each query, which must be the same in all files."""
     found: dict[str, str] = {}
     for point in points:

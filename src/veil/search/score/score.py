@@ -13,35 +13,35 @@ from veil.core.formatting import count_of
 from veil.core.guarantee import Guarantee
 from veil.corpus.logs import read_log
 from veil.corpus.trec import read_judgements
-from veil.data.fetch import Report, silent
+from veil.data.fetch import Report, no_progress
 from veil.data.lines import require_file
 from veil.measures.effectiveness import effectiveness
-from veil.search.score.points import Material, Point, material
+from veil.search.score.points import RunPoint, ScoreInput, material
 from veil.search.study.experiment import WORDS
-from veil.search.study.study import IN_CLEAR, SearchStudy, attacker_specs, in_clear
+from veil.search.study.study import IN_CLEAR, SearchStudy, attacker_specs, unprotected_remarks
 from veil.studies.experiment import Cell, Experiment, Figure, Methods, Step, Vocabulary
 from veil.studies.figures import gather, ranked
+from veil.studies.results import Results
 from veil.studies.store import Result
 from veil.studies.study import Grid
-from veil.studies.table import Results
 from veil.text.api import attack
 from veil.text.attacks import ATTACKS
 from veil.text.attacks.log import QueryLog, folded
-from veil.text.mechanisms.find import TEXT_MECHANISMS
+from veil.text.mechanisms.catalogue import TEXT_MECHANISMS
 from veil.text.variants import made_by
-from veil.text.vectors.assets import load_embeddings
+from veil.text.vectors.catalogue import load_embeddings
 from veil.text.vectors.embeddings import Embeddings
 
 
 @dataclass(frozen=True)
-class Knowledge:
+class AttackerKnowledge:
     """Who attacks, and with what."""
 
     attackers: tuple[str, ...]
     log: QueryLog | None = None
     vectors: str = "glove-100d"
     notes: tuple[str, ...] = ()
-    report: Report = silent
+    report: Report = no_progress
 
     @cached_property
     def space(self) -> Embeddings:
@@ -56,15 +56,15 @@ def knowledge(
     *,
     vectors: str = "glove-100d",
     as_is: bool = False,
-    report: Report = silent,
-) -> Knowledge:
+    report: Report = no_progress,
+) -> AttackerKnowledge:
     """Read the log; queries that it lacks are added to it, which is said, unless `as_is`."""
     attackers = attacker_specs(specs)
     if not attackers:
         raise ParameterError("There is no risk without an attacker; name one.")
     asking = next((one for one in attackers if "log" in ATTACKS.parse(one).needs), "")
     if not asking:
-        return Knowledge(attackers, None, vectors, (), report)
+        return AttackerKnowledge(attackers, None, vectors, (), report)
     if log is None:
         raise InputError(f"The {asking} attacker needs a log of queries; name it with --log.")
     given = QueryLog.of(read_log(log))
@@ -72,7 +72,7 @@ def knowledge(
     end = "an attacker cannot find them, and the risk is a lower bound" if as_is else "added to it"
     lacking = f"{missing} of the queries were not in the log: {end}."
     notes = (lacking,) if missing else ()
-    return Knowledge(attackers, given if as_is else bigger, vectors, notes, report)
+    return AttackerKnowledge(attackers, given if as_is else bigger, vectors, notes, report)
 
 
 UNKNOWN = Guarantee(
@@ -87,7 +87,7 @@ _NOT_TOLD = (
 
 
 @dataclass(frozen=True)
-class Elsewhere:
+class UnknownMechanism:
     """A mechanism of which a file tells the name, and nobody what is proved."""
 
     name: str
@@ -106,7 +106,7 @@ class FileExperiment(Experiment):
     mechanisms: ClassVar[Methods] = TEXT_MECHANISMS
     seeded: ClassVar[bool] = False
 
-    def __init__(self, name: str, found: Material, knows: Knowledge) -> None:
+    def __init__(self, name: str, found: ScoreInput, knows: AttackerKnowledge) -> None:
         self.material, self.knows = found, knows
         self.data, self.n = name, len(found.names)
         self._points = {self._cell_key(i): point for i, point in enumerate(found.points)}
@@ -124,8 +124,8 @@ class FileExperiment(Experiment):
         """Return a cell for each point."""
         return [self._cell(key, point) for key, point in self._points.items()]
 
-    def _cell(self, key: str, point: Point) -> Cell:
-        made = Elsewhere(point.name, point.spec)
+    def _cell(self, key: str, point: RunPoint) -> Cell:
+        made = UnknownMechanism(point.name, point.spec)
         size = self.material.sizes[point.name]
         release = Step("protect", key, point.spec, size)
         steps = [Step("search", f"search {key}", point.spec, size, key, str(point.run), size)]
@@ -148,7 +148,7 @@ class FileExperiment(Experiment):
         lists = self.material.lists(Path(step.by))
         return Result(effectiveness(self.material.judgements, self.material.names, lists))
 
-    def _attack(self, point: Point, by: str) -> Result:
+    def _attack(self, point: RunPoint, by: str) -> Result:
         attacker, known = ATTACKS.parse(by), None
         if {"mechanism", "space"} & attacker.needs:
             try:
@@ -214,11 +214,11 @@ class FileExperiment(Experiment):
 
     def remarks(self, results: Results) -> list[str]:
         """Say where queries left in clear."""
-        return [in_clear(results.rows)]
+        return [unprotected_remarks(results.rows)]
 
 
 def score(
-    points: Sequence[Point],
+    points: Sequence[RunPoint],
     qrels: Path,
     *,
     log: Path | None = None,
@@ -227,7 +227,7 @@ def score(
     vectors: str = "glove-100d",
     as_is: bool = False,
     name: str = "",
-    report: Report = silent,
+    report: Report = no_progress,
 ) -> Results:
     """Measure the risk of variants by attackers, and the utility of runs by judgements.
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from veil.core.formatting import count_of
 from veil.core.guarantee import Guarantee
-from veil.data.fetch import Report, silent
-from veil.search.study.bench import Bench, absolute
+from veil.data.fetch import Report, no_progress
+from veil.search.study.material import StudyMaterial, absolute
 from veil.search.study.steps import cells, compute, facts, notes, plain_steps
 from veil.search.study.study import (
     IN_CLEAR,
@@ -18,16 +18,16 @@ from veil.search.study.study import (
     attacker_specs,
     encoder_spec,
     engine_specs,
-    in_clear,
+    unprotected_remarks,
 )
 from veil.studies.experiment import Axis, Cell, Experiment, Figure, Methods, Step, Vocabulary
 from veil.studies.figures import ranked
+from veil.studies.results import Example, Results
 from veil.studies.store import Result
 from veil.studies.study import Grid, locate_errors, short_spec
-from veil.studies.table import Example, Results
 from veil.text.attacks import ATTACKS
 from veil.text.attacks.log import folded
-from veil.text.mechanisms.find import TEXT_MECHANISMS
+from veil.text.mechanisms.catalogue import TEXT_MECHANISMS
 from veil.text.mechanisms.mechanism import QueryMechanism
 from veil.text.mechanisms.queries.cover import Cover
 from veil.text.mechanisms.queries.scramble import whole_cost
@@ -57,9 +57,9 @@ class SearchExperiment(Experiment):
     mechanisms: ClassVar[Methods] = TEXT_MECHANISMS
     attackers: ClassVar[Methods | None] = ATTACKS
 
-    def __init__(self, study: SearchStudy, report: Report = silent) -> None:
+    def __init__(self, study: SearchStudy, report: Report = no_progress) -> None:
         self.study: SearchStudy = study
-        self.bench = Bench(study, report)
+        self.bench = StudyMaterial(study, report)
 
     @property
     def data(self) -> str:  # type: ignore[override]
@@ -181,4 +181,4 @@ class SearchExperiment(Experiment):
 
     def remarks(self, results: Results) -> list[str]:
         """Say where queries leave nearly in clear."""
-        return [in_clear(results.rows)]
+        return [unprotected_remarks(results.rows)]

@@ -20,7 +20,7 @@ from veil.corpus.wordnet import wordnet, wordnet_folder
 from veil.measures.effectiveness import effectiveness, pooled_recall
 from veil.search.engines import ENGINES
 from veil.search.pipeline import MAX_QUERY, ask
-from veil.search.study.bench import Bench
+from veil.search.study.material import StudyMaterial
 from veil.studies.experiment import Cell, Step, step_key
 from veil.studies.store import Result
 from veil.studies.study import Grid
@@ -28,7 +28,7 @@ from veil.text.api import measure_all
 from veil.text.attacks import ATTACKS
 from veil.text.attacks.attack import EncoderAttack, Scene
 from veil.text.measures import MEASURES
-from veil.text.mechanisms.find import TEXT_MECHANISMS
+from veil.text.mechanisms.catalogue import TEXT_MECHANISMS
 from veil.text.mechanisms.mechanism import QueryMechanism, TextMechanism
 from veil.text.protect import protect
 
@@ -40,7 +40,7 @@ _TAGGERS = {  # what `veil.text.select` calls them, and the packages that hold p
 _OF_QUERIES = ("textblob", "nltk", "PyStemmer")  # tagger, reader of WordNet, terms of an index
 
 
-def inputs(mechanism: TextMechanism, bench: Bench, size: int = 1) -> dict[str, object]:
+def inputs(mechanism: TextMechanism, bench: StudyMaterial, size: int = 1) -> dict[str, object]:
     """Name all that decides what a mechanism makes of a text, but for the draws.
 
     Files are named by their content, wherever they lie. A mechanism of whole queries opens by
@@ -84,7 +84,7 @@ _MEASURES = {"jaccard", "cosine", "bleu", "meteor", "N_w", "S_w"}  # what versio
 APART = ("crossencoder", "judge", "linkage", "rerun", "session", "shortlist", "topic")
 
 
-def plain_steps(bench: Bench) -> list[Step]:
+def plain_steps(bench: StudyMaterial) -> list[Step]:
     """Return the searches without any protection, one per engine: what utility is measured by."""
     return _distinct(
         Step("plain", _key("plain", _searched(bench, each)), by=each)
@@ -92,7 +92,7 @@ def plain_steps(bench: Bench) -> list[Step]:
     )
 
 
-def cells(bench: Bench) -> list[Cell]:
+def cells(bench: StudyMaterial) -> list[Cell]:
     """Return all cells of a study."""
     return [
         _cell(bench, mechanism, grid, value, size)
@@ -102,7 +102,7 @@ def cells(bench: Bench) -> list[Cell]:
     ]
 
 
-def _blind(bench: Bench, size: int) -> Iterator[Grid]:
+def _blind(bench: StudyMaterial, size: int) -> Iterator[Grid]:
     """Yield what every plane is measured by: texts that do not depend on the query."""
     study = bench.study
     told = {grid.spec.partition("(")[0].strip() for grid in study.mechanism}
@@ -110,7 +110,9 @@ def _blind(bench: Bench, size: int) -> Iterator[Grid]:
         yield Grid(spec=f"blind(source={source}, count={size})", attackers=study.all_attackers)
 
 
-def _cell(bench: Bench, mechanism: TextMechanism, grid: Grid, value: float, size: int) -> Cell:
+def _cell(
+    bench: StudyMaterial, mechanism: TextMechanism, grid: Grid, value: float, size: int
+) -> Cell:
     made_from = {
         "queries": bench.query_digest,
         "size": size,
@@ -133,7 +135,7 @@ def _distinct(steps: Iterable[Step]) -> list[Step]:
 
 
 def _steps(
-    bench: Bench, protect: Step, attackers: Sequence[str], *, whole: bool
+    bench: StudyMaterial, protect: Step, attackers: Sequence[str], *, whole: bool
 ) -> Iterator[Step]:
     """Yield what is done with the variants of a cell; those of a `whole` group come together."""
     spec, size, of = protect.spec, protect.size, protect.key
@@ -161,7 +163,7 @@ def _steps(
             yield Step("attack", key, spec, size, of, each, count)
 
 
-def _searched(bench: Bench, engine: str) -> dict[str, object]:
+def _searched(bench: StudyMaterial, engine: str) -> dict[str, object]:
     chosen = ENGINES.parse(engine)
     found: dict[str, object] = {
         "queries": bench.query_digest,
@@ -177,7 +179,7 @@ def _searched(bench: Bench, engine: str) -> dict[str, object]:
     return found
 
 
-def _encoder_key(bench: Bench) -> str:
+def _encoder_key(bench: StudyMaterial) -> str:
     return "none" if bench.encoder is None else bench.encoder.key
 
 
@@ -191,7 +193,7 @@ _PACKAGES = (
 )  # fmt: skip
 
 
-def facts(material: Bench) -> Iterator[tuple[str, str]]:
+def facts(material: StudyMaterial) -> Iterator[tuple[str, str]]:
     """Yield pairs of a name and a value; one that is empty is not shown."""
     study, documents = material.study, len(material.collection.documents)
     yield from ((name, installed(name)) for name in _PACKAGES)
@@ -211,7 +213,7 @@ def facts(material: Bench) -> Iterator[tuple[str, str]]:
     yield "results per variant", str(study.k)
 
 
-def notes(material: Bench) -> Iterator[str]:
+def notes(material: StudyMaterial) -> Iterator[str]:
     """Yield sentences that a reader of the figures must know."""
     if _uses_log(material) and material.missing:
         lacking = f"{material.missing} of the queries were not in the log"
@@ -222,20 +224,20 @@ def notes(material: Bench) -> Iterator[str]:
         )
 
 
-def _weights(material: Bench) -> str:
+def _weights(material: StudyMaterial) -> str:
     """Name the weights of a model of Hugging Face, whose name may stand for others later."""
     found = material.encoder
     return found.key if found is not None and found.key.startswith("huggingface ") else ""
 
 
-def _uses_log(material: Bench) -> bool:
+def _uses_log(material: StudyMaterial) -> bool:
     return any("log" in ATTACKS.parse(each).needs for each in material.study.all_attackers)
 
 
 Rows = Sequence[Sequence[str]]  # the variants of each query
 
 
-def compute(material: Bench, step: Step, of: Result | None) -> Result:
+def compute(material: StudyMaterial, step: Step, of: Result | None) -> Result:
     """Compute a step; `of` holds the variants that it works on."""
     rows: Rows = () if of is None else of.data["variants"]
     if step.kind == "protect":
@@ -247,7 +249,7 @@ def compute(material: Bench, step: Step, of: Result | None) -> Result:
     return _search(material, step, rows)
 
 
-def _protect(material: Bench, step: Step) -> Result:
+def _protect(material: StudyMaterial, step: Step) -> Result:
     """Draw the variants from a stream of the step's own, whoever computes it and when.
 
     A query of which nothing would be protected is not sent: it has no variants.
@@ -265,7 +267,7 @@ def _protect(material: Bench, step: Step) -> Result:
     return Result({"protected": np.array(made.protected, dtype=np.int64)}, {"variants": rows})
 
 
-def _search(material: Bench, step: Step, rows: Rows) -> Result:
+def _search(material: StudyMaterial, step: Step, rows: Rows) -> Result:
     """Ask an engine with the variants, or with the queries themselves, and judge what comes."""
     engine, order = material.engine(step.by), material.reranker(step.by)
     lists, pools = [], []
@@ -281,7 +283,7 @@ def _search(material: Bench, step: Step, rows: Rows) -> Result:
     return Result(arrays)
 
 
-def _similarity(material: Bench, step: Step, rows: Rows) -> Result:
+def _similarity(material: StudyMaterial, step: Step, rows: Rows) -> Result:
     """Compare the variants with the queries; whether METEOR knows synonyms is settled before."""
     chosen = material.mechanism(step.spec, step.size)
     arrays = measure_all(
@@ -295,7 +297,7 @@ def _similarity(material: Bench, step: Step, rows: Rows) -> Result:
     return Result(arrays, {"synonyms": bool(step.by)})
 
 
-def _attack(material: Bench, step: Step, rows: Rows) -> Result:
+def _attack(material: StudyMaterial, step: Step, rows: Rows) -> Result:
     """Attack the first variants of each query.
 
     An attacker that cannot work against a mechanism leaves its reason. Any other error is no

@@ -13,14 +13,14 @@ from typing import Annotated, cast
 from pydantic import Field
 
 from veil.core.component import Component
-from veil.encoders.find import parse as parse_encoder
+from veil.encoders.catalogue import parse as parse_encoder
 from veil.search.engines import ENGINES
 from veil.search.engines.engine import MAX_K
 from veil.studies.domains import parse_study
 from veil.studies.plane import key, names
 from veil.studies.report.markup import Markup, join, percent, tag
+from veil.studies.results import PLAIN, Row
 from veil.studies.study import MAX_SIZE, Specs, Study, distinct_specs, short_spec
-from veil.studies.table import PLAIN, Row
 from veil.text.attacks import ATTACKS
 
 
@@ -224,7 +224,7 @@ OFTEN = 0.1  # share of queries one of whose variants is the query itself
 CLEAR = 0.9  # from this share of kept words, or of queries found at once, a text is all but clear
 
 
-def in_clear(rows: Sequence[Row]) -> Markup:
+def unprotected_remarks(rows: Sequence[Row]) -> Markup:
     """Say with which mechanisms, and values of their parameters, that happens."""
     kept = [row for row in rows if row.kind == "similarity" and row.measure == IN_CLEAR]
     if kept:

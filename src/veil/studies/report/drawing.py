@@ -4,7 +4,7 @@ from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 
 from veil.studies import DEFAULT
-from veil.studies.domains import words_of
+from veil.studies.domains import vocabulary
 from veil.studies.experiment import Vocabulary
 from veil.studies.plane import Curve, Panel, Point, panels
 from veil.studies.report import captions as hints
@@ -12,7 +12,7 @@ from veil.studies.report import svg as _svg
 from veil.studies.report.markup import PLANES, Markup, interval, join, number, percent, tag
 from veil.studies.report.markup import SCRIPT as _SCRIPT
 from veil.studies.report.tables import plane_figures
-from veil.studies.table import Row
+from veil.studies.results import Row
 
 FEW = 5
 _ALL = 7  # so many are drawn without a choice
@@ -76,7 +76,7 @@ def draw_plane(
     `stop` points can be told and chosen by a script: each has its number of releases, and those
     that `stop` has a name for carry that name and a ring.
     """
-    words = words_of(panel.domain)
+    words = vocabulary(panel.domain)
     first = [curve for curve in panel.curves if curve.name in shown]
     rest = [curve for curve in panel.curves if curve.name not in shown]
     labels = _svg.Labels()
@@ -285,7 +285,7 @@ def groups(
     """Draw the panels by attacker; see `plane` for `shown` and `stop`."""
     placed: dict[tuple[str, str, str], list[Panel]] = {}
     for panel in found:
-        if words_of(panel.domain).axis(panel.measure).scored:  # others are in the table alone
+        if vocabulary(panel.domain).axis(panel.measure).scored:  # others are in the table alone
             placed.setdefault((panel.data, panel.task, panel.attacker), []).append(panel)
     return [
         Group(
@@ -410,7 +410,7 @@ def draw(rows: Sequence[Row], stops: Sequence[tuple[str, int]] = ()) -> Drawing:
     styles = styles_of(found, shown)
     drawn = groups(rows, found, styles, shown, stop)
     names = legend(styles, list(styles), shown)
-    words = words_of(rows[0].domain if rows else DEFAULT)
+    words = vocabulary(rows[0].domain if rows else DEFAULT)
     hint = hints.plane(words) + (" Points with a ring are stops of the slider." if stops else "")
     hint += hints.few(len(shown), len(styles), stops=bool(stops))
     whole = join(
@@ -420,7 +420,7 @@ def draw(rows: Sequence[Row], stops: Sequence[tuple[str, int]] = ()) -> Drawing:
 
 
 def _plots(group: Group) -> list[Plot]:
-    where, words = (group.data, group.task, group.attacker), words_of(group.domain)
+    where, words = (group.data, group.task, group.attacker), vocabulary(group.domain)
     return [
         Plot(*where, measure, f"{group.title}, {measure}: {words.axis(measure).says}", html)
         for measure, html in group.plots

@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 from importlib.resources import files
 
-from veil.studies.table import Section
+from veil.studies.results import Section
 
 
 class Markup(str):

@@ -9,7 +9,7 @@ from veil.core.errors import InputError
 from veil.data.files import whole_file
 from veil.studies import DEFAULT
 from veil.studies.choose import UncertifiedError, choose
-from veil.studies.domains import words_of
+from veil.studies.domains import vocabulary
 from veil.studies.experiment import Vocabulary
 from veil.studies.plane import Key, Panel, is_utility, key, names, panels
 from veil.studies.report import captions as hints
@@ -25,7 +25,7 @@ from veil.studies.report.tables import (
     score_tables,
     similarities,
 )
-from veil.studies.table import PLAIN, Results, Row, Section
+from veil.studies.results import PLAIN, Results, Row, Section
 
 _SIZES = (1, 2, 5, 10, 20, 50)
 _Setting = tuple[str, str, str]  # data, attacker, measure
@@ -42,7 +42,7 @@ def recovery(rows: Sequence[Row], styles: Mapping[str, int]) -> list[Markup]:
         if row.kind == "recovery" and row.mechanism != PLAIN and math.isfinite(row.score):
             lines = grouped.setdefault((row.data, row.attacker, row.measure), {})
             lines.setdefault((key(row), row.spec), []).append(row)
-    named, words = names(rows), words_of(rows[0].domain if rows else DEFAULT)
+    named, words = names(rows), vocabulary(rows[0].domain if rows else DEFAULT)
     groups = []
     for i, (setting, lines) in enumerate(grouped.items()):
         by_curve: dict[str, list[_Line]] = {}
@@ -184,7 +184,7 @@ _ABLE = ("active", "motivated", "lazy", "persistent")  # those that a bound is g
 
 def summary(rows: Sequence[Row], remarks: Sequence[str] = ()) -> list[Markup]:
     """Return the sentences: the best choice, what the domain remarks, and a blind guess."""
-    words = words_of(rows[0].domain if rows else DEFAULT)
+    words = vocabulary(rows[0].domain if rows else DEFAULT)
     return [_best(rows, words), *(join(one) for one in remarks), _blind(rows, words)]
 
 
@@ -206,7 +206,7 @@ def _best(rows: Sequence[Row], words: Vocabulary) -> Markup:
 
 
 def _choice(rows: Sequence[Row], attacker: str, data: str, task: str, named: bool) -> Markup:
-    words = words_of(rows[0].domain)
+    words = vocabulary(rows[0].domain)
     where = f" on {data}" + (f" with {task}" if task else "") if named else ""
     doubt = ""
     try:
@@ -283,7 +283,7 @@ def write_report(results: Results, folder: Path, name: str = FILE) -> Path:
 
 def render(results: Results) -> str:
     """Return the report as HTML."""
-    rows, words = results.rows, words_of(results.domain)
+    rows, words = results.rows, vocabulary(results.domain)
     found = panels(rows)
     shown, recovered = best_curves(found), _recovered_names(rows)
     styles = styles_of(found, shown, recovered)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise, product
 
 from veil.studies.report.markup import Markup, join, number, tag
-from veil.studies.table import Row
+from veil.studies.results import Row
 
 SIDE = 300  # the plot's width
 HEIGHT = SIDE + 12  # below 0 words have room

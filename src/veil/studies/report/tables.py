@@ -6,11 +6,11 @@ from difflib import SequenceMatcher
 
 from veil.core.guarantee import KINDS
 from veil.studies import DEFAULT
-from veil.studies.domains import OTHER, method, words_of
+from veil.studies.domains import OTHER, mechanism_class, vocabulary
 from veil.studies.experiment import Vocabulary
 from veil.studies.plane import key
 from veil.studies.report.markup import Markup, interval, join, number, p_value, tag
-from veil.studies.table import PLAIN, Card, Example, Row, Score
+from veil.studies.results import PLAIN, Card, Example, Row, Score
 
 
 def scrolling(label: str, table: Markup) -> Markup:
@@ -49,7 +49,7 @@ def figures(
         for (spec, size), found in cells.items()
     ]
     shown = [(why or {}).get(column, column) for column in columns]
-    size = words_of(rows[0].domain if rows else DEFAULT).size
+    size = vocabulary(rows[0].domain if rows else DEFAULT).size
     return table(caption, [head("configuration", size, *shown)], body)
 
 
@@ -77,7 +77,7 @@ def plane_figures(rows: Sequence[Row], data: str, task: str, attacker: str) -> M
         )
     ]
     utilities = list(dict.fromkeys(row.measure for row in here if row.kind == "utility"))
-    words = words_of(rows[0].domain)
+    words = vocabulary(rows[0].domain)
     risks = sorted({row.measure for row in here if row.kind == "risk"}, key=words.rank)
     why = {measure: f"risk, {measure}" for measure in risks}
     caption = f"Utility and risk on {data}, attacker {attacker}"
@@ -91,7 +91,7 @@ def similarities(rows: Sequence[Row]) -> list[Markup]:
     kinds = ("similarity", "loss")
     found = [row for row in rows if row.kind in kinds and row.mechanism != PLAIN]
     columns = list(dict.fromkeys(row.measure for row in found))
-    words = words_of(rows[0].domain if rows else DEFAULT)
+    words = vocabulary(rows[0].domain if rows else DEFAULT)
     return [
         figures(
             [row for row in found if row.data == data],
@@ -107,7 +107,7 @@ def linkages(rows: Sequence[Row]) -> list[Markup]:
     """Tables of how well releases are linked, one for each of the data and attacker."""
     found = [row for row in rows if row.kind == "linkage"]
     places = dict.fromkeys((row.data, row.attacker) for row in found)
-    words = words_of(rows[0].domain if rows else DEFAULT)
+    words = vocabulary(rows[0].domain if rows else DEFAULT)
     return [
         figures(
             [row for row in found if (row.data, row.attacker) == (data, attacker)],
@@ -145,7 +145,7 @@ def score_tables(scores: Sequence[Score]) -> list[Markup]:
 
 def strategy(mechanism: str, domain: str = DEFAULT) -> str:
     """Name the family of a mechanism, as it declares it; of one that is not known, `OTHER`."""
-    return str(getattr(method(domain, mechanism.casefold()), "family", OTHER))
+    return str(getattr(mechanism_class(domain, mechanism.casefold()), "family", OTHER))
 
 
 def _order(family: str, words: Vocabulary) -> tuple[int, str]:
@@ -156,7 +156,7 @@ def _order(family: str, words: Vocabulary) -> tuple[int, str]:
 
 def _table(attacker: str, scores: Sequence[Score]) -> Markup:
     several = len({score.task for score in scores}) > 1
-    words = words_of(scores[0].domain)
+    words = vocabulary(scores[0].domain)
     cells: dict[tuple[str, str], dict[_Column, Score]] = {}
     columns: dict[_Column, None] = {}
     for score in scores:

@@ -22,8 +22,8 @@ class Round(CellMethod):
 
     `nearest` rounds every cell and every sum on its own, ties to the even multiple. `random` goes
     up with probability r / base, where r is what is above the multiple below: unbiased, each cell
-    and sum on its own. `round_controlled` takes for every cell and sum a multiple next to it, so that
-    all add up and the whole change is least; multiples stay as they are.
+    and sum on its own. `round_controlled` takes for every cell and sum a multiple next to it, so
+    that all add up and the whole change is least; multiples stay as they are.
 
     Notes
     -----

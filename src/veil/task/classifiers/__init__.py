@@ -9,7 +9,7 @@ from pydantic import Field
 from veil.core.component import Component
 from veil.core.registry import Registry
 from veil.core.types import Floats
-from veil.data.fetch import Report, silent
+from veil.data.fetch import Report, no_progress
 from veil.task.labelled import Labelled
 
 Train = Annotated[
@@ -41,11 +41,13 @@ class Classifier(Component):
         return False
 
     @abstractmethod
-    def key(self, report: Report = silent) -> str:
+    def key(self, report: Report = no_progress) -> str:
         """Name its weights, and all else that its parameters do not tell."""
 
     @abstractmethod
-    def learn(self, taught: Labelled, classes: Sequence[str], report: Report = silent) -> Model:
+    def learn(
+        self, taught: Labelled, classes: Sequence[str], report: Report = no_progress
+    ) -> Model:
         """Learn from texts with labels; `classes` are all labels, in their order."""
 
 

@@ -8,8 +8,8 @@ import numpy as np
 from pydantic import Field
 
 from veil.core.types import Encoder, Floats, Ids
-from veil.data.fetch import Report, silent
-from veil.encoders.find import encoder as open_encoder
+from veil.data.fetch import Report, no_progress
+from veil.encoders.catalogue import encoder as open_encoder
 from veil.task.classifiers import Classifier, Texts, Train
 from veil.task.labelled import Labelled
 
@@ -49,12 +49,12 @@ class Logistic(Classifier):
         """Whether protected texts teach it."""
         return self.train == "protected"
 
-    def key(self, report: Report = silent) -> str:
+    def key(self, report: Report = no_progress) -> str:
         """Name the weights of the encoder."""
         return open_encoder(self.encoder, report).key
 
     def learn(
-        self, taught: Labelled, classes: Sequence[str], report: Report = silent
+        self, taught: Labelled, classes: Sequence[str], report: Report = no_progress
     ) -> "LogisticModel":
         """Encode the texts and fit."""
         opened = open_encoder(self.encoder, report)

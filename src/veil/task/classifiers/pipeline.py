@@ -9,7 +9,7 @@ from pydantic import Field
 
 from veil.core.errors import AssetError, InputError, MissingExtraError
 from veil.core.types import Floats
-from veil.data.fetch import Report, silent
+from veil.data.fetch import Report, no_progress
 from veil.task.classifiers import Classifier
 from veil.task.labelled import Labelled
 
@@ -43,13 +43,13 @@ class Pipeline(Classifier):
         str, Field(max_length=2_000, description="its labels = those of the data, with commas")
     ] = ""
 
-    def key(self, report: Report = silent) -> str:
+    def key(self, report: Report = no_progress) -> str:
         """Name the model; its parameters tell all."""
         del report
         return f"pipeline {self.model} {self.revision}"
 
     def learn(
-        self, taught: Labelled, classes: Sequence[str], report: Report = silent
+        self, taught: Labelled, classes: Sequence[str], report: Report = no_progress
     ) -> "OpenPipeline":
         """Open the model: it was taught elsewhere."""
         del taught

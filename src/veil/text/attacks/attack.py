@@ -14,8 +14,8 @@ from pydantic import Field
 from veil.core.component import Component
 from veil.core.outcome import Outcome as Outcome
 from veil.core.types import Encoder
-from veil.data.fetch import Report, silent
-from veil.encoders.find import encoder as open_encoder
+from veil.data.fetch import Report, no_progress
+from veil.encoders.catalogue import encoder as open_encoder
 from veil.text.attacks.log import QueryLog
 from veil.text.mechanisms.mechanism import TextMechanism
 from veil.text.vectors.embeddings import Embeddings
@@ -65,7 +65,7 @@ class AttackSpec(Component):
         return self.needs - {"space"}
 
     @abstractmethod
-    def attack(self, scene: Scene, report: Report = silent) -> Outcome:
+    def attack(self, scene: Scene, report: Report = no_progress) -> Outcome:
         """Rank the truth among everything that may stand behind what is seen."""
 
 
@@ -75,9 +75,9 @@ class EncoderAttack(AttackSpec):
     encoder: Annotated[str, Field(description="the attacker's own model of texts")] = "minilm"
 
     @abstractmethod
-    def rank(self, scene: Scene, encoder: Encoder, report: Report = silent) -> Outcome:
+    def rank(self, scene: Scene, encoder: Encoder, report: Report = no_progress) -> Outcome:
         """Attack with an open encoder."""
 
-    def attack(self, scene: Scene, report: Report = silent) -> Outcome:
+    def attack(self, scene: Scene, report: Report = no_progress) -> Outcome:
         """Open the encoder and attack with it."""
         return self.rank(scene, open_encoder(self.encoder, report), report)

@@ -7,16 +7,16 @@ import numpy as np
 from pydantic import Field
 
 from veil.core.errors import ParameterError
-from veil.core.outcome import standing
+from veil.core.outcome import rank_with_ties
 from veil.core.types import Floats, Ids
-from veil.data.fetch import Report, silent
+from veil.data.fetch import Report, no_progress
 from veil.text.attacks.attack import AttackSpec, Outcome, Scene
 from veil.text.attacks.inference import log_positions, queries_ranked, require_log
 from veil.text.attacks.likelihood import Surrogate, likelihood, slot_likelihoods
-from veil.text.attacks.posterior import believed, weighing
+from veil.text.attacks.posterior import add_prior, query_posterior
 from veil.text.attacks.shapes import Slot, slots, space_of, word_mechanism
 from veil.text.mechanisms.mechanism import WordMechanism
-from veil.text.mechanisms.words.kernels import Shortlist
+from veil.text.mechanisms.words.kernels import CandidateKernel
 from veil.text.vectors.embeddings import Embeddings
 
 Prior = Annotated[
@@ -70,22 +70,22 @@ class Bayes(AttackSpec):
         """Return the logarithm of the prior (N,), up to a constant."""
         return np.log(counts) if self.prior == "frequency" else np.zeros(len(counts))
 
-    def attack(self, scene: Scene, report: Report = silent) -> Outcome:
+    def attack(self, scene: Scene, report: Report = no_progress) -> Outcome:
         """Rank each original in the log by its probability."""
         log = require_log(scene, self.name)
-        weighed = weighing(scene, log, self.name, self.surrogate, self.select, report)
+        weighed = query_posterior(scene, log, self.name, self.surrogate, self.select, report)
         prior = self.belief(log.counts)
         places = log_positions(scene)
         found, ties = np.empty((2, len(places)), dtype=np.int64)
         for i, row in enumerate(scene.variants):
             report("weighing the log", i, len(places))
-            scores = believed(weighed.scores(row, report), prior)
-            found[i], ties[i] = standing(scores, int(places[i]), weighed.rounding)
+            scores = add_prior(weighed.scores(row, report), prior)
+            found[i], ties[i] = rank_with_ties(scores, int(places[i]), weighed.rounding)
         report("weighing the log", len(places), len(places))
         outcome = queries_ranked(found, ties, len(log))
         if self.prior == "uniform":
             return outcome
-        before, level = np.array([standing(prior, int(place)) for place in places]).T
+        before, level = np.array([rank_with_ties(prior, int(place)) for place in places]).T
         return replace(outcome, prior=before, prior_ties=level)
 
 
@@ -109,7 +109,7 @@ class Intersect(AttackSpec):
 
     select: Selection = ""
 
-    def attack(self, scene: Scene, report: Report = silent) -> Outcome:
+    def attack(self, scene: Scene, report: Report = no_progress) -> Outcome:
         """Rank the true word of each slot among those that are possible."""
         space = space_of(scene, self.name)
         mechanism = word_mechanism(scene, self.name)
@@ -131,11 +131,11 @@ def _rank(scores: Floats, slot: Slot, rounding: float) -> tuple[int, int, int]:
     if slot.truth < 0 or np.isneginf(scores[slot.truth]):
         return len(scores) + 1, 1, len(scores)
     left = int(np.count_nonzero(scores > -np.inf))
-    return (*standing(scores, slot.truth, rounding), left)
+    return (*rank_with_ties(scores, slot.truth, rounding), left)
 
 
 def _require_candidates(mechanism: WordMechanism, space: Embeddings) -> None:
-    if not isinstance(mechanism.bind(space), Shortlist):
+    if not isinstance(mechanism.bind(space), CandidateKernel):
         raise ParameterError(
             "The intersect attacker needs a mechanism whose kernel is a Shortlist, which draws"
             f" from a few candidates per word (custext, wbb); that of {mechanism.name} is none:"
@@ -168,7 +168,7 @@ class Reconstruct(AttackSpec):
     surrogate: Surrogate = "simulated"
     select: Selection = ""
 
-    def attack(self, scene: Scene, report: Report = silent) -> Outcome:
+    def attack(self, scene: Scene, report: Report = no_progress) -> Outcome:
         """Rank the true word of each slot among all words."""
         space = space_of(scene, self.name)
         law = likelihood(word_mechanism(scene, self.name), space, self.surrogate)
@@ -179,9 +179,9 @@ class Reconstruct(AttackSpec):
         scores = slot_likelihoods(law, [slot.seen for slot in wanted])
         for slot, score in zip(wanted, scores, strict=True):
             report("reconstructing words", slot.text, len(scene.originals))
-            found.append(standing(score + prior, slot.truth, law.rounding))
+            found.append(rank_with_ties(score + prior, slot.truth, law.rounding))
             texts.append(slot.text)
-            before.append(standing(prior, slot.truth))
+            before.append(rank_with_ties(prior, slot.truth))
         report("reconstructing words", len(scene.originals), len(scene.originals))
         ranks, ties = np.array(found, dtype=np.int64).reshape(-1, 2).T
         believed, level = np.array(before, dtype=np.int64).reshape(-1, 2).T

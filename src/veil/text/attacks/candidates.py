@@ -24,7 +24,7 @@ from pydantic import Field
 
 from veil.core.errors import AssetError, EngineError, MissingExtraError, ParameterError
 from veil.core.types import Encoder, Floats, Ids
-from veil.data.fetch import Report, silent
+from veil.data.fetch import Report, no_progress
 from veil.encoders.encoder import unit
 from veil.text.attacks.attack import EncoderAttack, Outcome, Scene
 from veil.text.attacks.inference import (
@@ -89,7 +89,7 @@ class Candidates:
         return Outcome(ranks, among, subjects, "query", ties=ties, unanswered=missing)
 
 
-def candidates(scene: Scene, encoder: Encoder, k: int, report: Report = silent) -> Candidates:
+def candidates(scene: Scene, encoder: Encoder, k: int, report: Report = no_progress) -> Candidates:
     """Find the first k queries of the log for each text; equal ones in the order of the log."""
     log = require_log(scene, "inference")
     first = inference_ranks(scene, encoder, report)
@@ -137,7 +137,7 @@ class CrossEncoder(EncoderAttack):
     n: Annotated[int, Field(ge=2, le=1000, description="candidates that are ordered")] = 20
     versions: Annotated[int, Field(ge=1, le=50, description="variants that are read")] = 10
 
-    def rank(self, scene: Scene, encoder: Encoder, report: Report = silent) -> Outcome:
+    def rank(self, scene: Scene, encoder: Encoder, report: Report = no_progress) -> Outcome:
         """Attack with an open encoder."""
         model = _opened(self.model)
         found = candidates(scene, encoder, self.n, report)
@@ -177,7 +177,7 @@ MAX_ANSWER = 2**18  # bytes
 _PIECE = 2**14
 
 
-class SilentError(EngineError):
+class NoReplyError(EngineError):
     """A question had no answer that can be used."""
 
 
@@ -230,9 +230,9 @@ def ask_model(to: Address, question: dict[str, Any], seconds: float) -> str:
             status, body = _exchange(connection, to, json.dumps(question).encode(), ends)
     except (OSError, http.client.HTTPException, ValueError) as error:
         late = isinstance(error, TimeoutError) or time.monotonic() >= ends
-        raise SilentError(_unreached(error, seconds, late=late)) from None
+        raise NoReplyError(_unreached(error, seconds, late=late)) from None
     if status != 200:
-        raise SilentError(f"The endpoint answered with the status {status}.")
+        raise NoReplyError(f"The endpoint answered with the status {status}.")
     return _content(body)
 
 
@@ -242,7 +242,7 @@ def _exchange(
     connection.connect()
     peer = connection.sock.getpeername()[0]
     if is_local(to.host) and not is_local(str(peer)):  # nothing was sent yet
-        raise SilentError("The name of the endpoint does not lead to this machine.")
+        raise NoReplyError("The name of the endpoint does not lead to this machine.")
     stop = threading.Timer(max(0.0, ends - time.monotonic()), _disconnect, [connection.sock])
     stop.start()  # a byte now and then does not put the end off
     try:
@@ -252,7 +252,7 @@ def _exchange(
         while piece := answer.read(_PIECE):
             left -= len(piece)
             if left < 0:
-                raise SilentError(f"The answer has more than {MAX_ANSWER // 2**10} kB.")
+                raise NoReplyError(f"The answer has more than {MAX_ANSWER // 2**10} kB.")
             pieces.append(piece)
     finally:
         stop.cancel()
@@ -272,7 +272,7 @@ def _content(body: bytes) -> str:
     except (ValueError, LookupError, TypeError, RecursionError):
         found = None
     if not isinstance(found, str):
-        raise SilentError("The answer is not that of an OpenAI-compatible endpoint.")
+        raise NoReplyError("The answer is not that of an OpenAI-compatible endpoint.")
     return found
 
 
@@ -344,7 +344,7 @@ class Judge(EncoderAttack):
         ),
     ] = ""
 
-    def rank(self, scene: Scene, encoder: Encoder, report: Report = silent) -> Outcome:
+    def rank(self, scene: Scene, encoder: Encoder, report: Report = no_progress) -> Outcome:
         """Attack with an open encoder."""
         to = parse_address(self.url, self.send_texts_to)
         found = candidates(scene, encoder, self.n, report)
@@ -357,7 +357,7 @@ class Judge(EncoderAttack):
             try:
                 said = ask_model(to, self._question(found, number, shown), self.timeout)
                 chosen = shown[_choice(said, len(shown)) - 1]
-            except SilentError as error:
+            except NoReplyError as error:
                 faults[number] = str(error)
                 continue
             orders[number] = [chosen, *(i for i in range(len(shown)) if i != chosen)]
@@ -399,7 +399,7 @@ def _choice(said: str, count: int) -> int:
     """Read the number of a candidate, and nothing but that."""
     match = _NUMBER.fullmatch(said)
     if match is None or not 1 <= int(match[1]) <= count:
-        raise SilentError("The answer is not the number of a candidate.")
+        raise NoReplyError("The answer is not the number of a candidate.")
     return int(match[1])
 
 

@@ -8,10 +8,10 @@ from typing import ClassVar
 import numpy as np
 
 from veil.core.errors import ParameterError
-from veil.core.outcome import standing
+from veil.core.outcome import rank_with_ties
 from veil.core.parallel import in_threads, one_blas_thread
 from veil.core.types import Encoder, Floats, Ids, RawEncoder, Singles
-from veil.data.fetch import Report, silent
+from veil.data.fetch import Report, no_progress
 from veil.text.attacks.attack import EncoderAttack, Outcome, Scene
 from veil.text.attacks.log import QueryLog
 
@@ -19,7 +19,7 @@ _STEP = 512  # texts encoded at a time
 _KEPT = 512  # rows of texts whose mean is remembered
 
 
-class Centres:
+class CentroidCache:
     """Remembers the mean vector of rows of texts: the same ones are released again and again.
 
     Texts that were released are no secret; they and their means are in memory alone, and the
@@ -43,7 +43,9 @@ class Centres:
         return found
 
 
-def centroids(rows: Sequence[Sequence[str]], encoder: Encoder, report: Report = silent) -> Floats:
+def centroids(
+    rows: Sequence[Sequence[str]], encoder: Encoder, report: Report = no_progress
+) -> Floats:
     """Return the mean (n, d) of the vectors of each row of texts; zeros for an empty row.
 
     A text that comes many times is encoded once, and as the texts of a log are. Vectors have the
@@ -203,12 +205,12 @@ class Inference(EncoderAttack):
     name: ClassVar[str] = "inference"
     needs: ClassVar[frozenset[str]] = frozenset({"log"})
 
-    def rank(self, scene: Scene, encoder: Encoder, report: Report = silent) -> Outcome:
+    def rank(self, scene: Scene, encoder: Encoder, report: Report = no_progress) -> Outcome:
         """Attack with an open encoder."""
         return inference_ranks(scene, encoder, report)
 
 
-def inference_ranks(scene: Scene, encoder: Encoder, report: Report = silent) -> Outcome:
+def inference_ranks(scene: Scene, encoder: Encoder, report: Report = no_progress) -> Outcome:
     """Rank each original in the log by the centroid of its variants."""
     log = require_log(scene, "inference")
     places = log_positions(scene)
@@ -216,7 +218,7 @@ def inference_ranks(scene: Scene, encoder: Encoder, report: Report = silent) -> 
     centres = centroids(rows, encoder, report)
     found, ties = ranks(centres, log.vectors(encoder, report).vectors, places)
     for i in [i for i, row in enumerate(rows) if not row]:
-        found[i], ties[i] = standing(log.counts.astype(np.float64), int(places[i]))
+        found[i], ties[i] = rank_with_ties(log.counts.astype(np.float64), int(places[i]))
     return queries_ranked(found, ties, len(log))
 
 

@@ -11,12 +11,12 @@ from veil.core.errors import ParameterError
 from veil.core.parallel import in_threads, one_blas_thread
 from veil.core.rng import generator
 from veil.core.types import ClosedForm, Floats, Ids
-from veil.data.fetch import Report, silent
-from veil.text.attacks.likelihood_boxes import Boxes
-from veil.text.attacks.likelihood_exponential import Exponentials
+from veil.data.fetch import Report, no_progress
+from veil.text.attacks.likelihood_boxes import CandidateLikelihood
+from veil.text.attacks.likelihood_exponential import ExponentialLikelihood
 from veil.text.mechanisms.mechanism import WordMechanism
 from veil.text.mechanisms.words.cmp import CMP
-from veil.text.mechanisms.words.kernels import Exponential, Shortlist
+from veil.text.mechanisms.words.kernels import CandidateKernel, ExponentialKernel
 from veil.text.mechanisms.words.mahalanobis import Mahalanobis, root_of
 from veil.text.mechanisms.words.vickrey import Vickrey
 from veil.text.vectors.distances import (
@@ -31,7 +31,7 @@ from veil.text.vectors.embeddings import Embeddings
 
 
 @dataclass(frozen=True, eq=False)
-class Density:
+class NoiseLikelihood:
     r"""The log-density of the noise at :math:`z = \phi(y) - \phi(w)`, up to a constant.
 
     For CMP :math:`-\varepsilon \lVert z \rVert`; for Mahalanobis noise
@@ -53,7 +53,9 @@ class Density:
     log_det: float | None = None  # of A, where the direction has length 1
 
     @classmethod
-    def of_mechanism(cls, mechanism: CMP | Mahalanobis | Vickrey, space: Embeddings) -> "Density":
+    def of_mechanism(
+        cls, mechanism: CMP | Mahalanobis | Vickrey, space: Embeddings
+    ) -> "NoiseLikelihood":
         """Read the noise off a mechanism."""
         parent = mechanism._parent if isinstance(mechanism, Vickrey) else mechanism
         if isinstance(parent, CMP):
@@ -75,13 +77,13 @@ class Density:
         """Memory held."""
         return 0 if self.straight is None else self.straight.vectors.nbytes
 
-    def within(self, words: Ids, exact: Ids) -> "Density":
+    def within(self, words: Ids, exact: Ids) -> "NoiseLikelihood":
         """Return the same over these words."""
         del exact  # it is all the same
         straight = None if self.straight is None else subspace(self.straight, words)
-        return Density(subspace(self.space, words), self.epsilon, straight, self.log_det)
+        return NoiseLikelihood(subspace(self.space, words), self.epsilon, straight, self.log_det)
 
-    def prepare(self, exact: Ids, report: Report = silent) -> None:
+    def prepare(self, exact: Ids, report: Report = no_progress) -> None:
         """Nothing takes long."""
 
     def of(self, seen: Ids, exact: Ids | None = None) -> Floats:
@@ -117,7 +119,7 @@ _RIDGE = 1e-6  # of the mean variance of a coordinate
 
 
 @dataclass(frozen=True, eq=False)
-class Simulated:
+class SimulatedLikelihood:
     r"""A Gaussian model of the vector that comes out, linear in the vector that goes in.
 
     .. math:: \phi(y) | w \sim N(m + B \phi(w), C)
@@ -139,7 +141,7 @@ class Simulated:
     own: Floats  # (V,) what each word costs
 
     @classmethod
-    def of_mechanism(cls, mechanism: WordMechanism, space: Embeddings) -> "Simulated":
+    def of_mechanism(cls, mechanism: WordMechanism, space: Embeddings) -> "SimulatedLikelihood":
         """Draw from a mechanism, and fit the model."""
         rng = generator(_SEED)
         words = rng.integers(space.size, size=_DRAWS)
@@ -169,13 +171,13 @@ class Simulated:
         """Memory held."""
         return self.own.nbytes + self.slope.nbytes
 
-    def prepare(self, exact: Ids, report: Report = silent) -> None:
+    def prepare(self, exact: Ids, report: Report = no_progress) -> None:
         """Nothing takes long any more."""
 
-    def within(self, words: Ids, exact: Ids) -> "Simulated":
+    def within(self, words: Ids, exact: Ids) -> "SimulatedLikelihood":
         """Return the same over these words."""
         del exact  # it is all the same
-        return Simulated(subspace(self.space, words), self.slope, self.own[words])
+        return SimulatedLikelihood(subspace(self.space, words), self.slope, self.own[words])
 
     def of(self, seen: Ids, exact: Ids | None = None) -> Floats:
         """Return the log-likelihood of every word (V,), up to a constant."""
@@ -249,7 +251,7 @@ class Likelihood(Protocol):
         """How much two sums that are equal may differ, as a share of themselves."""
         ...
 
-    def prepare(self, exact: Ids, report: Report = silent) -> None:
+    def prepare(self, exact: Ids, report: Report = no_progress) -> None:
         """Do beforehand, and tell of it, what takes long and is done once."""
         ...
 
@@ -272,7 +274,7 @@ class Likelihood(Protocol):
 
 def slot_likelihoods(law: Likelihood, seen: Sequence[Ids]) -> Iterator[Floats]:
     """Yield the log-likelihoods (V,) for the words seen in one slot after another."""
-    if isinstance(law, Simulated):
+    if isinstance(law, SimulatedLikelihood):
         yield from law.each(seen)
     else:
         yield from map(law.of, seen)
@@ -280,7 +282,7 @@ def slot_likelihoods(law: Likelihood, seen: Sequence[Ids]) -> Iterator[Floats]:
 
 def is_fast(law: Likelihood) -> bool:
     """Tell whether a law, once prepared, answers in a moment for all words of a large log."""
-    return law.quick if isinstance(law, Boxes | _Plain) else True
+    return law.quick if isinstance(law, CandidateLikelihood | _Plain) else True
 
 
 def likelihood(
@@ -305,16 +307,16 @@ class _Kept:
 
 def _make(mechanism: WordMechanism, space: Embeddings, surrogate: Surrogate) -> Likelihood:
     kernel = mechanism.bind(space)
-    if isinstance(kernel, Exponential):
-        return Exponentials(kernel)
-    if isinstance(kernel, Shortlist):
-        return Boxes.of_mechanism(mechanism, kernel)
+    if isinstance(kernel, ExponentialKernel):
+        return ExponentialLikelihood(kernel)
+    if isinstance(kernel, CandidateKernel):
+        return CandidateLikelihood.of_mechanism(mechanism, kernel)
     if isinstance(kernel, ClosedForm):
         return _Plain(kernel, space)
     if surrogate == "simulated":
-        return Simulated.of_mechanism(mechanism, space)
+        return SimulatedLikelihood.of_mechanism(mechanism, space)
     if isinstance(mechanism, CMP | Mahalanobis | Vickrey):
-        return Density.of_mechanism(mechanism, space)
+        return NoiseLikelihood.of_mechanism(mechanism, space)
     raise ParameterError(
         f"The density of the noise of {mechanism.name} is not known; use surrogate='simulated'."
     )
@@ -330,7 +332,7 @@ class _Plain:
         self._kernel, self._space = kernel, space
         self.quick = space.size <= _SMALL
 
-    def prepare(self, exact: Ids, report: Report = silent) -> None:
+    def prepare(self, exact: Ids, report: Report = no_progress) -> None:
         """Nothing is kept."""
 
     def within(self, words: Ids, exact: Ids) -> None:
@@ -353,7 +355,7 @@ _OTHERS = 4096  # words that stand for those of the vocabulary that are neither 
 
 
 @dataclass(frozen=True, eq=False)
-class Likelihoods:
+class WordLikelihoods:
     """Log-likelihoods of some words, made when they are asked for.
 
     Behind a word that the vectors do not know stands one drawn uniformly from the vocabulary: its
@@ -376,7 +378,7 @@ class Likelihoods:
     _made: dict[bytes, Floats] = field(default_factory=dict, repr=False)
 
     @classmethod
-    def of(cls, law: Likelihood, space: Embeddings, exact: Ids, seen: Ids) -> "Likelihoods":
+    def of(cls, law: Likelihood, space: Embeddings, exact: Ids, seen: Ids) -> "WordLikelihoods":
         """Return those of the words of a log, given all words that were seen."""
         alone = np.union1d(exact, seen)
         rest = np.setdiff1d(_others(space), alone, assume_unique=False)

@@ -8,13 +8,13 @@ from numpy.typing import NDArray
 
 from veil.core.errors import ParameterError
 from veil.core.types import Floats, Ids, Singles
-from veil.data.fetch import Report, silent
+from veil.data.fetch import Report, no_progress
 from veil.text.mechanisms.mechanism import WordMechanism
 from veil.text.mechanisms.words.custext import CusText, groups, unit
-from veil.text.mechanisms.words.kernels import Shortlist, normalise
+from veil.text.mechanisms.words.kernels import CandidateKernel, normalise
 from veil.text.vectors.distances import ROUNDING, between, in_chunks, log_mean, rows_at_once
 from veil.text.vectors.embeddings import Embeddings
-from veil.text.vectors.nearest import Searcher
+from veil.text.vectors.nearest import NearestWords
 
 _POINTS = 4096  # words whose neighbours are searched at a time
 _CLOSE = 1e-9  # relative: such distances may be ordered otherwise elsewhere
@@ -22,7 +22,7 @@ _ROUNDED = 1e-6  # absolute, of vectors scaled to length 1 in float32
 
 
 @dataclass(frozen=True, eq=False)
-class Neighbours:
+class NeighbourTable:
     """The `depth` nearest words of every word, itself among them.
 
     Searched once for a space, which takes minutes for a large one, and kept beside its vectors.
@@ -36,11 +36,11 @@ class Neighbours:
 
     @classmethod
     def of(
-        cls, space: Embeddings, metric: str, depth: int, report: Report = silent
-    ) -> "Neighbours":
+        cls, space: Embeddings, metric: str, depth: int, report: Report = no_progress
+    ) -> "NeighbourTable":
         """Return the neighbours in a space, from its cache or its folder where they are there."""
         key = ("neighbours", metric, depth)
-        found = space.memo.get(key, Neighbours)
+        found = space.memo.get(key, NeighbourTable)
         if found is None:
 
             def make() -> NDArray[np.int32]:
@@ -99,7 +99,7 @@ def _search(space: Embeddings, metric: str, depth: int, report: Report) -> NDArr
     """Find the nearest words of each word, and one more to see what is sure."""
     plain = metric == "euclidean"
     vectors: Singles = space.vectors if plain else unit(space)
-    search = space.searcher if plain else Searcher(vectors)
+    search = space.searcher if plain else NearestWords(vectors)
     slack = 0.0 if plain else _ROUNDED
     odd = np.zeros(space.size, dtype=bool) if plain else space.squares == 0
     out = np.empty((space.size, depth + 1), dtype=np.int32)
@@ -123,7 +123,7 @@ _SMALL = 4096  # up to so many words the laws of all are made, where none can be
 Laws = tuple[Ids, Floats]  # candidates (m, c) of words, and their log-probabilities
 
 
-class Boxes:
+class CandidateLikelihood:
     """Sum log P(y | w) over what was seen: -inf for words that cannot give all of it.
 
     A word can give y only if y is among its nearest words, or, where words share candidates, if
@@ -136,13 +136,15 @@ class Boxes:
     nbytes = 0  # what is large belongs to the space
     rounding = ROUNDING
 
-    def __init__(self, kernel: Shortlist, group: Ids | None = None) -> None:
+    def __init__(self, kernel: CandidateKernel, group: Ids | None = None) -> None:
         self._kernel, self._space = kernel, kernel.space
         self._group = group  # (V,) of each word, where words share candidates
         self._asked: tuple[bytes, Laws] | None = None
 
     @classmethod
-    def of_mechanism(cls, mechanism: WordMechanism, kernel: Shortlist) -> "Boxes":
+    def of_mechanism(
+        cls, mechanism: WordMechanism, kernel: CandidateKernel
+    ) -> "CandidateLikelihood":
         """Read off a mechanism where its candidates lie."""
         if isinstance(mechanism, CusText) and mechanism.mapping == "partition":
             return cls(kernel, groups(kernel.space, mechanism.k, mechanism.metric).of)
@@ -154,22 +156,22 @@ class Boxes:
         tabled = self._kernel.near is not None and self._fits(self._kernel.near.depth)
         return tabled or self._group is not None or self._space.size <= _SMALL
 
-    def prepare(self, exact: Ids, report: Report = silent) -> None:
+    def prepare(self, exact: Ids, report: Report = no_progress) -> None:
         """Find the nearest words of all words, unless they are known."""
         del exact  # all words are in question
         if "_neighbours" not in self.__dict__:
             self.__dict__["_neighbours"] = self._table(report)
 
     @cached_property
-    def _neighbours(self) -> Neighbours | None:
-        return self._table(silent)
+    def _neighbours(self) -> NeighbourTable | None:
+        return self._table(no_progress)
 
-    def _table(self, report: Report) -> Neighbours | None:
+    def _table(self, report: Report) -> NeighbourTable | None:
         """Return the table of nearest words, if candidates are such, and it is not too large."""
         near = self._kernel.near
         if near is None or not self._fits(near.depth):
             return None
-        return Neighbours.of(self._space, near.metric, near.depth, report)
+        return NeighbourTable.of(self._space, near.metric, near.depth, report)
 
     def _fits(self, depth: int) -> bool:
         return (depth + 1) * self._space.size <= _ENTRIES

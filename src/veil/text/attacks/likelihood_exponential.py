@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from veil.core.errors import InputError
 from veil.core.rng import generator
 from veil.core.types import Floats, Ids, Singles
-from veil.data.fetch import Report, silent
+from veil.data.fetch import Report, no_progress
 from veil.data.files import whole_file
-from veil.text.mechanisms.words.kernels import Exponential
+from veil.text.mechanisms.words.kernels import ExponentialKernel
 from veil.text.vectors.distances import COLUMNS, in_chunks, subspace, summed, sweep
 
 _ROWS = 64  # words at a time
@@ -29,12 +29,12 @@ class Normalisers:
     by 3e-7 of itself.
     """
 
-    kernel: Exponential
+    kernel: ExponentialKernel
     logs: Floats  # (V,), filled as words are asked for
     lasting: NDArray[np.bool_]  # (V,), those that lie on disk, or are to
 
     @classmethod
-    def of(cls, kernel: Exponential) -> "Normalisers":
+    def of(cls, kernel: ExponentialKernel) -> "Normalisers":
         """Return what is known already, from the folder of the space."""
         size = kernel.space.size
         found = cls(kernel, np.full(size, np.nan), np.zeros(size, dtype=bool))
@@ -77,14 +77,18 @@ class Normalisers:
         return f"normalisers-{hashlib.sha256(law.encode()).hexdigest()[:16]}.npy"
 
 
-def prepare_normalisers(laws: Sequence[Normalisers], ids: Ids, report: Report = silent) -> None:
+def prepare_normalisers(
+    laws: Sequence[Normalisers], ids: Ids, report: Report = no_progress
+) -> None:
     """Compute the normalisers of words for several laws of one space, and keep them on disk."""
     compute_normalisers(laws, ids, report)
     for law in laws:
         law.save(ids)
 
 
-def compute_normalisers(laws: Sequence[Normalisers], ids: Ids, report: Report = silent) -> bool:
+def compute_normalisers(
+    laws: Sequence[Normalisers], ids: Ids, report: Report = no_progress
+) -> bool:
     """Compute what is not known of some words; tell whether anything was not.
 
     Laws with the same metric share the distances, which are most of the work.
@@ -132,7 +136,7 @@ def _exact(group: Sequence[Normalisers], ids: Ids) -> Floats:
     return logs
 
 
-def _offsets(kernel: Exponential, ids: Ids) -> Floats:
+def _offsets(kernel: ExponentialKernel, ids: Ids) -> Floats:
     """Return what to add to log-weights so that the largest is about 0."""
     nearest = np.where(ids >= kernel.first, 0.0, np.inf)  # of a word that can be drawn
     found = np.tile(nearest[:, None], (1, -(-kernel.space.size // COLUMNS)))
@@ -155,7 +159,7 @@ _ROUNDS = 16  # at most, until the head of the ranking stays
 _SEED = 20261116  # the same question gives the same answer
 
 
-class Exponentials:
+class ExponentialLikelihood:
     r"""Sum :math:`\log P(y | w) = -s \min(d(w, y), cap) - \log Z(w)` over what was seen.
 
     The distances are exact for every word. The normaliser Z(w) takes a pass over the vocabulary
@@ -169,21 +173,21 @@ class Exponentials:
 
     rounding = 5e-7  # normalisers are sums of float32, as if epsilon were off by 3e-7 of itself
 
-    def __init__(self, kernel: Exponential) -> None:
+    def __init__(self, kernel: ExponentialKernel) -> None:
         self._kernel, self._space = kernel, kernel.space
         self.known = Normalisers.of(kernel)
         self._guess: Floats | None = None
         self.nbytes = 2 * self.known.logs.nbytes
 
-    def prepare(self, exact: Ids, report: Report = silent) -> None:
+    def prepare(self, exact: Ids, report: Report = no_progress) -> None:
         """Compute the normalisers of these words, unless they are known."""
         prepare_normalisers([self.known], exact, report)
 
-    def within(self, words: Ids, exact: Ids) -> "Exponentials":
+    def within(self, words: Ids, exact: Ids) -> "ExponentialLikelihood":
         """Return the same over these words, with normalisers over all words."""
         first = int(np.searchsorted(words, self._kernel.first))
         space = subspace(self._space, words)
-        part = Exponentials(replace(self._kernel, space=space, first=first))
+        part = ExponentialLikelihood(replace(self._kernel, space=space, first=first))
         self._compute(exact)
         logs = self._estimated.copy()
         logs[exact] = self.known.logs[exact]

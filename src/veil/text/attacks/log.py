@@ -10,9 +10,9 @@ import numpy as np
 from veil.core.errors import InputError
 from veil.core.types import Encoder, Floats, Ids, Role, Singles
 from veil.data.arrays import Strings, StringsBuilder
-from veil.data.fetch import Report, silent
+from veil.data.fetch import Report, no_progress
 from veil.encoders.vectors import DocumentVectors, document_vectors
-from veil.text.mechanisms.mechanism import Addressed
+from veil.text.mechanisms.mechanism import GroupTable
 
 
 def folded(text: str) -> str:
@@ -99,7 +99,7 @@ class QueryLog:
         hashes = np.concatenate([self._hashes, _hashes(missing)])
         return QueryLog(spelt, counts, hashes), len(missing)
 
-    def vectors(self, encoder: Encoder, report: Report = silent) -> DocumentVectors:
+    def vectors(self, encoder: Encoder, report: Report = no_progress) -> DocumentVectors:
         """Return the vectors of all queries, computed once per model and kept on disk."""
         if encoder.key not in self._vectors:
             self._vectors[encoder.key] = document_vectors(self.texts, encoder, None, report)
@@ -165,7 +165,7 @@ class QueryEncoder:
         return self._table.encode(texts)
 
 
-def looked_up(log: QueryLog, table: LookupTable, report: Report = silent) -> Ids:
+def looked_up(log: QueryLog, table: LookupTable, report: Report = no_progress) -> Ids:
     """Return the text of the table (N,) that each query of a log is looked up at.
 
     That is itself, or the nearest by cosine, as the table has it.
@@ -195,12 +195,12 @@ class LogGroups:
 
     rounding: ClassVar[float] = 0.0
 
-    table: Addressed
+    table: GroupTable
     addresses: Ids  # (N,) of the log
     tracks: Ids | None = None  # (N,) of the log, where the table has any
 
     @classmethod
-    def of(cls, log: QueryLog, table: Addressed, report: Report = silent) -> "LogGroups":
+    def of(cls, log: QueryLog, table: GroupTable, report: Report = no_progress) -> "LogGroups":
         """Look all queries of a log up; what was found is kept with the log."""
         key = ("groups", getattr(table, "digest", "") or id(table))
         found = log.memo.get(key)  # holds the table as well, so that its id is not given away
@@ -209,7 +209,7 @@ class LogGroups:
         return found
 
     @classmethod
-    def _made(cls, log: QueryLog, table: Addressed, report: Report) -> "LogGroups":
+    def _made(cls, log: QueryLog, table: GroupTable, report: Report) -> "LogGroups":
         if isinstance(table, LookupTable):
             places = looked_up(log, table, report)
             return cls(table, table.addresses[places], table.tracks[places])
@@ -226,7 +226,7 @@ class LogGroups:
         some = whole or [address for address, group in self._sent.items() if texts <= group]
         return np.array(some, dtype=np.int64)
 
-    def scores(self, row: tuple[str, ...], report: Report = silent) -> Floats:
+    def scores(self, row: tuple[str, ...], report: Report = no_progress) -> Floats:
         """Return 0 for each query (N,) that gives what was seen, and -inf for all others."""
         del report
         return np.where(np.isin(self.addresses, self.seen(row)), 0.0, -np.inf)

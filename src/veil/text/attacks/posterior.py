@@ -12,21 +12,25 @@ import numpy as np
 
 from veil.core.errors import ParameterError
 from veil.core.types import Floats, Ids
-from veil.data.fetch import Report, silent
+from veil.data.fetch import Report, no_progress
 from veil.data.memo import Memo
-from veil.encoders.find import encoder
+from veil.encoders.catalogue import encoder
 from veil.text.attacks.attack import AttackSpec, EncoderAttack, Scene
-from veil.text.attacks.likelihood import Likelihood, Likelihoods, Surrogate, likelihood
-from veil.text.attacks.likelihood_boxes import Boxes
-from veil.text.attacks.likelihood_exponential import Exponentials, Normalisers, prepare_normalisers
+from veil.text.attacks.likelihood import Likelihood, Surrogate, WordLikelihoods, likelihood
+from veil.text.attacks.likelihood_boxes import CandidateLikelihood
+from veil.text.attacks.likelihood_exponential import (
+    ExponentialLikelihood,
+    Normalisers,
+    prepare_normalisers,
+)
 from veil.text.attacks.log import LogGroups, QueryLog
-from veil.text.attacks.shapes import Reader, Shape, chunks, reader, space_of, word_mechanism
+from veil.text.attacks.shapes import Shape, ShapeReader, chunks, reader, space_of, word_mechanism
 from veil.text.mechanisms.mechanism import QueryMechanism, WordMechanism, table_of
-from veil.text.mechanisms.words.kernels import Exponential, Shortlist
+from veil.text.mechanisms.words.kernels import CandidateKernel, ExponentialKernel
 from veil.text.vectors.embeddings import Embeddings
 
 
-class Shown(StrEnum):
+class LetterCase(StrEnum):
     """How a piece of a text is capitalised."""
 
     LOWER = "lower"
@@ -35,7 +39,7 @@ class Shown(StrEnum):
     MIXED = "mixed"
 
 
-Cases = tuple[Shown, ...]
+Cases = tuple[LetterCase, ...]
 
 
 def cases_of(variants: Sequence[Sequence[str]]) -> Cases:
@@ -51,29 +55,29 @@ def cases_of(variants: Sequence[Sequence[str]]) -> Cases:
 def cased(pieces: Sequence[str], cases: Cases) -> str:
     """Return a text with the capitals of another; mixed ones stay as they are.
 
-    >>> cased(["bone", "Marrow"], (Shown.UPPER, Shown.LOWER))
+    >>> cased(["bone", "Marrow"], (LetterCase.UPPER, LetterCase.LOWER))
     'BONE marrow'
     """
     return " ".join(map(_as, pieces, cases))
 
 
-def _shown(piece: str) -> Shown:
+def _shown(piece: str) -> LetterCase:
     letters = [letter for letter in piece if letter.isalpha()]
     upper = [letter.isupper() for letter in letters]
     if not any(upper):
-        return Shown.LOWER
+        return LetterCase.LOWER
     if upper[0] and not any(upper[1:]):
-        return Shown.TITLE
-    return Shown.UPPER if all(upper) else Shown.MIXED
+        return LetterCase.TITLE
+    return LetterCase.UPPER if all(upper) else LetterCase.MIXED
 
 
-def _as(piece: str, case: Shown) -> str:
-    if case is Shown.MIXED:
+def _as(piece: str, case: LetterCase) -> str:
+    if case is LetterCase.MIXED:
         return piece
-    if case is Shown.UPPER:
+    if case is LetterCase.UPPER:
         return piece.upper()
     small = piece.lower()
-    if case is Shown.LOWER:
+    if case is LetterCase.LOWER:
         return small
     first = next((at for at, letter in enumerate(small) if letter.isalpha()), 0)
     return small[:first] + small[first : first + 1].upper() + small[first + 1 :]
@@ -115,11 +119,11 @@ class ShapedLog:
     """
 
     log: QueryLog
-    reader: Reader
+    reader: ShapeReader
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     @classmethod
-    def of(cls, log: QueryLog, reader: Reader) -> "ShapedLog":
+    def of(cls, log: QueryLog, reader: ShapeReader) -> "ShapedLog":
         """Return the log as read by `reader`; what was read is kept with the log."""
         key = ("shaped", id(reader.space), reader.select)
         found = log.memo.get(key)  # holds the space as well, so that its id is not given away
@@ -132,7 +136,9 @@ class ShapedLog:
     def _kept(self) -> Memo:
         return Memo(max(_ROOM, _ROOM_EACH * len(self.log)))
 
-    def scores(self, row: tuple[str, ...], law: Likelihood, report: Report = silent) -> Floats:
+    def scores(
+        self, row: tuple[str, ...], law: Likelihood, report: Report = no_progress
+    ) -> Floats:
         """Return the log-likelihood of every query (N,) given variants; -inf: impossible."""
         variants = chunks(row)
         if not variants:
@@ -151,12 +157,12 @@ class ShapedLog:
         if not variants:
             return np.zeros(size)
         cases = cases_of(variants)
-        (read,) = self._read([cases], silent)
+        (read,) = self._read([cases], no_progress)
         groups = self._sorted([cases], enumerate(more, start=len(self.log)))[cases].groups
         known = np.union1d(read.known, _known(groups))
         return self._weigh(variants, [*read.groups, *groups], known, law, size)
 
-    def words(self, texts: Iterable[str], report: Report = silent) -> Ids:
+    def words(self, texts: Iterable[str], report: Report = no_progress) -> Ids:
         """Return the words of all queries that variants of these texts may be weighed against."""
         shown = dict.fromkeys(cases_of([text.split()]) for text in texts)
         return _union([read.known for read in self._read(shown, report)])
@@ -164,20 +170,20 @@ class ShapedLog:
     def vocabulary(self) -> Ids:
         """Return all words of the log that the vectors know, whatever the capitals."""
         pieces = {piece for text in self.log.texts for piece in text.split()}
-        read = Reader(self.reader.space, "all").many()
+        read = ShapeReader(self.reader.space, "all").many()
         found = {
             number
             for piece in pieces
-            for case in Shown
+            for case in LetterCase
             for number in read(cased([piece], (case,))).ids
         }
         return np.array(sorted(found - {-1}), dtype=np.int64)
 
-    def read_usual(self, report: Report = silent) -> None:
+    def read_usual(self, report: Report = no_progress) -> None:
         """Read the log beforehand as most texts are typed: small, or with a capital in front."""
         lengths = sorted({len(text.split()) for text in self.log.texts})
-        small = [(Shown.LOWER,) * length for length in lengths]
-        self._read([*small, *((Shown.TITLE, *cases[1:]) for cases in small)], report)
+        small = [(LetterCase.LOWER,) * length for length in lengths]
+        self._read([*small, *((LetterCase.TITLE, *cases[1:]) for cases in small)], report)
 
     def _weigh(
         self,
@@ -189,7 +195,7 @@ class ShapedLog:
     ) -> Floats:
         out = np.full(size, -np.inf)
         seen = [self.reader.seen(group.shape, variants) for group in groups]
-        likelihoods = Likelihoods.of(law, self.reader.space, known, _words(seen))
+        likelihoods = WordLikelihoods.of(law, self.reader.space, known, _words(seen))
         unread = [np.inf if words is None else np.count_nonzero(words < 0) for words in seen]
         least = min(unread, default=np.inf)
         for group, words, odd in zip(groups, seen, unread, strict=True):
@@ -267,7 +273,7 @@ def _union(arrays: Sequence[Ids]) -> Ids:
     return np.unique(np.concatenate([array.ravel() for array in arrays]))
 
 
-class Weighing(Protocol):
+class QueryPosterior(Protocol):
     """A log, weighed by one who knows the mechanism."""
 
     @property
@@ -275,19 +281,19 @@ class Weighing(Protocol):
         """How much two scores that are equal may differ, as a share of themselves."""
         ...
 
-    def scores(self, row: tuple[str, ...], report: Report = silent) -> Floats:
+    def scores(self, row: tuple[str, ...], report: Report = no_progress) -> Floats:
         """Return the log-likelihood of every query (N,) given variants; -inf: impossible."""
         ...
 
 
-def weighing(
+def query_posterior(
     scene: Scene,
     log: QueryLog,
     name: str,
     surrogate: Surrogate = "simulated",
     select: str = "",
-    report: Report = silent,
-) -> Weighing:
+    report: Report = no_progress,
+) -> QueryPosterior:
     """Return how the attacker called `name` weighs a log against the mechanism of a scene."""
     if isinstance(scene.mechanism, QueryMechanism):
         table = table_of(scene.mechanism)
@@ -313,11 +319,11 @@ class _ByWord:
     def rounding(self) -> float:
         return self.law.rounding
 
-    def scores(self, row: tuple[str, ...], report: Report = silent) -> Floats:
+    def scores(self, row: tuple[str, ...], report: Report = no_progress) -> Floats:
         return self.log.scores(row, self.law, report)
 
 
-def believed(scores: Floats, prior: Floats) -> Floats:
+def add_prior(scores: Floats, prior: Floats) -> Floats:
     """Add likelihood and prior (N,); where no query fits at all, the prior alone decides."""
     return prior if np.isneginf(scores).all() else scores + prior
 
@@ -328,7 +334,7 @@ def prepare(
     originals: Sequence[str],
     log: QueryLog | None = None,
     space: Embeddings | None = None,
-    report: Report = silent,
+    report: Report = no_progress,
 ) -> None:
     """Make what an attacker needs against these mechanisms, with all processors.
 
@@ -353,10 +359,12 @@ def _laws(
     """Make the tables of candidates; return the normalisers to fill, by the words selected."""
     found: dict[str, list[Normalisers]] = {}
     for mechanism in mechanisms:
-        if isinstance(mechanism.bind(space), Shortlist | Exponential):  # no model is learned here
+        if isinstance(
+            mechanism.bind(space), CandidateKernel | ExponentialKernel
+        ):  # no model is learned here
             law = likelihood(mechanism, space)
-            if isinstance(law, Boxes):
+            if isinstance(law, CandidateLikelihood):
                 law.prepare(np.empty(0, dtype=np.int64), report)
-            if isinstance(law, Exponentials):
+            if isinstance(law, ExponentialLikelihood):
                 found.setdefault(mechanism.select, []).append(law.known)
     return found

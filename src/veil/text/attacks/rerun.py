@@ -9,16 +9,16 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from veil.core.errors import ParameterError
-from veil.core.outcome import standing
+from veil.core.outcome import rank_with_ties
 from veil.core.types import Floats, Ids
+from veil.corpus.catalogue import Collection, load_collection
 from veil.corpus.lexical import Lexical, top
-from veil.corpus.sources import Collection, load_collection
-from veil.data.fetch import Report, silent
+from veil.data.fetch import Report, no_progress
 from veil.text.attacks.attack import AttackSpec, Outcome, Scene
 from veil.text.attacks.bayes import Bayes
 from veil.text.attacks.inference import log_positions, queries_ranked, require_log
 from veil.text.attacks.log import QueryLog, folded
-from veil.text.mechanisms.mechanism import QueryMechanism, Scrambler
+from veil.text.mechanisms.mechanism import OpenedMechanism, QueryMechanism
 
 _K1, _B = 0.9, 0.4  # as the mechanisms with a local collection have them
 _OWN = 10  # documents of a query that count
@@ -27,18 +27,20 @@ _REPORT_EVERY = 1000
 
 
 @dataclass(frozen=True, eq=False)
-class Aims:
+class TargetDocuments:
     """The best documents of every query of a log, by BM25 over a public collection."""
 
     index: "_Index"
     own: Ids  # (N, 10) documents, -1 where there are fewer
 
     @classmethod
-    def of(cls, log: QueryLog, collection: Collection, report: Report = silent) -> "Aims":
+    def of(
+        cls, log: QueryLog, collection: Collection, report: Report = no_progress
+    ) -> "TargetDocuments":
         """Search for every query of a log; what was found is kept with the log."""
         key = ("aims", collection.documents.digest)
         found = log.memo.get(key)
-        if not isinstance(found, Aims):
+        if not isinstance(found, TargetDocuments):
             index = _Index(collection.lexical(report))
             own = np.full((len(log), _OWN), -1, dtype=np.int64)
             for i, text in enumerate(log.texts):
@@ -109,13 +111,13 @@ class Rerun(AttackSpec):
         Field(ge=0, description="queries that a mechanism with a collection is run on; 0: all"),
     ] = 80
 
-    def attack(self, scene: Scene, report: Report = silent) -> Outcome:
+    def attack(self, scene: Scene, report: Report = no_progress) -> Outcome:
         """Rank each original in the log by the release that it gives."""
         log, mechanism = require_log(scene, self.name), _without_draws(scene)
         if mechanism.whole:
             return Bayes().attack(scene, report)
         index = getattr(mechanism, "index", "") if self.best else ""
-        aims = Aims.of(log, load_collection(index, report), report) if index else None
+        aims = TargetDocuments.of(log, load_collection(index, report), report) if index else None
         size = max(map(len, scene.variants), default=0)
         runs = _Runs.of(log, mechanism, size)
         places = log_positions(scene)
@@ -125,7 +127,7 @@ class Rerun(AttackSpec):
             worth = np.zeros(len(log)) if aims is None else aims.worth(row)
             order = np.argsort(-worth, kind="stable")[: self.best if aims else None]
             scores = _compared(_as_seen(row), runs, order, worth)
-            found[i], ties[i] = standing(scores, int(places[i]))
+            found[i], ties[i] = rank_with_ties(scores, int(places[i]))
         report("running the mechanism again", len(places), len(places))
         return queries_ranked(found, ties, len(log))
 
@@ -133,7 +135,7 @@ class Rerun(AttackSpec):
 class _Runs:
     """What the mechanism gives for queries of a log; each is run once."""
 
-    def __init__(self, log: QueryLog, scrambler: Scrambler, size: int) -> None:
+    def __init__(self, log: QueryLog, scrambler: OpenedMechanism, size: int) -> None:
         self._log, self._scrambler, self._size = log, scrambler, size
         self._known: dict[int, Release] = {}
 

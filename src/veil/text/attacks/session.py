@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from veil.core.errors import LawError, ParameterError
-from veil.core.outcome import standing
+from veil.core.outcome import rank_with_ties
 from veil.core.types import Encoder, Floats, Ids, Singles
-from veil.data.fetch import Report, silent
+from veil.data.fetch import Report, no_progress
 from veil.encoders.encoder import unit
 from veil.text.attacks.attack import EncoderAttack, Outcome, Scene
 from veil.text.attacks.inference import (
@@ -22,12 +22,12 @@ from veil.text.attacks.inference import (
     require_log,
 )
 from veil.text.attacks.log import LogGroups, LookupTable, QueryEncoder, QueryLog, folded
-from veil.text.mechanisms.mechanism import Addressed, QueryMechanism, table_of
+from veil.text.mechanisms.mechanism import GroupTable, QueryMechanism, table_of
 
 _BYTES = 64 * 2**20  # of scores at a time
 
 
-def neighbours(vectors: Singles, count: int, report: Report = silent) -> Ids:
+def neighbours(vectors: Singles, count: int, report: Report = no_progress) -> Ids:
     """Return the rows (n, count) that are nearest to each row by cosine, the nearest first.
 
     A row is no neighbour of its own, unless it is alone. Of equal scores the earlier row comes
@@ -88,7 +88,7 @@ class Session(EncoderAttack):
 
     length: Annotated[int, Field(ge=1, le=100, description="queries in a session")] = 5
 
-    def rank(self, scene: Scene, encoder: Encoder, report: Report = silent) -> Outcome:
+    def rank(self, scene: Scene, encoder: Encoder, report: Report = no_progress) -> Outcome:
         """Attack with an open encoder."""
         log, mechanism = require_log(scene, self.name), _whole(scene)
         table = table_of(mechanism)
@@ -106,7 +106,7 @@ class Session(EncoderAttack):
             report("following sessions", i, len(places))
             seed = _seed(scene.originals[i])
             scores = walks.scores(row, int(places[i]), self.length, seed)
-            found[i], ties[i] = standing(scores, int(places[i]), _ROUNDING)
+            found[i], ties[i] = rank_with_ties(scores, int(places[i]), _ROUNDING)
         report("following sessions", len(places), len(places))
         return queries_ranked(found, ties, len(log))
 
@@ -155,7 +155,7 @@ class _Stay:
 
     @classmethod
     def of(
-        cls, mechanism: QueryMechanism, table: Addressed, log: QueryLog, own: Singles, key: str
+        cls, mechanism: QueryMechanism, table: GroupTable, log: QueryLog, own: Singles, key: str
     ) -> "_Stay":
         """Read the rule off a mechanism; vectors by the table's model are needed for it."""
         least = getattr(mechanism, "stay", None)
@@ -216,7 +216,7 @@ class Linkage(EncoderAttack):
 
     name: ClassVar[str] = "linkage"
 
-    def rank(self, scene: Scene, encoder: Encoder, report: Report = silent) -> Outcome:
+    def rank(self, scene: Scene, encoder: Encoder, report: Report = no_progress) -> Outcome:
         """Attack with an open encoder."""
         two = [i for i, row in enumerate(scene.variants) if len(row) > 1]
         if not two:

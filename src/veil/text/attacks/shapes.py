@@ -27,35 +27,35 @@ _LONG = 256  # letters of a template that is not worth keeping: it comes once
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ShapedText:
     """A text as the mechanism takes it: its shape, and the words (-1: unknown) in its slots."""
 
     shape: Shape
     ids: tuple[int, ...]
 
 
-class Reader:
+class ShapeReader:
     """Reads texts as a mechanism does, and variants as one who knows the mechanism does."""
 
     def __init__(self, space: Embeddings, select: str) -> None:
         self.space, self.select = space, select
         self._planner = Planner(space, select, "random", {})
 
-    def read(self, text: str) -> Reading:
+    def read(self, text: str) -> ShapedText:
         """Return shape and words of a text; case is folded."""
         plan = self._planner.plan(text)
-        return Reading(tuple(plan.layout.casefold().split()), tuple(plan.ids))
+        return ShapedText(tuple(plan.layout.casefold().split()), tuple(plan.ids))
 
-    def many(self) -> Callable[[str], Reading]:
+    def many(self) -> Callable[[str], ShapedText]:
         """Return `read` for many texts: pieces that come again are read once, where that will do.
 
         It will where words are selected one by one, whatever stands beside them.
         """
         if self.select not in _ONE_BY_ONE:
             return self.read
-        known: dict[str, Reading] = {}
+        known: dict[str, ShapedText] = {}
 
-        def of_piece(piece: str) -> Reading:
+        def of_piece(piece: str) -> ShapedText:
             found = known.get(piece)
             if found is None:
                 found = self.read(piece)
@@ -63,9 +63,9 @@ class Reader:
                     known[piece] = found
             return found
 
-        def read(text: str) -> Reading:
+        def read(text: str) -> ShapedText:
             found = [of_piece(piece) for piece in text.split()]
-            return Reading(
+            return ShapedText(
                 tuple(template for piece in found for template in piece.shape),
                 tuple(number for piece in found for number in piece.ids),
             )
@@ -88,9 +88,9 @@ class Reader:
         return np.array(found, dtype=np.int64).reshape(len(variants), width)
 
 
-def reader(mechanism: WordMechanism, space: Embeddings, select: str) -> Reader:
+def reader(mechanism: WordMechanism, space: Embeddings, select: str) -> ShapeReader:
     """Return the reader for a mechanism; an empty `select` is the mechanism's own choice."""
-    return Reader(space, select or mechanism.select)
+    return ShapeReader(space, select or mechanism.select)
 
 
 def space_of(scene: Scene, name: str) -> Embeddings:

@@ -6,16 +6,16 @@ from typing import Annotated, ClassVar
 import numpy as np
 from pydantic import Field
 
-from veil.core.outcome import standing
+from veil.core.outcome import rank_with_ties
 from veil.core.types import Encoder, Floats, Ids
-from veil.data.fetch import Report, silent
+from veil.data.fetch import Report, no_progress
 from veil.encoders.encoder import unit
 from veil.text.attacks.attack import EncoderAttack, Outcome, Scene
 from veil.text.attacks.bayes import Selection
 from veil.text.attacks.inference import centroids, without_blanks
 from veil.text.attacks.likelihood import Surrogate
 from veil.text.attacks.log import QueryLog, folded
-from veil.text.attacks.posterior import believed, weighing
+from veil.text.attacks.posterior import add_prior, query_posterior
 from veil.text.mechanisms.mechanism import QueryMechanism
 
 _ROUNDING = 1e-6  # of a cosine
@@ -42,13 +42,13 @@ class Shortlist(EncoderAttack):
     surrogate: Surrogate = "simulated"
     select: Selection = ""
 
-    def attack(self, scene: Scene, report: Report = silent) -> Outcome:
+    def attack(self, scene: Scene, report: Report = no_progress) -> Outcome:
         """Open the encoder only where it is needed, and attack."""
         if _has_no_law(scene):
             return super().attack(scene, report)
         return self._ranked(scene, *self._weighed(scene, report))
 
-    def rank(self, scene: Scene, encoder: Encoder, report: Report = silent) -> Outcome:
+    def rank(self, scene: Scene, encoder: Encoder, report: Report = no_progress) -> Outcome:
         """Attack with an open encoder."""
         if not _has_no_law(scene):
             return self.attack(scene, report)
@@ -60,12 +60,12 @@ class Shortlist(EncoderAttack):
     def _weighed(self, scene: Scene, report: Report) -> tuple[Floats, float]:
         """Return the score (n, m) of each suspect for each text, and how exact the scores are."""
         suspects = QueryLog.of(scene.originals)
-        weighed = weighing(scene, suspects, self.name, self.surrogate, self.select, report)
+        weighed = query_posterior(scene, suspects, self.name, self.surrogate, self.select, report)
         level = np.zeros(len(suspects))
         found = np.empty((len(scene.variants), len(suspects)))
         for i, row in enumerate(scene.variants):
             report("weighing the suspects", i, len(found))
-            found[i] = believed(weighed.scores(row, report), level)
+            found[i] = add_prior(weighed.scores(row, report), level)
         return found, weighed.rounding
 
     def _ranked(self, scene: Scene, scores: Floats, rounding: float) -> Outcome:
@@ -76,7 +76,7 @@ class Shortlist(EncoderAttack):
             own = suspects.place(text)
             among = _with(own, order, self.n)
             at = int(np.flatnonzero(among == own)[0]) if own >= 0 else -1
-            rows.append((*standing(row[among], at, rounding), len(among)))
+            rows.append((*rank_with_ties(row[among], at, rounding), len(among)))
         ranks, ties, candidates = np.array(rows, dtype=np.int64).T
         return Outcome(ranks, candidates, np.arange(len(ranks)), "query", ties=ties)
 

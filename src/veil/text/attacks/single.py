@@ -10,18 +10,18 @@ from typing import Protocol
 
 import numpy as np
 
-from veil.core.outcome import standing
+from veil.core.outcome import rank_with_ties
 from veil.core.types import Encoder, Singles
-from veil.data.fetch import Report, silent
-from veil.encoders.find import encoder as open_encoder
+from veil.data.fetch import Report, no_progress
+from veil.encoders.catalogue import encoder as open_encoder
 from veil.text.attacks.bayes import Bayes
-from veil.text.attacks.inference import Centres, ranks, ranks_beside, without_blanks
-from veil.text.attacks.likelihood import Likelihood, Likelihoods, is_fast, likelihood
-from veil.text.attacks.likelihood_exponential import Exponentials
+from veil.text.attacks.inference import CentroidCache, ranks, ranks_beside, without_blanks
+from veil.text.attacks.likelihood import Likelihood, WordLikelihoods, is_fast, likelihood
+from veil.text.attacks.likelihood_exponential import ExponentialLikelihood
 from veil.text.attacks.log import LogGroups, QueryLog
-from veil.text.attacks.posterior import ShapedLog, believed
+from veil.text.attacks.posterior import ShapedLog, add_prior
 from veil.text.attacks.shapes import reader, slots_in
-from veil.text.mechanisms.mechanism import Addressed, WordMechanism
+from veil.text.mechanisms.mechanism import GroupTable, WordMechanism
 from veil.text.vectors.distances import in_chunks
 from veil.text.vectors.embeddings import Embeddings
 
@@ -49,11 +49,11 @@ class SingleInference:
     log: QueryLog
     encoder: Encoder
     vectors: Singles  # (N, d), of the log
-    centres: Centres = field(default_factory=Centres, repr=False)
+    centres: CentroidCache = field(default_factory=CentroidCache, repr=False)
 
     @classmethod
     def ready(
-        cls, log: QueryLog, encoder: str | Encoder, report: Report = silent
+        cls, log: QueryLog, encoder: str | Encoder, report: Report = no_progress
     ) -> "SingleInference":
         """Encode the log, unless its vectors are on disk."""
         model = open_encoder(encoder, report) if isinstance(encoder, str) else encoder
@@ -66,7 +66,9 @@ class SingleInference:
         variants = without_blanks(variants)
         if not variants:  # the most frequent queries come first
             counts = np.append(self.log.counts, 1)[: len(self.log) + (place < 0)]
-            return standing(counts.astype(np.float64), place if place >= 0 else len(self.log))
+            return rank_with_ties(
+                counts.astype(np.float64), place if place >= 0 else len(self.log)
+            )
         centre = self.centres.of(variants, self.encoder)
         if place >= 0:
             (rank,), (ties,) = ranks(centre, self.vectors, np.array([place]))
@@ -86,7 +88,7 @@ class SingleGroups:
 
     @classmethod
     def ready(
-        cls, spec: Bayes, log: QueryLog, table: Addressed, report: Report = silent
+        cls, spec: Bayes, log: QueryLog, table: GroupTable, report: Report = no_progress
     ) -> "SingleGroups":
         """Look the whole log up."""
         log.place("")
@@ -100,7 +102,7 @@ class SingleGroups:
         counts = np.append(self.log.counts, np.ones(more, dtype=np.int64))
         own = len(self.log) if more else place
         scores[own] = 0.0  # it was sent for it, be it by an earlier table or in a session
-        return standing(believed(scores, self.spec.belief(counts)), own)
+        return rank_with_ties(add_prior(scores, self.spec.belief(counts)), own)
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,7 +124,7 @@ class SingleBayes:
         log: QueryLog,
         mechanism: WordMechanism,
         space: Embeddings,
-        report: Report = silent,
+        report: Report = no_progress,
     ) -> "SingleBayes | None":
         """Make all that does not depend on a query; None if a query would still take minutes.
 
@@ -136,7 +138,7 @@ class SingleBayes:
         _prepare(law, shaped, report)
         shaped.read_usual(report)
         first = np.zeros(1, dtype=np.int64)  # a first question: what is made for it stays
-        Likelihoods.of(law, space, first, first).at(first, first)
+        WordLikelihoods.of(law, space, first, first).at(first, first)
         log.place("")
         return cls(spec, shaped, law)
 
@@ -151,7 +153,7 @@ class SingleBayes:
         counts = np.concatenate([log.counts, np.ones(len(more), dtype=np.int64)])
         prior = self.spec.belief(counts)
         own = len(log) if more else place
-        return standing(believed(scores, prior), own, self.law.rounding)
+        return rank_with_ties(add_prior(scores, prior), own, self.law.rounding)
 
     def _is_short(self, query: str) -> bool:
         pieces = query.split()
@@ -162,7 +164,9 @@ class SingleBayes:
 
 def _prepare(law: Likelihood, log: ShapedLog, report: Report) -> None:
     """Prepare a law for all words of a log, some at a time: what is done survives an end."""
-    words = log.vocabulary() if isinstance(law, Exponentials) else np.empty(0, dtype=np.int64)
+    words = (
+        log.vocabulary() if isinstance(law, ExponentialLikelihood) else np.empty(0, dtype=np.int64)
+    )
     law.prepare(words[:0], report)
     for part in in_chunks(words, _WORDS):
 

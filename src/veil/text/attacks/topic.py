@@ -8,16 +8,16 @@ import numpy as np
 from pydantic import Field
 
 from veil.core.errors import InputError, ParameterError
-from veil.core.outcome import LABEL, standing
+from veil.core.outcome import LABEL, rank_with_ties
 from veil.core.types import Floats, Ids
 from veil.corpus.logs import ICD10CM, file_digest, icd10cm_labels, read_labels
-from veil.data.fetch import Report, silent
+from veil.data.fetch import Report, no_progress
 from veil.text.attacks.attack import AttackSpec, Outcome, Scene
 from veil.text.attacks.bayes import Bayes, Prior, Selection
 from veil.text.attacks.inference import require_log
 from veil.text.attacks.likelihood import Surrogate
 from veil.text.attacks.log import LogGroups, QueryLog, folded
-from veil.text.attacks.posterior import Weighing, believed, weighing
+from veil.text.attacks.posterior import QueryPosterior, add_prior, query_posterior
 
 HEAD, TRACKS = "head", "tracks"
 _ROUNDING = 1e-9  # of sums of probabilities
@@ -60,10 +60,10 @@ class Topic(AttackSpec):
         """The digest of the file of labels, if there is one."""
         return "" if self.labels in (HEAD, TRACKS, *ICD10CM) else file_digest(Path(self.labels))
 
-    def attack(self, scene: Scene, report: Report = silent) -> Outcome:
+    def attack(self, scene: Scene, report: Report = no_progress) -> Outcome:
         """Rank the label of each original among all labels of the log."""
         log = require_log(scene, self.name)
-        weighed = weighing(scene, log, self.name, self.surrogate, self.select, report)
+        weighed = query_posterior(scene, log, self.name, self.surrogate, self.select, report)
         numbers, of_log, truths = self._labels(scene, log, weighed)
         prior = Bayes(prior=self.prior).belief(log.counts)
         before = _summed(prior, of_log, numbers)
@@ -71,17 +71,23 @@ class Topic(AttackSpec):
         for i, row in enumerate(scene.variants):
             report("weighing labels", i, len(truths))
             if truths[i] >= 0:
-                mass = _summed(believed(weighed.scores(row, report), prior), of_log, numbers)
+                mass = _summed(add_prior(weighed.scores(row, report), prior), of_log, numbers)
                 own = int(truths[i])
                 rows.append(
-                    (*standing(mass, own, _ROUNDING), *standing(before, own, _ROUNDING), i)
+                    (
+                        *rank_with_ties(mass, own, _ROUNDING),
+                        *rank_with_ties(before, own, _ROUNDING),
+                        i,
+                    )
                 )
         report("weighing labels", len(truths), len(truths))
         ranks, ties, first, level, texts = np.array(rows, dtype=np.int64).T
         among = np.full(len(ranks), numbers, dtype=np.int64)
         return Outcome(ranks, among, texts, LABEL, prior=first, ties=ties, prior_ties=level)
 
-    def _labels(self, scene: Scene, log: QueryLog, weighed: Weighing) -> tuple[int, Ids, Ids]:
+    def _labels(
+        self, scene: Scene, log: QueryLog, weighed: QueryPosterior
+    ) -> tuple[int, Ids, Ids]:
         """Return how many labels there are, and the label (-1: none) of log and originals."""
         known = self._known(weighed, log)
         numbers: dict[str, int] = {}
@@ -97,7 +103,7 @@ class Topic(AttackSpec):
             )
         return there, of_log, np.array(truths, dtype=np.int64)
 
-    def _known(self, weighed: Weighing, log: QueryLog) -> Mapping[str, str]:
+    def _known(self, weighed: QueryPosterior, log: QueryLog) -> Mapping[str, str]:
         """Return labels by queries, folded; of a query that the log lacks there may be none."""
         if self.labels == HEAD:
             return {key: key.split()[-1] for key in map(folded, log.texts)}

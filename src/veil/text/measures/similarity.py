@@ -10,7 +10,7 @@ import numpy as np
 from veil.core.errors import InputError, ParameterError
 from veil.core.types import Encoder, Floats, Ids
 from veil.corpus.wordnet import Thesaurus, wordnet, wordnet_folder
-from veil.encoders.find import encoder as find_encoder
+from veil.encoders.catalogue import encoder as find_encoder
 from veil.measures.estimate import Estimate, bootstrap
 from veil.text.measures.measure import Comparison, PairMeasure
 

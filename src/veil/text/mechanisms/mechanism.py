@@ -57,7 +57,7 @@ class WordMechanism(TextMechanism):
 
 
 @dataclass(frozen=True, slots=True)
-class Scrambled:
+class QueryRelease:
     """What stands in for one query.
 
     Attributes
@@ -76,16 +76,16 @@ class Scrambled:
     protected: int
 
 
-class Scrambler(Protocol):
+class OpenedMechanism(Protocol):
     """A mechanism with all that it needs at hand."""
 
-    def scramble(self, text: str, size: int) -> Scrambled:
+    def scramble(self, text: str, size: int) -> QueryRelease:
         """Return at most `size` queries to send instead of the text."""
         ...
 
 
 @runtime_checkable
-class Addressed(Protocol):
+class GroupTable(Protocol):
     """A table whose groups of texts are sent whole: a release is an address, and nothing else.
 
     The law is exact: a query gives the group of its address for certain, and no other.
@@ -107,7 +107,7 @@ class QueryMechanism(TextMechanism):
 
     `whole` says that the queries for one text are one release, whose number is not the caller's
     choice: all of them are sent or none, also one that is the text itself, and the guarantee is of
-    all of them together. Such a mechanism has a `size`, and its table is an `Addressed`.
+    all of them together. Such a mechanism has a `size`, and its table is an `GroupTable`.
     """
 
     whole: ClassVar[bool] = False
@@ -119,15 +119,15 @@ class QueryMechanism(TextMechanism):
         return None
 
     @abstractmethod
-    def bind(self) -> Scrambler:
+    def bind(self) -> OpenedMechanism:
         """Load what the mechanism works with: a dictionary, an index."""
 
 
-def table_of(mechanism: QueryMechanism) -> Addressed | None:
+def table_of(mechanism: QueryMechanism) -> GroupTable | None:
     """Open the table of a mechanism that sends whole groups; any other has none."""
     bound = mechanism.bind() if mechanism.whole else None
     for found in (bound, getattr(bound, "table", None)):
-        if isinstance(found, Addressed):
+        if isinstance(found, GroupTable):
             return found
     return None
 

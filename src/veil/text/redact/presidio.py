@@ -22,7 +22,7 @@ _LOGGERS = ("presidio-analyzer", "decision_process", "tldextract")
 _LOWER = "veil_lower_case"
 
 
-class Detector:
+class PresidioFinder:
     """Finds entities in a text. Presidio and spaCy are asked by one thread at a time.
 
     Without a model there are the entities that have a pattern, such as PHONE_NUMBER; names of

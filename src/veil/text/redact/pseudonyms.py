@@ -83,7 +83,7 @@ def _read(document: Any) -> tuple[bytes, dict[str, str]]:  # noqa: ANN401 - what
 
 
 @dataclass
-class Restored:
+class RestoreCount:
     """How many pseudonyms were put back, and how many the map does not know."""
 
     back: int = 0
@@ -127,7 +127,7 @@ def restore_file(source: Path, pseudonyms: Pseudonyms, target: Path) -> list[str
     kind = suffix_of(source)
     if target.suffix.lower() != kind:
         raise InputError(f"The output must end in {kind}, as the file that is restored.")
-    done = Restored()
+    done = RestoreCount()
     if kind in _TABLES:
         return _table(source, pseudonyms, target, done)
     with whole_file(target, private=True) as part, part.open("w", encoding="utf-8") as file:
@@ -135,7 +135,7 @@ def restore_file(source: Path, pseudonyms: Pseudonyms, target: Path) -> list[str
         return list(done.told())
 
 
-def _table(source: Path, pseudonyms: Pseudonyms, target: Path, done: Restored) -> list[str]:
+def _table(source: Path, pseudonyms: Pseudonyms, target: Path, done: RestoreCount) -> list[str]:
     header, rows = read_table(source)
     with open_writer(target, header.names, "", private=True) as writer:
         while some := list(islice(rows, _AT_ONCE)):

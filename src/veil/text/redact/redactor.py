@@ -9,10 +9,10 @@ from typing import Literal, Protocol, get_args
 from veil.core.errors import ParameterError
 from veil.core.registry import did_you_mean
 from veil.corpus.tokens import Token, tokens
-from veil.text.redact.presidio import Detector
+from veil.text.redact.presidio import PresidioFinder
 from veil.text.redact.pseudonyms import Pseudonyms
 from veil.text.redact.recognisers import RECOGNISERS
-from veil.text.redact.span import Place, Plain, Span, without_overlaps
+from veil.text.redact.span import NormalisedText, Place, Span, without_overlaps
 
 _HOLE = "\0"  # no digit, no letter, and nothing that stands between the digits of a number
 
@@ -33,7 +33,7 @@ class Patterns:
         where a date was seen in the middle of it. Where the plain text is another, it looks at
         the text as it stands, too: a dash of print may stand between two things.
         """
-        plain = Plain(text)
+        plain = NormalisedText(text)
         left, found, own = plain.text, list[Span](), list[Span]()
         for kind, find in RECOGNISERS.items():
             places = [*find(plain.text), *(find(left) if found else ())]
@@ -68,7 +68,7 @@ LINKED = (
 )
 
 
-class Detects(Protocol):
+class PersonalDataFinder(Protocol):
     """Finds personal data in a text."""
 
     def spans(self, text: str) -> list[Span]:
@@ -104,8 +104,8 @@ class Redactor:
             raise ParameterError("A model finds names for 'presidio' alone; leave it out.")
 
     @cached_property
-    def _detector(self) -> Detects:
-        return Patterns() if self.by == "patterns" else _Presidio(Detector(self.model))
+    def _detector(self) -> PersonalDataFinder:
+        return Patterns() if self.by == "patterns" else _Presidio(PresidioFinder(self.model))
 
     def __getstate__(self) -> dict[str, object]:
         """Hand workers the choices; each makes its own detector."""
@@ -151,7 +151,7 @@ def _end(word: Token) -> int:
 class _Presidio:
     """Presidio with a bound on how unsure it may be."""
 
-    def __init__(self, detector: Detector) -> None:
+    def __init__(self, detector: PresidioFinder) -> None:
         self._detector = detector
 
     def spans(self, text: str) -> list[Span]:

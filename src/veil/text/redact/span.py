@@ -46,10 +46,10 @@ def without_overlaps(spans: Iterable[Span]) -> list[Span]:
 _HYPHENS = frozenset("\u2010\u2011\u2012\u2013\u2014\u2015\u2212\ufe58\ufe63\uff0d")
 
 
-class Plain:
+class NormalisedText:
     """A text in plain characters, and where each of them stands in the original.
 
-    >>> plain = Plain("+39\u00a0049 827\u20111234")
+    >>> plain = NormalisedText("+39\u00a0049 827\u20111234")
     >>> plain.text, plain.place((0, 15))
     ('+39 049 827-1234', (0, 15))
     """

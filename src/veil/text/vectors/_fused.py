@@ -25,7 +25,7 @@ _SIZE = 32  # words in a block
 _CHUNK = 128  # dimensions summed in 16 bits
 
 
-class Fused:
+class QuantisedVectors:
     """The vocabulary in 8 bits, with the bounds of every block."""
 
     def __init__(self, vectors: Singles, rounding: float, most: int) -> None:

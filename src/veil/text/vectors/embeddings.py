@@ -21,7 +21,7 @@ from veil.core.types import Floats, Ids, Singles
 from veil.data.fetch import Sums, known_digests, read_digests, remember_digests
 from veil.data.files import whole_file, whole_folder
 from veil.data.memo import Memo
-from veil.text.vectors.nearest import Searcher, half_squares
+from veil.text.vectors.nearest import NearestWords, half_squares
 
 MAX_DIM = 10_000
 MAX_NORM = 1e4  # beyond it every usual epsilon releases the word itself: scale the vectors
@@ -205,9 +205,9 @@ class Embeddings:
         return float(np.median(np.sqrt(self.squares)))
 
     @cached_property
-    def searcher(self) -> Searcher:
+    def searcher(self) -> NearestWords:
         """Exact search for the words nearest to a point."""
-        return Searcher(self.vectors)
+        return NearestWords(self.vectors)
 
     def id(self, word: str) -> int:
         """Position of a word (as written, else in lower case), or -1."""

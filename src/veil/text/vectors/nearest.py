@@ -22,7 +22,7 @@ from veil.core.parallel import cores, one_blas_thread
 from veil.core.types import Floats, Ids, Singles
 
 if TYPE_CHECKING:
-    from veil.text.vectors._fused import Fused
+    from veil.text.vectors._fused import QuantisedVectors
 
 Engine = Literal["auto", "numpy", "numba"]
 Pairs = tuple[Ids, Ids]  # candidates: which point, which word
@@ -46,7 +46,7 @@ def fused_at_hand() -> bool:
     return bool(binding.get_host_cpu_features().get("avx2", False))
 
 
-class Searcher:
+class NearestWords:
     """The words nearest to points, among rows of float32 vectors (all finite)."""
 
     def __init__(self, vectors: Singles, engine: Engine = "auto") -> None:
@@ -72,7 +72,9 @@ class Searcher:
         ids, squares = (np.concatenate(column) for column in zip(*found, strict=True))
         return ids, np.sqrt(squares)
 
-    def _search(self, points: Floats, k: int, first_pass: "Product | Fused") -> tuple[Ids, Floats]:
+    def _search(
+        self, points: Floats, k: int, first_pass: "MatrixProduct | QuantisedVectors"
+    ) -> tuple[Ids, Floats]:
         pairs = first_pass.candidates(points, k)
         if pairs is None:  # too many words are equally near: take fewer points at a time
             half = len(points) // 2
@@ -81,14 +83,14 @@ class Searcher:
         return _finish(self.vectors, points, *pairs, k)
 
     @cached_property
-    def _product(self) -> "Product":
-        return Product(self.vectors, self._rounding)
+    def _product(self) -> "MatrixProduct":
+        return MatrixProduct(self.vectors, self._rounding)
 
     @cached_property
-    def _fused(self) -> "Fused":
-        from veil.text.vectors._fused import Fused
+    def _fused(self) -> "QuantisedVectors":
+        from veil.text.vectors._fused import QuantisedVectors
 
-        return Fused(self.vectors, self._rounding, _MAX_PAIRS)
+        return QuantisedVectors(self.vectors, self._rounding, _MAX_PAIRS)
 
 
 def _split(points: Floats) -> list[Floats]:
@@ -128,7 +130,7 @@ def half_squares(vectors: Singles) -> Floats:
     return out
 
 
-class Product:
+class MatrixProduct:
     """First pass with NumPy: float32 products with the words in order of their length."""
 
     def __init__(self, vectors: Singles, rounding: float) -> None:

@@ -2,8 +2,8 @@
 
 from typing import Literal
 
-from veil.proxy.types import Decision
-from veil.search.locality import DEFAULT, HERE, told_of_stand_in
+from veil.proxy.settings import Decision
+from veil.search.locality import DEFAULT, HERE, stand_in_notice
 from veil.studies.report.drawing import Plot, draw
 from veil.web.pages import slider as _stops
 from veil.web.pages.markup import ON, Common, Markup, isolated, tag
@@ -36,7 +36,7 @@ def home(common: Common) -> str:
 
 def _stand_in(common: Common) -> Markup:
     embedded = common.collection == DEFAULT
-    told = told_of_stand_in(common.collection or common.engine)
+    told = stand_in_notice(common.collection or common.engine)
     return tag("p", told, _DEMO if embedded else "", class_="hint")
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from veil.proxy.types import Budget, Release, brief
+from veil.proxy.settings import Budget, Release, brief
 from veil.text.mechanisms.queries.cover import Cover
 from veil.web.pages.markup import (
     Common,

@@ -4,9 +4,19 @@ from collections import Counter
 from urllib.parse import urlencode
 
 from veil.core.formatting import printable
-from veil.proxy.results import MARKS, Found, Group, Item, Link, Mark, MarkKind, Seen, link_of
-from veil.proxy.types import Checked, Standing, brief
-from veil.search.locality import DEMONSTRATION, HERE, told_of_stand_in
+from veil.proxy.results import (
+    MARKS,
+    GroupView,
+    Link,
+    MarkKind,
+    ResultItem,
+    SearchOutcome,
+    SentVariant,
+    VariantPiece,
+    link_of,
+)
+from veil.proxy.settings import PreflightResult, TruthRank, brief
+from veil.search.locality import DEMONSTRATION, HERE, stand_in_notice
 from veil.web.pages import slider as _stops
 from veil.web.pages.markup import (
     Common,
@@ -25,7 +35,7 @@ from veil.web.pages.shell import document
 from veil.web.pages.slider import exact_bar, exact_group, few, form, in_clear
 
 
-def cost(found: Found, *, own: bool = False) -> Markup:
+def cost(found: SearchOutcome, *, own: bool = False) -> Markup:
     """Say what was spent now and all in all, and what went to the engine.
 
     `own` of a demonstration with documents of the user's own, in which nothing is sent.
@@ -53,7 +63,7 @@ def cost(found: Found, *, own: bool = False) -> Markup:
     )  # fmt: skip
 
 
-def _sent(found: Found) -> str:
+def _sent(found: SearchOutcome) -> str:
     if found.plain:
         return "the query, in clear" if found.sent else "nothing: its answer was remembered"
     different = len({one.text for one in found.seen})
@@ -65,7 +75,7 @@ def _sent(found: Found) -> str:
     return f"{found.sent:,} of {different:,} {noun}s: other answers were remembered"
 
 
-def _replaced(found: Found) -> str:
+def _replaced(found: SearchOutcome) -> str:
     if not found.shared:
         return f"{found.words:,}"
     return f"{found.words:,}, {found.shared:,} of them drawn for related queries before"
@@ -92,7 +102,7 @@ _OTHERS = 5  # public texts of the same group
 _FAR = 0.35  # cosine below which the table knows little of a query
 
 
-def group(found: Found, sent: Group) -> Markup:
+def group(found: SearchOutcome, sent: GroupView) -> Markup:
     """Show the texts of a group, one for each track."""
     lines = [
         tag("li", hidden(f"Track {i}: "), tag("bdi", one.text),
@@ -117,13 +127,13 @@ def group(found: Found, sent: Group) -> Markup:
     )  # fmt: skip
 
 
-def _named(sent: Group) -> str:
+def _named(sent: GroupView) -> str:
     if sent.address < 0:
         return "A group of an earlier table, as this query was asked before"
     return f"Group {sent.address + 1:,} of {sent.groups:,}"
 
 
-def _others(sent: Group) -> Markup:
+def _others(sent: GroupView) -> Markup:
     """Name some public texts that would have been sent for in the same way."""
     if not sent.others:
         return Markup("")
@@ -136,7 +146,7 @@ def _others(sent: Group) -> Markup:
     )
 
 
-def _far(sent: Group) -> Markup | str:
+def _far(sent: GroupView) -> Markup | str:
     if sent.cosine >= _FAR:
         return ""
     return tag(
@@ -154,7 +164,7 @@ _ADDRESS = 90
 _PATH = 30  # of it at least, after a long name of a host, which is never cut
 
 
-def items(found: tuple[Item, ...], *, here: bool = False) -> Markup:
+def items(found: tuple[ResultItem, ...], *, here: bool = False) -> Markup:
     """List the results, best first; `here` of a search that no slider is for."""
     if not found:
         stop = "" if here else ", or a stop nearer to useful,"
@@ -188,7 +198,7 @@ def cut(text: str, length: int) -> str:
     return f"{head[:at] if at > length // 2 else head}…"
 
 
-def _item(one: Item) -> Markup:
+def _item(one: ResultItem) -> Markup:
     found = link_of(one.id)
     name = isolated(cut(_words(one.title) or printable(one.id), _TITLE))
     text = _words(one.text[: 4 * _SNIPPET])
@@ -208,7 +218,7 @@ def _words(text: str) -> str:
     return " ".join(printable(text).split())
 
 
-def _own(one: Item, name: Markup) -> Markup:
+def _own(one: ResultItem, name: Markup) -> Markup:
     """Link to the file that a result is of, which this server opens."""
     return tag(
         "a", name, href=f"/file?{urlencode({'id': one.id})}", target="_blank", rel="noopener"
@@ -242,12 +252,12 @@ _MEASURED = (
 )
 
 
-def session(found: Found, group: Group) -> Markup:
+def session(found: SearchOutcome, group: GroupView) -> Markup:
     """Say what a session gives away, and what this search added to it."""
     return join(_told(found, group), tag("p", _MEASURED))
 
 
-def _told(found: Found, group: Group) -> Markup:
+def _told(found: SearchOutcome, group: GroupView) -> Markup:
     """Say what the engine can put together; it goes by what was really sent."""
     if not found.sent:
         words = "Nothing new: nothing was sent, the answers were remembered here."
@@ -269,7 +279,7 @@ def _told(found: Found, group: Group) -> Markup:
     return tag("p", words, class_="stayed" if quiet else None)
 
 
-def risk(common: Common, found: Found) -> Markup:
+def risk(common: Common, found: SearchOutcome) -> Markup:
     """Show how often an engine would have guessed such a query, and this very one."""
     if found.plain:
         return tag("p", "The engine read the query itself: there is nothing left to guess.")
@@ -303,7 +313,7 @@ def risk(common: Common, found: Found) -> Markup:
     )  # fmt: skip
 
 
-def _exact(found: Found, group: Group) -> Markup:
+def _exact(found: SearchOutcome, group: GroupView) -> Markup:
     """Show what is exact, and what it does not cover."""
     exact = exact_group(group)
     return join(
@@ -316,7 +326,7 @@ def _exact(found: Found, group: Group) -> Markup:
     )
 
 
-def _more(found: Found) -> Markup | str:
+def _more(found: SearchOutcome) -> Markup | str:
     """Say where more is out than the audit had: its risk is then too low."""
     more = len(found.seen) > found.setting.size
     if not more and not found.earlier:
@@ -330,7 +340,7 @@ def _more(found: Found) -> Markup | str:
     )
 
 
-def _checked(checked: Checked | None) -> Markup:
+def _checked(checked: PreflightResult | None) -> Markup:
     if checked is None:
         return tag("p", "Not checked before sending: there is no log of queries on this machine.")
     told: list[Markup] = []
@@ -351,7 +361,7 @@ def _checked(checked: Checked | None) -> Markup:
     return join(*told)
 
 
-def _standing(one: Standing) -> Markup:
+def _standing(one: TruthRank) -> Markup:
     of = f" of {one.candidates:,} candidates"
     if one.ties > 1:
         of += f", level with {one.ties - 1:,} others, which it cannot tell from it"
@@ -382,9 +392,9 @@ _SAMPLES: dict[MarkKind, str] = {
 }
 
 
-def seen(found: Found) -> Markup:
+def seen(found: SearchOutcome) -> Markup:
     """Show the variants, the ones that are alike once, and say what the marks mean."""
-    alike: dict[tuple[str, str], list[Seen]] = {}
+    alike: dict[tuple[str, str], list[SentVariant]] = {}
     for one in found.seen:
         alike.setdefault((one.text, one.gap), []).append(one)
     lines = [_variant(same[0], len(same)) for same in alike.values()]
@@ -405,7 +415,7 @@ def seen(found: Found) -> Markup:
     )  # fmt: skip
 
 
-def _in_clear(variants: tuple[Seen, ...]) -> Markup | str:
+def _in_clear(variants: tuple[SentVariant, ...]) -> Markup | str:
     """Warn of variants that hold words of the query and no others: they give it away."""
     clear = sum(all(mark.kind in _OWN for mark in one.marks) for one in variants)
     if not clear:
@@ -428,7 +438,7 @@ def _kinds(different: int, of: int) -> str:
     return f"; {alike}. Equal ones are sent once."
 
 
-def _variant(one: Seen, times: int) -> Markup:
+def _variant(one: SentVariant, times: int) -> Markup:
     pieces = [_piece(mark) for mark in one.marks] or [one.text]
     repeated = tag("span", f" ×{times}", class_="times", title=f"drawn {times} times")
     return tag(
@@ -439,13 +449,13 @@ def _variant(one: Seen, times: int) -> Markup:
     )
 
 
-def _piece(mark: Mark) -> str:
+def _piece(mark: VariantPiece) -> str:
     if mark.kind == "layout":
         return mark.text
     return tag("mark", mark.text, class_=mark.kind, title=MARKS[mark.kind])
 
 
-def _legend(variants: tuple[Seen, ...]) -> Markup:
+def _legend(variants: tuple[SentVariant, ...]) -> Markup:
     """Say what each kind of mark means, and how many words have it."""
     counts = Counter(mark.kind for one in variants for mark in one.marks)
     known = [
@@ -463,7 +473,7 @@ _NOTHING = (
 )
 
 
-def results(common: Common, query: str, found: Found) -> str:
+def results(common: Common, query: str, found: SearchOutcome) -> str:
     """Return the results, and beside them what the engine saw."""
     left = tag(
         "section",
@@ -485,7 +495,7 @@ def results(common: Common, query: str, found: Found) -> str:
     )
 
 
-def _place(common: Common, found: Found) -> Markup:
+def _place(common: Common, found: SearchOutcome) -> Markup:
     """Say in one line whom the query was kept from, if from anybody, and why."""
     if found.here:
         return tag("p", HERE, class_="note")
@@ -495,11 +505,11 @@ def _place(common: Common, found: Found) -> Markup:
     if common.own:
         return tag("p", DEMONSTRATION, class_="warning")
     if common.standing == "stand-in":
-        return tag("p", told_of_stand_in(common.collection or common.engine), class_="hint")
+        return tag("p", stand_in_notice(common.collection or common.engine), class_="hint")
     return Markup("")
 
 
-def _notes(found: Found) -> tuple[str, ...]:
+def _notes(found: SearchOutcome) -> tuple[str, ...]:
     if not found.results:
         return ()
     shown = f"{count(len(found.results), 'result')}, put in order on this machine."
@@ -517,7 +527,7 @@ def _notes(found: Found) -> tuple[str, ...]:
     return (shown, back, *jump)
 
 
-def _beside(common: Common, found: Found) -> list[Markup]:
+def _beside(common: Common, found: SearchOutcome) -> list[Markup]:
     saw = "What an engine elsewhere would see" if common.own else "What the engine saw"
     parts = (
         (("seen", "What left this machine", tag("p", _NOTHING)),)
@@ -534,13 +544,13 @@ def _beside(common: Common, found: Found) -> list[Markup]:
     ]
 
 
-def _saw(found: Found) -> Markup:
+def _saw(found: SearchOutcome) -> Markup:
     if found.plain:
         return tag("p", "Your query, word by word.")
     return seen(found) if found.cover is None else group(found, found.cover)
 
 
-def _gate(found: Found) -> Markup:
+def _gate(found: SearchOutcome) -> Markup:
     """Say which rules kept the query from being sent plainly, if any did."""
     if found.gate.action != "obfuscate" or not found.gate.rules:
         return Markup("")

@@ -4,9 +4,9 @@ import math
 from dataclasses import dataclass
 from datetime import datetime
 
+from veil.proxy.settings import Budget
 from veil.proxy.slider import MeasuredPlane
-from veil.proxy.types import Budget
-from veil.search.locality import Place
+from veil.search.locality import Locality
 from veil.studies.report.markup import Markup as Markup
 from veil.studies.report.markup import join as join
 from veil.studies.report.markup import number, percent
@@ -57,7 +57,7 @@ class Common:
     budget: Budget
     plane: MeasuredPlane
     stop: int
-    standing: Place = "elsewhere"
+    standing: Locality = "elsewhere"
     collection: str = ""
 
     @property

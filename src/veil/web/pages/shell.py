@@ -15,8 +15,8 @@ from importlib.metadata import entry_points
 from typing import Literal, NamedTuple
 
 from veil.core.errors import UnknownNameError
-from veil.proxy.types import Budget
-from veil.search.locality import Place
+from veil.proxy.settings import Budget
+from veil.search.locality import Locality
 from veil.web.pages.markup import (
     ON,
     Common,
@@ -147,7 +147,7 @@ _KEYS = (
     ("↑", "back"),
 )
 
-_WHERE: dict[Place, str] = {
+_WHERE: dict[Locality, str] = {
     "own": ", on this machine: your queries do not leave it.",
     "stand-in": ", on this machine in place of one elsewhere: variants do not leave it.",
     "elsewhere": ": variants leave this machine.",

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 from veil.core.errors import VeilError
 from veil.cover.table import bound
-from veil.proxy.results import Group
-from veil.proxy.slider import RULE, MeasuredPlane, Stop
-from veil.proxy.types import Decision, Setting, brief
+from veil.proxy.results import GroupView
+from veil.proxy.settings import Configuration, Decision, brief
+from veil.proxy.slider import RULE, MeasuredPlane, SliderStop
 from veil.search.pipeline import MAX_QUERY
-from veil.studies.table import Row
+from veil.studies.results import Row
 from veil.text.mechanisms.queries import QUERY_MECHANISMS
 from veil.text.mechanisms.queries.cover import Cover
 from veil.web.pages.markup import (
@@ -64,7 +64,7 @@ def _rounded_up(value: float) -> str:
     return share(math.ceil(1000 * value - 1e-9) / 1000)
 
 
-def exact_of(stop: Stop) -> Exact | None:
+def exact_of(stop: SliderStop) -> Exact | None:
     """Return the exact risk of a stop; None if it has none, or the table is not there yet."""
     if stop.setting.mechanism.partition("(")[0].strip() != Cover.name:
         return None  # nor is it looked for among all packages that are installed
@@ -81,7 +81,7 @@ def exact_of(stop: Stop) -> Exact | None:
     return Exact(table.L, queries, table.risk(queries), at_most=True)
 
 
-def exact_group(group: Group) -> Exact:
+def exact_group(group: GroupView) -> Exact:
     """Return the exact risk of a group that was sent: every text of the table may be the query."""
     return Exact(group.groups, group.texts, group.active, at_most=False)
 
@@ -123,10 +123,10 @@ _SUCCESS = {
 }
 
 
-def named(setting: Setting) -> str:
+def named(setting: Configuration) -> str:
     """Name a setting.
 
-    >>> named(Setting("cmp(epsilon=5.0)", 20))
+    >>> named(Configuration("cmp(epsilon=5.0)", 20))
     'cmp(epsilon=5.0), 20 variants'
     """
     return f"{brief(setting.mechanism)}, {count(setting.size, 'variant')}"
@@ -150,7 +150,7 @@ def unmeasured_stop_text(plane: MeasuredPlane, place: int) -> str:
     return f"Stop {place + 1} of {len(plane.stops)}: {named(plane.stops[place].setting)}"
 
 
-def bare(stop: Stop) -> Markup:
+def bare(stop: SliderStop) -> Markup:
     """Show the setting of a stop alone."""
     return tag(
         "p", tag("code", brief(stop.setting.mechanism)), ", ",
@@ -171,7 +171,7 @@ def abroad(common: Common) -> Markup | str:
     )
 
 
-def shown(plane: MeasuredPlane, stop: Stop) -> Markup:
+def shown(plane: MeasuredPlane, stop: SliderStop) -> Markup:
     """Show a stop: its setting, its risk and its utility."""
     exact = exact_of(stop)
     return join(
@@ -184,7 +184,7 @@ def shown(plane: MeasuredPlane, stop: Stop) -> Markup:
     )  # fmt: skip
 
 
-def _clear(stop: Stop) -> Markup | str:
+def _clear(stop: SliderStop) -> Markup | str:
     """Say, before anything is sent, how often a query goes out as it is."""
     if stop.clear is None or not stop.clear.score:
         return ""
@@ -203,13 +203,13 @@ def _unfaced(warning: str) -> Markup:
     )  # fmt: skip
 
 
-def warning(stop: Stop) -> str:
+def warning(stop: SliderStop) -> str:
     """Say which attackers it was spared, by its short name."""
     spec = stop.setting.mechanism
     return stop.warning.replace(spec, brief(spec))
 
 
-def risk_bar(stop: Stop) -> Markup:
+def risk_bar(stop: SliderStop) -> Markup:
     """Draw the measured risk with its interval."""
     row = stop.risk
     kind = _SUCCESS.get(row.measure, row.measure)
@@ -221,7 +221,7 @@ def risk_bar(stop: Stop) -> Markup:
     return tag("div", tag("p", words), drawn, class_="bar risk")
 
 
-def utility_bar(stop: Stop, plain: Row | None) -> Markup:
+def utility_bar(stop: SliderStop, plain: Row | None) -> Markup:
     """Draw the measured utility with its interval, and say what plain search reached."""
     row = stop.utility
     if not stop.measured:
@@ -238,7 +238,7 @@ def utility_bar(stop: Stop, plain: Row | None) -> Markup:
     return tag("div", tag("p", words), drawn, class_="bar utility")
 
 
-def guessed(stop: Stop) -> str:
+def guessed(stop: SliderStop) -> str:
     """Say how often the attacker of the audit succeeded, as a sentence."""
     row = stop.risk
     interval = shares(row.low, row.high)
@@ -246,7 +246,7 @@ def guessed(stop: Stop) -> str:
     return f"In the audit {_attacker(stop)} {_success(row)} ({told})."
 
 
-def bounded(stop: Stop) -> str:
+def bounded(stop: SliderStop) -> str:
     """Say what the risk is at most, and for what that holds."""
     if not math.isfinite(stop.upper):
         return "What it is at most is not known."
@@ -288,7 +288,7 @@ def origin(plane: MeasuredPlane) -> Sequence[Markup]:
     return [tag("p", one, class_="origin") for one in told if one]
 
 
-def _row(stop: Stop, place: int, current: bool, link: bool) -> Markup:
+def _row(stop: SliderStop, place: int, current: bool, link: bool) -> Markup:
     risk, utility = stop.risk, stop.utility
     if not stop.measured:
         return _exact_row(stop, place, current, link)
@@ -304,7 +304,7 @@ def _row(stop: Stop, place: int, current: bool, link: bool) -> Markup:
     return _line(cells, place, current, link)
 
 
-def _exact_row(stop: Stop, place: int, current: bool, link: bool) -> Markup:
+def _exact_row(stop: SliderStop, place: int, current: bool, link: bool) -> Markup:
     """List a stop that the audit did not measure, by what is exact of it."""
     exact = exact_of(stop)
     shown = exact.shown if exact else share(stop.risk.score)
@@ -324,7 +324,7 @@ def _line(cells: Sequence[str], place: int, current: bool, link: bool) -> Markup
     )
 
 
-def _attacker(stop: Stop) -> str:
+def _attacker(stop: SliderStop) -> str:
     if stop.log_size is None:
         return "an engine"
     return f"an engine with a log of {count(stop.log_size, 'query', 'queries')}"

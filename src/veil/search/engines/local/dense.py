@@ -9,11 +9,11 @@ from pydantic import Field
 from veil.core.types import Encoder, Floats, Ids, Ranking, Released, Singles
 from veil.corpus.collection import Collection
 from veil.corpus.lexical import top
-from veil.data.fetch import Report, silent
-from veil.encoders.find import encoder
+from veil.data.fetch import Report, no_progress
+from veil.encoders.catalogue import encoder
 from veil.encoders.vectors import document_vectors
 from veil.search.engines.engine import check_call
-from veil.search.engines.local._local import LocalSpec, local_ranking
+from veil.search.engines.local.collection import LocalSpec, local_ranking
 
 _BLOCK = 64 * 2**20  # bytes of scores at a time
 
@@ -58,7 +58,9 @@ class Dense(LocalSpec):
         str, Field(description="which encoder: minilm, wordllama, or a Hugging Face name")
     ] = "minilm"
 
-    def open(self, collection: Collection | None = None, report: Report = silent) -> DenseEngine:
+    def open(
+        self, collection: Collection | None = None, report: Report = no_progress
+    ) -> DenseEngine:
         """Encode the documents, or open the vectors kept with the collection."""
         chosen = self.chosen(collection)
         model = encoder(self.encoder, report)

@@ -10,9 +10,9 @@ from veil.core.errors import MissingExtraError
 from veil.core.types import Floats, Ids, Ranking, Released, Singles
 from veil.corpus.collection import Collection
 from veil.corpus.lexical import Lexical, top
-from veil.data.fetch import Report, silent
+from veil.data.fetch import Report, no_progress
 from veil.search.engines.engine import check_call
-from veil.search.engines.local._local import LocalSpec, local_ranking
+from veil.search.engines.local.collection import LocalSpec, local_ranking
 
 try:
     import bm25s
@@ -76,7 +76,9 @@ class BM25(LocalSpec):
     )
     b: Annotated[float, Field(ge=0, le=1, description="how much long documents lose")] = 0.75
 
-    def open(self, collection: Collection | None = None, report: Report = silent) -> LexicalEngine:
+    def open(
+        self, collection: Collection | None = None, report: Report = no_progress
+    ) -> LexicalEngine:
         """Build the inverted index, or open the one kept with the collection."""
         chosen = self.chosen(collection)
         lexical = chosen.lexical(report)
@@ -98,7 +100,9 @@ class TfIdf(LocalSpec):
 
     name: ClassVar[str] = "tfidf"
 
-    def open(self, collection: Collection | None = None, report: Report = silent) -> LexicalEngine:
+    def open(
+        self, collection: Collection | None = None, report: Report = no_progress
+    ) -> LexicalEngine:
         """Build the inverted index, or open the one kept with the collection."""
         chosen = self.chosen(collection)
         lexical = chosen.lexical(report)

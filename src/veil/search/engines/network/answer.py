@@ -10,7 +10,7 @@ import math
 import re
 from collections.abc import Callable
 
-from veil.core.formatting import marked, printable
+from veil.core.formatting import mark_unprintable, printable
 from veil.search.engines.engine import Hit
 from veil.search.engines.network.connection import NEVER, Deadline
 from veil.search.engines.network.exchange import Answer, accept
@@ -161,7 +161,7 @@ def label(value: object) -> str:
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return ""
     text = str(value).strip()
-    return marked(text) if len(text) <= MAX_ID else ""
+    return mark_unprintable(text) if len(text) <= MAX_ID else ""
 
 
 def number(value: object) -> float | None:

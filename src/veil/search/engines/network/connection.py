@@ -46,7 +46,7 @@ class Deadline:
 NEVER = Deadline(math.inf)
 
 
-class Timed(io.RawIOBase):
+class TimedSocket(io.RawIOBase):
     """A socket, read and written until the deadline; it does not close the socket.
 
     No more than `most` bytes are read, and of these no more than a few as the head of an answer.
@@ -96,7 +96,7 @@ class Timed(io.RawIOBase):
         return answer
 
 
-class Proxy(NamedTuple):
+class HttpProxy(NamedTuple):
     """A proxy of the environment."""
 
     host: str
@@ -104,7 +104,7 @@ class Proxy(NamedTuple):
     auth: str  # value of Proxy-Authorization, or nothing
 
 
-def proxy_for(scheme: str, host: str, port: int) -> Proxy | None:
+def proxy_for(scheme: str, host: str, port: int) -> HttpProxy | None:
     """Return the proxy that the environment names for a host; none for this machine."""
     if _loopback(host) or urllib.request.proxy_bypass(f"{host}:{port}"):
         return None
@@ -125,7 +125,7 @@ def proxy_for(scheme: str, host: str, port: int) -> Proxy | None:
     user, password = (
         urllib.parse.unquote(part or "") for part in (parts.username, parts.password)
     )
-    return Proxy(found, at, basic(f"{user}:{password}") if user else "")
+    return HttpProxy(found, at, basic(f"{user}:{password}") if user else "")
 
 
 def basic(credentials: str) -> str:
@@ -151,12 +151,14 @@ def dial(host: str, port: int, deadline: Deadline) -> socket.socket:
     raise failure
 
 
-def tunnel(sock: socket.socket, host: str, port: int, proxy: Proxy, deadline: Deadline) -> bool:
+def tunnel(
+    sock: socket.socket, host: str, port: int, proxy: HttpProxy, deadline: Deadline
+) -> bool:
     """Ask a proxy to pass everything on to a host; False if it will not."""
     name = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
     head = [f"CONNECT {name} HTTP/1.1", f"Host: {name}"]
     head += [f"Proxy-Authorization: {proxy.auth}"] if proxy.auth else []
-    timed = Timed(sock, deadline)
+    timed = TimedSocket(sock, deadline)
     timed.sendall("\r\n".join([*head, "", ""]).encode("ascii"))
     return timed.response("CONNECT").status == 200
 

@@ -15,15 +15,15 @@ from typing import NamedTuple
 from veil.search.engines.network.connection import (
     NEVER,
     Deadline,
-    Proxy,
-    Timed,
+    HttpProxy,
+    TimedSocket,
     TooMuchError,
     dial,
     encrypt,
     proxy_for,
     tunnel,
 )
-from veil.search.engines.network.remote import NoAnswer, Target, authorization, target
+from veil.search.engines.network.remote import EngineAddress, NoAnswer, authorization, target
 
 USER_AGENT = "Mozilla/5.0"  # the commonest beginning of all; tells neither program nor version
 _BYTES = 2**20  # of any answer
@@ -135,7 +135,7 @@ def accept(answer: Answer, *, code: str = "", hints: dict[int, str] | None = Non
 
 
 def _head(
-    method: str, to: Target, proxy: Proxy | None, kind: str, size: int, secret: str
+    method: str, to: EngineAddress, proxy: HttpProxy | None, kind: str, size: int, secret: str
 ) -> bytes:
     """Return all headers there ever are, always in this order."""
     plain = proxy is not None and to.scheme == "http"
@@ -156,22 +156,26 @@ def _head(
 
 
 @contextmanager
-def _connected(to: Target, proxy: Proxy | None, deadline: Deadline, most: int) -> Iterator[Timed]:
+def _connected(
+    to: EngineAddress, proxy: HttpProxy | None, deadline: Deadline, most: int
+) -> Iterator[TimedSocket]:
     """Connect, encrypted where the address says so; nothing of the request is sent yet."""
     at = to if proxy is None else proxy
     with closing(dial(at.host, at.port, deadline)) as sock:
         if to.scheme == "http":
-            yield Timed(sock, deadline, most)
+            yield TimedSocket(sock, deadline, most)
             return
         if proxy is not None and not tunnel(sock, to.host, to.port, proxy, deadline):
             raise NoAnswer(
                 f"The proxy of the environment does not lead to {to.where}.", sent=False
             )
         with closing(encrypt(sock, to.host, deadline)) as safe:
-            yield Timed(safe, deadline, most)
+            yield TimedSocket(safe, deadline, most)
 
 
-def _converse(method: str, to: Target, timed: Timed, request: bytes, until: Deadline) -> Answer:
+def _converse(
+    method: str, to: EngineAddress, timed: TimedSocket, request: bytes, until: Deadline
+) -> Answer:
     timed.sendall(request)
     response = timed.response(method)
     headers = response.headers

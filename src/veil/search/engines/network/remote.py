@@ -23,7 +23,7 @@ _HOST = re.compile(r"[A-Za-z0-9_.-]+|[0-9A-Fa-f:.]+")
 _SAFE = "%/:=&?~#+!$,;'@()*[]"  # left as they are in the path and query of an address
 
 
-class Target(NamedTuple):
+class EngineAddress(NamedTuple):
     """An address in its parts."""
 
     scheme: str
@@ -33,7 +33,7 @@ class Target(NamedTuple):
     path: str  # with the query string
 
 
-def target(url: str) -> Target:
+def target(url: str) -> EngineAddress:
     """Take an address apart, or raise ValueError with a sentence's end that does not quote it."""
     try:
         parts = urllib.parse.urlsplit(url)
@@ -52,7 +52,7 @@ def target(url: str) -> Target:
     path = urllib.parse.quote(parts.path or "/", safe=_SAFE)
     path += f"?{urllib.parse.quote(parts.query, safe=_SAFE)}" if parts.query else ""
     default = 443 if parts.scheme == "https" else 80
-    return Target(parts.scheme, host, port or default, parts.netloc, path)
+    return EngineAddress(parts.scheme, host, port or default, parts.netloc, path)
 
 
 def check_url(url: str) -> str:
@@ -161,7 +161,7 @@ class NoAnswer(EngineError):  # noqa: N818 - not a fault of the program
         self.wait = wait
 
 
-class Unsent(str):
+class UnsentReason(str):
     """A reason for no answer of a query of which nothing left."""
 
     __slots__ = ()
@@ -211,12 +211,12 @@ def fan_out(
     outcomes: dict[str, Outcome] = {query: unsendable(query) for query in queries}
     waiting = [query for query in dict.fromkeys(queries) if not outcomes[query]]
     _RANDOM.shuffle(waiting)
-    outcomes |= dict.fromkeys(waiting, Unsent(f"{NOT_SENT}too many before it failed."))
+    outcomes |= dict.fromkeys(waiting, UnsentReason(f"{NOT_SENT}too many before it failed."))
     outcomes |= _collect(waiting, ask, int(k), concurrency, attempts)
     found = [outcomes[query] for query in queries]
     gaps = [str(each) if isinstance(each, str) else "" for each in found]
     if gaps and all(gaps):
-        sent = sum(not isinstance(outcome, Unsent) for outcome in outcomes.values())
+        sent = sum(not isinstance(outcome, UnsentReason) for outcome in outcomes.values())
         raise EngineError(commonest(gaps), sent=sent)
     lists = [() if isinstance(each, str | BaseException) else each for each in found]
     return ranking(lists, int(k), gaps)
@@ -231,9 +231,11 @@ def commonest(gaps: Sequence[str]) -> str:
 def unsendable(query: str) -> str:
     """Say why a query is not sent, or nothing."""
     if not query.strip():
-        return Unsent("The query is blank, so that it was not sent.")
+        return UnsentReason("The query is blank, so that it was not sent.")
     if "\0" in query or any("\ud800" <= character <= "\udfff" for character in query):
-        return Unsent("The query holds a character that is not text, so that it was not sent.")
+        return UnsentReason(
+            "The query holds a character that is not text, so that it was not sent."
+        )
     return ""
 
 
@@ -326,7 +328,7 @@ def _persist(query: Released, ask: Ask, k: int, attempts: int, stop: threading.E
                 break
         except BaseException as fault:  # noqa: BLE001 - raised by the caller's thread
             return fault
-    return reason if sent else Unsent(reason)
+    return reason if sent else UnsentReason(reason)
 
 
 def _pause(stop: threading.Event, seconds: float) -> bool:

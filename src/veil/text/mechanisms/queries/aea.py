@@ -13,7 +13,7 @@ from veil.core.component import PRIVATE
 from veil.core.guarantee import Guarantee
 from veil.corpus.tokens import MASK, STOP_WORDS, Kind, bare_parts, tagger, tokens, without_clitic
 from veil.corpus.wordnet import Closeness, Thesaurus, wordnet
-from veil.text.mechanisms.mechanism import QueryMechanism, Scrambled
+from veil.text.mechanisms.mechanism import QueryMechanism, QueryRelease
 from veil.text.mechanisms.queries._secret import BREAK, Secret
 
 
@@ -126,9 +126,9 @@ class AEA(QueryMechanism):
             f" sees, and often finds one; function words stay as they are.{some}",
         )
 
-    def bind(self) -> "Replacer":
+    def bind(self) -> "OpenedAEA":
         """Open WordNet, and the tagger."""
-        return Replacer(self, wordnet())
+        return OpenedAEA(self, wordnet())
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +139,7 @@ class _Term:
     values: tuple[float, ...]
 
 
-class Replacer:
+class OpenedAEA:
     """AEA with its dictionary."""
 
     def __init__(self, mechanism: AEA, thesaurus: Thesaurus) -> None:
@@ -147,7 +147,7 @@ class Replacer:
         self._thesaurus = thesaurus
         self._tag = tagger()
 
-    def scramble(self, text: str, size: int) -> Scrambled:
+    def scramble(self, text: str, size: int) -> QueryRelease:
         """Return the best combinations of candidates."""
         words = [text[t.start : t.end] for t in tokens(text)]
         kinds = [token.kind for token in tokens(text)]
@@ -169,7 +169,7 @@ class Replacer:
                 kept.append(word)
                 layout.append(word.lower())
         terms = [piece for piece in layout if isinstance(piece, _Term)]
-        return Scrambled(tuple(self._queries(layout, terms, size)), tuple(kept), protected)
+        return QueryRelease(tuple(self._queries(layout, terms, size)), tuple(kept), protected)
 
     def _queries(self, layout: list[str | _Term], terms: list[_Term], size: int) -> Iterator[str]:
         """Spell the best combinations, each once; without a term there is nothing to send."""

@@ -13,7 +13,7 @@ from veil.core.guarantee import Guarantee
 from veil.core.types import Ids
 from veil.corpus.tokens import tokens
 from veil.cover.universe import read_universe
-from veil.text.mechanisms.mechanism import QueryMechanism, Scrambled
+from veil.text.mechanisms.mechanism import QueryMechanism, QueryRelease
 
 
 class Blind(QueryMechanism):
@@ -62,21 +62,21 @@ class Blind(QueryMechanism):
         """How many texts are sent."""
         return self.count
 
-    def bind(self) -> "Unseeing":
+    def bind(self) -> "OpenedBlind":
         """Take the texts."""
-        return Unseeing(_texts(self.source, self.count, _stamp(self.source)))
+        return OpenedBlind(_texts(self.source, self.count, _stamp(self.source)))
 
 
-class Unseeing:
+class OpenedBlind:
     """The texts, and the only address that there is."""
 
     def __init__(self, texts: tuple[str, ...]) -> None:
         self._texts = texts
 
-    def scramble(self, text: str, size: int) -> Scrambled:
+    def scramble(self, text: str, size: int) -> QueryRelease:
         """Return the texts."""
         del size
-        return Scrambled(self._texts, (), max(1, len(tokens(text))))
+        return QueryRelease(self._texts, (), max(1, len(tokens(text))))
 
     def address(self, texts: Sequence[str]) -> Ids:
         """Return the address (n,) of each query: 0."""

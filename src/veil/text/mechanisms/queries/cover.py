@@ -10,11 +10,11 @@ from veil.core.component import PRIVATE
 from veil.core.errors import InputError, VeilError
 from veil.core.guarantee import Guarantee
 from veil.corpus.tokens import tokens
-from veil.cover.catalogue import at_hand, load
-from veil.cover.table import Located, Table
+from veil.cover.catalogue import is_cached, load
+from veil.cover.table import Table, TableMatch
 from veil.cover.universe import BUILT_IN
-from veil.data.fetch import Report, silent
-from veil.text.mechanisms.mechanism import QueryMechanism, Scrambled
+from veil.data.fetch import Report, no_progress
+from veil.text.mechanisms.mechanism import QueryMechanism, QueryRelease
 
 NOT_COVERED = (
     "Not covered: queries of different groups are told apart for certain (it is no differential"
@@ -129,18 +129,18 @@ class Cover(QueryMechanism):
         if self.table not in BUILT_IN:
             return True
         chosen = {"tracks": self.tracks, "cell": self.cell, "words": self.words}
-        return at_hand(
+        return is_cached(
             self.table, **{name: value for name, value in chosen.items() if value is not None}
         )
 
-    def open(self, report: Report = silent) -> Table:
+    def open(self, report: Report = no_progress) -> Table:
         """Open the table; a built-in one is built the first time."""
         table = load(
             self.table, tracks=self.tracks, cell=self.cell, words=self.words, report=report
         )
         return _wide(table, self.ahead)
 
-    def locate(self, text: str) -> Located:
+    def locate(self, text: str) -> TableMatch:
         """Look a query up; one that is farther from all texts than `near` raises."""
         found = self.open().locate([text])[0]
         if found.cosine < self.near:
@@ -156,22 +156,22 @@ class Cover(QueryMechanism):
         """How many texts a release has: the table's k."""
         return self.open().k
 
-    def bind(self) -> "Covered":
+    def bind(self) -> "OpenedCover":
         """Open the table."""
-        return Covered(self, self.open())
+        return OpenedCover(self, self.open())
 
 
-class Covered:
+class OpenedCover:
     """The mechanism with its table."""
 
     def __init__(self, mechanism: Cover, table: Table) -> None:
         self.table, self._mechanism = table, mechanism
 
-    def scramble(self, text: str, size: int) -> Scrambled:
+    def scramble(self, text: str, size: int) -> QueryRelease:
         """Return all texts of the group of a query, in the order of the tracks."""
         del size  # it is the table's, checked before
         found = self._mechanism.locate(text)
-        return Scrambled(self.table.group(found.address), (), max(1, len(tokens(text))))
+        return QueryRelease(self.table.group(found.address), (), max(1, len(tokens(text))))
 
 
 @lru_cache(maxsize=8)  # a table is compared by what it is, not by what is in it

@@ -10,11 +10,11 @@ from pydantic import Field
 
 from veil.core.guarantee import Guarantee
 from veil.core.types import Floats, Ids
+from veil.corpus.catalogue import Collection, load_collection
 from veil.corpus.lexical import Lexical, analyse, term_of, top, words_of
-from veil.corpus.sources import Collection, load_collection
 from veil.corpus.tokens import STOP_WORDS
 from veil.corpus.wordnet import Thesaurus, wordnet
-from veil.text.mechanisms.mechanism import QueryMechanism, Scrambled
+from veil.text.mechanisms.mechanism import QueryMechanism, QueryRelease
 from veil.text.mechanisms.queries._secret import Secret
 from veil.text.vectors.embeddings import is_word
 
@@ -89,7 +89,7 @@ DEPTH = 100  # ranks that count
 K1, B = 0.9, 0.4
 
 
-class Runner:
+class OpenedFEA:
     """An index with its BM25 weights; scores are sums over the terms, and ties go by position."""
 
     def __init__(self, lexical: Lexical) -> None:
@@ -246,22 +246,22 @@ class FEA(QueryMechanism):
             " must be public.",
         )
 
-    def bind(self) -> "Keyqueries":
+    def bind(self) -> "KeyqueryIndex":
         """Open the local collection with its index, and WordNet."""
-        return Keyqueries(self, load_collection(self.index), wordnet())
+        return KeyqueryIndex(self, load_collection(self.index), wordnet())
 
 
-class Keyqueries:
+class KeyqueryIndex:
     """FEA with its collection and its dictionary."""
 
     def __init__(self, mechanism: FEA, collection: Collection, thesaurus: Thesaurus) -> None:
         self._mechanism = mechanism
         self._documents = collection.documents
         self._thesaurus = thesaurus
-        self._runner = Runner(collection.lexical())
+        self._runner = OpenedFEA(collection.lexical())
         self._terms = self._runner.lexical.terms
 
-    def scramble(self, text: str, size: int) -> Scrambled:
+    def scramble(self, text: str, size: int) -> QueryRelease:
         """Return the candidates that find the targets best."""
         asked = [word for word in words_of(text) if word not in STOP_WORDS]
         targets = self._runner.top(self._runner.lexical.ids(text), self._mechanism.targets)
@@ -285,7 +285,7 @@ class Keyqueries:
             for score, each in zip(scores.tolist(), left, strict=True)
             if np.isfinite(score) and (score > 0 or self._mechanism.score == "pmi")
         )
-        return Scrambled(tuple(query for _, _, query in ranked[:size]), (), len(asked))
+        return QueryRelease(tuple(query for _, _, query in ranked[:size]), (), len(asked))
 
     def _words(self, target: int) -> Words:
         """Return the words of a document that are no stop words, with their terms.

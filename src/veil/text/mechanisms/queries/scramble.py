@@ -8,7 +8,7 @@ from veil.core.formatting import count_of
 from veil.core.guarantee import Guarantee
 from veil.core.types import Released, Variants
 from veil.corpus.tokens import bare_parts, check_text, tokens, unaccented
-from veil.text.mechanisms.mechanism import QueryMechanism, Scrambled, check_request
+from veil.text.mechanisms.mechanism import QueryMechanism, QueryRelease, check_request
 
 MAX_CHARS = 2_000  # in one query, unless the caller says otherwise
 
@@ -79,14 +79,14 @@ def size_of(mechanism: QueryMechanism, size: int | None) -> int:
     return fixed
 
 
-def _whole(found: Scrambled, size: int) -> Scrambled:
+def _whole(found: QueryRelease, size: int) -> QueryRelease:
     """Check that a release that is whole or nothing is whole."""
     if len(found.queries) != size or not all(query.strip() for query in found.queries):
         raise InputError(
             f"The mechanism must send {size} texts or none, and does not have them all; nothing"
             " was sent. Build its table again."
         )
-    return Scrambled(found.queries, (), found.protected)
+    return QueryRelease(found.queries, (), found.protected)
 
 
 def whole_cost(guarantee: Guarantee, texts: int) -> Guarantee:
@@ -94,7 +94,7 @@ def whole_cost(guarantee: Guarantee, texts: int) -> Guarantee:
     return guarantee.compose(texts, f"release ({count_of(texts, 'text')})")
 
 
-def _sendable(found: Scrambled, text: str, size: int) -> Scrambled:
+def _sendable(found: QueryRelease, text: str, size: int) -> QueryRelease:
     """Strike out what must not leave whatever the mechanism: nothing, and the text itself.
 
     Which words passed is read off the queries that are left, and not taken on trust.
@@ -105,7 +105,7 @@ def _sendable(found: Scrambled, text: str, size: int) -> Scrambled:
         for query in dict.fromkeys(found.queries)
         if [word.casefold() for word in _words(query)] not in ([], own)
     ][:size]
-    return Scrambled(tuple(queries), passed(text, queries), found.protected)
+    return QueryRelease(tuple(queries), passed(text, queries), found.protected)
 
 
 def passed(text: str, queries: Sequence[str]) -> tuple[str, ...]:
@@ -126,7 +126,7 @@ def _forms(word: str) -> list[str]:
     return [unaccented(form) for form in (word.casefold(), *bare_parts(word))]
 
 
-def scrambled_cost(guarantee: Guarantee, found: Sequence[Scrambled], size: int) -> Guarantee:
+def scrambled_cost(guarantee: Guarantee, found: Sequence[QueryRelease], size: int) -> Guarantee:
     """Say what queries cost that were made for some texts, `size` of each asked for."""
     words = sum(each.protected for each in found)
     counts = [len(each.queries) for each in found]

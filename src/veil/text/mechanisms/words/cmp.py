@@ -5,7 +5,7 @@ from typing import ClassVar
 from veil.core.guarantee import Guarantee
 from veil.core.rng import laplace_ball
 from veil.text.mechanisms.mechanism import Epsilon, WordMechanism
-from veil.text.mechanisms.words.kernels import Perturb
+from veil.text.mechanisms.words.kernels import NoiseKernel
 from veil.text.vectors.embeddings import Embeddings
 
 
@@ -34,9 +34,9 @@ class CMP(WordMechanism):
         """Metric DP under the Euclidean distance."""
         return Guarantee("metric-dp", self.epsilon, "euclidean", caveat=NEAR)
 
-    def bind(self, space: Embeddings) -> Perturb:
+    def bind(self, space: Embeddings) -> NoiseKernel:
         """Nothing to precompute."""
-        return Perturb(space, lambda n, rng: laplace_ball(n, space.dim, self.epsilon, rng))
+        return NoiseKernel(space, lambda n, rng: laplace_ball(n, space.dim, self.epsilon, rng))
 
 
 NEAR = (

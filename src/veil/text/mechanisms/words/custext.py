@@ -12,10 +12,10 @@ from veil.core.errors import ParameterError
 from veil.core.guarantee import Guarantee
 from veil.core.types import Floats, Ids, Singles
 from veil.text.mechanisms.mechanism import Epsilon, WordMechanism
-from veil.text.mechanisms.words.kernels import Candidates, Near, Shortlist
+from veil.text.mechanisms.words.kernels import CandidateKernel, Candidates, NearestCandidates
 from veil.text.vectors.distances import between, distances, smallest
 from veil.text.vectors.embeddings import Embeddings
-from veil.text.vectors.nearest import Searcher
+from veil.text.vectors.nearest import NearestWords
 
 _BATCH = 512  # words whose neighbours are searched at a time
 
@@ -65,11 +65,11 @@ def partition(vectors: Singles, k: int) -> list[list[int]]:
     found: list[list[int]] = []
     left = len(vectors)
     pool = np.arange(len(vectors))
-    search = Searcher(vectors)
+    search = NearestWords(vectors)
     while left > k:
         if left < 0.8 * len(pool):
             pool = np.flatnonzero(free)
-            search = Searcher(vectors[pool])
+            search = NearestWords(vectors[pool])
         seeds = pool[free[pool]][:_BATCH]
         near = pool[_neighbours(search, vectors[seeds], 3 * k + 16)]
         for seed, candidates in zip(seeds, near, strict=True):
@@ -91,7 +91,7 @@ def partition(vectors: Singles, k: int) -> list[list[int]]:
     return found
 
 
-def _neighbours(search: Searcher, points: Singles, depth: int) -> Ids:
+def _neighbours(search: NearestWords, points: Singles, depth: int) -> Ids:
     return search.nearest(points.astype(np.float64), min(depth, search.size))[0]
 
 
@@ -178,7 +178,7 @@ class CusText(WordMechanism):
             " word belongs to is visible in every output.",
         )
 
-    def bind(self, space: Embeddings) -> Shortlist:
+    def bind(self, space: Embeddings) -> CandidateKernel:
         """Cut the vocabulary into groups, or check that there are enough neighbours."""
         if self.k > space.size:
             raise ParameterError(
@@ -186,9 +186,9 @@ class CusText(WordMechanism):
                 f" {space.name}. Got {self.k} instead."
             )
         if self.mapping == "partition":
-            return Shortlist(space, str(self), self._grouped(space))
-        near = Near(self.metric, self.k, self._weigh)
-        return Shortlist(space, str(self), self._own(space), near)
+            return CandidateKernel(space, str(self), self._grouped(space))
+        near = NearestCandidates(self.metric, self.k, self._weigh)
+        return CandidateKernel(space, str(self), self._own(space), near)
 
     def _grouped(self, space: Embeddings) -> Candidates:
         shared = groups(space, self.k, self.metric)

@@ -34,7 +34,7 @@ _CHUNK = 16_384  # draws expanded at a time
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class WeightedRow:
     """The law of one word: weights over all words, or over `candidates` if given."""
 
     weights: Singles  # (blocks, 64), padded with zeros
@@ -52,7 +52,7 @@ class Row:
         return self.weights.nbytes + self.sums.nbytes + held + 200
 
 
-def make_rows(log_weights: Floats, candidates: Ids) -> list[Row]:
+def make_rows(log_weights: Floats, candidates: Ids) -> list[WeightedRow]:
     """Turn log-weights (m, c) of candidates (m, c) into rows; -inf means never."""
     weights = np.exp(log_weights - log_weights.max(axis=1, keepdims=True))
     blocks = -(-weights.shape[1] // BLOCK)
@@ -60,7 +60,7 @@ def make_rows(log_weights: Floats, candidates: Ids) -> list[Row]:
     for own, chosen in zip(weights, candidates, strict=True):
         padded = np.zeros((blocks, BLOCK), dtype=np.float32)
         padded.reshape(-1)[: len(own)] = own
-        rows.append(Row(padded, running_sums(padded), chosen.astype(np.int32)))
+        rows.append(WeightedRow(padded, running_sums(padded), chosen.astype(np.int32)))
     return rows
 
 
@@ -69,7 +69,7 @@ def running_sums(weights: Singles) -> Floats:
     return np.cumsum(weights.sum(axis=1, dtype=np.float64))
 
 
-def draw(rows: Sequence[Row], counts: Sequence[int], rng: Generator) -> Ids:
+def draw(rows: Sequence[WeightedRow], counts: Sequence[int], rng: Generator) -> Ids:
     """Draw `counts[i]` words from row i, for all rows; the draws of row i stand together."""
     total = sum(counts)
     blocks = np.empty(total, dtype=np.int64)
@@ -101,7 +101,7 @@ def _choose_blocks(sums: Floats, uniform: Floats) -> tuple[Ids, Floats]:
 
 
 def _finish(
-    rows: Sequence[Row],
+    rows: Sequence[WeightedRow],
     counts: Sequence[int],
     span: slice,
     blocks: Ids,
@@ -157,7 +157,7 @@ def take_nearest(ids: Ids, distances: Floats, rng: Generator) -> Ids:
 
 
 @dataclass(frozen=True)
-class Perturb:
+class NoiseKernel:
     """Add noise to the word's vector and pick among the `k` words nearest to the sum."""
 
     space: Embeddings
@@ -192,7 +192,7 @@ class Perturb:
 
 
 @dataclass(frozen=True)
-class Near:
+class NearestCandidates:
     """How the candidates of a word follow from its nearest words, for one who looks those up.
 
     `weigh` takes the `depth` nearest words of some, each first of its own with distance -1, and
@@ -205,13 +205,13 @@ class Near:
 
 
 @dataclass(frozen=True)
-class Shortlist:
+class CandidateKernel:
     """Draw from a law over a few candidates of each word; `near` says so if they are nearest."""
 
     space: Embeddings
     key: str
     shortlist: Candidates
-    near: Near | None = None
+    near: NearestCandidates | None = None
 
     def sample(self, ids: Ids, size: int, rng: Generator) -> Ids:
         """Map word ids (n,) to draws (size, n)."""
@@ -237,7 +237,7 @@ class Shortlist:
             row, column = np.nonzero(weights > -np.inf)  # the rest is padding
             out[part][row, candidates[row, column]] = function(normalise(weights)[row, column])
 
-    def _rows(self, ids: Ids) -> list[Row]:
+    def _rows(self, ids: Ids) -> list[WeightedRow]:
         candidates, weights = self.shortlist(ids)
         return make_rows(weights, candidates)
 
@@ -255,7 +255,7 @@ def normalise(logs: Floats) -> Floats:
 def sample_rows(
     space: Embeddings,
     key: str,
-    make: Callable[[Ids], list[Row]],
+    make: Callable[[Ids], list[WeightedRow]],
     ids: Ids,
     size: int,
     most: int,
@@ -281,11 +281,11 @@ def sample_rows(
 
 
 def _cached(
-    space: Embeddings, key: str, make: Callable[[Ids], list[Row]], distinct: Ids
-) -> Sequence[Row]:
+    space: Embeddings, key: str, make: Callable[[Ids], list[WeightedRow]], distinct: Ids
+) -> Sequence[WeightedRow]:
     """Return the rows of distinct words, from the cache where they are there."""
     memo = private_cache(("laws", id(space)), lambda: Memo(_OWN_BYTES)) or space.memo
-    rows = {int(i): memo.get((key, int(i)), Row) for i in distinct}
+    rows = {int(i): memo.get((key, int(i)), WeightedRow) for i in distinct}
     missing = np.array([i for i, row in rows.items() if row is None], dtype=np.int64)
     for i, row in zip(missing.tolist(), make(missing) if len(missing) else (), strict=True):
         memo.put((key, i), row)
@@ -295,12 +295,12 @@ def _cached(
 
 _ROWS = 64  # laws made at a time
 _STEEPEST = 1e30  # slopes beyond this are the same in float32: all other words are out of reach
-_EMPTY = Row(np.ones((1, BLOCK), dtype=np.float32), np.ones(1))
+_EMPTY = WeightedRow(np.ones((1, BLOCK), dtype=np.float32), np.ones(1))
 _FAINT = 1e-25  # a row whose largest weight is below this is computed again, scaled
 
 
 @dataclass(frozen=True)
-class Exponential:
+class ExponentialKernel:
     r"""Weights :math:`e^{-slope \min(d(w, v), cap)}` over the words v >= first.
 
     A word w < first is kept with probability 1 - p; with probability p it is replaced like any
@@ -378,7 +378,7 @@ class Exponential:
         logs[kept, ids[kept]] = math.log(1 - self.p) if self.p < 1 else -math.inf
         return logs
 
-    def _rows(self, ids: Ids) -> list[Row]:
+    def _rows(self, ids: Ids) -> list[WeightedRow]:
         """Compute the weights of all words for `ids`, block by block, straight into their rows.
 
         The products are float64; root, factor and exponential are float32, which is as if epsilon
@@ -401,7 +401,7 @@ class Exponential:
                 own[columns] = row
 
         sweep(self.space, ids, "squared" if plain else self.metric, take)
-        rows: list[Row] = [_EMPTY] * len(ids)
+        rows: list[WeightedRow] = [_EMPTY] * len(ids)
 
         def add_up(part: slice) -> None:
             for i in range(part.start, part.stop):
@@ -410,7 +410,7 @@ class Exponential:
         in_threads(add_up, len(ids))
         return rows
 
-    def _row(self, word: int, weights: Singles) -> Row:
+    def _row(self, word: int, weights: Singles) -> WeightedRow:
         blocks = weights.reshape(-1, BLOCK)
         sums = running_sums(blocks)
         if sums[-1] < _FAINT:  # every word is far away: the same law, scaled to be seen
@@ -419,5 +419,8 @@ class Exponential:
         elif word < self.first:
             weights[word] = sums[-1] * (1 - self.p) / self.p
         else:
-            return Row(blocks, sums)
-        return Row(blocks, running_sums(blocks))
+            return WeightedRow(blocks, sums)
+        return WeightedRow(blocks, running_sums(blocks))
+
+
+Shortlist = CandidateKernel  # former name; remove in 0.4

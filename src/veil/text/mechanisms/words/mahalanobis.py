@@ -12,7 +12,7 @@ from veil.core.rng import laplace_ball, sphere
 from veil.core.types import Floats
 from veil.text.mechanisms.mechanism import Epsilon, WordMechanism
 from veil.text.mechanisms.words.cmp import NEAR
-from veil.text.mechanisms.words.kernels import Noise, Perturb
+from veil.text.mechanisms.words.kernels import Noise, NoiseKernel
 from veil.text.vectors.embeddings import Embeddings
 
 Lam = Annotated[
@@ -61,9 +61,9 @@ class Mahalanobis(WordMechanism):
         """Metric DP under the regularised Mahalanobis distance."""
         return elliptical_guarantee(self.epsilon, self.lam, self.unit_direction)
 
-    def bind(self, space: Embeddings) -> Perturb:
+    def bind(self, space: Embeddings) -> NoiseKernel:
         """Compute the root of the regularised covariance."""
-        return Perturb(space, elliptical(space, self.epsilon, self.lam, self.unit_direction))
+        return NoiseKernel(space, elliptical(space, self.epsilon, self.lam, self.unit_direction))
 
 
 def elliptical_guarantee(epsilon: float, lam: float, unit_direction: bool) -> Guarantee:

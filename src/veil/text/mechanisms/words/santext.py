@@ -10,7 +10,7 @@ from veil.core.errors import ParameterError
 from veil.core.guarantee import Guarantee
 from veil.text.mechanisms.mechanism import Epsilon, WordMechanism
 from veil.text.mechanisms.words.cmp import NEAR
-from veil.text.mechanisms.words.kernels import Exponential
+from veil.text.mechanisms.words.kernels import ExponentialKernel
 from veil.text.vectors.embeddings import Embeddings
 
 
@@ -72,7 +72,7 @@ class SanText(WordMechanism):
             additive=math.log(1 / self.p),
         )
 
-    def bind(self, space: Embeddings) -> Exponential:
+    def bind(self, space: Embeddings) -> ExponentialKernel:
         """Nothing to precompute; the rows of the words are made as they are needed."""
         sensitive = math.ceil(self.sensitive_share * space.size)
         if sensitive < 2:
@@ -81,7 +81,7 @@ class SanText(WordMechanism):
                 f" of the {space.size} of {space.name}, which could only be replaced by itself;"
                 " use a larger share."
             )
-        return Exponential(
+        return ExponentialKernel(
             space,
             str(self),
             slope=self.epsilon / 2,

@@ -10,7 +10,7 @@ from veil.core.errors import ParameterError
 from veil.core.guarantee import Guarantee
 from veil.text.mechanisms.mechanism import Epsilon, WordMechanism
 from veil.text.mechanisms.words.cmp import NEAR
-from veil.text.mechanisms.words.kernels import Exponential
+from veil.text.mechanisms.words.kernels import ExponentialKernel
 from veil.text.vectors.embeddings import Embeddings
 
 
@@ -65,13 +65,13 @@ class TEM(WordMechanism):
         ratio = math.log1p(-self.beta) - math.log(self.beta) + math.log(words - 1)
         return 2 / self.epsilon * ratio
 
-    def bind(self, space: Embeddings) -> Exponential:
+    def bind(self, space: Embeddings) -> ExponentialKernel:
         """Compute the threshold."""
         if space.size < 2:
             raise ParameterError(
                 f"tem needs at least 2 words to draw from; {space.name} has {space.size}."
             )
-        return Exponential(
+        return ExponentialKernel(
             space,
             str(self),
             slope=self.epsilon / 2,

@@ -12,7 +12,7 @@ from veil.core.guarantee import Guarantee
 from veil.core.types import Floats, Ids
 from veil.text.mechanisms.mechanism import Epsilon, WordMechanism
 from veil.text.mechanisms.words.cmp import CMP
-from veil.text.mechanisms.words.kernels import Perturb
+from veil.text.mechanisms.words.kernels import NoiseKernel
 from veil.text.mechanisms.words.mahalanobis import Lam, Mahalanobis, UnitDirection
 from veil.text.vectors.embeddings import Embeddings
 
@@ -80,14 +80,14 @@ class Vickrey(WordMechanism):
         """The parent's: the choice is post-processing."""
         return self._parent.guarantee
 
-    def bind(self, space: Embeddings) -> Perturb:
+    def bind(self, space: Embeddings) -> NoiseKernel:
         """Use the parent's noise, and choose among `k` neighbours."""
         if self.k > space.size:
             raise ParameterError(
                 f"The 'k' parameter of vickrey must be <= {space.size}, the number of words of"
                 f" {space.name}. Got {self.k} instead."
             )
-        return Perturb(space, self._parent.bind(space).noise, self.k, self._pick)
+        return NoiseKernel(space, self._parent.bind(space).noise, self.k, self._pick)
 
     def _pick(self, ids: Ids, distances: Floats, rng: Generator) -> Ids:
         """Choose one column per row by a race: rates share_i / distance_i, first arrival wins.

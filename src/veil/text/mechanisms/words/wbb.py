@@ -10,7 +10,7 @@ from veil.core.errors import ParameterError
 from veil.core.guarantee import Guarantee
 from veil.core.types import Floats, Ids
 from veil.text.mechanisms.mechanism import Epsilon, WordMechanism
-from veil.text.mechanisms.words.kernels import Near, Shortlist
+from veil.text.mechanisms.words.kernels import CandidateKernel, NearestCandidates
 from veil.text.vectors.distances import distances, smallest
 from veil.text.vectors.embeddings import Embeddings
 
@@ -86,7 +86,7 @@ class WBB(WordMechanism):
             f" rule a word out for certain.{linear}",
         )
 
-    def bind(self, space: Embeddings) -> Shortlist:
+    def bind(self, space: Embeddings) -> CandidateKernel:
         """Check that both boxes can be filled."""
         if self.k + self.n > space.size:
             raise ParameterError(
@@ -102,8 +102,8 @@ class WBB(WordMechanism):
             nearest = smallest(values, depth)
             return self._weigh(nearest, np.take_along_axis(values, nearest, axis=1))
 
-        near = None if metric == "product" else Near(metric, depth, self._weigh)
-        return Shortlist(space, str(self), shortlist, near)
+        near = None if metric == "product" else NearestCandidates(metric, depth, self._weigh)
+        return CandidateKernel(space, str(self), shortlist, near)
 
     def _weigh(self, nearest: Ids, values: Floats) -> tuple[Ids, Floats]:
         """Leave the safe box out, and return the rest with its log-weights."""

@@ -11,19 +11,19 @@ import numpy as np
 
 from veil.core.errors import InputError, LawError, ParameterError, VeilError
 from veil.core.types import Encoder, Engine
+from veil.corpus.catalogue import load_collection
 from veil.corpus.collection import Collection
 from veil.corpus.icd10cm import NAMES
 from veil.corpus.logs import read_log
-from veil.corpus.sources import load_collection
-from veil.corpus.tokens import folded
+from veil.corpus.tokens import fold_text
 from veil.corpus.wordnet import nouns, wordnet, wordnet_folder
 from veil.cover.builder import CELL, WORDS, build
 from veil.cover.table import VERSION, Table, open_table
 from veil.cover.universe import BUILT_IN, Universe, titles_of
 from veil.data.arrays import Strings, discard
-from veil.data.fetch import Report, cache_folder, silent
+from veil.data.fetch import Report, cache_folder, no_progress
 from veil.data.files import whole_file
-from veil.encoders.find import encoder
+from veil.encoders.catalogue import encoder
 from veil.search.engines import ENGINES
 from veil.search.pipeline import check_query
 from veil.search.rerank import Reranker, reranker
@@ -32,11 +32,11 @@ from veil.studies.experiment import digest
 from veil.text.attacks import ATTACKS
 from veil.text.attacks.log import QueryLog
 from veil.text.attacks.posterior import prepare
-from veil.text.mechanisms.find import mechanism, mechanism_class
+from veil.text.mechanisms.catalogue import mechanism, mechanism_class
 from veil.text.mechanisms.mechanism import TextMechanism, WordMechanism
 from veil.text.mechanisms.queries.blind import Blind
 from veil.text.mechanisms.queries.cover import Cover
-from veil.text.vectors.assets import VECTORS, load_embeddings
+from veil.text.vectors.catalogue import VECTORS, load_embeddings
 from veil.text.vectors.embeddings import Embeddings
 
 OWN_LOG = "collection"
@@ -73,7 +73,7 @@ HALF, LOG, PASSAGES, TITLES = "half", "log", "passages", "titles"
 OWN_TABLES = (HALF, LOG, PASSAGES, TITLES)  # universes that a study has by itself
 
 
-class Tables:
+class StudyTables:
     """Gives mechanisms of a study the universe that they name.
 
     ``half`` is every second query of the log, without those of the study: most of what is asked
@@ -174,8 +174,8 @@ class Tables:
             )
         if name == LOG:
             return Universe.of(self._log.texts, "the log")
-        asked = set(map(folded, self._queries))
-        others = [text for text in self._log.texts if folded(text) not in asked]
+        asked = set(map(fold_text, self._queries))
+        others = [text for text in self._log.texts if fold_text(text) not in asked]
         return Universe.of(others[::2], "half of the log")
 
 
@@ -221,10 +221,10 @@ def absolute(value: str, key: str, where: str, folder: Path) -> str:
     )
 
 
-class Bench:
+class StudyMaterial:
     """Collection, queries, log, vectors, engines and encoders of a study."""
 
-    def __init__(self, study: SearchStudy, report: Report = silent) -> None:
+    def __init__(self, study: SearchStudy, report: Report = no_progress) -> None:
         self.study = study
         self._report = report
         self._engines: dict[str, Engine] = {}
@@ -274,13 +274,13 @@ class Bench:
         return self._log[0]
 
     @cached_property
-    def tables(self) -> Tables:
+    def tables(self) -> StudyTables:
         """What mechanisms take from the log or the collection of the study."""
         try:
             log: QueryLog | None = self.log
         except InputError:
             log = None
-        return Tables(self.collection, log, self.texts, self._report)
+        return StudyTables(self.collection, log, self.texts, self._report)
 
     def mechanism(self, spec: str, size: int) -> TextMechanism:
         """Build a mechanism, with the universe of the study where it names that."""

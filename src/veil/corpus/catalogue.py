@@ -10,9 +10,9 @@ from veil.corpus.collection import KIND, Collection, Document, Documents, open_c
 from veil.corpus.icd10cm import NAMES, load_icd10cm
 from veil.corpus.trec import read_judgements, read_trec
 from veil.data.arrays import kind_of_folder
-from veil.data.fetch import Report, silent
+from veil.data.fetch import Report, no_progress
 from veil.data.lines import Progress, suffix_of
-from veil.data.rows import Header, Layout, fold_name, read_rows
+from veil.data.rows import DelimitedLayout, Header, fold_name, read_rows
 
 _IDS = ("id", "_id", "docno", "doc_id", "docid", "pid", "qid", "query_id")
 _TEXTS = ("text", "contents", "content", "body", "abstract", "passage", "query")
@@ -22,10 +22,10 @@ _QRELS = ("qrels", "qrels/test")
 _DOCUMENTS = (".jsonl", ".ndjson", ".tsv", ".trec", ".sgml", ".xml")
 _ANY = (*_DOCUMENTS, ".txt", "")
 _JSON = (".jsonl", ".ndjson")
-_TABS = Layout("\t", quotes=False)
+_TABS = DelimitedLayout("\t", quotes=False)
 
 
-def read_source(path: Path, report: Report = silent) -> Collection:
+def read_source(path: Path, report: Report = no_progress) -> Collection:
     """Read a file of documents, or a folder with docs and perhaps queries and qrels."""
     if path.is_file():
         return Collection(_stem(path), Documents.of(read_documents(path, report)))
@@ -64,7 +64,7 @@ def _stem(path: Path) -> str:
     return path.name.split(".")[0]
 
 
-def read_documents(path: Path, report: Report = silent) -> Iterator[Document]:
+def read_documents(path: Path, report: Report = no_progress) -> Iterator[Document]:
     """Yield the documents of a file, whose name tells the format."""
     suffix, size = suffix_of(path), path.stat().st_size
     if suffix not in _DOCUMENTS:
@@ -92,7 +92,7 @@ def read_queries(path: Path) -> dict[str, str]:
 
 def _documents(path: Path, progress: Progress = lambda _: None) -> Iterator[Document]:
     """Yield the documents of JSON lines, or else of lines with tabs."""
-    layout = Layout() if suffix_of(path) in _JSON else _TABS
+    layout = DelimitedLayout() if suffix_of(path) in _JSON else _TABS
     for row in read_rows(path, _pick, layout, progress):
         key = _told(row.values[: len(_IDS)])
         text = _told(row.values[len(_IDS) : -1])
@@ -136,7 +136,7 @@ _TITLES = ("title", "headline")
 _EVERY = 20_000
 
 
-def read_irds(identifier: str, report: Report = silent) -> Collection:
+def read_irds(identifier: str, report: Report = no_progress) -> Collection:
     """Read documents, queries and judgements of an ir_datasets id, such as ``vaswani``."""
     with _had(identifier):
         return _read(_load(identifier), identifier, report)
@@ -214,7 +214,7 @@ def _irds_documents(dataset: Any, report: Report) -> Iterator[Document]:  # noqa
         yield Document(str(doc.doc_id), str(title), text)
 
 
-def load_collection(name: str | Path, report: Report = silent) -> Collection:
+def load_collection(name: str | Path, report: Report = no_progress) -> Collection:
     """Open a collection by name or path.
 
     ``icd10cm`` and ``icd10cm-full`` are built in: the US classification of diagnoses. ``irds:ID``

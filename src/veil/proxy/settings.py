@@ -6,10 +6,10 @@ from functools import lru_cache
 from typing import Literal
 
 from veil.core.errors import VeilError
-from veil.data.fetch import Report, silent
-from veil.search.locality import Place
-from veil.search.pipeline import Words
-from veil.text.mechanisms.find import mechanism
+from veil.data.fetch import Report, no_progress
+from veil.search.locality import Locality
+from veil.search.pipeline import WordOptions
+from veil.text.mechanisms.catalogue import mechanism
 from veil.text.mechanisms.mechanism import QueryMechanism, TextMechanism
 from veil.text.mechanisms.queries.cover import Cover
 from veil.text.mechanisms.queries.scramble import size_of
@@ -25,7 +25,7 @@ Action = Literal["pass", "obfuscate", "refuse"]
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class Configuration:
     """A configuration: what makes the variants, how many are sent, and what of which words.
 
     `unknown`, `policies` and `select` are those of `veil.protect`.
@@ -38,7 +38,7 @@ class Setting:
     select: str | tuple[str, ...] | None = None
 
     @property
-    def words(self) -> Words:
+    def words(self) -> WordOptions:
         """Which words are protected, and how."""
         return {
             "unknown": self.unknown,
@@ -138,7 +138,7 @@ class Decision:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class TruthRank:
     """Where the true query stands among the guesses of one attacker; 1 is the first guess.
 
     `ties` guesses, the query among them, stand as high: they may be tried in any order.
@@ -155,20 +155,20 @@ class Standing:
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class PreflightResult:
     """What the local attackers made of the very variants.
 
     `waiting` names attackers that are still being prepared, `unable` those that cannot be used
     against the mechanism; `draws` counts the draws that were looked at.
     """
 
-    standings: tuple[Standing, ...]
+    standings: tuple[TruthRank, ...]
     waiting: tuple[str, ...] = ()
     unable: tuple[str, ...] = ()
     draws: int = 1
 
     @property
-    def best(self) -> Standing | None:
+    def best(self) -> TruthRank | None:
         """The attacker that comes nearest, or None if none was run."""
         return min(self.standings, key=lambda one: 2 * one.rank + one.ties, default=None)
 
@@ -188,19 +188,19 @@ def brief(spec: str) -> str:
 
 
 SIZE = 20  # variants of a mechanism that leaves their number to the user
-_USUAL: dict[Place, str] = {
+_USUAL: dict[Locality, str] = {
     "stand-in": "cover(table=icd10cm)",  # what the embedded catalogue holds
     "own": "cover(table=icd10cm)",
     "elsewhere": "cover(table=wordnet)",  # nothing is known of what it holds
 }
 
 
-def usual_mechanism(standing: Place) -> str:
+def usual_mechanism(standing: Locality) -> str:
     """Return the mechanism for an engine that stands there."""
     return _USUAL[standing]
 
 
-def usual_size(mechanism: TextMechanism, size: int | None, report: Report = silent) -> int:
+def usual_size(mechanism: TextMechanism, size: int | None, report: Report = no_progress) -> int:
     """Return the number of variants: what was asked for, or what a mechanism has by itself."""
     if isinstance(mechanism, Cover):
         mechanism.open(report)  # it may be built now

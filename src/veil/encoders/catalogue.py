@@ -5,7 +5,7 @@ import threading
 
 from veil.core.errors import ParameterError
 from veil.core.types import Encoder
-from veil.data.fetch import Report, cache_folder, silent
+from veil.data.fetch import Report, cache_folder, no_progress
 from veil.encoders import ENCODERS
 from veil.encoders.encoder import EncoderSpec
 
@@ -16,7 +16,7 @@ _guard = threading.Lock()
 _DASHED = re.compile(r"\w[\w.]*-[\w.-]*")  # as models are called, and no encoder of ours
 
 
-def encoder(spec: str, report: Report = silent) -> Encoder:
+def encoder(spec: str, report: Report = no_progress) -> Encoder:
     """Open ``minilm``, ``minilm(precision=int8)``, ``wordllama``, or a Hugging Face model.
 
     A bare name with a slash, such as ``intfloat/e5-base-v2`` or a path, is a Hugging Face model;

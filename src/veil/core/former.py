@@ -1,0 +1,58 @@
+"""Former modules: imports that older docs show keep working for one release.
+
+A former module has the names that the docs imported from it, and no others. Remove it in 0.4.
+"""
+
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+
+FORMER = {
+    "veil.core.noise": {"laplace_ball": "veil.core.rng:laplace_ball"},
+    "veil.core.ranks": {"standing": "veil.core.outcome:rank_with_ties"},
+    "veil.corpus.documents": {
+        "Document": "veil.corpus.collection:Document",
+        "Documents": "veil.corpus.collection:Documents",
+    },
+    "veil.search.engines.network.fields": {
+        "Timeout": "veil.search.engines.network.remote:Timeout",
+        "Url": "veil.search.engines.network.remote:Url",
+    },
+    "veil.search.score.pairing": {
+        "paired": "veil.search.score.points:paired",
+        "points_in": "veil.search.score.points:points_in",
+    },
+    "veil.studies.keys": {
+        "digest": "veil.studies.experiment:digest",
+        "step_key": "veil.studies.experiment:step_key",
+    },
+}
+"""Former module -> name -> ``module:name`` today."""
+
+
+class FormerModules:
+    """Imports a module of `FORMER`: each name is loaded from where it is today."""
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Return the spec of a former module, or None."""
+        del path, target
+        return ModuleSpec(name, self) if name in FORMER else None  # type: ignore[arg-type]
+
+    def create_module(self, spec: ModuleSpec) -> None:
+        """Leave the making of the module to Python."""
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Give the module its names."""
+        for name, target in FORMER[module.__name__].items():
+            home, _, current = target.partition(":")
+            setattr(module, name, getattr(import_module(home), current))
+
+
+def install() -> None:
+    """Make former modules importable; once."""
+    if not any(isinstance(finder, FormerModules) for finder in sys.meta_path):
+        sys.meta_path.append(FormerModules())
