@@ -92,7 +92,7 @@ def test_mdav_groups_are_those_of_the_definition(n: int, k: int, seed: int) -> N
     assert groups(points, k).tolist() == _slow_groups(points.T, k)
 
 
-def _slow_groups(points: Floats, k: int) -> list[int]:  # noqa: C901 - as the definition is
+def _slow_groups(points: Floats, k: int) -> list[int]:
     """Follow the definition word by word."""
 
     def apart(a: Floats, b: Floats) -> float:
