@@ -1,6 +1,7 @@
 """Who may import whom, beyond what the contracts of import-linter say."""
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -85,3 +86,14 @@ def _imported(tree: ast.Module) -> Iterator[tuple[str, str]]:
             for alias in node.names:
                 if (whole := source + alias.name).startswith("veil"):
                     yield alias.asname or alias.name, whole
+
+
+def test_contributing_shows_the_tree_as_it_is() -> None:
+    text = (SOURCE.parents[1] / "CONTRIBUTING.md").read_text()
+    tree = text[text.index("src/veil/\n") : text.index("tests/          ")]
+    rooms = {path.name for path in SOURCE.iterdir() if (path / "__init__.py").exists()}
+    heads = re.findall(r"^  (\w+)/ +(.*(?:\n {16}.*)*)", tree, re.MULTILINE)
+    assert {room for room, _ in heads} == rooms
+    for room, description in heads:
+        for folder in re.findall(r"([\w/]+)/", description):
+            assert (SOURCE / room / folder).is_dir(), f"{room}/{folder}"
