@@ -29,6 +29,7 @@ check: $(READY)
 	$(BIN)/ruff check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python docs/generate.py
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile
 
 # Each section can be run alone: make bench-search, bench-text, bench-places, bench-dp, ...

@@ -3,6 +3,8 @@
 import os
 import signal
 import socket
+import subprocess
+import sys
 import traceback
 from collections.abc import Callable
 from pathlib import Path
@@ -36,8 +38,11 @@ SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Name each failure when it happens."""
+    """Name each failure when it happens; write the generated pages if they are missing."""
     name_failures(config)
+    docs = Path(__file__).resolve().parents[1] / "docs"
+    if not hasattr(config, "workerinput") and not (docs / "cli.md").is_file():
+        subprocess.run([sys.executable, docs / "generate.py"], check=True)
 
 
 def make_space(words: int, dim: int, seed: int = 0) -> Embeddings:

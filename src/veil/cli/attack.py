@@ -79,7 +79,9 @@ def attack(
     as_json: bool,
     vectors: str,
 ) -> None:
-    """Attack VARIANTS, a file with columns id, text and obfuscatedText.
+    """Attack variants and report what could be inferred.
+
+    VARIANTS is a file with columns id, text and obfuscatedText.
 
     Texts are compared in the order of the log; originals that the log lacks are added to it, which
     is said, unless --as-is.

@@ -194,10 +194,10 @@ def _show(chosen: list[WordMechanism], audits: list[ClaimAudit]) -> None:
 def audit(
     study: Path | None, out: Path, workers: int | None, dask: str | None, demo: bool
 ) -> None:
-    """Sweep the mechanisms of STUDY, a TOML file, attack them, and write a report.
+    """Run a study: protect, attack, measure, write a report.
 
-    Without STUDY: all mechanisms on the embedded collection. Kill it at any moment and start it
-    again: nothing is lost, and nothing is computed twice.
+    STUDY is a TOML file. Without it: all mechanisms on the embedded collection. Kill it at any
+    moment and start it again: nothing is lost, and nothing is computed twice.
     """
     if demo and study is not None:
         raise ParameterError("--demo is a study of its own; leave the file out.")

@@ -1,8 +1,8 @@
 """The commands: a table of where each one is, loaded when it is run; near misses.
 
 The commands: where each one is, and what it does in a sentence. They are loaded when asked for.
-A new command is one file and one row. The sentences are those of the commands themselves; a test
-compares them.
+A new command is one file and one row. The sentences are those of the commands; a test compares
+them.
 """
 
 import difflib
@@ -17,99 +17,122 @@ import click
 from veil.core.errors import InputError
 from veil.studies import DOMAINS, GROUP
 
+GROUPS = ("Search", "Text", "Data", "Studies", "Service")  # sections of the help, in order
+
 
 class Row(NamedTuple):
-    """Where a command is, as ``module:name``, and its first sentence."""
+    """Where a command is, as ``module:name``, its section of the help, and its first sentence."""
 
     place: str
+    group: str
     says: str
 
 
 COMMANDS: dict[str, Row] = {
     "attack": Row(
         "veil.cli.attack:attack",
-        "Attack VARIANTS, a file with columns id, text and obfuscatedText.",
+        "Text",
+        "Attack variants and report what could be inferred.",
     ),
     "attackers": Row(
         "veil.cli.components:attackers",
-        "List attackers with their parameters, or those of NAMES alone.",
+        "Text",
+        "List attackers and their parameters.",
     ),
     "audit": Row(
         "veil.cli.audit:audit",
-        "Sweep the mechanisms of STUDY, a TOML file, attack them, and write a report.",
+        "Studies",
+        "Run a study: protect, attack, measure, write a report.",
     ),
     "choose": Row(
         "veil.cli.studies:choose",
-        "Choose the mechanism and parameters with the best utility under a bound on the risk.",
+        "Studies",
+        "Choose the most useful mechanism under a bound on the risk.",
     ),
     "cover": Row(
         "veil.cli.cover:cover",
-        "Build tables of cover groups for private search, and see what would be sent.",
+        "Search",
+        "Build tables of cover groups, and see what would be sent.",
     ),
     "dpia": Row(
         "veil.cli.dpia:dpia",
-        "Write the impact assessment of ANSWERS, a TOML file, and of the figures that it names.",
+        "Studies",
+        "Write an impact assessment from answers and measured figures.",
     ),
     "engines": Row(
         "veil.cli.components:engines",
-        "List engines and encoders with their parameters, or those of NAMES alone.",
+        "Search",
+        "List engines and encoders and their parameters.",
     ),
     "explain": Row(
         "veil.cli.explain:explain",
-        "Say what MECHANISM does to WORDS: exactly if its law is known, else by simulation.",
+        "Text",
+        "Show what a mechanism does to words.",
     ),
     "fetch": Row(
         "veil.cli.fetch:fetch",
-        "Fetch NAMES into the cache: word vectors, encoders, collections, wordnet.",
+        "Service",
+        "Download word vectors, encoders, collections or WordNet.",
     ),
     "gate": Row(
         "veil.cli.gate:gate",
-        "Write rules for the search page (veil serve --gate), and try them out.",
+        "Search",
+        "Write and test rules that hold back queries.",
     ),
     "index": Row(
         "veil.cli.index:index",
-        "Index the documents of SOURCE: JSONL, TSV or TREC files, irds:ID, or a folder.",
+        "Search",
+        "Index your own documents for search.",
     ),
     "ledger": Row(
         "veil.cli.ledger:ledger",
-        "See, export or forget what searches released; queries themselves are not in it.",
+        "Search",
+        "Show, export or forget what searches released.",
     ),
     "measures": Row(
         "veil.cli.components:measures",
-        "List measures with their parameters, or those of NAMES alone.",
+        "Text",
+        "List measures and their parameters.",
     ),
     "mechanisms": Row(
         "veil.cli.components:mechanisms",
-        "List mechanisms, their parameters, what is proved and what is not.",
+        "Text",
+        "List mechanisms, their parameters and what is proved.",
     ),
     "protect": Row(
         "veil.cli.protect:protect",
-        "Release variants of TEXTS: texts with a space in them (or by --text), one file (CSV,"
-        " TSV, JSONL, Parquet, plain text, also .gz), or - for standard input.",
+        "Text",
+        "Release variants of texts or of a file of texts.",
     ),
     "restore": Row(
         "veil.cli.restore:restore",
-        "Put the personal data behind the pseudonyms of RELEASED back, by the map of that run.",
+        "Text",
+        "Put personal data back in place of its pseudonyms.",
     ),
     "score": Row(
         "veil.cli.score:score",
-        "Score VARIANTS and the runs that answer them: the plane and the QuIPU table.",
+        "Studies",
+        "Place your own variants and runs on the plane.",
     ),
     "search": Row(
         "veil.cli.search:search",
-        "Search for QUERY (- reads it from standard input); only variants of it are sent.",
+        "Search",
+        "Search by sending only variants of a query.",
     ),
     "serve": Row(
         "veil.cli.serve:serve",
-        "Open a search page on this machine; engines see variants of what is searched for.",
+        "Service",
+        "Open the private search page on this machine.",
     ),
     "token": Row(
         "veil.cli.token:token",
-        "Print the token of the search page, for its form and for programs.",
+        "Service",
+        "Print the access token of the search page.",
     ),
     "vectors": Row(
         "veil.cli.fetch:vectors",
-        "List word vectors, or fetch and convert NAMES now.",
+        "Text",
+        "List word vectors, or fetch and convert them.",
     ),
 }
 
@@ -149,9 +172,6 @@ class Commands(click.Group):
         return super().resolve_command(ctx, args)
 
 
-_SHORT = 45  # letters that a sentence in a list has at least, however narrow the screen
-
-
 class Lazy(Commands):
     """Commands of a table of names; help lists them without loading any."""
 
@@ -177,15 +197,17 @@ class Lazy(Commands):
         return self._table[name].says if name in self._table else _domains()[name]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the commands with the first sentence of each, cut as click does."""
+        """List the commands of each group with their first sentences."""
         names = self.list_commands(ctx)
-        room = max(_SHORT, formatter.width - 6 - max(map(len, names)))
-        rows = [
-            (name, click.Command(name, help=self._says(name)).get_short_help_str(room))
-            for name in names
-        ]
-        with formatter.section("Commands"):
-            formatter.write_dl(rows)
+        width = max(map(len, names))
+        for group in GROUPS:
+            rows = [
+                (name.ljust(width), self._says(name))
+                for name in names
+                if group == (self._table[name].group if name in self._table else "Data")
+            ]
+            with formatter.section(group):
+                formatter.write_dl(rows)
 
 
 def _domains() -> dict[str, str]:

@@ -18,7 +18,10 @@ from veil.text.mechanisms.catalogue import TEXT_MECHANISMS
 @click.argument("names", nargs=-1)
 @click.option("--json", "as_json", is_flag=True, help="print JSON, with a schema each")
 def attackers(names: tuple[str, ...], as_json: bool) -> None:
-    """List attackers with their parameters, or those of NAMES alone."""
+    """List attackers and their parameters.
+
+    With NAMES, only those.
+    """
     show_components({"attackers": ATTACKS}, "attacker", names, as_json=as_json)
 
 
@@ -26,7 +29,10 @@ def attackers(names: tuple[str, ...], as_json: bool) -> None:
 @click.argument("names", nargs=-1)
 @click.option("--json", "as_json", is_flag=True, help="print JSON, with a schema each")
 def engines(names: tuple[str, ...], as_json: bool) -> None:
-    """List engines and encoders with their parameters, or those of NAMES alone."""
+    """List engines and encoders and their parameters.
+
+    With NAMES, only those.
+    """
     known: dict[str, Registry[Any]] = {"engines": ENGINES, "encoders": ENCODERS}
     show_components(known, "engine or encoder", names, as_json=as_json)
 
@@ -37,7 +43,10 @@ def engines(names: tuple[str, ...], as_json: bool) -> None:
     "--json", "as_json", is_flag=True, help="print JSON, with a schema or a sentence each"
 )
 def measures(names: tuple[str, ...], as_json: bool) -> None:
-    """List measures with their parameters, or those of NAMES alone."""
+    """List measures and their parameters.
+
+    With NAMES, only those.
+    """
     show_components(
         {"texts and variants": MEASURES}, "measure", names, as_json=as_json, sentences=EVERYWHERE
     )
@@ -47,7 +56,10 @@ def measures(names: tuple[str, ...], as_json: bool) -> None:
 @click.argument("names", nargs=-1)
 @click.option("--json", "as_json", is_flag=True, help="print JSON, with a schema per mechanism")
 def mechanisms(names: tuple[str, ...], as_json: bool) -> None:
-    """List mechanisms, their parameters, what is proved and what is not."""
+    """List mechanisms, their parameters and what is proved.
+
+    With NAMES, only those; what is not proved is listed, too.
+    """
     show_methods(TEXT_MECHANISMS, names, as_json=as_json)
     if not as_json:
         click.echo("Budgets add up: words x variants x epsilon (sequential composition).")

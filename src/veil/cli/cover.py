@@ -27,7 +27,7 @@ _SHOWN = 3  # texts of a cell
 
 @click.group(cls=Commands)
 def cover() -> None:
-    """Build tables of cover groups for private search, and see what would be sent."""
+    """Build tables of cover groups, and see what would be sent."""
 
 
 @cover.command("build")

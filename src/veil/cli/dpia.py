@@ -22,11 +22,11 @@ from veil.dpia.write import dpia as written
 )
 @click.option("--new", is_flag=True, help="write ANSWERS as a file to fill in, and nothing else")
 def dpia(answers: Path, out: Path, new: bool) -> None:
-    """Write the impact assessment of ANSWERS, a TOML file, and of the figures that it names.
+    """Write an impact assessment from answers and measured figures.
 
-    The risks are those of studies that were run (veil audit, veil DOMAIN plane), or of releases
-    of a table that are made and attacked now. What is not answered is printed as NOT STATED. It
-    is no legal advice, and no verdict.
+    ANSWERS is a TOML file, which names the figures. The risks are those of studies that were run
+    (veil audit, veil DOMAIN plane), or of releases of a table that are made and attacked now. What
+    is not answered is printed as NOT STATED. It is no legal advice, and no verdict.
     """
     if new:
         stderr().print(f"{write_template(answers)}", markup=False)

@@ -105,8 +105,8 @@ def _show_ratio(console: Console, ratio: LogRatio) -> None:
 
 explain = Family(
     "explain",
-    "Say what MECHANISM does to WORDS: exactly if its law is known, else by simulation. With two"
-    " words, also how well one output tells them apart.",
+    "Show what a mechanism does to words. The figures are exact if the law of MECHANISM is known,"
+    " else simulated. With two words, also how well one output tells them apart.",
     MECHANISMS,
     _run,
     [

@@ -57,7 +57,10 @@ def _folder(name: str) -> Path:
 @click.argument("names", nargs=-1, required=True)
 @click.option("--again", is_flag=True, help="also what is there already, in place of it")
 def fetch(names: tuple[str, ...], again: bool) -> None:
-    """Fetch NAMES into the cache: word vectors, encoders, collections, wordnet."""
+    """Download word vectors, encoders, collections or WordNet.
+
+    NAMES are put into the cache.
+    """
     known = fetchable()
     for name in names:
         if name not in known:
@@ -74,7 +77,7 @@ def fetch(names: tuple[str, ...], again: bool) -> None:
 @click.command()
 @click.argument("names", nargs=-1, metavar="[check] [NAMES]...")
 def vectors(names: tuple[str, ...]) -> None:
-    """List word vectors, or fetch and convert NAMES now.
+    """List word vectors, or fetch and convert them.
 
     With the word 'check' before them, the cached copies of NAMES, or all that are there, are read
     to the end and compared with their digests; WordNet is looked at, too.

@@ -13,7 +13,10 @@ from veil.search.pipeline import MAX_QUERY, check_query
 
 @click.group(cls=Commands)
 def gate() -> None:
-    """Write rules for the search page (veil serve --gate), and try them out."""
+    """Write and test rules that hold back queries.
+
+    veil serve --gate and veil search --gate apply them.
+    """
 
 
 @gate.command()

@@ -42,7 +42,9 @@ from veil.encoders.vectors import CachedEncoder, document_vectors, open_document
     " Hugging Face name  [default: as before, where an index is brought up to date]",
 )
 def index(source: str, out: Path, model: str | None) -> None:
-    """Index the documents of SOURCE: JSONL, TSV or TREC files, irds:ID, or a folder.
+    """Index your own documents for search.
+
+    SOURCE is a JSONL, TSV or TREC file, irds:ID, or a folder.
 
     A folder with a file docs.jsonl (or .tsv, .trec ...) is a collection. Any other folder is one
     of your own files: .txt, .md, .html, .pdf, .docx, .eml and .mbox are read, in folders within

@@ -41,7 +41,10 @@ _GONE = (
 
 @click.group(cls=Commands)
 def ledger() -> None:
-    """See, export or forget what searches released; queries themselves are not in it."""
+    """Show, export or forget what searches released.
+
+    The queries themselves are not in the ledger.
+    """
 
 
 @ledger.command()

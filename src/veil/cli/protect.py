@@ -173,9 +173,10 @@ def _output_kind(output: Path | None, *, as_json: bool, with_originals: bool) ->
 
 protect = Family(
     "protect",
-    "Release variants of TEXTS: texts with a space in them (or by --text), one file (CSV, TSV,"
-    " JSONL, Parquet, plain text, also .gz), or - for standard input. Only variants are printed or"
-    " written, and columns named by --id and --keep; notes go to stderr.",
+    "Release variants of texts or of a file of texts. TEXTS are texts with a space in them (or by"
+    " --text), one file (CSV, TSV, JSONL, Parquet, plain text, also .gz), or - for standard input."
+    " Only variants are printed or written, and columns named by --id and --keep; notes go to"
+    " stderr.",
     catalogue.TEXT_MECHANISMS,
     _run,
     [

@@ -26,7 +26,9 @@ from veil.text.redact.pseudonyms import Pseudonyms, restore_file
     help="file to write, for you alone; its ending is that of RELEASED",
 )
 def restore(released: Path, names: Path, output: Path) -> None:
-    """Put the personal data behind the pseudonyms of RELEASED back, by the map of that run.
+    """Put personal data back in place of its pseudonyms.
+
+    RELEASED is the file with pseudonyms, and the map is that of the same run.
 
     What a mechanism replaced stays replaced: no map knows it.
     """

@@ -59,7 +59,9 @@ def score(
     out: Path,
     vectors: str,
 ) -> None:
-    """Score VARIANTS and the runs that answer them: the plane and the QuIPU table.
+    """Place your own variants and runs on the plane.
+
+    The QuIPU table is printed, too.
 
     VARIANTS are files with columns id, text, obfuscatedText, mechanism and epsilon (or level), or
     folders of them. A run is TREC's, one list for each query, and is called by the mechanism and

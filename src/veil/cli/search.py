@@ -79,7 +79,9 @@ def search(
     seed: int | None,
     **flags: Unpack[DeskFlags],
 ) -> None:
-    """Search for QUERY (- reads it from standard input); only variants of it are sent.
+    """Search by sending only variants of a query.
+
+    A QUERY of - is read from standard input.
 
     Documents of your own (--collection, or an engine with an index) are on this machine, as is
     the engine: your query does not leave it, and is searched as it is, unless a --mechanism or

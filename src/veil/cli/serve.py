@@ -85,7 +85,9 @@ def serve(
     no_browser: bool,
     **flags: Unpack[DeskFlags],
 ) -> None:
-    """Open a search page on this machine; engines see variants of what is searched for.
+    """Open the private search page on this machine.
+
+    Engines elsewhere see only variants of what is searched for.
 
     Documents of your own (--collection, or an engine with an index) are on this machine, as is
     the engine: they are searched for the query as it is, and the private way is a demonstration.

@@ -137,7 +137,7 @@ def choose(
     task: str | None,
     as_json: bool,
 ) -> None:
-    """Choose the mechanism and parameters with the best utility under a bound on the risk.
+    """Choose the most useful mechanism under a bound on the risk.
 
     The risk is that of the strongest attack tried in the audit, of whatever kind of data; data of
     your own may behave otherwise. A configuration is certified when its risk keeps the bound with

@@ -7,7 +7,9 @@ import click
 @click.option("--header", is_flag=True, help="as a header of HTTP, for programs")
 @click.option("--new", is_flag=True, help="make another one; takes effect when a server starts")
 def token(header: bool, new: bool) -> None:
-    """Print the token of the search page, for its form and for programs.
+    """Print the access token of the search page.
+
+    It lets a browser or a program in.
 
     Who has it can search, spend the budget and read the ledger. On a machine that others use, keep
     it out of the arguments of programs: veil token --header | curl -H @- ADDRESS

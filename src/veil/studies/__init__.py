@@ -22,15 +22,15 @@ GROUP = "veil.domains"
 DOMAINS: dict[str, DomainEntry] = {
     "dp": DomainEntry(
         "veil.dp.study:Counts",
-        "Numbers and answers with exact noise: what they cost in all, and what still leaks.",
+        "Counts, sums and SQL answers with differential privacy.",
     ),
     "places": DomainEntry(
         "veil.places.study:Places",
-        "Points on a map: masked, attacked by who has a register, and compared with the true map.",
+        "Points on a map: mask, attack and compare them.",
     ),
     "ratings": DomainEntry(
         "veil.ratings.study:RatingsExperiment",
-        "Ratings and recommendations: protected, attacked by who knows a few, and compared.",
+        "Ratings and recommenders: protect, attack and compare them.",
     ),
     "search": DomainEntry(
         "veil.search.study.experiment:SearchExperiment",
@@ -38,14 +38,14 @@ DOMAINS: dict[str, DomainEntry] = {
     ),
     "sensitive": DomainEntry(
         "veil.sensitive.study:Sensitive",
-        "Search among sensitive documents: what may be shown, and what can still be inferred.",
+        "Search where some documents must stay hidden.",
     ),
     "tables": DomainEntry(
         "veil.tables.study:Tables",
-        "Tables of records and of counts: masked, made k-anonymous, attacked, and compared.",
+        "Tables of records or counts: mask, attack and measure them.",
     ),
     "task": DomainEntry(
         "veil.task.study:Tasks",
-        "Labelled texts: protected, read by a classifier, and attacked.",
+        "Classifiers on protected texts: train, attack and compare.",
     ),
 }
