@@ -239,8 +239,10 @@ def test_numbers_are_written_in_one_way(cmp: Cmp) -> None:
 def test_one_is_singular() -> None:
     guarantee = mechanism("cmp(epsilon=5)").guarantee
     one, two = release_cost(guarantee, 1, 1, 1), release_cost(guarantee, 2, 2, 2)
-    assert str(one).endswith("(1 word x 1 variant); none for 1 word that passed as it is")
-    assert str(two).endswith("(2 words x 2 variants); none for 2 words that passed as they are")
+    assert str(one).endswith("(1 word x 1 variant); no guarantee for 1 word that passed unchanged")
+    assert str(two).endswith(
+        "(2 words x 2 variants); no guarantee for 2 words that passed unchanged"
+    )
     assert one.caveat.endswith("1 word passed unchanged by policy, outside any guarantee.")
 
 

@@ -58,7 +58,7 @@ def test_a_verb_keeps_its_name_beside_a_module_of_that_name(
     monkeypatch.syspath_prepend(tmp_path)
     front = importlib.import_module("fronted")
     try:
-        facade("fronted", {"fronted.ask": "ask"}, rooms=("room",))
+        facade("fronted", {"fronted.ask": "ask"}, subpackages=("room",))
         module = importlib.import_module("fronted.ask")
         assert front.ask is module.ask
         assert isinstance(front.room, ModuleType)

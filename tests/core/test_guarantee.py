@@ -47,7 +47,7 @@ def test_criteria_on_tables_do_not_compose(kind: Kind) -> None:
     ("one", "other", "why"),
     [
         (dp(1.0), Guarantee("zcdp", rho=1.0, **PERSON), "dp and zcdp do not add up"),  # type: ignore[arg-type]
-        (dp(1.0), Guarantee("none"), "of which nothing is proved"),
+        (dp(1.0), Guarantee("none"), "nothing is proved of both"),
         (dp(1.0), dp(1.0, neighbours="replace one person"), "neighbours do not add up"),
         (dp(1.0), dp(1.0, unit="record"), "unit or neighbours do not add up"),
         (

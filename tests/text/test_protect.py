@@ -127,7 +127,7 @@ def test_selection_lets_known_words_through_but_never_unknown_ones_or_numbers() 
 def test_words_that_pass_have_no_cost() -> None:
     out = veil.protect([f"{A} {B} {C}"], veil.CMP(epsilon=2), SPACE, 3, select=[B])
     assert (out.cost.kind, out.cost.epsilon, out.cost.passed) == ("metric-dp", 6.0, 2)
-    assert str(out.cost).endswith("; none for 2 words that passed as they are")
+    assert str(out.cost).endswith("; no guarantee for 2 words that passed unchanged")
     assert "passed" not in str(veil.protect([A], veil.CMP(epsilon=2), SPACE).cost)
 
 

@@ -1,12 +1,12 @@
-r"""What several releases cost together, and an account that refuses before it spends.
+r"""The cost of several releases together, and an account that refuses to overspend.
 
 Basic composition adds up epsilon and delta. Advanced composition of `times` releases of pure
-epsilon-DP pays for a smaller epsilon with a delta, by the least of three bounds: the sum, that of
-Dwork, Rothblum and Vadhan
+epsilon-DP trades a delta for a smaller epsilon. It returns the least of three bounds: the sum; the
+bound of Dwork, Rothblum and Vadhan,
 
 .. math:: \varepsilon\sqrt{2k\ln(1/\delta)} + k\varepsilon(e^\varepsilon - 1)
 
-which can be worse than the sum, and the optimal one of Kairouz, Oh and Viswanath, which solves
+which can exceed the sum; and the optimal bound of Kairouz, Oh and Viswanath, which solves
 
 .. math:: \delta = \sum_{l} \binom{k}{l} \frac{[e^{l\varepsilon} - e^{e + (k-l)\varepsilon}]_+}
    {(1+e^\varepsilon)^k}
@@ -27,19 +27,18 @@ from decimal import Decimal
 
 from veil.core.errors import BudgetError, ParameterError
 
-_STEPS = 200  # halvings of an interval of floats: more than there are
+_STEPS = 200  # an interval of floats cannot be halved more often
 
 
 def advanced(epsilon: float, times: int, delta: float) -> float:
-    """Return the epsilon of `times` releases of pure epsilon-DP, at the cost of `delta`.
+    """Return the total epsilon of `times` releases of pure epsilon-DP, at a total `delta`.
 
     >>> round(advanced(0.1, 100, 1e-6), 6)
     4.774568
     """
     if not (epsilon > 0 and math.isfinite(epsilon)) or times < 1 or not 0 <= delta < 1:
         raise ParameterError(
-            "Advanced composition needs an epsilon > 0, at least one release, and a delta from 0"
-            " to below 1."
+            "Advanced composition needs epsilon > 0, at least one release, and 0 <= delta < 1."
         )
     total = epsilon * times
     if not delta:
@@ -50,7 +49,7 @@ def advanced(epsilon: float, times: int, delta: float) -> float:
 
 
 def _optimal(epsilon: float, times: int, delta: float) -> float:
-    """Return the smallest epsilon, rounded up, whose delta is at most what is given."""
+    """Return the smallest total epsilon, rounded up, whose delta is at most `delta`."""
     low, high = 0.0, epsilon * times
     for _ in range(_STEPS):
         middle = (low + high) / 2
@@ -64,23 +63,23 @@ def _optimal(epsilon: float, times: int, delta: float) -> float:
 
 
 def _delta(epsilon: float, times: int, total: float) -> float:
-    """Return the delta that is left at a total epsilon; logarithms keep it in range."""
+    """Return the delta at a total epsilon, summed from logarithms to avoid overflow."""
     floor = times * float(math.log1p(math.exp(-epsilon)))  # log((1 + e^eps)^k) - k eps
     logs = []
     for count in range(times + 1):
-        lost = (times - count) * epsilon  # e^(l eps) is e^(k eps) less that
+        loss = (times - count) * epsilon  # l eps = k eps - loss
         gap = total - (2 * count - times) * epsilon
         if gap < 0:
             ways = math.lgamma(times + 1) - math.lgamma(count + 1)
             ways -= math.lgamma(times - count + 1)
-            logs.append(ways - lost - floor + math.log(-math.expm1(gap)))
+            logs.append(ways - loss - floor + math.log(-math.expm1(gap)))
     return math.fsum(map(math.exp, logs))
 
 
 class Account:
-    """What may be spent in all, by name, and what was; a sum that is too much is refused whole.
+    """Limits and spending by name. A release that would exceed any limit is refused as a whole.
 
-    Amounts are added up as the decimals that they are written as: ten times 0.1 is 1.
+    Amounts are added as decimals, exactly as written: ten times 0.1 is 1.
 
     >>> account = Account({"epsilon": 1.0})
     >>> for _ in range(10):
@@ -98,35 +97,35 @@ class Account:
             self._spent[name] = _amount(value, name)
 
     def left(self, name: str) -> float:
-        """Return what may still be spent."""
+        """Return the amount that may still be spent."""
         return float(max(Decimal(0), self._limits[name] - self._spent[name]))
 
     def spent(self, name: str) -> float:
-        """Return what was spent."""
+        """Return the amount spent so far."""
         return float(self._spent[name])
 
     def check(self, amounts: Mapping[str, float]) -> None:
-        """Refuse what has no bound, is not accounted for, or is more than is left."""
+        """Refuse amounts that are unbounded, have no limit here, or exceed what is left."""
         for name, value in amounts.items():
             if math.isnan(value) or value < 0:
                 raise ParameterError(f"An amount of {name} must be a number >= 0.")
             if not value:
                 continue
             if name not in self._limits:
-                raise BudgetError(f"The budget has no {name}; nothing was released.")
+                raise BudgetError(f"The budget has no limit for {name}; nothing was released.")
             if not math.isfinite(value):
                 raise BudgetError(
-                    f"What the release costs has no bound that a budget of {name} could count;"
+                    f"The cost of the release in {name} is unbounded, so no budget can cover it;"
                     " nothing was released."
                 )
             if self._spent[name] + _amount(value, name) > self._limits[name]:
                 raise BudgetError(
-                    f"The release costs {value:g} of {name}, and {self.left(name):g} of"
+                    f"The release costs {value:g} of {name}, but only {self.left(name):g} of"
                     f" {float(self._limits[name]):g} are left; nothing was released."
                 )
 
     def spend(self, amounts: Mapping[str, float]) -> None:
-        """Count what a release costs, before it is made; all of it, or nothing."""
+        """Record the cost of a release before the release happens: all amounts, or none."""
         self.check(amounts)
         for name, value in amounts.items():
             if value:

@@ -1,7 +1,7 @@
 """Declare a parameter once; get checks, messages, spec strings and JSON Schema from it.
 
-A component is a frozen pydantic model. Its fields are its parameters: their type, range, default
-and description are read by the constructor, the command line, the documentation and the tests.
+A component is a frozen pydantic model. Its fields are its parameters: the constructor, the command
+line, the documentation and the tests read their type, range, default and description.
 """
 
 import difflib
@@ -15,9 +15,9 @@ from veil.core.errors import ParameterError
 
 Direction = Literal["useful", "private"]
 C = TypeVar("C", bound="Component")
-PRIVATE: dict[str, Any] = {"more": "private"}  # of a parameter: larger values protect more
+PRIVATE: dict[str, Any] = {"more": "private"}  # for a parameter whose larger values protect more
 
-_WANTED = {
+_RULES = {
     "greater_than": "must be {kind} > {gt:g}",
     "greater_than_equal": "must be {kind} >= {ge:g}",
     "less_than": "must be {kind} < {lt:g}",
@@ -35,7 +35,7 @@ _WANTED = {
 
 
 class Component(BaseModel):
-    """Base of everything that has a name and parameters."""
+    """Base class of everything with a name and parameters."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
@@ -49,47 +49,47 @@ class Component(BaseModel):
 
     @field_validator("*", mode="before")
     @classmethod
-    def _no_truth(cls, value: object, given: ValidationInfo) -> object:
-        """Refuse a truth value where a number is wanted: Python takes one for 0 or 1."""
-        wanted = cls.model_fields[given.field_name or ""].annotation
-        may = [wanted, *get_args(wanted)]
-        if isinstance(value, bool | np.bool_) and not any(m in (bool, Any) for m in may):
+    def _reject_booleans(cls, value: object, info: ValidationInfo) -> object:
+        """Reject a boolean where a number is expected: Python would read it as 0 or 1."""
+        annotation = cls.model_fields[info.field_name or ""].annotation
+        types = [annotation, *get_args(annotation)]
+        if isinstance(value, bool | np.bool_) and not any(kind in (bool, Any) for kind in types):
             raise PydanticCustomError("truth", "must not be true or false")
         return value
 
     @classmethod
     def load(cls, parameters: dict[str, object]) -> Self:
-        """Build from parameters whose types are not known, as read from a file or a flag."""
+        """Build from parameters of unknown types, as read from a file or a flag."""
         return cls(**parameters)
 
     @classmethod
     def direction(cls, parameter: str) -> Direction:
-        """Say what more of a parameter is, as its field declares: more useful, or more private.
+        """Return whether larger values of a parameter make a release more useful or more private.
 
-        ``Field(json_schema_extra=PRIVATE)`` declares the second; the first, as for epsilon, is
-        what holds otherwise.
+        A field declares "private" with ``Field(json_schema_extra=PRIVATE)``. The default is
+        "useful", as for epsilon.
         """
         field = cls.model_fields.get(parameter)
         extra = None if field is None else field.json_schema_extra
-        told = extra.get("more") if isinstance(extra, dict) else None
-        return "private" if told == "private" else "useful"
+        declared = extra.get("more") if isinstance(extra, dict) else None
+        return "private" if declared == "private" else "useful"
 
     def __str__(self) -> str:
-        shown = ", ".join(f"{key}={value!r}" for key, value in self)
-        return f"{self.name}({shown})"
+        parameters = ", ".join(f"{key}={value!r}" for key, value in self)
+        return f"{self.name}({parameters})"
 
     @property
     def brief(self) -> str:
-        """The spec without the parameters that have their default; it parses to the same."""
+        """The spec without parameters at their default; it parses to an equal component."""
         fields = type(self).model_fields
-        told = [f"{key}={value!r}" for key, value in self if value != fields[key].default]
-        return f"{self.name}({', '.join(told)})" if told else self.name
+        changed = [f"{key}={value!r}" for key, value in self if value != fields[key].default]
+        return f"{self.name}({', '.join(changed)})" if changed else self.name
 
 
 def example(cls: type[C]) -> C:
-    """Build a component from the examples and defaults of its parameters, or from its `sample`.
+    """Build a component from its `sample` and from the examples and defaults of its parameters.
 
-    `sample` is for a class whose parameters are all optional, and yet not all may be left out.
+    A class needs a `sample` if all its parameters are optional but some of them must be set.
     """
     values: dict[str, object] = dict(getattr(cls, "sample", {}))
     for key, field in cls.model_fields.items():
@@ -103,14 +103,14 @@ def example(cls: type[C]) -> C:
 
 
 def summary(cls: type[Component]) -> str:
-    """Return what a component says of itself, or the first line of its docstring, or nothing."""
+    """Return the `says` text of a component, or the first line of its docstring, or ""."""
     return str(getattr(cls, "says", "")) or (cls.__doc__ or "").strip().split("\n")[0]
 
 
 def no_parameter(cls: type[Component], name: str) -> str:
-    """Say in one sentence that a class has no parameter of that name."""
-    near = difflib.get_close_matches(name.lower(), cls.model_fields, n=1)
-    hint = f" Did you mean '{near[0]}'?" if near else ""
+    """Return the message for a parameter name that a class does not have."""
+    matches = difflib.get_close_matches(name.lower(), cls.model_fields, n=1)
+    hint = f" Did you mean '{matches[0]}'?" if matches else ""
     known = ", ".join(cls.model_fields)
     return f"{cls.name} has no parameter '{name}'; its parameters are: {known}.{hint}"
 
@@ -126,18 +126,17 @@ def _sentence(cls: type[Component], details: list[ErrorDetails]) -> str:
         return no_parameter(cls, field)
     info = cls.model_fields.get(field)
     kind = "a whole number" if info is not None and info.annotation is int else "a number"
-    wanted = _WANTED.get(detail["type"])
-    if wanted is None:
-        wanted = detail["msg"][:1].lower() + detail["msg"][1:]
+    rule = _RULES.get(detail["type"])
+    if rule is None:
+        rule = detail["msg"][:1].lower() + detail["msg"][1:]
     else:
-        wanted = wanted.format(kind=kind, **detail.get("ctx", {}))
-    return (
-        f"The '{field}' parameter of {cls.name} {wanted}. Got {_shown(detail['input'])} instead."
-    )
+        rule = rule.format(kind=kind, **detail.get("ctx", {}))
+    value = _describe(detail["input"])
+    return f"The '{field}' parameter of {cls.name} {rule}. Got {value} instead."
 
 
-def _shown(value: object) -> str:
-    """Quote a number, also one in quotes; of anything else the type: it may be a text."""
+def _describe(value: object) -> str:
+    """Quote a number, even one in a string. For anything else give its type: it may be data."""
     try:
         float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError):

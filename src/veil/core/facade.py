@@ -1,4 +1,4 @@
-"""The front of a package: public names, each loaded from its module when it is asked for.
+"""Lazy packages: each public name is loaded from its module on first access.
 
 A package calls `facade` once, and imports the same names under ``TYPE_CHECKING`` for readers and
 type checkers.
@@ -10,13 +10,14 @@ from importlib import import_module
 from types import ModuleType
 
 
-def facade(package: str, places: Mapping[str, str], rooms: Collection[str] = ()) -> None:
-    """Give a package its names: `places` tells which names (a text) each module holds.
+def facade(package: str, names: Mapping[str, str], subpackages: Collection[str] = ()) -> None:
+    """Make the names of a package available, each imported on first access.
 
-    `rooms` are packages within it that are reached by name. A name stays what it is beside a
-    module that is called like it.
+    `names` maps a module to the names it defines, separated by spaces. `subpackages` can be
+    reached as attributes, too. If a name is also the name of a module, importing that module does
+    not replace it.
     """
-    modules = {name: module for module, names in places.items() for name in names.split()}
+    modules = {name: module for module, listed in names.items() for name in listed.split()}
 
     class Facade(ModuleType):
         def __setattr__(self, name: str, value: object) -> None:
@@ -24,15 +25,16 @@ def facade(package: str, places: Mapping[str, str], rooms: Collection[str] = ())
                 super().__setattr__(name, value)
 
         def __getattr__(self, name: str) -> object:
-            if name in rooms:
+            if name in subpackages:
                 return import_module(f"{package}.{name}")
             if name not in modules:
                 raise AttributeError(f"module {package!r} has no attribute {name!r}")
-            found: object = getattr(import_module(modules[name]), name)
-            self.__dict__[name] = found
-            return found
+            value: object = getattr(import_module(modules[name]), name)
+            self.__dict__[name] = value
+            return value
 
         def __dir__(self) -> list[str]:
-            return sorted({*(n for n in self.__dict__ if n.startswith("_")), *modules, *rooms})
+            private = (name for name in self.__dict__ if name.startswith("_"))
+            return sorted({*private, *modules, *subpackages})
 
     sys.modules[package].__class__ = Facade

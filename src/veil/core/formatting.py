@@ -1,4 +1,4 @@
-"""Numbers and other people's words, formatted for messages and screens."""
+"""Format numbers and untrusted text for messages and screens."""
 
 import math
 import re
@@ -14,7 +14,7 @@ def count_of(number: int, noun: str) -> str:
 
 
 def bits_of(value: float) -> str:
-    """Return an amount of leakage, to the hundredth of a bit.
+    """Return an amount of leakage, rounded to 0.01 bits.
 
     >>> bits_of(1.0), bits_of(6.4919), bits_of(0.0)
     ('1 bit', '6.49 bits', '0 bits')
@@ -24,7 +24,7 @@ def bits_of(value: float) -> str:
 
 
 def number_of(value: float) -> str:
-    """Return six digits of a number, or more before the point, in groups of three.
+    """Return a number with six significant digits, or all digits of a large whole part.
 
     >>> number_of(10500.0), number_of(2e6), number_of(0.25), number_of(1e-6)
     ('10,500', '2,000,000', '0.25', '1e-06')
@@ -33,20 +33,20 @@ def number_of(value: float) -> str:
     return f"{value:,.0f}" if whole else f"{value:,g}"
 
 
-# Control characters (C0, DEL, C1), separators of lines and paragraphs, halves of characters.
+# Control characters (C0, DEL, C1), line and paragraph separators, surrogates.
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
-# What changes the direction of writing, or is not seen at all; the joiners of Persian, of Indic
-# scripts and of emoji (U+200C, U+200D) stay.
+# Characters that change the writing direction or are invisible. The joiners that Persian, Indic
+# scripts and emoji need (U+200C, U+200D) stay.
 _HIDDEN = re.compile(
     "[\u00ad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
     "\U000e0000-\U000e007f]"
 )
-_TELLING = re.compile(f"{_CONTROL.pattern}|{_HIDDEN.pattern}")
+_UNPRINTABLE = re.compile(f"{_CONTROL.pattern}|{_HIDDEN.pattern}")
 _NOT_ASCII = re.compile("[^\x00-\x7f]")
 
 
 def printable(text: str) -> str:
-    r"""Put a space in place of each control character, and drop what hides or turns.
+    r"""Replace each control character by a space, and drop invisible and direction characters.
 
     >>> printable("a\x1b[31mb\u202ec\nd")
     'a [31mbc d'
@@ -55,26 +55,26 @@ def printable(text: str) -> str:
 
 
 def is_printable(text: str) -> bool:
-    """Tell whether a text holds nothing that `printable` changes."""
-    return _TELLING.search(text) is None
+    """Return whether `printable` would leave a text unchanged."""
+    return _UNPRINTABLE.search(text) is None
 
 
 def mark_unprintable(text: str) -> str:
-    """Put U+FFFD in place of what `printable` changes, so that it is seen that it was there."""
-    return _TELLING.sub("\ufffd", text)
+    """Replace each character that `printable` changes by U+FFFD, so that it is visible."""
+    return _UNPRINTABLE.sub("\ufffd", text)
 
 
 def escaped_json(document: str, encoding: str = "utf-8") -> str:
-    r"""Write what `printable` changes as ``\uXXXX``, which is the same JSON; line ends stay.
+    r"""Write characters that `printable` changes as ``\uXXXX``: the same JSON, line ends stay.
 
-    So is written what is not ASCII where the encoding does not have all of it.
+    If the encoding lacks a character of the document, all non-ASCII characters are escaped.
 
     >>> escaped_json('["\x9b\u202e"]')
     '["\\u009b\\u202e"]'
     >>> escaped_json('["\xe9"]', "ascii")
     '["\\u00e9"]'
     """
-    escaped = _TELLING.sub(_escape, document)
+    escaped = _UNPRINTABLE.sub(_escape, document)
     try:
         escaped.encode(encoding)
     except (UnicodeError, LookupError):
@@ -82,9 +82,9 @@ def escaped_json(document: str, encoding: str = "utf-8") -> str:
     return escaped
 
 
-def _escape(found: re.Match[str]) -> str:
-    character = found[0]
-    if character == "\n":  # between the values: inside a string it is written as \n already
+def _escape(match: re.Match[str]) -> str:
+    character = match[0]
+    if character == "\n":  # between values; inside a JSON string it is already escaped
         return character
     units = character.encode("utf-16-be", "surrogatepass").hex()
     return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))

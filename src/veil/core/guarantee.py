@@ -1,4 +1,4 @@
-"""What is proved about a release, and how it adds up."""
+"""Guarantees: what is proved about a release, and how guarantees compose."""
 
 import math
 from dataclasses import dataclass, replace
@@ -26,27 +26,32 @@ KINDS: dict[Kind, str] = {
     ),
     "umldp": (
         "log P(y|w) - log P(y|w') <= epsilon * d(w, w') + additive for every sensitive output y;"
-        " any other output names its input"
+        " any other output reveals its input"
     ),
-    "group-dp": "log P(y|w) - log P(y|w') <= epsilon for words w, w' of one group; none across",
+    "group-dp": (
+        "log P(y|w) - log P(y|w') <= epsilon for words w, w' of one group; no bound across groups"
+    ),
     "dp": "P(S|D) <= e^epsilon P(S|D') + delta for all neighbouring data D, D' and all events S",
     "zcdp": (
         "the Renyi divergence of order a between the outputs for neighbouring data is at most"
         " rho * a, for every a > 1"
     ),
     "local-dp": "P(S|x) <= e^epsilon P(S|x') + delta for any two values x, x' of one person",
-    "k-anonymity": "every record looks like at least k - 1 others in what an attacker may know",
-    "l-diversity": "every group of records that look alike has l well-represented secret values",
-    "t-closeness": (
-        "in every group of records that look alike, secret values are spread as in the whole, up"
-        " to the distance t"
+    "k-anonymity": (
+        "every record has the same values as at least k - 1 others in everything that an attacker"
+        " may know"
     ),
-    "leakage": "whatever is believed before, one guess is right at most 2^bits times as often",
+    "l-diversity": "every equivalence class has l well-represented confidential values",
+    "t-closeness": (
+        "in every equivalence class, the confidential values are distributed as in the whole"
+        " table, up to the distance t"
+    ),
+    "leakage": "for any prior belief, one guess is right at most 2^bits times as often",
     "none": "nothing is proved",
 }
 
-# The numbers of a kind that are added up when releases follow each other; of the other kinds
-# nothing is known then.
+# The numbers that are added up when releases of a kind follow each other. Nothing is known about
+# the sum of releases of other kinds.
 _SUMS: dict[Kind, tuple[str, ...]] = {
     "metric-dp": ("epsilon", "additive"),
     "umldp": ("epsilon", "additive"),
@@ -56,7 +61,7 @@ _SUMS: dict[Kind, tuple[str, ...]] = {
     "local-dp": ("epsilon", "delta"),
     "leakage": ("bits",),
 }
-_LEVELS: dict[Kind, tuple[str, str]] = {  # of the other kinds, and which of two is the weaker
+_LEVELS: dict[Kind, tuple[str, str]] = {  # the number of every other kind, and which is weaker
     "k-anonymity": ("k", "lower"),
     "l-diversity": ("l", "lower"),
     "t-closeness": ("t", "higher"),
@@ -65,16 +70,16 @@ _LEVELS: dict[Kind, tuple[str, str]] = {  # of the other kinds, and which of two
 
 @dataclass(frozen=True, slots=True)
 class Guarantee:
-    """A bound on what one output says about two possible inputs.
+    """A bound on what one output reveals about two possible inputs.
 
-    `kind` names the inequality (see `KINDS`), `metric` the distance d in it, `unit` what is being
-    changed between the two inputs, `neighbours` how (for example "add or remove one person"),
-    `caveat` in plain words what the bound does not cover. `passed` counts words of a release that
-    left as they are: nothing is bounded for those, whatever the bound for the others. A kind has
-    its own numbers: `epsilon`, `delta`, `additive`, `rho`, `bits`, or the levels `k`, `l`, `t`.
+    `kind` names the inequality (see `KINDS`) and `metric` the distance d in it. `unit` is what
+    changes between the two inputs, `neighbours` how it changes (for example "add or remove one
+    person"). `caveat` states in plain words what the bound does not cover. `passed` counts the
+    words of a release that were left unchanged: no bound holds for those. Each kind uses its own
+    numbers: `epsilon`, `delta`, `additive`, `rho`, `bits`, or the levels `k`, `l`, `t`.
 
-    ``a + b`` is what holds when both are released of the same data, ``a | b`` when they are of
-    disjoint data. What cannot be added up becomes `none`, and the caveat says why.
+    ``a + b`` holds for two releases of the same data, ``a | b`` for two releases of disjoint data.
+    Guarantees that do not add up become `none`, with the reason in the caveat.
 
     >>> Guarantee("metric-dp", 10.0, "euclidean").compose(20, "text").epsilon
     200.0
@@ -104,25 +109,25 @@ class Guarantee:
             raise ValueError("The numbers of a guarantee must be >= 0, and delta at most 1.")
 
     def compose(self, times: int, unit: str) -> "Guarantee":
-        """Add up `times` independent releases (basic composition: budgets are summed)."""
+        """Return the guarantee of `times` independent releases (basic composition: a sum)."""
         if self.kind not in _SUMS:
-            alone = self.kind == "none" or times <= 1
-            return replace(self if alone else _lost(self, self), unit=unit)
+            unchanged = self.kind == "none" or times <= 1
+            return replace(self if unchanged else _no_guarantee(self, self), unit=unit)
         sums = {name: _times(getattr(self, name), times) for name in _SUMS[self.kind]}
-        return replace(self, unit=unit, **_whole(sums))  # type: ignore[arg-type]
+        return replace(self, unit=unit, **_clip_delta(sums))  # type: ignore[arg-type]
 
     def __add__(self, other: "Guarantee") -> "Guarantee":
-        """Return what holds for two releases of the same data, one after the other."""
+        """Return the guarantee of two releases of the same data, one after the other."""
         if self.kind not in _SUMS or not self._fits(other):
-            return _lost(self, other)
+            return _no_guarantee(self, other)
         names = _SUMS[self.kind]
         sums = {name: getattr(self, name) + getattr(other, name) for name in names}
-        return self._with(other, _whole(sums))
+        return self._with(other, _clip_delta(sums))
 
     def __or__(self, other: "Guarantee") -> "Guarantee":
-        """Return what holds for two releases of disjoint data: the weaker of the two."""
+        """Return the guarantee of two releases of disjoint data: the weaker of the two."""
         if self.kind == "none" or not self._fits(other):
-            return _lost(self, other)
+            return _no_guarantee(self, other)
         if self.kind in _LEVELS:
             name, weaker = _LEVELS[self.kind]
             pick = min if weaker == "lower" else max
@@ -133,10 +138,10 @@ class Guarantee:
         )
 
     def bound(self, distance: float) -> float:
-        """Largest log-ratio the guarantee allows for two inputs at that distance.
+        """Return the largest log-ratio that the guarantee allows for two inputs at `distance`.
 
-        The inputs have the same words where words `passed`: else there is no bound. Nor is there
-        one for every output where delta is above 0, or under zcdp.
+        It holds only for inputs that agree in all words that `passed`. If delta is above 0, and
+        for zcdp, no bound holds for every output.
         """
         if self.kind in ("metric-dp", "umldp"):
             return self.epsilon * distance + self.additive
@@ -149,25 +154,25 @@ class Guarantee:
         return replace(self, caveat=f"{self.caveat} {sentence}".strip())
 
     def _fits(self, other: "Guarantee") -> bool:
-        """Tell whether two guarantees speak of the same inputs in the same terms."""
+        """Return whether two guarantees bound the same kind of inputs in the same terms."""
         mine, others = (
-            (one.kind, one.metric, one.unit.partition(" (")[0], one.neighbours)
-            for one in (self, other)
+            (item.kind, item.metric, item.unit.partition(" (")[0], item.neighbours)
+            for item in (self, other)
         )
         return mine == others
 
     def _with(self, other: "Guarantee", numbers: dict[str, float]) -> "Guarantee":
-        new = other.caveat if other.caveat not in self.caveat else ""
-        made = replace(self, passed=self.passed + other.passed, **numbers)  # type: ignore[arg-type]
-        return made.with_caveat(new) if new else made
+        caveat = other.caveat if other.caveat not in self.caveat else ""
+        passed = self.passed + other.passed
+        combined = replace(self, passed=passed, **numbers)  # type: ignore[arg-type]
+        return combined.with_caveat(caveat) if caveat else combined
 
     def __str__(self) -> str:
-        are = "it is" if self.passed == 1 else "they are"
         words = count_of(self.passed, "word")
-        clear = f"; none for {words} that passed as {are}" if self.passed else ""
+        exception = f"; no guarantee for {words} that passed unchanged" if self.passed else ""
         if self.kind == "none":
-            return f"no formal guarantee, per {self.unit}{clear}"
-        return f"{self.kind}: {self._numbers()}, per {self.unit}{clear}"
+            return f"no formal guarantee, per {self.unit}{exception}"
+        return f"{self.kind}: {self._numbers()}, per {self.unit}{exception}"
 
     def _numbers(self) -> str:
         if self.kind in ("metric-dp", "umldp", "group-dp"):
@@ -186,25 +191,26 @@ class Guarantee:
 
 
 def _times(value: float, times: int) -> float:
-    return 0.0 if times == 0 else value * times  # also of what is infinite
+    return 0.0 if times == 0 else value * times  # 0 even if the value is infinite
 
 
-def _whole(sums: dict[str, float]) -> dict[str, float]:
-    """Keep a sum of deltas a probability: 1 says nothing, and more is no more."""
+def _clip_delta(sums: dict[str, float]) -> dict[str, float]:
+    """Limit a sum of deltas to 1, where it already bounds nothing."""
     return {name: min(1.0, value) if name == "delta" else value for name, value in sums.items()}
 
 
-def _lost(one: Guarantee, other: Guarantee) -> Guarantee:
-    """Return that nothing is known of two releases together, and why."""
-    said = " ".join(dict.fromkeys(filter(None, (one.caveat, other.caveat))))
-    made = Guarantee("none", unit=one.unit, caveat=said, passed=one.passed + other.passed)
-    if "none" in (one.kind, other.kind):
-        return made.with_caveat("Together with a release of which nothing is proved, nothing is.")
-    if one.kind != other.kind:
-        return made.with_caveat(f"{one.kind} and {other.kind} do not add up.")
-    if one.kind in _LEVELS and one._fits(other):
-        return made.with_caveat(
-            f"{one.kind} does not compose: what two releases have in common can be less."
+def _no_guarantee(first: Guarantee, second: Guarantee) -> Guarantee:
+    """Return the guarantee `none` for two releases together, with the reason as a caveat."""
+    caveats = " ".join(dict.fromkeys(filter(None, (first.caveat, second.caveat))))
+    passed = first.passed + second.passed
+    none = Guarantee("none", unit=first.unit, caveat=caveats, passed=passed)
+    if "none" in (first.kind, second.kind):
+        return none.with_caveat("If nothing is proved of one release, nothing is proved of both.")
+    if first.kind != second.kind:
+        return none.with_caveat(f"{first.kind} and {second.kind} do not add up.")
+    if first.kind in _LEVELS and first._fits(second):
+        return none.with_caveat(
+            f"{first.kind} does not compose: combining two releases can undo it."
         )
-    return made.with_caveat(f"Two releases of kind {one.kind} that differ in metric, unit or"
+    return none.with_caveat(f"Two releases of kind {first.kind} that differ in metric, unit or"
                             " neighbours do not add up.")  # fmt: skip

@@ -1,4 +1,4 @@
-"""Threads for array work: NumPy lets go of the interpreter lock, so that threads are enough."""
+"""Threads for array work: NumPy releases the interpreter lock, so threads are enough."""
 
 import os
 import sys
@@ -15,16 +15,16 @@ from threadpoolctl import ThreadpoolController
 
 
 def cores() -> int:
-    """Return the number of processors this process may use."""
+    """Return the number of processors that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 class Threads:
-    """A thread per processor, for many short pieces of work: to start one anew takes longer.
+    """One thread per processor for many short tasks, which are faster than starting threads.
 
-    This one is one of them; the others wait, and do not spin.
+    The calling thread is one of them. The others sleep between tasks.
     """
 
     def __init__(self) -> None:
@@ -34,20 +34,20 @@ class Threads:
     def run(self, work: Callable[[slice], None], rows: int) -> None:
         """Run `work` on consecutive slices of `rows`, one per thread, and wait for all.
 
-        The slices are disjoint and nothing is shared: the result does not depend on their number.
+        The slices are disjoint and share nothing, so the result does not depend on their number.
         """
         cuts = np.linspace(0, rows, max(1, min(self._count, rows)) + 1).astype(int).tolist()
         own, *rest = [slice(a, b) for a, b in pairwise(cuts)]
         if self._others is None or not rest:
             work(own)
             return
-        begun = [self._others.submit(work, part) for part in rest]
+        tasks = [self._others.submit(work, part) for part in rest]
         try:
             work(own)
         finally:
-            wait(begun)
-        for one in begun:
-            one.result()
+            wait(tasks)
+        for task in tasks:
+            task.result()
 
     def __enter__(self) -> Self:
         return self
@@ -65,11 +65,11 @@ def in_threads(work: Callable[[slice], None], rows: int) -> None:
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Let matrix products use one thread each while threads of our own run them.
+    """Limit each matrix product to one thread while our own threads run them.
 
-    The setting is one for the whole process: only the main thread makes it, so that two threads
-    never restore each other's. From any other thread the products keep their own threads, which
-    costs time but changes no result.
+    The limit applies to the whole process, so only the main thread sets it: two threads could
+    restore each other's. Called from any other thread this does nothing, which costs time but
+    changes no result.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -83,13 +83,13 @@ def _controller() -> ThreadpoolController:
     return ThreadpoolController()
 
 
-BACKGROUND = "veil-background"  # name of threads that nobody waits for
+BACKGROUND = "veil-background"  # name of the threads that the program does not wait for
 
 
 def leave(code: int) -> NoReturn:
-    """End the program; at once where something is still made in the background.
+    """Exit the program, immediately if a background thread is still running.
 
-    Such a thread would be torn out of compiled code, which ends the program with a crash.
+    A normal exit would stop such a thread inside compiled code and crash the program.
     """
     if any(thread.name == BACKGROUND for thread in threading.enumerate()):
         for stream in (sys.stdout, sys.stderr):

@@ -20,8 +20,8 @@ _MAX_SPEC = 2_000  # characters; a spec is a line, not a document
 class Registry(Generic[C]):
     """Components of one family, by name.
 
-    `group` is the entry-point group in which other packages announce theirs; a plugin cannot
-    replace a built-in, and two plugins of one name are an error that names both.
+    `group` is the entry-point group through which other packages add their own. A plugin cannot
+    replace a built-in. Two plugins with the same name are an error that names both.
     """
 
     noun: str
@@ -43,66 +43,66 @@ class Registry(Generic[C]):
         return self._loaded[name]
 
     def _load(self, name: str, target: str) -> type[C]:
-        """Load a class; one of a plugin may be anything, and fail in any way."""
+        """Load a class. A plugin's may turn out to be anything and fail in any way."""
         module, _, attribute = target.partition(":")
         if name in self.builtin:
             return cast(type[C], getattr(importlib.import_module(module), attribute))
         try:
-            found = getattr(importlib.import_module(module), attribute)
+            plugin = getattr(importlib.import_module(module), attribute)
         except VeilError:
             raise
-        except Exception as error:  # noqa: BLE001 - whatever the plugin does
+        except Exception as error:  # noqa: BLE001 - a plugin may raise anything
             raise UnknownNameError(
-                f"The plugin {target} of {self.group} cannot be loaded ({type(error).__name__});"
-                " repair it, or uninstall it."
+                f"The plugin {target} of {self.group} cannot be loaded ({type(error).__name__})."
+                " Repair or uninstall it."
             ) from None
-        if not (isinstance(found, type) and issubclass(found, Component)):
+        if not (isinstance(plugin, type) and issubclass(plugin, Component)):
             raise UnknownNameError(
-                f"The plugin {target} of {self.group} is no Component; repair it, or uninstall it."
+                f"The plugin {target} of {self.group} is not a Component. Repair or uninstall it."
             )
-        return cast(type[C], found)
+        return cast(type[C], plugin)
 
     def parse(self, spec: str) -> C:
         """Build a component from ``name`` or ``name(key=value, ...)``.
 
-        Values are numbers, true/false, or texts with or without quotes.
+        Values are numbers, true/false, or strings with or without quotes.
         """
-        found, parameters = self.read(spec)
-        return found.load(parameters)
+        component, parameters = self.read(spec)
+        return component.load(parameters)
 
     def read(self, spec: str) -> tuple[type[C], dict[str, object]]:
-        """Return what a spec names, the class and the parameters; nothing is built."""
+        """Return the class and the parameters in a spec, without building the component."""
         name, parameters = read_spec(spec)
         return self.get(name), parameters
 
     def _plugins(self) -> dict[str, str]:
-        found: dict[str, str] = {}
+        targets: dict[str, str] = {}
         for point in entry_points(group=self.group):
             if point.name in self.builtin:
                 raise UnknownNameError(
                     f"The plugin {point.value} may not replace the built-in '{point.name}'"
-                    f" of {self.group}; rename its entry point."
+                    f" of {self.group}. Rename its entry point."
                 )
-            if found.get(point.name, point.value) != point.value:
+            if targets.get(point.name, point.value) != point.value:
                 raise UnknownNameError(
                     f"Two plugins are called '{point.name}' in {self.group}:"
-                    f" {found[point.name]} and {point.value}; uninstall one."
+                    f" {targets[point.name]} and {point.value}. Uninstall one."
                 )
-            found[point.name] = point.value
-        return found
+            targets[point.name] = point.value
+        return targets
 
 
 def unknown_name(noun: str, name: str, names: Sequence[str]) -> UnknownNameError:
-    """Say that there is no such name, which is the nearest, and which there are."""
-    shown = name if len(name) <= 40 else name[:37] + "..."
+    """Return the error for an unknown name, with the closest known name and all known names."""
+    label = name if len(name) <= 40 else name[:37] + "..."
     hint = did_you_mean(name, names)
-    return UnknownNameError(f"No {noun} called '{shown}'.{hint} Known: {', '.join(names)}.")
+    return UnknownNameError(f"No {noun} called '{label}'.{hint} Known: {', '.join(names)}.")
 
 
 def did_you_mean(name: str, names: Sequence[str]) -> str:
-    """Return " Did you mean '...'?" with the name that is nearest, or nothing."""
-    near = difflib.get_close_matches(name.lower(), names, n=1)
-    return f" Did you mean '{near[0]}'?" if near else ""
+    """Return " Did you mean '...'?" with the closest of the names, or "" if none is close."""
+    matches = difflib.get_close_matches(name.lower(), names, n=1)
+    return f" Did you mean '{matches[0]}'?" if matches else ""
 
 
 _SPEC = re.compile(r"\s*([A-Za-z_]\w*(?:-\w+)*)\s*(?:\((.*)\))?\s*", re.DOTALL)
@@ -113,27 +113,27 @@ _PARAMETER = re.compile(
 
 
 def read_spec(spec: str) -> tuple[str, dict[str, object]]:
-    """Split a spec into name and parameters without evaluating anything."""
+    """Split a spec into name and parameters, without evaluating anything."""
     problem = ParameterError(
-        "A spec must look like name(key=value, ...), for example cmp(epsilon=10); a value with a"
-        " comma or a quote needs quotes."
+        "A spec must look like name(key=value, ...), for example cmp(epsilon=10). Quote a value"
+        " that contains a comma or a quote."
     )
-    found = _SPEC.fullmatch(spec) if isinstance(spec, str) and len(spec) <= _MAX_SPEC else None
-    if found is None:
+    parts = _SPEC.fullmatch(spec) if isinstance(spec, str) and len(spec) <= _MAX_SPEC else None
+    if parts is None:
         raise problem
     parameters: dict[str, object] = {}
-    rest = (found[2] or "").strip()
+    rest = (parts[2] or "").strip()
     while rest:
         match = _PARAMETER.match(rest)
         if match is None or match[1] in parameters or not match[2].strip():
             raise problem
         parameters[match[1]] = _value(match[2].strip(), problem)
         rest = rest[match.end() :].strip()
-    return found[1], parameters
+    return parts[1], parameters
 
 
 def _value(text: str, problem: ParameterError) -> object:
-    """Read one value of a spec: a number, true or false, a text in quotes, or a bare one."""
+    """Read one value of a spec: a number, true or false, or a string with or without quotes."""
     if text in ("true", "false"):
         return text == "true"
     try:

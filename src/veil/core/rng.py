@@ -1,8 +1,8 @@
-"""Where randomness comes from, and the noise distributions that domains share.
+"""Random generators, and the noise distributions that several packages use.
 
-By default from a counter-mode AES-128 generator keyed with 128 fresh bits of the operating
-system, made anew for every release: no random state is shared between calls, threads or workers.
-A seed gives the same generator in a repeatable state, which is for experiments and never private.
+The default is a new AES-128 counter-mode generator for every release, keyed with 128 fresh bits
+from the operating system: calls, threads and workers share no random state. With a seed the
+generator is reproducible, which is for experiments and never private.
 """
 
 import secrets
@@ -18,7 +18,7 @@ Randomness = Generator | int | None
 
 
 def generator(rng: Randomness = None) -> Generator:
-    """Return a generator: fresh (None), repeatable (an integer), or the caller's own.
+    """Return a generator: fresh (None), reproducible (an integer), or the caller's own.
 
     >>> int(generator(7).integers(100)) == int(generator(7).integers(100))
     True
@@ -31,7 +31,7 @@ def generator(rng: Randomness = None) -> Generator:
 
 
 def stream(seed: int | None, index: int) -> Generator:
-    """Return stream `index` of a seed; streams are independent, whatever the number of workers."""
+    """Return stream `index` of a seed. Streams are independent for any number of workers."""
     if seed is None:
         return generator(None)
     if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
@@ -47,7 +47,7 @@ def sphere(count: int, dim: int, rng: Generator) -> Floats:
     """Draw `count` directions uniformly from the unit sphere of R^dim, as rows."""
     direction = rng.standard_normal((count, dim))
     length = np.linalg.norm(direction, axis=1, keepdims=True)
-    while not length.all():  # a draw of length zero has no direction: draw that row again
+    while not length.all():  # a row of length zero has no direction: redraw it
         bad = np.flatnonzero(length == 0)
         direction[bad] = rng.standard_normal((len(bad), dim))
         length = np.linalg.norm(direction, axis=1, keepdims=True)

@@ -1,4 +1,4 @@
-"""The nouns that flow between the parts, and the protocols that the parts fulfil."""
+"""The types passed between packages, and the protocols that components implement."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -16,11 +16,10 @@ Ids = NDArray[np.int64]
 
 
 class Released(str):
-    """A string that may leave the machine: made by a mechanism, or declassified on purpose.
+    """A string that may leave the machine: output of a mechanism, or declassified on purpose.
 
-    It is a type of its own when the program runs, too: an engine refuses any other string, and
-    whatever is computed from a released one (a part, a change of case, a sum) is an ordinary
-    string again.
+    The type exists at run time, too. An engine refuses any other string, and anything computed
+    from a released string (a slice, a change of case, a concatenation) is an ordinary string.
     """
 
     __slots__ = ()
@@ -43,21 +42,21 @@ class Variants:
     mechanism
         Spec of the mechanism, for example ``cmp(epsilon=10.0)``.
     cost
-        What the whole release costs: the mechanism's guarantee, summed over every protected word
-        of every text and every variant.
+        Cost of the whole release: the mechanism's guarantee, summed over every protected word of
+        every text and every variant.
     kept
         Per text, the words that passed unchanged *by policy* (not selected, or ``keep``), in
-        order. A word that a mechanism happens to draw again is not listed: which draws came out
-        equal is a secret that no release may carry.
+        order. A word that the mechanism happened to draw again is not listed: which draws
+        equal their input is a secret that no release may carry.
     protected
-        Per text, the number of words that went through the mechanism. One that rewrites whole
-        queries may let a word pass in some of them and not in others: it counts here and is in
+        Per text, the number of words that went through the mechanism. A mechanism that rewrites
+        whole queries may keep a word in some variants only: such a word counts here and is in
         `kept`, too.
     seeded
-        True when the draws can be repeated by who knows the seed: **not private**.
+        True if anyone who knows the seed can repeat the draws: **not private**.
     redacted
-        Per text, the kinds of personal data that were replaced before the mechanism saw the rest,
-        in order; nothing at all where nobody looked for any.
+        Per text, the kinds of personal data that were replaced before the mechanism saw the text,
+        in order. An empty tuple if redaction was off.
     """
 
     rows: tuple[tuple[Released, ...], ...]
@@ -80,20 +79,20 @@ class Variants:
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """Ranked lists: what an engine answers, what is fused of it, and what an attacker guesses.
+    """Ranked lists: the results of an engine, a fusion of them, or the guesses of an attacker.
 
     Attributes
     ----------
     items
-        Names of everything that occurs in the lists, each once.
+        Names of all items in the lists, each once.
     index
         (n, k) positions in `items`, best first; -1 pads a short list at its end.
     scores
         (n, k) scores, non-increasing; -inf pads.
     texts, titles
-        Per item what is known of it, or nothing at all; an empty string where it is not known.
+        Text and title per item, with an empty string if unknown. Empty if no item has one.
     gaps
-        Per list "", or one sentence that says why the engine gave no answer.
+        Per list an empty string, or one sentence with the reason why the engine gave no answer.
     """
 
     items: tuple[str, ...]
@@ -115,7 +114,7 @@ Role = Literal["query", "document"]
 
 
 class Kernel(Protocol):
-    """A mechanism bound to its space: maps ids to draws, and knows nothing of text."""
+    """A mechanism bound to its embeddings: samples word ids for word ids, and never sees text."""
 
     def sample(self, ids: Ids, size: int, rng: Generator) -> Ids:
         """Map word ids (n,) to independent draws (size, n)."""
@@ -124,7 +123,7 @@ class Kernel(Protocol):
 
 @runtime_checkable
 class ClosedForm(Kernel, Protocol):
-    """A kernel whose law is known exactly."""
+    """A kernel whose output distribution is known exactly."""
 
     def probs(self, ids: Ids) -> Floats:
         """Return P(v | w) as (n, |V|) for words `ids` (n,)."""
@@ -137,30 +136,30 @@ class ClosedForm(Kernel, Protocol):
 
 @runtime_checkable
 class Release(Protocol):
-    """What leaves, of any kind of data; there is no original in it."""
+    """A release of any kind of data. It contains no original."""
 
     @property
     def mechanism(self) -> str:
-        """Spec of what made it."""
+        """Spec of the mechanism."""
         ...
 
     @property
     def cost(self) -> Guarantee:
-        """What is proved of the whole release."""
+        """Guarantee of the whole release."""
         ...
 
     @property
     def seeded(self) -> bool:
-        """Whether who knows the seed can repeat the draws: **not private**."""
+        """Whether anyone who knows the seed can repeat the draws: **not private**."""
         ...
 
 
 class Encoder(Protocol):
-    """Texts to vectors, on the user's side of the boundary."""
+    """Maps texts to vectors, on the user's machine."""
 
     @property
     def key(self) -> str:
-        """Name of the model and of all that changes its vectors: names a cache of them."""
+        """Identifies the model and every setting that changes its vectors: a cache key."""
         ...
 
     @property
@@ -175,15 +174,15 @@ class Encoder(Protocol):
 
 @runtime_checkable
 class RawEncoder(Encoder, Protocol):
-    """An encoder whose vectors have a length of their own, before it is taken out."""
+    """An encoder that also returns its vectors before they are normalised."""
 
     def raw(self, texts: Sequence[str], role: Role = "document") -> Singles:
-        """Map texts to vectors (n, dim) as the model gives them."""
+        """Map texts to the model's own vectors (n, dim), not normalised."""
         ...
 
 
 class Engine(Protocol):
-    """The untrusted side: it is handed released strings, and nothing else."""
+    """The untrusted side: it receives released strings and nothing else."""
 
     @property
     def network(self) -> bool:

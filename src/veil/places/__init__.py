@@ -57,4 +57,4 @@ _PLACES = {
     "veil.places.release": "Release",
 }
 
-facade(__name__, _PLACES, rooms=("attackers", "methods"))
+facade(__name__, _PLACES, subpackages=("attackers", "methods"))

@@ -47,4 +47,4 @@ _PLACES = {
     "veil.sensitive.strategies": "STRATEGIES",
 }
 
-facade(__name__, _PLACES, rooms=("attackers", "classifiers", "strategies"))
+facade(__name__, _PLACES, subpackages=("attackers", "classifiers", "strategies"))
