@@ -47,13 +47,13 @@ def test_a_pool_counts_whole_whatever_its_size() -> None:
 
 
 def test_bad_input_is_told_in_one_sentence() -> None:
-    with pytest.raises(InputError, match="4 queries, but 1 lists"):
+    with pytest.raises(InputError, match="4 queries and 1 lists"):
         effectiveness(JUDGED, NAMES, [["a"]])
     with pytest.raises(InputError, match="the same name"):
         effectiveness(JUDGED, ["q1", "q1"], [["a"], ["b"]])
     with pytest.raises(InputError, match="List 1 of 1 names a document twice"):
         effectiveness(JUDGED, ["q1"], [["a", "a"]])
-    with pytest.raises(InputError, match="a list of names"):
+    with pytest.raises(InputError, match="a list of document names"):
         effectiveness(JUDGED, ["q1"], ["abc"])
 
 

@@ -64,9 +64,9 @@ def test_the_values_of_one_text_change_sign_together() -> None:
 
 def test_bad_input_is_told_in_one_sentence() -> None:
     for one, other in (([1], [1, 2]), ([[1]], [[1]]), (["a"], ["b"])):
-        with pytest.raises(InputError, match="two rows of numbers"):
+        with pytest.raises(InputError, match="two lists of numbers"):
             compare(one, other)
-    with pytest.raises(InputError, match="at least one number"):
+    with pytest.raises(InputError, match="at least one finite number"):
         compare([np.nan], [1.0])
     with pytest.raises(InputError, match="needs one group"):
         compare([1, 2], [1, 2], groups=[1])

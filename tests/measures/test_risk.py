@@ -55,7 +55,7 @@ def test_ranks_bring_their_ties_along() -> None:
 
 
 def test_as_many_ties_as_ranks() -> None:
-    with pytest.raises(InputError, match="2 ranks, but 1 numbers of ties"):
+    with pytest.raises(InputError, match="2 ranks and 1 numbers of ties"):
         risk([1, 2], "lazy", ties=[1])
     with pytest.raises(InputError, match="A number of ties must be a whole number >= 1"):
         risk([1, 2], "lazy", ties=[1, 0])
@@ -108,7 +108,7 @@ def test_bad_parameters_are_told_in_one_sentence() -> None:
         risk([1], "active", k=0)
     with pytest.raises(ParameterError, match="'p'"):
         chance([1], "persistent", p=1.0)
-    with pytest.raises(InputError, match="2 ranks, but 3 numbers"):
+    with pytest.raises(InputError, match="2 ranks and 3 numbers"):
         risk([1, 2], "lazy", candidates=[1, 2, 3])
     with pytest.raises(InputError, match="number 2 is not"):
         risk([1, 0], "lazy")

@@ -1,6 +1,6 @@
-"""Measures of risk and utility: what is measured in the same way everywhere."""
+"""Measures of risk and utility that are the same for every kind of data."""
 
-EVERYWHERE: dict[str, dict[str, str]] = {  # what each counts, by what it is a measure of
+EVERYWHERE: dict[str, dict[str, str]] = {  # group of measures -> measure -> what it counts
     "risk": {
         "lazy": "How often an attacker's first guess is right.",
         "active": "How often the truth is among an attacker's first ten guesses.",
@@ -8,11 +8,11 @@ EVERYWHERE: dict[str, dict[str, str]] = {  # what each counts, by what it is a m
         "persistent": "Rank-biased precision of an attacker's guesses (p = 0.8); at most 0.2.",
     },
     "utility": {
-        "nDCG@10": "How good the first ten results are, by graded judgements.",
-        "recall@100": "Relevant documents that are among the first hundred results.",
-        "pooled recall": "Relevant documents that any variant brought, before re-ranking.",
+        "nDCG@10": "Quality of the first ten results, by graded judgements.",
+        "recall@100": "Relevant documents among the first hundred results.",
+        "pooled recall": "Relevant documents that any variant returned, before re-ranking.",
     },
     "risk and utility": {
-        "QuIPU": "Twice the signed area between a curve of the plane and its diagonal; 1 is best.",
+        "QuIPU": "Twice the signed area between a risk-utility curve and the diagonal; 1 is best.",
     },
 }

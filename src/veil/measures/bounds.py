@@ -1,16 +1,16 @@
-r"""Bounds with a stated confidence, from counts and samples: of shares, means and events.
+r"""Bounds with a stated confidence for shares, means and log-ratios, from counts and samples.
 
-A bootstrap draws again from what was seen: of 0 hits in 3 cases it makes the interval [0, 0]. The
-bounds here hold for any number of cases, few ones included.
+A bootstrap only resamples the observed cases: for 0 hits in 3 cases its interval is [0, 0]. The
+bounds here hold for any number of cases, however few.
 
-Choose an event on half of the samples, and bound how well it tells two inputs apart.
-For any set E of outputs, a claim of epsilon and delta says
+The second half of the module bounds how well an event distinguishes two inputs. For any set E of
+outputs, a claim of epsilon and delta means
 :math:`\Pr[E|x] \le e^\varepsilon \Pr[E|x'] + \delta`. With Clopper-Pearson bounds of both shares,
 
 .. math:: \ln \frac{\text{lower}(\Pr[E|x]) - \delta}{\text{upper}(\Pr[E|x'])}
 
-is, but for a stated chance of error, at most the true epsilon, whichever E was chosen, as long as
-it was chosen on other samples.
+is at most the true epsilon, except with a stated probability. This holds for any choice of E made
+on other samples: E is chosen on one half of the samples and counted on the other.
 """
 
 import math
@@ -26,7 +26,7 @@ _TERMS = 10_000
 
 
 def lower_share(hits: int, trials: int, error: float) -> float:
-    """Return the Clopper-Pearson lower bound of a share; it is too high with chance <= `error`.
+    """Return the Clopper-Pearson lower bound of a share, too high with probability <= `error`.
 
     It is the share p at which `hits` or more of `trials` have probability `error`:
     I_p(hits, trials - hits + 1) = error.
@@ -34,7 +34,7 @@ def lower_share(hits: int, trials: int, error: float) -> float:
     if hits == 0:
         return 0.0
     low, high = 0.0, 1.0
-    while True:  # halving a float64 interval ends: the middle becomes one of its ends
+    while True:  # bisection of floats ends when the middle equals a bound
         middle = (low + high) / 2
         if middle in (low, high):
             return low
@@ -46,7 +46,7 @@ def lower_share(hits: int, trials: int, error: float) -> float:
 
 @lru_cache(maxsize=4096)
 def upper_share(hits: int, trials: int, error: float) -> float:
-    """Return the Clopper-Pearson upper bound of a share; it is too low with chance <= `error`."""
+    """Return the Clopper-Pearson upper bound of a share, too low with probability <= `error`."""
     return 1 - lower_share(trials - hits, trials, error)
 
 
@@ -59,42 +59,41 @@ def incomplete_beta(a: float, b: float, x: float) -> float:
     """
     if not 0 < x < 1:
         return 0.0 if x <= 0 else 1.0
-    if x > (a + 1) / (a + b + 2):  # where the fraction converges slowly
+    if x > (a + 1) / (a + b + 2):  # the fraction would converge slowly
         return 1 - incomplete_beta(b, a, 1 - x)
     front = math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b)
     front += a * math.log(x) + b * math.log1p(-x)
-    c, d = 1.0, 1 / _away(1 - (a + b) * x / (a + 1))
+    c, d = 1.0, 1 / _nonzero(1 - (a + b) * x / (a + 1))
     value = d
     for m in range(1, _TERMS):
         even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m))
         odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1))
         before = value
         for term in (even, odd):
-            c, d = _away(1 + term / c), 1 / _away(1 + term * d)
+            c, d = _nonzero(1 + term / c), 1 / _nonzero(1 + term * d)
             value *= c * d
         if abs(value - before) <= 1e-16 * abs(value):
             break
     return math.exp(front) * value / a
 
 
-def _away(value: float) -> float:
-    """Keep a denominator away from zero."""
+def _nonzero(value: float) -> float:
     return value if abs(value) > _TINY else _TINY
 
 
-ERROR = 0.025  # in at most this share of samples the true mean lies above the bound
+ERROR = 0.025  # probability, at most, that the true mean is above the bound
 CONFIDENCE = 1 - ERROR
-_NEAR = 1e-6  # a mean of n counts, times n, is a whole number up to rounding
+_ROUNDING = 1e-6  # n times the mean of n counts may differ from an integer by this much
 
 
 def upper_bound(mean: float, n: int, *, top: float = 1.0, binary: bool = False) -> float:
-    r"""Return what the true mean is at most, with 97.5 % confidence, given the mean of `n` cases.
+    r"""Return an upper bound of the true mean, with 97.5 % confidence, from the mean of `n` cases.
 
     .. math:: \sup \{ p : n \, \mathrm{KL}(\bar x, p) \le \ln(1 / 0.025) \}
 
-    It holds for independent cases of any distribution from 0 to `top`. With `binary` each of
-    them is 0 or `top`, and the bound is the exact one of Clopper and Pearson, which is lower. A
-    mean that no such counts can have (of cases that are means themselves) gets the general one.
+    It holds for independent cases with any distribution on [0, `top`]. With `binary` every case
+    is 0 or `top`, and the exact bound of Clopper and Pearson is returned, which is lower. A mean
+    that such cases cannot have (because they are means themselves) gets the general bound.
 
     References
     ----------
@@ -112,15 +111,16 @@ def upper_bound(mean: float, n: int, *, top: float = 1.0, binary: bool = False) 
     if n < 1:
         raise InputError(f"A bound needs at least one case. Got {n} instead.")
     hits = share * n
-    if binary and abs(hits - round(hits)) <= _NEAR:
+    if binary and abs(hits - round(hits)) <= _ROUNDING:
         return top * upper_share(round(hits), n, ERROR)
-    return top * _farthest(share, math.log(1 / ERROR) / n)
+    return top * _kl_upper_bound(share, math.log(1 / ERROR) / n)
 
 
 def cases_needed(bound: float, *, mean: float = 0.0, top: float = 1.0) -> int | None:
-    """Return the number of cases from which on a mean keeps a bound, or None if none suffices.
+    """Return the smallest number of cases whose `upper_bound` is at most `bound`, or None.
 
-    With `binary` cases it is exact for a mean of 0; for a higher one fewer may do.
+    None means that no number of cases suffices. For binary cases the number is exact if the mean
+    is 0; for a higher mean, fewer cases may suffice.
 
     >>> cases_needed(0.05), cases_needed(0.05, mean=0.02), cases_needed(0.05, mean=0.05)
     (72, 304, None)
@@ -133,17 +133,15 @@ def cases_needed(bound: float, *, mean: float = 0.0, top: float = 1.0) -> int | 
 
 def _share(mean: float, top: float) -> float:
     share = mean / top
-    if not 0 <= share <= 1 + _NEAR:
-        raise InputError(
-            f"A mean to bound must be a number from 0 to {top:g}. Got {mean} instead."
-        )
+    if not 0 <= share <= 1 + _ROUNDING:
+        raise InputError(f"The mean must be a number from 0 to {top:g}. Got {mean} instead.")
     return min(share, 1.0)
 
 
-def _farthest(share: float, divergence: float) -> float:
+def _kl_upper_bound(share: float, divergence: float) -> float:
     """Return the highest p with KL(share, p) <= `divergence`, rounded up."""
     low, high = share, 1.0
-    while True:  # halving a float64 interval ends: the middle becomes one of its ends
+    while True:  # bisection of floats ends when the middle equals a bound
         middle = (low + high) / 2
         if middle in (low, high):
             return high
@@ -154,7 +152,7 @@ def _farthest(share: float, divergence: float) -> float:
 
 
 def _divergence(a: float, b: float) -> float:
-    """Return the Kullback-Leibler divergence of two coins that show heads with a < b."""
+    """Return the Kullback-Leibler divergence of Bernoulli(a) from Bernoulli(b), for a < b."""
     if b >= 1:
         return math.inf
     heads = a * math.log(a / b) if a > 0 else 0.0
@@ -164,22 +162,26 @@ def _divergence(a: float, b: float) -> float:
 Hits = tuple[int, int]
 
 
-def log_ratio(one: Ids, other: Ids, share: float, delta: float = 0.0) -> tuple[float, Hits]:
-    """Choose an event on the first halves, and bound its log-ratio on the second."""
-    half = len(one) // 2
-    event = choose_event(one[:half], other[:half], share, delta)
-    hits = count_hits(event, one[half:]), count_hits(event, other[half:])
-    return proved_log_ratio(hits, len(one) - half, share, delta), hits
+def log_ratio(first: Ids, second: Ids, share: float, delta: float = 0.0) -> tuple[float, Hits]:
+    """Choose an event on the first halves of two samples, and bound its log-ratio on the rest.
 
-
-def choose_event(one: Ids, other: Ids, share: float, delta: float = 0.0) -> Ids:
-    """Return the outputs, likeliest under the first input, whose ratio can best be shown.
-
-    They are taken in the order of their ratio, as many as maximise a rough bound; any choice is
-    valid, because it is made on samples that are not used again. Outputs below 0 are left out.
+    `first` and `second` are outputs for two inputs. Returns the bound and the hits of the event.
     """
-    values, place = np.unique(np.concatenate([one, other]), return_inverse=True)
-    counts = [np.bincount(part, minlength=len(values)) for part in np.split(place, [len(one)])]
+    half = len(first) // 2
+    event = choose_event(first[:half], second[:half], share, delta)
+    hits = count_hits(event, first[half:]), count_hits(event, second[half:])
+    return proved_log_ratio(hits, len(first) - half, share, delta), hits
+
+
+def choose_event(first: Ids, second: Ids, share: float, delta: float = 0.0) -> Ids:
+    """Return the event, a set of outputs, whose log-ratio can be shown best.
+
+    Outputs are taken in the order of their ratio, first input over second, as many as maximise a
+    rough bound. Any choice is valid, because its samples are not used again. Outputs below 0 are
+    left out.
+    """
+    values, codes = np.unique(np.concatenate([first, second]), return_inverse=True)
+    counts = [np.bincount(part, minlength=len(values)) for part in np.split(codes, [len(first)])]
     covered = values >= 0
     values, (hits, misses) = values[covered], (count[covered] for count in counts)
     if not len(values):
@@ -187,14 +189,14 @@ def choose_event(one: Ids, other: Ids, share: float, delta: float = 0.0) -> Ids:
     order = np.argsort(-(hits + 0.5) / (misses + 0.5), kind="stable")
     more, less = np.cumsum(hits[order]), np.cumsum(misses[order])
     return values[
-        order[: int(np.argmax(rough_log_ratios(more, less, len(one), share, delta))) + 1]
+        order[: int(np.argmax(rough_log_ratios(more, less, len(first), share, delta))) + 1]
     ]
 
 
 def rough_log_ratios(
     more: Ids, less: Ids, trials: int, share: float, delta: float = 0.0
 ) -> Floats:
-    """Return roughly what ratios hits of events could show, to choose among them."""
+    """Return rough lower bounds of the ratios of events (not their logs), to choose an event."""
     z = math.sqrt(2 * math.log(1 / share))
     low = np.maximum(more - z * np.sqrt(more) - delta * trials, 1e-9)
     ratios: Floats = low / (less + z * np.sqrt(less) + z * z / 2)
@@ -207,6 +209,9 @@ def count_hits(event: Ids, outputs: Ids) -> int:
 
 
 def proved_log_ratio(hits: Hits, trials: int, share: float, delta: float = 0.0) -> float:
-    """Return the epsilon that hits of an event under either input show: at least that, or 0."""
+    """Return a lower bound of epsilon from the hits of an event under both inputs, at least 0.
+
+    Each of the two Clopper-Pearson bounds is wrong with probability at most `share`.
+    """
     low = lower_share(hits[0], trials, share) - delta
     return max(0.0, math.log(low / upper_share(hits[1], trials, share))) if low > 0 else 0.0

@@ -1,7 +1,7 @@
-"""How well a search answers, query by query, as ir_measures computes it.
+"""Effectiveness of a search per query, computed by ir_measures.
 
-A query with an empty list counts 0. A query of which no relevant document is known cannot be
-judged: its values are nan, and it is left out of every mean.
+A query with an empty result list scores 0. A query without known relevant documents cannot be
+judged: its values are nan, and every mean leaves it out.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -17,19 +17,19 @@ from veil.corpus.collection import Judgements
 def effectiveness(
     judgements: Judgements, names: Sequence[str], lists: Sequence[Sequence[str]]
 ) -> dict[str, Floats]:
-    """Return ``nDCG@10`` and ``recall@100``, each (n,), of one list of documents per query.
+    """Return ``nDCG@10`` and ``recall@100``, each (n,), for one list of documents per query.
 
-    `names` are the queries that the lists answer, in order; a list is best first.
+    `names` are the queries of the lists, in the same order. Each list is best first.
     """
     measures = _library()
-    named = {"nDCG@10": measures.nDCG @ 10, "recall@100": measures.R @ 100}
-    return _calculate(measures, named, judgements, names, lists)
+    metrics = {"nDCG@10": measures.nDCG @ 10, "recall@100": measures.R @ 100}
+    return _calculate(measures, metrics, judgements, names, lists)
 
 
 def ndcg(
     judgements: Judgements, names: Sequence[str], lists: Sequence[Sequence[str]], k: int
 ) -> Floats:
-    """Return nDCG@k (n,) of one list of documents per query, best first."""
+    """Return nDCG@k (n,) for one list of documents per query, best first."""
     measures = _library()
     return _calculate(measures, {"nDCG": measures.nDCG @ k}, judgements, names, lists)["nDCG"]
 
@@ -37,12 +37,12 @@ def ndcg(
 def pooled_recall(
     judgements: Judgements, names: Sequence[str], pools: Sequence[Collection[str]]
 ) -> Floats:
-    """Return the share (n,) of the relevant documents that are anywhere in the pool of a query."""
+    """Return the share (n,) of a query's relevant documents that are anywhere in its pool."""
     measures = _library()
     depth = max((len(pool) for pool in pools), default=0)
-    named = {"recall": measures.R @ max(1, depth)}
-    lists = [sorted(pool) for pool in pools]  # the order is of no account, and repeatable
-    return _calculate(measures, named, judgements, names, lists)["recall"]
+    metrics = {"recall": measures.R @ max(1, depth)}
+    lists = [sorted(pool) for pool in pools]  # any order gives the same recall
+    return _calculate(measures, metrics, judgements, names, lists)["recall"]
 
 
 def _library() -> Any:  # noqa: ANN401 - ir_measures has no types
@@ -50,14 +50,14 @@ def _library() -> Any:  # noqa: ANN401 - ir_measures has no types
         import ir_measures
     except ImportError:
         raise MissingExtraError(
-            "Measuring needs ir_measures: pip install 'veil[measure]'."
+            "Search measures need ir_measures: pip install 'veil[measure]'."
         ) from None
     return ir_measures
 
 
 def _calculate(
     measures: Any,  # noqa: ANN401
-    named: Mapping[str, Any],
+    metrics: Mapping[str, Any],
     judgements: Judgements,
     names: Sequence[str],
     lists: Sequence[Sequence[str]],
@@ -68,32 +68,32 @@ def _calculate(
         for name in names
         if any(grade > 0 for grade in judgements.get(name, {}).values())
     }
-    out = {label: np.full(len(names), np.nan) for label in named}
-    place = {name: i for i, name in enumerate(names)}
+    out = {label: np.full(len(names), np.nan) for label in metrics}
+    index = {name: i for i, name in enumerate(names)}
     for name in judged:
         for values in out.values():
-            values[place[name]] = 0
+            values[index[name]] = 0
     run = {
-        name: {item: -float(rank) for rank, item in enumerate(found)}
-        for name, found in zip(names, lists, strict=True)
-        if found and name in judged
+        name: {item: -float(rank) for rank, item in enumerate(items)}
+        for name, items in zip(names, lists, strict=True)
+        if items and name in judged
     }
     if run:
-        label_of = {measure: label for label, measure in named.items()}
-        for value in measures.iter_calc(list(named.values()), judged, run):
-            out[label_of[value.measure]][place[value.query_id]] = value.value
+        label_of = {metric: label for label, metric in metrics.items()}
+        for value in measures.iter_calc(list(metrics.values()), judged, run):
+            out[label_of[value.measure]][index[value.query_id]] = value.value
     return out
 
 
 def _check(names: Sequence[str], lists: Sequence[Sequence[str]]) -> None:
     if len(names) != len(lists):
         raise InputError(
-            f"There are {len(names)} queries, but {len(lists)} lists of answers; give one each."
+            f"Each query needs one result list. Got {len(names)} queries and {len(lists)} lists."
         )
     if len(set(names)) != len(names):
-        raise InputError("Two queries have the same name; each needs one of its own.")
-    for number, found in enumerate(lists):
-        if isinstance(found, str):
-            raise InputError("The answers to a query are a list of names of documents.")
-        if len(set(found)) != len(found):
+        raise InputError("Query names must be distinct. Two queries have the same name.")
+    for number, items in enumerate(lists):
+        if isinstance(items, str):
+            raise InputError("The results of a query must be a list of document names.")
+        if len(set(items)) != len(items):
             raise InputError(f"List {number + 1} of {len(lists)} names a document twice.")

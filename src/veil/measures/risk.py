@@ -1,13 +1,13 @@
-r"""What an attacker gains: a share of success from the rank of the truth among its guesses.
+r"""Risk: the success of an attacker, from the rank of the truth among its guesses.
 
 .. math:: \text{lazy } [r = 1], \quad \text{active } [r \le k], \quad \text{motivated } 1/r, \quad
    \text{persistent } (1-p)\,p^{r-1}
 
-The first three are precision at 1, recall at k and the reciprocal rank of an attacker that looks
-for one query; the last is rank-biased precision, at most 1-p. Over the queries each is a mean.
+The first three are precision at 1, recall at k and the reciprocal rank for an attacker who looks
+for one query. The last is rank-biased precision, at most 1-p. Each is averaged over the queries.
 
-Where m guesses stand as high as the truth, and r - 1 higher, an attacker tries those m in any
-order, and its success is the mean over all orders:
+If r - 1 guesses score higher than the truth, and m guesses (the truth included) tie with it,
+success is the mean over all orders of those m:
 
 .. math:: [r = 1]/m, \quad \frac{\min(m, \max(0, k - r + 1))}{m}, \quad
    \frac{1}{m}\sum_{i=r}^{r+m-1} \frac{1}{i}, \quad p^{r-1}\frac{1 - p^m}{m}
@@ -34,7 +34,7 @@ from veil.measures.estimate import Estimate, bootstrap
 Attacker = Literal["lazy", "active", "motivated", "persistent"]
 ATTACKERS: tuple[Attacker, ...] = get_args(Attacker)
 _EULER = 0.5772156649015329
-_SUMMED = 1000  # terms of the harmonic sum that are added one by one
+_MAX_SUMMED = 1000  # up to this many terms the harmonic sum is computed term by term
 
 
 def risk(
@@ -52,19 +52,19 @@ def risk(
     Parameters
     ----------
     ranks
-        (n,) where the truth stands among the guesses: 1 + the number of those that stand higher.
+        (n,) rank of the truth among the guesses: 1 + the number of guesses with a higher score.
     attacker
-        How patient it is: see the module.
+        Patience of the attacker: see the module.
     k, p
-        Guesses that the active one makes; patience of the persistent one.
+        Number of guesses of the active attacker; patience of the persistent one.
     candidates
-        Among how many it chose, one number or (n,): a rank beyond them, which is how a truth that
-        is not among them is written, counts 0.
+        Number of candidates, one number or (n,). A rank above it means that the truth is not a
+        candidate, and counts 0.
     groups
-        (n,) which text each rank belongs to, where a text has several (its words, for example).
+        (n,) text of each rank, if texts have several ranks (one per word, for example).
     ties
-        (n,) how many guesses stand as high as the truth, itself included; 1 where it stands alone.
-        `veil.attack` gives ranks that know their ties, which are then used.
+        (n,) number of guesses with the same score as the truth, itself included; 1 for no tie. By
+        default the ties that the ranks of `veil.attack` carry are used.
 
     Examples
     --------
@@ -92,12 +92,12 @@ def successes(
     [0.25, 1.0]
     """
     _check(attacker, k, p)
-    where = _whole(ranks, "A rank")
+    positions = _positive_integers(ranks, "A rank")
     if ties is None and isinstance(ranks, Ranks):
         ties = ranks.ties
-    gains = _gains(where, _level(ties, where), attacker, k, p)
+    gains = _gains(positions, _check_ties(ties, positions), attacker, k, p)
     if candidates is not None:
-        gains[where > _matched(candidates, where)] = 0
+        gains[positions > _check_sizes(candidates, positions)] = 0
     return gains
 
 
@@ -111,15 +111,14 @@ def chance(
     prior: ArrayLike | None = None,
     prior_ties: ArrayLike | None = None,
 ) -> float:
-    r"""Return the exact mean success of an attacker that orders its candidates at random.
+    r"""Return the exact mean success of an attacker who orders the candidates at random.
 
     .. math:: \frac{1}{N}, \quad \frac{\min(k, N)}{N}, \quad \frac{1}{N}\sum_{i=1}^N \frac{1}{i},
        \quad \frac{1 - p^N}{N}
 
-    `candidates` is N, one number or one per query. With `ranks`, a query whose truth is not among
-    the candidates (rank > N) cannot be guessed blindly either. With `prior`, the ranks of the
-    truth by what was believed beforehand (and `prior_ties`), it is the mean success of guessing
-    in that order.
+    `candidates` is N, one number or one per query. With `ranks`, a query whose truth is not a
+    candidate (rank > N) cannot be guessed at random either. With `prior`, the ranks of the truth
+    under the prior belief (and `prior_ties`), this is the mean success of guessing in that order.
 
     >>> chance(4, "motivated") == (1 + 1 / 2 + 1 / 3 + 1 / 4) / 4
     True
@@ -129,12 +128,13 @@ def chance(
         gains = successes(prior, attacker, k=k, p=p, candidates=candidates, ties=prior_ties)
         return float(gains.mean())
     if ranks is not None:
-        where = _whole(ranks, "A rank")
-        among = np.broadcast_to(_matched(candidates, where), where.shape)
-        there = where <= among
-        share = float(there.mean())
-        return share * chance(among[there], attacker, k=k, p=p) if share else 0.0
-    sizes, times = np.unique(_whole(candidates, "A number of candidates"), return_counts=True)
+        positions = _positive_integers(ranks, "A rank")
+        counts = np.broadcast_to(_check_sizes(candidates, positions), positions.shape)
+        present = positions <= counts
+        share = float(present.mean())
+        return share * chance(counts[present], attacker, k=k, p=p) if share else 0.0
+    numbers = _positive_integers(candidates, "A number of candidates")
+    sizes, times = np.unique(numbers, return_counts=True)
     gained = {
         "lazy": np.ones(len(sizes)),
         "active": np.minimum(k, sizes),
@@ -145,7 +145,7 @@ def chance(
 
 
 def _gains(ranks: Ids, ties: Ids, attacker: Attacker, k: int, p: float) -> Floats:
-    """Return the mean success over all orders of what is level."""
+    """Return the mean success over all orders of the tied guesses."""
     gains: Floats
     if attacker == "lazy":
         gains = first_guess(ranks, ties)
@@ -158,26 +158,26 @@ def _gains(ranks: Ids, ties: Ids, attacker: Attacker, k: int, p: float) -> Float
             last = first + int(ties[i]) - 1
             gains[i] = (_harmonic(last) - _harmonic(first - 1)) / ties[i]
     else:
-        alone = (1 - p) * p ** (ranks - 1).astype(np.float64)
-        gains = alone * (1 - p ** ties.astype(np.float64)) / ((1 - p) * ties)
+        untied = (1 - p) * p ** (ranks - 1).astype(np.float64)
+        gains = untied * (1 - p ** ties.astype(np.float64)) / ((1 - p) * ties)
     return gains
 
 
-def _level(ties: ArrayLike | None, ranks: Ids) -> Ids:
-    """Return how many guesses stand as high as each truth."""
+def _check_ties(ties: ArrayLike | None, ranks: Ids) -> Ids:
     if ties is None:
         return np.ones(len(ranks), dtype=np.int64)
-    level = _whole(ties, "A number of ties")
-    if len(level) != len(ranks):
+    numbers = _positive_integers(ties, "A number of ties")
+    if len(numbers) != len(ranks):
         raise InputError(
-            f"There are {len(ranks)} ranks, but {len(level)} numbers of ties; give one each."
+            f"Each rank needs one number of ties. Got {len(ranks)} ranks and {len(numbers)}"
+            " numbers of ties."
         )
-    return level
+    return numbers
 
 
 def _harmonic(n: int) -> float:
-    """Return 1 + 1/2 + ... + 1/n, beyond `_SUMMED` by its asymptotic series (error < 1e-14)."""
-    if n <= _SUMMED:
+    """Return 1 + 1/2 + ... + 1/n; beyond `_MAX_SUMMED` as asymptotic series (error < 1e-14)."""
+    if n <= _MAX_SUMMED:
         return float((1.0 / np.arange(n, 0, -1)).sum())
     return float(np.log(n)) + _EULER + 1 / (2 * n) - 1 / (12 * n * n)
 
@@ -191,26 +191,27 @@ def _check(attacker: str, k: int, p: float) -> None:
         raise ParameterError("The 'p' of a risk must be a number between 0 and 1, both excluded.")
 
 
-def _whole(values: ArrayLike, what: str) -> Ids:
-    """Return whole numbers >= 1 as (n,)."""
+def _positive_integers(values: ArrayLike, what: str) -> Ids:
+    """Return integers >= 1 as (n,). The error for other values begins with `what`."""
     try:
-        given = np.atleast_1d(np.asarray(values))
-        fine = given.dtype.kind in "iuf" and given.ndim == 1 and len(given) > 0
+        numbers = np.atleast_1d(np.asarray(values))
+        valid = numbers.dtype.kind in "iuf" and numbers.ndim == 1 and len(numbers) > 0
     except (TypeError, ValueError):
-        fine = False
-    if not fine:
-        raise InputError(f"{what} must be a whole number; give at least one, in one row.")
-    wrong = ~((given >= 1) & (given < 2**63) & (np.floor(given) == given))
+        valid = False
+    if not valid:
+        raise InputError(f"{what} must be a whole number. Pass a list of at least one.")
+    wrong = ~((numbers >= 1) & (numbers < 2**63) & (np.floor(numbers) == numbers))
     if wrong.any():
-        place = int(np.flatnonzero(wrong)[0])
-        raise InputError(f"{what} must be a whole number >= 1; number {place + 1} is not.")
-    return given.astype(np.int64)
+        index = int(np.flatnonzero(wrong)[0])
+        raise InputError(f"{what} must be a whole number >= 1; number {index + 1} is not.")
+    return numbers.astype(np.int64)
 
 
-def _matched(candidates: ArrayLike, ranks: Ids) -> Ids:
-    sizes = _whole(candidates, "A number of candidates")
+def _check_sizes(candidates: ArrayLike, ranks: Ids) -> Ids:
+    sizes = _positive_integers(candidates, "A number of candidates")
     if len(sizes) not in (1, len(ranks)):
         raise InputError(
-            f"There are {len(ranks)} ranks, but {len(sizes)} numbers of candidates; give one each."
+            f"Each rank needs one number of candidates. Got {len(ranks)} ranks and {len(sizes)}"
+            " numbers of candidates."
         )
     return sizes
