@@ -75,7 +75,7 @@ def test_names() -> None:
     with pytest.raises(UnknownNameError, match="No encoder called 'minilmm'. Did you mean"):
         catalogue.encoder("minilmm")
     for wrong in (None, 3, ["minilm"]):
-        with pytest.raises(ParameterError, match="named by a text"):
+        with pytest.raises(ParameterError, match="must be a string"):
             catalogue.encoder(wrong)  # type: ignore[arg-type]
 
 

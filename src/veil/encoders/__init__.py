@@ -1,4 +1,4 @@
-"""Texts to unit vectors, on the user's side: the table of encoders, each loaded on first use."""
+"""Encoders: map texts to unit vectors on the user's machine. Each is loaded on first use."""
 
 from veil.core.registry import Registry
 from veil.encoders.encoder import EncoderSpec
@@ -12,4 +12,4 @@ ENCODERS: Registry[EncoderSpec] = Registry(
         "wordllama": "veil.encoders.wordllama:WordLlama",
     },
 )
-"""Encoders, also of plugins: `names()`, `get(name)`, `parse(spec)`."""
+"""Encoders, including those of plugins: `names()`, `get(name)`, `parse(spec)`."""

@@ -13,8 +13,8 @@ from veil.core.types import Ids, Role, Singles
 from veil.data.fetch import Report, no_progress
 from veil.encoders.encoder import blocks, check_texts
 
-# Read when onnxruntime is loaded: without it some versions look up a host of their maker's from
-# then on, and keep a number of this machine in the user's folder. Nothing may tell of a search.
+# onnxruntime reads this when it is imported. Without it, some versions contact a host of their
+# vendor and store an id of this machine in the user's folder. Nothing may reveal a search.
 os.environ["ORT_DISABLE_TELEMETRY"] = "1"
 
 try:
@@ -25,17 +25,17 @@ except ImportError as error:
         "The minilm encoder needs onnxruntime and tokenizers: pip install 'veil[search]'."
     ) from error
 
-_BATCH = 512  # tokens with padding: measured; larger ones leave the processor's own memory
+_BATCH = 512  # tokens, padding included. Measured: larger batches no longer fit in the CPU cache
 _ERRORS_ONLY = 3
 _FOLDER = "session.model_external_initializers_file_folder_path"
 
 
 class BertEncoder:
-    """Mean of the last layer over the tokens of each text, of length 1.
+    """Mean of the last layer over the tokens of each text, scaled to length 1.
 
-    A vector does not depend on the texts encoded with it, but for the last digits (about 1e-7),
-    which depend on the size of the batch. Each batch is computed by one thread, and several
-    batches at a time: threads that share a batch wait for each other most of the time.
+    A vector does not depend on the other texts, except for the last digits (about 1e-7), which
+    depend on the batch size. Several batches are computed at a time, each by one thread: threads
+    that share a batch spend most of the time waiting for each other.
     """
 
     def __init__(
@@ -53,29 +53,31 @@ class BertEncoder:
     def encode(
         self, texts: Sequence[str], role: Role = "document", report: Report = no_progress
     ) -> Singles:
-        """Map texts to unit vectors (n, dim); queries and documents alike."""
-        del role  # the model knows no roles
+        """Map texts to unit vectors (n, dim), queries and documents alike."""
+        del role  # the model has no roles
         check_texts(texts)
         out = np.empty((len(texts), self.dim), dtype=np.float32)
         done = 0
         for start, block in blocks(texts):
-            found = [encoding.ids for encoding in self._tokenizer.encode_batch_fast(block)]
+            tokens = [encoding.ids for encoding in self._tokenizer.encode_batch_fast(block)]
 
-            def run(rows: Ids, found: list[list[int]] = found, start: int = start) -> int:
-                ids, mask = _padded([found[row] for row in rows])
+            def run(rows: Ids, tokens: list[list[int]] = tokens, start: int = start) -> int:
+                ids, mask = _pad([tokens[row] for row in rows])
                 (vectors,) = self._session.run(["vectors"], {"ids": ids, "mask": mask})
                 out[start + rows] = vectors
                 return len(rows)
 
-            batches = list(_batches([len(ids) for ids in found], _BATCH))
-            for count in _at_once(run, batches, self._threads):
+            batches = list(_batches([len(ids) for ids in tokens], _BATCH))
+            for count in _run_in_threads(run, batches, self._threads):
                 done += count
                 report("encoding texts", done, len(texts))
         return out
 
 
-def _at_once(run: Callable[[Ids], int], batches: Sequence[Ids], threads: int) -> Iterator[int]:
-    """Run batches in some threads; none is begun any more once the caller is interrupted."""
+def _run_in_threads(
+    run: Callable[[Ids], int], batches: Sequence[Ids], threads: int
+) -> Iterator[int]:
+    """Run batches in threads. If the caller is interrupted, no further batch is started."""
     if min(threads, len(batches)) < 2:
         yield from map(run, batches)
         return
@@ -97,7 +99,7 @@ def _session(graph: bytes, folder: Path) -> onnxruntime.InferenceSession:
 
 
 def _batches(lengths: Sequence[int], limit: int) -> Iterator[Ids]:
-    """Give rows of similar length together, longest first, at most `limit` tokens with padding."""
+    """Yield batches of rows of similar length, longest first, at most `limit` padded tokens."""
     order = np.argsort(-np.asarray(lengths, dtype=np.int64), kind="stable")
     start = 0
     while start < len(order):
@@ -106,8 +108,8 @@ def _batches(lengths: Sequence[int], limit: int) -> Iterator[Ids]:
         start += size
 
 
-def _padded(rows: Sequence[Sequence[int]]) -> tuple[Ids, Ids]:
-    """Return token ids and their mask, both (texts, tokens); the first row is the longest."""
+def _pad(rows: Sequence[Sequence[int]]) -> tuple[Ids, Ids]:
+    """Return token ids and their mask, both (texts, tokens). The first row must be the longest."""
     lengths = np.array([len(row) for row in rows])
     mask = (np.arange(lengths[0]) < lengths[:, None]).astype(np.int64)
     ids = np.zeros_like(mask)

@@ -1,4 +1,4 @@
-"""What every encoder declares, and what it may be handed."""
+"""The contract of encoders, and checks of the texts they encode."""
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
@@ -10,41 +10,41 @@ from veil.core.errors import InputError
 from veil.core.types import Encoder, Singles
 from veil.data.fetch import Report, no_progress
 
-MAX_TEXTS = 10_000_000  # of one call
-MAX_CHARACTERS = 10_000_000  # of one text: more than any book
+MAX_TEXTS = 10_000_000  # per call
+MAX_CHARACTERS = 10_000_000  # per text: more than any book has
 _BLOCK_TEXTS = 4_096
 _BLOCK_CHARACTERS = 4_000_000
 
 
 class EncoderSpec(Component):
-    """Parameters of an encoder; `open` makes the encoder.
+    """Parameters of an encoder; `open` returns the encoder.
 
-    Every encoder gives float32 rows of length 1, also for an empty text, which is encoded like
-    any other (as the marks or the unknown word that the model puts in its place). A row of zeros
-    is given only where no direction exists: when the vectors of a text cancel out exactly.
+    Every encoder returns float32 rows of length 1. An empty text is encoded like any other, as the
+    special tokens or the unknown word that the model uses for it. A row of zeros occurs only if
+    the vectors of a text cancel exactly, so that there is no direction.
     """
 
     @abstractmethod
     def open(self, report: Report = no_progress) -> Encoder:
-        """Prepare the encoder; what it needs is fetched the first time."""
+        """Return the encoder. The files it needs are fetched the first time."""
 
 
 def check_texts(texts: Sequence[str]) -> None:
-    """Let a sequence of strings pass; no message quotes one."""
+    """Raise an error unless `texts` is a sequence that is not too long. No message quotes it."""
     if isinstance(texts, str | bytes) or not isinstance(texts, Sequence):
-        raise InputError("An encoder takes a list of texts; put a single text into a list.")
+        raise InputError("An encoder takes a list of texts. Put a single text into a list.")
     if len(texts) > MAX_TEXTS:
         raise InputError(f"An encoder takes at most {MAX_TEXTS:,} texts in one call.")
 
 
 def blocks(texts: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
-    """Give the texts in blocks bounded in characters, each with the place of its first text.
+    """Yield the texts in blocks of a limited size, each with the index of its first text.
 
-    Lone halves of surrogate pairs, which no tokeniser takes, become the replacement character.
+    Lone surrogates, which no tokeniser accepts, become the replacement character.
     """
     start = 0
     block: list[str] = []
-    room = _BLOCK_CHARACTERS
+    remaining = _BLOCK_CHARACTERS
     for number, text in enumerate(texts):
         if not isinstance(text, str):
             raise InputError(f"Text {number + 1} of {len(texts)} is not a string.")
@@ -53,11 +53,11 @@ def blocks(texts: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
                 f"Text {number + 1} of {len(texts)} has more than {MAX_CHARACTERS:,} characters;"
                 " split it."
             )
-        if block and (len(block) == _BLOCK_TEXTS or len(text) > room):
+        if block and (len(block) == _BLOCK_TEXTS or len(text) > remaining):
             yield start, block
-            start, block, room = number, [], _BLOCK_CHARACTERS
-        block.append(_whole(text))
-        room -= len(text)
+            start, block, remaining = number, [], _BLOCK_CHARACTERS
+        block.append(_replace_surrogates(text))
+        remaining -= len(text)
     if block:
         yield start, block
 
@@ -78,14 +78,14 @@ def in_blocks(
 
 
 def unit(rows: Singles) -> Singles:
-    """Divide each row by its Euclidean length, computed in float64; a row of zeros stays one."""
+    """Divide each row by its Euclidean length, computed in float64. A row of zeros stays zero."""
     wide = rows.astype(np.float64)
     length = np.linalg.norm(wide, axis=1, keepdims=True)
     out: Singles = (wide / np.where(length > 0, length, 1)).astype(np.float32)
     return out
 
 
-def _whole(text: str) -> str:
+def _replace_surrogates(text: str) -> str:
     try:
         text.encode()
     except UnicodeEncodeError:

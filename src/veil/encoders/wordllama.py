@@ -1,4 +1,4 @@
-"""WordLlama: one vector per token, averaged; fast, and blind to the order of words."""
+"""WordLlama: the mean of static token vectors. Fast, but ignores word order."""
 
 from collections.abc import Sequence
 from itertools import chain
@@ -25,7 +25,7 @@ _PACKAGE = Package(
     version="0.4.0.post1",
     file="wordllama-0.4.0.post1-*.whl",
     algorithm="sha256",
-    digest="",  # one wheel per platform: the members are pinned instead
+    digest="",  # there is one wheel per platform, so the members are pinned instead
     megabytes=21,
 )
 _WEIGHTS, _TOKENIZER = "weights.safetensors", "tokenizer.json"
@@ -49,12 +49,12 @@ _MEMBERS = (
         "a1e482c45bfab76056845e542ad4c95acfc4f38dd63be1c5b663c16065529fc8",
     ),
 )
-_UNKNOWN = 0  # the token that stands in for a text without any
+_UNKNOWN = 0  # the token used for a text without tokens
 _STEP = 32_768  # tokens gathered at a time
 
 
 class StaticEncoder:
-    """Mean of the vectors of the tokens, of length 1; a text without any has one unknown."""
+    """Mean of the token vectors, scaled to length 1. A text without tokens has one unknown."""
 
     def __init__(self, key: str, folder: Path) -> None:
         self.key = key
@@ -64,24 +64,24 @@ class StaticEncoder:
         self._tokenizer.no_padding()
         self._tokenizer.no_truncation()
         if table.ndim != 2 or self._tokenizer.get_vocab_size() > len(table):
-            raise InputError(f"The vectors and the tokens of {key} do not fit; fetch them again.")
+            raise InputError(f"The vectors of {key} do not match its tokens. Fetch them again.")
         self.dim = int(table.shape[1])
 
     def encode(
         self, texts: Sequence[str], role: Role = "document", report: Report = no_progress
     ) -> Singles:
-        """Map texts to unit vectors (n, dim); queries and documents alike."""
-        del role  # the model knows no roles
+        """Map texts to unit vectors (n, dim), queries and documents alike."""
+        del role  # the model has no roles
         return in_blocks(texts, self.dim, lambda block: unit(self._means(block)), report)
 
     def raw(self, texts: Sequence[str], role: Role = "document") -> Singles:
-        """Map texts to the means of their tokens' vectors (n, dim)."""
+        """Map texts to the means of their token vectors (n, dim)."""
         del role
         return in_blocks(texts, self.dim, self._means)
 
     def _means(self, block: list[str]) -> Singles:
-        found = self._tokenizer.encode_batch_fast(block, add_special_tokens=False)
-        rows = [encoding.ids or [_UNKNOWN] for encoding in found]
+        encodings = self._tokenizer.encode_batch_fast(block, add_special_tokens=False)
+        rows = [encoding.ids or [_UNKNOWN] for encoding in encodings]
         lengths = np.array([len(row) for row in rows])
         ids = np.fromiter(chain.from_iterable(rows), np.int64, int(lengths.sum()))
         means = self._sums(ids, lengths)
@@ -89,23 +89,23 @@ class StaticEncoder:
         return means
 
     def _sums(self, ids: Ids, lengths: Ids) -> Singles:
-        """Add up the vectors of each run of ids, a bounded number at a time (n, dim)."""
+        """Return the sum of the vectors of each run of ids (n, dim), a few at a time."""
         out = np.zeros((len(lengths), self.dim), dtype=np.float32)
-        owner = np.repeat(np.arange(len(lengths)), lengths)
+        owners = np.repeat(np.arange(len(lengths)), lengths)
         for start in range(0, len(ids), _STEP):
-            whose = owner[start : start + _STEP]
-            cuts = np.flatnonzero(np.diff(whose, prepend=-1))
-            gathered = self._table[ids[start : start + _STEP]]
-            out[whose[cuts]] += np.add.reduceat(gathered, cuts, axis=0)
+            texts = owners[start : start + _STEP]
+            cuts = np.flatnonzero(np.diff(texts, prepend=-1))
+            vectors = self._table[ids[start : start + _STEP]]
+            out[texts[cuts]] += np.add.reduceat(vectors, cuts, axis=0)
         return out
 
 
 class WordLlama(EncoderSpec):
     """Encode with WordLlama's l2_supercat: a static vector of 256 dimensions per Llama 2 token.
 
-    Tens of thousands of short texts per second; it finds less than minilm does. The vectors
-    (16 MB) come from PyPI the first time and are kept in the cache folder; they are checked
-    against their pinned SHA-256 whenever the encoder is opened.
+    It encodes tens of thousands of short texts per second, but finds less than minilm. The vectors
+    (16 MB) are fetched from PyPI the first time and kept in the cache folder. Their pinned SHA-256
+    is checked whenever the encoder is opened.
 
     References
     ----------
@@ -116,12 +116,12 @@ class WordLlama(EncoderSpec):
     name: ClassVar[str] = "wordllama"
 
     def open(self, report: Report = no_progress) -> StaticEncoder:
-        """Load the vectors, fetched the first time."""
+        """Load the vectors, which are fetched the first time."""
         folder = from_wheel(self.name, wordllama_folder(), _PACKAGE, _MEMBERS, report)
-        made_of = "-".join(member.sha256[:8] for member in _MEMBERS)
-        return StaticEncoder(f"wordllama-l2-supercat-256 {made_of}", folder)
+        digests = "-".join(member.sha256[:8] for member in _MEMBERS)
+        return StaticEncoder(f"wordllama-l2-supercat-256 {digests}", folder)
 
 
 def wordllama_folder() -> Path:
-    """Folder of the vectors, whether it is there or not."""
+    """Return the folder of the vectors, whether it exists or not."""
     return cache_folder() / "encoders" / "wordllama-l2-supercat-256"
