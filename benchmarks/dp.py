@@ -1,10 +1,12 @@
 """Print what exact noise, local reports and private SQL cost, as ratios within one run.
 
-The peer opendp is installed into an environment of its own under ``.benchmarks``; ``--no-peer``
-leaves it out.
+Draws of the sampler alone are timed next to whole releases (`dp.release`), which also check their
+input, round it to the grid and state their cost. The peer opendp is installed into an environment
+of its own under ``.benchmarks``; ``--no-peer`` leaves it out.
 """
 
 import argparse
+import csv
 import json
 import math
 import resource
@@ -25,6 +27,7 @@ from veil.dp.exact.samplers import discrete_gaussian, discrete_laplace
 
 HERE = Path(__file__).resolve().parent
 WORK = HERE.parent / ".benchmarks"
+PUMS = HERE.parents[1] / "shared" / "data" / "counts" / "pums.csv"
 PEER = "opendp==0.16.0"
 MILLION = 1_000_000
 CLIENTS = 200_000
@@ -37,7 +40,7 @@ def draws(report: Report) -> float:
     rng = generator(None)
     ours = best(lambda: discrete_laplace(Fraction(2), MILLION, rng), 7)
     floats = best(lambda: rng.laplace(0.0, 2.0, MILLION), 7)
-    report.add("1 M exact discrete Laplace draws, scale 2", f"{1e3 * ours:.1f} ms")
+    report.add("1 M exact discrete Laplace draws, scale 2, sampler alone", f"{1e3 * ours:.1f} ms")
     ratio = ours / floats
     report.add("  beside NumPy's float Laplace", f"{ratio:.2f} times", "at most 1")
     for name, work in (
@@ -50,8 +53,26 @@ def draws(report: Report) -> float:
     return ours / MILLION
 
 
-def peer(report: Report, ours: float) -> None:
-    """Install the peer into its own environment, measure it there, and print the ratio."""
+def releases(report: Report) -> dict[str, float]:
+    """Release a million numbers beside NumPy's float noise; return seconds a number."""
+    rng, seconds = generator(None), {}
+    counts = np.arange(MILLION) % 1_000
+    reals = counts + 0.25
+    for spec, x, plain in (
+        ("geometric(epsilon=0.5)", counts, lambda: counts + rng.laplace(0.0, 2.0, MILLION)),
+        ("laplace(epsilon=0.5)", reals, lambda: reals + rng.laplace(0.0, 2.0, MILLION)),
+        ("gaussian(sigma=2)", reals, lambda: reals + rng.normal(0.0, 2.0, MILLION)),
+    ):
+        mechanism = dp.mechanism(spec)
+        ours = best(lambda m=mechanism, x=x: dp.release(x, m), 5)  # type: ignore[misc]
+        report.add(f"dp.release of 1 M numbers, {spec}", f"{1e3 * ours:.1f} ms")
+        report.add("  beside NumPy's float noise", f"{ours / best(plain, 5):.2f} times")
+        seconds[mechanism.name] = ours / MILLION
+    return seconds
+
+
+def peer(report: Report, ours: float, released: dict[str, float]) -> None:
+    """Install the peer into its own environment, measure it there, and print the ratios."""
     env = WORK / "peer-dp-env"
     python = env / "bin" / "python"
     try:
@@ -61,14 +82,40 @@ def peer(report: Report, ours: float) -> None:
             subprocess.run(install, check=True, capture_output=True)
             (env / "ready").touch()
         command = [str(python), str(HERE / "dp_peer.py")]
+        ages = _ages()
+        if ages:
+            listed = WORK / "peer-dp-ages.txt"
+            listed.write_text("\n".join(map(str, ages)))
+            command.append(str(listed))
         told = subprocess.run(command, check=True, capture_output=True, text=True, timeout=600)
     except (OSError, subprocess.SubprocessError) as error:
         report.add("exact draws against the peer", f"not measured ({type(error).__name__})")
         return
-    found = json.loads(told.stdout)
-    each = found["seconds"] / found["draws"]
-    report.add("peer: discrete Laplace, a draw", f"{1e6 * each:,.1f} microseconds")
-    report.add("exact draws against the peer", f"{each / ours:,.0f} times", "1,000 times")
+    figures = json.loads(told.stdout)
+    whole, real = (figures[name] / figures["draws"] for name in ("seconds", "real_seconds"))
+    report.add("peer: discrete Laplace, a number", f"{1e6 * whole:,.1f} microseconds")
+    report.add("exact draws, sampler alone, against the peer", f"1/{whole / ours:,.0f}", "1/1,000")
+    for name, theirs in (("geometric", whole), ("laplace", real)):
+        report.add(f"dp.release, {name}, against the peer", f"1/{theirs / released[name]:,.0f}")
+    if ages:
+        medians(report, ages, figures["median_error"])
+
+
+def _ages() -> list[int]:
+    """Read the ages of 1,000 people, if they are at hand."""
+    if not PUMS.is_file():
+        return []
+    with PUMS.open(newline="", encoding="utf-8") as file:
+        return [int(row["age"]) for row in csv.DictReader(file)]
+
+
+def medians(report: Report, ages: list[int], theirs: float) -> None:
+    """Compare the mean error of the median, by its exact law, with that of the peer."""
+    law = dp.law("quantile(epsilon=0.1, q=0.5, low=0, high=100)", ages, range(101))
+    ours = float(law @ np.abs(np.arange(101) - np.median(ages)))
+    report.add("median age of 1,000 people, epsilon 0.1: mean error", f"{ours:.3f} years")
+    report.add("  peer", f"{theirs:.3f} years")
+    report.add("  beside the peer", f"{ours / theirs:.2f} times", "at most 1.2")
 
 
 def scalar(report: Report) -> None:
@@ -189,8 +236,9 @@ def main() -> None:
     report = Report()
     stream(report)
     each = draws(report)
+    released = releases(report)
     if not options.no_peer:
-        peer(report, each)
+        peer(report, each, released)
     scalar(report)
     local(report)
     sql(report)

@@ -1,16 +1,25 @@
 """Histograms: who counts, what is shown, and in which order."""
 
 import math
+from collections import namedtuple
+from datetime import UTC, datetime, time, timedelta, timezone
+from decimal import Decimal
+from enum import IntEnum, StrEnum
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from veil import dp
 from veil.core.errors import InputError, ParameterError
 from veil.core.rng import generator
 from veil.dp.calibration import partition_chances
+from veil.dp.histogram import canonical_key
 
 SURE = 1e9  # an epsilon at which the noise is 0
 
@@ -80,6 +89,92 @@ def test_the_optimal_selection_shows_as_often_as_it_may() -> None:
     assert abs(float(noise.std()) - math.sqrt(2 * math.exp(-1)) / (1 - math.exp(-1))) < 0.1
 
 
+class Colour(StrEnum):
+    RED = "red"
+
+
+class Grade(IntEnum):
+    ONE = 1
+
+
+Pair = namedtuple("Pair", "a b")
+WEST = timezone(timedelta(hours=-5))
+NOON = datetime(2024, 5, 1, 12, 0, tzinfo=UTC)
+SPELLINGS: list[list[Any]] = [
+    [Decimal("1.50"), Decimal("1.5"), 1.5, Fraction(3, 2), np.float32(1.5), 1.5 + 0j],
+    [Decimal("0.10"), Decimal("0.1"), Fraction(1, 10), Decimal("1E-1")],
+    [Decimal(f"0.{'1' * 40}0"), Decimal(f"0.{'1' * 40}")],
+    [Decimal("1E+2"), Decimal("100"), Decimal("100.0"), 100, 100.0, Fraction(100)],
+    [True, 1, 1.0, Grade.ONE, np.int8(1), np.bool_(True), Decimal("1.00"), 1 + 0j],
+    [0, -0.0, Decimal("-0"), False, np.float64(-0.0), -0j],
+    [float("inf"), Decimal("Infinity"), np.inf],
+    [Fraction(1, 3), Fraction(2, 6)],
+    [NOON, NOON.astimezone(WEST), NOON.astimezone(ZoneInfo("Asia/Tokyo"))],
+    [datetime(2024, 5, 1, fold=1), datetime(2024, 5, 1), np.datetime64("2024-05-01T00:00:00", "s"),
+     np.datetime64("2024-05-01", "ns")],
+    [time(12, tzinfo=UTC), time(7, tzinfo=WEST)],
+    [time(12, fold=1), time(12), time(12, tzinfo=ZoneInfo("Europe/Rome"))],
+    [(True, "a"), (1, "a"), (1.0, "a"), Pair(1, "a"), (Decimal("1.0"), np.str_("a"))],
+    [((0.0,), NOON), ((-0.0,), NOON.astimezone(WEST))],
+    ["red", Colour.RED, np.str_("red")],
+    [frozenset([1, 2]), frozenset([2.0, True])],
+    [b"a", np.bytes_(b"a")],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("forms", SPELLINGS, ids=lambda forms: repr(forms[0])[:30])
+@pytest.mark.parametrize("public", [False, True])
+def test_a_key_is_printed_in_one_form_whichever_row_comes_first(
+    forms: list[Any], public: bool
+) -> None:
+    printed = set()
+    for first in forms:
+        others = [first, *forms] * 100
+        keys = [forms[0]] if public else None
+        counts = dp.histogram(others, SURE, 0.1, keys=keys, rng=1).counts
+        ((key, count),) = counts.items()
+        assert count == len(others)
+        printed.add((repr(key), str(key), type(key)))
+    assert len(printed) == 1
+
+
+@given(st.decimals(allow_nan=False, allow_infinity=False) | st.floats(allow_nan=False)
+       | st.fractions() | st.booleans() | st.integers())  # fmt: skip
+def test_the_form_of_a_number_is_exact_and_its_own(value: Any) -> None:  # noqa: ANN401
+    form = canonical_key(value)
+    assert form == value
+    assert hash(form) == hash(value)
+    assert repr(canonical_key(form)) == repr(form)
+    if not isinstance(value, float) or math.isfinite(value):
+        exact = Fraction(value)
+        digits: list[Any] = [exact, *([exact.numerator] if exact.denominator == 1 else [])]
+        assert {repr(canonical_key(other)) for other in digits} == {repr(form)}
+
+
+@pytest.mark.parametrize(
+    "value",
+    [Decimal("NaN"), Decimal("sNaN"), np.datetime64("NaT"), complex(math.nan, 1), (1, math.nan),
+     Decimal("1E+999999999"), Decimal("1E-999999999"), object(), (object(),),
+     datetime(1, 1, 1, tzinfo=timezone(timedelta(hours=14)))],
+)  # fmt: skip
+def test_what_has_no_form_is_refused(value: Any) -> None:  # noqa: ANN401
+    with pytest.raises(InputError):
+        dp.histogram([value], 1.0, 0.1)
+
+
+def test_keys_of_all_numbers_are_in_order() -> None:
+    values: list[Any] = [
+        Fraction(1, 3),
+        Decimal("0.1"),
+        2,
+        0.5,
+        -math.inf,
+        Decimal("-7.2"),
+        math.inf,
+    ]
+    assert list(dp.histogram(values * 50, SURE, 0.1).counts) == sorted(values)
+
+
 @pytest.mark.parametrize("groups", [1, 4])
 def test_noise_has_the_scale_of_a_unit_in_so_many_groups(groups: int) -> None:
     found = dp.histogram([], 1.0, keys=range(20_000), max_groups=groups, rng=7)
@@ -89,7 +184,7 @@ def test_noise_has_the_scale_of_a_unit_in_so_many_groups(groups: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "given",
+    "arguments",
     [
         {"epsilon": 0.0, "keys": ["a"]},
         {"epsilon": -1.0, "keys": ["a"]},
@@ -108,9 +203,9 @@ def test_noise_has_the_scale_of_a_unit_in_so_many_groups(groups: int) -> None:
         {"epsilon": 1.0, "keys": ["a"], "max_groups": "x"},
     ],
 )
-def test_arguments_out_of_range_are_refused(given: dict[str, Any]) -> None:
+def test_arguments_out_of_range_are_refused(arguments: dict[str, Any]) -> None:
     with pytest.raises(ParameterError):
-        dp.histogram(["a"], **given)
+        dp.histogram(["a"], **arguments)
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,9 @@ Laplace noise of scale max_groups/epsilon. Where they are not, that a key exists
 a key is released only if its noisy number of units is at least tau, so that a key of one unit
 alone shows with a chance of at most delta.
 
+A key that is released is written in one form for all equal values, whatever form each row has
+(`canonical_key`): the form of the first row would show one record for sure.
+
 References
 ----------
 Korolova, Kenthapadi, Mishra, Ntoulas. Releasing Search Queries and Clicks Privately. WWW 2009.
@@ -16,9 +19,15 @@ Theorem 1. doi:10.2478/popets-2022-0032
 
 import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal
+from enum import Enum
 from fractions import Fraction
+from ipaddress import IPv4Address, IPv6Address
 from typing import Any, Literal
+from uuid import UUID
 
 import numpy as np
 from numpy.random import Generator
@@ -37,6 +46,12 @@ Select = Literal["threshold", "optimal"]
 _EACH = "Every row counts as a unit of its own: who has several rows is protected less."
 _NOBODY = (None, "")  # a unit that nobody told
 _SETTLED = 100_000  # more units than the chances of a selection go on for
+_DIGITS = 10_000  # of a decimal
+_NAN = "Values, keys and units must not be nan; leave those rows out."
+_KINDS = (
+    "Values, keys and units must be numbers, texts, bytes, days, times, or tuples of them; write"
+    " others as texts."
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +84,7 @@ def histogram(
     Parameters
     ----------
     values
-        The key of each row.
+        The key of each row. Equal keys are one, and are released in one form (`canonical_key`).
     epsilon, delta
         What the whole histogram costs; delta is needed where the keys are not public.
     keys
@@ -152,7 +167,7 @@ def _counted(
             )
         if len(persons) != len(codes):
             raise InputError("There must be one unit for each value.")
-    wanted = list(dict.fromkeys(_plain(key) for key in keys)) if keys is not None else names
+    wanted = list(dict.fromkeys(map(canonical_key, keys))) if keys is not None else names
     place = {name: i for i, name in enumerate(_ordered(wanted))}
     at = np.array([place.get(name, -1) for name in names], dtype=np.int64)[codes]
     at, persons = at[at >= 0], persons[at >= 0]
@@ -197,28 +212,129 @@ def _coded(values: Iterable[Hashable]) -> tuple[Ids, list[Hashable]]:
         raise InputError("Values, keys and units must be lists, and not texts or matrices.")
     place: dict[Hashable, int] = {}
     try:
-        codes = [place.setdefault(_plain(value), len(place)) for value in values]
+        codes = [place.setdefault(canonical_key(value), len(place)) for value in values]
     except TypeError:
-        raise InputError("Values, keys and units must be numbers or texts.") from None
+        raise InputError(_KINDS) from None
     return np.array(codes, dtype=np.int64), list(place)
 
 
-def _plain(value: Hashable) -> Hashable:
-    """Return equal values as one: 1, 1.0 and True are 1, whichever of them came first."""
-    plain: Hashable = value.item() if isinstance(value, np.generic) else value
-    if plain != plain:  # not a number
-        raise InputError("Values, keys and units must not be nan; leave those rows out.")
-    if isinstance(plain, float) and not plain.is_integer():
-        return plain
-    return int(plain) if isinstance(plain, bool | int | float) else plain
+def canonical_key(value: Hashable) -> Hashable:
+    """Return one form for all values that are equal, so that a key tells of no single row.
+
+    Numbers of any type become a whole number, a float, a decimal or a fraction, the first of these
+    that is exact; times with a zone are in UTC, and tuples hold such values. Objects of other
+    types are refused, since nobody can say what of them equality leaves out.
+
+    >>> from decimal import Decimal
+    >>> canonical_key((True, Decimal("1.50"), Decimal("0.10")))
+    (1, 1.5, Decimal('0.1'))
+    """
+    if isinstance(value, np.generic):
+        value = _python(value)
+    if type(value) is str or type(value) is int:  # as nearly all are
+        return value
+    if value is None or isinstance(value, UUID | IPv4Address | IPv6Address):
+        return value
+    if isinstance(value, str):
+        return str.__str__(value)
+    if isinstance(value, bytes):
+        return bytes(value)
+    if isinstance(value, Enum) and not isinstance(value, int | float):
+        return value
+    if isinstance(value, tuple):
+        return tuple(map(canonical_key, value))
+    if isinstance(value, frozenset):
+        return frozenset(_ordered(map(canonical_key, value)))  # sets print by their history
+    if isinstance(value, date | time | timedelta):
+        return _canonical_time(value)
+    if isinstance(value, int | float | complex | Decimal | Fraction):
+        return _canonical_number(value)
+    raise InputError(_KINDS)
+
+
+def _python(value: np.generic) -> Any:  # noqa: ANN401 - of any type
+    """Return a value of NumPy as one of Python; nanoseconds are left out."""
+    if isinstance(value, np.datetime64 | np.timedelta64):
+        if np.isnat(value):
+            raise InputError(_NAN)
+        unit = np.datetime_data(value.dtype)[0]
+        if unit in ("ns", "ps", "fs", "as"):
+            value = value.astype(f"{value.dtype.kind}8[us]")
+    found = value.item()
+    if isinstance(found, np.generic):  # a long double
+        raise InputError(_KINDS)
+    return found
+
+
+def _canonical_number(value: complex | Decimal | Fraction) -> Hashable:
+    """Return the simplest exact form of a number."""
+    if isinstance(value, complex) and not isinstance(value, float):
+        if value.imag == 0:
+            return _canonical_number(value.real)
+        if value != value:
+            raise InputError(_NAN)
+        return complex(value.real + 0.0, value.imag + 0.0)  # -0.0 is 0.0
+    if isinstance(value, int):
+        return int(value)
+    if isinstance(value, Decimal) and not value.is_finite():  # inf is that of floats
+        value = math.nan if value.is_nan() else math.inf if value > 0 else -math.inf
+    if isinstance(value, float):
+        if math.isnan(value):
+            raise InputError(_NAN)
+        return int(value) if value.is_integer() else float(value)
+    if isinstance(value, Decimal) and value and abs(value.adjusted()) > _DIGITS:
+        raise InputError(f"Values and keys must be numbers of at most {_DIGITS:,} digits.")
+    exact = Fraction(value)
+    if exact.denominator == 1:
+        return exact.numerator
+    with suppress(OverflowError):
+        if Fraction(near := exact.numerator / exact.denominator) == exact:
+            return near
+    return _decimal(exact)
+
+
+def _decimal(exact: Fraction) -> Decimal | Fraction:
+    """Return a fraction as a decimal without zeros at its end, if it is one."""
+    rest, powers = exact.denominator, {2: 0, 5: 0}
+    for prime in powers:
+        while rest % prime == 0:
+            rest //= prime
+            powers[prime] += 1
+    if rest != 1:
+        return exact
+    places = max(powers.values())
+    digits = abs(exact.numerator) * 10**places // exact.denominator
+    numbers = tuple(map(int, Decimal(digits).as_tuple().digits))
+    return Decimal((int(exact < 0), numbers, -places))  # no context rounds it
+
+
+def _canonical_time(value: date | time | timedelta) -> Hashable:
+    """Return a day, a time or a duration in UTC, of the types of Python."""
+    if value != value:  # pandas has such times
+        raise InputError(_NAN)
+    if isinstance(value, timedelta):
+        return timedelta(value.days, value.seconds, value.microseconds)
+    if not isinstance(value, datetime | time):
+        return date(value.year, value.month, value.day)
+    clock = (value.hour, value.minute, value.second, value.microsecond)
+    zone = value.utcoffset()
+    day = value if isinstance(value, datetime) else date(2000, 1, 2)
+    try:
+        at = datetime(day.year, day.month, day.day, *clock, tzinfo=None if zone is None else UTC)
+        at -= zone or timedelta(0)
+    except OverflowError:
+        raise InputError("Times must be in the years 1 to 9999 in UTC.") from None
+    return at if isinstance(value, datetime) else at.timetz()
 
 
 def _ordered(keys: Iterable[Hashable]) -> list[Hashable]:
     """Sort keys by kind and value: never by the order of the data."""
 
     def rank(key: Any) -> tuple[str, Any]:  # noqa: ANN401 - keys of any kind
-        if isinstance(key, bool | int | float):
+        if isinstance(key, int | float | Decimal | Fraction):
             return ("", key)
+        if isinstance(key, date | time):
+            return (type(key).__name__, key.isoformat())
         return (type(key).__name__, key if isinstance(key, str) else repr(key))
 
     return sorted(keys, key=rank)

@@ -158,6 +158,17 @@ def test_numbers(store: Store) -> None:
     assert 1.5 <= float(ranks[2] or 0) <= 10  # nothing lies between the largest values
 
 
+def test_ranks_of_equal_values(store: Store) -> None:
+    values = [0] * 80 + [1] * 20
+    store.put("t", {"n": "whole", "x": "real"}, [(n, n / 4) for n in values])
+    listed = {"n": {"bounds": [0, 50]}, "x": {"bounds": [0, 1]}}
+    policy = {"budget": {"epsilon": 1e13}, "tables": {"t": {"columns": listed}}}
+    with dp.connect(store.url, policy, rng=1) as db:
+        asked = "SELECT MEDIAN(n), QUANTILE(n, 0.9), QUANTILE(n, 0.75), MEDIAN(x) FROM t"
+        (ranks,) = db.sql(asked, EXACT).rows
+    assert ranks == (0, 1, 0, 0.0)
+
+
 def groups(found: Table) -> dict[object, tuple[object, ...]]:
     return {row[0]: row[1:] for row in found.rows}
 

@@ -107,3 +107,52 @@ def test_a_value_that_is_read_as_null_is_missing_also_where_the_table_has_no_nul
             if column:
                 found = db.sql("SELECT AVG(c) FROM sure", 1e9).rows[0][0]
                 assert abs(float(str(found)) - 5) < 1e-6
+
+
+# Of each engine: types, spellings of one value, and the one form that is printed.
+SPELLINGS: dict[str, list[tuple[str, list[str], object]]] = {
+    "duckdb": [
+        ("DECIMAL(18, 3)", ["1.50", "1.5", "1.500"], 1.5),
+        ("DOUBLE", ["'-0.0'", "0.0", "0"], 0.0),
+        ("TIMESTAMPTZ", ["'2024-01-01 23:30:00-02'", "'2024-01-02 01:30:00+00'",
+                         "'2024-01-02 03:30:00.25+02'"], "2024-01-02 01:30:00"),
+        ("VARCHAR COLLATE NOCASE", ["'a'"], "a"),
+    ],
+    "sqlite": [
+        ("NUMERIC", ["'1.50'", "1.5", "'1.500'"], 1.5),
+        ("DECIMAL(9, 2)", ["2", "2.0", "'2.00'"], 2.0),
+        ("REAL", ["-0.0", "0", "0.0"], 0.0),
+        ("BOOLEAN", ["1", "1.0", "true"], 1),
+        ("TIMESTAMP", ["'2024-01-01 23:30:00-02:00'", "'2024-01-02T01:30:00Z'",
+                       "'2024-01-02 01:30'"], "2024-01-02 01:30:00"),
+    ],
+    "postgresql": [
+        ("numeric", ["1.50", "1.5", "1.500000"], 1.5),
+        ("numeric", ["100", "1e2", "100.0"], 100.0),
+        ("float8", ["'-0'", "0", "'0.0'"], 0.0),
+        ("timestamptz", ["'2024-01-01 23:30:00-02'", "'2024-01-02 01:30:00+00'",
+                         "'2024-01-02 03:30:00.25+02'"], "2024-01-02 01:30:00"),
+        ("char(5)", ["'a'", "'a    '"], "a"),
+    ],
+}  # fmt: skip
+
+
+def test_a_key_is_printed_in_one_form_whichever_row_comes_first(store: Store) -> None:
+    cases = [
+        (f"forms{i}_{j}", kind, [*forms[j:], *forms[:j]], form)
+        for i, (kind, forms, form) in enumerate(SPELLINGS[store.engine])
+        for j in range(len(forms))
+    ]
+    statements = []
+    for name, kind, forms, _ in cases:
+        rows = ", ".join([f"({forms[0]})", *[f"({form})" for form in forms] * 20])
+        statements += [f"DROP TABLE IF EXISTS {name}", f"CREATE TABLE {name} (c {kind})",
+                       " ".join([f"INSERT INTO {name} VALUES", rows])]  # fmt: skip
+    store.run(*statements)
+    tables: dict[str, Any] = {name: {"columns": {"c": {}}} for name, *_ in cases}
+    rule = {"budget": {"epsilon": 1e13, "delta": 0.9}, "tables": tables}
+    with dp.connect(store.url, rule, rng=1) as db:
+        for name, kind, forms, form in cases:
+            (row,) = db.sql(select(["c", "COUNT(*)"], name, by=["c"]), 1e9, 0.01).rows
+            printed = (type(row[0]), repr(row[0]), row[1])
+            assert printed == (type(form), repr(form), 1 + 20 * len(forms)), kind

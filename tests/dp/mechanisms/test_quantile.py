@@ -1,13 +1,16 @@
 """Quantiles: the exact law over a range of any size, and what is refused."""
 
+import csv
 from fractions import Fraction
 from functools import partial
 from itertools import product
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy import stats
-from tests.dp.golden import golden, needs_golden
+from tests.conftest import SHARED
 
 from veil import dp
 from veil.core.errors import InputError, ParameterError
@@ -20,18 +23,61 @@ from veil.dp.mechanisms.selection import choose
 def plain(values: list[float], epsilon: float, q: float, low: int, high: int) -> Floats:
     """The law as it is defined."""
     x = np.clip(np.array(values, dtype=float), low, high)
-    scores = np.array([-abs((x < r).sum() - q * len(x)) for r in range(low, high + 1)])
-    weights = np.exp(epsilon / 2 * scores)
+    target = q * len(x)
+    scores = np.array(
+        [min((x <= r).sum() - target, target - (x < r).sum()) for r in range(low, high + 1)]
+    )
+    weights = np.exp(epsilon / (2 * max(q, 1 - q)) * (scores - scores.max()))
     found: Floats = weights / weights.sum()
     return found
 
 
-@needs_golden
-def test_laws_are_the_golden_ones() -> None:
-    for case in golden("quantile"):
-        mechanism = Quantile(**{key: case[key] for key in ("epsilon", "q", "low", "high")})
-        law = dp.law(mechanism, case["values"], range(case["low"], case["high"] + 1))
-        np.testing.assert_allclose(law, case["probs"], rtol=1e-9)
+def quantiles(values: list[int], q: float, low: int, high: int) -> set[int]:
+    """Return the whole numbers that are a q-quantile: what the data alone would answer."""
+    x = np.array(values)
+    return {r for r in range(low, high + 1) if (x < r).sum() <= q * len(x) <= (x <= r).sum()}
+
+
+@pytest.mark.parametrize(
+    ("values", "q", "expected"),
+    [
+        ([0] * 80 + [1] * 20, 0.5, {0}),
+        ([0] * 20 + [1] * 80, 0.5, {1}),
+        ([0] * 51 + [2] * 49, 0.5, {0}),  # 1 would win by |#{x < r} - #{x > r}|
+        ([0] * 49 + [2] * 51, 0.5, {2}),
+        ([5] * 100, 0.5, {5}),
+        ([0] * 80 + [1] * 20, 0.9, {1}),
+        ([0] * 91 + [7] * 9, 0.9, {0}),
+        ([3] * 10, 1.0, {3, 4, 5, 6, 7, 8}),  # nothing says how far to the right
+    ],
+)
+def test_ties_are_answered_as_the_data_have_them(
+    values: list[int], q: float, expected: set[int]
+) -> None:
+    assert quantiles(values, q, 0, 8) == expected
+    mechanism = Quantile(epsilon=1000.0, q=q, low=0, high=8)
+    assert set(dp.release(values, mechanism, size=200, rng=1).value.tolist()) <= expected
+
+
+@given(
+    st.lists(st.integers(0, 6), min_size=1, max_size=9),
+    st.sampled_from([0.0, 0.25, 0.5, 0.75, 1.0]),
+)
+def test_without_noise_only_quantiles_are_answered(values: list[int], q: float) -> None:
+    law = dp.law(Quantile(epsilon=2000.0, q=q, low=0, high=6), values, range(7))
+    assert set(np.flatnonzero(law > 1e-9).tolist()) <= quantiles(values, q, 0, 6)
+
+
+PUMS = SHARED / "counts" / "pums.csv"
+PEER = 0.1056  # mean error of opendp 0.16 by its law; 0.105 +- 0.006 in 3,000 draws
+
+
+@pytest.mark.skipif(not PUMS.is_file(), reason="the shared data is not at hand")
+def test_the_median_age_is_as_near_as_the_peer_has_it() -> None:
+    with PUMS.open(newline="", encoding="utf-8") as file:
+        ages = [int(row["age"]) for row in csv.DictReader(file)]
+    law = dp.law(Quantile(epsilon=0.1, q=0.5, low=0, high=100), ages, range(101))
+    assert float(law @ np.abs(np.arange(101) - np.median(ages))) <= 1.2 * PEER
 
 
 VALUES: list[list[float]] = [
@@ -41,6 +87,8 @@ VALUES: list[list[float]] = [
     [-50, 90, 4],
     [0.5, 2.5, 2.999, 7.0],
     [-4, -4, 9, 9, 9, 2],
+    [4, 4, 4, 4, 4, 4, 0.5],
+    [9, 9, 9, -1.5],
 ]
 
 
@@ -87,11 +135,11 @@ def test_the_widest_range_and_the_narrowest() -> None:
 
 
 def test_a_number_beyond_the_floats_is_a_bound_all_the_same() -> None:
-    low = 2**53 + 1  # no float: the value 2^53 lies below it
+    low = 2**53 + 1  # no float; the value 2^53 is moved to it
     law = dp.law(
         Quantile(epsilon=1.0, q=0.5, low=low, high=low + 2), [2.0**53], range(low, low + 3)
     )
-    np.testing.assert_allclose(law, [1 / 3] * 3)
+    np.testing.assert_allclose(law, np.array([np.e, 1, 1]) / (np.e + 2))
 
 
 def test_many_values_cost_no_more_than_sorting() -> None:
@@ -113,12 +161,13 @@ def test_exponents_are_nearly_exact_however_large_the_budget() -> None:
 def test_no_neighbour_exceeds_the_promise(q: float) -> None:
     mechanism = Quantile(epsilon=1.5, q=q, low=0, high=6)
     worst = 0.0
-    for values in product(range(0, 7, 2), repeat=2):
+    ties = [(0,) * 9, (6,) * 9, (2,) * 4 + (5,), (0,) * 3 + (6,) * 7, (0,) * 7 + (6,) * 3]
+    for values in [*product(range(0, 7, 2), repeat=2), *ties]:
         law = np.log(dp.law(mechanism, values, range(7)))
         for more in range(7):
             other = np.log(dp.law(mechanism, [*values, more], range(7)))
             worst = max(worst, float(np.abs(law - other).max()))
-    assert 0.3 < worst <= 1.5 + 1e-9
+    assert (0.7 if q in (0, 1) else 1.3) < worst <= 1.5 + 1e-9
 
 
 @pytest.mark.parametrize(
@@ -130,7 +179,7 @@ def test_values_that_are_none_are_refused(values: object) -> None:
 
 
 @pytest.mark.parametrize(
-    "given",
+    "spec",
     [
         "epsilon=0, q=0.5, low=0, high=1",
         "epsilon=nan, q=0.5, low=0, high=1",
@@ -141,9 +190,9 @@ def test_values_that_are_none_are_refused(values: object) -> None:
         "epsilon=1, q=0.5, low=0, high=99999999999999999999",
     ],
 )
-def test_parameters_out_of_range_are_refused(given: str) -> None:
+def test_parameters_out_of_range_are_refused(spec: str) -> None:
     with pytest.raises(ParameterError, match="parameter of quantile must"):
-        dp.mechanism(f"quantile({given})")
+        dp.mechanism(f"quantile({spec})")
 
 
 def test_an_output_with_a_fraction_is_refused() -> None:

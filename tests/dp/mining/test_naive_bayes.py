@@ -83,6 +83,14 @@ def test_noise_is_drawn_anew_and_repeats_under_a_seed() -> None:
     assert [model.seeded for model in models] == [True, True, True, False, False]
 
 
+def test_labels_are_printed_in_one_form_whichever_row_comes_first() -> None:
+    x, _ = table(60)
+    labels = [2, 3, 5] * 20
+    for y in (labels, [2.0, *labels[1:]], [np.float32(2), *labels[1:]]):
+        model = dp.naive_bayes(x, y, 1.0, SIZES, rng=1)
+        assert model.predict(x).dtype == np.int64
+
+
 def test_labels_may_be_texts_truths_or_not_there() -> None:
     x, y = table(300)
     texts = np.where(y == 1, "yes", "no")

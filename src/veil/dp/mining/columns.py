@@ -20,6 +20,7 @@ UNDECLARED = (
     " beforehand where it is not."
 )
 CHOSEN = "Parameters that were chosen by looking at the same data cost budget, too."
+_EXACT = 2.0**53
 
 
 def numbers(x: object, what: str, columns: int | None = None) -> Floats:
@@ -109,6 +110,8 @@ def _labels(y: object) -> Array:
         raise InputError("Labels must be a list of whole numbers or texts.")
     if given.dtype.kind == "f" and not np.isfinite(given).all():
         raise InputError("Labels must be a list of whole numbers or texts; nan is none.")
+    if given.dtype.kind == "f" and (np.abs(given) < _EXACT).all() and (given % 1 == 0).all():
+        given = given.astype(np.int64)  # 1.0 is 1: that one row has a point is not to be seen
     return given
 
 

@@ -70,7 +70,7 @@ class Sum:
 
 @dataclass(frozen=True, slots=True)
 class Rank:
-    """A value of a column below which a share q of its values lies."""
+    """The q-quantile of a column: at most a share q of its values is below it."""
 
     place: Place
     q: float
