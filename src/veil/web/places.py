@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field
 from veil.core.registry import read_spec
 from veil.data.lines import HeldFile
 from veil.places.formats.files import load, text_of
-from veil.places.links import distinct
+from veil.places.links import ASSUMED, assumes_metres, distinct
 from veil.places.measures import LEAST
 from veil.places.pictures import spots
 from veil.places.plane import LADDERS, METRES, ladder, plane
@@ -43,7 +43,9 @@ class PlacesAsk(Ask):
 
     points: File = Field(description="the file of the points")
     crs: str | None = Field(
-        default=None, max_length=20, description="EPSG:4326; null: as the file says"
+        default=None,
+        max_length=20,
+        description="EPSG:4326, or metres of a plane; null: as the file says",
     )
 
     def opened(self, file: File, what: str) -> Points:
@@ -151,12 +153,15 @@ def masked(ask: PlacesProtectAsk) -> PlacesProtectAnswer:
     """Mask points, draw them, and write them as a file."""
     points = ask.opened(ask.points, "points")
     release = protect(points, ask.method)
+    cost = release.cost
+    if assumes_metres(f"points.{ask.points.format}", points, ask.crs):
+        cost = cost.with_caveat(f"{ASSUMED}.")
     return PlacesProtectAnswer(
         method=release.method,
         file=text_of(release, f".{ask.out}"),
         svg=drawing(release, points if ask.original else None),
         beside=_beside(release, points) if ask.original else [],
-        cost=CostAnswer.of(release.cost),
+        cost=CostAnswer.of(cost),
     )
 
 

@@ -20,7 +20,7 @@ from veil.data.rows import (
     read_rows,
     read_table,
 )
-from veil.places.crs import LONLAT, check_crs, row_numbers
+from veil.places.crs import LONLAT, check_crs, require_local, row_numbers
 from veil.places.points import Points, check_values
 
 _EAST = {"x": False, "lon": True, "lng": True, "long": True, "longitude": True}
@@ -142,7 +142,10 @@ def as_points(source: Any) -> Points:  # noqa: ANN401 - Points, or a frame
         return source
     if not is_frame(source):
         raise InputError("What is protected must be Points; read a file with places.load.")
-    return read_frame(source, NamedColumns(), None)
+    points = read_frame(source, NamedColumns(), None)
+    if points.crs is None:
+        require_local(points.xy, "The frame")
+    return points
 
 
 def read_frame(frame: Any, named: NamedColumns, crs: str | None) -> Points:  # noqa: ANN401

@@ -14,7 +14,7 @@ from veil.data.files import whole_file
 from veil.data.lines import AnyFile, HeldFile, require_file, suffix_of
 from veil.data.releases import stream_writer
 from veil.data.rows import fold_name
-from veil.places.crs import LONLAT, check_crs, to_lonlat
+from veil.places.crs import LONLAT, check_crs, is_metres, require_local, to_lonlat
 from veil.places.formats.columns import (
     NUMBER,
     NamedColumns,
@@ -51,7 +51,9 @@ def load(
         Columns of a table; by default those called x and y, or lon and lat (or longer).
     crs
         Code of the coordinates. By default what the file says: GeoJSON, and columns called lon and
-        lat, are ``EPSG:4326``; a table with x and y is a plane in metres.
+        lat, are ``EPSG:4326``; a table with x and y is a plane in metres if all are less than
+        100,000 from 0, and else refused, since they are projected by an unknown system.
+        ``metres`` says that coordinates without a code are metres of a plane.
     ids, weights, times, users
         Columns that tell rows apart, count people, and make a trace; by default those called id,
         weight (or population), time (or timestamp) and user, whatever their case. One that cannot
@@ -60,10 +62,10 @@ def load(
         Other columns to hold beside the points, by default all; `veil.places.save` writes none of
         them unless it is told to keep them.
     """
-    code = check_crs(crs)
+    plane, code = is_metres(crs), check_crs(crs)
     named = NamedColumns(x, y, ids, weights, times, users)
     if is_frame(source):
-        return read_frame(source, named, code)
+        return _in_metres(read_frame(source, named, code), "The frame", plane=plane)
     path = source if isinstance(source, HeldFile) else Path(source)
     suffix = suffix_of(path)
     told = filter(None, (ids, weights, times, users))
@@ -74,8 +76,16 @@ def load(
         require_file(path, "points")
         geo = geometry_of(path)
         if geo is not None:
-            return read_geoparquet(path, geo, named, code, wanted)
-    return read_points(path, named, code, wanted)
+            found = read_geoparquet(path, geo, named, code, wanted)
+            return _in_metres(found, path.name, plane=plane)
+    return _in_metres(read_points(path, named, code, wanted), path.name, plane=plane)
+
+
+def _in_metres(points: Points, where: str, *, plane: bool) -> Points:
+    """Return points, unless they are taken as metres and seem to be something else."""
+    if points.crs is None and not plane:
+        require_local(points.xy, where)
+    return points
 
 
 _KINDS = (".csv", ".tsv", ".geojson", ".json", ".parquet")
