@@ -50,7 +50,8 @@ def _places(folder: Path) -> Made:
     lines = [f"{x!r},{y!r},{CANARY}" for x, y in points.tolist()]
     path = folder / "homes.csv"
     path.write_text("x,y,owner\n" + "\n".join(lines) + "\n")
-    keys = {"points": str(path), "mechanism": [{"spec": "donut(low=5, high=200)"}]}
+    masks = [{"spec": "donut(low=5, high=200)"}]
+    keys = {"points": str(path), "mechanism": masks, "crs": "metres"}
     return keys, [CANARY, *(f"{number:.0f}" for number in points.ravel())]
 
 

@@ -401,7 +401,50 @@ def test_the_data_at_hand_is_read() -> None:
     assert trace.users is not None
     assert trace.times is not None
     assert len(np.unique(trace.users)) == 11
-    snow = places.load(FILES / "snow-deaths.csv")
-    assert (len(snow), snow.crs, snow.ids) == (324, None, None)
-    for name in ("burkitt", "crimes", "juvenile", "baltimore-sales"):
+    snow = places.load(FILES / "snow-deaths.csv", crs="EPSG:3857")
+    assert (len(snow), snow.crs, snow.ids) == (324, "EPSG:3857", None)
+    for name in ("burkitt", "juvenile", "baltimore-sales"):
         assert places.load(FILES / f"{name}.csv").crs is None
+    for name in ("snow-deaths", "crimes"):  # Web Mercator, and feet
+        with pytest.raises(InputError, match=f"{name}.csv has coordinates of 100,000 or more"):
+            places.load(FILES / f"{name}.csv")
+
+
+@pytest.mark.parametrize("kind", ["csv", "tsv", "parquet", "geojson"])
+def test_large_coordinates_are_no_metres_unless_it_is_said(kind: str, tmp_path: Path) -> None:
+    points = places.Points(np.array([[-15540.0, 6712904.0], [-15500.0, 6712000.0]]))
+    path = tmp_path / f"out.{kind}"
+    places.save(places.protect(points, "laplace(epsilon=1)"), path)
+    if kind == "geojson":  # it says that it is a plane
+        assert places.load(path).crs is None
+        return
+    with pytest.raises(InputError, match=f"out.{kind} has coordinates of 100,000") as caught:
+        places.load(path)
+    assert "67129" not in str(caught.value)
+    assert places.load(path, crs="metres").crs is None
+    assert places.load(path, crs="Meters").xy.max() > 6e6
+    assert places.load(path, crs="EPSG:3857").crs == "EPSG:3857"
+
+
+def test_a_word_of_metres_is_no_code_of_what_says_otherwise(tmp_path: Path) -> None:
+    (tmp_path / "in.csv").write_text("lon,lat\n1,2\n")
+    assert places.load(tmp_path / "in.csv", crs="metres").crs == LONLAT
+    (tmp_path / "in.csv").write_text("x,y\n99999.9,-99999.9\n")
+    assert places.load(tmp_path / "in.csv").crs is None
+
+
+def test_a_mercator_map_is_moved_in_true_metres(tmp_path: Path) -> None:
+    (tmp_path / "in.csv").write_text("x,y\n" + "-15540,6712904\n" * 50)
+    points = places.load(tmp_path / "in.csv", crs="EPSG:3857")
+    moved = places.protect(points, "fixed(radius=100)").xy[0] - points.xy
+    assert np.hypot(*moved.T) == pytest.approx(160.7, abs=0.5)  # units, of which one is 0.62 m
+
+
+def test_a_frame_without_a_code_is_a_plane_if_it_is_small(tmp_path: Path) -> None:
+    geopandas = pytest.importorskip("geopandas")
+    frame = geopandas.GeoDataFrame(geometry=geopandas.points_from_xy([-15540], [6712904]))
+    with pytest.raises(InputError, match="The frame has coordinates of 100,000"):
+        places.load(frame)
+    with pytest.raises(InputError, match="The frame has coordinates of 100,000"):
+        places.protect(frame, "disk(radius=5)")
+    assert places.load(frame, crs="metres").crs is None

@@ -214,6 +214,9 @@ def test_other_coordinates_come_back_to_those_of_the_original(
     assert float(told.split("within   1 guesses: ")[1].split()[0]) > 0.8
     assert "mean displacement" in run("measure", town, out, *grid)
     found = CliRunner().invoke(veil, ["places", "attack", str(out), "--original", str(town)])
+    assert "names no system" in str(found.exception)
+    town.write_text("x,y\n1,2\n")
+    found = CliRunner().invoke(veil, ["places", "attack", str(out), "--original", str(town)])
     assert "a plane in metres" in str(found.exception)
 
 

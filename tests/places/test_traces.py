@@ -1,9 +1,15 @@
 """Traces: what a user spends, what is repeated, what is refused."""
 
+import math
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy import stats
 
 from veil import places
@@ -185,6 +191,42 @@ def test_a_window_is_kept_to_over_calls_in_any_order() -> None:
     places.protect(at(200, 100), "laplace(epsilon=0.01)", budget=budget)  # 0 is gone by then
     with pytest.raises(BudgetError, match="row 1 "):
         places.protect(at(120), "laplace(epsilon=0.01)", budget=budget)
+
+
+def fixes(times: Sequence[float] | np.ndarray[tuple[int], np.dtype[Any]]) -> places.Points:
+    users = np.array(["u"] * len(times))
+    return places.Points(np.zeros((len(times), 2)), times=np.array(times), users=users)
+
+
+@pytest.mark.parametrize("far", [2.0**53, -(2.0**53), 2**53 + 1, 1.7e18, 1e300])
+def test_times_that_no_window_could_count_are_refused(far: float) -> None:
+    budget = places.Budget(epsilon_total=0.03, window=1.0)
+    with pytest.raises(InputError, match="Row 2 must have a time within 2\\^53 seconds") as caught:
+        places.protect(fixes([0.0, far]), "laplace(epsilon=0.01)", budget=budget)
+    assert str(int(far)) not in str(caught.value)
+    unbounded = places.Budget(epsilon_total=0.03)  # here no time counts
+    places.protect(fixes([0.0, far]), "laplace(epsilon=0.01)", budget=unbounded)
+
+
+def test_a_missing_moment_is_no_time() -> None:
+    with pytest.raises(InputError, match="Row 2 must have a time"):
+        fixes(np.array(["2020-01-01", "NaT"], dtype="datetime64[s]"))
+
+
+@given(
+    st.lists(st.floats(-(2.0**53) + 1, 2.0**53 - 1), min_size=1, max_size=6),
+    st.sampled_from([1e-9, 0.1, 1.0, 3.3, 1e5, 1e300]),
+    st.integers(0, 3),
+)
+def test_no_fix_of_a_window_is_left_out(times: list[float], window: float, near: int) -> None:
+    times += [float(np.nextafter(times[0], -math.inf))] * near
+    budget = places.Budget(epsilon_total=1, window=window)
+    order = np.sort(np.array(times))
+    counted = budget._sums(order, np.ones(len(order)))
+    for at, count in enumerate(counted.tolist()):
+        here = Fraction(order[at])
+        within = [Fraction(one) > here - Fraction(window) for one in order]
+        assert round(count) >= sum(within[: at + 1])
 
 
 def test_a_budget_is_spent_once_by_many_threads() -> None:

@@ -1,9 +1,12 @@
 """What is left of a server that was killed: a ledger that is whole and holds all that was sent."""
 
 import json
+import os
 import random
 import signal
 import sqlite3
+import subprocess
+import sys
 import threading
 import time
 from collections import Counter
@@ -199,3 +202,46 @@ def test_two_servers_share_a_ledger_and_two_interrupts_end_one(
 
 def _still(server: Running) -> bool:
     return server.process.poll() is None
+
+
+UPLOAD = """
+import os, signal, sys
+from veil.web import places, tables
+
+def kill(*_, **__):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+places.load = tables.load = kill
+text = "x,y,name\\n1,2,quokkapox\\n"
+if sys.argv[1] == "tables":
+    tables.TablesAsk(text=text).opened()
+file = places.File(text=text, format=sys.argv[1])
+places.PlacesAsk(points=file).opened(file, "points")
+"""
+
+
+@pytest.mark.parametrize("kind", ["tables", "csv", "geojson"])
+def test_what_a_page_reads_is_in_no_file_when_it_is_killed(tmp_path: Path, kind: str) -> None:
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", UPLOAD, kind], env=environment, check=False)
+    assert done.returncode == -signal.SIGKILL
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_server_clears_what_killed_ones_left(
+    house: House, engine: RecordingEngine, wire: RecordingServer
+) -> None:
+    home = house.own / "tmp"
+    old = time.time() - 3600
+    left = ["veil-abcdefgh/points.csv", "veil-stuvwxyz/table.csv", ".veil-0123456789abcdef.part/x"]
+    kept = ["veil-keepthis/thesis.txt", "other/points.csv", "veil-inuse123/points.csv"]
+    for name in (*left, *kept):
+        (home / name).parent.mkdir()
+        (home / name).write_text("quokkapox")
+        if "inuse" not in name:
+            os.utime(home / name, (old, old))
+            os.utime((home / name).parent, (old, old))
+    with serving(house, engine_spec(wire)) as server:
+        server.kill()
+    there = {path.name for path in home.iterdir()}
+    assert there == {name.partition("/")[0] for name in kept}

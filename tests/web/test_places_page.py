@@ -49,6 +49,14 @@ def test_a_release_holds_coordinates_alone(client: Client) -> None:
     assert "not for release" in shown["svg"]
 
 
+def test_what_is_taken_as_metres_is_said(client: Client) -> None:
+    asked = {**points(), "method": "disk(radius=10)"}
+    assert "taken as metres" in answered(client, "protect", asked)["cost"]["caveat"]
+    for said in ({"crs": "metres"}, points("lon,lat\n1,2\n3,4\n")):
+        told = answered(client, "protect", {**asked, **said})["cost"]["caveat"]
+        assert "taken as metres" not in told
+
+
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
@@ -57,6 +65,7 @@ def test_a_release_holds_coordinates_alone(client: Client) -> None:
         ({"method": "donut(low=9, high=3)"}, "low"),
         ({"points": {"text": "x,y\n1,quokka\n"}}, "two numbers"),
         ({"points": {"text": "x,y\n"}}, "no points"),
+        ({"points": {"text": "x,y\n-15540,6712904\n"}}, "names no system"),
         ({"points": {"text": "x,y\n" + "1,2\n" * 3_001}}, "at most 3,000"),
         ({"crs": "EPSG:99999"}, "EPSG:99999"),
         ({"seed": 3}, "no such parameter"),

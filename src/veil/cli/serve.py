@@ -17,6 +17,7 @@ from veil.cli.screen import VECTORS_OPTION, warn_scale
 from veil.cli.terminal import progress_bar, stderr
 from veil.core.errors import ParameterError
 from veil.core.formatting import bits_of, printable
+from veil.data.files import clear_temporary
 from veil.proxy.desk import Desk
 from veil.proxy.folder import data_folder
 from veil.proxy.slider import MeasuredPlane
@@ -119,6 +120,7 @@ def serve(
     _warn_of_addresses(flags["engine"])
     token = own_token()
     remove_left()
+    clear_temporary()
     plane = load_plane(SHIPPED if str(audit) == "shipped" else audit)
     bound = bind("127.0.0.1" if host == "localhost" else host, port)
     with closing(bound) as sock, ExitStack() as opened:

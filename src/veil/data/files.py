@@ -15,6 +15,7 @@ import shutil
 import stat
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -25,6 +26,11 @@ if sys.platform != "win32":  # there nothing is locked, and nothing cleared
     import fcntl
 
 _NAME = re.compile(r"\.veil-[0-9a-f]{16}\.part")
+_FORMER = re.compile(r"veil-[a-z0-9_]{8}")  # folders of pages, until version 0.2.0
+_UPLOADS = {"released.csv", "table.csv"} | {
+    f"{name}.{kind}" for name in ("points", "register", "masked") for kind in ("csv", "geojson")
+}
+_FRESH = 60.0  # seconds
 _HERE, _EXCHANGE = -100, 2  # of renameat2: paths as they are, and both stay
 _OPEN = "/proc/self/fd"  # names of what this process has open
 
@@ -57,6 +63,15 @@ def settle(handle: int, part: Path, target: Path) -> None:
     except OSError:
         part.unlink(missing_ok=True)
         raise
+
+
+def settle_first(handle: int, part: Path, target: Path) -> None:
+    """Give an unfinished file its name, unless there is something of that name: that stays."""
+    with suppress(FileExistsError):
+        if part.parent == Path(_OPEN):
+            _link(handle, target)
+        else:
+            os.link(part, target)
 
 
 def exchange(one: Path, other: Path) -> bool:
@@ -202,6 +217,47 @@ def whole_folder(target: Path, *, private: bool = False) -> Iterator[Path]:
                 raise
     finally:
         discard(handle, part)
+
+
+@contextmanager
+def scratch_folder() -> Iterator[Path]:
+    """Give a folder among the temporary ones, for its owner alone, which is removed afterwards.
+
+    What a killed process left is removed by the next one, see `clear_temporary`.
+    """
+    home = Path(tempfile.gettempdir())
+    clear_stale(home)
+    handle, part = open_folder(home)
+    try:
+        yield part
+    finally:
+        discard(handle, part)
+
+
+def clear_temporary() -> None:
+    """Remove what killed processes of this user left among the temporary files.
+
+    Until version 0.2.0 pages wrote what they read to a folder there, without a lock: such folders
+    are removed when nothing has changed in them for a minute.
+    """
+    home = Path(tempfile.gettempdir())
+    clear_stale(home)
+    with suppress(OSError), os.scandir(home) as entries:
+        for entry in entries:
+            if _FORMER.fullmatch(entry.name):
+                _clear_former(Path(entry.path))
+
+
+def _clear_former(folder: Path) -> None:
+    with suppress(OSError):
+        found = folder.lstat()
+        own = not hasattr(os, "geteuid") or found.st_uid == os.geteuid()
+        if not own or not stat.S_ISDIR(found.st_mode):
+            return
+        files = list(folder.iterdir())
+        latest = max([found.st_mtime, *(file.lstat().st_mtime for file in files)])
+        if time.time() - latest > _FRESH and {file.name for file in files} <= _UPLOADS:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextmanager

@@ -9,8 +9,9 @@ import sys
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from pathlib import Path
-from typing import IO, cast
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+from typing import IO, Literal, cast
 
 from veil.core.errors import InputError, ParameterError
 
@@ -46,13 +47,52 @@ _MARKS = (
 UNREAD = tuple(_UNREAD)  # endings of files that are known, and not read
 
 
-def suffix_of(path: Path) -> str:
+@dataclass(frozen=True, repr=False)
+class HeldFile:
+    """A file in memory, which readers take as they take a path; it is never on a disk.
+
+    >>> list(read_lines(HeldFile("mine.csv", "x,y")))
+    ['x,y']
+    """
+
+    name: str
+    text: str
+
+    @property
+    def suffix(self) -> str:
+        """The ending of its name, which tells the format."""
+        return PurePath(self.name).suffix
+
+    @property
+    def stem(self) -> str:
+        """Its name without the ending."""
+        return PurePath(self.name).stem
+
+    def open(self, mode: Literal["rb"] = "rb") -> IO[bytes]:  # noqa: ARG002 - as a path has it
+        """Return its bytes, in UTF-8."""
+        return io.BytesIO(self.text.encode())
+
+    def exists(self) -> bool:
+        """Return True: it is there as long as it is held."""
+        return True
+
+    is_file = exists
+
+    def is_dir(self) -> bool:
+        """Return False."""
+        return False
+
+
+AnyFile = Path | HeldFile
+
+
+def suffix_of(path: AnyFile) -> str:
     """Return the suffix that tells the format, also of a file ending in .gz."""
     packed = path.suffix.lower() == ".gz"
-    return (Path(path.stem) if packed else path).suffix.lower()
+    return (PurePath(path.stem) if packed else path).suffix.lower()
 
 
-def require_file(path: Path, what: str) -> None:
+def require_file(path: AnyFile, what: str) -> None:
     """Raise unless there is a file of that name, and not one of a kind that is not read."""
     if path.is_dir():
         raise InputError(f"{path} is a folder; name a file of {what}.")
@@ -82,7 +122,7 @@ def read_position(count: int, unit: str) -> str:
 
 
 def read_lines(
-    path: Path | None,
+    path: AnyFile | None,
     encoding: str | None = None,
     progress: Progress = lambda _: None,
     *,
@@ -111,7 +151,7 @@ def read_lines(
 
 
 def _lines(
-    path: Path | None, name: str, encoding: str | None, progress: Progress, remedy: str
+    path: AnyFile | None, name: str, encoding: str | None, progress: Progress, remedy: str
 ) -> Iterator[str]:
     with ExitStack() as stack:
         raw = sys.stdin.buffer if path is None else stack.enter_context(path.open("rb"))

@@ -24,6 +24,7 @@ from typing import Any, Generic, Literal, NamedTuple, TypeVar
 from veil.core.errors import InputError, MissingExtraError, ParameterError
 from veil.data.lines import (
     MAX_LINE,
+    AnyFile,
     Progress,
     check_encoding,
     read_lines,
@@ -411,7 +412,7 @@ _DEFAULT_LAYOUT = DelimitedLayout()
 
 
 def read_rows(
-    path: Path | None,
+    path: AnyFile | None,
     pick: Pick,
     layout: DelimitedLayout = _DEFAULT_LAYOUT,
     progress: Progress = lambda _: None,
@@ -428,7 +429,7 @@ def read_rows(
         raise InputError(
             f"{name} is of a kind that has no delimiter, header line or quotes; leave them out."
         )
-    if path is not None and suffix == ".parquet":
+    if isinstance(path, Path) and suffix == ".parquet":
         return read_parquet(path, pick, progress)
     lines = split_returns(read_lines(path, layout.encoding, progress, choice=layout.choice))
     if packed:
@@ -445,7 +446,7 @@ def _plain(lines: Iterator[str], name: str, pick: Pick) -> Iterator[Row[Any]]:
 
 
 def read_table(
-    path: Path,
+    path: AnyFile,
     columns: Sequence[str] = (),
     layout: DelimitedLayout = _DEFAULT_LAYOUT,
     progress: Progress = lambda _: None,

@@ -14,7 +14,15 @@ from veil.places.attack import attack as attacked
 from veil.places.attack import compare_positions
 from veil.places.attacker import Attacker, risk
 from veil.places.formats.files import load, save
-from veil.places.links import declared_crs, link_points, open_like, remember, rounding
+from veil.places.links import (
+    ASSUMED,
+    assumes_metres,
+    declared_crs,
+    link_points,
+    open_like,
+    remember,
+    rounding,
+)
 from veil.places.measures import utility
 from veil.places.method import Method
 from veil.places.methods import method as method_of
@@ -50,9 +58,9 @@ def protect(
     the rows were is kept for this user alone, so that 'attack' and 'measure' can compare OUT with
     SOURCE; it is not in OUT.
 
-    --crs tells the coordinates of tables, as EPSG:4326; --within is GeoJSON of a region to stay
-    in; --population, --snap and --prior are files of points; --users and --times name columns of
-    a trace; --seed repeats the draws, for experiments.
+    --crs tells the coordinates of tables, as EPSG:4326, or 'metres' of a plane; --within is
+    GeoJSON of a region to stay in; --population, --snap and --prior are files of points; --users
+    and --times name columns of a trace; --seed repeats the draws, for experiments.
     """
     points = load(source, crs=crs, users=users, times=times)
     release = protected(
@@ -66,6 +74,8 @@ def protect(
     )
     save(release, out, keep=keep)
     remember(out, release)
+    if assumes_metres(source.name, points, crs):
+        release = replace(release, cost=release.cost.with_caveat(f"{ASSUMED} (--crs)."))
     if release.steps is None:
         return release
     return replace(release, cost=release.cost.with_caveat(_steps(release.steps)))
@@ -124,6 +134,8 @@ def attack(
             f"posterior mean: {float(there.error):,.1f} m from the truth, without the release"
             f" {float(there.without):,.1f} m; risk by distance {there.risk:.4f}"
         )
+    if assumes_metres(original.name, points, crs):
+        lines.append(f"{ASSUMED} (--crs).")
     return "\n".join(lines)
 
 
@@ -156,6 +168,8 @@ def measure(
     lines = [f"{'utility':<24} {float(found.score):.4f}"]
     lines += [f"  {name:<22} {float(part):.4f}" for name, part in found.parts.items()]
     lines += _beside(found.beside)
+    if assumes_metres(original.name, points, crs):
+        lines.append(f"{ASSUMED} (--crs).")
     if seen is None:
         lines.append("Which rows belong together is not known here: displacements are left out.")
     return "\n".join(lines)

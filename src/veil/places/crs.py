@@ -1,9 +1,9 @@
 """Which coordinates there are: metres of a plane, longitude and latitude.
 
-`None` is a plane in metres. ``EPSG:4326`` is (longitude, latitude) in degrees, in this order. Any
-other code is taken to longitude and latitude and back by pyproj (extra ``places``): no projected
-code is ever treated as metres, since its scale changes from place to place (one unit of EPSG:3857
-is 0.62 m at 51.5 degrees north).
+`None` is a plane in metres, which a caller names `METRES`. ``EPSG:4326`` is (longitude, latitude)
+in degrees, in this order. Any other code is taken to longitude and latitude and back by pyproj
+(extra ``places``): no projected code is ever treated as metres, since its scale changes from place
+to place (one unit of EPSG:3857 is 0.62 m at 51.5 degrees north).
 """
 
 import math
@@ -32,8 +32,31 @@ def row_numbers(rows: Sequence[int] | Ids) -> str:
 
 
 LONLAT = "EPSG:4326"
+METRES = "metres"  # how a caller says that a file without a code is a plane in metres
 _CODE = re.compile(r"EPSG:(\d{4,6})", re.IGNORECASE)
 _SAME = {"OGC:CRS84": LONLAT, "CRS84": LONLAT, "WGS84": LONLAT}
+
+
+def is_metres(crs: object) -> bool:
+    """Tell whether a caller says that coordinates are metres of a plane.
+
+    >>> is_metres("metres"), is_metres(None)
+    (True, False)
+    """
+    return isinstance(crs, str) and crs.strip().lower() in (METRES, "meters")
+
+
+_LOCAL = 1e5  # of a plane; from there on a unit of EPSG:3857 is off by more than 0.01 %
+
+
+def require_local(xy: Floats, where: str) -> None:
+    """Refuse to take coordinates as metres, which nobody said, where they look projected."""
+    if np.abs(xy).max() >= _LOCAL:
+        raise InputError(
+            f"{where} has coordinates of 100,000 or more and names no system, so that a unit may"
+            " not be a metre (in EPSG:3857 it is 0.62 m in London): name the code, such as"
+            " EPSG:3857, or 'metres' of a plane."
+        )
 
 
 def check_crs(crs: str | int | None) -> str | None:
@@ -44,15 +67,15 @@ def check_crs(crs: str | int | None) -> str | None:
     >>> check_crs("epsg:4326"), check_crs(None)
     ('EPSG:4326', None)
     """
-    if crs is None:
+    if crs is None or is_metres(crs):
         return None
     told = f"EPSG:{crs}" if isinstance(crs, int) else str(crs).strip()
     told = _SAME.get(told.upper(), told)
     found = _CODE.fullmatch(told)
     if found is None:
         raise InputError(
-            "A coordinate system must be None (a plane in metres) or a code such as EPSG:4326;"
-            " name it that way."
+            "A coordinate system must be 'metres' (a plane) or a code such as EPSG:4326; name it"
+            " that way."
         )
     code = f"EPSG:{int(found[1])}"
     if code != LONLAT:

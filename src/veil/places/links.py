@@ -16,7 +16,7 @@ from platformdirs import user_data_path
 from veil.core.errors import InputError
 from veil.core.types import Floats, Ids
 from veil.data.files import digest, is_own, make_own, whole_file
-from veil.places.crs import from_lonlat, to_lonlat
+from veil.places.crs import METRES, from_lonlat, is_metres, to_lonlat
 from veil.places.formats.files import load
 from veil.places.points import Points
 from veil.places.release import Release
@@ -49,7 +49,7 @@ def remember(out: Path, release: Release) -> bool:
     """
     if len(release) > MOST:
         return False
-    written = load(out, crs=declared_crs(out, release.crs), columns=())
+    written = load(out, crs=declared_crs(out, release.crs or METRES), columns=())
     there = release.xy[0]
     if release.crs is not None and written.crs != release.crs:
         there = to_lonlat(there, release.crs)
@@ -81,7 +81,16 @@ def match_rows(rows: Floats, written: Floats) -> Ids | None:
 
 def declared_crs(path: Path, crs: str | None) -> str | None:
     """Return the code to read a file with: None where the format says it, and is believed."""
-    return None if path.suffix.lower() in _TOLD else crs
+    return crs if is_metres(crs) or path.suffix.lower() not in _TOLD else None
+
+
+ASSUMED = "Coordinates were taken as metres of a plane, since no system was named"
+
+
+def assumes_metres(name: str, points: Points, crs: str | None) -> bool:
+    """Tell whether points of a file are taken as metres though neither it nor a caller says so."""
+    said = name.lower().endswith((".geojson", ".json"))
+    return points.crs is None and crs is None and not said
 
 
 def open_like(path: Path, like: Points, crs: str | None, weights: str | None = None) -> Points:

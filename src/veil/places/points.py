@@ -198,11 +198,13 @@ def _times(values: ArrayLike, n: int) -> Floats:
     times = np.asarray(values)
     _same_length(len(times) if times.ndim == 1 else 0, n, "times")
     if times.dtype.kind == "M":
-        return times.astype("datetime64[us]").astype(np.int64) / 1e6
-    try:
-        seconds = times.astype(np.float64)
-    except (TypeError, ValueError):
-        seconds = _parsed(times)
+        moments = times.astype("datetime64[us]")
+        seconds = np.where(np.isnat(moments), np.nan, moments.astype(np.int64) / 1e6)
+    else:
+        try:
+            seconds = times.astype(np.float64)
+        except (TypeError, ValueError):
+            seconds = _parsed(times)
     bad = np.flatnonzero(~np.isfinite(seconds))
     if len(bad):
         raise InputError(

@@ -70,6 +70,17 @@ def _best(shares: Floats, there: Floats, on: Surface) -> Ids:
     return best
 
 
+_EXACT = 2.0**53  # seconds, from which on a double leaves some out
+
+
+def _minus(times: Floats, window: float) -> Floats:
+    """Return times - window, rounded down: a fix within a window is never left out."""
+    less = times - window
+    back = times - less
+    error = (times - (less + back)) + (back - window)  # exactly what rounding took off
+    return np.where(error < 0, np.nextafter(less, -np.inf), less)
+
+
 _NOTHING: tuple[Floats, Floats] = (np.empty(0), np.empty(0))
 
 
@@ -129,6 +140,12 @@ class Budget(Component):
             return np.zeros(len(points))
         if points.times is None:
             raise InputError("A budget with a window needs the times of the fixes; hand them in.")
+        far = np.flatnonzero(np.abs(points.times) >= _EXACT)
+        if len(far):
+            raise InputError(
+                f"{row_numbers(far)} must have a time within 2^53 seconds of 0, beyond which"
+                " seconds cannot be told apart; hand in seconds."
+            )
         return points.times
 
     @property
@@ -140,7 +157,7 @@ class Budget(Component):
         sums: Floats = np.cumsum(costs)
         if self.window is None:
             return sums
-        gone = np.searchsorted(times, times - self.window, side="right")
+        gone = np.searchsorted(times, _minus(times, self.window), side="right")
         within: Floats = sums - np.concatenate([[0.0], sums])[gone]
         return within
 

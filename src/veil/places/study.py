@@ -18,7 +18,7 @@ from veil.places.attack import attack, true_entries
 from veil.places.attacker import HOUSEHOLD
 from veil.places.attackers import ATTACKERS
 from veil.places.formats.files import load
-from veil.places.links import distinct, open_like, rounding
+from veil.places.links import ASSUMED, assumes_metres, distinct, open_like, rounding
 from veil.places.measures import PARTS, parts_of
 from veil.places.method import Method
 from veil.places.methods import METHODS
@@ -204,7 +204,9 @@ class Places(Experiment):
 
     def notes(self) -> Sequence[str]:
         """Say what the figures are not."""
+        assumed = assumes_metres(self.study.points, self.points, self.study.crs or None)
         return [
+            *([f"{ASSUMED} (crs)."] if assumed else []),
             "Utility is one figure of a whole map: its interval in the planes is no interval over"
             " households. Those of its parts are over releases, and say nothing of one release.",
             "Attackers know the method and its parameters, where it has a law in closed form.",

@@ -20,6 +20,7 @@ from typing import Any, cast
 import numpy as np
 
 from veil.core.errors import InputError
+from veil.data.lines import AnyFile, HeldFile
 from veil.data.rows import DelimitedLayout, read_table
 from veil.tables.column import MISSING, Column
 from veil.tables.hierarchy import Builder, Hierarchy, Rows, builder
@@ -68,7 +69,7 @@ _WHOLE = re.compile(r"-?\d+\.0")
 
 
 def read_blocks(
-    path: Path, sep: str | None = None, rows: int = BLOCK
+    path: AnyFile, sep: str | None = None, rows: int = BLOCK
 ) -> tuple[tuple[str, ...], Iterator[Block]]:
     """Return the names of the columns of a file, and its rows, so many at a time.
 
@@ -86,7 +87,7 @@ def read_blocks(
 
 
 def read_columns(
-    path: Path, sep: str | None = None, missing: Sequence[str] = ("",)
+    path: AnyFile, sep: str | None = None, missing: Sequence[str] = ("",)
 ) -> dict[str, Column]:
     """Read a file whole; equal texts of a column are one object."""
     names, blocks = read_blocks(path, sep)
@@ -220,8 +221,8 @@ def _columns(
 ) -> tuple[dict[str, Column], str]:
     if isinstance(source, Table):
         return dict(source.held), source.name
-    if isinstance(source, str | Path):
-        path = Path(source)
+    if isinstance(source, str | Path | HeldFile):
+        path = Path(source) if isinstance(source, str) else source
         return read_columns(path, sep, missing), path.stem
     if not isinstance(source, Mapping):
         from veil.tables.files import columns_of_frame

@@ -1,21 +1,17 @@
 """The page of places: a file that a person opens is measured, masked and drawn on this machine.
 
-What comes in is held while a request lasts, and not kept: it lies in a folder for its owner alone
-until it is read, and no answer or message holds a true coordinate but the map that is asked for
-with them.
+What comes in is held in memory while a request lasts, and never in a file. No answer or message
+holds a true coordinate but the map that is asked for with them.
 """
 
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
 from typing import ClassVar, Literal
 
 from pydantic import BaseModel, Field
 
 from veil.core.registry import read_spec
-from veil.places.formats.files import load, save
-from veil.places.links import distinct
+from veil.data.lines import HeldFile
+from veil.places.formats.files import load, text_of
+from veil.places.links import ASSUMED, assumes_metres, distinct
 from veil.places.measures import LEAST
 from veil.places.pictures import spots
 from veil.places.plane import LADDERS, METRES, ladder, plane
@@ -47,24 +43,22 @@ class PlacesAsk(Ask):
 
     points: File = Field(description="the file of the points")
     crs: str | None = Field(
-        default=None, max_length=20, description="EPSG:4326; null: as the file says"
+        default=None,
+        max_length=20,
+        description="EPSG:4326, or metres of a plane; null: as the file says",
     )
 
-    @contextmanager
-    def opened(self, file: File, what: str) -> Iterator[Points]:
-        """Read points; the file is gone when they are no longer needed."""
-        with tempfile.TemporaryDirectory(prefix="veil-") as folder:  # for its owner alone
-            path = Path(folder) / f"{what}.{file.format}"
-            path.write_text(file.text, encoding="utf-8")
-            found = load(path, crs=self.crs if file.format == "csv" else None)
-            path.unlink()
-            if len(found) > MOST:
-                raise StatusError(
-                    422,
-                    f"This page takes at most {MOST:,} rows of a file; use 'veil places' on the"
-                    " command line for more.",
-                )
-            yield found
+    def opened(self, file: File, what: str) -> Points:
+        """Read points from memory: the file of a person is never on the disk of this page."""
+        held = HeldFile(f"{what}.{file.format}", file.text)
+        found = load(held, crs=self.crs if file.format == "csv" else None)
+        if len(found) > MOST:
+            raise StatusError(
+                422,
+                f"This page takes at most {MOST:,} rows of a file; use 'veil places' on the"
+                " command line for more.",
+            )
+        return found
 
 
 class PlacesPlaneAsk(PlacesAsk):
@@ -133,12 +127,11 @@ class PlacesProtectAnswer(Answer):
 
 def measured(ask: PlacesPlaneAsk) -> PlacesPlaneAnswer:
     """Mask points by each strength of a method, attack the releases, and compare them."""
-    with ask.opened(ask.points, "points") as points:
-        register = distinct(points)
-        if ask.addresses is not None:
-            with ask.opened(ask.addresses, "register") as found:
-                register = found
-        rows = plane(points, ladder(ask.method), register, "bayes")
+    points = ask.opened(ask.points, "points")
+    register = distinct(points)
+    if ask.addresses is not None:
+        register = ask.opened(ask.addresses, "register")
+    rows = plane(points, ladder(ask.method), register, "bayes")
     return PlacesPlaneAnswer(
         stops=[
             StopAnswer(spec=row.spec, metres=metres, risk=row.risk, utility=row.utility)
@@ -158,18 +151,17 @@ def _beside(release: Release, points: Points) -> list[str]:
 
 def masked(ask: PlacesProtectAsk) -> PlacesProtectAnswer:
     """Mask points, draw them, and write them as a file."""
-    with ask.opened(ask.points, "points") as points:
-        release = protect(points, ask.method)
-    with tempfile.TemporaryDirectory(prefix="veil-") as folder:
-        path = Path(folder) / f"masked.{ask.out}"
-        save(release, path)
-        text = path.read_text(encoding="utf-8")
+    points = ask.opened(ask.points, "points")
+    release = protect(points, ask.method)
+    cost = release.cost
+    if assumes_metres(f"points.{ask.points.format}", points, ask.crs):
+        cost = cost.with_caveat(f"{ASSUMED}.")
     return PlacesProtectAnswer(
         method=release.method,
-        file=text,
+        file=text_of(release, f".{ask.out}"),
         svg=drawing(release, points if ask.original else None),
         beside=_beside(release, points) if ask.original else [],
-        cost=CostAnswer.of(release.cost),
+        cost=CostAnswer.of(cost),
     )
 
 

@@ -1,16 +1,14 @@
 """The page of tables: a file that a person opens is measured, protected and drawn here.
 
-What comes in is held while a request lasts, and not kept: it lies in a folder for its owner alone
-until it is read. No answer holds a value of it but the released file, and the drawings of before
-and after, which say so. No message holds one.
+What comes in is held in memory while a request lasts, and never in a file. No answer holds a value
+of it but the released file, and the drawings of before and after, which say so. No message holds
+one.
 """
 
 import json
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import prod
-from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -20,6 +18,8 @@ from veil.core.component import summary
 from veil.core.errors import InputError
 from veil.core.registry import read_spec
 from veil.core.rng import generator
+from veil.data.files import scratch_folder
+from veil.data.lines import HeldFile
 from veil.measures.estimate import Estimate
 from veil.places.pictures import spots
 from veil.places.plane import PlanePoint
@@ -336,8 +336,8 @@ def blanked(original: Table, release: Release) -> int:
 def file_of(release: Release, *, excel_safe: bool) -> str:
     """Write a release as CSV, in a fresh random order: order is a link."""
     order = generator(None).permutation(len(release))
-    with tempfile.TemporaryDirectory(prefix="veil-") as folder:
-        path = Path(folder) / "released.csv"
+    with scratch_folder() as folder:
+        path = folder / "released.csv"
         release.table.take(order).to_csv(path, excel_safe=excel_safe)
         return path.read_text(encoding="utf-8")
 
@@ -364,22 +364,19 @@ class TablesAsk(Ask):
     )
 
     def opened(self) -> Table:
-        """Read the table; the file is gone when it is read."""
+        """Read the table from memory: the file of a person is never on the disk of this page."""
         roles = self.roles or {}
         if len(_of(roles, "weight")) > 1:
             raise StatusError(422, "One column alone can be the sampling weight.")
-        with tempfile.TemporaryDirectory(prefix="veil-") as folder:  # for its owner alone
-            path = Path(folder) / "table.csv"
-            path.write_text(self.text, encoding="utf-8")
-            table = load(
-                path,
-                _of(roles, "identifier"),
-                _of(roles, "qi"),
-                _of(roles, "confidential"),
-                next(iter(_of(roles, "weight")), None),
-                sep=self.sep,
-                quiet=True,
-            )
+        table = load(
+            HeldFile("table.csv", self.text),
+            _of(roles, "identifier"),
+            _of(roles, "qi"),
+            _of(roles, "confidential"),
+            next(iter(_of(roles, "weight")), None),
+            sep=self.sep,
+            quiet=True,
+        )
         check_size(table)
         return replace(table, roles=proposed(table)) if self.roles is None else table
 

@@ -1,8 +1,11 @@
 """One budget for several processes, also where one of them is killed or forks."""
 
 import os
+import signal
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -89,6 +92,50 @@ def test_a_kill_at_any_time_loses_no_charge_that_returned(path: Path) -> None:
     budget = dp.Budget(epsilon=1000, path=path)
     assert returned <= len(budget.events) <= returned + 1
     budget.spend(TENTH)
+
+
+KILL = """
+import os, signal, sys
+from veil import dp
+from veil.dp.accounting import charges
+name = sys.argv[2]
+module = os if name in ("fsync", "link") else charges
+
+def kill(*arguments, **_):
+    if name != "fsync" or os.fstat(arguments[0]).st_size:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+setattr(module, name, kill)
+dp.Budget(epsilon=1, path=sys.argv[1])
+"""
+
+
+@pytest.mark.parametrize("moment", ["make_tables", "fsync", "link", "_sync"])
+def test_a_kill_while_a_ledger_is_made_leaves_no_part_of_it(path: Path, moment: str) -> None:
+    done = subprocess.run([sys.executable, "-c", KILL, str(path), moment], check=False)
+    assert done.returncode == -signal.SIGKILL
+    assert {entry.name for entry in path.parent.iterdir()} <= {"ledger"}
+    dp.Budget(epsilon=1, path=path).spend(TENTH)
+    assert [entry.name for entry in path.parent.iterdir()] == ["ledger"]
+
+
+def test_parts_that_earlier_versions_left_are_removed(path: Path) -> None:
+    left, fresh = (path.parent / f".ledger-{name}" for name in ("abcd_123", "abcd_124"))
+    other = path.parent / ".ledger-of-the-shop"
+    for file in (left, fresh, other, path.parent / ".ledger-abcd_123-journal"):
+        file.write_text("part")
+        if file != fresh:
+            os.utime(file, (0, 0))
+    dp.Budget(epsilon=1, path=path)
+    assert {entry.name for entry in path.parent.iterdir()} == {"ledger", fresh.name, other.name}
+
+
+def test_a_new_ledger_is_whole_and_for_its_owner_alone(path: Path) -> None:
+    dp.Budget(epsilon=1, path=path)
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert path.stat().st_nlink == 1
+    with closing(sqlite3.connect(path)) as db:
+        assert db.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks on this system")

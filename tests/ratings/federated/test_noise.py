@@ -22,6 +22,7 @@ from veil.ratings.federated.training import (
     share_variance,
     sum_of_noise,
 )
+from veil.ratings.recommenders.federated import Federated
 
 
 def discrete(sigma2: float, reach: int) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
@@ -55,8 +56,39 @@ def test_grid_costs_next_to_nothing_and_is_counted() -> None:
     inner = gaussian_epsilon(4.0, 60, 1e-5 * (1 - 1e-9) * math.exp(-whole_loss))
     assert counted - inner == pytest.approx(2 * whole_loss, rel=1e-3)
     assert grid_loss(1.0) > 15 * grid_loss(4.0)
+    assert grid_loss(4.0, rare=1e6) > grid_loss(4.0)
     with pytest.raises(ParameterError, match="too small"):
-        discrete_epsilon(0.05, 60, 1e-5)
+        discrete_epsilon(0.01, 100_000, 1e-5)
+
+
+def test_an_ordinary_setting_is_promised_what_it_costs() -> None:
+    trained = Federated(factors=6, rounds=500, sample=0.03, noise=1.1, clip=2, delta=1e-5)
+    for proved, plain in (
+        (trained.guarantee, gaussian_epsilon(1.1, 500, 1e-5, 0.03)),
+        (trained.against_server, gaussian_epsilon(1.1, 500, 1e-5)),
+    ):
+        assert proved.epsilon is not None
+        assert plain < proved.epsilon < 1.002 * plain
+    assert trained.guarantee.epsilon == pytest.approx(3.57, abs=0.01)
+
+
+@pytest.mark.parametrize("sample", [1.0, 0.03])
+@pytest.mark.parametrize("delta", [1e-3, 1e-5, 1e-12])
+@pytest.mark.parametrize(("noise", "rounds"), [(4.0, 60), (1.1, 500), (0.5, 200), (0.05, 60)])
+def test_rare_events_take_their_part_of_delta(
+    noise: float, rounds: int, delta: float, sample: float
+) -> None:
+    told = discrete_epsilon(noise, rounds, delta, sample)
+
+    def proves(rare: float) -> bool:
+        """Tell whether (told, delta) follows with events of probability exp(-rare) left out."""
+        loss = rounds * grid_loss(noise, rare=rare)
+        inner = told - 2 * loss
+        bound = math.log1p(math.exp(-inner - loss)) + inner + loss + math.log(rounds) - rare
+        left = (delta - math.exp(bound)) * math.exp(-loss) if bound < math.log(delta) else 0.0
+        return left > 0 and gaussian_epsilon(noise, rounds, left, sample) <= inner * (1 + 1e-12)
+
+    assert any(proves(float(rare)) for rare in range(50, int(1.1 * told) + 200))
 
 
 def test_threshold_of_shares_has_all_the_noise() -> None:

@@ -7,9 +7,11 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from dataclasses import fields
 from pathlib import Path
 from socket import socket
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,6 +21,7 @@ from veil.cli.ratings import serve as serving
 from veil.core.errors import BudgetError, InputError
 from veil.core.types import Floats
 from veil.data.arrays import open_arrays
+from veil.ratings.federated import hosting
 from veil.ratings.federated.hosting import HELLO, Offer, host, offer_of, own_key, read_register
 from veil.ratings.federated.joining import Joined, Limits, read_mine
 from veil.ratings.federated.messages import (
@@ -33,7 +36,7 @@ from veil.ratings.federated.messages import (
 )
 from veil.ratings.federated.primitives import ProtocolError, random_key, signing_public
 from veil.ratings.federated.training import Profiles
-from veil.ratings.recommenders.federated import COLLUDE, READERS
+from veil.ratings.recommenders.federated import COLLUDE, READERS, Federated
 
 ITEMS = [str(number) for number in range(8)]
 SPEC = "federated(factors=2, rounds=3, sample=1, noise=2, clip=1, delta=0.01)"
@@ -162,6 +165,101 @@ def test_rounds_that_are_skipped_repeated_or_garbled_are_refused() -> None:
 
 def test_terms_come_back_as_they_were() -> None:
     assert offer_of(offer().text()) == offer()
+
+
+class Forger(Connection):
+    """A server's line to a victim: it speaks in labels of the terms that the victim was told."""
+
+    def __init__(self, line: Connection, told: Offer, true: Offer) -> None:
+        super().__init__(line._socket)
+        rounds = range(-1, told.recommender.rounds)
+        self._labels = {told.round_label(one): true.round_label(one) for one in rounds}
+
+    def send(self, message: Message, label: bytes, seconds: float) -> None:
+        super().send(message, self._labels.get(label, label), seconds)
+
+    def receive(self, kinds: Any, label: bytes, seconds: float, *other: bytes) -> Any:  # noqa: ANN401
+        return super().receive(kinds, self._labels.get(label, label), seconds, *other)
+
+
+def lie_to_the_first(monkeypatch: pytest.MonkeyPatch, victim: Offer) -> None:
+    """Let the real server tell client 1 other terms, and take its part as far as it can."""
+
+    def greeted(
+        port: socket, offer: Offer, registered: dict[int, bytes] | None, *_: object
+    ) -> dict[int, Connection]:
+        lines: dict[int, Connection] = {}
+        while len(lines) < offer.clients:
+            line = Connection(port.accept()[0])
+            hello = line.receive(Hello, HELLO, SECONDS)
+            number = hosting._number(hello, registered, lines)
+            terms = victim if number == 1 else offer
+            line.send(Welcome(number, terms.text()), HELLO, SECONDS)
+            lines[number] = Forger(line, offer, victim) if number == 1 else line
+        return lines
+
+    monkeypatch.setattr(hosting, "_greeted", greeted)
+    monkeypatch.setattr(hosting, "proved_keys", lambda keys, *_: keys)
+
+
+OTHER_TERMS: dict[str, dict[str, object]] = {
+    "noise": {"spec": SPEC.replace("noise=2", "noise=4")},
+    "rounds": {"spec": SPEC.replace("rounds=3", "rounds=4")},
+    "clip": {"spec": SPEC.replace("clip=1", "clip=0.5")},
+    "sample": {"spec": SPEC.replace("sample=1", "sample=0.999999")},
+    "cap": {"spec": SPEC.replace("clip=1", "clip=1, max_rounds=2")},
+    "threshold": {"threshold": 2},
+    "delta": {"delta": 0.001},
+    "clients": {"clients": 5},
+    "scale": {"scale": [1, 6]},
+    "items": {"items": [*ITEMS[:-1], "another"]},
+    "time": {"seconds": SECONDS + 1},
+}
+
+
+@pytest.mark.parametrize("registered", [False, True])
+@pytest.mark.parametrize("what", OTHER_TERMS)
+def test_clients_with_other_terms_are_never_summed(
+    monkeypatch: pytest.MonkeyPatch, what: str, registered: bool
+) -> None:
+    lie_to_the_first(monkeypatch, offer(**OTHER_TERMS[what]))
+    keys = [random_key() for _ in range(4)] if registered else []
+    known = {number: signing_public(key) for number, key in enumerate(keys, 1)} or None
+    limits = [Limits(30.0, key, known) for key in keys] or [Limits(30.0)] * 4
+    refusals: list[str] = []
+
+    def take_part(port: socket, own: Limits, seed: int) -> None:
+        try:
+            client(port, own, seed, [])
+        except ProtocolError as error:
+            refusals.append(str(error))
+
+    with listen("127.0.0.1", 0, 4) as port, ExitStack() as stack:
+        for seed, own in enumerate(limits):
+            thread = threading.Thread(target=take_part, args=(port, own, seed))
+            stack.enter_context(running(thread))
+        _, void = host(port, offer(), lambda _: None, known, SECONDS)
+    assert void == 3  # no sum was opened
+    reason = "not signed by who is registered" if registered else "told other terms"
+    assert len(refusals) == 4
+    assert any(reason in one for one in refusals)
+
+
+def test_equal_terms_alone_have_equal_digests() -> None:
+    digests = {offer(**changes).digest for changes in OTHER_TERMS.values()}
+    digests |= {offer(label="another").digest, offer(seeded=True).digest}
+    assert len(digests) == len(OTHER_TERMS) + 2
+    assert offer().digest not in digests
+    assert offer_of(offer().text()).digest == offer().digest
+    assert {field.name for field in fields(Offer)} == {
+        "spec", "items", "scale", "clients", "threshold", "delta", "label", "seconds", "seeded",
+    }  # fmt: skip
+
+
+def test_defaults_of_the_recommender_are_terms(monkeypatch: pytest.MonkeyPatch) -> None:
+    before, old = offer().digest, Federated.model_fields["ridge"].default
+    monkeypatch.setattr(Federated, "model_dump", lambda _: {"ridge": 2 * old})
+    assert offer().digest != before
 
 
 def test_own_ratings_are_read_and_no_value_is_told(tmp_path: Path) -> None:

@@ -142,6 +142,16 @@ def test_messages_out_of_turn_are_refused(pair: tuple[socket.socket, Connection]
         line.receive(Keys, LABEL, 30)
 
 
+def test_a_line_that_was_hung_up_is_a_party_that_left(
+    pair: tuple[socket.socket, Connection],
+) -> None:
+    pair[1].close()
+    with pytest.raises(ProtocolError, match="gone"):
+        pair[1].send(Absent(), b"r", 1.0)
+    with pytest.raises(ProtocolError, match="gone"):
+        pair[1].receive(Absent, b"r", 1.0)
+
+
 def test_nobody_at_a_port_is_told() -> None:
     with listen("127.0.0.1", 0, 1) as port:
         number = port.getsockname()[1]

@@ -68,6 +68,7 @@ def join(
         offer = joined.offer
         profile, left = read_mine(mine, offer.items, (offer.scale[0], offer.scale[1]))
         notes.print(offer.spec, markup=False)
+        notes.print(f"Terms: {offer.digest}", markup=False, soft_wrap=True)
         spent = joined.recommender.for_server(offer.delta)
         notes.print(f"Against the server: {spent}. {spent.caveat}", markup=False)
         notes.print(FOLLOWS if known is None else SIGNED)

@@ -127,6 +127,7 @@ def serve(
     offer = Offer(
         str(trained), list(names), list(scale), clients, least, delta, new_label(), seconds
     )
+    notes.print(f"Terms: {offer.digest}", markup=False, soft_wrap=True)
     with listen(host, port, clients) as door:
         notes.print(f"Clients join at {host}:{door.getsockname()[1]}.", markup=False)
         factors, void = hosted(

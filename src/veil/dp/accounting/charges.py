@@ -14,10 +14,10 @@ it did, is refused, and never begun anew.
 import contextlib
 import math
 import os
+import re
 import secrets
 import sqlite3
 import stat
-import tempfile
 import threading
 import time
 from collections import Counter
@@ -32,6 +32,7 @@ from urllib.parse import quote
 from veil.core.errors import LedgerError, ParameterError
 from veil.core.formatting import number_of
 from veil.core.guarantee import Guarantee
+from veil.data.files import clear_stale, discard, open_part, settle_first
 from veil.dp.accounting.cost import Cost
 
 _LONGEST = 200  # letters of a note
@@ -244,6 +245,8 @@ def _text(value: object) -> str:
     raise sqlite3.DatabaseError
 
 
+_FORMER = re.compile(r"\.ledger-[a-z0-9_]{8}(-journal)?")
+_FRESH = 60.0  # seconds
 _WAIT = 60.0  # seconds for another process to finish its writing
 _OTHERS = 0o077  # may be used in any way by the group or by all
 _PRAGMAS = (
@@ -258,6 +261,29 @@ _BROKEN = ("no such", "decode", "malformed")  # what SQLite says of files that a
 _SEEN: dict[str, tuple[str, int]] = {}  # ledgers of this process: their name, and the last charge
 
 
+def _empty_ledger(terms: Terms) -> bytes:
+    """Return the bytes of a ledger without a charge, made in memory."""
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as db:
+        make_tables(db, terms, time.time())
+        return db.serialize()
+
+
+def _clear_former(folder: Path) -> None:
+    """Remove ledgers that killed processes left unfinished until version 0.2.0.
+
+    They were in use for an instant: those of the last minute stay.
+    """
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            if _FORMER.fullmatch(entry.name):
+                with contextlib.suppress(OSError):
+                    found = entry.stat(follow_symlinks=False)
+                    own = not hasattr(os, "geteuid") or found.st_uid == os.geteuid()
+                    fresh = time.time() - found.st_mtime <= _FRESH
+                    if own and not fresh and stat.S_ISREG(found.st_mode):
+                        Path(entry.path).unlink()
+
+
 class File:
     """A book that all processes share which name its file."""
 
@@ -268,6 +294,7 @@ class File:
         self._counts: Counter[Cost] = Counter()
         self._name, self._last = "", 0
         with self._explained():
+            _clear_former(Path(self._place).parent)
             if make and not path.exists():
                 self._make()
         with self._open("BEGIN IMMEDIATE") as db:  # a file that cannot be written is refused now
@@ -349,20 +376,16 @@ class File:
                 f"The ledger {self._path} is gone, and what was spent cannot be told; {_AGAIN}"
             )
         folder = Path(self._place).parent
-        handle, part = tempfile.mkstemp(prefix=".ledger-", dir=folder)  # for its owner alone
-        os.close(handle)
+        content = _empty_ledger(self._terms)
+        clear_stale(folder)
+        handle, part = open_part(folder)
         try:
-            with closing(sqlite3.connect(part, isolation_level=None)) as db:
-                for pragma in _PRAGMAS:
-                    db.execute(f"PRAGMA {pragma}")
-                db.execute("BEGIN IMMEDIATE")
-                make_tables(db, self._terms, time.time())
-                db.execute("COMMIT")
-            with contextlib.suppress(FileExistsError):
-                os.link(part, self._place)
+            part.write_bytes(content)
+            os.fsync(handle)
+            settle_first(handle, part, Path(self._place))
             _sync(folder)
         finally:
-            Path(part).unlink()
+            discard(handle, part)
 
     def _require_private(self) -> None:
         """Refuse what is no file of its owner alone, or cannot be written.

@@ -4,14 +4,13 @@ from array import array
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from veil.core.errors import InputError
 from veil.core.types import Floats
-from veil.data.lines import require_file, suffix_of
+from veil.data.lines import AnyFile, require_file, suffix_of
 from veil.data.rows import (
     DelimitedLayout,
     Header,
@@ -21,7 +20,7 @@ from veil.data.rows import (
     read_rows,
     read_table,
 )
-from veil.places.crs import LONLAT, check_crs, row_numbers
+from veil.places.crs import LONLAT, check_crs, require_local, row_numbers
 from veil.places.points import Points, check_values
 
 _EAST = {"x": False, "lon": True, "lng": True, "long": True, "longitude": True}
@@ -143,7 +142,10 @@ def as_points(source: Any) -> Points:  # noqa: ANN401 - Points, or a frame
         return source
     if not is_frame(source):
         raise InputError("What is protected must be Points; read a file with places.load.")
-    return read_frame(source, NamedColumns(), None)
+    points = read_frame(source, NamedColumns(), None)
+    if points.crs is None:
+        require_local(points.xy, "The frame")
+    return points
 
 
 def read_frame(frame: Any, named: NamedColumns, crs: str | None) -> Points:  # noqa: ANN401
@@ -172,7 +174,7 @@ _MOST = 10  # rows that a message names
 
 
 def read_points(
-    path: Path, named: NamedColumns, crs: str | None, columns: Collection[str] | None = None
+    path: AnyFile, named: NamedColumns, crs: str | None, columns: Collection[str] | None = None
 ) -> Points:
     """Read a table row by row; of the other columns those asked for, or all."""
     require_file(path, "points")
@@ -206,7 +208,7 @@ def read_points(
     return named.points(xy, told if crs is None else crs, beside, path.name)
 
 
-def _opened(path: Path) -> tuple[Sequence[str], Iterator[Row[Any]]]:
+def _opened(path: AnyFile) -> tuple[Sequence[str], Iterator[Row[Any]]]:
     """Return the names of the columns, and the rows.
 
     Names that differ by case alone are usual here (x and X), and are told apart.

@@ -1,5 +1,6 @@
 """Read points from a file of any kind, and write a release."""
 
+import io
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
@@ -10,10 +11,10 @@ from veil.core.errors import InputError
 from veil.core.rng import Randomness, generator
 from veil.core.types import Floats, Ids
 from veil.data.files import whole_file
-from veil.data.lines import require_file, suffix_of
+from veil.data.lines import AnyFile, HeldFile, require_file, suffix_of
 from veil.data.releases import stream_writer
 from veil.data.rows import fold_name
-from veil.places.crs import LONLAT, check_crs, to_lonlat
+from veil.places.crs import LONLAT, check_crs, is_metres, require_local, to_lonlat
 from veil.places.formats.columns import (
     NUMBER,
     NamedColumns,
@@ -29,7 +30,7 @@ from veil.places.release import Release
 
 
 def load(
-    source: str | Path | Any,  # noqa: ANN401 - or a frame of geopandas
+    source: str | AnyFile | Any,  # noqa: ANN401 - or a frame of geopandas
     x: str | None = None,
     y: str | None = None,
     crs: str | None = None,
@@ -50,7 +51,9 @@ def load(
         Columns of a table; by default those called x and y, or lon and lat (or longer).
     crs
         Code of the coordinates. By default what the file says: GeoJSON, and columns called lon and
-        lat, are ``EPSG:4326``; a table with x and y is a plane in metres.
+        lat, are ``EPSG:4326``; a table with x and y is a plane in metres if all are less than
+        100,000 from 0, and else refused, since they are projected by an unknown system.
+        ``metres`` says that coordinates without a code are metres of a plane.
     ids, weights, times, users
         Columns that tell rows apart, count people, and make a trace; by default those called id,
         weight (or population), time (or timestamp) and user, whatever their case. One that cannot
@@ -59,26 +62,34 @@ def load(
         Other columns to hold beside the points, by default all; `veil.places.save` writes none of
         them unless it is told to keep them.
     """
-    code = check_crs(crs)
+    plane, code = is_metres(crs), check_crs(crs)
     named = NamedColumns(x, y, ids, weights, times, users)
     if is_frame(source):
-        return read_frame(source, named, code)
-    path = Path(source)
+        return _in_metres(read_frame(source, named, code), "The frame", plane=plane)
+    path = source if isinstance(source, HeldFile) else Path(source)
     suffix = suffix_of(path)
     told = filter(None, (ids, weights, times, users))
     wanted = None if columns is None else {*columns, *told}
     if suffix in (".geojson", ".json"):
         return read_geojson(path, named, code, wanted)
-    if suffix == ".parquet":
+    if suffix == ".parquet" and isinstance(path, Path):
         require_file(path, "points")
         geo = geometry_of(path)
         if geo is not None:
-            return read_geoparquet(path, geo, named, code, wanted)
-    return read_points(path, named, code, wanted)
+            found = read_geoparquet(path, geo, named, code, wanted)
+            return _in_metres(found, path.name, plane=plane)
+    return _in_metres(read_points(path, named, code, wanted), path.name, plane=plane)
+
+
+def _in_metres(points: Points, where: str, *, plane: bool) -> Points:
+    """Return points, unless they are taken as metres and seem to be something else."""
+    if points.crs is None and not plane:
+        require_local(points.xy, where)
+    return points
 
 
 _KINDS = (".csv", ".tsv", ".geojson", ".json", ".parquet")
-_ROWS = 2**16  # rows of text made at a time
+_BLOCK = 2**16  # rows of text made at a time
 
 
 def save(
@@ -92,12 +103,33 @@ def save(
     Several releases are numbered in a column ``release``. `rng` repeats the order, for
     experiments.
     """
-    if not isinstance(release, Release):
-        raise InputError("Only a release can be written: protect the points first.")
     target = Path(path)
     kind = target.suffix.lower()
     if kind not in _KINDS:
         raise InputError(f"{target.name} must end in one of {', '.join(_KINDS)}.")
+    xy, columns = _rows(release, keep, rng)
+    with whole_file(target) as part:
+        if kind == ".parquet":
+            write_geoparquet(part, xy, release.crs, columns)
+            return
+        with part.open("w", encoding="utf-8", newline="") as file:
+            _write_text(file, kind, xy, release.crs, columns)
+
+
+def text_of(release: Release, kind: str) -> str:
+    """Return a release as the text of a file ending in `kind`, which is never on a disk."""
+    with io.StringIO(newline="") as file:
+        xy, columns = _rows(release, (), None)
+        _write_text(file, kind, xy, release.crs, columns)
+        return file.getvalue()
+
+
+def _rows(
+    release: Release, keep: Sequence[str], rng: Randomness
+) -> tuple[Floats, dict[str, Sequence[object]]]:
+    """Return the coordinates (size * n, 2), and the columns that leave, in their order."""
+    if not isinstance(release, Release):
+        raise InputError("Only a release can be written: protect the points first.")
     kept = _kept(release, keep)
     order = _order(release, kept, rng)
     xy = np.concatenate([one[rows] for one, rows in zip(release.xy, order, strict=True)])
@@ -106,17 +138,17 @@ def save(
         columns[NUMBER] = np.repeat(np.arange(1, release.size + 1), len(release)).tolist()
     flat = order.ravel().tolist()
     columns |= {name: [values[row] for row in flat] for name, values in kept.items()}
-    with whole_file(target) as part:
-        if kind == ".parquet":
-            write_geoparquet(part, xy, release.crs, columns)
-            return
-        with part.open("w", encoding="utf-8", newline="") as file:
-            if kind in (".csv", ".tsv"):
-                _write_table(file, kind, xy, release.crs, columns)
-            else:
-                plane = release.crs is None
-                there = xy if release.crs is None else to_lonlat(xy, release.crs)
-                write_geojson(file, there, columns, plane=plane)
+    return xy, columns
+
+
+def _write_text(
+    file: IO[str], kind: str, xy: Floats, crs: str | None, columns: Mapping[str, Sequence[object]]
+) -> None:
+    if kind in (".csv", ".tsv"):
+        _write_table(file, kind, xy, crs, columns)
+        return
+    there = xy if crs is None else to_lonlat(xy, crs)
+    write_geojson(file, there, columns, plane=crs is None)
 
 
 def _kept(release: Release, keep: Sequence[str]) -> dict[str, Sequence[object]]:
@@ -157,8 +189,8 @@ def _write_table(
     head = ("lon", "lat") if crs == LONLAT else ("x", "y")
     writer = stream_writer(file, kind, [*head, *columns], head[0])
     placed = np.round(xy, 7) + 0.0
-    for start in range(0, len(placed), _ROWS):
-        block = placed[start : start + _ROWS].tolist()
-        beside = [values[start : start + _ROWS] for values in columns.values()]
+    for start in range(0, len(placed), _BLOCK):
+        block = placed[start : start + _BLOCK].tolist()
+        beside = [values[start : start + _BLOCK] for values in columns.values()]
         rows = zip(block, *beside, strict=True)
         writer.write([[*place, *others] for place, *others in rows])

@@ -17,6 +17,7 @@ import numpy as np
 
 from veil.core.errors import InputError
 from veil.core.types import Floats
+from veil.data.lines import AnyFile
 from veil.places.crs import LONLAT, check_crs, row_numbers
 from veil.places.formats.columns import NamedColumns, is_read
 from veil.places.points import Points
@@ -34,7 +35,7 @@ class Features:
     made of features before all were read.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: AnyFile) -> None:
         if not path.is_file():
             raise InputError(f"There is no file {path}; check the path.")
         self.members: dict[str, object] = {}
@@ -115,9 +116,10 @@ class Features:
         return bool(read)
 
 
-def _opened(path: Path) -> IO[bytes]:
-    packed = path.suffix.lower() == ".gz"
-    return cast(IO[bytes], gzip.open(path)) if packed else path.open("rb")
+def _opened(path: AnyFile) -> IO[bytes]:
+    if isinstance(path, Path) and path.suffix.lower() == ".gz":
+        return cast(IO[bytes], gzip.open(path))
+    return path.open("rb")
 
 
 _PLANE = {"coordinates": "planar metres"}
@@ -125,7 +127,7 @@ _CRS = re.compile(r"(?:urn:ogc:def:crs:)?(EPSG|OGC):(?:[\d.]*:)?(\w+)")
 
 
 def read_geojson(
-    path: Path, named: NamedColumns, crs: str | None, columns: Collection[str] | None = None
+    path: AnyFile, named: NamedColumns, crs: str | None, columns: Collection[str] | None = None
 ) -> Points:
     """Read a FeatureCollection one by one; properties become columns, those asked for or all."""
     features, flat, beside, bad = Features(path), array("d"), _Properties(columns), list[int]()

@@ -305,7 +305,10 @@ class Client:
             told = statements.of_keys(self.label, peer, sealing, roster.masking[peer])
             known = registered.get(peer, b"")
             if not is_signed(known, told, roster.signatures.get(peer, b"")):
-                raise ProtocolError("A key of the roster is not signed by who is registered.")
+                raise ProtocolError(
+                    "A key of the roster is not signed by who is registered, for this round and"
+                    " these terms; the round is left."
+                )
 
     def _seal(self, peer: int, both: bytes) -> bytes:
         about = statements.of_parcel(self.label, self.number, peer)

@@ -1,10 +1,13 @@
 """Federated training for clients on other machines: offer, register and the server's side."""
 
+import hashlib
 import json
+import math
 import secrets
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields
+from functools import cached_property
 from pathlib import Path
 from socket import socket
 
@@ -26,7 +29,7 @@ from veil.ratings.federated.messages import (
     Void,
     Welcome,
 )
-from veil.ratings.federated.primitives import KEY, ProtocolError, is_signed, random_key
+from veil.ratings.federated.primitives import KEY, STEPS, ProtocolError, is_signed, random_key
 from veil.ratings.federated.server import Server, ask_all, hang_up, serve_round
 from veil.ratings.federated.training import Training
 from veil.ratings.recommenders.federated import Federated
@@ -62,6 +65,7 @@ def _key(text: str, path: Path) -> bytes:
     return key
 
 
+HELLO = b"veil/federated/2"
 _GARBLED = "The terms of the server are garbled; it is refused."
 
 
@@ -96,9 +100,23 @@ class Offer:
             raise ProtocolError("The server would see single updates; it is refused.")
         return found
 
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of all terms, in hexadecimal digits: equal only for equal offers.
+
+        The recommender counts with all its parameters, defaults too. Each party computes the
+        digest from the terms that it holds.
+        """
+        terms = asdict(self) | {"recommender": self.recommender.model_dump(), "steps": STEPS}
+        text = json.dumps(terms, sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(HELLO + b"/terms" + text.encode()).hexdigest()
+
     def round_label(self, number: int) -> bytes:
-        """Return the label of a round."""
-        return f"{self.label}/{number}".encode()
+        """Return the label of a round, which every signature, seal and mask depends on.
+
+        It holds the digest of the terms, so that clients with different terms have no sum.
+        """
+        return f"{self.label}/{self.digest}/{number}".encode()
 
     def text(self) -> str:
         """Return the terms as JSON."""
@@ -134,11 +152,10 @@ def _is_sound(offer: Offer) -> bool:
         and 2 <= offer.threshold <= offer.clients
         and 0 < offer.delta < 1
         and 0 < offer.seconds <= 3600
-        and low_high[0] < low_high[1]
+        and -math.inf < low_high[0] < low_high[1] < math.inf
     )
 
 
-HELLO = b"veil/federated/1"
 _GREETING = 5.0  # seconds that a caller has to say hello
 Told = Callable[[str], None]
 

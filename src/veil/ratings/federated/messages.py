@@ -291,8 +291,8 @@ class Connection:
     def send(self, message: Message, label: bytes, seconds: float) -> None:
         """Send a message of one round."""
         frame = encode(message, label)
-        self._socket.settimeout(seconds)
         try:
+            self._socket.settimeout(seconds)
             self._socket.sendall(struct.pack("<I", len(frame)))
             self._socket.sendall(frame)
         except OSError:
@@ -325,8 +325,8 @@ class Connection:
             left = until - time.monotonic()
             if left <= 0:
                 raise ProtocolError("The other side did not answer in time.")
-            self._socket.settimeout(left)
             try:
+                self._socket.settimeout(left)
                 piece = self._socket.recv(min(_PIECE, size - len(found)))
             except TimeoutError:
                 raise ProtocolError("The other side did not answer in time.") from None

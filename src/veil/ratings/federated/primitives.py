@@ -126,7 +126,10 @@ def unseal(key: bytes, sealed: bytes, about: bytes) -> bytes:
     try:
         return ChaCha20Poly1305(key).decrypt(_NONCE, sealed, about)
     except (InvalidTag, ValueError):
-        raise ProtocolError("A sealed share was changed on its way; the round is left.") from None
+        raise ProtocolError(
+            "A sealed share was changed on its way, or its sender was told other terms; the round"
+            " is left."
+        ) from None
 
 
 def signing_public(private: bytes) -> bytes:

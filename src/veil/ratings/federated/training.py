@@ -20,7 +20,9 @@ probability of :math:`\delta'` with :math:`R^2 = d + 2\sqrt{d \ln(1/\delta')} + 
 both laws are sub-Gaussian. Rounding is post-processing, so that T rounds of the discrete law cost
 :math:`\varepsilon + 2T\eta` where those of the continuous one cost :math:`\varepsilon`, and
 :math:`(1 + e^{\varepsilon + T\eta}) T\delta'` more of delta; also with Poisson samples, by
-mixture. With 2^20 steps to a bound this is some 1e-5 of epsilon.
+mixture. With 2^20 steps to a bound this is some 1e-5 of epsilon. :math:`\delta'` is at most
+:math:`e^{-100}`, and smaller where epsilon is large, so that its part of delta is always at most
+1e-9; R grows with it, and a noise for which that goes on without end is refused.
 
 References
 ----------
@@ -69,8 +71,9 @@ from veil.ratings.ratings import Ratings, Scale
 
 NUMBERS = 2**23  # of an update, at most: what a message has room for
 _LEAST = 8  # steps of the noise of one client
-_RARE = 100.0  # -ln of delta'
+_RARE = 100.0  # -ln of delta', at least
 _SLACK = 1e-9  # of delta, for what is rare
+_TRIES = 20
 
 
 def share_variance(noise: float, threshold: int) -> Fraction:
@@ -94,23 +97,32 @@ def sum_of_noise(noise: float, threshold: int, clients: int, size: int, rng: Gen
     return discrete_gaussian(clients * share_variance(noise, threshold), size, rng)
 
 
-def grid_loss(noise: float, numbers: int = NUMBERS) -> float:
-    """Return eta: what the grid adds to the loss of one round, in each direction."""
-    root = math.sqrt(numbers * _RARE)
-    reach = math.sqrt(numbers + 2 * root + 2 * _RARE) + math.sqrt(numbers) / (noise * STEPS)
+def grid_loss(noise: float, numbers: int = NUMBERS, rare: float = _RARE) -> float:
+    """Return eta: what the grid adds to the loss of one round, in each direction.
+
+    It holds except with a probability of exp(-rare).
+    """
+    root = math.sqrt(numbers * rare)
+    reach = math.sqrt(numbers + 2 * root + 2 * rare) + math.sqrt(numbers) / (noise * STEPS)
     return reach**2 / (8 * (noise * STEPS) ** 2)
 
 
 @lru_cache(maxsize=256)
 def discrete_epsilon(noise: float, rounds: int, delta: float, sample: float = 1.0) -> float:
     """Return the epsilon of discrete rounds: of continuous ones, and what the grid adds."""
-    whole = rounds * grid_loss(noise)
-    inner = delta * (1 - _SLACK) * math.exp(-whole)
-    epsilon = gaussian_epsilon(noise, rounds, inner, sample)
-    rare = math.log(2 * rounds) + epsilon + 2 * whole - _RARE
-    if rare > math.log(delta * _SLACK):
-        raise ParameterError("This noise is too small for any promise; choose more.")
-    return epsilon + 2 * whole
+    rare = _RARE
+    for _ in range(_TRIES):
+        loss = rounds * grid_loss(noise, rare=rare)
+        inner = delta * (1 - _SLACK) * math.exp(-loss)
+        if inner == 0:
+            break
+        epsilon = gaussian_epsilon(noise, rounds, inner, sample)
+        # (1 + e^(epsilon + loss)) rounds exp(-rare) must be at most a share of delta
+        needed = math.log(2 * rounds) + epsilon + loss - math.log(delta * _SLACK)
+        if needed <= rare:
+            return epsilon + 2 * loss
+        rare = 1.01 * needed
+    raise ParameterError("This noise is too small for any promise; choose more.")
 
 
 _KEPT = 0.99  # of delta is for the noise; the rest for void rounds and caps
@@ -169,7 +181,8 @@ def reader_epsilon(
     hidden = discrete_epsilon(noise, rounds, _KEPT * delta, sample)
     more = math.fsum(binomial(rounds, sample, k) for k in range((most or rounds) + 1, rounds + 1))
     allowed = (1 - _KEPT) / 2 * delta
-    return hidden if hidden < plain and more * (1 + math.exp(hidden)) <= allowed else plain
+    rare = more == 0 or math.log(2 * more) + hidden <= math.log(allowed)
+    return hidden if hidden < plain and rare else plain
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -52,6 +52,7 @@ def _form() -> Markup:
             tag(
                 "select",
                 tag("option", "as the file says", value=""),
+                tag("option", "metres of a plane", value="metres"),
                 tag("option", "longitude and latitude (EPSG:4326)", value="EPSG:4326"),
                 tag("option", "British National Grid (EPSG:27700)", value="EPSG:27700"),
                 tag("option", "Web Mercator (EPSG:3857)", value="EPSG:3857"),
