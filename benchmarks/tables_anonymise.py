@@ -55,7 +55,7 @@ def adult(qi: Sequence[str], confidential: Sequence[str] = ()) -> Table:
 
 def fresh(table: Table) -> Table:
     """Return a table of which nothing is counted yet."""
-    held = {name: Column(table[name], table.column(name).written) for name in table.columns}
+    held = {name: Column(table[name]) for name in table.columns}
     return Table(held, table.roles, table.hierarchies)
 
 

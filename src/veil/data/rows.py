@@ -375,13 +375,28 @@ def pyarrow_parquet() -> Any:  # noqa: ANN401 - pyarrow carries no types
     return pq
 
 
-def read_parquet(path: Path, pick: Pick, progress: Progress) -> Iterator[Row[Any]]:
-    """Yield the rows; of the columns only those that are picked are read."""
+def parquet_texts(path: Path) -> frozenset[str]:
+    """Return the columns that the schema of a Parquet file calls text."""
+    kinds = pyarrow().types
+
+    def text(kind: Any) -> bool:  # noqa: ANN401 - of pyarrow
+        kind = kind.value_type if kinds.is_dictionary(kind) else kind
+        return bool(kinds.is_string(kind) or kinds.is_large_string(kind))
+
+    with _parquet_file(path) as file:
+        return frozenset(one.name for one in file.schema_arrow if text(one.type))
+
+
+def _parquet_file(path: Path) -> Any:  # noqa: ANN401 - of pyarrow
     try:
-        file = pyarrow_parquet().ParquetFile(path)
+        return pyarrow_parquet().ParquetFile(path)
     except (OSError, ValueError, NotImplementedError) as error:
         raise InputError(f"{path.name} is not a Parquet file ({type(error).__name__}).") from None
-    with file:
+
+
+def read_parquet(path: Path, pick: Pick, progress: Progress) -> Iterator[Row[Any]]:
+    """Yield the rows; of the columns only those that are picked are read."""
+    with _parquet_file(path) as file:
         names = list(file.schema_arrow.names)
         positions = pick(Header.of(names, path.name))
         wanted = list(dict.fromkeys(names[at] for at in positions if at >= 0))

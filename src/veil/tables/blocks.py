@@ -5,7 +5,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor
-from contextlib import nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import cycle, islice
@@ -19,22 +19,32 @@ from veil.core.errors import InputError
 from veil.core.guarantee import Guarantee
 from veil.core.rng import generator, stream
 from veil.core.types import Ids
-from veil.data.files import require_folder, whole_file, whole_folder
-from veil.data.lines import require_file
+from veil.data.fetch import Report, no_progress
+from veil.data.files import (
+    clear_stale,
+    discard,
+    open_folder,
+    require_folder,
+    whole_file,
+    whole_folder,
+)
+from veil.data.lines import Progress, require_file
 from veil.studies.pool import InlineExecutor
 from veil.tables.cells.cells import Cells, cells_of
-from veil.tables.column import Column
-from veil.tables.files import card_content, card_of, safe, text_rows
+from veil.tables.column import Column, Kind, canonical, read_number, read_text
+from veil.tables.files import card_content, card_of, claim_of, safe, scales_of, text_rows
 from veil.tables.hierarchy import Hierarchy
 from veil.tables.measures.anonymity import Anonymity, anonymity_of
-from veil.tables.method import Method, Release
+from veil.tables.method import Method, Release, top_columns
 from veil.tables.methods import method as named
 from veil.tables.methods.lattice import LatticeMethod
 from veil.tables.methods.randomise import PRAM, RandomResponse
-from veil.tables.schema import BLOCK, Source, read_blocks
+from veil.tables.recount import Recount, require_claim
+from veil.tables.schema import BLOCK, Source, own_types, read_blocks
 from veil.tables.table import Table, declared, no_qi, unknown_column
 
 Key = tuple[str | None, ...]  # values of some columns
+_NOBODY = np.empty(0, dtype=np.int64)  # rows
 Texts = dict[str, list[str | None]]  # by column
 CHANGED = "The file changed while it was read; begin again."
 MOST = 20_000_000  # different combinations of values that are held
@@ -54,6 +64,9 @@ class Partition:
         How many are in memory at a time.
     stamp
         Its size and time when it was opened: it is read twice, and must not change between.
+    numeric
+        Columns of numbers, whose values are then in their canonical form, as are texts; None while
+        that is not known: values are as they were read.
     """
 
     path: Path
@@ -61,23 +74,31 @@ class Partition:
     missing: tuple[str, ...]
     rows: int
     stamp: tuple[int, int]
+    numeric: frozenset[str] | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
         """The columns that it has."""
         return read_blocks(self.path, self.sep, 1)[0]
 
-    def blocks(self) -> Iterator[Texts]:
+    def blocks(self, progress: Progress = lambda _: None) -> Iterator[Texts]:
         """Read the rows, so many at a time; None is what is missing."""
-        names, blocks = read_blocks(self.path, self.sep, self.rows)
+        names, blocks = read_blocks(self.path, self.sep, self.rows, progress)
         blank = set(self.missing)
         for block in blocks:
             yield {
-                name: [None if text in blank else text for text in texts]
+                name: self._formed(name, [None if text in blank else text for text in texts])
                 for name, texts in zip(names, block, strict=True)
             }
         if stamp(self.path) != self.stamp:
             raise InputError(CHANGED)
+
+    def _formed(self, name: str, texts: list[str | None]) -> list[str | None]:
+        if self.numeric is None:
+            return texts
+        numeric = name in self.numeric
+        forms = {text: canonical(text, numeric=numeric) for text in set(texts)}
+        return [forms[text] for text in texts]
 
 
 def stamp(path: Path) -> tuple[int, int]:
@@ -87,13 +108,48 @@ def stamp(path: Path) -> tuple[int, int]:
     return found.st_size, found.st_mtime_ns
 
 
+@dataclass(frozen=True)
+class Seen:
+    """What a file has: combinations of values, columns with values, and those that have texts."""
+
+    counts: list["Counter[Key]"]
+    filled: set[str] = field(default_factory=set)
+    texts: set[str] = field(default_factory=set)
+
+    def add(self, other: "Seen") -> None:
+        """Add what another file has."""
+        self.filled.update(other.filled)
+        self.texts.update(other.texts)
+        for total, part in zip(self.counts, other.counts, strict=True):
+            total.update(part)
+            check_few(total)
+
+    def look(self, name: str, texts: Sequence[str | None], *, padded: bool) -> None:
+        """Find out whether a column has texts."""
+        if name in self.texts:
+            return
+        forms = {read_text(text) for text in set(texts) if text is not None} - {None}
+        if forms:
+            self.filled.add(name)
+        if any(read_number(form, padded=padded) is None for form in forms if form is not None):
+            self.texts.add(name)
+
+
 def count_combinations(
-    partition: Partition, groups: Sequence[Sequence[str]]
-) -> list["Counter[Key]"]:
-    """Count the combinations of values that each group of columns has in a file."""
-    found: list[Counter[Key]] = [Counter() for _ in groups]
-    for block in partition.blocks():
-        for counts, names in zip(found, groups, strict=True):
+    partition: Partition,
+    groups: Sequence[Sequence[str]],
+    padded: frozenset[str] = frozenset(),
+    progress: Progress = lambda _: None,
+) -> Seen:
+    """Count the combinations of values that each group of columns has in a file.
+
+    In columns that are `padded` a number may have leading zeros.
+    """
+    found = Seen([Counter() for _ in groups])
+    for block in partition.blocks(progress):
+        for name, texts in block.items():
+            found.look(name, texts, padded=name in padded)
+        for counts, names in zip(found.counts, groups, strict=True):
             counts.update(zip(*(block[name] for name in names), strict=True))
             check_few(counts)
     return found
@@ -126,12 +182,18 @@ class Blocks:
     executor
         Who works on the files, as the executor of a Dask client: its workers must have Veil, and
         the files at the same paths. None: this process, one file after the other.
+    verbatim
+        Whether it is a released file, in which what is spelled in two ways is two values.
+    report
+        Who is told what is going on, how many bytes were read and of how many.
     """
 
     files: tuple[Path, ...]
     source: Source
     rows: int = BLOCK
     executor: Executor = field(default_factory=InlineExecutor)
+    verbatim: bool = False
+    report: Report = no_progress
 
     @classmethod
     def of(
@@ -140,6 +202,9 @@ class Blocks:
         source: Source,
         rows: int = BLOCK,
         executor: Executor | None = None,
+        *,
+        verbatim: bool = False,
+        report: Report = no_progress,
     ) -> "Blocks":
         """Open a file, or a folder whose files are the partitions of a table."""
         given = Path(path).resolve()
@@ -151,7 +216,8 @@ class Blocks:
             raise InputError(f"The folder {given.name} has no file of a table.")
         if rows < 1:
             raise InputError("A block must have at least one row.")
-        made = cls(files, source, rows, InlineExecutor() if executor is None else executor)
+        inline = InlineExecutor() if executor is None else executor
+        made = cls(files, source, rows, inline, verbatim, report)
         if any(one.names != made.names for one in made.partitions[1:]):
             raise InputError("The files of a table must have the same columns, in one order.")
         return made
@@ -173,21 +239,69 @@ class Blocks:
         for name in (name for names in groups for name in names):
             if name not in self.names:
                 raise unknown_column(name, self.names)
-        tasks = [self.executor.submit(count_combinations, one, groups) for one in self.partitions]
-        merged: list[Counter[Key]] = [Counter() for _ in groups]
-        for task in tasks:
-            for total, part in zip(merged, task.result(), strict=True):
-                total.update(part)
-                check_few(total)
-        if groups and not merged[0]:
+        seen = self._seen(groups)
+        if groups and not seen.counts[0]:
             raise InputError("The files have no rows.")
-        return merged
+        if self.verbatim:
+            return seen.counts
+        return [
+            _formed_keys(counts, [name in self.numeric for name in names])
+            for counts, names in zip(seen.counts, groups, strict=True)
+        ]
+
+    @cached_property
+    def types(self) -> dict[str, Kind]:
+        """Columns that are said to have texts, or numbers: by the files, or by their owner."""
+        made: dict[str, Kind] = {}
+        for file in self.files:
+            made |= own_types(file)
+        return made | self.source.types
+
+    @cached_property
+    def numeric(self) -> frozenset[str]:
+        """Columns of numbers."""
+        return self._numeric(self._seen(()))
+
+    def _seen(self, groups: Sequence[Sequence[str]]) -> Seen:
+        padded = frozenset(name for name, kind in self.types.items() if kind == "number")
+        seen = Seen([Counter() for _ in groups])
+        tasks = [
+            self.executor.submit(
+                count_combinations, one, groups, padded, **self.watched(one, "Counting")
+            )
+            for one in self.partitions
+        ]
+        for task in tasks:
+            seen.add(task.result())
+        vars(self).setdefault("numeric", self._numeric(seen))  # so that no file is read for it
+        return seen
+
+    def watched(self, partition: Partition, what: str) -> dict[str, Progress]:
+        """Return how a file that is read in this process says how far it is; else nothing."""
+        if not isinstance(self.executor, InlineExecutor):
+            return {}
+        name, size = partition.path.name, partition.stamp[0]
+        return {"progress": lambda done: self.report(f"{what} {name}", done, size)}
+
+    def _numeric(self, seen: Seen) -> frozenset[str]:
+        numbers = {name for name, kind in self.types.items() if kind == "number"}
+        if numbers & seen.texts and not self.verbatim:
+            raise InputError("A column that is said to have numbers must have no other texts.")
+        texts = {name for name, kind in self.types.items() if kind == "text"}
+        return frozenset(seen.filled - seen.texts - texts)
+
+    @property
+    def formed(self) -> tuple[Partition, ...]:
+        """The files, with values in their canonical forms."""
+        return tuple(replace(one, numeric=self.numeric) for one in self.partitions)
 
     def distinct(self, names: Sequence[str]) -> tuple[Table, Ids]:
         """Return the different rows of some columns, and how many records each is of (m,)."""
         (found,) = self.counts([names])
         columns = zip(*found, strict=True)
-        held = {name: _column(texts) for name, texts in zip(names, columns, strict=True)}
+        held = {
+            name: self._column(name, texts) for name, texts in zip(names, columns, strict=True)
+        }
         counts = np.fromiter(found.values(), dtype=np.int64, count=len(found))
         return self._described(held), counts
 
@@ -198,10 +312,20 @@ class Blocks:
         """
         found = self.counts([[name] for name in names])
         longest = max(map(len, found), default=1)
-        held = {name: _column((None,) * longest) for name in self.names}
+        held = {name: self._column(name, (None,) * longest) for name in self.names}
         for name, counts in zip(names, found, strict=True):
-            held[name] = _column(list(islice(cycle(key[0] for key in counts), longest)))
+            held[name] = self._column(name, list(islice(cycle(key[0] for key in counts), longest)))
         return self._described(held, names)
+
+    def _column(self, name: str, texts: Sequence[str | None]) -> Column:
+        kind: Kind = "number" if name in self.numeric else "text"
+        if self.verbatim:
+            return Column.verbatim_of(texts, kind)
+        return Column.of_texts(texts, (), kind)
+
+    def empty(self, name: str) -> Column:
+        """Return a column of no rows, of numbers or of texts."""
+        return Column(np.empty(0, dtype=np.float64 if name in self.numeric else object))
 
     def _described(self, held: Mapping[str, Column], known: Sequence[str] | None = None) -> Table:
         roles, given = self.source.declared(self.names)
@@ -236,8 +360,18 @@ class Blocks:
         return cells_of(table, by, None, None, nested, counts)
 
 
-def _column(texts: Sequence[str | None]) -> Column:
-    return Column.of_texts(texts, missing=())
+def _formed_keys(counts: "Counter[Key]", numeric: Sequence[bool]) -> "Counter[Key]":
+    """Count combinations whose values have the same canonical forms together."""
+    forms: list[dict[str | None, str | None]] = [{} for _ in numeric]
+    made: Counter[Key] = Counter()
+    for key, count in counts.items():
+        form = []
+        for text, known, number in zip(key, forms, numeric, strict=True):
+            if text not in known:
+                known[text] = canonical(text, numeric=number)
+            form.append(known[text])
+        made[tuple(form)] += count
+    return made
 
 
 class Work(Protocol):
@@ -296,15 +430,11 @@ class Drawing:
         yield from text_rows(self.method.mask(table, self.chosen, rng).table)
 
     def _column(self, name: str, texts: Sequence[str | None]) -> Column:
-        made = np.empty(len(texts), dtype=object)
-        made[:] = texts
-        if not self.like.column(name).numeric:
-            return Column(made)
+        kind: Kind = "number" if self.like.column(name).numeric else "text"
         try:
-            numbers = [np.nan if text is None else float(text) for text in texts]
-        except ValueError:
+            return Column.of_texts(texts, (), kind)
+        except InputError:
             raise InputError(CHANGED) from None
-        return Column(np.array(numbers, dtype=np.float64), made)
 
 
 def write_partition(
@@ -314,6 +444,7 @@ def write_partition(
     names: Sequence[str],
     draws: tuple[int | None, int],
     excel_safe: bool = False,
+    progress: Progress = lambda _: None,
 ) -> int:
     """Write what is released of a file, whole or not at all; return how many rows.
 
@@ -326,7 +457,7 @@ def write_partition(
     ):
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow([safe(name) if excel_safe else name for name in names])
-        for block in partition.blocks():
+        for block in partition.blocks(progress):
             for row in work.released(block, rng):
                 writer.writerow([_safe(text) for text in row] if excel_safe else row)
                 count += 1
@@ -352,6 +483,7 @@ class Written:
     suppressed: int
     rows: int  # how many; which they were stands nowhere
     roles: Mapping[str, str] = field(default_factory=dict)
+    given_up: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -360,7 +492,7 @@ class _Plan:
     guarantee: Guarantee
     levels: Mapping[str, int]
     suppressed: int
-    table: Table
+    table: Table  # columns that are released, roles, and hierarchies as far as they are known
 
 
 def protect_blocks(
@@ -378,7 +510,8 @@ def protect_blocks(
     quasi-identifiers and confidential values occurs; `generalise`, `recode`, `top` and `bottom` by
     a value need the different values of a column; `rounding`, `pram` and `random_response` take
     each row by itself, the last two with declared categories. All others need all rows at once,
-    and are refused. A folder of files becomes a folder of files of the same names.
+    and are refused. A folder of files becomes a folder of files of the same names. What is claimed
+    is counted in the files before they get their names.
     """
     step, out = named(method), out.resolve()
     several = len(blocks.files) > 1
@@ -386,29 +519,66 @@ def protect_blocks(
     plan = _planned(blocks, step, columns)
     released = tuple(name for name in blocks.names if name not in blocks.of_role("identifier"))
     seeded = seed is not None and step.random
-    with whole_folder(out, private=True) if several else nullcontext() as folder:
+    with _unfinished(out, several=several) as folder:
         targets = [
-            out if folder is None else folder / f"{one.path.stem}.csv" for one in blocks.partitions
+            folder / (f"{one.path.stem}.csv" if several else out.name) for one in blocks.formed
         ]
         if len(set(targets)) < len(targets):
             raise InputError("Two files of the folder have one name; rename one.")
         tasks = [
             blocks.executor.submit(
-                write_partition, one, target, plan.work, released, (seed, number), excel_safe
+                write_partition,
+                one,
+                target,
+                plan.work,
+                released,
+                (seed, number),
+                excel_safe,
+                **blocks.watched(one, "Protecting"),
             )
-            for number, (one, target) in enumerate(zip(blocks.partitions, targets, strict=True))
+            for number, (one, target) in enumerate(zip(blocks.formed, targets, strict=True))
         ]
         rows = sum(task.result() for task in tasks)
         made = Written(
-            str(step), plan.guarantee, seeded, plan.levels, plan.suppressed, rows, plan.table.roles
-        )
-        try:
-            _write_card(made, plan.table, out)
-        except BaseException:  # what has no card does not say whether it was seeded
-            if folder is None:
-                out.unlink(missing_ok=True)
-            raise
+            str(step), plan.guarantee, seeded, plan.levels, plan.suppressed, rows,
+            plan.table.roles, top_columns(plan.table, plan.levels),
+        )  # fmt: skip
+        _check_claim(blocks, made, plan.table, targets, excel_safe=excel_safe)
+        _write_card(made, plan.table, out)
     return made
+
+
+@contextmanager
+def _unfinished(out: Path, *, several: bool) -> Iterator[Path]:
+    """Give a folder to write to; on success it, or the one file in it, gets the name `out`."""
+    if several:
+        with whole_folder(out, private=True) as folder:
+            yield folder
+        return
+    clear_stale(out.parent)
+    handle, folder = open_folder(out.parent)
+    try:
+        yield folder
+        (folder / out.name).replace(out)
+    finally:
+        discard(handle, folder)
+
+
+def _check_claim(
+    blocks: Blocks, made: Written, table: Table, files: Sequence[Path], *, excel_safe: bool
+) -> None:
+    """Raise if what was written does not keep its claim, counted anew over all files."""
+    claim = claim_of(made.method, made.guarantee.kind, made.roles)
+    if claim is None:
+        return
+    tasks = [
+        blocks.executor.submit(Recount.of_file, file, claim, ".csv", excel_safe=excel_safe)
+        for file in files
+    ]
+    total = Recount()
+    for task in tasks:
+        total.add(task.result())
+    require_claim(total, claim, scales_of(table, claim))
 
 
 def _check_out(out: Path, *, several: bool) -> None:
@@ -468,7 +638,8 @@ def _by_counts(blocks: Blocks, step: LatticeMethod, columns: Sequence[str] | Non
     kept = tuple(name for name in blocks.names if name not in dropped)
     roles = {name: role for name, role in blocks.source.declared(blocks.names)[0].items()
              if name in kept}  # fmt: skip
-    like = Table({name: Column(np.empty(0, dtype=object)) for name in kept}, roles)
+    nobody = {name: blocks.empty(name) for name in kept}
+    like = Table(nobody, roles, table.hierarchies)
     return _Plan(Lookup(kept, {chosen: labels}), proved, masked.levels, masked.suppressed, like)
 
 
@@ -492,7 +663,7 @@ def _check_declared(step: Method, table: Table, chosen: Sequence[str]) -> None:
 
 
 def _write_card(made: Written, table: Table, out: Path) -> None:
-    like = replace(table, held={name: Column(np.empty(0, dtype=object)) for name in table.columns})
+    like = replace(table, held={name: column.take(_NOBODY) for name, column in table.held.items()})
     release = Release(
         like, made.method, made.guarantee, made.seeded, made.levels, made.suppressed,
         np.empty(0, dtype=np.int64),

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, ClassVar, Literal, Protocol
+from typing import Annotated, Any, ClassVar, Literal, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,11 +12,13 @@ from veil.core.component import PRIVATE
 from veil.core.errors import InputError, ParameterError
 from veil.core.guarantee import Guarantee
 from veil.core.types import Floats, Ids
-from veil.tables.column import Column
+from veil.tables.column import Column, alike
 from veil.tables.hierarchy import Hierarchy
 from veil.tables.method import UNIT, Kind, Method, nothing
 from veil.tables.table import Table
 
+Bools = NDArray[np.bool_]
+Alike = tuple[Ids, int] | None  # see `alike_codes`
 _ROOM = 4  # cells of a dense table of counts for each entry, above which keys are sorted
 
 
@@ -74,6 +76,28 @@ class Spread:
             return replace(self, value=told[self.value], values=values)
         return spread(self.owner, told[self.value], values, self.classes, self.count)
 
+    def counted(self, alike: tuple[Ids, int] | None) -> "Spread":
+        """Return the same with values as they count for l: see `alike_codes`."""
+        return self if alike is None else self.relabelled(*alike)
+
+    def of_classes(self, kept: "Bools") -> "Spread":
+        """Return the same of some classes (classes,) alone."""
+        number = np.cumsum(kept) - 1
+        there = kept[self.owner]
+        return replace(
+            self,
+            owner=number[self.owner[there]],
+            value=self.value[there],
+            count=self.count[there],
+            classes=int(kept.sum()),
+        )
+
+    @property
+    def whole(self) -> Floats:
+        """The share of each value in all classes together (values + 1,)."""
+        counts = np.bincount(self.value, self.count, minlength=self.values + 1)
+        return np.asarray(counts / max(1, int(self.count.sum())), dtype=np.float64)
+
 
 @dataclass(frozen=True, eq=False)
 class Classes:
@@ -81,6 +105,10 @@ class Classes:
 
     sizes: Ids
     spreads: tuple[Spread, ...] = ()
+
+    def kept(self, some: "Bools") -> "Classes":
+        """Return some of the classes (m,)."""
+        return Classes(self.sizes[some], tuple(one.of_classes(some) for one in self.spreads))
 
 
 def spread(owner: Ids, value: Ids, values: int, classes: int, count: Ids | None = None) -> Spread:
@@ -95,6 +123,21 @@ def spread(owner: Ids, value: Ids, values: int, classes: int, count: Ids | None 
         keys, at = np.unique(key, return_inverse=True)
         counts = np.bincount(at, count).astype(np.int64)
     return Spread(keys // width, keys % width, counts, values, classes)
+
+
+def alike_codes(column: Column) -> tuple[Ids, int] | None:
+    """Return which categories of a column count as one (categories,), and how many are left.
+
+    None: all of them differ. Texts that differ in case, blanks or the spelling of a number are one
+    value to whoever reads them.
+    """
+    if column.numeric:
+        return None
+    numbers: dict[str, int] = {}
+    codes = [numbers.setdefault(alike(label), len(numbers)) for label in column.categories]
+    if len(numbers) == len(codes):
+        return None
+    return np.array(codes, dtype=np.int64), len(numbers)
 
 
 def category_codes(column: Column) -> tuple[Ids, int]:
@@ -113,7 +156,6 @@ def shares(column: Column, counts: Ids | None = None) -> Floats:
     return np.bincount(value, counts, minlength=values + 1) / max(1, total)
 
 
-Bools = NDArray[np.bool_]
 SLACK = 1e-9  # what rounding may add to an entropy or a distance
 
 
@@ -131,6 +173,35 @@ class Criterion(Protocol):
         """Tell which classes (m,) pass."""
         ...
 
+    def within(self, classes: Classes) -> "Criterion":
+        """Return the same where these classes are all that is released."""
+        ...
+
+
+class Local:
+    """A criterion that looks at each class alone."""
+
+    def within(self, classes: Classes) -> Self:
+        """Return itself: what else is released makes no difference."""
+        del classes
+        return self
+
+
+def released(criteria: tuple[Criterion, ...], classes: Classes) -> Bools:
+    """Tell which classes (m,) can be released when all others are suppressed.
+
+    Closeness compares a class with all that is released. So when classes are suppressed, the rest
+    is compared anew, until all that is left passes; a class that was suppressed stays so.
+    """
+    kept = passing(criteria, classes)
+    while kept.any() and not kept.all():
+        rest = classes.kept(kept)
+        passed = passing(tuple(one.within(rest) for one in criteria), rest)
+        if passed.all():
+            break
+        kept[np.flatnonzero(kept)[~passed]] = False
+    return kept
+
 
 def passing(criteria: tuple[Criterion, ...], classes: Classes) -> Bools:
     """Tell which classes (m,) pass all criteria."""
@@ -141,7 +212,7 @@ def passing(criteria: tuple[Criterion, ...], classes: Classes) -> Bools:
 
 
 @dataclass(frozen=True)
-class Size:
+class Size(Local):
     """At least `k` rows look alike.
 
     References
@@ -158,9 +229,11 @@ class Size:
         return classes.sizes >= self.k
 
 
-@dataclass(frozen=True)
-class Distinct:
+@dataclass(frozen=True, eq=False)
+class Distinct(Local):
     """At least `l` different values of a confidential column; a missing one is none.
+
+    Values that are spelled in several ways are one: `alike` says which.
 
     References
     ----------
@@ -170,11 +243,12 @@ class Distinct:
 
     l: float  # noqa: E741 - the letter of the literature
     column: int
+    alike: Alike = None
     lasting: ClassVar[bool] = True
 
     def passes(self, classes: Classes) -> Bools:
         """Tell which classes have enough values."""
-        return count_distinct(classes.spreads[self.column]) >= self.l
+        return count_distinct(classes.spreads[self.column].counted(self.alike)) >= self.l
 
 
 def count_distinct(spread: Spread) -> Ids:
@@ -183,8 +257,8 @@ def count_distinct(spread: Spread) -> Ids:
     return np.bincount(known.owner, minlength=known.classes)
 
 
-@dataclass(frozen=True)
-class Entropy:
+@dataclass(frozen=True, eq=False)
+class Entropy(Local):
     r""":math:`e^{H} \ge l`, with H the entropy of the values that are not missing.
 
     References
@@ -195,11 +269,12 @@ class Entropy:
 
     l: float  # noqa: E741 - the letter of the literature
     column: int
+    alike: Alike = None
     lasting: ClassVar[bool] = False
 
     def passes(self, classes: Classes) -> Bools:
         """Tell which classes are uncertain enough."""
-        return effective(classes.spreads[self.column]) >= self.l - SLACK
+        return effective(classes.spreads[self.column].counted(self.alike)) >= self.l - SLACK
 
 
 def effective(spread: Spread) -> Floats:
@@ -210,8 +285,8 @@ def effective(spread: Spread) -> Floats:
     return np.where(known.sizes > 0, np.exp(entropy), 0.0)
 
 
-@dataclass(frozen=True)
-class Recursive:
+@dataclass(frozen=True, eq=False)
+class Recursive(Local):
     r""":math:`r_1 < c (r_l + ... + r_m)`, with the counts of values in descending order.
 
     A class of fewer than l values has nothing on the right, and fails.
@@ -225,11 +300,12 @@ class Recursive:
     l: float  # noqa: E741 - the letter of the literature
     column: int
     c: float
+    alike: Alike = None
     lasting: ClassVar[bool] = False
 
     def passes(self, classes: Classes) -> Bools:
         """Tell in which classes the most frequent value is not too frequent."""
-        peak, tail = peak_and_tail(classes.spreads[self.column], self.l)
+        peak, tail = peak_and_tail(classes.spreads[self.column].counted(self.alike), self.l)
         return peak < self.c * tail
 
 
@@ -256,7 +332,7 @@ def least_c(spread: Spread, l: float) -> float:  # noqa: E741
 
 @dataclass(frozen=True, eq=False)
 class Equal:
-    r""":math:`\frac12 \sum_v |p_v - q_v| \le t`: shares p of a class, q of the original table.
+    r""":math:`\frac12 \sum_v |p_v - q_v| \le t`: shares p of a class, q of all that is released.
 
     A missing value is a value like any other.
 
@@ -275,6 +351,10 @@ class Equal:
         """Tell which classes are close to the whole."""
         return variation(classes.spreads[self.column], self.shares) <= self.t + SLACK
 
+    def within(self, classes: Classes) -> "Equal":
+        """Return the same where these classes are all that is released."""
+        return replace(self, shares=classes.spreads[self.column].whole)
+
 
 def variation(spread: Spread, shares: Floats) -> Floats:
     """Return the total variation distance of each class (classes,) from the whole."""
@@ -286,7 +366,8 @@ def variation(spread: Spread, shares: Floats) -> Floats:
 class Ordered:
     r""":math:`\frac1{m-1} \sum_{i<m} |P_i - Q_i| \le t`, with cumulated shares of m values.
 
-    `place` says where in the order each category stands. No value may be missing.
+    `place` says where in the order each category stands; m are those that are released. No value
+    may be missing.
 
     References
     ----------
@@ -305,6 +386,10 @@ class Ordered:
         found = ordered_distance(classes.spreads[self.column], self.shares, self.place)
         return found <= self.t + SLACK
 
+    def within(self, classes: Classes) -> "Ordered":
+        """Return the same where these classes are all that is released."""
+        return replace(self, shares=classes.spreads[self.column].whole)
+
 
 def order_of(column: Column, hierarchy: Hierarchy | None) -> Ids | None:
     """Return the place of each category: by size, or as a hierarchy lists them; else None."""
@@ -320,8 +405,15 @@ def ordered_distance(spread: Spread, shares: Floats, place: Ids) -> Floats:
 
     Between two values that a class has, its cumulated share P stays while that of the whole, Q,
     grows: |P - Q| is added up by sums of Q, so that the work grows with what is in the classes
-    and not with the number of values.
+    and not with the number of values. A value that neither has is none of the m.
     """
+    used = shares[: spread.values] > 0
+    used[spread.value] = True
+    if not used.all():
+        rank = np.argsort(np.argsort(place[used]))
+        number = np.where(used, np.cumsum(used) - 1, 0)
+        shares, place = np.append(shares[: spread.values][used], shares[-1]), rank
+        spread = replace(spread, value=number[spread.value], values=len(rank))
     last = spread.values - 1
     if last < 1:
         return np.zeros(spread.classes)
@@ -373,6 +465,10 @@ class Hierarchical:
         found = hierarchical_distance(classes.spreads[self.column], self.shares, self.levels)
         return found <= self.t + SLACK
 
+    def within(self, classes: Classes) -> "Hierarchical":
+        """Return the same where these classes are all that is released."""
+        return replace(self, shares=classes.spreads[self.column].whole)
+
 
 def levels_of(column: Column, hierarchy: Hierarchy) -> tuple[Ids, ...]:
     """Return per level below the top the label of each category."""
@@ -421,23 +517,25 @@ class Requirements:
     def criteria(self, table: Table, counts: Ids | None = None) -> tuple[Criterion, ...]:
         """Return the criteria, the cheapest first; shares are those of this table.
 
+        Where rows are suppressed, `released` compares with those of what is left.
+
         `counts` says of how many records each row is (n,).
         """
         made: list[Criterion] = [Size(self.k)]
         for number, name in enumerate(self.columns(table)):
             if self.l is not None:
-                made.append(self._diverse(self.l, number))
+                made.append(self._diverse(self.l, number, alike_codes(table.column(name))))
             if self.t is not None:
                 whole = shares(table.column(name), counts)
                 made.append(self._close(self.t, number, name, table, whole))
         return tuple(made)
 
-    def _diverse(self, l: float, number: int) -> Criterion:  # noqa: E741
+    def _diverse(self, l: float, number: int, alike: Alike) -> Criterion:  # noqa: E741
         if self.diversity == "entropy":
-            return Entropy(l, number)
+            return Entropy(l, number, alike)
         if self.diversity == "recursive":
-            return Recursive(l, number, self.c)
-        return Distinct(l, number)
+            return Recursive(l, number, self.c, alike)
+        return Distinct(l, number, alike)
 
     def _close(self, t: float, number: int, name: str, table: Table, whole: Floats) -> Criterion:
         if self.distance == "ordered":
@@ -504,7 +602,9 @@ class Anonymiser(Method):
     ] = 4.0
     t: Annotated[
         float | None,
-        Field(ge=0, le=1, description="distance of a class's confidential values from all"),
+        Field(
+            ge=0, le=1, description="distance of a class's confidential values from all released"
+        ),
     ] = None
     distance: Annotated[Distance, Field(description="between values, for t")] = "equal"
 

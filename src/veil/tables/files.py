@@ -1,4 +1,4 @@
-"""Releases and their cards on disk."""
+"""Releases and their cards on disk; what is claimed is counted in the file before it appears."""
 
 import csv
 import json
@@ -15,11 +15,13 @@ from veil.core.errors import InputError, MissingExtraError, VeilError
 from veil.core.rng import generator
 from veil.data.files import require_folder, whole_file
 from veil.data.rows import pyarrow_parquet
-from veil.tables.column import Column
+from veil.tables.column import Column, Kind
+from veil.tables.hierarchy import Hierarchy
 from veil.tables.method import Release, nothing
 from veil.tables.methods import METHODS
 from veil.tables.protect import protect
-from veil.tables.schema import Source
+from veil.tables.recount import KINDS, Claim, Recount, Scale, Verdict, require_claim
+from veil.tables.schema import Source, hierarchy_files
 from veil.tables.table import Table
 
 _EXACT = 2**53  # below which a double holds every whole number
@@ -45,6 +47,24 @@ def columns_of_frame(frame: Any) -> dict[str, Any]:  # noqa: ANN401 - of another
     return dict(zip(names, columns, strict=True))
 
 
+def texts_of_frame(frame: Any) -> tuple[str, ...]:  # noqa: ANN401 - of another library
+    """Return the columns that the schema of a frame calls text; objects may be anything."""
+    kind = type(frame).__module__.partition(".")[0]
+    if kind == "pandas":
+        pairs = zip(map(str, frame.columns), map(str, frame.dtypes), strict=True)
+        return tuple(name for name, dtype in pairs if dtype in ("string", "str"))
+    schema = frame.collect_schema() if hasattr(frame, "collect_schema") else frame.schema
+    if kind == "polars":
+        return tuple(name for name, dtype in schema.items() if str(dtype) in ("String", "Utf8"))
+    texts = (
+        "string",
+        "large_string",
+        "dictionary<values=string",
+        "dictionary<values=large_string",
+    )
+    return tuple(one.name for one in schema if str(one.type).startswith(texts))
+
+
 def _of_pandas(frame: Any) -> tuple[list[str], list[Any]]:  # noqa: ANN401 - of pandas
     columns = [frame.iloc[:, at] for at in range(frame.shape[1])]
     made = [one.astype(object).where(one.notna(), None).tolist() for one in columns]
@@ -63,10 +83,12 @@ def _of_arrow(frame: Any) -> tuple[list[str], list[Any]]:  # noqa: ANN401 - of p
 def write_csv(table: Table, path: Path, *, excel_safe: bool = False) -> None:
     """Write the columns as they are written; a missing value is an empty field."""
     require_folder(path)
-    with (
-        whole_file(path, private=True) as part,
-        part.open("w", encoding="utf-8", newline="") as file,
-    ):
+    with whole_file(path, private=True) as part:
+        _write_csv(table, part, excel_safe=excel_safe)
+
+
+def _write_csv(table: Table, part: Path, *, excel_safe: bool) -> None:
+    with part.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow([safe(name) if excel_safe else name for name in table.columns])
         writer.writerows(text_rows(table, excel_safe=excel_safe))
@@ -124,7 +146,11 @@ def as_polars(table: Table) -> Any:  # noqa: ANN401 - of polars
 def write_parquet(table: Table, path: Path) -> None:
     """Write it as Parquet, owner-only, whole or not at all."""
     with whole_file(path, private=True) as part:
-        pyarrow_parquet().write_table(table.to_arrow(), part, compression="zstd")
+        _write_parquet(table, part)
+
+
+def _write_parquet(table: Table, part: Path) -> None:
+    pyarrow_parquet().write_table(table.to_arrow(), part, compression="zstd")
 
 
 def as_pandas(table: Table) -> Any:  # noqa: ANN401 - of pandas
@@ -151,6 +177,9 @@ def save(
 ) -> None:
     """Write a release and its card, for their owner alone, each whole or not at all.
 
+    The file is read back first, and k, l and t are counted in it by other code than made it; below
+    what the card claims nothing is written.
+
     Which row of the original a row is stands in neither. `shuffle` also gives up their order,
     which is a link for whoever knows that of the original. `quality` is what was measured of it,
     for the card: who has the file alone cannot.
@@ -159,13 +188,85 @@ def save(
     table = release.table
     if shuffle:
         table = table.take(generator().permutation(len(table)))
-    with whole_file(card_of(out), private=True) as part:
-        told = card_content(release, shuffled=shuffle, quality=quality)
-        part.write_text(json.dumps(told, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    if out.suffix.lower() == ".csv":
-        write_csv(table, out, excel_safe=excel_safe)
-        return
-    write_parquet(table, out)
+    with whole_file(out, private=True) as part:
+        if out.suffix.lower() == ".csv":
+            _write_csv(table, part, excel_safe=excel_safe)
+        else:
+            _write_parquet(table, part)
+        check_claim(release, part, out.suffix, excel_safe=excel_safe)
+        with whole_file(card_of(out), private=True) as card:
+            told = card_content(release, shuffled=shuffle, quality=quality)
+            text = json.dumps(told, indent=1, ensure_ascii=False)
+            card.write_text(text + "\n", encoding="utf-8")
+
+
+def check_claim(release: Release, path: Path, suffix: str, *, excel_safe: bool = False) -> None:
+    """Raise if a file that was written does not keep what is claimed of its release."""
+    claim = claim_of(release.method, release.guarantee.kind, release.table.roles)
+    if claim is not None:
+        counted = Recount.of_file(path, claim, suffix, excel_safe=excel_safe)
+        require_claim(counted, claim, scales_of(release.table, claim))
+
+
+def claim_of(method: str, kind: str, roles: Mapping[str, str]) -> Claim | None:
+    """Return what a card claims of classes, by its method; None if that is nothing.
+
+    The last of several methods is the one whose guarantee holds.
+    """
+    if kind not in KINDS:
+        return None
+    qi, confidential = (
+        tuple(name for name, role in roles.items() if role == wanted)
+        for wanted in ("qi", "confidential")
+    )
+    try:
+        step = METHODS.parse(method.split(" | ")[-1])
+    except VeilError:  # of another version, or of a plugin that is gone
+        return None
+    asked = getattr(step, "asked", None)
+    if asked is None:
+        return Claim(qi, k=getattr(step, "k", None))
+    least = asked.k if asked.k > 1 else None
+    return Claim(
+        qi, confidential, least, asked.l, asked.diversity, asked.c, asked.t, asked.distance
+    )
+
+
+def scales_of(table: Table, claim: Claim) -> dict[str, Scale]:
+    """Return how far apart the values of confidential columns are, as far as that is known."""
+    return {
+        name: _scale(table.column(name), table.hierarchies.get(name))
+        for name in claim.columns
+        if name in table
+    }
+
+
+def _scale(column: Column, hierarchy: Hierarchy | None) -> Scale:
+    if hierarchy is None:
+        return Scale()
+    return Scale(None if column.numeric else hierarchy.place, hierarchy.rows)
+
+
+def verdict_of(out: Path, card: "Card", hierarchies: Path | None = None) -> Verdict | None:
+    """Count a released file, or a folder of them, and compare it with the claim of its card.
+
+    `hierarchies` is the folder with those of the confidential columns, which t may need. None: the
+    card claims nothing of classes.
+    """
+    claim = card.claim
+    if claim is None:
+        return None
+    counted = Recount()
+    for file in sorted(out.glob("*.csv")) if out.is_dir() else [out]:
+        counted.add(Recount.of_file(file, claim, excel_safe=True))
+    files = hierarchy_files(hierarchies, claim.columns) if hierarchies is not None else {}
+    scales = {}
+    for name, classes in counted.values.items():
+        texts = sorted(set().union(*classes.values()))
+        column = Column.verbatim_of(texts, (card.types or {}).get(name))
+        path = files.get(name)
+        scales[name] = _scale(column, None if path is None else Hierarchy.of(path, column, name))
+    return counted.verdict(claim, scales)
 
 
 def require_writable(out: Path) -> None:
@@ -192,14 +293,38 @@ def card_content(
         "caveat": claim.caveat,
         "seeded": release.seeded,
         "note": SEEDED if release.seeded else "",
+        "claim": claim_content(claim_of(release.method, claim.kind, release.table.roles)),
         "rows": len(release),
         "suppressed": release.suppressed,
         "synthetic": release.rows is None,
         "levels": dict(release.levels),
+        "given_up": list(release.given_up),
         "roles": dict(release.table.roles),
+        "types": {
+            name: "number" if release.table.column(name).numeric else "text"
+            for name in release.table.columns
+        },
         "order": "random" if shuffled else "as in the original",
         "quality": dict(quality or {}),
     }
+
+
+def claim_content(claim: Claim | None) -> dict[str, Any]:
+    """Return what is claimed of the file, so that anybody can count it."""
+    if claim is None:
+        return {}
+    told: dict[str, Any] = {"columns": list(claim.qi)}
+    if claim.k is not None:
+        told["k"] = claim.k
+    if claim.columns:
+        told["confidential"] = list(claim.columns)
+    if claim.l is not None:
+        told |= {"l": claim.l, "diversity": claim.diversity}
+        told["same_value"] = "case, blanks and the spelling of a number make no difference"
+        told |= {"c": claim.c} if claim.diversity == "recursive" else {}
+    if claim.t is not None:
+        told |= {"t": claim.t, "distance": claim.distance, "compared_with": "the released file"}
+    return told
 
 
 @dataclass(frozen=True)
@@ -214,6 +339,14 @@ class Card:
     levels: dict[str, int] | None = None
     roles: dict[str, str] | None = None
     quality: dict[str, float] | None = None
+    kind: str = ""
+    guarantee: str = ""
+    types: dict[str, Kind] | None = None
+
+    @property
+    def claim(self) -> Claim | None:
+        """What it claims of classes of rows that look alike, or None."""
+        return claim_of(self.method, self.kind, self.roles or {})
 
     def release(self, table: Table) -> Release:
         """Return a release that was read back; which rows it has is not known."""
@@ -238,6 +371,12 @@ def read_card(out: Path) -> Card:
             {str(name): int(level) for name, level in found["levels"].items()},
             {str(name): str(role) for name, role in found["roles"].items()},
             {str(name): float(value) for name, value in found["quality"].items()},
+            str(found["kind"]),
+            str(found["guarantee"]),
+            {
+                str(name): "number" if kind == "number" else "text"
+                for name, kind in found.get("types", {}).items()
+            },
         )
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         raise InputError(f"{path.name} is no card of a release; remove it.") from None
@@ -259,7 +398,7 @@ def read_release(path: Path, original: Table, source: Source) -> Release:
     applied again, if it draws nothing: where that gives the same table, its rows are known.
     """
     card = read_card(path)
-    table = source.released(path, card.roles)
+    table = source.released(path, card.roles, card.types)
     made = card.release(table)
     if card.shuffled or card.synthetic or len(table) != len(original):
         return again(original, card, table) or made
@@ -279,13 +418,9 @@ def again(original: Table, card: Card, table: Table) -> Release | None:
 
 
 def _rows(table: Table) -> "Counter[tuple[object, ...]]":
-    """Count rows, whatever their order; numbers are equal however they are written."""
-    columns = [table.column(name) for name in sorted(table.columns)]
-    listed = [
-        np.where(column.missing, None, column.values).tolist()  # type: ignore[call-overload]
-        for column in columns
-    ]
-    return Counter(zip(*listed, strict=True))
+    """Count rows, whatever their order."""
+    columns = [table.column(name).texts.tolist() for name in sorted(table.columns)]
+    return Counter(zip(*columns, strict=True))
 
 
 def make_release(given: str, original: Table, source: Source, seed: int | None) -> Release:

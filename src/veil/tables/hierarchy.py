@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
+from unicodedata import normalize
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from veil.core.errors import InputError, ParameterError
 from veil.core.registry import read_spec
 from veil.core.types import Ids
 from veil.data.lines import read_lines
-from veil.tables.column import Column, format_number
+from veil.tables.column import Column, canonical, format_number
 
 TOP = "*"
 Rows = Sequence[Sequence[str]]
@@ -52,6 +53,16 @@ class Hierarchy:
     def place(self) -> dict[str, int]:
         """Where each leaf stands."""
         return {leaf: i for i, leaf in enumerate(self.leaves)}
+
+    @property
+    def rows(self) -> dict[str, tuple[str, ...]]:
+        """Of each leaf the labels between it and the top."""
+        between = [
+            [names[code] for code in codes]
+            for names, codes in zip(self.labels[1:-1], self.codes[1:-1], strict=True)
+        ]
+        columns = zip(*between, strict=True) if between else iter([()] * len(self.leaves))
+        return dict(zip(self.leaves, columns, strict=True))
 
     def at(self, column: Column) -> Ids:
         """Return the leaf of each category of a column (categories,)."""
@@ -91,7 +102,7 @@ class Hierarchy:
             raise InputError(
                 f"The hierarchy of '{name}' must have rows of one length: value, level 1, ... top."
             )
-        told = [list(map(str, row)) for row in rows]
+        told = [[normalize("NFC", str(label)) for label in row] for row in rows]
         if len({row[-1] for row in told}) > 1:
             told = [[*row, TOP] for row in told]
         leaves = tuple(row[0] for row in told)
@@ -112,19 +123,33 @@ class Hierarchy:
                 )
         return cls(leaves, tuple(labels), tuple(codes))
 
+    def spelled(self, column: Column, name: str) -> "Hierarchy":
+        """Return the same with its leaves as a column of numbers has them: 39 for 39.0."""
+        if not column.numeric:
+            return self
+        leaves = [canonical(leaf, numeric=True) or leaf for leaf in self.leaves]
+        if tuple(leaves) == self.leaves:
+            return self
+        upper = zip(*self.codes[1:], strict=True)
+        rows = dict.fromkeys(
+            (leaf, *(labels[code] for labels, code in zip(self.labels[1:], codes, strict=True)))
+            for leaf, codes in zip(leaves, upper, strict=True)
+        )
+        return replace(Hierarchy.of_rows(list(rows), name), public=self.public)
+
     @classmethod
     def of(
         cls, source: "str | Path | Rows | Builder | Hierarchy", column: Column, name: str
     ) -> "Hierarchy":
         """Read a file, take rows, or build one; every value of the column must be in it."""
         if isinstance(source, Hierarchy):
-            made = source
+            made = source.spelled(column, name)
         elif isinstance(source, str | Path):
-            made = cls.of_rows(_read(Path(source)), name)
+            made = cls.of_rows(_read(Path(source)), name).spelled(column, name)
         elif callable(source):
             made = replace(cls.of_rows(source(column), name), public=False)
         else:
-            made = cls.of_rows(source, name)
+            made = cls.of_rows(source, name).spelled(column, name)
         absent = sum(category not in made.place for category in column.categories)
         if absent:
             raise InputError(

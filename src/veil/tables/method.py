@@ -156,8 +156,21 @@ class Release:
         """What is proved of it, as releases of all kinds have it."""
         return self.guarantee
 
+    @property
+    def given_up(self) -> tuple[str, ...]:
+        """Columns that are generalised to the top, so that their values are gone."""
+        return top_columns(self.table, self.levels)
+
     def __len__(self) -> int:
         return len(self.table)
+
+
+def top_columns(table: Table, levels: Mapping[str, int]) -> tuple[str, ...]:
+    """Return the columns of which a release has the top of the hierarchy alone."""
+    known = table.hierarchies
+    return tuple(
+        name for name, level in levels.items() if name in known and level >= known[name].height > 0
+    )
 
 
 def invert(release: Release, column: str) -> Mapping[str, float]:

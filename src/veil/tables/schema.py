@@ -5,6 +5,9 @@
     [columns.age]
     role = "qi"
     hierarchy = "adult_hierarchy_age.csv"     # beside the schema, or intervals(width=10, steps=3)
+
+    [columns.zip]
+    type = "text"                             # or number; by default as the values look
 """
 
 import re
@@ -20,31 +23,21 @@ from typing import Any, cast
 import numpy as np
 
 from veil.core.errors import InputError
-from veil.data.lines import AnyFile, HeldFile
-from veil.data.rows import DelimitedLayout, read_table
-from veil.tables.column import MISSING, Column
+from veil.data.lines import AnyFile, HeldFile, Progress
+from veil.data.rows import DelimitedLayout, parquet_texts, read_table
+from veil.tables.column import MISSING, Column, Kind
 from veil.tables.hierarchy import Builder, Hierarchy, Rows, builder
 from veil.tables.table import ROLES, Role, Table, unknown_column
 
-_KEYS = {"role", "hierarchy"}
+_KEYS = {"role", "hierarchy", "type"}
+_TYPES = ("text", "number")
 
 
 def read_schema(path: Path) -> tuple[dict[str, Role], dict[str, Any]]:
     """Return the roles, and what the hierarchies are made of, by column."""
-    try:
-        found = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError:
-        raise InputError(f"The schema {path.name} cannot be read.") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError):
-        raise InputError(f"The schema {path.name} is no TOML file.") from None
-    columns = found.get("columns")
-    if set(found) != {"columns"} or not isinstance(columns, dict):
-        raise InputError(f"The schema {path.name} must have one table, [columns].")
     roles: dict[str, Role] = {}
     hierarchies: dict[str, Any] = {}
-    for name, told in columns.items():
-        if not isinstance(told, dict) or not set(told) <= _KEYS:
-            raise InputError(f"In {path.name} a column has the keys role and hierarchy alone.")
+    for name, told in _schema_columns(path).items():
         role = told.get("role", "other")
         if role not in ROLES:
             raise InputError(
@@ -54,6 +47,37 @@ def read_schema(path: Path) -> tuple[dict[str, Role], dict[str, Any]]:
         if "hierarchy" in told:
             hierarchies[name] = _hierarchy(told["hierarchy"], path)
     return roles, hierarchies
+
+
+def read_types(path: Path) -> dict[str, Kind]:
+    """Return the columns of which a schema says that they have texts, or numbers."""
+    made: dict[str, Kind] = {}
+    for name, told in _schema_columns(path).items():
+        kind = told.get("type")
+        if kind is not None and kind not in _TYPES:
+            raise InputError(f"In {path.name} the type of '{name}' must be text or number.")
+        if kind is not None:
+            made[name] = cast(Kind, kind)
+    return made
+
+
+def _schema_columns(path: Path) -> dict[str, dict[str, Any]]:
+    """Return what a schema says of each column."""
+    try:
+        found = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError:
+        raise InputError(f"The schema {path.name} cannot be read.") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError):
+        raise InputError(f"The schema {path.name} is no TOML file.") from None
+    columns = found.get("columns")
+    if set(found) != {"columns"} or not isinstance(columns, dict):
+        raise InputError(f"The schema {path.name} must have one table, [columns].")
+    for told in columns.values():
+        if not isinstance(told, dict) or not set(told) <= _KEYS:
+            raise InputError(
+                f"In {path.name} a column has the keys role, hierarchy and type alone."
+            )
+    return columns
 
 
 def _hierarchy(told: object, path: Path) -> Any:  # noqa: ANN401 - a path or a builder
@@ -69,35 +93,61 @@ _WHOLE = re.compile(r"-?\d+\.0")
 
 
 def read_blocks(
-    path: AnyFile, sep: str | None = None, rows: int = BLOCK
+    path: AnyFile, sep: str | None = None, rows: int = BLOCK, progress: Progress = lambda _: None
 ) -> tuple[tuple[str, ...], Iterator[Block]]:
     """Return the names of the columns of a file, and its rows, so many at a time.
 
     Whole numbers that a Parquet file holds as doubles are read as a table writes them: 39.
     """
-    header, found = read_table(path, (), DelimitedLayout(delimiter=sep, cased=True))
-    doubles = path.suffix.lower() == ".parquet"
+    header, found = read_table(path, (), DelimitedLayout(delimiter=sep, cased=True), progress)
+    doubles = [False] * len(header.names)
+    if isinstance(path, Path) and path.suffix.lower() == ".parquet":
+        texts = parquet_texts(path)
+        doubles = [name not in texts for name in header.names]
 
     def blocks() -> Iterator[Block]:
         while part := [row.values for row in islice(found, rows)]:
-            columns = tuple(zip(*part, strict=True))
-            yield tuple(map(_undoubled, columns)) if doubles else columns
+            yield tuple(
+                _undoubled(column) if double else column
+                for column, double in zip(zip(*part, strict=True), doubles, strict=True)
+            )
 
     return header.names, blocks()
 
 
+def own_types(path: AnyFile) -> dict[str, Kind]:
+    """Return the columns of which a file itself says that they have texts: Parquet does."""
+    if isinstance(path, Path) and path.suffix.lower() == ".parquet" and path.is_file():
+        return dict.fromkeys(parquet_texts(path), "text")
+    return {}
+
+
 def read_columns(
-    path: AnyFile, sep: str | None = None, missing: Sequence[str] = ("",)
+    path: AnyFile,
+    sep: str | None = None,
+    missing: Sequence[str] = ("",),
+    types: Mapping[str, Kind] | None = None,
+    progress: Progress = lambda _: None,
+    *,
+    verbatim: bool = False,
 ) -> dict[str, Column]:
-    """Read a file whole; equal texts of a column are one object."""
-    names, blocks = read_blocks(path, sep)
+    """Read a file whole; equal texts of a column are one object.
+
+    `types` say of some columns that they have texts, or numbers. In a released file (`verbatim`)
+    values that are spelled in two ways are two: whoever has the file sees both.
+    """
+    names, blocks = read_blocks(path, sep, progress=progress)
+    types = own_types(path) | dict(types or {})
     gathered = [_Gathered(missing) for _ in names]
     for block in blocks:
         for one, texts in zip(gathered, block, strict=True):
             one.add(texts)
     if not gathered or not len(gathered[0]):
         raise InputError(f"{path.name} has no rows.")
-    return {name: one.column() for name, one in zip(names, gathered, strict=True)}
+    return {
+        name: one.column(types.get(name), verbatim=verbatim)
+        for name, one in zip(names, gathered, strict=True)
+    }
 
 
 class _Gathered(dict[str, int]):
@@ -119,10 +169,11 @@ class _Gathered(dict[str, int]):
     def add(self, texts: Sequence[str]) -> None:
         self._codes.extend(map(self.__getitem__, texts))
 
-    def column(self) -> Column:
+    def column(self, kind: Kind | None, *, verbatim: bool) -> Column:
         codes, labels = np.frombuffer(self._codes, dtype=np.int32), self._labels
         self.clear()
-        return Column.of_codes(codes.astype(np.int64), labels)
+        read = Column.verbatim if verbatim else Column.of_codes
+        return read(codes.astype(np.int64), labels, kind)
 
 
 def _undoubled(texts: Sequence[str]) -> Sequence[str]:
@@ -131,6 +182,7 @@ def _undoubled(texts: Sequence[str]) -> Sequence[str]:
     return [text[:-2] if _WHOLE.fullmatch(text) else text for text in texts]
 
 
+HierarchySource = str | Path | Rows | Builder | Hierarchy
 TableInput = str | Path | Mapping[str, Any] | Table
 _TELLING = 0.9  # share of different values from which a column without a role is pointed out
 
@@ -141,12 +193,14 @@ def load(
     qi: Sequence[str] = (),
     confidential: Sequence[str] = (),
     weight: str | None = None,
-    hierarchies: Mapping[str, "str | Path | Rows | Builder | Hierarchy"] | None = None,
+    hierarchies: "str | Path | Mapping[str, HierarchySource] | None" = None,
     sep: str | None = None,
     *,
     schema: str | Path | None = None,
     missing: Sequence[str] = ("",),
+    text: Sequence[str] = (),
     quiet: bool = False,
+    progress: Progress = lambda _: None,
 ) -> Table:
     """Open a table, and say what its columns are.
 
@@ -160,25 +214,40 @@ def load(
         than 90 % of the rows is warned of, since it may identify.
     hierarchies
         By column: a path, rows of (value, level 1, ..., top), or a builder such as
-        `veil.tables.intervals(width=10)`.
+        `veil.tables.intervals(width=10)`. Or a folder with a file for each column that has one:
+        ``age.csv``, or one that ends in ``_age.csv``.
     sep
         What separates the columns of a file, where the file does not tell.
     schema
-        TOML file with the roles and hierarchies of columns; what is given here wins over it.
+        TOML file with the roles, hierarchies and types of columns; what is given here wins over
+        it.
     missing
         Texts of a file that mean that a value is missing.
+    text
+        Columns of texts, though all their values look like numbers. A column in which a value has
+        a leading zero (02139), or a number that no double holds (an account of 19 digits), or that
+        Parquet, Arrow or polars call text, is one without being named. Of all others 39, 39.0 and
+        +39 are one number, and are released as 39.
     quiet
         Whether to keep still about columns that tell rows apart: see `telling`.
+    progress
+        Called with the number of bytes of a file that have been read.
     """
-    held, name = _columns(source, sep, missing)
+    if isinstance(text, str):
+        raise InputError("Columns of texts are given as a list of columns, not as one text.")
+    types: dict[str, Kind] = {} if schema is None else read_types(Path(schema))
+    types |= dict.fromkeys(text, "text")
+    held, name = _columns(source, sep, missing, types, progress)
     given: dict[str, Any] = {}
     roles: dict[str, Role] = {}
     if schema is not None:
         roles, given = read_schema(Path(schema))
     told = roles_of(identifiers, qi, confidential, weight)
     roles = {column: role for column, role in roles.items() if column not in told} | told
-    given |= dict(hierarchies or {})
-    for column in (*roles, *given):
+    folder = Path(hierarchies) if isinstance(hierarchies, str | Path) else None
+    if folder is None:
+        given |= _hierarchies_by_column(hierarchies)
+    for column in (*roles, *given, *types):
         if column not in held:
             raise unknown_column(column, tuple(held))
     table = Table(
@@ -187,10 +256,20 @@ def load(
         {column: Hierarchy.of(told_as, held[column], column) for column, told_as in given.items()},
         name,
     )
+    if folder is not None:
+        table = with_hierarchies(table, folder)
     _check_weight(table)
     if not quiet:
         _warn(table)
     return table
+
+
+def _hierarchies_by_column(given: object) -> dict[str, Any]:
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping):
+        raise InputError("Hierarchies are a folder of files, or a dict of one for each column.")
+    return dict(given)
 
 
 def roles_of(
@@ -218,17 +297,24 @@ def _columns(
     source: Any,  # noqa: ANN401 - see load
     sep: str | None,
     missing: Sequence[str],
+    types: Mapping[str, Kind],
+    progress: Progress,
 ) -> tuple[dict[str, Column], str]:
     if isinstance(source, Table):
-        return dict(source.held), source.name
+        held = dict(source.held)
+        again = {name: kind for name, kind in types.items() if name in held}
+        held |= {name: Column.of_texts(held[name].texts, (), kind) for name, kind in again.items()}
+        return held, source.name
     if isinstance(source, str | Path | HeldFile):
         path = Path(source) if isinstance(source, str) else source
-        return read_columns(path, sep, missing), path.stem
+        return read_columns(path, sep, missing, types, progress), path.stem
     if not isinstance(source, Mapping):
-        from veil.tables.files import columns_of_frame
+        from veil.tables.files import columns_of_frame, texts_of_frame
 
-        source = columns_of_frame(source)
-    held = {str(name): Column.of(values) for name, values in source.items()}
+        columns = columns_of_frame(source)
+        types = {**dict.fromkeys(texts_of_frame(source), "text"), **types}
+        source = columns
+    held = {str(name): Column.of(values, types.get(str(name))) for name, values in source.items()}
     if not held or not len(next(iter(held.values()))):
         raise InputError("A table needs at least one column and one row.")
     return held, "table"
@@ -280,6 +366,8 @@ class Source:
     sep, missing
         What separates the columns of the original, where it does not tell; and texts of it that
         mean that a value is missing, besides nothing at all.
+    text
+        Columns of texts, though all their values look like numbers.
     """
 
     identifiers: tuple[str, ...] = ()
@@ -290,13 +378,20 @@ class Source:
     schema: Path | None = None
     sep: str | None = None
     missing: tuple[str, ...] = ()
+    text: tuple[str, ...] = ()
 
     @property
     def silent(self) -> bool:
         """Whether nothing is said of any column."""
         return not (self.identifiers or self.qi or self.confidential or self.schema)
 
-    def opened(self, path: Path) -> tuple[Table, list[str]]:
+    @property
+    def types(self) -> dict[str, Kind]:
+        """Columns that are said to have texts, or numbers."""
+        told: dict[str, Kind] = {} if self.schema is None else read_types(self.schema)
+        return told | dict.fromkeys(self.text, "text")
+
+    def opened(self, path: Path, progress: Progress = lambda _: None) -> tuple[Table, list[str]]:
         """Open the original; return also what is to be warned of."""
         with warnings.catch_warnings(record=True) as raised:
             warnings.simplefilter("always", UserWarning)
@@ -309,6 +404,8 @@ class Source:
                 sep=self.sep,
                 schema=self.schema,
                 missing=("", *self.missing),
+                text=self.text,
+                progress=progress,
             )
         told = [str(one.message) for one in raised if issubclass(one.category, UserWarning)]
         if self.hierarchies is not None:
@@ -347,7 +444,7 @@ class Source:
         weight = () if self.weight is None else (self.weight,)
         told = roles_of(self.identifiers, self.qi, self.confidential, None)
         roles = {**roles, **told, **dict.fromkeys(weight, "weight")}
-        for name in (*roles, *given):
+        for name in (*roles, *given, *self.types):
             if name not in names:
                 raise unknown_column(name, names)
         if self.hierarchies is not None:
@@ -355,14 +452,19 @@ class Source:
             given |= hierarchy_files(self.hierarchies, wanted or names)
         return roles, given
 
-    def released(self, path: Path, roles: Mapping[str, str] | None = None) -> Table:
+    def released(
+        self,
+        path: Path,
+        roles: Mapping[str, str] | None = None,
+        types: Mapping[str, Kind] | None = None,
+    ) -> Table:
         """Open a release: its values may be labels, and identifiers are gone.
 
-        `roles` are those of its card, which count where nothing else is said.
+        `roles` are those of its card, which count where nothing else is said; `types` say which of
+        its columns have texts. Values that the file spells in two ways are two.
         """
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)
-            table = load(path)
+        known: dict[str, Kind] = {**self.types, **(types or {})}
+        table = Table(read_columns(path, types=known, verbatim=True), name=path.stem)
         told: dict[str, Role] = {}
         if self.silent:
             told = {name: role for name, role in (roles or {}).items() if name in table}  # type: ignore[misc]

@@ -11,6 +11,7 @@ from veil.tables.measures.anonymity import Anonymity
 from veil.tables.measures.loss import Loss
 from veil.tables.measures.loss import quality as quality_of
 from veil.tables.method import Release
+from veil.tables.recount import Verdict
 from veil.tables.table import Table
 
 HIGH = 0.2  # a risk of a record that is counted
@@ -56,6 +57,27 @@ def _said_of_values(found: Anonymity, different: int, l: int) -> Iterator[str]: 
         value = getattr(found, f"t_{name}")
         if value is not None:
             yield f"  t = {value:.3f} ({name}): how far its values are from those of all, of 1."
+
+
+def format_verdict(found: Verdict, claim: str) -> Iterator[str]:
+    """Say whether what a card claims holds in the file."""
+    if found.faults:
+        wrong = "; ".join(found.faults)
+        yield f"THE CLAIM OF THE CARD DOES NOT HOLD FOR THIS FILE ({claim}): {wrong}."
+        yield "Withdraw it if you can, and protect the original again; see SECURITY.md."
+    elif not found.unknown:
+        yield f"The claim of the card holds for this file: {claim}."
+    if found.unknown:
+        yield f"Not checked: {'; '.join(found.unknown)}; give --hierarchies."
+
+
+def format_given_up(names: Sequence[str]) -> Iterator[str]:
+    """Say which columns a release has no values of."""
+    if names:
+        yield (
+            f"Given up: {', '.join(names)}, where every value is now the top of the hierarchy. Ask"
+            " for less (a smaller k, more suppression, fewer columns), or another minimise."
+        )
 
 
 def quality_figures(original: Table, release: Release) -> dict[str, float]:

@@ -27,7 +27,7 @@ from veil.proxy.answers import Answer, CostAnswer, Figure, Text
 from veil.tables.attack import attack
 from veil.tables.column import Column
 from veil.tables.describe import describe
-from veil.tables.files import card_content
+from veil.tables.files import card_content, check_claim
 from veil.tables.hierarchy import TOP, Hierarchy, builder
 from veil.tables.measures.anonymity import anonymity
 from veil.tables.measures.pair import Pair
@@ -339,6 +339,7 @@ def file_of(release: Release, *, excel_safe: bool) -> str:
     with scratch_folder() as folder:
         path = folder / "released.csv"
         release.table.take(order).to_csv(path, excel_safe=excel_safe)
+        check_claim(release, path, ".csv", excel_safe=excel_safe)
         return path.read_text(encoding="utf-8")
 
 

@@ -140,7 +140,8 @@ def _apart(one: Value, other: Value, kinds: Sequence[Value], distance: str) -> f
     return joined / height
 
 
-def satisfied(case: Case, rows: Sequence[int], asked: dict[str, Any]) -> bool:
+def satisfied(case: Case, rows: Sequence[int], asked: dict[str, Any], kept: Sequence[int]) -> bool:
+    """Whether a class passes where `kept` are all rows that are released."""
     values = [case.secret[row] for row in rows]
     if len(rows) < asked["k"]:
         return False
@@ -150,7 +151,8 @@ def satisfied(case: Case, rows: Sequence[int], asked: dict[str, Any]) -> bool:
         return False
     if asked.get("t") is None:
         return True
-    distance = moved(values, case.secret, asked.get("distance", "equal"))
+    whole = [case.secret[row] for row in kept]
+    distance = moved(values, whole, asked.get("distance", "equal"))
     return distance <= float(asked["t"]) + 1e-7
 
 
@@ -186,14 +188,28 @@ def enumerated(
     """Return the satisfying nodes, what each loses, and how many rows of every node fail."""
     satisfying, loss, failing = set(), {}, {}
     for node in case.nodes():
-        bad = {
-            row for rows in case.classes(node) if not satisfied(case, rows, asked) for row in rows
-        }
+        bad = suppressed(case, node, asked)
         failing[node] = len(bad)
         if len(bad) <= limit:
             satisfying.add(node)
             loss[node] = losses(case, node, bad, minimise)
     return satisfying, loss, failing
+
+
+def suppressed(case: Case, node: Node, asked: dict[str, Any]) -> set[int]:
+    """Take classes out that fail, until all that are left pass, compared with what is left."""
+    bad: set[int] = set()
+    while True:
+        kept = [row for row in range(len(case.rows)) if row not in bad]
+        more = {
+            row
+            for rows in case.classes(node)
+            if not bad & set(rows) and not satisfied(case, rows, asked, kept)
+            for row in rows
+        }
+        if not more:
+            return bad
+        bad |= more
 
 
 def minimal(satisfying: set[Node]) -> set[Node]:

@@ -70,7 +70,7 @@ def test_parts_satisfy_what_is_asked(case: Case, diversity: str) -> None:
     }  # fmt: skip
     everybody = list(range(len(case.rows)))
     spec = f"mondrian({', '.join(f'{key}={value!r}' for key, value in asked.items())})"
-    if not satisfied(case, everybody, asked):
+    if not satisfied(case, everybody, asked, everybody):
         with pytest.raises(InputError, match="as a whole does not satisfy"):
             tables.protect(case.table, spec)
         return
@@ -80,7 +80,9 @@ def test_parts_satisfy_what_is_asked(case: Case, diversity: str) -> None:
         [float(orders[j].index(str(row[j]))) for row in case.rows]
         for j in range(len(case.hierarchies))
     ]
-    assert parts(release) == mondrian(columns, lambda part: satisfied(case, part, asked))
+    assert parts(release) == mondrian(
+        columns, lambda part: satisfied(case, part, asked, everybody)
+    )
     found = tables.anonymity(release, original=case.table)
     assert found.k >= 2
     assert (found.l or 0) >= 2

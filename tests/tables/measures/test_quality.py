@@ -26,7 +26,7 @@ def test_adult_is_as_published() -> None:
         hierarchies={name: ADULT / f"adult_hierarchy_{name}.csv" for name in QI},
         sep=";",
     )
-    release = tables.protect(table, "ola(k=10, suppression=0.05)")
+    release = tables.protect(table, "ola(k=10, suppression=0.05, minimise='dm')")
     found = tables.quality(table, release)
     assert found.discernibility == expected["discernibility"]
     assert found.c_avg == pytest.approx(expected["c_avg"], rel=1e-12)

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from veil.core.errors import ParameterError
+from veil.data.fetch import Report, no_progress
 from veil.studies.pool import dask_executor
 from veil.tables.blocks import Blocks
 from veil.tables.schema import BLOCK, Source
@@ -44,10 +45,17 @@ class BlockOptions:
         self._rows, self._dask = rows, dask
 
     @contextmanager
-    def opened(self, path: Path, source: Source) -> Iterator[Blocks]:
-        """Open the files, here or on the cluster."""
+    def opened(
+        self,
+        path: Path,
+        source: Source,
+        *,
+        verbatim: bool = False,
+        report: Report = no_progress,
+    ) -> Iterator[Blocks]:
+        """Open the files, here or on the cluster; released ones are `verbatim`."""
         with dask_executor(self._dask) if self._dask else nullcontext() as executor:
-            yield Blocks.of(path, source, self._rows, executor)
+            yield Blocks.of(path, source, self._rows, executor, verbatim=verbatim, report=report)
 
 
 def refuse(large: BlockOptions | None, **given: object) -> None:

@@ -10,6 +10,7 @@ from rich.markup import escape
 
 from veil.cli.terminal import stderr
 from veil.core.errors import InputError
+from veil.data.lines import Progress
 from veil.tables.files import make_release
 from veil.tables.method import Release
 from veil.tables.schema import Source
@@ -31,6 +32,8 @@ _OPTIONS = (
     click.option("--schema", type=FILE, help="TOML file that says all this once"),
     click.option("--sep", help="what separates the columns, if the file does not tell"),
     click.option("--missing", multiple=True, metavar="TEXT", help="a text that means: no value"),
+    click.option("--text", multiple=True, metavar=_COLUMNS,
+                 help="codes that look like numbers, with commas: 39 and 39.0 then differ"),
 )  # fmt: skip
 
 
@@ -48,6 +51,7 @@ def with_source(command: Callable[..., None]) -> Callable[..., None]:
             values.pop("schema"),
             values.pop("sep"),
             values.pop("missing"),
+            listed(values.pop("text")),
         )
         command(source=source, **values)
 
@@ -67,9 +71,9 @@ def listed(given: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(part for part in parts if part)
 
 
-def opened(source: Source, path: Path) -> Table:
+def opened(source: Source, path: Path, progress: Progress = lambda _: None) -> Table:
     """Open the original, and pass warnings on."""
-    table, warned = source.opened(path)
+    table, warned = source.opened(path, progress)
     for sentence in warned:
         stderr().print(f"[yellow]{escape(sentence)}[/yellow]")
     return table
@@ -111,5 +115,6 @@ def study_keys(source: Source, path: Path) -> dict[str, Any]:
         "schema": source.schema and str(source.schema),
         "sep": source.sep,
         "missing": list(source.missing),
+        "text": list(source.text),
     }
     return {key: value for key, value in given.items() if value}

@@ -8,13 +8,13 @@ import click
 from veil.cli.tables._blocks import TABLE, BlockOptions, refuse, with_blocks
 from veil.cli.tables._roles import FILE, opened, with_source
 from veil.core.errors import InputError
-from veil.tables.files import SEEDED, Card, read_card, read_release
+from veil.tables.files import SEEDED, Card, read_card, read_release, verdict_of
 from veil.tables.hierarchy import Hierarchy
 from veil.tables.measures.anonymity import anonymity
 from veil.tables.measures.loss import quality
 from veil.tables.schema import Source
 from veil.tables.table import Table
-from veil.tables.verbs import format_anonymity, format_quality
+from veil.tables.verbs import format_anonymity, format_quality, format_verdict
 
 
 @click.command("measure")
@@ -36,22 +36,25 @@ def measure(
 ) -> None:
     """Say how anonymous MASKED is: k, l, t, classes, uniques, and its quality.
 
-    Roles are those of the options, or of its card (MASKED.veil.json). Missing values are equal to
-    each other, as a star is a value, unless --blank-matches is given. The quality needs the
-    original; where rows were removed it is that of the card.
+    Roles are those of the options, or of its card (MASKED.veil.json). If the card claims k, l or
+    t, they are counted in the file, and the exit code is 1 where the claim does not hold. Values
+    that the file spells in two ways are two. Missing values are equal to each other, as a star is
+    a value, unless --blank-matches is given. t compares with the file as a whole. The quality
+    needs the original; where rows were removed it is that of the card.
     """
     card = read_card(masked)
     if large is not None:
         refuse(large, original=original, **{"blank-matches": blank_matches})
         _by_blocks(large, masked, source.with_roles(card.roles), least)
         _seeded(card)
+        _say_claim(masked, card, source.hierarchies)
         return
-    table = source.released(masked, card.roles)
+    table = source.released(masked, card.roles, card.types)
     true = None if original is None else opened(source, original)
     if true is not None:
         table = replace(table, hierarchies=_kept(true, table))
     missing = "any" if blank_matches else "equal"
-    found = anonymity(table, None, least, missing, original=true)  # type: ignore[arg-type]
+    found = anonymity(table, None, least, missing)  # type: ignore[arg-type]
     for line in format_anonymity(found, len(table), table.qi, table.confidential, least):
         click.echo(line)
     told = _quality(masked, source, true) or card.quality
@@ -61,10 +64,11 @@ def measure(
     else:
         click.echo("Quality: not known without --original, or a card beside the file.")
     _seeded(card)
+    _say_claim(masked, card, source.hierarchies)
 
 
 def _by_blocks(large: BlockOptions, masked: Path, source: Source, least: int) -> None:
-    with large.opened(masked, source) as blocks:
+    with large.opened(masked, source, verbatim=True) as blocks:
         known, secret = blocks.of_role("qi"), blocks.of_role("confidential")
         rows, found = blocks.measured(least)
     for line in format_anonymity(found, rows, known, secret, least):
@@ -74,6 +78,17 @@ def _by_blocks(large: BlockOptions, masked: Path, source: Source, least: int) ->
 def _seeded(card: Card) -> None:
     if card.seeded:
         click.echo(SEEDED, err=True)
+
+
+def _say_claim(masked: Path, card: Card, hierarchies: Path | None) -> None:
+    """Say whether the claim of the card holds in the file; exit with 1 where it does not."""
+    verdict = verdict_of(masked, card, hierarchies)
+    if verdict is None:
+        return
+    for line in format_verdict(verdict, card.guarantee):
+        click.echo(line)
+    if verdict.faults:
+        raise click.exceptions.Exit(1)
 
 
 def _kept(true: Table, table: Table) -> dict[str, Hierarchy]:

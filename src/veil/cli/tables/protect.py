@@ -7,7 +7,7 @@ from rich.markup import escape
 
 from veil.cli.tables._blocks import TABLE, BlockOptions, refuse, with_blocks
 from veil.cli.tables._roles import FILE, listed, opened, with_source
-from veil.cli.terminal import stderr
+from veil.cli.terminal import progress_bar, stderr
 from veil.core.errors import InputError
 from veil.core.formatting import count_of
 from veil.tables.blocks import Written, protect_blocks
@@ -15,7 +15,7 @@ from veil.tables.files import SEEDED, card_of, require_writable, save
 from veil.tables.method import Release
 from veil.tables.protect import protect as protected
 from veil.tables.schema import Source
-from veil.tables.verbs import quality_figures
+from veil.tables.verbs import format_given_up, quality_figures
 
 
 @click.command("protect")
@@ -55,10 +55,15 @@ def protect(
         _by_blocks(large, file, methods, source, listed(columns) or None, out, excel_safe, seed)
         return
     require_writable(out)
-    table = opened(source, file)
-    release = protected(table, list(methods), listed(columns) or None, seed)
-    quality = quality_figures(table, release)
-    save(release, out, excel_safe=excel_safe, shuffle=shuffle, quality=quality)
+    size = file.stat().st_size if file.is_file() else 0
+    with progress_bar() as report:
+        table = opened(source, file, lambda done: report(f"Reading {file.name}", done, size))
+        report("Protecting", 0, 0)
+        release = protected(table, list(methods), listed(columns) or None, seed)
+        report("Measuring", 0, 0)
+        quality = quality_figures(table, release)
+        report("Writing, and counting what is written", 0, 0)
+        save(release, out, excel_safe=excel_safe, shuffle=shuffle, quality=quality)
     _say(release, len(release), out)
     if not shuffle and release.rows is not None:
         stderr().print("The rows are in the order of the original; --shuffle gives that up.")
@@ -76,7 +81,7 @@ def _by_blocks(
 ) -> None:
     if len(methods) > 1:
         raise InputError("Block by block one method is applied; apply the next to what it writes.")
-    with large.opened(file, source) as blocks:
+    with progress_bar() as report, large.opened(file, source, report=report) as blocks:
         made = protect_blocks(blocks, methods[0], out, columns, seed, excel_safe=excel_safe)
     _say(made, made.rows, out)
     stderr().print("The rows are in the order of the original.")
@@ -92,6 +97,8 @@ def _say(release: Release | Written, rows: int, out: Path) -> None:
     if release.levels:
         told = ", ".join(f"{name} {level}" for name, level in release.levels.items())
         notes.print(f"Levels: {escape(told)}.")
+    for line in format_given_up(release.given_up):
+        notes.print(f"[yellow]{escape(line)}[/yellow]")
     if release.seeded:
         notes.print(f"[yellow]{SEEDED}[/yellow]")
     notes.print(f"{card_of(out)}", markup=False)

@@ -10,6 +10,7 @@ from veil.core.errors import InputError, ParameterError
 from veil.core.types import Ids
 from veil.tables.column import Column
 from veil.tables.criteria import (
+    alike_codes,
     category_codes,
     count_distinct,
     effective,
@@ -43,10 +44,11 @@ class Anonymity:
         Rows that are alone in their class.
     l, entropy_l
         Of any class the fewest confidential values, and the least exponential of their entropy.
+        Texts that differ in case or blanks alone, or in how they spell a number, are one value.
     c
         Recursive (c, l)-diversity holds for every larger c; infinite if for none.
     t_equal, t_ordered, t_hierarchical
-        The largest distance of a class's confidential values from those of the whole.
+        The largest distance of a class's confidential values from those of all that is released.
     """
 
     k: int
@@ -84,8 +86,8 @@ def anonymity(
         Whether a missing quasi-identifier is a value like others ("equal"), or matches every value
         ("any"); the second gives k and uniques alone, as rows then are in several classes.
     original
-        The table that t compares with; by default what is released, which lacks rows that were
-        suppressed.
+        Another table that t compares with than what is released. The t that a method claims is
+        about what is released, which lacks rows that were suppressed.
     """
     if not isinstance(release, Release | Table):
         raise InputError("Anonymity is measured of a release, or of a table.")
@@ -144,10 +146,11 @@ def _figures(
         share = np.bincount(value[: len(whole)], minlength=values + 1) / len(whole)
         value = value[len(whole) :]
     found = spread(table.classes, value, values, classes, counts)
+    values_of = found.counted(alike_codes(column))
     made = {
-        "l": int(count_distinct(found).min()),
-        "entropy_l": float(effective(found).min()),
-        "c": least_c(found, l),
+        "l": int(count_distinct(values_of).min()),
+        "entropy_l": float(effective(values_of).min()),
+        "c": least_c(values_of, l),
         "t_equal": float(variation(found, share).max()),
     }
     hierarchy = whole.hierarchies.get(name)

@@ -324,9 +324,7 @@ def blank(column: Column, rows: Ids) -> Column:
     if column.numeric:
         values = column.values.copy()
         values[rows] = np.nan
-        written = column.texts.copy()
-        written[rows] = None
-        return Column(values, written)
+        return Column(values)
     values = column.values.copy()
     values[rows] = None
     return Column(values)

@@ -21,7 +21,7 @@ from veil.tables.criteria import (
     Classes,
     Criterion,
     category_codes,
-    passing,
+    released,
     spread,
 )
 from veil.tables.method import Masked
@@ -79,7 +79,7 @@ class NodeJudge:
 
     def _judged(self, tallies: Tallies) -> Verdict:
         classes = self.counter.classes(tallies)
-        failing = ~passing(self._criteria, classes)
+        failing = ~released(self._criteria, classes)
         rows = int(classes.sizes[failing].sum())
         whole = self.cost.all(tallies, classes)
         more = self.cost.more(tallies, classes, failing) if rows else 0
@@ -242,7 +242,9 @@ class LatticeMethod(Anonymiser):
     suppression: Annotated[
         float, Field(ge=0, lt=1, description="share of the rows that may be removed")
     ] = 0.0
-    minimise: Annotated[Minimise, Field(description="what the levels should lose least of")] = "dm"
+    minimise: Annotated[Minimise, Field(description="what the levels should lose least of")] = (
+        "ncp"
+    )
 
     @abstractmethod
     def tagged(self, judge: NodeJudge, tags: Tags) -> str:
@@ -323,7 +325,7 @@ class LatticeMethod(Anonymiser):
             spread(classes, *category_codes(table.column(name)), len(sizes), counts)
             for name in self.asked.columns(table)
         )
-        return passing(self.asked.criteria(table, counts), Classes(sizes, spreads))
+        return released(self.asked.criteria(table, counts), Classes(sizes, spreads))
 
 
 def _records(table: Table, counts: Ids | None) -> int:

@@ -9,7 +9,7 @@ from numpy.random import Generator
 
 from veil.core.errors import InputError
 from veil.core.types import Floats, Ids
-from veil.tables.column import MISSING, Column, format_number
+from veil.tables.column import MISSING, Column
 from veil.tables.criteria import (
     Anonymiser,
     Bools,
@@ -247,13 +247,8 @@ def _intervals(column: Column, owner: Ids, codes: Ids, classes: int) -> tuple[Id
     pairs, at = np.unique(low * width + high, return_inverse=True)
     if not len(codes):
         return at, [""]
-    if column.written is not None:
-        names = column.categories
-        return at, [f"[{names[pair // width]}-{names[pair % width]}]" for pair in pairs.tolist()]
-    least, most = (column.numbers[part].tolist() for part in (pairs // width, pairs % width))
-    return at, [
-        f"[{format_number(a)}-{format_number(b)}]" for a, b in zip(least, most, strict=True)
-    ]
+    names = column.categories
+    return at, [f"[{names[pair // width]}-{names[pair % width]}]" for pair in pairs.tolist()]
 
 
 def _ancestors(
