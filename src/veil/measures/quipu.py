@@ -56,8 +56,8 @@ def quipu_interval(risks: ArrayLike, utilities: ArrayLike) -> Estimate:
     """Return the score of the mean curve, with its 95 % bootstrap interval over the queries.
 
     `risks` and `utilities` are (points, n): column j is the same query at every point and in both,
-    and whole queries are drawn. A utility may lie outside of [0, 1] for one query, where it is a
-    ratio of means: its mean over the queries is cut to that.
+    and whole queries are drawn. A value of one query may lie outside [0, 1], where it is a utility
+    that is a ratio of means, or a risk that subtracts a baseline: its mean is cut to that.
     """
     r, u = _points(risks, utilities, 2)
     return interval(_of_means(r, u), _resampled(r, u), r.shape[1])
@@ -84,7 +84,12 @@ def quipu_difference(
 
 
 def _of_means(r: Floats, u: Floats) -> float:
-    return float(_area(r.mean(axis=1), np.clip(u.mean(axis=1), 0, 1)))
+    return float(_area(_unit(r.mean(axis=1)), _unit(u.mean(axis=1))))
+
+
+def _unit(means: Floats) -> Floats:
+    cut: Floats = np.clip(means, 0.0, 1.0)
+    return cut
 
 
 def _resampled(r: Floats, u: Floats) -> Floats:
@@ -93,7 +98,7 @@ def _resampled(r: Floats, u: Floats) -> Floats:
     both = np.concatenate([r, u])
     blocks = _kept_weights(n) if n <= _KEPT else _weights(n)
     means = (both @ weights.T for weights in blocks)
-    return np.concatenate([_area(mean[:points], np.clip(mean[points:], 0, 1)) for mean in means])
+    return np.concatenate([_area(mean[:points], mean[points:]) for mean in map(_unit, means)])
 
 
 @lru_cache(maxsize=4)
@@ -130,7 +135,7 @@ def _points(risk: ArrayLike, utility: ArrayLike, ndim: int) -> tuple[Floats, Flo
             " other."
         )
     for name, values in (("risk", r), ("utility", u)):
-        alone = ndim == 1 or name == "risk"  # means of utilities are cut later
+        alone = ndim == 1  # means are cut later
         if not (((values >= 0) & (values <= 1)) if alone else np.isfinite(values)).all():
             raise InputError(f"Every {name} must lie between 0 and 1.")
     return r, u
