@@ -10,7 +10,7 @@ from numpy.random import Generator
 from scipy import stats
 
 from veil.core.errors import InputError
-from veil.measures.bounds import ERROR, cases_needed, upper_bound
+from veil.measures.bounds import ERROR, cases_needed, excess_bound, upper_bound
 
 
 def test_counts_have_the_bound_of_clopper_and_pearson() -> None:
@@ -76,3 +76,12 @@ def test_a_measured_mean_needs_more_cases() -> None:
 def test_what_is_no_mean_is_refused(mean: float, n: int) -> None:
     with pytest.raises(InputError):
         upper_bound(mean, n)
+
+
+def test_the_bound_above_chance_holds_in_most_samples() -> None:
+    rng, chance, truth = np.random.default_rng(7), 0.4, 0.2
+    hits = rng.random((400, 60)) < chance + truth * (1 - chance)
+    bounds = [excess_bound(row.astype(np.float64), chance) for row in hits]
+    assert np.mean(np.array(bounds) >= truth) >= 0.975 - 0.02
+    assert excess_bound(np.zeros(5), 1.0) == 0
+    assert excess_bound(np.zeros(5000), 0.4) == 0

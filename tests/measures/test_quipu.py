@@ -148,5 +148,15 @@ def test_bad_input_is_told_in_one_sentence() -> None:
         quipu_interval([0.1], [0.1])
     with pytest.raises(InputError, match="same queries. Got 2 and 3 queries"):
         quipu_difference([[0.1, 0.2]], [[0.1, 0.2]], [[0.1, 0.2, 0.3]], [[0.1, 0.2, 0.3]])
+    with pytest.raises(InputError, match="Every risk must be finite"):
+        quipu_interval([[np.inf]], [[0.1]])
     with pytest.raises(InputError, match="Every utility must be finite"):
         quipu_difference([[0.1]], [[0.1]], [[0.1]], [[np.nan]])
+
+
+def test_a_risk_below_chance_counts_as_it_is_and_its_mean_is_cut() -> None:
+    risks = np.array([[-1.0, 0.5, 0.5, 0.4], [0.2, 0.9, 1.0, 0.9]])
+    utilities = np.array([[0.2, 0.2, 0.2, 0.2], [0.6, 0.6, 0.6, 0.6]])
+    found = quipu_interval(risks, utilities)
+    assert float(found) == pytest.approx(quipu([0.1, 0.75], [0.2, 0.6]))
+    assert float(quipu_interval(risks - 1, utilities)) == pytest.approx(quipu([0, 0], [0.2, 0.6]))

@@ -340,3 +340,20 @@ def test_what_draws_nothing_must_have_faced_who_runs_it_again() -> None:
     assert (faced.foes, faced.warning) == ((), "")
     other = choose([*rows, replace(rerun, score=0.6)], max_risk=0.7, attacker="active").best
     assert other.risk.attacker == "rerun(best=80)"
+
+
+def test_a_bound_that_the_attack_gives_counts_instead_of_that_of_a_mean() -> None:
+    wide = [replace(row, upper=0.08) if row.spec == "cmp(epsilon=5.0)" and row.kind == "risk"
+            else row for row in ROWS]  # fmt: skip
+    assert best(choose(wide, max_risk=0.05, attacker="active")) == "cmp(epsilon=1.0)"
+    assert best(choose(wide, max_risk=0.08, attacker="active")) == "cmp(epsilon=10.0)"
+    only = [row for row in wide if row.spec == "cmp(epsilon=5.0)"]
+    with pytest.raises(UncertifiedError, match=r"with 1,000 queries its risk may be up to 0\.080"):
+        choose(only, max_risk=0.05, attacker="active")
+
+
+@pytest.mark.parametrize("upper", [NAN, math.inf])
+def test_a_bound_that_is_no_number_keeps_nothing(upper: float) -> None:
+    rows = [replace(row, upper=upper) if row.kind == "risk" else row for row in ROWS]
+    with pytest.raises(InputError, match="no risk is known"):
+        choose(rows, max_risk=0.9, attacker="active")

@@ -57,6 +57,15 @@ def test_an_older_table_without_p_values_is_read(tmp_path: Path) -> None:
         read_csv(tmp_path / "results.csv")
 
 
+def test_upper_bounds_have_a_column_where_there_are_any(tmp_path: Path) -> None:
+    rows = (replace(ROWS[0], upper=0.25), ROWS[1])
+    write_csv(replace(FOUND, rows=rows), tmp_path / "results.csv")
+    assert (tmp_path / "results.csv").read_text().partition("\n")[0].endswith(",p_value,upper")
+    assert read_csv(tmp_path / "results.csv") == rows
+    write_csv(FOUND, tmp_path / "results.csv")
+    assert "upper" not in (tmp_path / "results.csv").read_text()
+
+
 def test_the_scores_are_a_table_of_their_own(tmp_path: Path) -> None:
     export(FOUND, tmp_path)
     with (tmp_path / "scores.csv").open(encoding="utf-8", newline="") as file:

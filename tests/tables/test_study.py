@@ -2,6 +2,8 @@
 
 import re
 import sqlite3
+import tempfile
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -213,15 +215,68 @@ def test_unknown_names_are_refused(folder: Path) -> None:
 
 
 def test_risks_of_records_average_to_that_of_the_attack() -> None:
-    risks = np.array([1.0, 0.5, 0.0, 0.5])
+    risks, rng = np.array([1.0, 0.5, 0.0, 0.5]), np.random.default_rng(0)
     whole = Attack(0.5, risks)
-    assert np.array_equal(by_record(whole, 4), risks)
-    lowered = by_record(replace(whole, risk=0.25), 4)  # what a blind guess gets is subtracted
-    assert lowered.mean() == pytest.approx(0.25)
-    assert (lowered <= risks).all()
-    assert by_record(replace(whole, risk=0.7), 4).tolist() == [0.7] * 4
-    assert by_record(whole, 6).tolist() == [0.5] * 6  # of other records
-    assert by_record(Attack(0.0, np.zeros(0)), 3).tolist() == [0.0] * 3
+    assert np.array_equal(by_record(whole, 4, rng), risks)
+    lowered = by_record(replace(whole, risk=1 / 3, baseline=0.25), 4, rng)
+    assert lowered.tolist() == pytest.approx([1.0, 1 / 3, -1 / 3, 1 / 3])  # (hit - b)/(1 - b)
+    beaten = by_record(replace(whole, risk=0.0, baseline=0.75), 4, rng)
+    assert beaten.mean() == pytest.approx(-1.0)  # worse than a blind guess: cut at 0 afterwards
+    sampled = by_record(Attack(0.7, risks, 0.1, 0.2, 0.6, 0.8), 400, rng)  # of other records
+    assert sampled.mean() == pytest.approx(0.7)
+    assert 1.96 * sampled.std() / 20 == pytest.approx(0.1, rel=0.001)
+    assert by_record(Attack(0.0, np.zeros(0), low=0.0, high=0.0), 3, rng).tolist() == [0.0] * 3
+
+
+def coverage(by: str, truth: Callable[[float], float], n: int) -> tuple[float, float]:
+    """Return how often the interval, and the bound, of a study cover the risk of the law."""
+    inside, below = 0, 0
+    for number in range(TABLES):
+        with tempfile.TemporaryDirectory() as scratch:
+            place = Path(scratch)
+            draws = np.random.default_rng(number)
+            for name, rows in (("drawn.csv", n), ("others.csv", n)):
+                write_rows(place / name, rows, draws)
+            study = {
+                "name": "c", "domain": "tables", "table": "drawn.csv", "qi": ["g"],
+                "confidential": ["s"], "control": "others.csv", "attackers": [by],
+                "mechanism": [{"spec": "sample(rate=0.5)"}],
+            }  # fmt: skip
+            found = sweep(make_study(study, "the test", place), place / "out", workers=0)
+        (row,) = [row for row in found.rows if row.kind == "risk" and row.mechanism != PLAIN]
+        assert row.upper is not None
+        assert 0 <= row.low <= row.score <= row.high <= 1
+        assert row.chance is not None
+        inside += row.low <= truth(row.chance) <= row.high
+        below += row.upper >= truth(row.chance)
+    return inside / TABLES, below / TABLES
+
+
+TABLES = 40
+RIGHT = 0.7  # who guesses by the group is right so often
+
+
+def write_rows(path: Path, n: int, rng: np.random.Generator) -> None:
+    """Write people of two groups, of whom a share has the illness of the group."""
+    group = rng.integers(2, size=n)
+    ill = np.where(rng.random(n) < RIGHT, group, 1 - group)
+    lines = [f"g{a},s{b},{rng.random():.6f}" for a, b in zip(group, ill, strict=True)]
+    path.write_text("g,s,other\n" + "\n".join(lines) + "\n", encoding="utf-8")
+
+
+def test_intervals_of_a_study_cover_what_is_above_a_baseline() -> None:
+    inside, below = coverage("attribute", lambda base: (RIGHT - base) / (1 - base), 300)
+    assert inside >= 0.85  # of nominal .95; scaling hits by risk/mean reached .25
+    assert below >= 0.925
+
+
+def test_intervals_of_a_study_cover_what_is_above_the_controls() -> None:
+    by_group = RIGHT**2 + (1 - RIGHT) ** 2  # a stranger's nearest row is of the same group
+    half = (1 + by_group) / 2  # of those in the data every second is released, and found
+    truth = (half - by_group) / (1 - by_group)
+    inside, below = coverage("inference", lambda _: truth, 300)
+    assert inside >= 0.85
+    assert below >= 0.925
 
 
 def test_squares_of_the_map_are_sorted_and_show_the_worst() -> None:

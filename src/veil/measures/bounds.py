@@ -116,6 +116,21 @@ def upper_bound(mean: float, n: int, *, top: float = 1.0, binary: bool = False) 
     return top * _kl_upper_bound(share, math.log(1 / ERROR) / n)
 
 
+def excess_bound(hits: Floats, chance: float) -> float:
+    """Return what (success - chance)/(1 - chance) is at most, with 97.5 % confidence.
+
+    `hits` are the successes of independent cases, each from 0 to 1; `chance` is known.
+
+    >>> round(excess_bound(np.zeros(72), 0.04), 3)  # at most 0.05 of successes
+    0.01
+    """
+    if chance >= 1:
+        return 0.0
+    binary = bool(np.isin(hits, (0.0, 1.0)).all())
+    most = upper_bound(float(np.mean(hits)), len(hits), binary=binary)
+    return max(0.0, (most - chance) / (1 - chance))
+
+
 def cases_needed(bound: float, *, mean: float = 0.0, top: float = 1.0) -> int | None:
     """Return the smallest number of cases whose `upper_bound` is at most `bound`, or None.
 

@@ -15,8 +15,10 @@ Retrieval Evaluation. CIKM 2007. doi:10.1145/1321440.1321528
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from statistics import NormalDist
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import ArrayLike
 
 from veil.core.errors import InputError
@@ -104,6 +106,35 @@ def _cached_resamples(n: int) -> Ids:
     indices: Ids = generator(_SEED).integers(n, size=(RESAMPLES, n))
     indices.flags.writeable = False
     return indices
+
+
+def above_chance(values: ArrayLike, chance: float) -> Floats:
+    """Return how far successes lie above those of a blind guess; negative where they lie below.
+
+    Their mean is (success - chance)/(1 - chance) before it is cut at 0, and so is each bootstrap
+    mean: an interval of it is that of the success, shifted and stretched. Of a guess that is
+    always right nothing can be gained.
+
+    >>> above_chance([1.0, 0.0, 0.5], 0.5).tolist()
+    [1.0, -1.0, 0.0]
+    """
+    cases = np.asarray(values, dtype=np.float64)
+    gained: Floats = (cases - chance) / (1 - chance) if chance < 1 else np.zeros(len(cases))
+    return gained
+
+
+def stand_in(mean: Estimate, n: int, rng: Generator) -> Floats:
+    """Return n values that have a mean and its error, for cases that are not known one by one.
+
+    As many lie above the mean as below it, and chance decides which: scores of curves, which draw
+    cases again, then have that error, too.
+    """
+    error = (mean.high - mean.low) / 2 / NormalDist().inv_cdf(0.975)
+    signs = np.where(np.arange(n) % 2, 1.0, -1.0)
+    if n % 2:
+        signs[-1] = 0.0
+    values: Floats = float(mean) + error * n**0.5 * rng.permutation(signs)
+    return values
 
 
 def row(values: ArrayLike, what: str) -> Floats:

@@ -57,8 +57,8 @@ def quipu_interval(risks: ArrayLike, utilities: ArrayLike) -> Estimate:
     """Return the score of the mean curve, with its 95 % bootstrap interval over the queries.
 
     `risks` and `utilities` are (points, n): column j is the same query at every point and in both,
-    and whole queries are resampled. The utility of one query may be outside [0, 1] if utility is a
-    ratio of means; its mean over the queries is clipped to [0, 1].
+    and whole queries are resampled. The value of one query may be outside [0, 1] if it is a ratio of
+    means (utility) or subtracts a baseline (risk); its mean over the queries is clipped to [0, 1].
     """
     r, u = _points(risks, utilities, 2)
     return interval(_of_means(r, u), _resampled(r, u), r.shape[1])
@@ -86,7 +86,12 @@ def quipu_difference(
 
 
 def _of_means(r: Floats, u: Floats) -> float:
-    return float(_area(r.mean(axis=1), np.clip(u.mean(axis=1), 0, 1)))
+    return float(_area(_unit(r.mean(axis=1)), _unit(u.mean(axis=1))))
+
+
+def _unit(means: Floats) -> Floats:
+    cut: Floats = np.clip(means, 0.0, 1.0)
+    return cut
 
 
 def _resampled(r: Floats, u: Floats) -> Floats:
@@ -95,7 +100,7 @@ def _resampled(r: Floats, u: Floats) -> Floats:
     stacked = np.concatenate([r, u])
     blocks = _cached_weights(n) if n <= _MAX_CACHED else _weights(n)
     means = (stacked @ weights.T for weights in blocks)
-    return np.concatenate([_area(mean[:points], np.clip(mean[points:], 0, 1)) for mean in means])
+    return np.concatenate([_area(mean[:points], mean[points:]) for mean in map(_unit, means)])
 
 
 @lru_cache(maxsize=4)
@@ -130,7 +135,7 @@ def _points(risk: ArrayLike, utility: ArrayLike, ndim: int) -> tuple[Floats, Flo
             f"Risk and utility must have the same shape. Got {r.shape} and {u.shape} instead."
         )
     for name, values in (("risk", r), ("utility", u)):
-        bounded = ndim == 1 or name == "risk"  # mean utilities are clipped later
+        bounded = ndim == 1  # means are clipped later
         if not (((values >= 0) & (values <= 1)) if bounded else np.isfinite(values)).all():
             rule = "between 0 and 1" if bounded else "finite"
             raise InputError(f"Every {name} must be {rule}.")

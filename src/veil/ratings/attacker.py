@@ -59,6 +59,8 @@ class Outcome:
         Further figures by name.
     subjects
         (t,) position of the user whom each hit is about, or None where hits are not of users.
+    upper
+        What `risk` is at most with 97.5 % confidence, where it is not that of a mean of hits.
     """
 
     hits: Floats
@@ -70,6 +72,7 @@ class Outcome:
     unit: str = "user"
     details: dict[str, float] = field(default_factory=dict)
     subjects: Ids | None = None
+    upper: float | None = None
 
     @property
     def risk(self) -> Estimate:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
@@ -15,6 +15,8 @@ from veil.core.rng import stream
 from veil.core.types import Floats, Ids
 from veil.data.fetch import Report, no_progress
 from veil.data.files import digest as file_digest
+from veil.measures.bounds import excess_bound
+from veil.measures.estimate import Estimate, above_chance, stand_in
 from veil.ratings.attack import attack, unprotected_release
 from veil.ratings.attacker import Outcome
 from veil.ratings.attacks import ATTACKS
@@ -90,7 +92,7 @@ def made_from(study: RatingsStudy) -> dict[str, object]:
 
 
 WORTH, ABOVE = "recommendation", "success"
-_VERSION = 2  # of what the steps compute
+_VERSION = 3  # of what the steps compute
 _PROFILES, _MODELS = ("scoreboard(known=8)",), ("membership",)  # who attacks unless told
 _SAME = ("identify", "attack")  # whose targets are the same at every point
 _REMEMBERED = 2  # releases that a process keeps: several steps work on each
@@ -258,8 +260,12 @@ class RatingsExperiment(Experiment):
             target = step.spec or self.study.recommender
         people = self.study.people or None
         found = attack(target, self.train, by, rng, positive=self.positive, people=people)
-        values, users = above_chance(found, self.n)
-        return Result({"risks": values, "users": self._order[users]}, {"base": found.baseline})
+        values, users = by_user(found, self.n, rng)
+        risk = found.risk
+        details: dict[str, Any] = {"base": found.baseline, "upper": most(found)}
+        if found.subjects is None:
+            details |= {"mean": [float(risk), risk.low, risk.high], "cases": risk.n}
+        return Result({"risks": values, "users": self._order[users]}, details)
 
     def figures(self, cell: Cell | None, step: Step, found: Result) -> Iterator[Figure]:
         """Yield what recommendations are worth, and how far an attacker is above chance."""
@@ -275,7 +281,14 @@ class RatingsExperiment(Experiment):
         elif step.kind == "attack":
             risks = found.arrays["risks"]
             task = self.recommender.name if cell is None else ""
-            yield Figure("risk", ABOVE, risks, found.arrays["users"], step.by, task, chance=0.0)
+            mean = None
+            if "mean" in found.data:
+                value, low, high = found.data["mean"]
+                mean = Estimate(value, low, high, int(found.data["cases"]))
+            yield Figure(
+                "risk", ABOVE, risks, found.arrays["users"], step.by, task, chance=0.0, mean=mean,
+                upper=found.data["upper"],
+            )  # fmt: skip
 
     def claim(self, cell: Cell, made: Result) -> Guarantee:
         """Return what is proved of the release that was made."""
@@ -320,12 +333,23 @@ class RatingsExperiment(Experiment):
         return picture_sections(self._shown, results, titles, people, wanted)
 
 
-def above_chance(found: Outcome, n: int) -> tuple[Floats, Ids]:
-    """Return risks (t,) of users, whose mean is that of the attack, and who they are (t,).
+def by_user(found: Outcome, n: int, rng: np.random.Generator) -> tuple[Floats, Ids]:
+    """Return values (t,) whose mean, cut at 0, is the risk of an attack, and of whom they are.
 
-    Where success is not of single users, all have the mean.
+    A user who is guessed less often than blindly has a negative value. Where success is not of
+    single users, the values stand in for users who are not known: see `stand_in`.
     """
-    risk, mean = float(found.risk), float(found.hits.mean())
-    if found.subjects is None or not mean:
-        return np.full(n, min(1.0, risk)), np.arange(n)
-    return np.clip(found.hits * min(1.0, risk / mean), 0.0, 1.0), found.subjects
+    if found.subjects is None:
+        return stand_in(found.risk, n, rng), np.arange(n)
+    return above_chance(found.hits, found.baseline), found.subjects
+
+
+def most(found: Outcome) -> float:
+    """Return what the risk is at most, with 97.5 % confidence."""
+    if found.upper is not None:
+        return found.upper
+    hits = found.hits
+    if found.subjects is not None:  # what is guessed of one user is not independent
+        _, owner = np.unique(found.subjects, return_inverse=True)
+        hits = np.bincount(owner, hits) / np.bincount(owner)
+    return excess_bound(hits, found.baseline)

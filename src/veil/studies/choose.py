@@ -130,6 +130,8 @@ def describe_shortfall(
     enough = cases_needed(max_risk, mean=best.risk.score, top=top)
     if enough is None:
         return f"no number of {many} certifies a bound that equals the measured risk"
+    if enough <= best.n:  # its bound is that of a difference, which needs more
+        return f"with {best.n:,} {many} its risk may be up to {_rounded_up(best.upper)}"
     return f"at the measured risk it takes about {enough:,} {many}, and there are {best.n:,}"
 
 
@@ -331,7 +333,8 @@ def _attack(row: Row, axis: Axis, subjects: str) -> Row | None:
         return row
     if row.kind == "recovery" and row.measure == subjects:
         score, low, high = (axis.top * one for one in (row.score, row.low, row.high))
-        return replace(row, measure=axis.name, score=score, low=low, high=high)
+        upper = None if row.upper is None else axis.top * row.upper
+        return replace(row, measure=axis.name, score=score, low=low, high=high, upper=upper)
     return None
 
 
@@ -339,6 +342,8 @@ def _bound(row: Row, axis: Axis) -> float:
     """Return what the risk is at most, with confidence; infinity where it is not known."""
     if row.n < 1 or not 0 <= row.score <= axis.top * (1 + 1e-9):
         return math.inf
+    if row.upper is not None:
+        return max(row.score, row.upper) if math.isfinite(row.upper) else math.inf
     binary = row.kind == "recovery" or axis.binary
     return upper_bound(row.score, row.n, top=axis.top, binary=binary)
 

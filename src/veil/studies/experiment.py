@@ -17,6 +17,7 @@ from veil.core.errors import ParameterError
 from veil.core.guarantee import Guarantee
 from veil.core.types import Floats, Ids
 from veil.data.fetch import Report, no_progress
+from veil.measures.estimate import Estimate
 from veil.studies.results import Example, Results, Section
 from veil.studies.store import Result
 from veil.studies.study import Grid, Study, distinct_specs
@@ -222,14 +223,21 @@ class Figure:
         ``linkage``; and what was measured.
     values, subjects
         (m,) the values, nan where there is none, and (m,) which subject each belongs to, None if
-        value i is that of subject i. Values of the utility may lie outside of its range, where it
-        is a ratio of means: its mean, and the mean of every resample, are cut to it.
+        value i is that of subject i. Values of utility and risk may lie outside their range, as
+        those of a ratio of means or of a risk that subtracts a baseline: their mean and the ends
+        of its interval are cut to the range.
     by, task
         Who attacked; who used the release.
     chance
         What a blind guess would reach, or None.
     plane
         Whether it may be an axis of the plane.
+    mean
+        The mean with its interval where it is not that of `values`: as an attack reports it that
+        also compares with controls.
+    upper
+        What the mean is at most with 97.5 % confidence, where values lie outside 0 to the top of
+        the axis, for which the bound of a mean does not hold; else None.
     """
 
     kind: str
@@ -240,6 +248,8 @@ class Figure:
     task: str = ""
     chance: float | None = None
     plane: bool = True
+    mean: Estimate | None = None
+    upper: float | None = None
 
 
 class Experiment(Protocol):

@@ -123,12 +123,19 @@ def _read(document: Any) -> Facts:  # noqa: ANN401 - whatever the file holds
 _COLUMNS = tuple(field.name for field in fields(Row))[:-1]  # the domain comes first, if at all
 _TYPES = {"value": "float64", "size": "int64", "score": "float64", "low": "float64"}
 _TYPES |= {"high": "float64", "n": "int64", "chance": "float64", "p_value": "float64"}
-_LATER = {"p_value"}  # columns that older files do not have
+_TYPES |= {"upper": "float64"}
+_LATER = {"p_value", "upper"}  # columns that older files do not have
+
+
+def _written(rows: Sequence[Row]) -> tuple[str, ...]:
+    """Return the columns of a table; that of upper bounds is there if some row has one."""
+    bounded = any(row.upper is not None for row in rows)
+    return tuple(name for name in _COLUMNS if name != "upper" or bounded)
 
 
 def write_csv(found: Results, path: Path) -> None:
-    """Write one line per row; a chance or p-value that there is none of is an empty field."""
-    _write(path, found.domain, _COLUMNS, found.rows)
+    """Write one line per row; a chance, p-value or upper bound that is None is an empty field."""
+    _write(path, found.domain, _written(found.rows), found.rows)
 
 
 def write_scores(found: Results, path: Path) -> None:
@@ -141,6 +148,8 @@ def named(entry: Row | Score) -> dict[str, object]:
     """Return a row or a score with the names that its domain uses in files."""
     values = asdict(entry)
     kind = values.pop("domain")
+    if values.get("upper", 0) is None:  # most rows have none
+        del values["upper"]
     words = vocabulary(kind)
     shown = {} if kind == DEFAULT else {"domain": kind}
     return shown | {_name(key, words): value for key, value in values.items()}
@@ -174,10 +183,10 @@ def _write(
 def write_parquet(found: Results, path: Path) -> None:
     """Write the table with typed columns; needs pyarrow."""
     pa, parquet = pyarrow(), pyarrow_parquet()
-    names = _header(found.domain, _COLUMNS)
+    names = _header(found.domain, _written(found.rows))
     kinds = {name: getattr(pa, _TYPES.get(name, "string"))() for name in names}
     rows = list(map(named, found.rows))
-    columns = {name: [row[name] for row in rows] for name in names}
+    columns = {name: [row.get(name) for row in rows] for name in names}
     table = pa.table(columns, schema=pa.schema(list(kinds.items())))
     try:
         with whole_file(path) as part:
@@ -232,6 +241,6 @@ def _columns(header: Sequence[str]) -> dict[str, str]:
 def _row(line: dict[str, str]) -> Row:
     numbers = {"value": float, "score": float, "low": float, "high": float, "size": int, "n": int}
     values: dict[str, Any] = {key: numbers.get(key, str)(text) for key, text in line.items()}
-    for key in ("chance", "p_value"):
+    for key in ("chance", "p_value", "upper"):
         values[key] = float(line[key]) if line.get(key) else None
     return Row(**values)

@@ -203,7 +203,9 @@ class _Sheet:
         if not known.any():
             return
         subjects = figure.subjects
-        mean = bootstrap(values[known], None if subjects is None else subjects[known])
+        mean = figure.mean
+        if mean is None:
+            mean = bootstrap(values[known], None if subjects is None else subjects[known])
         row = replace(
             head,
             task=figure.task,
@@ -215,16 +217,18 @@ class _Sheet:
             high=mean.high,
             n=mean.n,
             chance=figure.chance,
+            upper=figure.upper,
         )
-        if is_utility(row):
+        if is_utility(row) or figure.upper is not None:
             row = self._cut(row)
         self.rows.append(row)
         if figure.plane and (row.kind == "risk" or is_utility(row)):
             self.samples[row] = _by_subject(figure, values, self.experiment.n)
 
     def _cut(self, row: Row) -> Row:
-        """Cut a utility to its range: the mean of values that may each lie outside of it."""
-        top = self.experiment.words.utility.top
+        """Cut a utility or risk to its range: the mean of values that may lie outside it."""
+        words = self.experiment.words
+        top = (words.utility if row.kind == "utility" else words.axis(row.measure)).top
         score, low, high = np.clip([row.score, row.low, row.high], 0.0, top).tolist()
         return replace(row, score=score, low=low, high=high)
 

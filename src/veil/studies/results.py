@@ -35,6 +35,9 @@ class Row:
         What a blind guess would reach, for risk, recovery and linkage; else None.
     p_value
         For the utility of the plane: of the paired test against no protection; else None.
+    upper
+        What the score is at most with 97.5 % confidence, for risks that subtract a baseline or a
+        control. None where the bound of a mean holds.
     domain
         The kind of data: a name of `veil.studies.DOMAINS`, or of a plugin's.
     """
@@ -55,6 +58,7 @@ class Row:
     n: int
     chance: float | None = None
     p_value: float | None = None
+    upper: float | None = None
     domain: str = DEFAULT
 
 

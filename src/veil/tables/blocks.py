@@ -356,6 +356,11 @@ class Blocks:
 
     def tabulate(self, by: Sequence[str], *, nested: Sequence[str] = ()) -> Cells:
         """Count the records of each combination of values, as `veil.tables.tabulate` does."""
+        if self.of_role("weight"):
+            raise InputError(
+                "A file that is read in blocks is counted row by row, without sampling weights;"
+                " leave the weight out, or count it without blocks."
+            )
         table, counts = self.distinct(tuple(dict.fromkeys(by)))
         return cells_of(table, by, None, None, nested, counts)
 

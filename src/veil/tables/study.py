@@ -1,5 +1,6 @@
 """Tables as an experiment."""
 
+import math
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
@@ -8,6 +9,7 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
+from numpy.random import Generator
 from pydantic import Field
 
 from veil.core.errors import InputError, ParameterError
@@ -16,6 +18,7 @@ from veil.core.rng import stream
 from veil.core.types import Floats, Ids
 from veil.data.fetch import Report, no_progress
 from veil.data.files import digest as file_digest
+from veil.measures.estimate import Estimate, above_chance, stand_in
 from veil.studies.experiment import Axis, Cell, Experiment, Figure, Step, Vocabulary, step_key
 from veil.studies.results import PLAIN, Results, Section
 from veil.studies.store import Result
@@ -107,7 +110,7 @@ def _digest(path: Path) -> str:
 
 
 KEPT, SUCCESS = "information kept", "success"
-_VERSION = 2  # of what the steps compute
+_VERSION = 3  # of what the steps compute
 _USUAL = ("linkage",)
 _WEAK = "the attack does no better than who sees nothing, and says nothing of the release"
 _REMEMBERED = 4  # releases that a process keeps: several steps work on each
@@ -268,11 +271,17 @@ class Tables(Experiment):
         ]
         if any(one.details.get("succeeded") is False for one in made):
             return Result(data={"gap": _WEAK})
-        risks = np.stack([by_record(one, self.n) for one in made])
+        risks = np.stack([by_record(one, self.n, rng) for one in made])
         blind = [one.baseline for one in made if one.baseline is not None]
-        details = {} if not blind else {"chance": float(np.mean(blind))}
-        worst = max(float(one.per_record.max(initial=0.0)) for one in made)
-        return Result({"risks": risks.mean(axis=0)[self._order]}, {"worst": worst, **details})
+        details: dict[str, Any] = {} if not blind else {"chance": float(np.mean(blind))}
+        details["worst"] = max(float(one.per_record.max(initial=0.0)) for one in made)
+        if any(one.upper is not None for one in made):
+            details["upper"] = max(1.0 if one.upper is None else one.upper for one in made)
+        if not all(whole(one, self.n) for one in made):
+            details["mean"] = [float(np.mean([getattr(one, key) for one in made]))
+                               for key in ("risk", "low", "high")]  # fmt: skip
+            details["cases"] = min(len(one.per_record) for one in made)
+        return Result({"risks": risks.mean(axis=0)[self._order]}, details)
 
     @cached_property
     def bare(self) -> Table:
@@ -296,11 +305,26 @@ class Tables(Experiment):
                 yield Figure("similarity", f"{self.measure.name}, by draw", kept)
         elif step.kind == "attack":
             risks = found.arrays["risks"]
-            shown.risks[step.by] = np.sort(risks)[::-1]
+            mean = None
+            if "mean" in found.data:  # records of their own say nothing of a single one
+                value, low, high = found.data["mean"]
+                mean = Estimate(value, low, high, int(found.data["cases"]))
+            single = risks if mean is None else np.full(self.n, float(mean))
+            shown.risks[step.by] = np.sort(np.clip(single, 0.0, 1.0))[::-1]
             shown.worst[step.by] = float(found.data["worst"])
             task = self.measure.name if cell is None else ""
             chance = found.data.get("chance")
-            yield Figure("risk", SUCCESS, risks, by=step.by, task=task, chance=chance)
+            upper = found.data.get("upper")
+            yield Figure(
+                "risk",
+                SUCCESS,
+                risks,
+                by=step.by,
+                task=task,
+                chance=chance,
+                mean=mean,
+                upper=upper,
+            )
 
     def claim(self, cell: Cell, made: Result) -> Guarantee:
         """Return what is proved of the release that was made, which may be more than of any."""
@@ -346,15 +370,32 @@ class Tables(Experiment):
         return picture_sections(self.table, self._shown, results)
 
 
-def by_record(found: Attack, n: int) -> Floats:
-    """Return a risk for each record (n,) whose mean is that of the attack.
+def whole(found: Attack, n: int) -> bool:
+    """Tell whether the risk of an attack is the mean of one value for each of n records.
 
-    Where an attack subtracts what is known without the release, the risks of all records are
-    lowered alike; where it is not of all records, each has the mean.
+    It is if the attack is of all records, and subtracts nothing or a baseline that is known.
     """
-    risks = np.clip(np.asarray(found.per_record, dtype=np.float64), 0.0, 1.0)
-    mean = float(risks.mean()) if len(risks) else 0.0
-    if len(risks) != n or not mean or found.risk > mean * (1 + 1e-9):
-        return np.full(n, min(1.0, max(0.0, found.risk)))
-    lowered: Floats = risks * min(1.0, found.risk / mean)
-    return lowered
+    return len(found.per_record) == n and bool(n) and _subtracted(found) is not None
+
+
+def _subtracted(found: Attack) -> float | None:
+    """Return the share of success that the risk does not count, 0 for all of it; None: neither."""
+    mean = float(found.per_record.mean()) if len(found.per_record) else 0.0
+    for base in (0.0, found.baseline):
+        above = float(above_chance([mean], base)[0]) if base is not None else math.nan
+        if math.isclose(max(0.0, above), found.risk, abs_tol=1e-9):
+            return base
+    return None
+
+
+def by_record(found: Attack, n: int, rng: Generator) -> Floats:
+    """Return a value for each record (n,) whose mean, cut at 0, is the risk of the attack.
+
+    Where the attack subtracts a baseline, records it is wrong about have negative values. Where it
+    is not of all records, or compares with controls, the values stand in for records that are not
+    known: see `stand_in`.
+    """
+    base = _subtracted(found)
+    if whole(found, n) and base is not None:
+        return above_chance(found.per_record, base)
+    return stand_in(Estimate(found.risk, found.low, found.high, len(found.per_record)), n, rng)

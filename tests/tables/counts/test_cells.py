@@ -267,3 +267,27 @@ def test_the_utility_of_cells_takes_nothing_that_it_would_ignore() -> None:
 def test_an_array_without_an_axis_is_no_column() -> None:
     with pytest.raises(InputError, match="list or an array"):
         tables.load({"a": np.array(5)})
+
+
+def test_sampling_weights_count() -> None:
+    columns = {
+        "town": ["a", "a", "b", "b"],
+        "w": [2.0, 3.5, 1.0, 10.0],
+        "pay": [1.0, 2.0, 3.0, 4.0],
+    }
+    table = tables.load(columns, weight="w", qi=["town"])
+    cells = tables.tabulate(table, ["town"])
+    assert cells.values.tolist() == [5.5, 11.0]
+    assert not cells.whole
+    assert tables.tabulate(table, ["town"], "pay").values.tolist() == [9.0, 43.0]
+    plain = tables.tabulate(table, ["town"], weighted=False)
+    assert plain.values.tolist() == [2.0, 2.0]
+    assert plain.whole
+    with pytest.raises(InputError, match="sensitive"):  # two records each, whatever their weights
+        tables.protect(cells, "suppress(threshold=5)")
+
+
+def test_a_unit_without_a_value_is_refused() -> None:
+    table = tables.load({"town": ["a", "b"], "who": ["x", "y"]}, qi=["town"])
+    with pytest.raises(InputError, match="unit is for sums"):
+        tables.tabulate(table, ["town"], unit="who")

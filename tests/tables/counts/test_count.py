@@ -137,3 +137,23 @@ def test_a_suppressed_number_stands_nowhere(tmp_path: Path) -> None:
     release.to_csv(out)
     written = out.read_text(encoding="utf-8") + out.with_name(out.name + ".veil.json").read_text()
     assert ",777\n" not in written
+
+
+def test_an_audit_of_sums_names_contributors_and_weights_count(tmp_path: Path) -> None:
+    rows = [f"p{i},t{j},{100 + n},{1 + n}\n" for i in range(3) for j in range(3)
+            for n in range(12) if (i, j) not in ((0, 0), (0, 1), (1, 0), (1, 1))]  # fmt: skip
+    rows += ["p0,t0,500,1\n", "p0,t1,400,1\n", "p1,t0,300,1\n", "p1,t1,200,1\n"]
+    path = tmp_path / "firms.csv"
+    path.write_text("place,trade,sales,w\n" + "".join(rows), encoding="utf-8")
+    sums = ("--method", "suppress(rule='p_percent(p=10)')", "--value", "sales", "--audit")
+    result = run(path, "place", "trade", *sums)
+    assert result.exit_code == 0, result.output
+    assert "No sensitive cell of others can be worked out exactly by" in result.stderr
+    assert "each contributor who knows its own amounts" in " ".join(result.stderr.split())
+    weighted = ("--weight", "w", "--method", "suppress(threshold=1)")
+    counted = run(path, "place", "trade", *weighted, "--unweighted")
+    assert "64" in counted.stdout
+    assert "394" in run(path, "place", "trade", *weighted).stdout
+    blocks = run(path, "place", "trade", *weighted, "--blocks", "10")
+    assert isinstance(blocks.exception, VeilError)
+    assert "weights" in str(blocks.exception)

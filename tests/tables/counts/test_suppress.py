@@ -1,10 +1,15 @@
 """Suppression: every sensitive cell has its room, nothing more than needed is left out."""
 
+from collections.abc import Callable
+from functools import partial
+from itertools import product
+
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from scipy.optimize import linprog
 from tests.tables.counts.enumeration import tables_within
 
 from veil import tables
@@ -232,10 +237,141 @@ def test_bad_input_is_named(values: list[list[float]], spec: str, words: str) ->
         tables.protect(tables.tabulate(values), spec)
 
 
-def test_a_threshold_is_not_for_sums() -> None:
+def test_a_threshold_of_sums_counts_contributors() -> None:
+    table = company(SALES)
+    cells = tables.tabulate(table, ["place", "trade"], "sales")
+    givers = tables.tabulate(table, ["place", "trade"]).margins
+    wanted = Suppress(threshold=3).sensitive(cells)
+    np.testing.assert_array_equal(wanted.cells, (givers < 3) & (cells.margins > 0))
+    np.testing.assert_allclose(wanted.protection[wanted.cells], 0.3 * cells.margins[wanted.cells])
+
+
+def test_a_threshold_next_to_a_rule_counts() -> None:
     cells = tables.tabulate(company(SALES), ["place", "trade"], "sales")
-    with pytest.raises(InputError, match="p_percent"):
-        tables.protect(cells, "suppress(threshold=5)")
+    rule = Suppress(rule="p_percent(p=10)").sensitive(cells)
+    few = Suppress(threshold=4).sensitive(cells)
+    both = Suppress(threshold=4, rule="p_percent(p=10)").sensitive(cells)
+    assert rule.cells.sum() < both.cells.sum()
+    np.testing.assert_array_equal(both.cells, rule.cells | few.cells)
+    np.testing.assert_array_equal(both.protection, np.maximum(rule.protection, few.protection))
+    assert "threshold=None" in str(Suppress(rule="p_percent(p=10)"))
+    assert "threshold=5" in str(Suppress())
+
+
+def learnt(cells: Cells, release: CellRelease, unit: int) -> tuple[Floats, Floats, Mask]:
+    """Return what a contributor concludes of each cell, by another solver, and which are its own.
+
+    Everything here is done again, cell by cell, from the contributions.
+    """
+    given, axes = cells.contributions, cells.axes
+    assert given is not None
+    shape = cells.margins.shape
+    own, others = np.zeros(shape), np.zeros(shape)
+    for place, amount, who in zip(given.places, given.amounts, given.units, strict=True):
+        for node in product(*((int(at), size - 1) for at, size in zip(place, shape, strict=True))):
+            (own if who == unit else others)[node] += amount
+    alone = (own > 0) & (others == 0)
+    full = cells.margins
+    known = ~release.suppressed | alone
+    low, high = np.where(known, full, own).ravel(), np.where(known, full, np.inf).ravel()
+    lines = []
+    flat = np.arange(full.size).reshape(shape)
+    for at in range(len(axes)):
+        for line in np.moveaxis(flat, at, -1).reshape(-1, shape[at]):
+            row = np.zeros(full.size)
+            row[line[:-1]], row[line[-1]] = 1.0, -1.0
+            lines.append(row)
+    bounds = list(zip(low, [None if np.isinf(one) else one for one in high], strict=True))
+    least, most = low.copy(), high.copy()
+    for cell in np.flatnonzero(release.suppressed.ravel() & ~alone.ravel()):
+        for sign, end in ((1.0, least), (-1.0, most)):
+            cost = np.zeros(full.size)
+            cost[cell] = sign
+            made = linprog(cost, A_eq=np.array(lines), b_eq=np.zeros(len(lines)), bounds=bounds)
+            end[cell] = sign * made.fun if made.status == 0 else -sign * np.inf
+    return least.reshape(shape), most.reshape(shape), alone
+
+
+def skewed(seed: int, units: int = 24) -> tables.Table:
+    """Return firms of very different size in a table with many cells of one or two firms."""
+    rng = np.random.default_rng(seed)
+    firm = rng.integers(units, size=60)
+    return tables.load({
+        "firm": [f"f{one}" for one in firm],
+        "place": [f"p{one}" for one in rng.integers(4, size=60)],
+        "trade": [f"t{one}" for one in rng.integers(4, size=60)],
+        "sales": np.round(rng.lognormal(3, 1.5, 60) + 1, 1).tolist(),
+    })  # fmt: skip
+
+
+@pytest.mark.parametrize("rule", ["p_percent(p=10)", "dominance(n=2, share=0.85)"])
+@pytest.mark.parametrize("seed", range(4))
+def test_no_contributor_learns_a_cell_of_others(seed: int, rule: str) -> None:
+    cells = tables.tabulate(skewed(seed), ["place", "trade"], "sales", unit="firm")
+    try:
+        release = tables.protect(cells, f"suppress(rule={rule!r})")
+    except InputError:
+        return
+    given, wanted = cells.contributions, Suppress(rule=rule).sensitive(cells)
+    assert given is not None
+    assert wanted.cells.any()
+    slack = 1e-4 * cells.margins.max()
+    for unit in np.unique(given.units).tolist():
+        _, high, alone = learnt(cells, release, unit)
+        judged = wanted.cells & ~alone
+        assert (high[judged] >= (cells.margins + wanted.protection)[judged] - slack).all()
+    found = tables.attack(cells, release, "intervals")
+    assert found.risk == pytest.approx(0, abs=1e-6)
+    assert found.details["exact_to_contributors"] == 0
+
+
+def spread_firms() -> tables.Table:
+    """Return firms of which one has nearly all of two cells of a row, and a small one of each."""
+    rows = [(f"p{i}", f"t{j}", f"f{i}{j}{n}", 100.0) for i in range(3) for j in range(4)
+            for n in range(12) if i == 2 or j >= 2]  # fmt: skip
+    for i, j in product(range(2), range(2)):
+        gifts = ((f"large{i}", 100.0), (f"small{i}{j}", 5.0), (f"least{i}{j}", 3.0))
+        rows += [(f"p{i}", f"t{j}", firm, amount) for firm, amount in gifts]
+    place, trade, firm, sales = zip(*rows, strict=True)
+    return tables.load({"place": place, "trade": trade, "firm": firm, "sales": sales})
+
+
+@pytest.mark.parametrize("table", [spread_firms, *(partial(skewed, seed) for seed in range(6))])
+def test_what_is_suppressed_of_a_line_is_not_sensitive_together(
+    table: Callable[[], tables.Table],
+) -> None:
+    cells = tables.tabulate(table(), ["place", "trade"], "sales", unit="firm")
+    release = tables.protect(cells, "suppress(rule='p_percent(p=10)')")
+    given, hidden = cells.contributions, release.suppressed
+    assert given is not None
+    assert hidden.any()
+    inner = hidden[:-1, :-1]
+    for at in range(2):
+        for i in range(inner.shape[at]):
+            if hidden[(i, -1) if at == 0 else (-1, i)]:
+                continue
+            mine = (given.places[:, at] == i) & inner[tuple(given.places.T)]
+            gifts = np.sort(np.bincount(given.units[mine], given.amounts[mine]))[::-1]
+            if gifts.sum() > 0:
+                assert gifts[2:].sum() >= 0.1 * gifts[0] - 1e-6
+
+
+def test_a_contributor_cannot_subtract_its_own_amount() -> None:
+    """Two firms alone in their cells, the only ones that are suppressed of a row."""
+    rows = [(f"p{i}", f"t{j}", f"f{i}{j}{n}", 100.0) for i in range(3) for j in range(3)
+            for n in range(12) if (i, j) not in ((0, 0), (0, 1), (1, 0), (1, 1))]  # fmt: skip
+    rows += [("p0", "t0", "a", 500.0), ("p0", "t1", "b", 400.0),
+             ("p1", "t0", "c", 300.0), ("p1", "t1", "d", 200.0)]  # fmt: skip
+    place, trade, firm, sales = zip(*rows, strict=True)
+    table = tables.load({"place": place, "trade": trade, "firm": firm, "sales": sales})
+    cells = tables.tabulate(table, ["place", "trade"], "sales", unit="firm")
+    release = tables.protect(cells, "suppress(rule='p_percent(p=10)')")
+    given = cells.contributions
+    assert given is not None
+    low, high, alone = learnt(cells, release, int(given.units[firm.index("a")]))
+    assert alone[0, 0]
+    assert high[0, 1] - low[0, 1] >= 40  # was exact: the row's sum, less its own 500
+    assert release.suppressed[0].sum() > 2
 
 
 def test_no_message_quotes_a_number_of_the_table() -> None:

@@ -12,9 +12,10 @@ from veil.cli.tables._roles import FILE, with_source
 from veil.cli.terminal import fits, stderr, stdout
 from veil.core.errors import InputError
 from veil.core.formatting import count_of
+from veil.tables.attack import attack
 from veil.tables.cells.audit import Audit, require_csv, rows, write_cells
 from veil.tables.cells.audit import audit as audited
-from veil.tables.cells.cells import tabulate
+from veil.tables.cells.cells import Cells, tabulate
 from veil.tables.cells.release import CellRelease, protect_cells
 from veil.tables.files import SEEDED
 from veil.tables.measures.utility import utility
@@ -31,6 +32,7 @@ from veil.tables.schema import Source
 @click.option("--value", help="numeric column to add up, instead of counting rows")
 @click.option("--unit", help="column that says whose a row is, where one has several")
 @click.option("--nested", multiple=True, help="column whose hierarchy gets subtotals")
+@click.option("--unweighted", is_flag=True, help="count rows, although there are weights")
 @click.option("--audit", is_flag=True, help="say what a reader can conclude of each cell")
 @click.option("-o", "--out", type=FILE, help="write a CSV file there, with a card beside it")
 @click.option("--excel-safe", is_flag=True, help="quote labels that a spreadsheet would run")
@@ -44,6 +46,7 @@ def count(
     value: str | None,
     unit: str | None,
     nested: tuple[str, ...],
+    unweighted: bool,
     audit: bool,
     out: Path | None,
     excel_safe: bool,
@@ -64,7 +67,7 @@ def count(
             cells = blocks.tabulate(columns, nested=nested)
     else:
         table, _ = source.opened(file)  # it warns of columns, most of which are not counted
-        cells = tabulate(table, columns, value, unit=unit, nested=nested)
+        cells = tabulate(table, columns, value, unit=unit, nested=nested, weighted=not unweighted)
     release = protect_cells(cells, list(methods), seed)
     found = audited(release) if audit else None
     if out is None:
@@ -72,6 +75,8 @@ def count(
     else:
         write_cells(release, out, audited=found, excel_safe=excel_safe)
     _note(release, found, utility(cells, release))
+    if audit and cells.contributions is not None:
+        _note_contributors(cells, release)
 
 
 def _show(release: CellRelease, found: Audit | None) -> None:
@@ -97,6 +102,26 @@ def _text(numbers: tuple[float, ...]) -> str:
     if len(numbers) == 1 or numbers[1] == numbers[2] == numbers[0]:
         return shown
     return f"{shown} ({numbers[1]:,.10g} to {numbers[2]:,.10g})"
+
+
+def _note_contributors(cells: Cells, release: CellRelease) -> None:
+    """Say what those learn of others who know what they gave to a sum themselves."""
+    details = attack(cells, release, "intervals").details
+    if "contributors" not in details:
+        return
+    exact, tried, left = (
+        int(str(details.get(key, 0)))
+        for key in ("exact_to_contributors", "contributors", "contributors_not_tried")
+    )
+    stderr().print(
+        f"{count_of(tried, 'large contributor')} to what is suppressed, who know their own"
+        f" amounts, can work out {count_of(exact, 'sensitive cell')} of others exactly."
+        if exact
+        else f"No sensitive cell of others can be worked out exactly by {tried:,} large"
+        " contributors to what is suppressed, who know their own amounts."
+    )
+    if left:
+        stderr().print(f"{left:,} more contributors were not tried.")
 
 
 def _note(release: CellRelease, found: Audit | None, kept: float) -> None:

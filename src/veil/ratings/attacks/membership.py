@@ -11,7 +11,7 @@ from pydantic import Field
 from veil.core.errors import InputError
 from veil.core.guarantee import Guarantee
 from veil.core.types import Floats, Ids
-from veil.measures.bounds import lower_share, upper_share
+from veil.measures.bounds import ERROR, lower_share, upper_share
 from veil.ratings.attacker import Attacker, Outcome, Scene, Target, advantage
 from veil.ratings.attacks.attribute import area
 from veil.ratings.protect import protect
@@ -51,7 +51,8 @@ def decide_by_threshold(
     if bound is not None:
         details |= {"proved bound": bound, "exceeds it": float(details["at least"] > bound)}
     hits = np.concatenate([decisions[0], 1 - decisions[1]])
-    return Outcome(hits, 0.0, success, unit=unit, details=details)
+    upper = _at_most(*decisions)
+    return Outcome(hits, 0.0, success, unit=unit, details=details, upper=upper)
 
 
 def threshold(members: Floats, others: Floats) -> float:
@@ -104,6 +105,12 @@ def _at_least(members: Floats, others: Floats) -> float:
     """Return what the true advantage is at least, by exact bounds on both shares."""
     low = lower_share(int(members.sum()), len(members), _ERROR)
     return low - upper_share(int(others.sum()), len(others), _ERROR)
+
+
+def _at_most(members: Floats, others: Floats) -> float:
+    """Return what the true advantage is at most, with 97.5 % confidence."""
+    high = upper_share(int(members.sum()), len(members), ERROR / 2)
+    return max(0.0, high - lower_share(int(others.sum()), len(others), ERROR / 2))
 
 
 _RIDGE, _SHRINK = 0.2, 5.0  # of a user's vector; ratings of 0 that she is taken to have besides

@@ -13,6 +13,7 @@ from pydantic import Field
 
 from veil.core.errors import InputError, ParameterError
 from veil.core.types import Floats, Ids
+from veil.measures.bounds import ERROR, lower_share, upper_share
 from veil.tables.attacks.disclosure import ColumnName, confidential
 from veil.tables.attacks.scene import Attack, Grid, Scene, TableAttacker, Truth, codes_with_missing
 from veil.tables.column import Column
@@ -297,11 +298,24 @@ class Trier(TableAttacker):
             found.low,
             found.high,
             details,
+            _most(hits),
         )
 
     def drawn(self, n: int, rng: Generator) -> Ids:
         """Draw the rows that are attacked."""
         return np.sort(rng.permutation(n)[: min(self.attacks, n)])
+
+
+def _most(hits: Hits) -> float:
+    """Return what (r - r_c) / (1 - r_c) is at most, with 97.5 % confidence.
+
+    Half the error goes to the upper bound of r, half to the lower one of r_c.
+    """
+    upper = upper_share(int(hits.main.sum()), len(hits.main), ERROR / 2)
+    lower = 0.0
+    if len(hits.control):
+        lower = lower_share(int(hits.control.sum()), len(hits.control), ERROR / 2)
+    return max(0.0, (upper - lower) / (1 - lower)) if lower < 1 else 1.0
 
 
 def shared_columns(scene: Scene, truth: Truth, control: Table) -> tuple[str, ...]:
@@ -485,6 +499,7 @@ class Inference(Trier):
             attack.low,
             attack.high,
             details,
+            attack.upper,
         )
 
     def _on(self, scene: Scene, truth: Truth, name: str, rng: Generator) -> Attack:

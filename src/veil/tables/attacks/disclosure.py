@@ -1,6 +1,7 @@
 """Attribute disclosure: what a release reveals of confidential columns."""
 
 from abc import abstractmethod
+from dataclasses import replace
 from typing import Annotated, ClassVar, NamedTuple
 
 import numpy as np
@@ -9,6 +10,7 @@ from pydantic import Field
 
 from veil.core.errors import InputError
 from veil.core.types import Floats, Ids
+from veil.measures.bounds import excess_bound
 from veil.tables.attacks.nearest import Compatible, Nearest
 from veil.tables.attacks.scene import (
     Attack,
@@ -332,9 +334,7 @@ class Attribute(TableAttacker):
         attack = found[worst]
         details = {**attack.details, "column": worst, "columns": risks}
         details |= _classes(scene, truth, worst)
-        return Attack(
-            attack.risk, attack.per_record, attack.baseline, None, attack.low, attack.high, details
-        )
+        return replace(attack, details=details)
 
     def _of(self, scene: Scene, truth: Truth, name: str) -> Attack:
         values = truth.original.column(name)
@@ -347,7 +347,8 @@ class Attribute(TableAttacker):
             max(0.0, (share - baseline) / (1 - baseline)) if baseline < 1 else 0.0
             for share in (float(success), success.low, success.high)
         )
-        return Attack(risk, hits, baseline, None, low, high, {"success": float(success)})
+        details, upper = {"success": float(success)}, excess_bound(hits, baseline)
+        return Attack(risk, hits, baseline, None, low, high, details, upper)
 
 
 def same_labels(released: Column, original: Column) -> Ids:

@@ -44,6 +44,9 @@ class Attack:
         An interval of 95 % of `risk`; both are `risk` where nothing is drawn.
     details
         What else was found, by name.
+    upper
+        What `risk` is at most with 97.5 % confidence, where the attack subtracts a baseline or a
+        control, for which the bound of a mean does not hold; else None.
     """
 
     risk: float
@@ -53,6 +56,7 @@ class Attack:
     low: float = 0.0
     high: float = 1.0
     details: Mapping[str, object] = field(default_factory=dict)
+    upper: float | None = None
 
 
 BLOCK = 8 * 2**20  # bytes of one block of pairs

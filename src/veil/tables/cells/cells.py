@@ -182,8 +182,12 @@ def tabulate(
     *,
     unit: str | None = None,
     nested: Sequence[str] = (),
+    weighted: bool = True,
 ) -> Cells:
     """Count the records of each combination of values, or add up a column.
+
+    Where the table has sampling weights, each record counts as often as its weight says, and its
+    amount is multiplied by it: the cells are then sums, of what the records gave.
 
     Parameters
     ----------
@@ -197,6 +201,8 @@ def tabulate(
         Column that says whose a record is, where one may give several; else each is its own.
     nested
         Columns of `by` with a hierarchy: the groups of its levels get subtotals.
+    weighted
+        Whether sampling weights count, where the table has them.
 
     Examples
     --------
@@ -205,7 +211,7 @@ def tabulate(
     [[1.0, 2.0, 3.0], [3.0, 4.0, 7.0], [4.0, 6.0, 10.0]]
     """
     if isinstance(table, Table):
-        return cells_of(table, by, value, unit, nested)
+        return cells_of(table, by, value, unit, nested, weighted=weighted)
     if value is not None or unit is not None or nested:
         raise InputError("An array of cells has no columns: value, unit and nested are of tables.")
     try:
@@ -224,6 +230,8 @@ def cells_of(
     unit: str | None,
     nested: Sequence[str],
     records: Ids | None = None,
+    *,
+    weighted: bool = False,
 ) -> Cells:
     """Count a table; `records` says of how many records each row is (n,)."""
     names = _names(table, by, nested)
@@ -239,10 +247,13 @@ def cells_of(
         for name, held in zip(names, labels, strict=True)
     )
     told = {name: table.hierarchies[name] for name in names if name in table.hierarchies}
-    if value is None:
+    weights = table.weights if weighted else None
+    if value is None and weights is None:
+        if unit is not None:
+            raise InputError("A unit is for sums; name the column to add up as the value.")
         counts = np.bincount(flat, records, minlength=prod(shape)).reshape(shape)
         return Cells(counts.astype(np.float64), names, labels, None, groups, told)
-    given = _contributions(table, places, value, unit)
+    given = _contributions(table, places, value, unit, weights)
     kept = np.ravel_multi_index(tuple(given.places.T), shape)
     sums = np.bincount(kept, given.amounts, minlength=prod(shape)).reshape(shape)
     return Cells(sums.astype(np.float64), names, labels, given, groups, told)
@@ -279,12 +290,19 @@ def _codes(table: Table, name: str) -> tuple[Ids, tuple[str, ...]]:
     return codes, (*column.categories, label)
 
 
-def _contributions(table: Table, places: Ids, value: str, unit: str | None) -> Contributions:
-    column = table.column(value)
-    if not column.numeric:
-        raise InputError(f"The column '{value}' has texts; only numbers add up.")
-    there = ~column.missing
-    amounts = column.values[there]
+def _contributions(
+    table: Table, places: Ids, value: str | None, unit: str | None, weights: Floats | None
+) -> Contributions:
+    """Return what each record gives; without a value, its weight."""
+    there, amounts = np.ones(len(table), dtype=np.bool_), np.ones(len(table))
+    if value is not None:
+        column = table.column(value)
+        if not column.numeric:
+            raise InputError(f"The column '{value}' has texts; only numbers add up.")
+        there, amounts = ~column.missing, column.values
+    if weights is not None:
+        amounts = amounts * weights
+    amounts = amounts[there]
     if not np.isfinite(amounts).all() or (amounts < 0).any():
         raise InputError(f"The column '{value}' must be finite and >= 0 to be added up.")
     units = np.arange(len(table)) if unit is None else row_classes([_codes(table, unit)[0]],

@@ -13,8 +13,9 @@ from veil.tables.attacks.scene import Attack
 from veil.tables.cells.audit import Audit, audit
 from veil.tables.cells.cells import Cells
 from veil.tables.cells.release import CELL_METHODS, CellRelease, Mask
-from veil.tables.cells.rules import RULES, Sensitive, Threshold
-from veil.tables.cells.solver import SLACK, grain
+from veil.tables.cells.rules import Holdings, Sensitive
+from veil.tables.cells.solver import SLACK, Flows, grain
+from veil.tables.cells.suppress import contributors, judge
 
 
 class Intervals(Component):
@@ -39,15 +40,13 @@ class Intervals(Component):
 
     def sensitive(self, cells: Cells, release: CellRelease) -> Sensitive:
         """Return which cells of the original are sensitive, and the room each needs."""
-        told = _told(release)
-        rule = self.rule or ("" if self.threshold else str(told.get("rule") or ""))
-        threshold = self.threshold or told.get("threshold") or 5
-        judge = RULES.parse(rule) if rule else Threshold(threshold=int(str(threshold)))
-        wanted = judge.sensitive(cells)
-        own = self.protection or (told.get("protection") if not self.threshold else None)
-        if own is None:
-            return wanted
-        return Sensitive(wanted.cells, np.where(wanted.cells, float(str(own)), 0.0))
+        told = {} if self.threshold else _told(release)
+        threshold, rule = self.threshold, self.rule
+        if threshold is None and not rule:
+            rule, named = str(told.get("rule") or ""), told.get("threshold")
+            threshold = None if named is None else int(str(named))
+        own = self.protection or told.get("protection")
+        return judge(cells, threshold, None if own is None else float(str(own)), rule)
 
     def attack(self, cells: Cells, release: CellRelease) -> Attack:
         """Audit the release, and compare with what the cells need."""
@@ -59,14 +58,49 @@ class Intervals(Component):
         held = wanted.cells & seen.judged
         width = (seen.high - seen.low)[held]
         risks = 1.0 - np.minimum(1.0, width / required[held])
+        details = _details(risks, width, seen.low[held], found) | _candidates(release, found)
+        if cells.contributions is not None and not release.maps:
+            risks, more = _by_contributors(cells, release, wanted, risks)
+            details |= {"worst": float(risks.max(initial=0.0)), **more}
         risk = float(risks.mean()) if len(risks) else 0.0
-        return Attack(
-            risk,
-            risks,
-            low=risk,
-            high=risk,
-            details=_details(risks, width, seen.low[held], found) | _candidates(release, found),
-        )
+        return Attack(risk, risks, low=risk, high=risk, details=details)
+
+
+_PUSHES = 2_000  # linear programs after which no more contributors are tried
+
+
+def _by_contributors(
+    cells: Cells, release: CellRelease, wanted: Sensitive, risks: Floats
+) -> tuple[Floats, dict[str, object]]:
+    """Return the risks of sensitive cells where the worst contributor attacks, and what it learns.
+
+    A contributor knows what it gave, and which cells nobody else gave to; these are its own.
+    """
+    table = Flows(cells, wanted, zeros=True)
+    hidden = release.suppressed.ravel()
+    if not hidden.any():
+        return risks, {}
+    free, places = np.flatnonzero(hidden), np.flatnonzero(wanted.cells)
+    needs, worst = wanted.protection.ravel() / table.one, risks.copy()
+    exact, tried, spared = np.zeros(len(places), dtype=np.bool_), 0, 0
+    left = _PUSHES
+    for known in contributors(table, Holdings(cells), hidden):
+        asked = [i for i, place in enumerate(places) if hidden[place] and not known.alone[place]]
+        if left < 2 * len(asked):
+            spared += 1
+            continue
+        tried, left = tried + 1, left - 2 * len(asked)
+        reach = table.reach(hidden, known)
+        for i in asked:
+            place, at = places[i], int(np.searchsorted(free, places[i]))
+            value, need = table.values[place], needs[place]
+            room = min(need, value - known.own[place])
+            ends = [reach.push(at, most, up=up)[at] for up, most in ((True, need), (False, room))]
+            width, wide = ends[0] - ends[1], need + room
+            worst[i] = max(worst[i], 1.0 - min(1.0, width / wide) if wide > SLACK else 0.0)
+            exact[i] |= width <= SLACK * max(1.0, value)
+    counts = {"contributors": tried, "contributors_not_tried": spared}
+    return worst, {**counts, "exact_to_contributors": int(exact.sum())}
 
 
 def attack_cells(

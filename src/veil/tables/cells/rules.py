@@ -1,6 +1,7 @@
 """Which cells are sensitive."""
 
 from abc import abstractmethod
+from collections.abc import Iterable
 from itertools import product
 from typing import ClassVar, NamedTuple
 
@@ -28,6 +29,22 @@ def largest(cells: Cells, n: int) -> Floats:
     full = np.zeros((n, *cells.margins.shape))
     for nodes in product(*map(_layers, cells.axes)):
         _fill(full, given, nodes)
+    return full
+
+
+def contributors(cells: Cells) -> Floats:
+    """Return how many units gave something to each cell of the full table of sums."""
+    given = cells.contributions
+    full = np.zeros(cells.margins.shape)
+    if given is None:
+        return cells.margins
+    span = int(given.units.max(initial=0)) + 1
+    for nodes in product(*map(_layers, cells.axes)):
+        at = np.stack([nodes[axis][given.places[:, axis]] for axis in range(len(nodes))], axis=1)
+        kept = (at >= 0).all(axis=1) & (given.amounts > 0)
+        flat = np.ravel_multi_index(tuple(at[kept].T), full.shape)
+        held = np.unique(given.units[kept] + span * flat) // span
+        full.ravel()[:] += np.bincount(held, minlength=full.size)
     return full
 
 
@@ -75,9 +92,21 @@ class Rule(Component):
     def sensitive(self, cells: Cells) -> Sensitive:
         """Judge every cell of the full table; a zero is not sensitive."""
 
+    def lacking(self, gifts: Floats) -> float:  # noqa: ARG002 - of rules that judge no sums
+        """Return by how much a sum is known too closely, or 0, from what each unit gave.
+
+        `gifts` are sorted, the largest first. What is published tells such sums of several cells.
+        """
+        return 0.0
+
+
+SUM_ROOM = (
+    0.3  # of a sum that too few gave, where nothing else says how far it must be out of sight
+)
+
 
 class Threshold(Rule):
-    """Counts of fewer than `threshold` records are sensitive."""
+    """Counts of fewer than `threshold` records, and sums that fewer gave, are sensitive."""
 
     name: ClassVar[str] = "threshold"
     threshold: int = Field(
@@ -85,10 +114,21 @@ class Threshold(Rule):
     )
 
     def sensitive(self, cells: Cells) -> Sensitive:
-        """Judge by 0 < v < threshold; what lies within `threshold` of it stays possible."""
+        """Judge by 0 < v < threshold; what lies within `threshold` of it stays possible.
+
+        Of a sum v the number of contributors counts, and 30 % of v around it stay possible.
+        """
+        if cells.contributions is not None:
+            few = (contributors(cells) < self.threshold) & (cells.margins > 0)
+            return Sensitive(few, np.where(few, SUM_ROOM * cells.margins, 0.0))
         counts = require_counts(cells)
         few = (counts > 0) & (counts < self.threshold)
         return Sensitive(few, np.where(few, float(self.threshold), 0.0))
+
+    def lacking(self, gifts: Floats) -> float:
+        """Judge by the number of units that gave something."""
+        few = 0 < np.count_nonzero(gifts) < self.threshold
+        return SUM_ROOM * float(gifts.sum()) if few else 0.0
 
 
 class Dominance(Rule):
@@ -109,6 +149,10 @@ class Dominance(Rule):
         held = (cells.margins > 0) & (top > self.share * cells.margins)
         return Sensitive(held, np.where(held, top / self.share - cells.margins, 0.0))
 
+    def lacking(self, gifts: Floats) -> float:
+        """(x1 + ... + xn) / share - T, where that is positive."""
+        return max(0.0, float(gifts[: self.n].sum() / self.share - gifts.sum()))
+
 
 class PPercent(Rule):
     """Sums are sensitive that tell the second largest what the largest gave, to p percent.
@@ -128,6 +172,61 @@ class PPercent(Rule):
         held = (cells.margins > 0) & (lacking > 1e-12 * cells.margins)
         return Sensitive(held, np.where(held, lacking, 0.0))
 
+    def lacking(self, gifts: Floats) -> float:
+        """p/100 x1 - (T - x1 - x2), where that is positive."""
+        total = float(gifts.sum())
+        lacking = self.p / 100 * float(gifts[:1].sum()) - (total - float(gifts[:2].sum()))
+        return lacking if lacking > 1e-12 * total else 0.0
+
+
+class Holdings:
+    """What each unit gave to each cell of the full table, flat; the largest of a cell first."""
+
+    def __init__(self, cells: Cells) -> None:
+        given = cells.contributions
+        if given is None:
+            raise InputError("Only a table of sums has contributions.")
+        span, shape = int(given.units.max(initial=0)) + 1, cells.margins.shape
+        keys, amounts = [], []
+        for nodes in product(*map(_layers, cells.axes)):
+            at = np.stack([nodes[i][given.places[:, i]] for i in range(len(nodes))], axis=1)
+            kept = (at >= 0).all(axis=1) & (given.amounts > 0)
+            keys.append(np.ravel_multi_index(tuple(at[kept].T), shape) * span + given.units[kept])
+            amounts.append(given.amounts[kept])
+        held, places = np.unique(np.concatenate(keys), return_inverse=True)
+        sums = np.bincount(places, np.concatenate(amounts), minlength=len(held))
+        order = np.lexsort((-sums, held // span))
+        self.cells, self.units = (np.asarray(one) for one in np.divmod(held[order], span))
+        self.amounts: Floats = sums[order].astype(np.float64)
+        self.size = cells.margins.size
+        self._starts = np.searchsorted(self.cells, np.arange(self.size + 1))
+        self._by_unit = np.argsort(self.units, kind="stable")
+        self._sorted_units = self.units[self._by_unit]
+
+    def pool(self, cells: Ids) -> tuple[Floats, Ids]:
+        """Return what units gave to some cells together, the largest first, and who they are."""
+        rows = np.concatenate([np.arange(*self._starts[cell : cell + 2]) for cell in cells])
+        units, places = np.unique(self.units[rows.astype(np.int64)], return_inverse=True)
+        sums = np.bincount(places, self.amounts[rows.astype(np.int64)], minlength=len(units))
+        order = np.argsort(-sums, kind="stable")
+        gifts: Floats = sums[order].astype(np.float64)
+        return gifts, units[order]
+
+    def of(self, unit: int) -> tuple[Ids, Floats, Mask]:
+        """Return the cells that a unit gave to, how much, and whether nobody else did."""
+        first, last = np.searchsorted(self._sorted_units, [unit, unit + 1])
+        rows = self._by_unit[first:last]
+        cells: Ids = self.cells[rows]
+        only: Mask = np.diff(self._starts)[cells] == 1
+        return cells, self.amounts[rows], only
+
+    def leaders(self, hidden: Ids, lines: Iterable[Ids]) -> list[int]:
+        """Return the two largest contributors of each hidden cell, and of each line's together."""
+        leading: dict[int, None] = {}
+        for cells in (*(hidden[i : i + 1] for i in range(len(hidden))), *lines):
+            leading |= dict.fromkeys(self.pool(cells)[1][:2].tolist())
+        return list(leading)
+
 
 RULES: Registry[Rule] = Registry(
     noun="rule for cells",
@@ -144,8 +243,8 @@ def require_counts(cells: Cells) -> Floats:
     """Return the full table if its cells are counts."""
     if cells.contributions is not None:
         raise InputError(
-            "A threshold is for counts, and these cells are sums; use rule='p_percent(p=10)' or"
-            " rule='dominance(n=2, share=0.85)'."
+            "This method is for counts, and these cells are sums; use suppress with"
+            " rule='p_percent(p=10)' or rule='dominance(n=2, share=0.85)'."
         )
     if not cells.whole:
         raise InputError("A threshold is for counts, and these cells are not whole numbers.")

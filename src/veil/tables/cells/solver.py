@@ -333,6 +333,29 @@ class Goal:
 
 
 @dataclass(frozen=True, eq=False)
+class Knowledge:
+    """What a contributor knows of the full table, flat: what it gave, and where nobody else did.
+
+    Amounts are in the unit in which all is solved for.
+    """
+
+    own: Floats
+    alone: Mask
+
+    @cached_property
+    def _held(self) -> Ids:
+        return np.flatnonzero(self.own)
+
+    def allows(self, change: Floats, values: Floats) -> bool:
+        """Tell whether a change of the full table is possible for who knows this."""
+        held = self._held
+        slack = SLACK * np.maximum(1.0, values[held])
+        kept = values[held] + change[held] >= self.own[held] - slack
+        kept &= ~self.alone[held] | (np.abs(change[held]) <= slack)
+        return bool(kept.all())
+
+
+@dataclass(frozen=True, eq=False)
 class Flows:
     """A table that is to be protected; cells have their flat places in the full table."""
 
@@ -389,10 +412,13 @@ class Flows:
         price[~self.inner[self.candidates]] *= SUM_PRICE
         return price
 
-    def cheapest(self, goal: Goal, hidden: Mask) -> Floats:
-        """Return the change of the full table, flat, of least price that moves one cell so far."""
+    def cheapest(self, goal: Goal, hidden: Mask, known: "Knowledge | None" = None) -> Floats:
+        """Return the change of the full table, flat, of least price that moves one cell so far.
+
+        It must be possible for somebody who has some knowledge.
+        """
         for sums in (False, True):
-            found = self._change(goal, hidden, sums=sums)
+            found = self._change(goal, hidden, known, sums=sums)
             if found is not None:
                 return found
         raise InputError(
@@ -400,15 +426,23 @@ class Flows:
             " categories up, or ask for less: a smaller protection, or zeros=true."
         )
 
-    def _change(self, goal: Goal, hidden: Mask, *, sums: bool) -> Floats | None:
+    def _change(
+        self, goal: Goal, hidden: Mask, known: "Knowledge | None", *, sums: bool
+    ) -> Floats | None:
         held = self.candidates
         may = self.inner[held] | hidden[held] | sums
         high = np.where(np.concatenate([may, may]), np.inf, 0.0)
         count = len(held)
         high[count:] = np.minimum(high[count:], self.values[held])
+        if known is not None:
+            high[:count] = np.where(known.alone[held], 0.0, high[:count])
+            high[count:] = np.minimum(high[count:], (self.values - known.own)[held])
+            high[count:] = np.maximum(high[count:], 0.0)
         low = np.zeros(2 * count)
         at = int(np.searchsorted(held, goal.cell))
         there, other = (at, count + at) if goal.up else (count + at, at)
+        if known is not None and known.alone[goal.cell]:
+            return None
         low[there] = high[there] = goal.amount
         high[other] = 0.0
         price = np.where(hidden[held], HELD, self._prices)
@@ -427,12 +461,16 @@ class Flows:
         change[np.abs(change) <= SLACK * max(1.0, goal.amount)] = 0.0
         return change
 
-    def reach(self, hidden: Mask) -> Reach:
-        """Return the room that suppressed cells have."""
+    def reach(self, hidden: Mask, known: "Knowledge | None" = None) -> Reach:
+        """Return the room that suppressed cells have, for a reader who has some knowledge."""
         free = np.flatnonzero(hidden)
         values = self.values[free]
-        high = np.full(len(free), np.inf)
-        return Reach(self.lines, free, values, np.zeros(len(free)), high, self.cells.whole)
+        low, high = np.zeros(len(free)), np.full(len(free), np.inf)
+        if known is not None:
+            low = np.minimum(known.own[free], values)
+            alone = known.alone[free]
+            low[alone] = high[alone] = values[alone]
+        return Reach(self.lines, free, values, low, high, self.cells.whole)
 
 
 class Proofs:
@@ -443,6 +481,7 @@ class Proofs:
         self._sides = np.array([1.0 if goal.up else -1.0 for goal in goals])
         needs = np.array([goal.amount for goal in goals])
         self._needs = needs - SLACK * np.maximum(1.0, needs)
+        self.changes: list[Floats] = []
         self._moved: list[set[int]] = []
         self._reaches: list[Mask] = []
         self.reached: Mask = np.zeros(len(goals), dtype=np.bool_)  # by some change
@@ -450,6 +489,7 @@ class Proofs:
     def add(self, change: Floats) -> None:
         """Keep a change of the full table, flat."""
         reaches = change[self._cells] * self._sides >= self._needs
+        self.changes.append(change)
         self._moved.append(set(np.flatnonzero(change).tolist()))
         self._reaches.append(reaches)
         self.reached |= reaches
@@ -462,8 +502,17 @@ class Proofs:
                 reached |= reaches
         return np.flatnonzero(~reached)
 
+    def unproved(self, known: Knowledge, values: Floats) -> Ids:
+        """Return the goals that no change reaches which is possible for who has some knowledge."""
+        reached = np.zeros(len(self._cells), dtype=np.bool_)
+        for change, reaches in zip(self.changes, self._reaches, strict=True):
+            if not reached[reaches].all() and known.allows(change, values):
+                reached |= reaches
+        return np.flatnonzero(~reached)
+
     def drop(self, cell: int) -> None:
         """Forget the changes that move a cell, which is published."""
         kept = [i for i, moved in enumerate(self._moved) if cell not in moved]
+        self.changes = [self.changes[i] for i in kept]
         self._moved = [self._moved[i] for i in kept]
         self._reaches = [self._reaches[i] for i in kept]

@@ -1,11 +1,13 @@
 """Cell suppression, primary and secondary."""
 
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import ClassVar
+from itertools import pairwise
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.random import Generator
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from veil.core.component import PRIVATE
 from veil.core.errors import InputError
@@ -13,8 +15,17 @@ from veil.core.types import Floats, Ids
 from veil.tables.cells.audit import Audit, audit
 from veil.tables.cells.cells import Cells
 from veil.tables.cells.release import Bounds, CellMethod, CellRelease, Mask
-from veil.tables.cells.rules import RULES, Sensitive, Threshold
-from veil.tables.cells.solver import SLACK, Flows, Goal, Proofs, Reach, grain
+from veil.tables.cells.rules import RULES, Holdings, Rule, Sensitive, Threshold
+from veil.tables.cells.solver import (
+    SLACK,
+    Flows,
+    Goal,
+    Knowledge,
+    Lines,
+    Proofs,
+    Reach,
+    grain,
+)
 
 
 def suppressed(table: Flows) -> Mask:
@@ -28,7 +39,91 @@ def suppressed(table: Flows) -> Mask:
     proofs = Proofs(goals)
     _enough(table, hidden, goals, proofs)
     _no_more(table, hidden, goals, proofs)
+    if table.cells.contributions is not None:
+        _against_contributors(table, hidden, goals, proofs)
     return hidden.reshape(table.lines.shape)
+
+
+def _against_contributors(table: Flows, hidden: Mask, goals: list[Goal], proofs: Proofs) -> None:
+    """Suppress more cells, until all goals are reached for those who know what they gave."""
+    holdings, count = Holdings(table.cells), -1
+    while count < int(hidden.sum()):
+        count = int(hidden.sum())
+        for known in contributors(table, holdings, hidden):
+            for number in proofs.unproved(known, table.values).tolist():
+                goal = _reachable(table, known, goals[number])
+                if goal is None or _allowed(table, proofs, known, goal):
+                    continue
+                change = _change(table, table.reach(hidden, known), goal, _NONE)
+                if change is None:
+                    change = table.cheapest(goal, hidden, known)
+                    hidden |= change != 0
+                proofs.add(change)
+    _require_proofs(table, hidden, goals, proofs)
+
+
+_NONE = np.zeros(0, dtype=np.int64)
+
+
+def _require_proofs(table: Flows, hidden: Mask, goals: list[Goal], proofs: Proofs) -> None:
+    """Raise unless changes of suppressed cells alone keep all sums, and reach all goals."""
+    changes = np.stack(proofs.changes) if proofs.changes else np.zeros((0, len(hidden)))
+    slack = SLACK * max(1.0, float(np.abs(changes).max(initial=0.0)))
+    sound = not changes[:, ~hidden].any()
+    sound &= bool((table.values + changes >= -slack).all())
+    sound &= bool((np.abs(table.lines.matrix @ changes.T) <= slack).all())
+    for known in contributors(table, Holdings(table.cells), hidden):
+        for number in proofs.unproved(known, table.values).tolist():
+            goal = _reachable(table, known, goals[number])
+            sound &= goal is None or _allowed(table, proofs, known, goal)
+    if not sound:
+        raise InputError(
+            "The audit finds that a contributor learns a sensitive cell too closely; nothing is"
+            " published. Roll categories up, or ask for a smaller protection."
+        )
+
+
+def contributors(table: Flows, holdings: Holdings, hidden: Mask) -> Iterator[Knowledge]:
+    """Yield what the largest contributors know of what is suppressed."""
+    pools = [below[hidden[below]] for below, _ in known_sums(table.lines, hidden)]
+    for unit in holdings.leaders(np.flatnonzero(hidden), pools):
+        own, alone = np.zeros(len(table.values)), np.zeros(len(table.values), dtype=np.bool_)
+        cells, amounts, only = holdings.of(unit)
+        own[cells], alone[cells] = amounts / table.one, only
+        yield Knowledge(own, alone)
+
+
+def known_sums(lines: Lines, hidden: Mask) -> Iterator[tuple[Ids, Ids]]:
+    """Yield the cells and the sum of each line with suppressed cells whose sum is published.
+
+    What is suppressed of such a line adds up to a number that every reader can work out.
+    """
+    matrix = lines.matrix.tocsr()
+    for first, last in pairwise(matrix.indptr.tolist()):
+        places, signs = matrix.indices[first:last].astype(np.int64), matrix.data[first:last]
+        below, total = places[signs > 0], places[signs < 0]
+        if hidden[below].any() and not hidden[total].any():
+            yield below, total
+
+
+def _reachable(table: Flows, known: Knowledge, goal: Goal) -> Goal | None:
+    """Return a goal as far as a contributor must believe in it; None of a cell all its own."""
+    if known.alone[goal.cell]:
+        return None
+    if goal.up:
+        return goal
+    room = float(table.values[goal.cell] - known.own[goal.cell])
+    return replace(goal, amount=min(goal.amount, max(0.0, room)))
+
+
+def _allowed(table: Flows, proofs: Proofs, known: Knowledge, goal: Goal) -> bool:
+    """Tell whether a change that is known reaches a goal for a contributor."""
+    need = goal.amount - SLACK * max(1.0, goal.amount)
+    side = 1.0 if goal.up else -1.0
+    return need <= 0 or any(
+        change[goal.cell] * side >= need and known.allows(change, table.values)
+        for change in proofs.changes
+    )
 
 
 def _enough(table: Flows, hidden: Mask, goals: list[Goal], proofs: Proofs) -> None:
@@ -76,6 +171,31 @@ def _change(table: Flows, reach: Reach, goal: Goal, fixed: Ids) -> Floats | None
     return full
 
 
+def judges(threshold: int | None, rule: str) -> list[Rule]:
+    """Return the rules by which cells are judged: a threshold, another one, or both."""
+    named = [RULES.parse(rule)] if rule else []
+    if threshold is not None or not named:
+        named.append(Threshold(threshold=USUAL if threshold is None else threshold))
+    return named
+
+
+def judge(cells: Cells, threshold: int | None, protection: float | None, rule: str) -> Sensitive:
+    """Return the cells that some rule calls sensitive, and the most room that one asks for."""
+    found = [one.sensitive(cells) for one in judges(threshold, rule)]
+    held = np.logical_or.reduce([one.cells for one in found])
+    room = np.maximum.reduce([one.protection for one in found])
+    if protection is not None:
+        room = np.where(held, protection, 0.0)
+    return Sensitive(held, room)
+
+
+USUAL = 5  # least count to publish
+CONTRIBUTORS = (
+    "The same holds for each contributor who knows its own amounts and is the only one, or one of"
+    " the two largest, in a suppressed cell or in what is suppressed of a line."
+)
+
+
 class Suppress(CellMethod):
     """Leave sensitive cells out, and others, so that every sensitive one could be far off.
 
@@ -88,7 +208,10 @@ class Suppress(CellMethod):
 
     Notes
     -----
-    A reader is taken to know that cells are not negative. Unless `zeros` are suppressed, who
+    A reader is taken to know that cells are not negative. A reader of sums may also be a
+    contributor, who knows its own amounts: cells of others must have their room for it, too, and
+    what is suppressed of a line must not be sensitive as a whole. `threshold` counts the
+    contributors of a sum; next to a `rule` both count. Unless `zeros` are suppressed, who
     knows the method also knows that no suppressed cell is zero.
 
     References
@@ -98,8 +221,11 @@ class Suppress(CellMethod):
     """
 
     name: ClassVar[str] = "suppress"
-    threshold: int = Field(
-        default=5, ge=1, description="least count to publish", json_schema_extra=PRIVATE
+    threshold: int | None = Field(
+        default=None,
+        ge=1,
+        description="least count to publish, of a sum: of contributors; 5 without a rule",
+        json_schema_extra=PRIVATE,
     )
     protection: float | None = Field(
         default=None,
@@ -108,26 +234,30 @@ class Suppress(CellMethod):
     )
     zeros: bool = Field(default=False, description="whether empty cells may be suppressed")
     rule: str = Field(
-        default="", description="another rule: p_percent(p=10), dominance(n=2, share=0.85)"
+        default="", description="rule for sums: p_percent(p=10), dominance(n=2, share=0.85)"
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _usual(cls, given: Any) -> Any:  # noqa: ANN401 - whatever was handed in
+        """Fill in the threshold, so that the spec of a release says by what cells were judged."""
+        if isinstance(given, Mapping) and not given.get("rule") and given.get("threshold") is None:
+            return {**given, "threshold": USUAL}
+        return given
 
     def sensitive(self, cells: Cells) -> Sensitive:
         """Return the sensitive cells of the full table, and the room each needs."""
-        rule = RULES.parse(self.rule) if self.rule else Threshold(threshold=self.threshold)
-        wanted = rule.sensitive(cells)
-        if self.protection is None:
-            return wanted
-        return Sensitive(wanted.cells, np.where(wanted.cells, self.protection, 0.0))
+        return judge(cells, self.threshold, self.protection, self.rule)
 
     def publish(self, cells: Cells, rng: Generator) -> CellRelease:  # noqa: ARG002 - no draw
         """Suppress, audit, and return; or raise."""
-        wanted = self.sensitive(cells)
-        hidden = suppressed(Flows(cells, wanted, self.zeros))
+        sensitive = self.sensitive(cells)
+        hidden, wanted = self._hidden(cells, sensitive)
         full = cells.margins
         release = CellRelease(
             np.where(hidden, np.nan, full),
             cells.axes,
-            wanted.cells,
+            sensitive.cells,
             Bounds(np.where(hidden, 0.0, full), np.where(hidden, np.inf, full)),
             str(self),
             self.guarantee,
@@ -138,6 +268,40 @@ class Suppress(CellMethod):
         require_room(found, cells, wanted)
         return replace(release, guarantee=self.guarantee.with_caveat(self._told(found)))
 
+    def _hidden(self, cells: Cells, wanted: Sensitive) -> tuple[Mask, Sensitive]:
+        """Return what is suppressed, and which cells need how much room.
+
+        What is suppressed of a line adds up to a number that everybody can work out. Where that is
+        sensitive itself one more cell of the line must be out of sight.
+        """
+        while True:
+            hidden = suppressed(Flows(cells, wanted, self.zeros))
+            more = self._more(cells, hidden) if cells.contributions is not None else {}
+            if not more:
+                return hidden, wanted
+            room = wanted.protection.copy()
+            room.ravel()[list(more)] = list(more.values())
+            wanted = Sensitive(wanted.cells | (room > 0), room)
+
+    def _more(self, cells: Cells, hidden: Mask) -> dict[int, float]:
+        """Return cells to suppress as well for lines that tell too much, and the room of each."""
+        rules, holdings = judges(self.threshold, self.rule), Holdings(cells)
+        values, flat = cells.margins.ravel(), hidden.ravel()
+        more: dict[int, float] = {}
+        for below, _ in known_sums(Lines(cells.axes), flat):
+            gifts, _ = holdings.pool(below[flat[below]])
+            need = max(rule.lacking(gifts) for rule in rules)
+            if need <= 0 or any(cell in more for cell in below.tolist()):
+                continue
+            spare = below[~flat[below] & (values[below] > 0)]
+            if not len(spare):
+                raise InputError(
+                    "A sum that is published tells too much of what is suppressed in its line;"
+                    " roll categories up."
+                )
+            more[int(spare[np.argmin(values[spare])])] = need
+        return more
+
     def _told(self, found: Audit) -> str:
         """Say what was audited; how wide intervals are would tell which cells are sensitive."""
         told = (
@@ -146,7 +310,8 @@ class Suppress(CellMethod):
             " v + protection."
         )
         zeros = "" if self.zeros else "Who knows the method knows that no suppressed cell is zero."
-        return " ".join(filter(None, (told, zeros, found.caveat)))
+        sums = "" if found.whole else CONTRIBUTORS
+        return " ".join(filter(None, (told, sums, zeros, found.caveat)))
 
 
 def require_room(found: Audit, cells: Cells, wanted: Sensitive) -> None:
