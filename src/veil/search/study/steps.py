@@ -16,6 +16,7 @@ import numpy as np
 from veil.core.errors import LawError, ParameterError
 from veil.core.rng import stream
 from veil.core.types import Floats, Released, Seeded
+from veil.corpus.lexical import ANALYSER
 from veil.corpus.wordnet import wordnet, wordnet_folder
 from veil.measures.effectiveness import effectiveness, pooled_recall
 from veil.search.engines import ENGINES
@@ -37,7 +38,7 @@ _TAGGERS = {  # what `veil.text.select` calls them, and the packages that hold p
     "nltk": ("nltk",),
     "spacy": ("spacy", "en_core_web_sm"),
 }
-_OF_QUERIES = ("textblob", "nltk", "PyStemmer")  # tagger, reader of WordNet, terms of an index
+_OF_QUERIES = ("textblob", "nltk")  # tagger, reader of WordNet
 
 
 def inputs(mechanism: TextMechanism, bench: StudyMaterial, size: int = 1) -> dict[str, object]:
@@ -49,6 +50,7 @@ def inputs(mechanism: TextMechanism, bench: StudyMaterial, size: int = 1) -> dic
     found: dict[str, object] = {}
     if index := getattr(mechanism, "index", ""):  # it works with documents of its own
         mechanism = mechanism.model_copy(update={"index": bench.index_digest(index)})
+        found["terms"] = ANALYSER
     found["mechanism"] = str(mechanism)
     if made := bench.tables.named(mechanism, size, bench.study.universe):
         found["table"] = made
@@ -73,9 +75,9 @@ def installed(package: str) -> str:
 
 
 VERSIONS = {  # a change of what a step computes needs a new number
-    "plain": 1,
+    "plain": 2,
     "protect": 1,
-    "search": 1,
+    "search": 2,
     "similarity": 2,
     "attack": 4,
 }
@@ -188,7 +190,7 @@ def _key(kind: str, made_from: dict[str, object]) -> str:
 
 
 _PACKAGES = (
-    "numpy", "nltk", "textblob", "bm25s", "PyStemmer", "onnxruntime", "tokenizers",
+    "numpy", "nltk", "textblob", "bm25s", "onnxruntime", "tokenizers",
     "sentence-transformers", "ir_measures",
 )  # fmt: skip
 
