@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from nltk.stem.porter import PorterStemmer
 from numpy.random import Generator
 from tests.conftest import SHARED
 
@@ -89,6 +90,21 @@ def test_rules_of_underscores_are_no_terms() -> None:
 def test_long_rules_are_read_in_one_pass(text: str) -> None:
     """A pattern that goes back would take minutes here."""
     assert len(tokens_of(text)) <= len(text) / 255 + 1
+
+
+def test_stems_of_long_words_are_those_of_nltk(rng: Generator) -> None:
+    porter = PorterStemmer(PorterStemmer.MARTIN_EXTENSIONS)
+    for word in ("syzygies", "yyyying", "yes", "toying", "happily", "y" * 40 + "ational"):
+        assert term_of(word) == porter.stem(word)
+    for _ in range(2_000):
+        word = "".join(rng.choice(list("aeyystniglorm"), size=rng.integers(1, 12)))
+        assert term_of(word) in {porter.stem(word), ""}
+
+
+def test_many_long_words_are_stemmed(rng: Generator) -> None:
+    """Each took seconds where a letter asked for those before it."""
+    words = ["y" * 240 + "".join(rng.choice(list("abcdefghij"), size=12)) for _ in range(400)]
+    assert len(analyse(" ".join(words))) == len(set(words))
 
 
 def test_ascii_is_read_as_other_text(rng: Generator) -> None:

@@ -133,11 +133,35 @@ def _short_tokens(text: str, pattern: Any) -> Iterator[str]:  # noqa: ANN401
 
 @cache
 def _stemmer() -> Callable[[str], str]:
+    """Return Porter's own program, which Lucene translates.
+
+    It goes beyond his paper and leaves words of two letters alone. NLTK's takes seconds for a word
+    of 255 times "y", because it asks of every letter anew what those before it are; documents and
+    answers of engines may hold such words.
+    """
     from nltk.stem.porter import PorterStemmer  # NLTK takes a second to load
 
-    # The program that Porter published, which Lucene translates; it goes beyond his paper, and
-    # leaves words of two letters alone.
-    return cast(Callable[[str], str], PorterStemmer(PorterStemmer.MARTIN_EXTENSIONS).stem)
+    class Porter(PorterStemmer):  # type: ignore[misc]
+        def _is_consonant(self, word: str, i: int) -> bool:
+            return _consonants(word[: i + 1])[i] == "c"
+
+        def _measure(self, stem: str) -> int:
+            return _consonants(stem).count("vc")
+
+    return cast(Callable[[str], str], Porter(Porter.MARTIN_EXTENSIONS).stem)
+
+
+def _consonants(word: str) -> str:
+    """Mark each letter as vowel or consonant: "y" is a vowel after a consonant.
+
+    >>> _consonants("syzygy")
+    'cvcvcv'
+    """
+    out, consonant = "", False
+    for letter in word:
+        consonant = letter not in "aeiou" and not (letter == "y" and consonant)
+        out += "c" if consonant else "v"
+    return out
 
 
 @lru_cache(maxsize=2**18)
