@@ -11,6 +11,8 @@ EVERYWHERE: dict[str, dict[str, str]] = {  # what each counts, by what it is a m
         "nDCG@10": "How good the first ten results are, by graded judgements.",
         "recall@100": "Relevant documents that are among the first hundred results.",
         "pooled recall": "Relevant documents that any variant brought, before re-ranking.",
+        "nDCG@10 of plain search, as deep": "The same of plain search that orders as many.",
+        "documents in the union": "Documents that all variants of a query brought together.",
     },
     "risk and utility": {
         "QuIPU": "Twice the signed area between a curve of the plane and its diagonal; 1 is best.",
