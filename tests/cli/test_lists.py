@@ -14,6 +14,7 @@ from veil.core.errors import AssetError
 from veil.measures import EVERYWHERE
 from veil.measures.effectiveness import effectiveness
 from veil.measures.risk import ATTACKERS
+from veil.search.study.steps import AS_DEEP, UNION
 from veil.text.measures import MEASURES
 from veil.text.mechanisms import catalogue
 from veil.text.vectors.catalogue import VECTORS
@@ -40,6 +41,7 @@ BROKEN = {  # a plugin that fails on import, one that is none, and one that lack
 from typing import ClassVar
 from veil.text.mechanisms.words import WordMechanism
 from veil.text.mechanisms.words.cmp import CMP
+from veil.search.study.steps import AS_DEEP, UNION
 
 class Bare(WordMechanism):
     name: ClassVar[str] = "bare"
@@ -132,7 +134,7 @@ def test_what_is_measured_everywhere_is_what_is_computed() -> None:
     assert tuple(EVERYWHERE["risk"]) == ATTACKERS
     pytest.importorskip("ir_measures", reason="the extra 'measure' is not installed")
     found = effectiveness({"q": {"d": 1}}, ["q"], [["d"]])
-    assert set(EVERYWHERE["utility"]) == {*found, "pooled recall"}
+    assert set(EVERYWHERE["utility"]) == {*found, "pooled recall", AS_DEEP, UNION}
 
 
 def test_vectors_are_listed_without_fetching(veil: Veil, tmp_path: Path) -> None:

@@ -112,6 +112,7 @@ def test_the_screen_of_a_search(veil: Veil, idx: Path, vectors: str) -> None:
         "What the engine saw: 6 variants",
         "How much of the plain ranking came back",
         "results that your query by itself would bring are among the first ten",
+        "documents. Of a plain search that puts as many in order, it is ",
         "3 x 6 x epsilon 2 = 36 per unit of euclidean distance",
         "NOT PRIVATE",
     ):

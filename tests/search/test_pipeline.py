@@ -10,6 +10,7 @@ import veil
 from veil.core.types import Engine, Ranking, Released, Seeded
 from veil.corpus.collection import Collection, passage
 from veil.search.engines.engine import Hit, check_call, ranking
+from veil.search.pipeline import plain_depth
 from veil.text.vectors.embeddings import Embeddings
 
 pytest.importorskip("bm25s", reason="the extra 'search' is not installed")
@@ -197,6 +198,22 @@ def test_came_back_counts_the_plain_results(
     wanted = sum(item in shown for item in plain) / len(plain)
     assert veil.came_back(query, far, engine, encoder=encoder) == wanted < 1
     assert veil.came_back("nowhere", huge, engine, encoder=encoder) is None
+
+
+def test_a_fair_comparison_is_as_deep_as_the_union(
+    collection: Collection, words: Embeddings, encoder: BagEncoder
+) -> None:
+    """One document for each variant: plain search puts one in order, and as deep, several."""
+    engine = veil.engine("bm25", collection)
+    query = " ".join(words.words[:2])
+    far = veil.search(query, veil.CMP(epsilon=0.1), words, engine, 6, 3, encoder=encoder, rng=0)
+    union = {item for i in range(6) for item in far.answers.list(i)}
+    assert plain_depth(far.answers) == len(union) > 3
+    plain = veil.ask(query, [veil.declassify(query)], engine, len(union), encoder=encoder)
+    shown = set(far.ranking.list(0)[:2])
+    wanted = sum(item in shown for item in plain.list(0)[:2]) / 2
+    assert veil.came_back(query, far, engine, 2, encoder=encoder, deep=True) == wanted
+    assert plain_depth(Ranking((), np.empty((1, 0), dtype=np.int64), np.empty((1, 0)))) == 1
 
 
 def test_a_failed_search_says_that_variants_were_sent(words: Embeddings) -> None:

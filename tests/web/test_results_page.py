@@ -97,6 +97,10 @@ def test_what_the_check_before_sending_leaves_open_is_told() -> None:
         ({}, "What is kept is not covered."),
         ({}, "Sent as they are, by a policy: the guarantee says nothing of them.anna"),
         ({}, "8 of the first 10 of plain search are among them."),
+        (
+            {"back_deep": (6, 10), "depth": 1_204},
+            "Of plain search that puts as many documents in order (1,204), it is 6 of 10.",
+        ),
         ({"back": (0, 0)}, "Plain search finds nothing."),
         ({"back": (0, 10)}, "Nearer to useful it finds more, and gives more away."),
         ({"back": None}, "is not known: the engine would have to see it."),

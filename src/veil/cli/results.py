@@ -49,7 +49,7 @@ def show_results(
     else:
         _show_group(console, found.cover, found.seen)
     _show_gaps(console, [seen.gap for seen in found.seen])
-    _show_back(console, found.back, network=desk.network)
+    _show_back(console, found, network=desk.network)
     _show_checked(console, found.preflight)
     _show_cost(console, found, mechanism)
 
@@ -266,7 +266,8 @@ def _show_gaps(console: Console, gaps: Sequence[str]) -> None:
         )
 
 
-def _show_back(console: Console, back: tuple[int, int] | None, *, network: bool) -> None:
+def _show_back(console: Console, found: SearchOutcome, *, network: bool) -> None:
+    back, deep = found.back, found.back_deep
     console.print("[bold]How much of the plain ranking came back[/bold]")
     if network:
         console.print("  Not measured: the engine would have to see your query.\n")
@@ -275,5 +276,11 @@ def _show_back(console: Console, back: tuple[int, int] | None, *, network: bool)
     else:
         console.print(
             f"  {back[0]} of the first {back[1]} results that your query by itself would bring are"
-            " among the first ten.\n"
+            " among the first ten."
         )
+        if deep and deep[1]:
+            console.print(
+                f"  The variants brought {found.depth:,} documents. Of a plain search that puts as"
+                f" many in order, it is {deep[0]} of {deep[1]}."
+            )
+        console.print()

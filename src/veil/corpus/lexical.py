@@ -12,23 +12,23 @@ documents, n all documents and L the number of terms in a document:
 """
 
 import re
-import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property, lru_cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from veil.core.errors import InputError, MissingExtraError
+from veil.core.errors import InputError
 from veil.core.types import Ids, Singles
 from veil.data.arrays import Array, Strings, open_arrays, save_arrays
 from veil.data.fetch import Report, no_progress
 
+ANALYSER = 2  # a change of what `analyse` gives needs a new number: saved indexes are built anew
 _WORD = re.compile(r"\w+(?:['’]\w+)*")
-_POSSESSIVE = re.compile(r"['’]s$")
+_POSSESSIVE = re.compile(r"['’＇]s$")
 LUCENE_STOP_WORDS = frozenset(
     """
     a an and are as at be but by for if in into is it no not of on or such that the their then
@@ -37,25 +37,11 @@ LUCENE_STOP_WORDS = frozenset(
 )
 
 
-class _Own(threading.local):
-    """A stemmer for each thread: it takes one word at a time."""
-
-    @cached_property
-    def stemmer(self) -> Any:  # noqa: ANN401 - the library has no types
-        try:
-            import Stemmer
-        except ImportError:
-            raise MissingExtraError(
-                "A local index needs PyStemmer and bm25s: pip install 'veil[search]'."
-            ) from None
-        return Stemmer.Stemmer("porter")
-
-
-_OWN = _Own()
-
-
 def words_of(text: str) -> list[str]:
     """Return the words of a text in lower case, without possessive endings.
+
+    These are words as people see them, which mechanisms send. Terms of an index come from
+    `tokens_of`, which also keeps "1.5" and "u.s" whole.
 
     >>> words_of("Crohn's disease, type-2")
     ['crohn', 'disease', 'type', '2']
@@ -66,18 +52,138 @@ def words_of(text: str) -> list[str]:
     return words
 
 
+def _token_patterns() -> tuple[str, str]:
+    """Return the tokens of Lucene's StandardTokenizer: of ASCII, and of any text.
+
+    These are the words of UAX #29, one character of Chinese or Hiragana at a time, emoji, and runs
+    of Thai, Lao, Khmer or Burmese. Rules of underscores match without being captured, so that they
+    are passed in one step.
+    """
+    # A character takes its marks, formats and joiners with it (rule WB4).
+    x = r"[\p{WB=Extend}\p{WB=Format}\p{WB=ZWJ}]*+"
+    # The cedilla became a letter in a later version of Unicode than Lucene's.
+    letter = rf"[[\p{{WB=ALetter}}\p{{WB=Hebrew_Letter}}]--¸]{x}"
+    hebrew = rf"\p{{WB=Hebrew_Letter}}{x}"
+    digit = rf"[\p{{WB=Numeric}}０-９]{x}"
+    katakana = rf"\p{{WB=Katakana}}{x}"
+    joiner = rf"(?:\p{{WB=ExtendNumLet}}{x})"
+    either = "\\p{WB=MidNumLet}'"
+    in_word = rf"[\p{{WB=MidLetter}}:{either}]{x}"
+    in_number = rf"[\p{{WB=MidNum}}{either}]{x}"
+    run = (
+        rf"(?:{katakana}(?:{joiner}*{katakana})*"
+        rf"|(?:{hebrew}(?:'{x}|\"{x}{hebrew})"
+        rf"|{digit}(?:(?:{joiner}*|{in_number}){digit})*"
+        rf"|{letter}(?:(?:{joiner}*|{in_word}){letter})*)+)"
+    )
+    picture = rf"\p{{Extended_Pictographic}}{x}"
+    flag = rf"[\U0001F1E6-\U0001F1FF]{x}"
+    kinds = (
+        rf"{joiner}*+{run}(?:{joiner}++{run})*{joiner}*+",
+        rf"{flag}{flag}",
+        rf"[#*]\p{{WB=Extend}}*\u20e3{x}",
+        rf"\u200d*+{picture}(?:(?<=\u200d){picture})*",
+        rf"(?:\p{{LB=Complex_Context}}{x})+",
+        rf"[\p{{Script=Han}}\p{{Script=Hiragana}}]{x}",
+    )
+    in_ascii = r"_*+[a-z0-9](?:[a-z0-9_]|(?<=[a-z])[.:'](?=[a-z])|(?<=[0-9])[.,;'](?=[0-9]))*+"
+    return rf"({in_ascii})|_++", rf"({'|'.join(kinds)})|{joiner}++"
+
+
+_ASCII_TOKEN, _TOKEN = _token_patterns()
+_ASCII = re.compile(_ASCII_TOKEN)
+_JAVA_LOWER = {ord("İ"): "i", ord("Σ"): "σ"}  # a letter at a time, whatever follows
+_MAX_TOKEN = 255
+
+
+@cache
+def _any_token() -> Any:  # noqa: ANN401 - the library has no types
+    import regex  # 0.2 s to compile, and few texts need it
+
+    return regex.compile(_TOKEN, regex.V1)
+
+
+def tokens_of(text: str) -> list[str]:
+    """Return the tokens of a text as Lucene's EnglishAnalyzer has them before stop words.
+
+    >>> tokens_of("The U.S. spent 1.5% on Crohn's disease, type-2")
+    ['the', 'u.s', 'spent', '1.5', 'on', 'crohn', 'disease', 'type', '2']
+    """
+    if text.isascii():
+        text, pattern = text.lower(), _ASCII
+    else:
+        text, pattern = text.translate(_JAVA_LOWER).lower(), _any_token()
+    tokens = [token for token in pattern.findall(text) if token]
+    if any(len(token) > _MAX_TOKEN for token in tokens):
+        tokens = list(_short_tokens(text, pattern))
+    if "'" in text or "’" in text or "＇" in text:
+        return [_POSSESSIVE.sub("", token) for token in tokens]
+    return tokens
+
+
+def _short_tokens(text: str, pattern: Any) -> Iterator[str]:  # noqa: ANN401
+    """Yield tokens, cut at 255 characters; what is cut off is read again."""
+    place = 0
+    while match := pattern.search(text, place):
+        token = match[1] or ""
+        place = match.start() + _MAX_TOKEN if len(token) > _MAX_TOKEN else match.end()
+        if token:
+            yield token[:_MAX_TOKEN]
+
+
+@cache
+def _stemmer() -> Callable[[str], str]:
+    """Return Porter's own program, which Lucene translates.
+
+    It goes beyond his paper and leaves words of two letters alone. NLTK's takes seconds for a word
+    of 255 times "y", because it asks of every letter anew what those before it are; documents and
+    answers of engines may hold such words.
+    """
+    from nltk.stem.porter import PorterStemmer  # NLTK takes a second to load
+
+    class Porter(PorterStemmer):  # type: ignore[misc]
+        def _is_consonant(self, word: str, i: int) -> bool:
+            return _consonants(word[: i + 1])[i] == "c"
+
+        def _measure(self, stem: str) -> int:
+            return _consonants(stem).count("vc")
+
+    return cast(Callable[[str], str], Porter(Porter.MARTIN_EXTENSIONS).stem)
+
+
+def _consonants(word: str) -> str:
+    """Mark each letter as vowel or consonant: "y" is a vowel after a consonant.
+
+    >>> _consonants("syzygy")
+    'cvcvcv'
+    """
+    out, consonant = "", False
+    for letter in word:
+        consonant = letter not in "aeiou" and not (letter == "y" and consonant)
+        out += "c" if consonant else "v"
+    return out
+
+
+@lru_cache(maxsize=2**18)
+def _stem(word: str) -> str:
+    """Return the stem of a word; NLTK needs 20 microseconds for one."""
+    return _stemmer()(word)
+
+
 def term_of(word: str) -> str:
-    """Return the index term of one word in lower case, or "" for a stop word."""
-    return "" if word in LUCENE_STOP_WORDS else str(_OWN.stemmer.stemWord(word))
+    """Return the index term of one word in lower case, or "" for a stop word or underscores."""
+    if word in LUCENE_STOP_WORDS or not word.strip("_"):
+        return ""
+    return _stem(word) if len(word) <= _MAX_TOKEN else _stem(word[:_MAX_TOKEN])
 
 
 def analyse(text: str) -> list[str]:
-    """Return the index terms of a text, in order.
+    """Return the index terms of a text, in order: those of Lucene's EnglishAnalyzer.
 
-    >>> analyse("The treatments of skin cancers")
-    ['treatment', 'skin', 'cancer']
+    >>> analyse("The treatments of skin cancers in anthropology")
+    ['treatment', 'skin', 'cancer', 'anthropolog']
     """
-    return [term for word in words_of(text) if (term := term_of(word))]
+    return [term for token in tokens_of(text) if (term := term_of(token))]
 
 
 class Analyser:
@@ -93,7 +199,7 @@ class Analyser:
         ends = [0]
         known = self._spellings
         for text in texts:
-            numbers = [known.get(word) or self._learn(word) for word in words_of(text)]
+            numbers = [known.get(word) or self._learn(word) for word in tokens_of(text)]
             chunk = np.array([number - 1 for number in numbers if number > 0], dtype=np.int32)
             chunks.append(chunk)
             ends.append(ends[-1] + len(chunk))
@@ -109,7 +215,7 @@ class Analyser:
 
 
 Scheme = Literal["bm25", "tfidf"]
-_KIND, _VERSION = "veil-lexical", 1
+_KIND, _VERSION = "veil-lexical", ANALYSER
 _REPORT_EVERY = 20_000
 _MAX_DOCUMENTS = 2**31 - 1
 

@@ -11,6 +11,8 @@ EVERYWHERE: dict[str, dict[str, str]] = {  # group of measures -> measure -> wha
         "nDCG@10": "Quality of the first ten results, by graded judgements.",
         "recall@100": "Relevant documents among the first hundred results.",
         "pooled recall": "Relevant documents that any variant returned, before re-ranking.",
+        "nDCG@10 of plain search, as deep": "The same for plain search that re-ranks as many.",
+        "documents in the union": "Documents that all variants of a query returned together.",
     },
     "risk and utility": {
         "QuIPU": "Twice the signed area between a risk-utility curve and the diagonal; 1 is best.",

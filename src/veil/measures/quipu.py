@@ -57,8 +57,8 @@ def quipu_interval(risks: ArrayLike, utilities: ArrayLike) -> Estimate:
     """Return the score of the mean curve, with its 95 % bootstrap interval over the queries.
 
     `risks` and `utilities` are (points, n): column j is the same query at every point and in both,
-    and whole queries are resampled. The value of one query may be outside [0, 1] if it is a ratio of
-    means (utility) or subtracts a baseline (risk); its mean over the queries is clipped to [0, 1].
+    and whole queries are resampled. The value of one query may be outside [0, 1] if it is a ratio
+    of means (utility) or subtracts a baseline (risk); its mean over the queries is clipped.
     """
     r, u = _points(risks, utilities, 2)
     return interval(_of_means(r, u), _resampled(r, u), r.shape[1])

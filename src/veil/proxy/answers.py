@@ -177,6 +177,11 @@ class Search(Answer):
     plain_top10_came_back: float | None = Field(
         description="share of the plain search's first ten results that is among ours"
     )
+    plain_top10_came_back_deep: float | None = Field(
+        description="the same, of plain search that puts as many documents in order as all"
+        " variants brought: the fair comparison"
+    )
+    plain_depth: int | None = Field(description="how many documents that are")
     protected_words: int
     kept_words: list[Text] = Field(description="words that passed unchanged by policy")
     cost: CostAnswer
@@ -212,7 +217,8 @@ class Search(Answer):
         **more: object,
     ) -> Self:
         """Make it of what a search found, with its first results and what the door adds."""
-        back, checked, counted = found.back, found.preflight, found.ledger
+        back, deep = found.back, found.back_deep
+        checked, counted = found.preflight, found.ledger
         return cls.model_validate(
             {
                 "results": found.results[:show],
@@ -227,6 +233,8 @@ class Search(Answer):
                     if seen.gap
                 ],
                 "plain_top10_came_back": back[0] / back[1] if back and back[1] else None,
+                "plain_top10_came_back_deep": deep[0] / deep[1] if deep and deep[1] else None,
+                "plain_depth": found.depth or None,
                 "protected_words": found.words,
                 "kept_words": found.kept,
                 "cost": CostAnswer.of(found.cost),

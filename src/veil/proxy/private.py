@@ -33,7 +33,7 @@ from veil.proxy.source import EngineRoute
 from veil.proxy.sticky import Drawer, Look
 from veil.search.engines.engine import leaves
 from veil.search.locality import Locality, collection_name, locality
-from veil.search.pipeline import SearchResult, ask, came_back, check_query
+from veil.search.pipeline import SearchResult, ask, came_back, check_query, plain_depth
 from veil.search.rerank import Reranker
 from veil.text.mechanisms import catalogue
 from veil.text.mechanisms.mechanism import TextMechanism, WordMechanism
@@ -193,6 +193,7 @@ class PrivateDesk:
         counted = CountingMixer(self.mixer, taken.answers)
         ranking, answers = self._ask(query, taken.variants[0], counted)
         result = SearchResult(ranking, taken.variants, answers)
+        depth = 0 if self.network else plain_depth(answers)
         return SearchOutcome(
             results=located(items_of(ranking), self.untrusted),
             seen=seen_of(taken.variants[0], taken.marks, answers),
@@ -210,6 +211,8 @@ class PrivateDesk:
             gate=decision,
             preflight=taken.checked,
             back=self._back(query, result),
+            back_deep=self._back(query, result, deep=True),
+            depth=depth,
             ledger=self.ledger is not None,
             seeded=taken.variants.seeded,
             answers=answers,
@@ -300,11 +303,14 @@ class PrivateDesk:
                 raise
             raise EngineError(f"{error} {_DRAWN}", sent=error.sent) from None
 
-    def _back(self, query: str, result: SearchResult) -> tuple[int, int] | None:
+    def _back(
+        self, query: str, result: SearchResult, *, deep: bool = False
+    ) -> tuple[int, int] | None:
         """Compare with the plain search; None where the engine would have to see the query."""
         if self.network:
             return None
-        return came_back(query, result, self.mixer, reranker=self.reranker) or (0, 0)
+        found = came_back(query, result, self.mixer, reranker=self.reranker, deep=deep)
+        return found or (0, 0)
 
     def _in_clear(self, query: str, setting: Configuration, decision: Decision) -> SearchOutcome:
         if decision.action != "pass":

@@ -247,6 +247,9 @@ class SearchOutcome:
     back
         How many of the plain search's first ten results are among ours, and of how many; None
         where the engine would have to see the query.
+    back_deep, depth
+        The same, of plain search that puts as many documents in order as all variants brought, and
+        how many those are. It is the fairer comparison.
     ledger
         Whether the release is in the ledger, and was counted; else `spent`, `earlier` and `budget`
         say nothing.
@@ -276,6 +279,8 @@ class SearchOutcome:
     gate: Decision
     preflight: PreflightResult | None = None
     back: tuple[int, int] | None = None
+    back_deep: tuple[int, int] | None = None
+    depth: int = 0
     plain: bool = False
     here: bool = False
     ledger: bool = True

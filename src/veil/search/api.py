@@ -94,12 +94,17 @@ def came_back(
     *,
     encoder: Encoder | str | None = "minilm",
     letters: float = 0.0,
+    deep: bool = False,
 ) -> float | None:
     """Return the share of the plain search's first `depth` results that are among ours.
 
-    Both lists are re-ranked by the encoder. None for an engine on a network, which would have to
-    see the query, and where the query by itself finds nothing.
+    Both lists are re-ranked by the encoder. With ``deep=True`` plain search puts as many documents
+    in order as all variants brought together, which is the fair comparison: 20 variants with 100
+    documents each give the encoder up to 2,000 to choose from.
+
+    None for an engine on a network, which would have to see the query, and where the query by
+    itself finds nothing.
     """
     chosen = None if encoder is None else reranker(encoder, engine, letters=letters)
-    found = pipeline.came_back(query, result, engine, depth, reranker=chosen)
+    found = pipeline.came_back(query, result, engine, depth, reranker=chosen, deep=deep)
     return None if found is None else found[0] / found[1]

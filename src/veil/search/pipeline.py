@@ -14,7 +14,7 @@ from veil.core.guarantee import Guarantee
 from veil.core.rng import Randomness
 from veil.core.types import Engine, Floats, Ranking, Released, Variants
 from veil.corpus.tokens import check_text
-from veil.search.engines.engine import check_call, leaves
+from veil.search.engines.engine import MAX_K, check_call, leaves
 from veil.search.rerank import Reranker
 from veil.text.mechanisms.mechanism import TextMechanism
 from veil.text.policy import Policy, Unknown
@@ -208,6 +208,14 @@ def _combine(query: str, answers: Ranking, k: int, reranker: Reranker | None) ->
     return narrowed(ordered, k)
 
 
+def plain_depth(answers: Ranking) -> int:
+    """Return the number of documents in the union of all lists.
+
+    Plain search that puts as many in order is what a private search is fairly compared with.
+    """
+    return min(MAX_K, max(1, int(np.unique(answers.index[answers.index >= 0]).size)))
+
+
 def came_back(
     query: str,
     result: SearchResult,
@@ -215,16 +223,20 @@ def came_back(
     depth: int = 10,
     *,
     reranker: Reranker | None = None,
+    deep: bool = False,
 ) -> tuple[int, int] | None:
     """Count how many of the plain search's first `depth` results are among ours, and of how many.
 
-    Both are re-ranked alike. None for an engine on a network: to find out, the query itself would
-    have to be sent. None, too, where the query by itself finds nothing, or a recording does not
-    hold it.
+    Both are re-ranked alike. With `deep` plain search puts as many documents in order as all
+    variants brought together (`plain_depth`), else as many as one variant may bring.
+
+    None for an engine on a network: to find out, the query itself would have to be sent. None,
+    too, where the query by itself finds nothing, or a recording does not hold it.
     """
     if leaves(engine):
         return None
-    k = max(depth, result.answers.index.shape[1])
+    k = plain_depth(result.answers) if deep else result.answers.index.shape[1]
+    k = max(depth, k)
     try:
         plain, _ = ask(query, [Released(query)], engine, k, reranker)
     except EngineError:

@@ -4,7 +4,8 @@ Which passages are worth a model's time: letters and words of the true query tel
 With cover, what comes back for one query is up to 2,000 passages, of which most answer another
 one. BM25 with the true query over these passages alone finds out which: once over index terms, and
 once over runs of four letters, which see that words are kin where stems do not. It needs no model,
-no index and no file, and nothing of a passage or query is kept. Beside the model's own scores it
+no index and no file. Of passages and queries only the stems of their words are kept, in a cache in
+memory that they share with all other texts. Beside the model's own scores it
 finds more than either alone: see `veil.search.rerank`.
 """
 
@@ -21,7 +22,7 @@ from numpy.typing import NDArray
 from veil.core.errors import ParameterError
 from veil.core.types import Encoder, Engine, Floats, Ids, Ranking, Singles
 from veil.corpus.collection import Collection, passage
-from veil.corpus.lexical import analyse, term_of, words_of
+from veil.corpus.lexical import analyse, term_of, tokens_of
 from veil.data.fetch import Report, no_progress
 from veil.encoders.catalogue import encoder
 from veil.encoders.vectors import DocumentVectors, document_vectors, open_document_vectors
@@ -74,16 +75,18 @@ def _bm25(counts: Floats, lengths: Floats) -> Floats:
 def _terms(query: str, texts: Sequence[str]) -> tuple[Floats, Floats]:
     """Count the terms of the query in each text (n, t), and all words (n,)."""
     terms = {term: number for number, term in enumerate(dict.fromkeys(analyse(query)))}
+    first = {term[0] for term in terms}  # a stem begins as its word does
     counts = np.zeros((len(texts), len(terms)))
     lengths = np.zeros(len(texts))
     spelt: dict[str, int] = {}  # every spelling is stemmed once
     for row, text in enumerate(texts):
-        words = words_of(text)
+        words = tokens_of(text)
         lengths[row] = len(words)
         for word in words:
             number = spelt.get(word)
             if number is None:
-                number = spelt[word] = terms.get(term_of(word), -1)
+                wanted = word[:1] in first
+                number = spelt[word] = terms.get(term_of(word), -1) if wanted else -1
             if number >= 0:
                 counts[row, number] += 1
     return counts, lengths

@@ -164,7 +164,7 @@ def _cell(value: Estimate) -> Markup:
 
 
 UTILITY, SHOWN, EXPOSURE = "nDCG-visible@10", "shown", "exposure"
-_VERSION = 1  # of what the steps compute
+_VERSION = 2  # of what the steps compute
 _USUAL = ("queries", "known-item", "gap", "count", "frequency")
 _OPENED = 2  # strategies that a process keeps open: several steps ask each
 _K = 10  # documents of a list: the depth of the utility, too

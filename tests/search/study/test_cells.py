@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from tests.search.study.material import STUDY, load
 
+from veil.corpus.lexical import ANALYSER
 from veil.search.study import material, steps
 from veil.search.study.material import StudyMaterial
 from veil.search.study.steps import cells, plain_steps
@@ -46,7 +47,6 @@ def _key(found: list[Cell]) -> str:
         ('spec = "aea"', "textblob", True),
         ('spec = "aea"', "nltk", True),
         (FEA, "nltk", True),
-        (FEA, "PyStemmer", True),
     ],
 )
 def test_another_tagger_or_stemmer_makes_other_variants(
@@ -55,6 +55,15 @@ def test_another_tagger_or_stemmer_makes_other_variants(
     before = _key(make(mechanism))
     known = steps.installed
     monkeypatch.setattr(steps, "installed", lambda name: known(name) + "9" * (name == package))
+    assert (_key(make(mechanism)) != before) is matters
+
+
+@pytest.mark.parametrize(("mechanism", "matters"), [('spec = "aea"', False), (FEA, True)])
+def test_other_terms_make_other_variants(
+    mechanism: str, matters: bool, make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = _key(make(mechanism))
+    monkeypatch.setattr(steps, "ANALYSER", ANALYSER + 1)
     assert (_key(make(mechanism)) != before) is matters
 
 

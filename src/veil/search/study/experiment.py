@@ -11,7 +11,15 @@ from veil.core.formatting import count_of
 from veil.core.guarantee import Guarantee
 from veil.data.fetch import Report, no_progress
 from veil.search.study.material import StudyMaterial, absolute
-from veil.search.study.steps import cells, compute, facts, notes, plain_steps
+from veil.search.study.steps import (
+    AS_DEEP,
+    UNION,
+    cells,
+    compute,
+    facts,
+    notes,
+    plain_steps,
+)
 from veil.search.study.study import (
     IN_CLEAR,
     SearchStudy,
@@ -22,7 +30,8 @@ from veil.search.study.study import (
 )
 from veil.studies.experiment import Axis, Cell, Experiment, Figure, Methods, Step, Vocabulary
 from veil.studies.figures import ranked
-from veil.studies.results import Example, Results
+from veil.studies.report.markup import join
+from veil.studies.results import PLAIN, Example, Results, Row
 from veil.studies.store import Result
 from veil.studies.study import Grid, locate_errors, short_spec
 from veil.text.attacks import ATTACKS
@@ -180,5 +189,27 @@ class SearchExperiment(Experiment):
         return list(notes(self.bench))
 
     def remarks(self, results: Results) -> list[str]:
-        """Say where queries leave nearly in clear."""
-        return [unprotected_remarks(results.rows)]
+        """Say where queries leave nearly in clear, and what is compared with plain search."""
+        return [unprotected_remarks(results.rows), *_fair_baselines(results.rows, self.study.k)]
+
+
+def _fair_baselines(rows: Sequence[Row], k: int) -> Iterator[str]:
+    """Compare the most useful configuration with plain search that orders as many documents."""
+    found = {(row.task, row.spec, row.size, row.measure): row.score for row in rows}
+    for task in dict.fromkeys(row.task for row in rows if row.measure == AS_DEEP):
+        here = [row for row in rows if row.task == task and row.measure == WORDS.utility.name]
+        best = max(
+            (row for row in here if row.mechanism != PLAIN),
+            key=lambda row: row.score,
+            default=None,
+        )
+        if best is None:
+            continue
+        place = (task, best.spec, best.size)
+        plain = next((row.score for row in here if row.mechanism == PLAIN), float("nan"))
+        yield join(
+            f"{task}: plain search puts {count_of(k, 'document')} in order; the variants bring"
+            f" more. With {best.spec} ({best.size} variants, nDCG@10 {best.score:.3f}) it is"
+            f" {found[*place, UNION]:,.0f}; plain search has nDCG@10 {plain:.3f}, and"
+            f" {found[*place, AS_DEEP]:.3f} when it orders as many."
+        )

@@ -16,10 +16,12 @@ import numpy as np
 from veil.core.errors import LawError, ParameterError
 from veil.core.rng import stream
 from veil.core.types import Floats, Released, Seeded
+from veil.corpus.lexical import ANALYSER
 from veil.corpus.wordnet import wordnet, wordnet_folder
 from veil.measures.effectiveness import effectiveness, pooled_recall
 from veil.search.engines import ENGINES
-from veil.search.pipeline import MAX_QUERY, ask
+from veil.search.engines.engine import leaves
+from veil.search.pipeline import MAX_QUERY, ask, plain_depth
 from veil.search.study.material import StudyMaterial
 from veil.studies.experiment import Cell, Step, step_key
 from veil.studies.store import Result
@@ -37,7 +39,7 @@ _TAGGERS = {  # what `veil.text.select` calls them, and the packages that hold p
     "nltk": ("nltk",),
     "spacy": ("spacy", "en_core_web_sm"),
 }
-_OF_QUERIES = ("textblob", "nltk", "PyStemmer")  # tagger, reader of WordNet, terms of an index
+_OF_QUERIES = ("textblob", "nltk")  # tagger, reader of WordNet
 
 
 def inputs(mechanism: TextMechanism, bench: StudyMaterial, size: int = 1) -> dict[str, object]:
@@ -49,6 +51,7 @@ def inputs(mechanism: TextMechanism, bench: StudyMaterial, size: int = 1) -> dic
     found: dict[str, object] = {}
     if index := getattr(mechanism, "index", ""):  # it works with documents of its own
         mechanism = mechanism.model_copy(update={"index": bench.index_digest(index)})
+        found["terms"] = ANALYSER
     found["mechanism"] = str(mechanism)
     if made := bench.tables.named(mechanism, size, bench.study.universe):
         found["table"] = made
@@ -73,13 +76,15 @@ def installed(package: str) -> str:
 
 
 VERSIONS = {  # a change of what a step computes needs a new number
-    "plain": 1,
+    "plain": 2,
     "protect": 1,
-    "search": 1,
+    "search": 2,
     "similarity": 2,
     "attack": 4,
 }
 _MEASURES = {"jaccard", "cosine", "bleu", "meteor", "N_w", "S_w"}  # what version 2 computes
+AS_DEEP = "nDCG@10 of plain search, as deep"  # as the union of the lists of all variants
+UNION = "documents in the union"
 # Attackers that are not watched as the variants grow.
 APART = ("crossencoder", "judge", "linkage", "rerun", "session", "shortlist", "topic")
 
@@ -188,7 +193,7 @@ def _key(kind: str, made_from: dict[str, object]) -> str:
 
 
 _PACKAGES = (
-    "numpy", "nltk", "textblob", "bm25s", "PyStemmer", "onnxruntime", "tokenizers",
+    "numpy", "nltk", "textblob", "bm25s", "onnxruntime", "tokenizers",
     "sentence-transformers", "ir_measures",
 )  # fmt: skip
 
@@ -268,18 +273,28 @@ def _protect(material: StudyMaterial, step: Step) -> Result:
 
 
 def _search(material: StudyMaterial, step: Step, rows: Rows) -> Result:
-    """Ask an engine with the variants, or with the queries themselves, and judge what comes."""
+    """Ask an engine with the variants, or with the queries themselves, and judge what comes.
+
+    Plain search is also judged at the depth of the union of all lists: the encoder then puts as
+    many documents in order. An engine elsewhere is not asked for so many.
+    """
     engine, order = material.engine(step.by), material.reranker(step.by)
-    lists, pools = [], []
+    plain = step.kind == "plain"
+    lists, pools, deep = [], [], []
     for number, text in enumerate(material.texts):
-        plain = step.kind == "plain"
         sent = [Released(text)] if plain else [Seeded(one) for one in rows[number]]
         ranking, answers = ask(text, sent, engine, material.study.k, order)
         lists.append(ranking.list(0))
         pools.append({answers.items[i] for i in np.unique(answers.index) if i >= 0})
+        if not plain and not leaves(engine):
+            own, _ = ask(text, [Released(text)], engine, plain_depth(answers), order)
+            deep.append(own.list(0))
     judgements = material.collection.judgements
     arrays: dict[str, Floats] = dict(effectiveness(judgements, material.names, lists))
     arrays["pooled recall"] = pooled_recall(judgements, material.names, pools)
+    if deep:
+        arrays[AS_DEEP] = effectiveness(judgements, material.names, deep)["nDCG@10"]
+        arrays[UNION] = np.array([len(pool) for pool in pools], dtype=np.float64)
     return Result(arrays)
 
 

@@ -522,6 +522,11 @@ def _notes(found: SearchOutcome) -> tuple[str, ...]:
         back = " Plain search finds nothing."
     else:
         back = f" {found.back[0]} of the first {found.back[1]} of plain search are among them."
+        if found.back_deep and found.back_deep[1]:
+            back += (
+                f" Of plain search that puts as many documents in order ({found.depth:,}), it is"
+                f" {found.back_deep[0]} of {found.back_deep[1]}."
+            )
         if not found.back[0]:
             back += " Nearer to useful it finds more, and gives more away."
     return (shown, back, *jump)
