@@ -5,10 +5,10 @@ connection had (the lowest free one is always taken, so that many were open at o
 connections reached the protocol.
 """
 
+import asyncio
 import sys
 import threading
 import time
-from typing import Any
 
 from tests.web.conftest import TOKEN, FakeDesk, make_plane
 
@@ -26,7 +26,7 @@ class Meter:
         """Look at each connection when it is made."""
         made = PatientProtocol.connection_made
 
-        def connection_made(protocol: PatientProtocol, transport: Any) -> None:  # noqa: ANN401
+        def connection_made(protocol: PatientProtocol, transport: asyncio.Transport) -> None:
             self.highest = max(self.highest, transport.get_extra_info("socket").fileno())
             self.count += 1
             made(protocol, transport)

@@ -47,7 +47,7 @@ class Flooded:
         """Return the processor time that the server spends while something is done."""
         before = self.report().seconds
         work()
-        return self.report().seconds - before
+        return float(self.report().seconds - before)
 
     def connect(self) -> socket.socket:
         return socket.create_connection(("127.0.0.1", self.port), timeout=60)
