@@ -29,8 +29,9 @@ from tests.web.test_serve import FORM, head, status
 
 import veil.web.guard as entrance
 from veil.core.errors import LedgerError, ParameterError
-from veil.web.guard import KEPT, is_other_user, is_stranger
+from veil.web.guard import KEPT, is_stranger
 from veil.web.messages import HEADERS
+from veil.web.peers import is_other_user
 from veil.web.routes import OPERATIONS
 from veil.web.token import FILE, leading, new_token, own_token
 

@@ -152,7 +152,7 @@ def serve(
             warn_scale(flags["vectors"], space)
         if not no_browser and sys.stderr.isatty():
             _open(opened.enter_context(leading(address)))
-        run(app, sock)
+        run(app, sock, proxied=bool(allow_host))
     stderr().print("Stopped.")
 
 

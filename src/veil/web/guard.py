@@ -1,8 +1,8 @@
 """Who may ask: this page itself, a person at the browser, or a program that has the token.
 
-Who is at the other end of a connection, where the system tells: on Linux, on this machine.
 Browsers send a cookie to every port of a machine, so that a server of another user can come by
-it. There it is of no use: connections of other users are refused whatever they have.
+it. Where the system reveals whose a connection is (`veil.web.peers`), it is of no use there:
+connections of other users are refused whatever they have.
 
 A server on the loopback address can be reached by every page that is open in the browser. It is
 protected by what browsers tell and pages cannot forge:
@@ -20,11 +20,7 @@ as ``Authorization: Bearer``. Everybody else sees one plain page that says how t
 """
 
 import hmac
-import ipaddress
-import os
-import sys
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from urllib.parse import urlsplit
 
 from veil.core.errors import ParameterError
@@ -44,92 +40,17 @@ from veil.web.messages import (
     read_body,
     require_type,
 )
+from veil.web.peers import is_other_user
 from veil.web.token import check_token
 
-Address = tuple[str, int | None]  # a port, if there is one
-
 KEPT = "veil.stranger"  # what was found when a connection was made, in the state of its requests
-_TABLES = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
-_LOCAL, _REMOTE, _UID, _INODE = 1, 2, 7, 9  # columns
-_ROOT = 0  # trusted as the machine is; forwarders of the system run as root, too
-_NOBODY = -1  # a socket that was given up by its owner, who cannot be told any more
-_TRIES = 3  # a table that changes while it is read may lack a line
-_MAPPED = ipaddress.IPv6Address("::ffff:0:0").packed[:12]
+STRANGER = "Another user of this machine started this request, so that nothing was done."
 
 
 def is_stranger(scope: Scope) -> bool:
     """Tell whether another user of this machine is at the other end of a request."""
     kept = scope.get("state", {}).get(KEPT)
     return bool(is_other_user(scope.get("client"), scope.get("server")) if kept is None else kept)
-
-
-def is_other_user(
-    client: Address | None, server: Address | None, tables: tuple[Path, ...] = _TABLES
-) -> bool:
-    """Tell whether another user of this machine is at the other end of a connection.
-
-    Who comes over loopback and is not found is taken for one, too, unless the system has no
-    tables to be found in.
-    """
-    if sys.platform != "linux" or not client or not server:
-        return False
-    near, far = _spelt(*client[:2]), _spelt(*server[:2])
-    owners: set[int] | None = None
-    for _ in range(_TRIES):
-        owners = _owners(near, far, tables)
-        if owners is None or owners:
-            break
-    if owners is None:
-        return False
-    return bool(owners - {_ROOT, os.getuid()}) if owners else _is_loopback(client, server)
-
-
-def _owners(near: set[str], far: set[str], tables: tuple[Path, ...]) -> set[int] | None:
-    """Return the users of the sockets with these two ends; None if no table can be read."""
-    found: set[int] = set()
-    read = False
-    for table in tables:
-        try:
-            lines = table.read_text(encoding="ascii").splitlines()[1:]
-        except (OSError, UnicodeDecodeError):
-            continue
-        read = True
-        for columns in map(str.split, lines):
-            if len(columns) > _INODE and columns[_LOCAL] in near and columns[_REMOTE] in far:
-                found.add(int(columns[_UID]) if columns[_INODE] != "0" else _NOBODY)
-    return found if read else None
-
-
-def _is_loopback(*ends: Address) -> bool:
-    """Tell whether one of two ends, and so the other one, is on this machine alone."""
-    return any(each.is_loopback for end in ends for each in _addresses(end[0]))
-
-
-def _addresses(host: str) -> list[ipaddress.IPv4Address | ipaddress.IPv6Address]:
-    """Return an address, of the kind it is at heart; none for what is no address."""
-    try:
-        address = ipaddress.ip_address(host)
-    except ValueError:
-        return []
-    return [getattr(address, "ipv4_mapped", None) or address]
-
-
-def _spelt(host: str, port: int | None) -> set[str]:
-    """Write an address in all ways in which it can stand in the tables.
-
-    One of IPv4 stands in the other table, mapped, if the socket is one for both kinds.
-
-    >>> len(_spelt("127.0.0.1", 80)), len(_spelt("::1", 80)), len(_spelt("a pipe", 80))
-    (2, 1, 0)
-    """
-    packed = {address.packed for address in _addresses(host)}
-    packed |= {_MAPPED + each for each in packed if len(each) == 4}  # bytes of IPv4
-    return {f"{_words(each)}:{port or 0:04X}" for each in packed}
-
-
-def _words(packed: bytes) -> str:
-    words = [packed[at : at + 4] for at in range(0, len(packed), 4)]
-    return "".join(f"{int.from_bytes(word, sys.byteorder):08X}" for word in words)
 
 
 HEAD_BYTES = 256 * 1024  # an address may hold the longest query, its characters written as bytes
@@ -320,9 +241,7 @@ class Entrance:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         if has_local_host(scope) and is_stranger(scope):
-            raise StatusError(
-                403, "Another user of this machine started this request, so that nothing was done."
-            )
+            raise StatusError(403, STRANGER)
         reads = scope["method"] in ("GET", "HEAD")
         if scope["path"] == ENTER:
             response = await self._enter(Request(scope, receive))
