@@ -121,9 +121,30 @@ class Field:
         letters: float = 0.0,
     ) -> Floats:
         """Return nDCG@10 with the groups of a table."""
+        return self.ndcg(self._pools(table, lookup, depth), letters)
+
+    def as_deep(
+        self,
+        table: Table,
+        lookup: Lookup = nearest,
+        depth: int = DEPTH,
+        letters: float = 0.0,
+    ) -> Floats:
+        """Return nDCG@10 of the queries as they are, with as many documents as their group finds.
+
+        It is the fair baseline: `plain` orders `depth` of them, a group of 20 texts up to 20 times
+        as many.
+        """
+        depths = [int(pool.sum()) for pool in self._pools(table, lookup, depth)]
+        texts = [self.collection.queries[name] for name in self.names]
+        pools = [self.pool([text], most) for text, most in zip(texts, depths, strict=True)]
+        return self.ndcg(pools, letters)
+
+    def _pools(self, table: Table, lookup: Lookup, depth: int) -> list[Flags]:
+        """Return what the group of each query finds."""
         addresses = lookup(table, self.queries).tolist()
         pools = {a: self.pool(table.group(a), depth) for a in set(addresses)}
-        return self.ndcg([pools[a] for a in addresses], letters)
+        return [pools[a] for a in addresses]
 
 
 def judged(collection: Collection) -> list[str]:

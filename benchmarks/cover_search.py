@@ -60,6 +60,7 @@ def embedded(report: Report) -> None:
         report.add(f"icd10cm, {label}: plain", shown(part.plain()))
         report.add(f"icd10cm, {label}: plain, letters count", shown(part.plain(letters=LETTERS)))
     values: dict[tuple[str, str], list[Floats]] = {}
+    baselines: dict[tuple[str, str], list[Floats]] = {}  # plain search, as deep
     for half in (0, 1):
         usual = table_of(log[half::2], vectors[half::2])
         better = chosen(refined(usual))
@@ -82,6 +83,8 @@ def embedded(report: Report) -> None:
                 own = active_of(table, part.queries, candidates, lookup)
                 found = part.covered(table, lookup, depth, letters)
                 values.setdefault((what, label), []).append(found)
+                deep = part.as_deep(table, lookup, depth, letters)
+                baselines.setdefault((what, label), []).append(deep)
                 report.add(
                     f"icd10cm, {label}: half {half}, {what}",
                     f"{shown(found)}, L {table.L}, active {risk:.4f} ({own:.4f} of these queries)",
@@ -91,6 +94,8 @@ def embedded(report: Report) -> None:
         told = "" if what == "24 words" else f"; against 24 words {gain(mean, usual_mean)}"
         target = "0.379 [0.341, 0.418]" if (what, label) == ("24 words", "the 220") else ""
         report.add(f"icd10cm, {label}: mean of the halves, {what}", shown(mean) + told, target)
+        deep = np.mean(baselines[what, label], axis=0)
+        report.add(f"icd10cm, {label}: plain as deep as {what}", shown(deep))
 
 
 def growth(report: Report, parts: Sequence[Collection]) -> None:
@@ -121,7 +126,8 @@ def growth(report: Report, parts: Sequence[Collection]) -> None:
                 grown = risk * len(parts[0].documents) / len(vectors)
                 report.add(
                     f"{label}: {what} of the passages, cells of {cell}",
-                    f"{shown(engine.covered(table))}, L {table.L}, active {risk:.4f} of"
+                    f"{shown(engine.covered(table))}, plain as deep"
+                    f" {shown(engine.as_deep(table))}, L {table.L}, active {risk:.4f} of"
                     f" {len(log):,} plausible queries ({own:.4f} of these queries),"
                     f" {grown:.4f} if they grew as the documents do",
                 )

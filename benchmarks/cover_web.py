@@ -84,12 +84,13 @@ def measure(report: Report, name: str, nouns: int, words: tuple[int, ...]) -> No
         cell = max(1, len(texts) // (20 * GROUPS))
         for most in words:
             table = table_of(texts, near, cell=cell, words=most)
-            found = engine.covered(table)
+            found, deep = engine.covered(table), engine.as_deep(table)
             report.add(
                 f"{name}: {what} (n {len(table):,}, cells of {cell}, L {table.L}, {most} words)",
                 f"{shown(found)}, active {active(table, candidates):.3f}"
                 f" ({active_of(table, engine.queries, candidates):.3f} of these queries);"
-                f" against plain {gain(found, plain)}",
+                f" against plain {gain(found, plain)};"
+                f" plain as deep {shown(deep)}, against it {gain(found, deep)}",
                 TARGETS.get((name, what), ""),
             )
 

@@ -12,7 +12,7 @@ from veil.cli import veil as program
 
 FROZEN: contract.Contract = json.loads(contract.FILE.read_text())
 GOLDEN = {  # SHA-256
-    "study-results.csv": "35de7ae814287518421f80f319cdee8ffa6384556073e74c6cae29f304a2cafc",
+    "study-results.csv": "04a4b51bcf9105b8952cc434c26e70d5f765b879fde2a8450cb189c1d17f6d4e",
     "study-scores.csv": "15affa5394cea8aac2cf081ce73f70fb6d776ba3ab1bcf9faccfa656072c397c",
 }
 

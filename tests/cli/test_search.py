@@ -237,7 +237,8 @@ def test_nobody_at_home(veil: Veil, vectors: str) -> None:
             "search", "--engine", engine, "--vectors", vectors, "--mechanism", "cmp(epsilon=2)",
             "--encoder", "none", f"{CANARY} flu",
         )  # fmt: skip
-    assert "Nothing was sent. The variants are in the ledger and count" in result.refused()
+    assert "Nothing was sent, and nothing was counted." in result.refused()
+    assert "released" not in result.err
 
 
 def test_seeded_releases_stay_here(veil: Veil, vectors: str) -> None:

@@ -1,5 +1,6 @@
 """The desk with documents of the user's own: as it is where that is safe, and nowhere else."""
 
+import socket
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -8,7 +9,7 @@ import pytest
 from tests.search.conftest import BagEncoder
 from tests.web.serving import LOG
 
-from veil.core.errors import GateError, TrustError
+from veil.core.errors import EngineError, GateError, TrustError
 from veil.corpus.collection import Collection, Document, Documents
 from veil.proxy import opening
 from veil.proxy.opening import open_desk
@@ -69,9 +70,30 @@ def test_other_engines_never_get_a_query_so(desk: PrivateDesk, engine: Recorded)
 
 
 def test_without_variants_there_is_no_ledger(idx: Path, tmp_path: Path) -> None:
-    for spec, there in ((f"bm25(index={idx})", False), ("searxng(url=http://x.example)", True)):
-        made = open_desk(
-            engine=spec, encoder="none", folder=tmp_path / "none", once=True, plainly=True
-        )
-        with closing(made):
-            assert (made.ledger is not None) == (tmp_path / "none").exists() == there
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        elsewhere = f"searxng(url=http://127.0.0.1:{server.getsockname()[1]})"
+        for spec, there in ((f"bm25(index={idx})", False), (elsewhere, True)):
+            made = open_desk(
+                engine=spec, encoder="none", folder=tmp_path / "none", once=True, plainly=True
+            )
+            with closing(made):
+                assert (made.ledger is not None) == (tmp_path / "none").exists() == there
+
+
+def test_an_engine_that_is_not_there_is_told_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither a table nor a model is prepared for it, and there is no ledger."""
+    monkeypatch.setattr(opening, "reranker", lambda *_, **__: pytest.fail("it was prepared"))
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+    for spec in (
+        f"searxng(url=http://{address})",
+        f"searxng(url=https://{address})",
+        f"opensearch(url=http://{address}, index=docs)",
+        f"http(url='http://{address}/?q={{query}}')",
+    ):
+        with pytest.raises(EngineError, match="Nothing was sent, and nothing was counted") as told:
+            open_desk(engine=spec, folder=tmp_path / "none", once=True)
+        assert told.value.sent == 0
+    assert not (tmp_path / "none").exists()

@@ -246,7 +246,7 @@ def test_a_ledger_that_fails_while_variants_are_out_hides_nothing(
     assert (found.budget.spent, found.budget.unproved) == ((0, 1) if plain else (24, 0))
 
 
-@pytest.mark.parametrize("sent", [0, None])
+@pytest.mark.parametrize("sent", [1, None])
 def test_what_failed_says_that_the_variants_count(
     open_desk: Open, web: Web, query: str, sent: int | None
 ) -> None:
@@ -254,11 +254,46 @@ def test_what_failed_says_that_the_variants_count(
     web.fault = EngineError("The engine at x is down.", sent=sent)
     with pytest.raises(EngineError, match="count in the budget, sent or not") as raised:
         desk.search(query, CMP)
-    assert (raised.value.sent == 0) == ("Nothing was sent." in str(raised.value)) == (sent == 0)
+    assert "Nothing was sent." not in str(raised.value)
+    assert desk.budget().spent == 24
     loose = replace(desk, ledger=None, drawer=UnrecordedVariants())
     with pytest.raises(EngineError) as raised:
         loose.search(query, CMP)
     assert "budget" not in str(raised.value)
+
+
+def test_nothing_counts_of_which_nothing_was_sent(open_desk: Open, web: Web, query: str) -> None:
+    desk = open_desk()
+    web.fault = EngineError("The engine at x is down.", sent=0)
+    with pytest.raises(
+        EngineError, match="Nothing was sent. They are not in the ledger"
+    ) as raised:
+        desk.search(query, CMP)
+    assert raised.value.sent == 0
+    assert (desk.budget().spent, desk.releases(10)) == (0, ())
+    web.fault = None
+    assert desk.search(query, CMP).budget.spent == 24
+    web.fault = EngineError("The engine at x is down.", sent=0)  # what was sent before counts
+    desk.mixer.forget()
+    with pytest.raises(EngineError, match="count in the budget, sent or not"):
+        desk.search(query, CMP)
+    assert desk.budget().spent == 24
+    assert len(desk.releases(10)) == 1
+
+
+@pytest.mark.parametrize("plain", [False, True])
+def test_an_engine_without_a_connection_costs_nothing(
+    open_desk: Open, web: Web, query: str, plain: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse() -> None:
+        raise EngineError("The engine at x refuses connections.", sent=0)
+
+    desk = open_desk(LET)
+    monkeypatch.setattr(web, "require_reachable", refuse, raising=False)
+    with pytest.raises(EngineError, match="Nothing was sent, and nothing was counted"):
+        desk.search(query, CMP, plain=plain)
+    assert (desk.budget().spent, desk.budget().unproved, desk.releases(10)) == (0, 0, ())
+    assert web.seen == []
 
 
 def test_local_attackers_look_at_the_very_variants(

@@ -24,6 +24,22 @@ def test_a_refusal_says_what_was_sent_and_keeps_the_query(kind: pages.Kind) -> N
     assert len(heads) == len(KINDS)
 
 
+def test_a_refusal_does_not_say_both() -> None:
+    """The message of an engine without a connection says that nothing was sent."""
+    told = "The engine at x refuses connections; check that it runs. Nothing was sent."
+    alert = Page(pages.refused(common(), QUERY, "engine", told, unsent=True)).one(
+        "div", role="alert"
+    )
+    assert alert.text.count("sent") == 1
+    assert "Try again in a moment." in alert.text
+
+
+def test_the_page_says_why_it_does_not_start_with_cover() -> None:
+    missing = "cover is not on the slider: build it. Until then it starts at cmp(epsilon=2.5)."
+    page = Page(pages.home(replace(common(), plane=replace(plane(), uncovered=missing))))
+    assert missing in [part.text for part in page.all("p", class_="warning")]
+
+
 def test_a_spent_budget_is_called_spent() -> None:
     spent = common(budget=Budget("2026-11-16", 10000.0, 10000.0))
     page = Page(pages.refused(spent, QUERY, "budget", "Why."))

@@ -20,6 +20,7 @@ from veil.proxy.private import PrivateDesk
 from veil.proxy.settings import Configuration
 from veil.proxy.sticky import PreflightBound, StickyVariants, UnrecordedVariants
 from veil.search.engines import ENGINES
+from veil.search.engines.engine import require_reachable
 from veil.search.locality import locality, open_engine
 from veil.search.rerank import LETTERS, reranker
 
@@ -82,7 +83,8 @@ def open_desk(
         Where the ledger lies; the user's data folder by default.
     once
         For one search, which waits for the local attackers: there are none unless `log` or
-        `bound` asks for them.
+        `bound` asks for them. An engine on a network that takes no connection is told before
+        anything else is prepared.
     plainly
         For searches for queries as they are, where that is safe: documents of the user's own on
         this machine need no ledger and no local attackers. Of no effect with other engines.
@@ -95,6 +97,8 @@ def open_desk(
     with ExitStack() as opened:
         rules = Gate.load(gate, report) if gate is not None else Gate.empty()
         asked = open_engine(engine, collection, report)
+        if once and seed is None:  # an engine on a network refuses what is drawn with a seed
+            require_reachable(asked)
         own = locality(asked) == "own"
         plainly = plainly and own
         book = opened.enter_context(Ledger(folder)) if ledger and not plainly else None

@@ -30,8 +30,8 @@ from veil.proxy.preflight import Preflight
 from veil.proxy.results import ResultItem, SearchOutcome, items_of, plain_result, seen_of
 from veil.proxy.settings import MAX_SIZE, Budget, Configuration, Decision, PreflightResult, Release
 from veil.proxy.source import EngineRoute
-from veil.proxy.sticky import Drawer, Look
-from veil.search.engines.engine import leaves
+from veil.proxy.sticky import Drawer, Look, PreparedVariants
+from veil.search.engines.engine import leaves, require_reachable
 from veil.search.locality import Locality, collection_name, locality
 from veil.search.pipeline import SearchResult, ask, came_back, check_query, plain_depth
 from veil.search.rerank import Reranker
@@ -72,6 +72,7 @@ _DRAWN = (
     "The variants are in the ledger and count in the budget, sent or not: to ask again sends the"
     " same ones, at no further cost."
 )
+_TAKEN_BACK = "They are not in the ledger, and do not count in the budget."
 _IN_CLEAR = "The query was sent in clear, on request: the engine knows it."
 _NOTHING_LEFT = "Nothing was released: engine and documents are on this machine."
 
@@ -181,9 +182,15 @@ class PrivateDesk:
             raise GateError(decision.reason)
         if plain:
             return self._in_clear(query, setting, decision)
+        if setting.mechanism not in self._bound and self.ledger is not None:
+            require_reachable(self.untrusted)  # before what may take minutes
         mechanism, space = self._maker(setting)
         look = self._look(mechanism, space)
-        line = EngineRoute(self.network, partial(self.mixer.recall, k=self.k))
+        line = EngineRoute(
+            self.network,
+            partial(self.mixer.recall, k=self.k),
+            partial(require_reachable, self.untrusted),
+        )
         taken = self.drawer.take(
             query, mechanism, space, setting.size, look, line, **setting.words
         )
@@ -191,7 +198,7 @@ class PrivateDesk:
         earlier, budget = self.drawer.earlier(taken.entry), self.budget()
         earlier_bits = self.drawer.earlier_bits(taken.entry)
         counted = CountingMixer(self.mixer, taken.answers)
-        ranking, answers = self._ask(query, taken.variants[0], counted)
+        ranking, answers = self._ask(query, taken, counted)
         result = SearchResult(ranking, taken.variants, answers)
         depth = 0 if self.network else plain_depth(answers)
         return SearchOutcome(
@@ -293,14 +300,19 @@ class PrivateDesk:
         return self.ledger is not None and self.ledger.forget(number)
 
     def _ask(
-        self, query: str, released: Sequence[Released], counted: CountingMixer
+        self, query: str, taken: PreparedVariants, counted: CountingMixer
     ) -> tuple[Ranking, Ranking]:
-        """Ask with variants; where that fails, also say what became of them in the ledger."""
+        """Ask with variants; where that fails, also say what became of them in the ledger.
+
+        Nothing counts of which nothing was sent.
+        """
         try:
-            return ask(query, released, counted, self.k, self.reranker)
+            return ask(query, taken.variants[0], counted, self.k, self.reranker)
         except EngineError as error:
             if self.ledger is None:
                 raise
+            if error.sent == 0 and self.drawer.take_back(taken):
+                raise EngineError(f"{error} {_TAKEN_BACK}", sent=0) from None
             raise EngineError(f"{error} {_DRAWN}", sent=error.sent) from None
 
     def _back(
@@ -318,6 +330,7 @@ class PrivateDesk:
                 "No rule of yours lets this query pass in clear; nothing was sent. Search without"
                 " asking for that, or change the rules."
             )
+        require_reachable(self.untrusted)
         number, budget = self.drawer.note_plain(query), self.budget()
         counted = CountingMixer(self.mixer)
         ranking, _ = ask(query, [Released(query)], counted, self.k, self.reranker)

@@ -176,6 +176,9 @@ class MeasuredPlane:
         The place of the stop to start with; `RULE` says which that is.
     note
         Why a newer audit is not used, or nothing.
+    uncovered
+        Why the slider does not start with cover where it should, and with what instead; or
+        nothing.
     """
 
     origin: str
@@ -186,6 +189,7 @@ class MeasuredPlane:
     rows: tuple[Row, ...]
     default: int
     note: str = ""
+    uncovered: str = ""
 
     @property
     def plain(self) -> Row | None:
@@ -314,8 +318,8 @@ def with_cover(
     """Return the slider for an engine that stands there: it starts with cover.
 
     The table of the embedded catalogue is built now if it is not there. That of wordnet, for
-    engines elsewhere, takes long: where it is not there, `Plane.note` says how to build it. For
-    documents of the user's own, which are searched without it, it is there or not.
+    engines elsewhere, takes long: where it is not there, `note` and `uncovered` say how to build
+    it. For documents of the user's own, which are searched without it, it is there or not.
     """
     mechanism = catalogue.mechanism(usual_mechanism(standing))
     if not isinstance(mechanism, Cover):
@@ -323,14 +327,27 @@ def with_cover(
     if standing == "elsewhere":
         plane = without_embedded(plane)
     if math.isinf(mechanism.guarantee.bits) and standing != "stand-in":
-        told = _MISSING.format(mechanism.table) if standing == "elsewhere" else ""
-        return replace(plane, note=f"{plane.note} {told}".strip())
+        if standing != "elsewhere":
+            return plane
+        told = _MISSING.format(mechanism.table)
+        note = f"{plane.note} {told}".strip()
+        return replace(plane, note=note, uncovered=f"{told} {_instead(plane)}")
     table = mechanism.open(report)
     setting = Configuration(str(mechanism), table.k)
     place = plane.place(setting)
     if place is not None:  # the audit measured it
         return replace(plane, default=place)
     return replace(plane, stops=(_unmeasured(plane, setting, table), *plane.stops), default=0)
+
+
+def _instead(plane: MeasuredPlane) -> str:
+    """Say what the slider starts with, and what that is worth."""
+    stop, plain = plane.stops[plane.default], plane.plain
+    of = f" (plain search {plain.score:.2f})" if plain is not None else ""
+    return (
+        f"Until then it starts at {stop.setting.mechanism}, with a utility of"
+        f" {stop.utility.score:.2f}{of} in the audit."
+    )
 
 
 def without_embedded(plane: MeasuredPlane) -> MeasuredPlane:

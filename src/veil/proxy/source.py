@@ -36,11 +36,13 @@ class EngineRoute:
     """How texts reach the engine: whether they leave this machine, and what is remembered.
 
     `recall` gives what was answered lately to all of some texts, so that nothing need be sent, or
-    None.
+    None. `check` raises `EngineError` where the engine takes no connection: a new release is then
+    not written down.
     """
 
     leaves: bool = True
     recall: Recall = lambda _: None
+    check: Callable[[], None] = lambda: None
 
 
 class Source(Protocol):

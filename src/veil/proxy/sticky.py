@@ -112,12 +112,14 @@ class StickyVariants:
         for _ in range(_ATTEMPTS):
             try:
                 source = source_of(spelt, mechanism, space, size, self.ledger, words, line)
-                return self._take(source, size, look)
+                return self._take(source, size, look, line)
             except StaleError:  # use what the other one released
                 continue
         raise LedgerError("The ledger is too busy with this query; try again.")
 
-    def _take(self, source: PricedSource, size: int, look: Look | None) -> PreparedVariants:
+    def _take(
+        self, source: PricedSource, size: int, look: Look | None, line: EngineRoute
+    ) -> PreparedVariants:
         known = source.known
         before = len(known.variants)
         done = before >= size and not (isinstance(source, CoverGroups) and source.owing)
@@ -129,9 +131,20 @@ class StickyVariants:
             self.ledger.touch(known.number)
             return _taken(source, known, Price(), before, checked)
         self.ledger.check(price, self._limits)
+        line.check()
         made, checked = _within(self.bound, source, size, look)
         number, spent = self.ledger.record(made, before, self._limits)
         return _taken(source, replace(made, number=number), spent, before, checked)
+
+    def take_back(self, taken: PreparedVariants) -> bool:
+        """Undo a release of which nothing was sent; False where that is not certain.
+
+        Variants that were there before stay, and so does a release that was asked with again, or
+        that a later one may have taken draws from.
+        """
+        if taken.reused:
+            return False
+        return self.ledger.take_back(taken.entry.number, Price(taken.spent, taken.bits))
 
     @property
     def _limits(self) -> Limits:
@@ -175,11 +188,17 @@ class UnrecordedVariants:
         **words: Unpack[WordOptions],
     ) -> PreparedVariants:
         """Return variants that nobody knows of."""
-        del line  # nothing is counted, whatever is remembered
         _require_no_choice(self.bound, mechanism)
+        if self._rng is None:  # an engine on a network refuses what is drawn with a seed
+            line.check()
         source = FreshDraws(query, mechanism, space, words, self._rng)
         made, checked = _within(self.bound, source, size, look)
         return _taken(source, made, Price(), 0, checked)
+
+    def take_back(self, taken: PreparedVariants) -> bool:
+        """Have nothing to undo."""
+        del taken
+        return True
 
     def note_plain(self, query: str) -> int:
         """Account for nothing."""

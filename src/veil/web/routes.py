@@ -20,7 +20,7 @@ from importlib.resources import files
 from typing import Literal, cast
 from urllib.parse import quote
 
-from veil.core.errors import GateError, VeilError
+from veil.core.errors import EngineError, GateError, VeilError
 from veil.core.formatting import printable
 from veil.corpus.document_file import OpenedDocument
 from veil.data.memo import private_caches
@@ -190,7 +190,8 @@ async def _refused(
         raise error
     gate = await _gate(service, request, query) if isinstance(error, GateError) else None
     common = replace(await common_of(service, request), stop=stop)
-    html = pages.refused(common, query, verdict.kind, verdict.message, gate)
+    unsent = isinstance(error, EngineError) and error.sent == 0
+    html = pages.refused(common, query, verdict.kind, verdict.message, gate, unsent=unsent)
     return page(html, verdict.status, verdict.headers)
 
 

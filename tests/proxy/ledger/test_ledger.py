@@ -46,6 +46,30 @@ def test_what_is_recorded_is_found_again(ledger: Ledger, tmp_path: Path) -> None
     assert again.known(again.key.query("skin"), "cmp") is None
 
 
+def test_a_release_of_which_nothing_was_sent_is_taken_back(ledger: Ledger) -> None:
+    kept, _ = ledger.record(entry(ledger, "bone"), 0, Limits(), NOON)
+    for spent in (10.0, math.inf, 0.0):
+        made = entry(ledger, "skin cancer", spent)
+        before = ledger.budget(Limits(), NOON)
+        number, price = ledger.record(made, 0, Limits(), NOON)
+        assert ledger.take_back(number, price)
+        assert ledger.known(made.query, "cmp") is None
+        assert ledger.related(tuple(made.draws), len(made.draws))[0] == {}
+        assert ledger.budget(Limits(), NOON) == before
+        assert not ledger.take_back(number, price)
+    assert [one.number for one in ledger.releases(10)] == [kept]
+
+
+def test_a_release_that_may_be_in_use_is_not_taken_back(ledger: Ledger) -> None:
+    number, price = ledger.record(entry(ledger, "skin cancer"), 0, Limits(), NOON)
+    ledger.touch(number, NOON)  # another tab sends it
+    assert not ledger.take_back(number, price)
+    other, price = ledger.record(entry(ledger, "skin"), 0, Limits(), NOON)
+    ledger.record(entry(ledger, "skin bone"), 0, Limits(), NOON)  # it may share the draws
+    assert not ledger.take_back(other, price)
+    assert ledger.budget(Limits(), NOON).spent == 30
+
+
 def test_files_and_folder_are_for_the_owner_alone(ledger: Ledger, tmp_path: Path) -> None:
     ledger.record(entry(ledger, "skin cancer"), 0)
     folder = tmp_path / "veil"

@@ -318,6 +318,31 @@ class Ledger:
             spend(db, at.timestamp(), fresh)
         return number, fresh
 
+    def take_back(self, number: int, price: Price) -> bool:
+        """Undo the latest release, of which nothing was sent; False if it may be in use.
+
+        It stays where it was asked with again, or another release came after it, which may have
+        taken draws from it.
+        """
+        proved = math.isfinite(price.epsilon)
+        with self._database.writing() as db:
+            row = db.execute(
+                "SELECT asked, number = (SELECT MAX(number) FROM releases) FROM releases"
+                " WHERE number = ?",
+                (number,),
+            ).fetchone()
+            if row != (1, 1):
+                return False
+            db.execute("DELETE FROM releases WHERE number = ?", (number,))
+            if price.epsilon > 0 or price.bits > 0:
+                db.execute(
+                    "DELETE FROM spendings WHERE number = (SELECT MAX(number) FROM spendings"
+                    " WHERE spent = ? AND unproved = ? AND bits = ?)",
+                    (price.epsilon if proved else 0.0, int(not proved), price.bits),
+                )
+        self._database.shrink()
+        return True
+
     def note_plain(self, query: str, now: datetime | None = None) -> int:
         """Write down, before it is sent, that a query goes in clear; its text is not kept."""
         at, hashed = _now(now), self.key.query(query)

@@ -7,7 +7,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from veil.core.component import Component
-from veil.core.errors import ParameterError, TrustError
+from veil.core.errors import EngineError, ParameterError, TrustError
 from veil.core.types import Engine, Ranking, Released, Seeded
 from veil.corpus.collection import Collection
 from veil.data.fetch import Report, no_progress
@@ -48,6 +48,20 @@ def leaves(engine: Engine) -> bool:
     (False, True)
     """
     return getattr(engine, "network", True) is not False
+
+
+def require_reachable(engine: Engine) -> None:
+    """Raise `EngineError` if an engine on a network takes no connection; nothing is sent to it.
+
+    An engine that cannot tell, as one of a plugin, lets everything pass.
+    """
+    check = getattr(engine, "require_reachable", None)
+    if not leaves(engine) or not callable(check):
+        return
+    try:
+        check()
+    except EngineError as error:
+        raise EngineError(f"{error} Nothing was sent, and nothing was counted.", sent=0) from None
 
 
 def check_call(queries: Sequence[Released], k: int, *, network: bool) -> None:

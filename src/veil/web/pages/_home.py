@@ -90,9 +90,18 @@ _NEXT: dict[Kind, str] = {
 
 
 def refused(
-    common: Common, query: str, kind: Kind, message: str, gate: Decision | None = None
+    common: Common,
+    query: str,
+    kind: Kind,
+    message: str,
+    gate: Decision | None = None,
+    *,
+    unsent: bool = False,
 ) -> str:
-    """Return why a search was not done, or not to its end; the query can be changed."""
+    """Return why a search was not done, or not to its end; the query can be changed.
+
+    `unsent` says that nothing was sent, which the message of an engine tells already.
+    """
     spent = kind == "budget" and is_spent(common.budget)
     head = "The budget is spent" if spent else _HEADS[kind]
     return document(
@@ -102,7 +111,7 @@ def refused(
             "div",
             tag("p", isolated(message)) if message else "",
             _why(gate, message),
-            tag("p", tag("strong", _NOTHING if common.own else _SENT[kind]), " ", _NEXT[kind]),
+            tag("p", *_sent(common, kind, unsent=unsent), _NEXT[kind]),
             class_="note refused",
             role="alert",
         ),
@@ -111,6 +120,13 @@ def refused(
         common=common,
         kind="home",
     )
+
+
+def _sent(common: Common, kind: Kind, *, unsent: bool) -> tuple[Markup | str, ...]:
+    """Say what left this machine, unless the message says it."""
+    if unsent and kind == "engine":
+        return ()
+    return (tag("strong", _NOTHING if common.own else _SENT[kind]), " ")
 
 
 def _why(gate: Decision | None, message: str) -> Markup:

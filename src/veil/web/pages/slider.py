@@ -435,6 +435,7 @@ def _demonstration(common: Common, *, shown: bool) -> Markup:
 def _slider(common: Common) -> Markup:
     plane = common.plane
     return join(
+        tag("p", plane.uncovered, class_="warning") if plane.uncovered else "",
         _choice(common),
         tag(
             "details",

@@ -117,6 +117,24 @@ def exchange(
     return answer
 
 
+def require_connection(url: str, timeout: float) -> None:
+    """Connect as `exchange` does, and send nothing; raise `NoAnswer` where that fails."""
+    to = target(url)
+    name, deadline = f"The engine at {to.where}", Deadline(timeout)
+    try:
+        with _connected(to, proxy_for(to.scheme, to.host, to.port), deadline, 0):
+            return
+    except TimeoutError:
+        late = f"{name} cannot be reached within {timeout:g} s."
+        raise NoAnswer(late, again=True, sent=False) from None
+    except OSError as error:
+        raise _unreached(name, error, sent=False) from None
+    except http.client.HTTPException:
+        raise NoAnswer(
+            f"The proxy of the environment does not lead to {to.where}.", sent=False
+        ) from None
+
+
 def accept(answer: Answer, *, code: str = "", hints: dict[int, str] | None = None) -> bytes:
     """Return the body of an answer that is a success, or raise what its status means.
 

@@ -10,7 +10,7 @@ from pydantic_core import PydanticCustomError
 from veil.core.types import Released
 from veil.search.engines.engine import Hit
 from veil.search.engines.network.answer import first, follow, hit, items, parse, read_json
-from veil.search.engines.network.exchange import exchange, most_bytes
+from veil.search.engines.network.exchange import exchange, most_bytes, require_connection
 from veil.search.engines.network.remote import (
     Auth,
     Megabytes,
@@ -74,6 +74,10 @@ class Http(Remote):
         if body and parse(_filled_body(body, "q", 1)) is None:
             raise _wrong("must be JSON, with {query} not in quotes of its own")
         return body
+
+    def require_reachable(self) -> None:
+        """Connect and send nothing."""
+        require_connection(_filled_url(self.url, "q", 1), self.timeout)
 
     def ask(self, query: Released, k: int) -> list[Hit]:
         """Send one query, and return what the server lists."""

@@ -10,7 +10,7 @@ from pydantic import Field
 from veil.core.types import Released
 from veil.search.engines.engine import Hit
 from veil.search.engines.network.answer import first, follow, hit, items, parse, read_json
-from veil.search.engines.network.exchange import Answer, exchange, most_bytes
+from veil.search.engines.network.exchange import Answer, exchange, most_bytes, require_connection
 from veil.search.engines.network.remote import Auth, Megabytes, Remote, Timeout, Url, shaped
 
 _FIELD = r"[\w.@-]{1,200}"
@@ -47,6 +47,10 @@ class OpenSearch(Remote):
     auth: Auth = ""
     timeout: Timeout = 15.0
     megabytes: Megabytes = 0
+
+    def require_reachable(self) -> None:
+        """Connect and send nothing."""
+        require_connection(self.url, self.timeout)
 
     def ask(self, query: Released, k: int) -> list[Hit]:
         """Send one query, and return what the server lists."""

@@ -233,6 +233,10 @@ class Postgres(Remote):
             raise PydanticCustomError("sslmode", "must not differ from the sslmode in 'dsn'")
         return mode
 
+    def require_reachable(self) -> None:
+        """Connect, as the user of the database, and ask nothing."""
+        self._connect().close()
+
     def ask(self, query: Released, k: int) -> list[Hit]:
         """Send one query, and return what the server lists."""
         try:

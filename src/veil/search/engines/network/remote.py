@@ -182,6 +182,13 @@ class Remote(EngineSpec):
     def ask(self, query: Released, k: int) -> Sequence[Hit]:
         """Send one query; raise `NoAnswer` where there is none."""
 
+    def require_reachable(self) -> None:
+        """Connect and send nothing; raise `EngineError` where that fails.
+
+        It is called before anything long is prepared, and before a release is counted. An engine
+        that cannot tell lets everything pass.
+        """
+
     def search(self, queries: Sequence[Released], k: int) -> Ranking:
         """Answer each query with at most `k` items, best first."""
         return fan_out(queries, k, self.ask, concurrency=self.concurrency, attempts=self.attempts)

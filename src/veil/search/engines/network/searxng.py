@@ -8,7 +8,7 @@ from pydantic import Field
 from veil.core.types import Released
 from veil.search.engines.engine import Hit
 from veil.search.engines.network.answer import first, follow, hit, items, read_json
-from veil.search.engines.network.exchange import exchange, most_bytes
+from veil.search.engines.network.exchange import exchange, most_bytes, require_connection
 from veil.search.engines.network.remote import (
     Auth,
     Megabytes,
@@ -45,6 +45,10 @@ class SearXNG(Remote):
     auth: Auth = ""
     timeout: Timeout = 15.0
     megabytes: Megabytes = 0
+
+    def require_reachable(self) -> None:
+        """Connect and send nothing."""
+        require_connection(self.url, self.timeout)
 
     def ask(self, query: Released, k: int) -> list[Hit]:
         """Send one query, and return what the server lists."""
