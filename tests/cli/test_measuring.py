@@ -1,6 +1,7 @@
 """``veil attack`` and ``veil audit``, with good and with bad input."""
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -121,6 +122,7 @@ def test_a_file_that_is_no_table_of_variants(veil: Veil, log: Path, tmp_path: Pa
     assert "Row 2 (line 3)" in veil("attack", tmp_path / "v.csv", "--log", log).refused()
 
 
+NO_ATTACKER = re.compile(r"^attackers = .*$", re.MULTILINE)
 STUDY = """
 name = "tiny"
 collection = "docs"
@@ -155,6 +157,15 @@ def test_audit_writes_a_report_and_goes_on_where_it_was(
     first = veil("audit", study, "--out", out, "--workers", "0")
     assert first.code == 0, first.err
     assert "QuIPU on tiny" in first.out
+    assert "nDCG@10" in first.out
+    assert "recall@100" in first.out
+    plain = tmp_path / "plain.toml"
+    plain.write_text(NO_ATTACKER.sub("attackers = []", STUDY.format(vectors=vectors)))
+    alone = veil("audit", plain, "--out", tmp_path / "alone", "--workers", "0")
+    assert "Warning. No attacker was tried" in alone.err
+    page = (tmp_path / "alone" / "report.html").read_text()
+    assert page.index("No attacker was tried") < page.index("Risk and utility were not both")
+    assert "recall@100" in page
     assert (out / "report.html").is_file()
     assert str(out / "results.csv") in first.err
     assert str(out / "scores.csv") in first.err

@@ -11,8 +11,8 @@ from veil.core.errors import InputError, UnknownNameError
 from veil.measures.bounds import upper_bound
 from veil.measures.estimate import bootstrap
 from veil.measures.risk import ATTACKERS
-from veil.studies.choose import Choice, UncertifiedError, choose, pareto
-from veil.studies.results import Row
+from veil.studies.choose import Choice, UncertifiedError, cautions, choose, pareto
+from veil.studies.results import Row, Score
 
 NAN = math.nan
 MANY = 1000  # queries: the bounds are near what was measured
@@ -357,3 +357,26 @@ def test_a_bound_that_is_no_number_keeps_nothing(upper: float) -> None:
     rows = [replace(row, upper=upper) if row.kind == "risk" else row for row in ROWS]
     with pytest.raises(InputError, match="no risk is known"):
         choose(rows, max_risk=0.9, attacker="active")
+
+
+def cover(value: float, score: float) -> list[Row]:
+    spec = f"cover(cell={value})"
+    return [replace(row, mechanism="cover", spec=spec, parameter="cell")
+            for row in (risk(value, 0.0), utility(value, score))]  # fmt: skip
+
+
+def test_a_study_warns_of_what_its_figures_lack() -> None:
+    (none,) = cautions([utility(1.0, 0.2)], ())
+    assert none.startswith("No attacker was tried")
+    assert not list(cautions(ROWS, ()))
+    rows = [*ROWS, *cover(5.0, 0.66), *cover(25.0, 0.69)]
+    (spared,) = cautions(rows, ())
+    assert spared.startswith("cover did not face bayes")
+    faced = [replace(row, attacker="bayes") if row.attacker else row for row in rows]
+    assert not list(cautions(faced, ()))
+    score = Score("icd", "bm25", "bayes", "active", "cover", "cover", "cover", "cell", 50, 0.007,
+                  0, 0.1, 43, 2)  # fmt: skip
+    (flat,) = cautions(faced, (score,))
+    assert "QuIPU score of cover" in flat
+    assert "close together" in flat
+    assert not list(cautions(faced, (replace(score, mechanism="cmp", curve="cmp"),)))

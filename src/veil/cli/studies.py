@@ -15,6 +15,7 @@ from veil.cli.terminal import progress_bar, stderr, stdout
 from veil.core.parallel import cores
 from veil.studies.choose import Candidate, Choice, UncertifiedError
 from veil.studies.choose import choose as choose_best
+from veil.studies.domains import vocabulary
 from veil.studies.export import export, named, read_csv
 from veil.studies.pool import dask_executor
 from veil.studies.report.report import FILE, write_report
@@ -26,6 +27,14 @@ from veil.studies.sweep import sweep
 def show_scores(found: Results) -> None:
     """Print the QuIPU scores: a table per attacker, one row per mechanism."""
     console = stdout()
+    for warning in found.warnings:
+        stderr().print(f"[yellow]Warning. {escape(warning)}[/yellow]")
+    if not found.scores:
+        console.print(
+            f"QuIPU on {escape(found.name)}: no score; risk and utility were not both measured."
+        )
+        _show_utilities(found)
+        return
     same = "~" if console.options.ascii_only else "≈"
     console.print(
         f"QuIPU on {escape(found.name)}: 1 is useful and private, 0 no better than the diagonal,"
@@ -39,6 +48,24 @@ def show_scores(found: Results) -> None:
         title = ", ".join(filter(None, (f"Against {attacker}", *where)))
         console.print(f"\n[italic]{escape(title)}[/italic]")
         console.print(_table(scores, same))
+
+
+def _show_utilities(found: Results) -> None:
+    """Print the measures of utility: without attackers there are no scores."""
+    console = stdout()
+    rows = [row for row in found.rows if row.kind == "utility"]
+    for data, task in dict.fromkeys((row.data, row.task) for row in rows):
+        inside = [row for row in rows if (row.data, row.task) == (data, task)]
+        title = ", ".join(filter(None, (f"Utility on {data}", task)))
+        console.print(f"\n[italic]{escape(title)}[/italic]")
+        measures = list(dict.fromkeys(row.measure for row in inside))
+        table = Table("mechanism", *map(escape, measures))
+        for spec, size in dict.fromkeys((row.spec, row.size) for row in inside):
+            figures = {row.measure: f"{row.score:.3f} [{row.low:.3f}, {row.high:.3f}]"
+                       for row in inside if (row.spec, row.size) == (spec, size)}  # fmt: skip
+            name = spec if size == 1 else f"{spec}, {vocabulary(found.domain).sizes(size)}"
+            table.add_row(escape(name), *(escape(figures.get(one, "")) for one in measures))
+        console.print(table)
 
 
 def _table(scores: Sequence[Score], same: str) -> Table:

@@ -1,7 +1,7 @@
 """The configuration with the best utility among those whose risk is low enough."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from veil.core.errors import InputError
@@ -11,7 +11,7 @@ from veil.studies import DEFAULT
 from veil.studies.domains import mechanism_class, vocabulary
 from veil.studies.experiment import Axis
 from veil.studies.plane import is_utility
-from veil.studies.results import PLAIN, Row
+from veil.studies.results import PLAIN, Row, Score
 
 _NAMED = 5  # rivals that a sentence names
 
@@ -204,6 +204,58 @@ def choose(
     raise UncertifiedError(f"Nothing is certified to keep {goal}: {why}.", choice)
 
 
+BLIND = "blind"  # the point of every plane that nothing is learnt from, whoever attacks
+_SHORT = 0.1  # length along the diagonal up to which a curve has next to no area
+
+
+def cautions(rows: Sequence[Row], scores: Sequence[Score]) -> Iterator[str]:
+    """Yield what a reader of figures must know first: who did not attack, and what scores lack."""
+    tried: dict[str, list[str]] = {}
+    for row in rows:
+        if row.mechanism != PLAIN:
+            names = tried.setdefault(row.mechanism, [])
+            names += [row.attacker] if row.kind in ("risk", "recovery") else []
+    if tried and not any(tried.values()):
+        yield (
+            "No attacker was tried: what is shown is utility alone, and says nothing of what"
+            " could be inferred."
+        )
+        return
+    spared: dict[tuple[str, ...], list[str]] = {}
+    for name, attacks in tried.items():
+        foes = () if name == BLIND else _unfaced(rows[0].domain, name, attacks)
+        if foes:
+            spared.setdefault(foes, []).append(name)
+    for foes, names in spared.items():
+        yield (
+            f"{', '.join(names)} did not face {', '.join(foes)}, which know how they work: their"
+            " risk may look lower for that reason alone."
+        )
+    flat = dict.fromkeys(score.curve for score in scores if _is_short(rows, score))
+    if flat:
+        yield (
+            f"The QuIPU score of {', '.join(flat)} is near 0 because its points lie close"
+            " together, and not because they are worse than others: compare the utility at a risk"
+            " that you accept, as 'veil choose' does."
+        )
+
+
+def _is_short(rows: Sequence[Row], score: Score) -> bool:
+    """Whether all points of a curve are useful at little risk and close together."""
+    found = [
+        row for row in rows
+        if row.spec.partition("(")[0] == score.mechanism and row.size == score.size
+        and (row.task in ("", score.task) and row.data == score.data)
+    ]  # fmt: skip
+    risks = [row.score for row in found if row.kind == "risk"
+             and (row.attacker, row.measure) == (score.attacker, score.measure)]  # fmt: skip
+    useful = [row.score for row in found if is_utility(row)]
+    if score.points < 2 or not risks or not useful or not all(map(math.isfinite, risks + useful)):
+        return False
+    along = max(risks) - min(risks) + max(useful) - min(useful)
+    return along <= _SHORT and min(useful) - max(risks) > _SHORT
+
+
 def candidates(
     rows: Iterable[Row],
     *,
@@ -312,9 +364,13 @@ def _candidates(rows: Sequence[Row], axis: Axis, subjects: str) -> list[Candidat
 
 
 def _foes(row: Row, attacks: Sequence[str]) -> tuple[str, ...]:
+    return _unfaced(row.domain, row.mechanism, attacks)
+
+
+def _unfaced(kind: str, mechanism: str, attacks: Sequence[str]) -> tuple[str, ...]:
     """Return the attackers that know how a mechanism works, as that declares, but did not try."""
     faced = {_name(one) for one in attacks}
-    declared: tuple[str, ...] = getattr(mechanism_class(row.domain, row.mechanism), "foes", ())
+    declared: tuple[str, ...] = getattr(mechanism_class(kind, mechanism), "foes", ())
     return tuple(one for one in declared if one not in faced)
 
 

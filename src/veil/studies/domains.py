@@ -143,15 +143,27 @@ def make_study(keys: dict[str, Any], name: str, folder: Path) -> Study:
     study = chosen.settle(study, name, folder)
     specs: set[str] = set()
     grids = tuple(
-        _settled(chosen, grid, f"[[mechanism]] {number} of {name}", folder, specs)
+        _settled(
+            chosen,
+            grid,
+            f"[[mechanism]] {number} of {name}",
+            folder,
+            specs,
+            "attackers" not in keys,
+        )
         for number, grid in enumerate(study.mechanism, start=1)
     )
     settled: Study = study.model_copy(update={"mechanism": grids})
     return settled
 
 
-def _settled(chosen: Domain, grid: Grid, where: str, folder: Path, specs: set[str]) -> Grid:
-    """Build everything that a grid names; `specs` are those that were built before."""
+def _settled(
+    chosen: Domain, grid: Grid, where: str, folder: Path, specs: set[str], usual: bool
+) -> Grid:
+    """Build everything that a grid names; `specs` are those that were built before.
+
+    It faces the `usual` attackers where the study names none.
+    """
     if bool(grid.parameter) != bool(grid.values):
         raise ParameterError(
             f"{where} must have both a 'parameter' and its 'values', or neither of them."
@@ -161,6 +173,8 @@ def _settled(chosen: Domain, grid: Grid, where: str, folder: Path, specs: set[st
         if grid.parameter and grid.parameter not in cls.model_fields:
             raise no_such_key(f"The {cls.name} mechanism", grid.parameter, tuple(cls.model_fields))
         next(grid.mechanisms(chosen.mechanisms))
+        if usual:
+            grid = chosen.with_foes(grid)
         if grid.attackers is not None:
             grid = grid.model_copy(update={"attackers": chosen.spelt(grid.attackers)})
         grid = chosen.settle_grid(grid, where, folder)

@@ -309,6 +309,14 @@ class Experiment(Protocol):
             raise ParameterError("This domain has no attackers to choose from; leave them out.")
         return ()
 
+    @classmethod
+    def with_foes(cls, grid: Grid) -> Grid:
+        """Return a grid with the attackers that know how its mechanism works, if none are named.
+
+        That is for domains whose default attackers lack some.
+        """
+        return grid
+
     @abstractmethod
     def cells(self) -> Sequence[Cell]:
         """Return all configurations."""
@@ -357,6 +365,11 @@ class Experiment(Protocol):
 
     def remarks(self, results: Results) -> Sequence[str]:
         """Return sentences for the summary that only this domain can say."""
+        del results
+        return ()
+
+    def warnings(self, results: Results) -> Sequence[str]:
+        """Return what a reader must know before the figures, and only this domain can say."""
         del results
         return ()
 

@@ -70,7 +70,8 @@ def facts_of(found: Results) -> Facts:
         (card.spec, card.size): Claim(card.kind, card.total, card.caveat) for card in found.cards
     }
     worst = {(spec, size, by): risk for spec, size, by, risk in found.worst}
-    return Facts(found.name, **known, claims=claims, notes=found.notes, worst=worst)
+    notes = (*found.warnings, *found.notes)
+    return Facts(found.name, **known, claims=claims, notes=notes, worst=worst)
 
 
 def write_facts(found: Results, folder: Path) -> Path:

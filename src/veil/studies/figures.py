@@ -23,6 +23,7 @@ from veil.core.types import Floats
 from veil.core.version import __version__
 from veil.measures.estimate import bootstrap
 from veil.measures.risk import ATTACKERS, chance, successes
+from veil.studies.choose import cautions
 from veil.studies.domains import open_experiment
 from veil.studies.experiment import Cell, Experiment, Figure, Step, Vocabulary
 from veil.studies.plane import Planned, compared, is_utility, key, scores
@@ -129,6 +130,7 @@ def gather(
     return replace(
         found,
         remarks=tuple(experiment.remarks(found)),
+        warnings=(*cautions(found.rows, found.scores), *experiment.warnings(found)),
         sections=tuple(experiment.sections(found)),
     )
 

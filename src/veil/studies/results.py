@@ -162,7 +162,8 @@ class Results:
     `facts` are pairs of a name and a value: the command, versions, the seed, the data, the
     machine's number of cores, and the time it took. `remarks` are sentences of the summary, and
     `sections` parts of the report, that only the domain of the study has. `worst` is the highest
-    risk of a single subject, by spec, size and attacker, where that is known.
+    risk of a single subject, by spec, size and attacker, where that is known. `warnings` are what
+    a reader must know before the figures.
     """
 
     name: str
@@ -176,3 +177,4 @@ class Results:
     remarks: tuple[str, ...] = ()
     sections: tuple[Section, ...] = ()
     worst: tuple[tuple[str, int, str, float], ...] = ()
+    warnings: tuple[str, ...] = ()

@@ -152,3 +152,15 @@ def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
     (tmp_path / "latin.toml").write_bytes(b'name = "\xe9"')
     with pytest.raises(InputError, match=r"latin.toml is not UTF-8; convert it."):
         load_study(tmp_path / "latin.toml")
+
+
+def test_the_default_attackers_know_the_mechanisms(folder: Path) -> None:
+    file = folder / "tiny.toml"
+    text = STUDY.replace('attackers = ["bayes"]\n', "")
+    file.write_text(f'{text}\n[[mechanism]]\nspec = "aea"\n')
+    study = load(file)
+    assert study.attackers == ("inference", "bayes")
+    assert study.mechanism[0].attackers is None
+    assert study.mechanism[2].attackers == ("inference", "bayes", "rerun")
+    file.write_text(f'{STUDY}\n[[mechanism]]\nspec = "aea"\n')
+    assert load(file).mechanism[2].attackers is None  # they were named

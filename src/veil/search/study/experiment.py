@@ -110,6 +110,15 @@ class SearchExperiment(Experiment):
         return grid
 
     @classmethod
+    def with_foes(cls, grid: Grid) -> Grid:
+        """Add the attackers that a mechanism declares to the default ones."""
+        foes = TEXT_MECHANISMS.get(grid.spec.partition("(")[0].strip()).foes
+        usual: tuple[str, ...] = cls.keys.model_fields["attackers"].default
+        if grid.attackers is not None or set(foes) <= set(usual):
+            return grid
+        return grid.model_copy(update={"attackers": (*usual, *foes)})
+
+    @classmethod
     def spelt(cls, attackers: Sequence[str]) -> tuple[str, ...]:
         """Write the encoder of an attacker in one way, too."""
         return attacker_specs(attackers)
@@ -187,6 +196,17 @@ class SearchExperiment(Experiment):
     def notes(self) -> list[str]:
         """Return what the log lacked."""
         return list(notes(self.bench))
+
+    def warnings(self, results: Results) -> list[str]:
+        """Warn where nobody attacked who knows how mechanisms work."""
+        tried = {row.attacker for row in results.rows if row.kind in ("risk", "recovery")}
+        if not tried or any("mechanism" in ATTACKS.parse(each).needs for each in tried):
+            return []
+        return [
+            f"Only {', '.join(sorted(tried))} attacked, which do not know how the mechanisms work:"
+            " every risk is a lower bound, and mechanisms do not compare by it. Add 'bayes' to"
+            " the attackers."
+        ]
 
     def remarks(self, results: Results) -> list[str]:
         """Say where queries leave nearly in clear, and what is compared with plain search."""

@@ -48,6 +48,9 @@ class SearchStudy(Study):
         What the table of ``cover`` is made of where its spec names none: ``half`` (every second
         query of the log, without those of the study), ``log``, ``passages`` or ``titles`` (of the
         collection), ``icd10cm``, ``wordnet``, or a folder that ``veil cover build`` wrote.
+    attackers
+        Who attacks. Unless they are named: one that compares texts, one that knows the law of the
+        mechanism, and those that a mechanism declares to know how it works.
     blind
         Whether every plane has a point that nothing is learnt from: fixed texts of the log.
     """
@@ -65,7 +68,7 @@ class SearchStudy(Study):
         tuple[Annotated[int, Field(ge=1, le=MAX_SIZE)], ...], Field(min_length=1, strict=False)
     ] = (20,)
     k: Annotated[int, Field(ge=1, le=MAX_K)] = 100
-    attackers: Annotated[Specs, Field(strict=False)] = ("inference",)
+    attackers: Annotated[Specs, Field(strict=False)] = ("inference", "bayes")
     universe: str = ""
     blind: bool = True
 

@@ -61,6 +61,11 @@ def linkage(words: Vocabulary) -> str:
     )
 
 
+def utility(words: Vocabulary) -> str:
+    """Say what is measured without any attacker."""
+    return f"What the {words.size} are still worth, by every measure; it says nothing of risk."
+
+
 def similarity(words: Vocabulary) -> str:
     """Say what the classical measures are worth."""
     return (

@@ -24,6 +24,7 @@ from veil.studies.report.tables import (
     listed,
     score_tables,
     similarities,
+    utilities,
 )
 from veil.studies.results import PLAIN, Results, Row, Section
 
@@ -182,10 +183,13 @@ MAX_RISK = 0.05
 _ABLE = ("active", "motivated", "lazy", "persistent")  # those that a bound is given for first
 
 
-def summary(rows: Sequence[Row], remarks: Sequence[str] = ()) -> list[Markup]:
-    """Return the sentences: the best choice, what the domain remarks, and a blind guess."""
+def summary(
+    rows: Sequence[Row], remarks: Sequence[str] = (), warnings: Sequence[str] = ()
+) -> list[Markup]:
+    """Return the sentences: warnings, the best choice, the domain's remarks, a blind guess."""
     words = vocabulary(rows[0].domain if rows else DEFAULT)
-    return [_best(rows, words), *(join(one) for one in remarks), _blind(rows, words)]
+    first = [join(tag("strong", "Warning. "), one) for one in warnings]
+    return [*first, _best(rows, words), *(join(one) for one in remarks), _blind(rows, words)]
 
 
 def _best(rows: Sequence[Row], words: Vocabulary) -> Markup:
@@ -290,6 +294,7 @@ def render(results: Results) -> str:
     sections = [
         Section("plane", "Risk and utility", _planes(rows, found, styles, shown, words)),
         Section("scores", "QuIPU scores", _scored(results, words)),
+        Section("utility", "Utility", _told(hints.utility(words), utilities(rows))),
         Section(
             "recovery",
             f"Recovery by number of {words.size}",
@@ -313,7 +318,7 @@ def render(results: Results) -> str:
         Section("facts", "How it was made", _made(results)),
     ]
     title = f"{results.name}: risk and utility of {words.title}"
-    return page(title, summary(rows, results.remarks), sections)
+    return page(title, summary(rows, results.remarks, results.warnings), sections)
 
 
 def _recovered_names(rows: Sequence[Row]) -> list[str]:

@@ -103,6 +103,22 @@ def similarities(rows: Sequence[Row]) -> list[Markup]:
     ]
 
 
+def utilities(rows: Sequence[Row]) -> list[Markup]:
+    """Tables of all measures of utility, one for each of the data and task."""
+    found = [row for row in rows if row.kind == "utility"]
+    words = vocabulary(rows[0].domain if rows else DEFAULT)
+    return [
+        figures(
+            inside,
+            f"Utility on {data}{f' with {task}' if task else ''}, with 95 % intervals",
+            sorted(dict.fromkeys(row.measure for row in inside),
+                   key=lambda name: name.casefold() != words.utility.name.casefold()),
+        )
+        for data, task in dict.fromkeys((row.data, row.task) for row in found)
+        if (inside := [row for row in found if (row.data, row.task) == (data, task)])
+    ]  # fmt: skip
+
+
 def linkages(rows: Sequence[Row]) -> list[Markup]:
     """Tables of how well releases are linked, one for each of the data and attacker."""
     found = [row for row in rows if row.kind == "linkage"]
