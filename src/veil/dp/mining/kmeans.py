@@ -1,4 +1,4 @@
-"""Centres of clusters from noisy counts and sums."""
+"""Centres of clusters from noisy counts of cells, and noisy sums."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -10,6 +10,7 @@ from veil.core.errors import InputError, ParameterError
 from veil.core.guarantee import Guarantee
 from veil.core.rng import Randomness, generator
 from veil.core.types import Floats, Ids
+from veil.dp.exact.coins import Flags
 from veil.dp.exact.grid import grid, steps
 from veil.dp.exact.samplers import discrete_laplace
 from veil.dp.inputs import count, positive
@@ -132,14 +133,23 @@ def kmeans(
     rounds: int = 5,
     rng: Randomness = None,
 ) -> KMeans:
-    r"""Find k centres by Lloyd's rounds, each from noisy counts and sums.
+    r"""Find k centres of the noisy counts of a grid, and improve them by Lloyd's rounds.
 
-    In each of T rounds the points of each centre are counted, and x - middle of the bounds is
-    summed up, in whole numbers of steps of a grid. A point is of one centre, so that counts have
-    the L1 sensitivity 1, and sums that of the half widths of all bounds together; each gets
-    epsilon/(2T). A centre that has no more points than its noise tells is put back at random.
+    1. The points are counted, for epsilon/50. The noisy number n and epsilon say how fine a grid
+       is: about (n epsilon/10)^(2d/(2 + d)) cells, at least 4k and at most 16,384.
+    2. The points of each cell are counted, for 39/50 epsilon. Starts and rounds of k-means on the
+       noisy counts cost no more.
+    3. In each of T rounds the points of each centre are counted, and x - middle of the bounds is
+       summed up, in whole numbers of steps. Each gets epsilon/(10T). A centre moves towards its
+       new mean by so much as the mean is more exact than a cell.
 
-    Proved: epsilon-DP for the numbers as they are computed.
+    Beyond 14 columns there is no grid: the centres start anywhere, and the rounds get all.
+
+    Proved: epsilon-DP for the numbers as they are computed, under adding or removing one point. A
+    point changes the number of points by 1, the count of its cell alone by 1, in each round the
+    count of its centre alone by 1, and the sums of that centre by the half widths of all bounds
+    together (L1). Each of these gets discrete Laplace noise of its sensitivity over its share of
+    epsilon; the shares add up to epsilon, and all else is made of noisy numbers.
 
     Parameters
     ----------
@@ -148,7 +158,7 @@ def kmeans(
     k
         How many centres.
     epsilon
-        What all rounds together cost.
+        What counts, grid and rounds together cost.
     bounds
         A pair (low, high) for each column, or one for all, which are public: not the least and the
         largest number of the data.
@@ -160,10 +170,10 @@ def kmeans(
 
     References
     ----------
+    Su, Cao, Li, Bertino, Jin. Differentially Private K-Means Clustering. CODASPY 2016, Sections 4
+    and 5 (grid and hybrid). doi:10.1145/2857705.2857708
     Blum, Dwork, McSherry, Nissim. Practical Privacy: The SuLQ Framework. PODS 2005, Section 5.1.
     doi:10.1145/1065167.1065184
-    Su, Cao, Li, Bertino, Jin. Differentially Private K-Means Clustering. CODASPY 2016.
-    doi:10.1145/2857705.2857708
 
     Examples
     --------
@@ -180,16 +190,97 @@ def kmeans(
     if len(given) * int(box.limits.max()) > _MOST:
         raise InputError("There are too many points for sums of 64 bits.")
     draws = generator(rng)
-    whole = box.stepped(given)
+    whole, rest = box.stepped(given), Fraction(epsilon)
     ends = np.stack([-box.limits, box.limits], axis=1).astype(np.float64)
-    centres = starts(int(k), ends, draws)
-    share = Fraction(epsilon) / (2 * int(rounds))
-    for _ in range(int(rounds)):
-        counts, sums = totals(whole, nearest(whole.astype(np.float64), centres), int(k))
-        scales = 1 / share, box.sensitivity / share
-        centres = _moved(counts, sums, scales, ends, draws)
+    if len(box.limits) > _COLUMNS:
+        centres, error = starts(k, ends, draws), np.square(ends[:, 1] - ends[:, 0]) / 12
+    else:
+        centres, error = _start(whole, k, rest, ends, draws)
+        rest -= sum((rest * share for share in _SHARES), Fraction(0))
+    share = rest / (2 * rounds)
+    scales = 1 / share, box.sensitivity / share
+    for turn in range(rounds):
+        counts, sums = totals(whole, nearest(whole.astype(np.float64), centres), k)
+        moved, lost = _moved(centres, error, (counts, sums), scales, draws)
+        if len(box.limits) > _COLUMNS and turn < rounds - 1:
+            moved[lost] = anywhere(int(lost.sum()), ends, draws)
+        centres = np.clip(moved, ends[:, 0], ends[:, 1])
     cost = pure_guarantee(float(epsilon), caveat=CHOSEN)
     return KMeans(box.unstepped(centres), cost, rng is not None)
+
+
+_SHARES = Fraction(1, 50), Fraction(39, 50)  # of epsilon, for the number of points and the cells
+_COLUMNS = 14  # a grid of two cells a column has at most _CELLS
+_CELLS = 2**14
+_NOISY = 10  # points of a cell, times epsilon, that Su et al. found best
+_TRIES, _TURNS = 8, 25  # starts on a grid, and rounds of each
+
+
+def _start(
+    whole: Ids, k: int, epsilon: Fraction, ends: Floats, rng: Generator
+) -> tuple[Floats, Floats]:
+    """Return centres of noisy cells, and the squared error (d,) of a point of a cell."""
+    of_number, of_cells = (epsilon * part for part in _SHARES)
+    noise = discrete_laplace(1 / of_number, 1, rng)
+    size = _size(float(len(whole) + noise[0]) * float(of_cells), k, len(ends))
+    counts = cells(whole, ends[:, 1].astype(np.int64), size)
+    noisy = add(counts, discrete_laplace(1 / of_cells, counts.size, rng))
+    width = (ends[:, 1] - ends[:, 0]) / size
+    middles = ends[:, 0] + (np.indices((size,) * len(ends)).reshape(len(ends), -1).T + 0.5) * width
+    tries = [
+        _weighted(middles, noisy.astype(np.float64), k, float(1 / of_cells), rng)
+        for _ in range(_TRIES)
+    ]
+    least = min(range(_TRIES), key=lambda i: tries[i][0])
+    return tries[least][1], np.square(width) / 12
+
+
+def _size(points: float, k: int, columns: int) -> int:
+    """Return how many cells a grid has along each column."""
+    wanted = max(points / _NOISY, 1.0) ** (2 * columns / (2 + columns))
+    most = int(_CELLS ** (1 / columns) + 1e-9)
+    return max(2, min(most, int(max(wanted, 4.0 * k) ** (1 / columns))))
+
+
+def cells(whole: Ids, limits: Ids, size: int) -> Ids:
+    """Count the points of each cell of a grid; a point is in one cell, whatever others are."""
+    at = (whole + limits) * size // (2 * limits + 1)
+    places = np.zeros(len(whole), dtype=np.int64)
+    for column in at.T:
+        places = places * size + column
+    found: Ids = np.bincount(places, minlength=size ** len(limits)).astype(np.int64)
+    return found
+
+
+def _weighted(
+    middles: Floats, weights: Floats, k: int, scale: float, rng: Generator
+) -> tuple[float, Floats]:
+    """Return centres of cells with noisy weights, and the inertia as the weights have it.
+
+    Starts are drawn of cells that stand out of the noise, far from each other. Weights below 0
+    count in means, too: without them empty cells would draw all centres to the middle.
+    """
+    clear = np.where(weights > 2 * scale, weights, 0.0)
+    chances = clear if clear.any() else np.ones(len(weights))
+    centres = middles[rng.choice(len(middles), size=1, p=chances / chances.sum())]
+    while len(centres) < k:
+        far = squares(middles, centres).min(axis=1) * chances
+        far = far if far.any() else np.ones(len(weights))
+        centres = np.vstack([centres, middles[rng.choice(len(middles), p=far / far.sum())]])
+    low, high = middles.min(axis=0), middles.max(axis=0)
+    for _ in range(_TURNS):
+        places = nearest(middles, centres)
+        total = np.bincount(places, weights, minlength=k)
+        error = scale * np.sqrt(2.0 * np.bincount(places, minlength=k))
+        sums = [np.bincount(places, weights * x, minlength=k) for x in middles.T]
+        sure = total > np.maximum(2 * error, 0.5)
+        moved = centres.copy()
+        moved[sure] = np.stack(sums, axis=1)[sure] / total[sure, None]
+        moved = np.clip(moved, low, high)
+        if (moved == centres).all():
+            break
+        centres = moved
+    return float(weights @ squares(middles, centres).min(axis=1)), centres
 
 
 def totals(whole: Ids, places: Ids, k: int) -> tuple[Ids, Ids]:
@@ -202,12 +293,23 @@ def totals(whole: Ids, places: Ids, k: int) -> tuple[Ids, Ids]:
 
 
 def _moved(
-    counts: Ids, sums: Ids, scales: tuple[Fraction, Fraction], ends: Floats, rng: Generator
-) -> Floats:
-    """Add noise of two scales, and average; put lost centres anywhere."""
+    centres: Floats,
+    error: Floats,
+    exact: tuple[Ids, Ids],
+    scales: tuple[Fraction, Fraction],
+    rng: Generator,
+) -> tuple[Floats, Flags]:
+    """Add noise of two scales, average, and move centres towards that; tell which have no points.
+
+    `error` (d,) is the squared error that centres have before; that of a noisy mean is known from
+    the scales and the noisy count.
+    """
+    counts, sums = exact
     noisy = add(counts, discrete_laplace(scales[0], counts.size, rng))
     noise = discrete_laplace(scales[1], sums.size, rng).reshape(sums.shape)
-    centres = add(sums, noise) / np.maximum(noisy, 1)[:, None]
+    points = np.maximum(noisy, 1.0)[:, None]
+    means = add(sums, noise) / points
+    spread = np.hypot(float(scales[1]), centres * float(scales[0])) / points
+    trust = error / (error + 2 * np.square(spread))
     lost = noisy < max(1.0, 2 * float(scales[0]))
-    centres[lost] = anywhere(int(lost.sum()), ends, rng)
-    return np.clip(centres, ends[:, 0], ends[:, 1])
+    return np.where(lost[:, None], centres, centres + trust * (means - centres)), lost
