@@ -136,6 +136,35 @@ def test_quotes_can_be_switched_off(tmp_path: Path) -> None:
     assert table(tabs, layout=DelimitedLayout(quotes=True))[1] == [["x", "y"]]
 
 
+def test_a_line_break_in_quotes_holds_a_row_of_a_tsv_together(tmp_path: Path) -> None:
+    text = '"id"\tnote\n"1"\t"two\nlines"\n2\t"say ""x"""\n'
+    expected = (("id", "note"), [["1", "two\nlines"], ["2", 'say "x"']])
+    assert table(write(tmp_path / "a.tsv", text)) == expected
+    packed = tmp_path / "b.tsv.gz"
+    packed.write_bytes(gzip.compress(text.encode()))
+    assert table(packed) == expected
+    wide = write(tmp_path / "c.tsv", '1\tx\n2\t"a\n\nb"\n3\ty\n')
+    assert table(wide)[1] == [["2", "a\n\nb"], ["3", "y"]]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'id\tnote\n1\t"half\n2\tx\n3\n',  # a quote that nothing closes
+        'id\tnote\n1\t"a"\n2\n',  # a row too short
+        'id\tnote\n1\t"a\nb" c\n',  # text after the closing quote
+    ],
+)
+def test_a_broken_tsv_with_quotes_is_refused(tmp_path: Path, text: str) -> None:
+    path = write(tmp_path / "a.tsv", text)
+    assert "columns where the first line has 2" in str(refused(path))
+
+
+def test_quotes_of_a_tsv_stay_where_they_hold_nothing_together(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.tsv", 'id\tnote\n1\t"a"\n2\tsay "no\n3\t"b\n')
+    assert table(path)[1] == [["1", '"a"'], ["2", 'say "no'], ["3", '"b']]
+
+
 def test_a_column_without_a_name(tmp_path: Path) -> None:
     path = write(tmp_path / "a.csv", ",age,\n0,34,x\n1,35,y\n")
     assert table(path) == (("1", "age", "3"), [["0", "34", "x"], ["1", "35", "y"]])

@@ -232,3 +232,24 @@ def test_the_adult_file(shared: Path) -> None:
     assert len(t) == 30_162
     assert t.column("age").numeric
     assert t.hierarchy("age").height == 4
+
+
+def test_hierarchies_are_found_in_a_folder(tmp_path: Path) -> None:
+    file = write(tmp_path / "t.csv", "age,sex\n39,F\n40,M\n")
+    write(tmp_path / "t_age.csv", "39;30s;*\n40;40s;*\n")
+    for folder in (tmp_path, str(tmp_path)):
+        t = tables.load(file, qi=["age", "sex"], hierarchies=folder)
+        assert list(t.hierarchies) == ["age"]
+    with pytest.raises(InputError, match="no folder"):
+        tables.load(file, qi=["age"], hierarchies=tmp_path / "none")
+    for wrong in ([("age", tmp_path / "t_age.csv")], 3):
+        with pytest.raises(InputError, match="a folder of files, or a dict"):
+            tables.load(file, qi=["age"], hierarchies=wrong)  # type: ignore[arg-type]
+
+
+def test_reading_says_how_far_it_is(tmp_path: Path) -> None:
+    file = write(tmp_path / "t.csv", "age\n" + "39\n" * 5_000)
+    seen: list[int] = []
+    tables.load(file, qi=["age"], progress=seen.append)
+    assert seen == sorted(seen)
+    assert 0 < seen[0] <= seen[-1] <= file.stat().st_size

@@ -190,7 +190,8 @@ class DelimitedLayout:
         Whether the first line names the columns; by default it does, but for a table without
         quotes that lacks the names that are asked for.
     quotes
-        Whether a field may stand in quotes; by default in all files but TSV.
+        Whether a field may stand in quotes; by default in all files but TSV, and in TSV where a
+        line break is in quotes.
     cased
         Whether names of columns that differ by case alone are two.
     choice
@@ -450,8 +451,36 @@ def read_rows(
     if packed:
         return read_jsonl(lines, name, pick)
     if suffix in (".csv", ".tsv") or layout.delimiter is not None:
+        if path is not None and suffix == ".tsv" and layout.quotes is None:
+            return _tabbed(path, lines, pick, layout)
         return read_delimited(lines, name, pick, layout, tabs=suffix == ".tsv")
     return _plain(lines, name, pick)
+
+
+def _tabbed(
+    path: Path, lines: Iterator[str], pick: Pick, layout: DelimitedLayout
+) -> Iterator[Row[Any]]:
+    """Yield the rows of a TSV file, whose quotes are text unless they hold rows together."""
+    if layout.delimiter in (None, "\t") and _has_quoted_breaks(path, layout.encoding):
+        layout = replace(layout, quotes=True, delimiter="\t")
+    yield from read_delimited(lines, path.name, pick, layout, tabs=True)
+
+
+def _has_quoted_breaks(path: Path, encoding: str | None) -> bool:
+    """Tell whether lines of a TSV file differ in width, and its rows with quotes do not."""
+    if path.suffix.lower() == ".tsv":
+        with path.open("rb") as file:
+            if not any(b'"' in part for part in iter(lambda: file.read(2**20), b"")):
+                return False
+    lines = split_returns(read_lines(path, encoding))
+    width = next(lines, "").count("\t")
+    if not width or all(line.count("\t") == width for line in lines if line.strip("\r\n")):
+        return False
+    rows = fields(split_returns(read_lines(path, encoding)), "\t")
+    try:
+        return len({len(row) for row in rows if row}) == 1
+    except csv.Error:
+        return False
 
 
 def _plain(lines: Iterator[str], name: str, pick: Pick) -> Iterator[Row[Any]]:

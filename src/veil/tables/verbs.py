@@ -114,6 +114,11 @@ def format_attack(found: Attack, by: str, n: int) -> Iterator[str]:
         return
     mean = f"{found.risk:.4f} [{found.low:.4f}, {found.high:.4f}]"
     yield f"{by}: risk {mean}, the average of {count_of(n, 'record')}"
+    if found.details.get("per") == "person":
+        yield (
+            "  per person: where rows of one household can be linked, the risk is that of the"
+            " household, and higher (household=COLUMN)"
+        )
     if found.baseline is not None:
         yield f"  who sees nothing: {found.baseline:.4g}"
     if found.control is not None:

@@ -158,9 +158,18 @@ def test_not_everybody_who_is_alone_in_a_sample_is_so_elsewhere(times: int, mode
     assert len(set(a.per_record.tolist())) == 2
 
 
+def test_where_alpha_falls_to_0_pitman_is_ewens() -> None:
+    sizes = np.repeat(np.arange(1.0, 6.0), 8)
+    share = pitman(sizes, 2400)
+    assert share is not None
+    theta = share * 2400
+    rows = np.arange(sizes.sum())  # the expected number of classes is that of the sample
+    assert (theta / (theta + rows)).sum() == pytest.approx(len(sizes), rel=1e-9)
+
+
 def test_uniques_where_a_model_has_nothing_to_say() -> None:
     assert pitman(np.ones(10), 100) is None
-    assert pitman(np.repeat(np.arange(1.0, 6.0), 8), 2400) is None
+    assert pitman(np.array([5.0]), 100) is None
     assert zayatz(np.ones(10), 100) == pytest.approx(1.0)
     assert zayatz(np.array([2.0, 3.0]), 100) == 0.0
     t = tables.load({"x": np.arange(10)}, qi=["x"])

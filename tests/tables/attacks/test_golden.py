@@ -9,6 +9,7 @@ from tests.tables.golden import ADULT, SDC, golden, needs_golden
 from veil import tables
 from veil.tables.column import Column
 from veil.tables.table import Table
+from veil.tables.verbs import format_attack
 
 pytestmark = [needs_golden, pytest.mark.filterwarnings("ignore:Nearly every row")]
 
@@ -85,6 +86,28 @@ def test_weighted_risk_is_the_exact_one(case: int) -> None:
         known["sample_uniques"],
         known["sample_twos"],
     )
+
+
+def test_pitman_is_ewens_on_adult() -> None:
+    t = adult(("sex", "age", "occupation"))
+    a = tables.attack(t, t, "unique", population=603_240)
+    assert a.details["pitman"] == pytest.approx(0.00053, abs=5e-6)
+    assert a.risk == a.details["pitman"]
+
+
+def test_the_risk_of_a_household_is_that_of_the_peer() -> None:
+    known = golden("weighted_risk")["cases"][0]
+    t = tables.load(SDC / "testdata.csv", qi=known["qi"], weight="sampling_weight", quiet=True)
+    person = tables.attack(t, t, "marketer")
+    house = tables.attack(t, t, "marketer(household=ori_hid)")
+    assert (person.details["per"], house.details["per"]) == ("person", "household")
+    assert house.details["person"] == pytest.approx(person.risk, rel=1e-12)
+    assert 4 < house.risk / person.risk < 6
+    if known["qi"] == ["urbrur", "roof", "walls", "water", "electcon", "relat", "sex"]:
+        assert house.risk == pytest.approx(0.0113, abs=1e-4)  # sdcMicro: 0.01131
+    said = list(format_attack(person, "marketer", len(t)))
+    assert any("per person" in line for line in said)
+    assert not any("per person" in line for line in format_attack(house, "marketer", len(t)))
 
 
 def test_weighted_risk_of_francdat() -> None:

@@ -46,8 +46,8 @@ def measure(
     if large is not None:
         refuse(large, original=original, **{"blank-matches": blank_matches})
         _by_blocks(large, masked, source.with_roles(card.roles), least)
-        _seeded(card)
-        _say_claim(masked, card, source.hierarchies)
+        holds = _say_claim(masked, card, source.hierarchies)
+        _leave(card, holds=holds)
         return
     table = source.released(masked, card.roles, card.types)
     true = None if original is None else opened(source, original)
@@ -57,14 +57,14 @@ def measure(
     found = anonymity(table, None, least, missing)  # type: ignore[arg-type]
     for line in format_anonymity(found, len(table), table.qi, table.confidential, least):
         click.echo(line)
+    holds = _say_claim(masked, card, source.hierarchies)
     told = _quality(masked, source, true) or card.quality
     if told:
         for line in format_quality(told):
             click.echo(line)
     else:
         click.echo("Quality: not known without --original, or a card beside the file.")
-    _seeded(card)
-    _say_claim(masked, card, source.hierarchies)
+    _leave(card, holds=holds)
 
 
 def _by_blocks(large: BlockOptions, masked: Path, source: Source, least: int) -> None:
@@ -75,19 +75,21 @@ def _by_blocks(large: BlockOptions, masked: Path, source: Source, least: int) ->
         click.echo(line)
 
 
-def _seeded(card: Card) -> None:
-    if card.seeded:
-        click.echo(SEEDED, err=True)
-
-
-def _say_claim(masked: Path, card: Card, hierarchies: Path | None) -> None:
-    """Say whether the claim of the card holds in the file; exit with 1 where it does not."""
+def _say_claim(masked: Path, card: Card, hierarchies: Path | None) -> bool:
+    """Say whether the claim of the card holds in the file, and return that."""
     verdict = verdict_of(masked, card, hierarchies)
     if verdict is None:
-        return
+        return True
     for line in format_verdict(verdict, card.guarantee):
         click.echo(line)
-    if verdict.faults:
+    return not verdict.faults
+
+
+def _leave(card: Card, *, holds: bool) -> None:
+    """Say what is left to say; exit with 1 where a claim does not hold."""
+    if card.seeded:
+        click.echo(SEEDED, err=True)
+    if not holds:
         raise click.exceptions.Exit(1)
 
 

@@ -129,9 +129,10 @@ def pitman(sizes: Floats, population: float) -> float | None:
 
     .. math:: \frac{\Gamma(\theta + 1)}{\Gamma(\theta + \alpha)} N^{\alpha - 1}
 
-    with theta and alpha of the largest likelihood; None if there is no such pair.
+    with theta and alpha of the largest likelihood; None if there is no such pair. Where the
+    likelihood grows as alpha falls to 0, that is Ewens' formula: theta / N.
     """
-    found = _largest_likelihood(sizes)
+    found = _largest_likelihood(sizes) or _ewens(sizes)
     if found is None:
         return None
     theta, alpha = found
@@ -201,6 +202,31 @@ def _largest_likelihood(sizes: Floats) -> tuple[float, float] | None:
     return (float(point[0]), float(point[1])) if flat and 0 < point[1] < 1 else None
 
 
+def _ewens(sizes: Floats) -> tuple[float, float] | None:
+    """Return theta and alpha = 0 if the likelihood is largest there, else None.
+
+    Of u classes and n rows theta solves theta (psi(theta + n) - psi(theta + 1)) = u - 1.
+    """
+    from scipy.optimize import brentq
+    from scipy.special import digamma
+
+    u, n = len(sizes), float(sizes.sum())
+    if u < 2 or u >= n:
+        return None
+
+    def surplus(log: float) -> float:
+        theta = np.exp(log)
+        return float(theta * (digamma(theta + n) - digamma(theta + 1)) - (u - 1))
+
+    low, high = np.log(1e-12), np.log(n**3)
+    if surplus(low) > 0 or surplus(high) < 0:
+        return None
+    theta = float(np.exp(brentq(surplus, low, high, xtol=1e-14)))
+    larger = u - np.cumsum(np.bincount(sizes.astype(np.int64)))[1:-1]
+    slope = u * (u - 1) / 2 / theta - (larger / np.arange(1, len(larger) + 1)).sum()
+    return (theta, 0.0) if slope <= 0 else None
+
+
 def _start(sizes: Floats) -> Floats:
     """Return estimates by moments, or the middle of the range where they are outside."""
     n, u = float(sizes.sum()), float(len(sizes))
@@ -235,6 +261,14 @@ def _climbed(
                 return point + step, higher
         step = step / 2
     return None
+
+
+def household_risks(risks: Floats, households: Column) -> Floats:
+    """Return 1 - prod(1 - r) over the members of each household (n,); of nobody's a row's own."""
+    codes = np.where(households.codes < 0, households.different, households.codes)
+    with np.errstate(divide="ignore"):
+        spared = np.exp(np.bincount(codes, np.log1p(-np.minimum(risks, 1.0))))[codes]
+    return np.where(households.missing, risks, 1 - spared)
 
 
 _FEW = 40  # rows alike up to which the recursion is taken; beyond it the series is short
@@ -353,6 +387,11 @@ class Marketer(TableAttacker):
     weights of a class, and the risk of a row is E[1/F | f] (Benedetti and Franconi). The average
     counts alone; `largest` stands beside it.
 
+    Risks are per person: each is looked for by their own values alone. Where rows of a household
+    can be linked, whoever finds one member finds all, and the risk of each is that of their
+    household, 1 - prod(1 - r) over its members: several times larger. `household` names the column
+    of the original that says who lives together; risks are then those of households.
+
     References
     ----------
     Dankar, El Emam. A method for evaluating marketer re-identification risk. EDBT/ICDT Workshops
@@ -365,6 +404,9 @@ class Marketer(TableAttacker):
     family: ClassVar[str] = "Re-identification"
     needs: ClassVar[frozenset[str]] = frozenset({"qi", "rows", "population"})
     missing: Reading = "equal"
+    household: Annotated[
+        str, Field(description="column of the original that says who lives together")
+    ] = ""
 
     def attack(self, scene: Scene, truth: Truth, rng: Generator) -> Attack:
         """Count the people who may be each row, or estimate how many they are."""
@@ -378,13 +420,16 @@ class Marketer(TableAttacker):
             people = self._counted(scene)
             risks = 1 / people
         per_record = truth.spread(risks, self.name)
-        details = {
+        details: dict[str, object] = {
             "f": alike,
             "F": people,
-            "expected": float(per_record.sum()),
+            "per": "household" if self.household else "person",
             "released": float(risks.mean()),
         }
-        return mean_attack(per_record, None, details)
+        if self.household:
+            details["person"] = float(per_record.mean())
+            per_record = household_risks(per_record, truth.original.column(self.household))
+        return mean_attack(per_record, None, {**details, "expected": float(per_record.sum())})
 
     def _counted(self, scene: Scene) -> Floats:
         if scene.population is None:
