@@ -458,7 +458,7 @@ def read_rows(
 
 
 def _tabbed(
-    path: Path, lines: Iterator[str], pick: Pick, layout: DelimitedLayout
+    path: AnyFile, lines: Iterator[str], pick: Pick, layout: DelimitedLayout
 ) -> Iterator[Row[Any]]:
     """Yield the rows of a TSV file, whose quotes are text unless they hold rows together."""
     if layout.delimiter in (None, "\t") and _has_quoted_breaks(path, layout.encoding):
@@ -466,7 +466,7 @@ def _tabbed(
     yield from read_delimited(lines, path.name, pick, layout, tabs=True)
 
 
-def _has_quoted_breaks(path: Path, encoding: str | None) -> bool:
+def _has_quoted_breaks(path: AnyFile, encoding: str | None) -> bool:
     """Tell whether lines of a TSV file differ in width, and its rows with quotes do not."""
     if path.suffix.lower() == ".tsv":
         with path.open("rb") as file:
