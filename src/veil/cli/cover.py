@@ -17,6 +17,7 @@ from veil.core.errors import InputError
 from veil.core.formatting import bits_of, count_of, printable
 from veil.cover.builder import CELL, MOST_TRACKS, TRACKS, WORDS, build
 from veil.cover.catalogue import load, rebuild
+from veil.cover.popularity import POPULARITIES, Popularity
 from veil.cover.table import Table, TableMatch
 from veil.cover.universe import BUILT_IN, PARTS, Part, Universe, read_universe
 from veil.proxy.ledger.ledger import Ledger, has_ledger
@@ -67,6 +68,12 @@ def cover() -> None:
     help="words in one of them; 0 for the most typical text itself",
 )
 @click.option(
+    "--popularity",
+    type=click.Choice(POPULARITIES),
+    help="how often a text is asked: by the counts of SOURCE, or by public frequencies of its"
+    " words  [default: words for icd10cm and wordnet, else counts]",
+)
+@click.option(
     "--encoder",
     default="minilm",
     show_default=True,
@@ -96,6 +103,7 @@ def build_(
     tracks: int,
     cell: int,
     words: int,
+    popularity: Popularity | None,
     encoder: str,
     queries: int | None,
     out: Path | None,
@@ -107,9 +115,8 @@ def build_(
     look like what the engine holds: a catalogue, titles, a sample of its passages.
     """
     name = _one(source, given)
-    kept = (
-        out is None and name in BUILT_IN and part is None and sample == 1 and encoder == "minilm"
-    )
+    usual_texts = name in BUILT_IN and part is None and sample == 1 and popularity != "counts"
+    kept = out is None and usual_texts and encoder == "minilm"
     with progress_bar() as report:
         if kept:
             table = rebuild(name, tracks, cell, words, report)
@@ -117,7 +124,7 @@ def build_(
             out = out or Path(re.sub(r"[^\w.-]", "-", Path(name).name) + "-cover")
             if out.exists():
                 raise InputError(f"There is a {out} already; delete it, or name another (--out).")
-            universe = read_universe(name, part, sample, report)
+            universe = read_universe(name, part, sample, report, popularity)
             if name not in BUILT_IN and not public:
                 _require_not_own(universe)
             table = build(universe, tracks, cell, words, encoder, report=report)
@@ -158,15 +165,19 @@ def _require_not_own(universe: Universe) -> None:
 
 
 def _show_facts(console: Console, table: Table, queries: int | None) -> None:
-    active = table.risk() if queries is None else table.risk(queries)
-    among = "these texts" if queries is None else f"{queries:,} equally likely queries"
     console.print(
         f"[bold]{escape(printable(table.universe))}[/bold]: {count_of(len(table), 'text')} in"
         f" {count_of(table.k, 'track')} and {count_of(table.L, 'group')};"
         f" {count_of(table.cell, 'text')} or a few more behind each of the texts of a group."
     )
-    if (table.counts == table.counts[0]).all():
+    if not table.weighed:
         told = "No counts were found, or all are equal: there is one band of popularity."
+    elif table.popularity == "words":
+        told = (
+            "How often a text is asked was estimated from the frequencies of its words:"
+            f" {count_of(table.bands, 'band')} of popularity, with wider groups in the popular"
+            " half."
+        )
     else:
         told = (
             f"Counts were found: the texts are in {count_of(table.bands, 'band')} of popularity."
@@ -176,9 +187,16 @@ def _show_facts(console: Console, table: Table, queries: int | None) -> None:
         f"Guarantee: the engine sees one of {count_of(table.L, 'group')}, at most"
         f" {bits_of(table.bits)} for each query; the same query again adds nothing."
     )
-    console.print(
-        f"If one of {among} was asked, an engine that knows everything is right within ten guesses"
-        f" in {'' if queries is None else 'at most '}{100 * active:.3g} % of the cases."
+    console.print(_risk(table, queries))
+
+
+def _risk(table: Table, queries: int | None) -> str:
+    """Say how often an engine is right, and what it is taken to believe."""
+    if queries is None:
+        return str(table.odds())
+    return (
+        f"If one of {queries:,} equally likely queries was asked, an engine that knows everything"
+        f" is right within ten guesses in at most {100 * table.risk(queries):.3g} % of the cases."
     )
 
 

@@ -6,6 +6,7 @@
 
 from veil.cover.builder import build as build
 from veil.cover.catalogue import load as load
+from veil.cover.table import Odds as Odds
 from veil.cover.table import Table as Table
 from veil.cover.table import TableMatch as TableMatch
 from veil.cover.table import bound as bound

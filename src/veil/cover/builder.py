@@ -42,6 +42,27 @@ def bands(counts: Ids, group: int) -> list[Ids]:
     return [np.sort(order[a:b]) for a, b in pairwise(cuts)]
 
 
+WIDE = 5  # times as many texts share a cell in the popular half, where popularity is estimated
+
+
+def banded(universe: Universe, group: int) -> list[tuple[Ids, int]]:
+    """Cut a universe into bands of popularity, each with its number of groups.
+
+    A group of the table has `group` texts or more. Counts that are estimated are often too small
+    or too large, and a text that is asked more often than its band gives itself away. So the
+    popular half has `WIDE` times as many texts in each of its groups, and so much wider bands;
+    who asks the other half asks seldom.
+    """
+    half = len(universe) // 2
+    if universe.popularity == "counts" or half < group:
+        return [(band, len(band) // group) for band in bands(universe.counts, group)]
+    order = np.argsort(-universe.counts, kind="stable")
+    popular, rest = order[:half], np.sort(order[half:])
+    wide = WIDE * group
+    head = [np.sort(popular[band]) for band in bands(universe.counts[popular], wide)]
+    return [*((band, max(1, len(band) // wide)) for band in head), (rest, len(rest) // group)]
+
+
 _POWER = 12  # steps towards the first principal direction
 _REFINED = 6
 
@@ -229,8 +250,8 @@ def build(
     tracks
         Texts in a group: requests that stand for one query.
     cell
-        Texts of the universe that share one text of a group. More of them hide more, and find
-        less.
+        Texts of the universe that share one text of a group, at least. More of them hide more,
+        and find less.
     words
         Longest text of a cell, in words; 0 takes the member nearest to the middle.
     encoder
@@ -267,7 +288,7 @@ def build(
     return Table(
         texts.name, tracks, len(named) // tracks, cell, words, texts.texts, texts.counts,
         places, addresses, Strings.of(named), vectors, spec, model.key,
-        bands=len(bands(texts.counts, tracks * cell)),
+        bands=len(banded(texts, tracks * cell)), popularity=texts.popularity,
     )  # fmt: skip
 
 
@@ -297,8 +318,8 @@ def _groups(
     naming = CellNames(universe.texts, vectors, words)
     track, address = np.empty((2, len(universe)), dtype=np.int64)
     named: list[str] = []
-    for band in bands(universe.counts, k * cell):
-        groups, first = len(band) // (k * cell), len(named) // k
+    for band, groups in banded(universe, k * cell):
+        first = len(named) // k
         own = vectors[band]
         track[band] = tracks(own, k)
         names = [""] * (groups * k)

@@ -7,7 +7,7 @@ from veil.core.errors import InputError, ParameterError
 from veil.corpus.icd10cm import NAMES, icd10cm_folder
 from veil.corpus.wordnet import wordnet_folder
 from veil.cover.builder import CELL, TRACKS, WORDS, build
-from veil.cover.table import VERSION, Table, open_table
+from veil.cover.table import BUILD, Table, open_table
 from veil.cover.universe import BUILT_IN, NOUNS
 from veil.data.arrays import discard
 from veil.data.fetch import Report, cache_folder, no_progress
@@ -86,7 +86,7 @@ def _folder(name: str, tracks: int, cell: int, words: int) -> Path:
     """Name the folder by all that decides what is in it."""
     nouns = f"wordnet-{wordnet_folder().name}-{NOUNS}"
     source = icd10cm_folder(name).name if name in NAMES else nouns
-    told = f"{VERSION} {source} {tracks} {cell} {words}"
+    told = f"{BUILD} {source} {tracks} {cell} {words}"
     mark = hashlib.blake2b(told.encode(), digest_size=6).hexdigest()
     return cache_folder() / "cover" / f"{name}-{mark}"
 

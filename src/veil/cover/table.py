@@ -15,6 +15,7 @@ import numpy as np
 from veil.core.errors import InputError, ParameterError
 from veil.core.types import Encoder, Floats, Ids, Singles
 from veil.corpus.tokens import check_text, lookup_form
+from veil.cover.popularity import POPULARITIES, Popularity
 from veil.data.arrays import Strings, kind_of_folder, open_arrays, save_arrays
 from veil.encoders.catalogue import encoder as open_encoder
 
@@ -46,6 +47,7 @@ def blocks(whole: int, groups: int) -> Blocks:
 
 
 Guesses = Literal["lazy", "active", "motivated"]
+Prior = Literal["equal", "popular"]
 
 
 def exact_risk(groups: Ids, guesses: int = 10, weights: Floats | None = None) -> float:
@@ -85,7 +87,52 @@ def bound(groups: int, queries: int, guesses: int = 10) -> float:
     return min(1.0, guesses * groups / queries)
 
 
+_SOURCES: dict[Popularity, str] = {"counts": "counts", "words": "public frequencies of words"}
+
+
+@dataclass(frozen=True, slots=True)
+class Odds:
+    """How often an engine that knows everything but the query is right within ten guesses.
+
+    Attributes
+    ----------
+    texts
+        How many texts of the table are possible queries.
+    equal
+        The risk if each of them is as likely as any other.
+    popular, blind
+        The risk if popular ones are likelier, and what the same engine reaches before anything is
+        sent; None where nothing is known of popularity.
+    popularity
+        Where the popularity is from.
+    """
+
+    texts: int
+    equal: float
+    popular: float | None = None
+    blind: float | None = None
+    popularity: Popularity = "counts"
+
+    def __str__(self) -> str:
+        told = (
+            "An engine that knows everything is right within ten guesses in"
+            f" {_percent(self.equal)} of the cases if all {self.texts:,} texts of the table are"
+            " equally likely"
+        )
+        if self.popular is None or self.blind is None:
+            return f"{told}; how popular each is, is not known."
+        return (
+            f"{told}, and in {_percent(self.popular)} if popular ones are likelier, by"
+            f" {_SOURCES[self.popularity]} ({_percent(self.blind)} before anything is sent)."
+        )
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.3g} %"
+
+
 KIND, VERSION = "veil-cover", 1
+BUILD = 2  # of the construction: names the tables in the cache, so that older ones are made anew
 MAX_CHARS = 10_000  # of a query
 _BLOCK = 256  # queries that are looked up at a time
 
@@ -112,9 +159,13 @@ class Table:
     universe
         What the texts are: the name of a collection or file, never a path.
     k, L, cell
-        Texts in a group, number of groups, and how many texts of the universe share a cell.
+        Texts in a group, number of groups, and how many texts of the universe share a cell, at
+        least.
     texts, counts
         The universe: n public texts, and how often each is asked (1 where nobody knows).
+    popularity
+        Whether the counts are those of the texts (``counts``), or estimated from the frequencies
+        of their words (``words``).
     tracks, addresses
         (n,) the track (0 to k - 1) and the address (0 to L - 1) of each.
     cells
@@ -141,6 +192,7 @@ class Table:
     encoder: str
     key: str
     bands: int = 1
+    popularity: Popularity = "counts"
     _opened: list[Encoder] = field(default_factory=list, repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
@@ -165,7 +217,8 @@ class Table:
     def even(self) -> bool:
         """Whether every track is exactly as likely as any other, given the release.
 
-        That is so if all texts are asked equally often, and all cells of a group hold as many.
+        That is so if all texts are asked equally often, or taken to be, and all cells of a group
+        hold as many.
         """
         low, high = self.track_odds
         return low == high
@@ -174,10 +227,11 @@ class Table:
     def track_odds(self) -> tuple[float, float]:
         """How likely a track is, given the release: at the least, and at the most.
 
-        By the counts of the texts, for queries that are texts of the universe.
+        For queries that are texts of the universe: by their counts, or all equally likely where
+        these are estimated.
         """
         places = self.addresses * self.k + self.tracks
-        mass = np.bincount(places, self.counts, minlength=self.L * self.k)
+        mass = np.bincount(places, self._weights(self.usual), minlength=self.L * self.k)
         odds = mass.reshape(self.L, self.k)
         odds = odds / odds.sum(axis=1, keepdims=True)
         return float(odds.min()), float(odds.max())
@@ -231,22 +285,60 @@ class Table:
         """Return the address whose group these texts are, in whatever order, or -1."""
         return self._groups.get(frozenset(released), -1)
 
-    def risk(self, queries: int | None = None, guesses: int = 10) -> float:
+    @property
+    def weighed(self) -> bool:
+        """Whether some texts are taken to be asked more often than others."""
+        return not bool((self.counts == self.counts[0]).all())
+
+    @property
+    def usual(self) -> Prior:
+        """The prior that `risk` goes by unless another is named: estimates are no counts."""
+        return "popular" if self.popularity == "counts" else "equal"
+
+    def risk(
+        self, queries: int | None = None, guesses: int = 10, prior: Prior | None = None
+    ) -> float:
         """Return how often an engine that knows everything is right within so many guesses.
 
-        Of the texts of the universe, as often as each is asked: exact. Of another number of
-        `queries`, all equally likely and spread over the groups as it is worst: at most.
+        Of the texts of the universe: exact. With the prior ``equal`` each is as likely as any
+        other, with ``popular`` as likely as its count says; `usual` is the default. Of another
+        number of `queries`, all equally likely and spread over the groups as it is worst: at most.
         """
         if queries is not None:
             return bound(self.L, queries, guesses)
-        if guesses not in self._risks:  # pages show it again and again
-            counts = self.counts.astype(np.float64)
-            self._risks[guesses] = exact_risk(self.addresses, guesses, counts)
-        return self._risks[guesses]
+        return self._risk(self.addresses, guesses, prior or self.usual)
 
-    def risk_of(self, texts: Ids, guesses: int = 10) -> float:
-        """Return the same where it is known that one of these texts was asked."""
-        weights = self.counts[texts].astype(np.float64)
+    def blind(self, guesses: int = 10, prior: Prior | None = None) -> float:
+        """Return how often the same guesses are right before anything is sent."""
+        return self._risk(np.zeros(len(self), dtype=np.int64), guesses, prior or self.usual)
+
+    def odds(self, among: Ids | None = None) -> Odds:
+        """Return the risk by each prior; `among` those texts alone, which send one group."""
+        prior: Prior = "popular"
+        both = self.weighed
+        if among is None:
+            popular = self.risk(prior=prior) if both else None
+            equal = self.risk(prior="equal")
+        else:
+            popular = self.risk_of(among, prior=prior) if both else None
+            equal = self.risk_of(among, prior="equal")
+        blind = self.blind(prior=prior) if both else None
+        return Odds(len(self), equal, popular, blind, self.popularity)
+
+    def _risk(self, addresses: Ids, guesses: int, prior: Prior) -> float:
+        key = (addresses is self.addresses, guesses, prior)
+        if key not in self._risks:  # pages show it again and again
+            self._risks[key] = exact_risk(addresses, guesses, self._weights(prior))
+        return self._risks[key]
+
+    def _weights(self, prior: Prior) -> Floats:
+        if prior == "popular":
+            return self.counts.astype(np.float64)
+        return np.ones(len(self))
+
+    def risk_of(self, texts: Ids, guesses: int = 10, prior: Prior | None = None) -> float:
+        """Return the risk where it is known that one of these texts was asked."""
+        weights = self._weights(prior or self.usual)[texts]
         return exact_risk(np.zeros(len(texts), dtype=np.int64), guesses, weights)
 
     def encode(self, texts: Sequence[str]) -> Singles:
@@ -318,11 +410,11 @@ class Table:
         return {
             "universe": self.universe, "tracks": self.k, "groups": self.L, "cell": self.cell,
             "words": self.words, "texts": len(self), "encoder": self.encoder, "key": self.key,
-            "bands": self.bands,
+            "bands": self.bands, "popularity": self.popularity,
         }  # fmt: skip
 
     @cached_property
-    def _risks(self) -> dict[int, float]:
+    def _risks(self) -> dict[tuple[bool, int, Prior], float]:
         return {}
 
     @cached_property
@@ -352,9 +444,14 @@ def open_table(folder: Path) -> Table:
             int(facts["cell"]), int(facts["words"]), Strings.from_arrays(arrays, "text"),
             arrays["counts"], arrays["tracks"], arrays["addresses"],
             Strings.from_arrays(arrays, "cell"), arrays["vectors"], str(facts["encoder"]),
-            str(facts["key"]), int(facts["bands"]),
+            str(facts["key"]), int(facts["bands"]), facts.get("popularity", "counts"),
         )  # fmt: skip
-        whole = table.L >= 1 and table.k >= 1 and len(table.cells) == table.L * table.k
+        whole = (
+            table.popularity in POPULARITIES
+            and table.L >= 1
+            and table.k >= 1
+            and len(table.cells) == table.L * table.k
+        )
         sizes = {len(each) for each in (table.counts, table.tracks, table.addresses, table.texts)}
         whole = whole and sizes == {len(table.vectors)}
     except (LookupError, ValueError, TypeError):

@@ -1,6 +1,6 @@
 """Universes: public texts that queries are looked up among."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, get_args
@@ -16,6 +16,7 @@ from veil.corpus.icd10cm import NAMES
 from veil.corpus.logs import MAX_COUNT, read_counted, read_log
 from veil.corpus.tokens import check_text, lookup_form
 from veil.corpus.wordnet import glosses
+from veil.cover.popularity import POPULARITIES, Popularity, estimate_counts
 from veil.data.arrays import Strings, StringsBuilder
 from veil.data.fetch import Report, no_progress
 
@@ -30,11 +31,16 @@ _TITLE = 10  # words of a passage without a title that stand for one
 
 @dataclass(frozen=True, eq=False)
 class Universe:
-    """Distinct public texts in the order in which they first came, and how often each did."""
+    """Distinct public texts in the order in which they first came, and how often each did.
+
+    With the popularity ``words`` the counts are not of the texts: they are estimated from the
+    public frequencies of their words.
+    """
 
     name: str
     texts: Strings
     counts: Ids
+    popularity: Popularity = "counts"
 
     @classmethod
     def of(
@@ -89,6 +95,14 @@ class Universe:
     def __len__(self) -> int:
         return len(self.texts)
 
+    def estimated(self, names: Callable[[str], Sequence[str]] | None = None) -> "Universe":
+        """Estimate how often each text is asked, in place of the counts that there are.
+
+        `names` gives what people would type for a text: the text itself by default.
+        """
+        spelt = ((text,) if names is None else names(text) for text in self.texts)
+        return replace(self, counts=estimate_counts(spelt), popularity="words")
+
     def sampled(self, share: float) -> "Universe":
         """Take a share of the texts, evenly."""
         if not 0 < share <= 1:
@@ -104,11 +118,15 @@ class Universe:
             return self
         places = np.arange(wanted) * len(self) // wanted
         texts = Strings.of(self.texts[int(i)] for i in places)
-        return Universe(self.name, texts, self.counts[places])
+        return replace(self, texts=texts, counts=self.counts[places])
 
 
 def read_universe(
-    source: str | Path, part: Part | None = None, sample: float = 1.0, report: Report = no_progress
+    source: str | Path,
+    part: Part | None = None,
+    sample: float = 1.0,
+    report: Report = no_progress,
+    popularity: Popularity | None = None,
 ) -> Universe:
     """Read a universe by name or path.
 
@@ -117,7 +135,31 @@ def read_universe(
     first ten words where there is none), its ``queries`` or its ``log``; passages by default. A
     file holds queries, one per line or in a table, unless `part` says that it holds
     documents; a table may have a column ``count``. Texts that come more often count as often.
+
+    With the `popularity` ``words`` how often a text is asked is estimated from the frequencies of
+    its words instead. That is the default for ``icd10cm`` and ``wordnet``, which have no counts.
     """
+    if popularity is not None and popularity not in POPULARITIES:
+        raise ParameterError(
+            f"The popularity of a universe must be one of: {', '.join(POPULARITIES)}."
+        )
+    universe = _read(source, part, report)
+    usual = "words" if str(source) in BUILT_IN and part in (None, "log") else "counts"
+    if (popularity or usual) == "words":
+        universe = universe.estimated(names_of if str(source) == "wordnet" else None)
+    return universe.sampled(sample)
+
+
+def names_of(gloss: str) -> list[str]:
+    """Return the names in front of a gloss of WordNet.
+
+    >>> names_of("skin cancer, cutis: a growth")
+    ['skin cancer', 'cutis']
+    """
+    return gloss.partition(": ")[0].split(", ")
+
+
+def _read(source: str | Path, part: Part | None, report: Report) -> Universe:
     if part is not None and part not in PARTS:
         raise ParameterError(f"The part of a universe must be one of: {', '.join(PARTS)}.")
     name = str(source)
@@ -127,16 +169,16 @@ def read_universe(
         if part is not None:
             raise ParameterError("wordnet has one part only; leave the part out.")
         nouns = Universe.of(glosses(report), "wordnet", counted=False)
-        return nouns.evenly(min(NOUNS, len(nouns))).sampled(sample)
+        return nouns.evenly(min(NOUNS, len(nouns)))
     path = Path(source)
     shown = name if name in NAMES or name.startswith("irds:") else path.name
     if part is None and path.is_file():
-        return Universe.of_pairs(read_counted(path), shown).sampled(sample)
+        return Universe.of_pairs(read_counted(path), shown)
     chosen: Part = part or ("log" if name in NAMES else "passages")
     texts = _of_collection(source, chosen, report)
     told = shown if name in NAMES and chosen == "log" else f"{shown}, {chosen}"
     asked = chosen in ("queries", "log")
-    return Universe.of(texts, told, counted=asked).sampled(sample)
+    return Universe.of(texts, told, counted=asked)
 
 
 def _check_count(count: object, where: str) -> None:

@@ -18,7 +18,7 @@ from veil.corpus.logs import read_log
 from veil.corpus.tokens import fold_text
 from veil.corpus.wordnet import nouns, wordnet, wordnet_folder
 from veil.cover.builder import CELL, WORDS, build
-from veil.cover.table import VERSION, Table, open_table
+from veil.cover.table import BUILD, Table, open_table
 from veil.cover.universe import BUILT_IN, Universe, titles_of
 from veil.data.arrays import Strings, discard
 from veil.data.fetch import Report, cache_folder, no_progress
@@ -77,7 +77,8 @@ class StudyTables:
     """Gives mechanisms of a study the universe that they name.
 
     ``half`` is every second query of the log, without those of the study: most of what is asked
-    is then not in the table. ``log`` is all of it. ``passages`` and ``titles`` are those of the
+    is then not in the table. ``log`` is all of it. How often a query is asked is estimated, as for
+    the tables that are built in. ``passages`` and ``titles`` are those of the
     collection.
     """
 
@@ -113,7 +114,7 @@ class StudyTables:
             mechanism = with_universe(mechanism, universe)
         name = getattr(mechanism, "table", None) or getattr(mechanism, "source", "")
         if name in OWN_TABLES:
-            return f"{VERSION} {self._digest(name)} {size}"
+            return f"{BUILD} {self._digest(name)} {size}"
         if isinstance(mechanism, Cover):
             return mechanism.open(self._report).digest
         return ""
@@ -130,7 +131,7 @@ class StudyTables:
         cell = CELL if mechanism.cell is None else mechanism.cell
         words = WORDS if mechanism.words is None else mechanism.words
         size = -(-size // mechanism.ahead)
-        told = f"{VERSION} {self._digest(mechanism.table)} {size} {cell} {words}"
+        told = f"{BUILD} {self._digest(mechanism.table)} {size} {cell} {words}"
         mark = hashlib.blake2b(told.encode(), digest_size=12).hexdigest()
         folder = cache_folder() / "cover" / f"study-{mark}"
         try:
@@ -151,7 +152,8 @@ class StudyTables:
 
     def _digest(self, name: str) -> str:
         universe = self._universe(name)
-        return digest([*universe.texts, "", *map(str, universe.counts.tolist())])
+        counts = map(str, universe.counts.tolist())
+        return digest([*universe.texts, "", *counts, universe.popularity])
 
     def _universe(self, name: str) -> Universe:
         if name not in self._universes:
@@ -173,10 +175,10 @@ class StudyTables:
                 " the study, or take passages, titles, or wordnet."
             )
         if name == LOG:
-            return Universe.of(self._log.texts, "the log")
+            return Universe.of(self._log.texts, "the log").estimated()
         asked = set(map(fold_text, self._queries))
         others = [text for text in self._log.texts if fold_text(text) not in asked]
-        return Universe.of(others[::2], "half of the log")
+        return Universe.of(others[::2], "half of the log").estimated()
 
 
 def with_universe(mechanism: Cover, universe: str) -> Cover:

@@ -1,0 +1,90 @@
+r"""How often texts are asked, estimated from the public frequencies of their words.
+
+No log of queries ships with Veil. The 60,000 most frequent words of GloVe's vocabulary do, the
+most frequent first (public domain, PDDL 1.0; ``tools/cover_words.py`` writes the list). The weight
+of a text is the geometric mean of its words' frequencies, halved for each word beyond two, as
+people type few words:
+
+.. math:: w(t) = 2^{-\max(0, m - 2)} \Bigl(\prod_{i=1}^{m} f(r_i)\Bigr)^{1/m},
+   \qquad f(r) = (r + 2.7)^{-3/4}
+
+with the rank r of each of its m words. These are guesses: against a log of web queries the weights
+are off by a factor of about 2, and ``python -m benchmarks.cover_popular`` prints what that costs.
+"""
+
+import gzip
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+from typing import Literal, get_args
+
+import numpy as np
+
+from veil.core.types import Floats, Ids
+
+Popularity = Literal["counts", "words"]
+POPULARITIES: tuple[Popularity, ...] = get_args(Popularity)
+_WORD = re.compile(r"[^\W\d_]+")
+_LETTER = 100  # rank of a single letter: queries have many, and the list has none
+_OFFSET, _POWER = 2.7, 0.75  # of Mandelbrot's law; queries repeat words less than prose does
+_FREE = 2  # words of a text before each further one halves its weight
+_LARGEST = 10**9  # the count of the text of the largest weight
+
+
+def geometric_weight(words: Sequence[str], frequency: Mapping[str, float], rare: float) -> float:
+    """Return the weight of a text of these words; `rare` is the frequency of an unknown word.
+
+    >>> geometric_weight(["skin", "cancer", "clinic"], {"skin": 4, "cancer": 16}, 1)
+    2.0
+    """
+    if not words:
+        return 0.0
+    logs = [math.log(frequency.get(word, rare)) for word in words]
+    return round(math.exp(math.fsum(logs) / len(logs)), 12) * 0.5 ** max(0, len(words) - _FREE)
+
+
+def estimate_counts(texts: Iterable[Sequence[str]]) -> Ids:
+    """Estimate how often each text is asked, from 1 to a thousand million.
+
+    Each text comes with all its names, as people would type them; the likeliest of them counts.
+    """
+    known = _frequencies()
+    rare = _frequency(2 * len(known))
+    weights = np.array(
+        [
+            max((geometric_weight(words_in(name), known, rare) for name in names), default=0.0)
+            for names in texts
+        ],
+        dtype=np.float64,
+    )
+    return as_counts(weights)
+
+
+def as_counts(weights: Floats) -> Ids:
+    """Scale weights to whole numbers from 1 on, as a universe has them."""
+    largest = float(weights.max(initial=0.0))
+    scaled = weights * (_LARGEST / largest) if largest > 0 else weights
+    return np.maximum(1, np.rint(scaled)).astype(np.int64)
+
+
+def words_in(text: str) -> list[str]:
+    """Return the runs of letters of a text, in small letters: digits are no words.
+
+    >>> words_in("Potter's syndrome (A54.-)")
+    ['potter', 's', 'syndrome', 'a']
+    """
+    return _WORD.findall(text.casefold())
+
+
+def _frequency(rank: int) -> float:
+    return float((rank + _OFFSET) ** -_POWER)
+
+
+@cache
+def _frequencies() -> Mapping[str, float]:
+    data = (files("veil.cover") / "frequent-words.txt.gz").read_bytes()
+    words = gzip.decompress(data).decode().split("\n")
+    letters = dict.fromkeys("abcdefghijklmnopqrstuvwxyz", _frequency(_LETTER))
+    return letters | {word: _frequency(rank) for rank, word in enumerate(words, start=1)}
