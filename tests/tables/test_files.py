@@ -445,6 +445,21 @@ def test_the_recount_agrees_with_the_measures(tmp_path: Path, distance: str) -> 
         assert len(Recount.of_file(tmp_path / "t.csv", claim).verdict(claim).faults) == 2
 
 
+@pytest.mark.parametrize("distance", ["ordered", "hierarchical"])
+@pytest.mark.parametrize("secret", [["=1+1", "flu", "two\nlines", "x"], [1.5, 2.0, 1e16, -0.0]])
+def test_values_are_found_in_a_hierarchy_as_files_write_them(
+    tmp_path: Path, distance: str, secret: list[Any]
+) -> None:
+    table = tables.load(
+        {"q": ["a"] * 4, "s": secret}, qi=["q"], confidential=["s"],
+        hierarchies={"q": starred, "s": starred}, quiet=True,
+    )  # fmt: skip
+    release = tables.protect(table, f"ola(k=2, t=0.1, distance='{distance}')")
+    for name in ("t.csv", "t.parquet"):
+        save(release, tmp_path / name, excel_safe=True)
+        assert (tmp_path / name).is_file()
+
+
 def test_a_card_that_is_not_of_its_file_is_refused(tmp_path: Path) -> None:
     release, _ = case("ola(k=3)", ["x", "y", "z"])
     out = tmp_path / "out.csv"
