@@ -3,7 +3,10 @@
 import csv
 import json
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -383,3 +386,29 @@ def test_blocks_protect_measure_and_count(folder: Path) -> None:
         "protect", "town.csv", "mdav(k=3)", *ROLES, "-o", "x.csv", "--blocks", 7
     )
     assert not (folder / "x.csv").exists()
+
+
+@pytest.mark.parametrize("blocks", [[], ["--blocks", 7]])
+def test_protect_says_how_far_it_is(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, blocks: list[object]
+) -> None:
+    seen: list[tuple[str, int, int]] = []
+
+    @contextmanager
+    def bar() -> Iterator[Any]:
+        yield lambda *what: seen.append(what)
+
+    monkeypatch.setattr("veil.cli.tables.protect.progress_bar", bar)
+    long = (folder / "town.csv").read_text().splitlines()
+    (folder / "long.csv").write_text("\n".join([long[0], *long[1:] * 40]) + "\n")
+    levels = ["--hierarchies", "levels"]
+    run("protect", "long.csv", "ola(k=2)", *ROLES, *levels, "-o", "o.csv", *blocks)
+    size = (folder / "long.csv").stat().st_size
+    read = [what for what in seen if what[2]]
+    assert read
+    assert all(0 < done <= total == size for _, done, total in read)
+    assert {what[0] for what in seen} >= (
+        {"Counting long.csv", "Protecting long.csv"}
+        if blocks
+        else {"Reading long.csv", "Protecting"}
+    )

@@ -43,6 +43,8 @@ def test_whole_numbers_that_others_wrote_as_doubles_are_read_as_whole(tmp_path: 
     found = tables.load(tmp_path / "t.parquet", identifiers=["code"])
     assert found.column("age").texts.tolist() == ["39", None, "52"]
     assert found.column("code").texts.tolist() == ["007", "010", "7.0"]  # its schema says text
+    texts = tables.load(tmp_path / "t.parquet", identifiers=["code"], text=["age", "code"])
+    assert texts.column("age").texts.tolist() == ["39", None, "52"]
 
 
 def test_arrow_in_and_out() -> None:

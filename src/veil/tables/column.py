@@ -41,7 +41,7 @@ _WHOLE = 1e21  # from which a whole number is written with an exponent
 
 
 def read_number(text: str, *, padded: bool = False) -> float | None:
-    """Return the number that a text is, or None if it is none, or not of a double.
+    """Return the number that a text is, or None if it is none that a double gives back.
 
     A number with a leading zero is a code, unless zeros may be `padded`.
 
@@ -58,7 +58,7 @@ def read_number(text: str, *, padded: bool = False) -> float | None:
     number = float(text)
     if len(whole) + len(fraction) > _SURE and not _given_back(text, number):
         return None
-    return number + 0.0 if math.isfinite(number) else None
+    return number + 0.0
 
 
 def _given_back(text: str, number: float) -> bool:

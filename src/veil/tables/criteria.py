@@ -634,7 +634,7 @@ class Anonymiser(Method):
             kind = f"({self.c:g}, {self.l:g})" if self.diversity == "recursive" else f"{self.l:g}"
             extra.append(f"{self.diversity} {kind}-diversity")
         if self.t is not None:
-            extra.append(f"{self.t:g}-closeness, {self.distance} distance")
+            extra.append(f"{self.t:g}-closeness to all released rows, {self.distance} distance")
         told = f"In each confidential column also {' and '.join(extra)}." if extra else _VALUES
         numbers = {} if self.t is None else {"t": self.t}
         if self.l is not None:

@@ -248,8 +248,9 @@ def _distance(
         return _Ordered(whole, order)
     if scale is None or scale.labels is None:
         return None
-    labels = scale.labels
-    if any(text and text not in labels for text in whole):
+    known = scale.labels
+    labels = {text: known[leaf] for text in whole if (leaf := _leaf(text, known)) in known}
+    if len(labels) < sum(map(bool, whole)):
         return None
     height = len(next(iter(labels.values()), ())) + 1
     wholes = [_at_level(whole, labels, level) for level in range(-1, height - 1)]
@@ -261,11 +262,22 @@ def _distance(
     return hierarchical
 
 
+def _leaf(text: str, known: Mapping[str, object]) -> str:
+    """Return a value as a hierarchy has it: without the quote of a spreadsheet, 2 for 2.0."""
+    if text not in known and text[:1] == "'":
+        text = text[1:]
+    if text not in known and _PLAIN.fullmatch(text):
+        number = Decimal(text)
+        return format(number.normalize(), "f") if number else "0"
+    return text
+
+
 def _at_level(counts: Counts, labels: Mapping[str, tuple[str, ...]], level: int) -> Counts:
     """Count labels of a level, the values themselves at -1; what is missing stays so."""
     made: Counter[str] = Counter()
     for text, count in counts.items():
-        made[text if level < 0 or not text else f"={labels[text][level]}"] += count
+        above = labels.get(text) if level >= 0 else None
+        made[text if above is None else f"={above[level]}"] += count
     return made
 
 
@@ -276,7 +288,7 @@ def _variation(counts: Counts, whole: Counts) -> float:
 
 def _order(whole: Counts, scale: Scale | None) -> list[str]:
     place = None if scale is None else scale.place
-    return sorted(whole, key=float if place is None else lambda text: place[text])
+    return sorted(whole, key=float if place is None else lambda text: place[_leaf(text, place)])
 
 
 class _Ordered:

@@ -56,6 +56,9 @@ with warnings.catch_warnings():  # every class has a 'schema'; that of classes i
         missing: Annotated[
             Specs, Field(strict=False, description="texts that mean that a value is missing")
         ] = ()
+        text: Annotated[
+            Specs, Field(strict=False, description="columns of codes that look like numbers")
+        ] = ()
         population: Annotated[str, Field(description="file of everybody, for attackers")] = ""
         control: Annotated[str, Field(description="file of rows that were never used")] = ""
         utility: Annotated[str, Field(description="marginals, cells, or ml(target=...)")] = (
@@ -77,6 +80,7 @@ def source_of(study: TablesStudy) -> Source:
         Path(study.schema) if study.schema else None,
         study.sep or None,
         study.missing,
+        study.text,
     )
 
 

@@ -23,6 +23,7 @@ from veil.tables.attacks.scene import (
     mean_attack,
 )
 from veil.tables.column import Column
+from veil.tables.criteria import alike_codes
 from veil.tables.hierarchy import Hierarchy
 from veil.tables.labels import Bools
 from veil.tables.table import row_classes, unknown_column
@@ -119,6 +120,12 @@ def released_values(scene: Scene, name: str) -> Ids:
     return codes_with_missing(scene.released.column(name))
 
 
+def released_meanings(scene: Scene, name: str) -> Ids:
+    """Return the same with values that a person reads alike as one: 'flu' and 'FLU'."""
+    codes, alike = released_values(scene, name), alike_codes(scene.released.column(name))
+    return codes if alike is None else np.append(*alike)[codes]
+
+
 class Homogeneity(Discloser):
     """Learn the value of a class whose rows have one: the share of rows in such classes.
 
@@ -133,7 +140,7 @@ class Homogeneity(Discloser):
     def disclosed(self, scene: Scene, truth: Truth, name: str) -> Bools:
         """Count the values of each class."""
         del truth
-        made = makeup(scene, released_values(scene, name))
+        made = makeup(scene, released_meanings(scene, name))
         found: Bools = (made.distinct == 1)[made.classes]
         return found
 
@@ -156,7 +163,7 @@ class Background(Discloser):
     def disclosed(self, scene: Scene, truth: Truth, name: str) -> Bools:
         """Count the values of each class."""
         del truth
-        made = makeup(scene, released_values(scene, name))
+        made = makeup(scene, released_meanings(scene, name))
         found: Bools = (made.distinct <= 1 + self.excluded)[made.classes]
         return found
 
