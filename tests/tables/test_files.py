@@ -399,6 +399,16 @@ def test_a_file_below_its_claim_is_not_written(
     assert sorted(one.name for one in tmp_path.iterdir()) == [out.name, f"{out.name}.veil.json"]
 
 
+def test_the_claim_of_a_method_that_nobody_registered_is_counted(tmp_path: Path) -> None:
+    release, table = case("ola(k=2, l=2, t=0.4)", ["x", "y", "x", "y"])
+    other = Release(
+        table.changed({"q": Column.of(list("aabb")), "s": Column.of(list("xxyy"))}),
+        "mine(k=2)", release.guarantee,
+    )  # fmt: skip
+    with pytest.raises(InputError, match="l is 1 and not 2 in 's'; t is 0.5 and not 0.4 in 's'"):
+        save(other, tmp_path / "out.csv")
+
+
 def test_the_page_counts_its_file_too() -> None:
     release, table = case("ola(k=3)", ["x", "y", "z"])
     assert file_of(release, excel_safe=True).count("\n") == 4
