@@ -535,6 +535,29 @@ def test_measure_says_what_it_cannot_check(tmp_path: Path) -> None:
     assert "The claim of the card holds for this file" in done.stdout
 
 
+def test_measure_reads_the_figures_of_a_card_whose_method_is_gone(tmp_path: Path) -> None:
+    out = tmp_path / "out.csv"
+    release, _ = case("ola(k=2, l=2, t=0.4)", ["x", "y", "x", "y"])
+    save(release, out)
+    path = tmp_path / "out.csv.veil.json"
+    card = json.loads(path.read_text())
+    card["method"] = "gone(k=2)"
+    path.write_text(json.dumps(card))
+    done = CliRunner().invoke(veil, ["tables", "measure", str(out)])
+    assert "holds for this file: k = 2 in q; l = 2 (distinct) of s; t = 0.4" in done.stdout
+    out.write_text("q,s\na,x\na,x\n")
+    done = CliRunner().invoke(veil, ["tables", "measure", str(out)])
+    assert (done.exit_code, "l is 1 and not 2 in 's'" in done.stdout) == (1, True)
+    del card["claim"]
+    path.write_text(json.dumps(card))
+    done = CliRunner().invoke(veil, ["tables", "measure", str(out)])
+    assert "Not checked: this version does not know the method" in done.stdout
+    for wrong in ({"columns": 3}, {"k": 2}, [1], {"columns": ["q"], "k": "x"}):
+        path.write_text(json.dumps({**card, "claim": wrong}))
+        with pytest.raises(InputError, match="no card"):
+            read_card(out)
+
+
 def test_zeros_of_two_signs_in_an_old_parquet_file_are_two_values(tmp_path: Path) -> None:
     out = tmp_path / "old.parquet"
     parquet.write_table(pa.table({"q": [0.0, -0.0, 0.0], "s": ["x", "y", "z"]}), out)

@@ -356,10 +356,13 @@ class Card:
     quality: dict[str, float] | None = None
     kind: str = ""
     types: dict[str, Kind] | None = None
+    figures: Claim | None = None  # what it says is claimed; cards of 0.2 do not say it
 
     @property
     def claim(self) -> Claim | None:
         """What it claims of classes of rows that look alike, or None."""
+        if self.figures is not None:
+            return self.figures
         return claim_by_method(self.method, self.roles or {}) if self.kind in KINDS else None
 
     def release(self, table: Table) -> Release:
@@ -390,9 +393,27 @@ def read_card(out: Path) -> Card:
                 str(name): "number" if kind == "number" else "text"
                 for name, kind in found.get("types", {}).items()
             },
+            _figures(found.get("claim", {})),
         )
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         raise InputError(f"{path.name} is no card of a release; remove it.") from None
+
+
+def _figures(told: Mapping[str, Any]) -> Claim | None:
+    """Read what `claim_content` writes."""
+    if not told:
+        return None
+    k, l, t = (told.get(name) for name in ("k", "l", "t"))  # noqa: E741
+    return Claim(
+        tuple(map(str, told["columns"])),
+        tuple(map(str, told.get("confidential", ()))),
+        None if k is None else int(k),
+        None if l is None else float(l),
+        str(told.get("diversity", "distinct")),
+        float(told.get("c", 4.0)),
+        None if t is None else float(t),
+        str(told.get("distance", "equal")),
+    )
 
 
 UNKNOWN = (
