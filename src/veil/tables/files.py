@@ -279,8 +279,8 @@ def verdict_of(out: Path, card: "Card", hierarchies: Path | None = None) -> Verd
     for name, classes in counted.values.items():
         texts = sorted(set().union(*classes.values()))
         column = Column.verbatim_of(texts, (card.types or {}).get(name))
-        path = files.get(name)
-        scales[name] = _scale(column, None if path is None else Hierarchy.of(path, column, name))
+        path, nobody = files.get(name), column.take(np.empty(0, dtype=np.int64))
+        scales[name] = _scale(column, None if path is None else Hierarchy.of(path, nobody, name))
     return counted.verdict(claim, scales)
 
 
