@@ -399,6 +399,16 @@ def test_a_file_below_its_claim_is_not_written(
     assert sorted(one.name for one in tmp_path.iterdir()) == [out.name, f"{out.name}.veil.json"]
 
 
+def test_the_claim_of_a_method_that_nobody_registered_is_counted(tmp_path: Path) -> None:
+    release, table = case("ola(k=2, l=2, t=0.4)", ["x", "y", "x", "y"])
+    other = Release(
+        table.changed({"q": Column.of(list("aabb")), "s": Column.of(list("xxyy"))}),
+        "mine(k=2)", release.guarantee,
+    )  # fmt: skip
+    with pytest.raises(InputError, match="l is 1 and not 2 in 's'; t is 0.5 and not 0.4 in 's'"):
+        save(other, tmp_path / "out.csv")
+
+
 def test_the_page_counts_its_file_too() -> None:
     release, table = case("ola(k=3)", ["x", "y", "z"])
     assert file_of(release, excel_safe=True).count("\n") == 4
@@ -519,10 +529,33 @@ def test_measure_says_what_it_cannot_check(tmp_path: Path) -> None:
     assert "Not checked: t of 's'" in done.stdout
     (tmp_path / "H").mkdir()
     (tmp_path / "H" / "s.csv").write_text("x;*\ny;*\n")
-    done = CliRunner().invoke(
-        veil, ["tables", "measure", str(out), "--hierarchies", str(tmp_path / "H")]
-    )
+    given = ["tables", "measure", str(out), "--hierarchies", str(tmp_path / "H"), "--blocks", "9"]
+    done = CliRunner().invoke(veil, given[:-2])
     assert "The claim of the card holds for this file" in done.stdout
+    assert "The claim of the card holds for this file" in CliRunner().invoke(veil, given).stdout
+
+
+def test_measure_reads_the_figures_of_a_card_whose_method_is_gone(tmp_path: Path) -> None:
+    out = tmp_path / "out.csv"
+    release, _ = case("ola(k=2, l=2, t=0.4)", ["x", "y", "x", "y"])
+    save(release, out)
+    path = tmp_path / "out.csv.veil.json"
+    card = json.loads(path.read_text())
+    card["method"] = "gone(k=2)"
+    path.write_text(json.dumps(card))
+    done = CliRunner().invoke(veil, ["tables", "measure", str(out)])
+    assert "holds for this file: k = 2 in q; l = 2 (distinct) of s; t = 0.4" in done.stdout
+    out.write_text("q,s\na,x\na,x\n")
+    done = CliRunner().invoke(veil, ["tables", "measure", str(out)])
+    assert (done.exit_code, "l is 1 and not 2 in 's'" in done.stdout) == (1, True)
+    del card["claim"]
+    path.write_text(json.dumps(card))
+    done = CliRunner().invoke(veil, ["tables", "measure", str(out)])
+    assert "Not checked: this version does not know the method" in done.stdout
+    for wrong in ({"columns": 3}, {"k": 2}, [1], {"columns": ["q"], "k": "x"}):
+        path.write_text(json.dumps({**card, "claim": wrong}))
+        with pytest.raises(InputError, match="no card"):
+            read_card(out)
 
 
 def test_zeros_of_two_signs_in_an_old_parquet_file_are_two_values(tmp_path: Path) -> None:

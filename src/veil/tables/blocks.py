@@ -573,7 +573,7 @@ def _check_claim(
     blocks: Blocks, made: Written, table: Table, files: Sequence[Path], *, excel_safe: bool
 ) -> None:
     """Raise if what was written does not keep its claim, counted anew over all files."""
-    claim = claim_of(made.method, made.guarantee.kind, made.roles)
+    claim = claim_of(made.method, made.guarantee, made.roles)
     if claim is None:
         return
     tasks = [

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from veil.core.errors import InputError, MissingExtraError, VeilError
+from veil.core.guarantee import Guarantee
 from veil.core.rng import generator
 from veil.data.files import require_folder, whole_file
 from veil.data.rows import pyarrow_parquet
@@ -202,19 +204,32 @@ def save(
 
 def check_claim(release: Release, path: Path, suffix: str, *, excel_safe: bool = False) -> None:
     """Raise if a file that was written does not keep what is claimed of its release."""
-    claim = claim_of(release.method, release.guarantee.kind, release.table.roles)
+    claim = claim_of(release.method, release.guarantee, release.table.roles)
     if claim is not None:
         counted = Recount.of_file(path, claim, suffix, excel_safe=excel_safe)
         require_claim(counted, claim, scales_of(release.table, claim))
 
 
-def claim_of(method: str, kind: str, roles: Mapping[str, str]) -> Claim | None:
-    """Return what a card claims of classes, by its method; None if that is nothing.
+def claim_of(method: str, guarantee: Guarantee, roles: Mapping[str, str]) -> Claim | None:
+    """Return what is claimed of classes; None if that is nothing.
 
-    The last of several methods is the one whose guarantee holds.
+    Its figures are those of the guarantee, and its details those of the method: of several the
+    last one is the one whose guarantee holds.
     """
-    if kind not in KINDS:
+    if guarantee.kind not in KINDS:
         return None
+    claim = claim_by_method(method, roles)
+    found = {
+        "k": guarantee.k if guarantee.k > 1 else None,
+        "l": guarantee.l if guarantee.l > 1 else None,
+        "t": guarantee.t if math.isfinite(guarantee.t) else None,
+    }
+    missing = {name: one for name, one in found.items() if getattr(claim, name) is None}
+    return replace(claim, **missing)  # type: ignore[arg-type]
+
+
+def claim_by_method(method: str, roles: Mapping[str, str]) -> Claim:
+    """Return what the last method of a card claims; nothing if it is not known here."""
     qi, confidential = (
         tuple(name for name, role in roles.items() if role == wanted)
         for wanted in ("qi", "confidential")
@@ -222,10 +237,10 @@ def claim_of(method: str, kind: str, roles: Mapping[str, str]) -> Claim | None:
     try:
         step = METHODS.parse(method.split(" | ")[-1])
     except VeilError:  # of another version, or of a plugin that is gone
-        return None
+        return Claim(qi, confidential)
     asked = getattr(step, "asked", None)
     if asked is None:
-        return Claim(qi, k=getattr(step, "k", None))
+        return Claim(qi, confidential, getattr(step, "k", None))
     least = asked.k if asked.k > 1 else None
     return Claim(
         qi, confidential, least, asked.l, asked.diversity, asked.c, asked.t, asked.distance
@@ -264,8 +279,8 @@ def verdict_of(out: Path, card: "Card", hierarchies: Path | None = None) -> Verd
     for name, classes in counted.values.items():
         texts = sorted(set().union(*classes.values()))
         column = Column.verbatim_of(texts, (card.types or {}).get(name))
-        path = files.get(name)
-        scales[name] = _scale(column, None if path is None else Hierarchy.of(path, column, name))
+        path, nobody = files.get(name), column.take(np.empty(0, dtype=np.int64))
+        scales[name] = _scale(column, None if path is None else Hierarchy.of(path, nobody, name))
     return counted.verdict(claim, scales)
 
 
@@ -293,7 +308,7 @@ def card_content(
         "caveat": claim.caveat,
         "seeded": release.seeded,
         "note": SEEDED if release.seeded else "",
-        "claim": claim_content(claim_of(release.method, claim.kind, release.table.roles)),
+        "claim": claim_content(claim_of(release.method, claim, release.table.roles)),
         "rows": len(release),
         "suppressed": release.suppressed,
         "synthetic": release.rows is None,
@@ -340,13 +355,15 @@ class Card:
     roles: dict[str, str] | None = None
     quality: dict[str, float] | None = None
     kind: str = ""
-    guarantee: str = ""
     types: dict[str, Kind] | None = None
+    figures: Claim | None = None  # what it says is claimed; cards of 0.2 do not say it
 
     @property
     def claim(self) -> Claim | None:
         """What it claims of classes of rows that look alike, or None."""
-        return claim_of(self.method, self.kind, self.roles or {})
+        if self.figures is not None:
+            return self.figures
+        return claim_by_method(self.method, self.roles or {}) if self.kind in KINDS else None
 
     def release(self, table: Table) -> Release:
         """Return a release that was read back; which rows it has is not known."""
@@ -372,14 +389,31 @@ def read_card(out: Path) -> Card:
             {str(name): str(role) for name, role in found["roles"].items()},
             {str(name): float(value) for name, value in found["quality"].items()},
             str(found["kind"]),
-            str(found["guarantee"]),
             {
                 str(name): "number" if kind == "number" else "text"
                 for name, kind in found.get("types", {}).items()
             },
+            _figures(found.get("claim", {})),
         )
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         raise InputError(f"{path.name} is no card of a release; remove it.") from None
+
+
+def _figures(told: Mapping[str, Any]) -> Claim | None:
+    """Read what `claim_content` writes."""
+    if not told:
+        return None
+    k, l, t = (told.get(name) for name in ("k", "l", "t"))  # noqa: E741
+    return Claim(
+        tuple(map(str, told["columns"])),
+        tuple(map(str, told.get("confidential", ()))),
+        None if k is None else int(k),
+        None if l is None else float(l),
+        str(told.get("diversity", "distinct")),
+        float(told.get("c", 4.0)),
+        None if t is None else float(t),
+        str(told.get("distance", "equal")),
+    )
 
 
 UNKNOWN = (

@@ -11,7 +11,7 @@ from veil.tables.measures.anonymity import Anonymity
 from veil.tables.measures.loss import Loss
 from veil.tables.measures.loss import quality as quality_of
 from veil.tables.method import Release
-from veil.tables.recount import Verdict
+from veil.tables.recount import Claim, Verdict
 from veil.tables.table import Table
 
 HIGH = 0.2  # a risk of a record that is counted
@@ -59,8 +59,12 @@ def _said_of_values(found: Anonymity, different: int, l: int) -> Iterator[str]: 
             yield f"  t = {value:.3f} ({name}): how far its values are from those of all, of 1."
 
 
-def format_verdict(found: Verdict, claim: str) -> Iterator[str]:
+def format_verdict(found: Verdict, claimed: Claim) -> Iterator[str]:
     """Say whether what a card claims holds in the file."""
+    claim = "; ".join(_claimed(claimed))
+    if not claim:
+        yield "Not checked: this version does not know the method of the card."
+        return
     if found.faults:
         wrong = "; ".join(found.faults)
         yield f"THE CLAIM OF THE CARD DOES NOT HOLD FOR THIS FILE ({claim}): {wrong}."
@@ -69,6 +73,16 @@ def format_verdict(found: Verdict, claim: str) -> Iterator[str]:
         yield f"The claim of the card holds for this file: {claim}."
     if found.unknown:
         yield f"Not checked: {'; '.join(found.unknown)}; give --hierarchies."
+
+
+def _claimed(claim: Claim) -> Iterator[str]:
+    if claim.k is not None:
+        yield f"k = {claim.k:,} in {', '.join(claim.qi)}"
+    if claim.l is not None:
+        c = f"c = {claim.c:g}, " if claim.diversity == "recursive" else ""
+        yield f"{c}l = {claim.l:g} ({claim.diversity}) of {', '.join(claim.columns)}"
+    if claim.t is not None:
+        yield f"t = {claim.t:g} ({claim.distance}) of {', '.join(claim.columns)}"
 
 
 def format_given_up(names: Sequence[str]) -> Iterator[str]:

@@ -77,10 +77,10 @@ def _by_blocks(large: BlockOptions, masked: Path, source: Source, least: int) ->
 
 def _say_claim(masked: Path, card: Card, hierarchies: Path | None) -> bool:
     """Say whether the claim of the card holds in the file, and return that."""
-    verdict = verdict_of(masked, card, hierarchies)
-    if verdict is None:
+    claim, verdict = card.claim, verdict_of(masked, card, hierarchies)
+    if claim is None or verdict is None:
         return True
-    for line in format_verdict(verdict, card.guarantee):
+    for line in format_verdict(verdict, claim):
         click.echo(line)
     return not verdict.faults
 
