@@ -209,9 +209,9 @@ def load_plane(folder: Path | None = None) -> MeasuredPlane:
     Without a folder: of the last audit, else of ``./veil-report``, else of the audit that is
     shipped with Veil. An audit that is there and cannot be used is passed over, and `Plane.note`
     says so. An audit is fit to steer by if each of its stops was measured on as many queries as
-    it takes to certify a risk of 5 %, and faced an attacker that knows nothing of
-    mechanisms and one that knows their law, as in the default audit, on the collection and engine of the shipped one. Of one that is named, the note
-    says what it lacks.
+    it takes to certify a risk of 5 %, and faced an attacker that knows nothing of mechanisms and
+    one that knows their law, as in the default audit, on the collection and engine of the shipped
+    one. Of one that is named, the note says what it lacks.
 
     Of a table with several collections or engines the first is taken. A stop is a mechanism on
     words with a formal guarantee: what is proved must hold wherever the slider stands. Which
