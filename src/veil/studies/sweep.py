@@ -60,14 +60,29 @@ def sweep(
     if isinstance(count, bool) or not isinstance(count, int) or not 0 <= count <= 1024:
         raise ParameterError("The 'workers' argument must be a whole number from 0 to 1024.")
     started = time.perf_counter()
-    experiment = domain(study.domain)(study, report)
+    progress = _Progress(report)
+    experiment = domain(study.domain)(study, progress.prepare)
     with Store(out) as store:
         run = _Run(study, experiment, store, report)
+        progress.done, progress.total = run.done, run.total
         if run.ready:
             experiment.prepare(run.missing)
             run.compute(executor, count)
         seconds = time.perf_counter() - started
         return gather(experiment, run.cells, run.plain, store, seconds, count)
+
+
+class _Progress:
+    """Reports how much of the whole sweep is done, also while something is prepared for it."""
+
+    def __init__(self, report: Report) -> None:
+        self._report = report
+        self.done, self.total = 0, 0  # not known before the study is opened
+
+    def prepare(self, message: str, done: int, total: int) -> None:
+        """Report preparation in words: its share is not that of the sweep, which never falls."""
+        share = f" ({min(100, 100 * done // total)} %)" if total > 0 else ""
+        self._report(f"preparing: {message}{share}", self.done, self.total)
 
 
 class _Run:
