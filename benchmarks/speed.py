@@ -12,6 +12,7 @@ import resource
 import subprocess
 import sys
 import venv
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -140,12 +141,8 @@ def _closed_form(
         named = [space.words[i] for i in ids]
         many = [" ".join(named[i : i + 5]) for i in range(0, count, 5)]
         often = max(1, 20_000 // count)
-        seconds = best(
-            lambda many=many, often=often: veil.protect(
-                many, mechanism, space, often, select="all"
-            ),
-            3,
-        )
+        draw = partial(veil.protect, many, mechanism, space, often, select="all")
+        seconds = best(draw, 3)
         rate = count * often / seconds
         report.add(f"{name}: {count} distinct words, through protect", f"{rate:,.0f} words/s", "")
     known = np.array([i for t in texts for w in t.split() if (i := space.id(w)) >= 0])
