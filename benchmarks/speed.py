@@ -12,6 +12,7 @@ import resource
 import subprocess
 import sys
 import venv
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -96,6 +97,9 @@ def noise_mechanisms(report: Report, space: Embeddings, texts: list[str]) -> dic
     return rates
 
 
+DISTINCT = (150, 250)  # words whose laws the cache of a space holds, and too many for it
+
+
 def closed_form(report: Report, space: Embeddings, texts: list[str]) -> None:
     """Measure cold laws, and warm draws through `protect` and by the kernel alone."""
     for spec in ("santext(epsilon=10)", "tem(epsilon=3)", "wbb(epsilon=10)"):
@@ -132,6 +136,15 @@ def _closed_form(
     words = sum(release.protected) * size
     seconds = best(lambda: veil.protect(warm, mechanism, space, size, select="all"), 12)
     report.add(f"{name}: warm, through protect", f"{words / seconds:,.0f} words/s", "300,000")
+    for count in DISTINCT:
+        ids = rng.choice(min(space.size, 20_000), size=count, replace=False)
+        named = [space.words[i] for i in ids]
+        many = [" ".join(named[i : i + 5]) for i in range(0, count, 5)]
+        often = max(1, 20_000 // count)
+        draw = partial(veil.protect, many, mechanism, space, often, select="all")
+        seconds = best(draw, 3)
+        rate = count * often / seconds
+        report.add(f"{name}: {count} distinct words, through protect", f"{rate:,.0f} words/s", "")
     known = np.array([i for t in texts for w in t.split() if (i := space.id(w)) >= 0])
     seconds = best(lambda: kernel.sample(known, size, rng))
     rate = len(known) * size / seconds

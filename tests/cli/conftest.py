@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from veil.cli import run
+from veil.cli import run, terminal
 
 CANARY = "xanthippe"
 WORDS = (
@@ -46,6 +46,7 @@ def surroundings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VEIL_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("VEIL_DATA", str(tmp_path / "data"))
     monkeypatch.setenv("COLUMNS", "300")
+    monkeypatch.setattr(terminal, "EVERY", 1e6)  # no line of progress, however slow the machine
     for name in ("VEIL_DEBUG", "FORCE_COLOR"):
         monkeypatch.delenv(name, raising=False)
 

@@ -269,3 +269,48 @@ def test_a_full_standard_output_is_one_sentence(tmp_path: Path) -> None:
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1
     assert "No space left" in done.stderr
+
+
+TWICE = """
+import atexit, sys, time
+import veil.cli
+
+def work(*_, **__):
+    print("ready", flush=True)
+    try:
+        time.sleep(60)
+    finally:
+        print({where!r} == "cleanup" and "again" or "", flush=True)
+        time.sleep(1 if {where!r} == "cleanup" else 0)
+
+def late():
+    print("again", flush=True)
+    time.sleep(2)
+
+veil.cli.veil.main = work
+if {where!r} == "exit":
+    atexit.register(late)
+if {where!r} == "message":
+    def echo(*_, **__):
+        print("again", flush=True)
+        time.sleep(1)
+    veil.cli.click.echo = echo
+sys.argv = ["veil"]
+veil.cli.main()
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+@pytest.mark.parametrize("where", ["cleanup", "message", "exit"])
+def test_a_second_stop_ends_with_the_same_code(where: str) -> None:
+    """Whenever it comes: while work is tidied up, the message is written, or the program ends."""
+    with subprocess.Popen(
+        [sys.executable, "-c", TWICE.format(where=where)], stdout=subprocess.PIPE, text=True
+    ) as running:
+        assert running.stdout is not None
+        for word in ("ready", "again"):
+            while running.stdout.readline().strip() != word:
+                assert running.poll() is None
+            running.send_signal(signal.SIGINT)
+        running.communicate(timeout=60)
+    assert running.returncode == 130

@@ -161,3 +161,12 @@ def test_a_release_that_nobody_could_attack_is_refused(veil: Veil, town: Path) -
     (town / "assess.toml").write_text(TABLE.replace('"linkage"', '"journalist"'))
     said = veil("dpia", "assess.toml").refused()
     assert "no measured risk" in said or "could be used" in said
+
+
+@pytest.mark.parametrize("text", ["", "\n\n", "# nothing yet\n"])
+def test_a_file_without_answers_is_refused(text: str, veil: Veil, tmp_path: Path) -> None:
+    (tmp_path / "empty.toml").write_text(text)
+    result = veil("dpia", tmp_path / "empty.toml", "-o", tmp_path / "dpia.html")
+    assert result.code == 2
+    assert "empty.toml has no answers; 'veil dpia --new FILE'" in result.err
+    assert not (tmp_path / "dpia.html").exists()

@@ -52,6 +52,13 @@ FRONT = [
 ]
 
 
+def fit(rows: list[Row]) -> list[Row]:
+    """Return an audit that is fit for the slider: of the shipped collection, by two attackers."""
+    more = [replace(row, attacker="inference", score=0.0, low=0.0, high=0.0)
+            for row in rows if row.kind == "risk"]  # fmt: skip
+    return [replace(row, data="icd10cm") for row in [*rows, *more]]
+
+
 def write(folder: Path, rows: list[Row]) -> Path:
     folder.mkdir(exist_ok=True)
     write_csv(Results("x", tuple(rows)), folder / "results.csv")
@@ -74,7 +81,7 @@ def test_stops_are_what_nothing_beats_from_private_to_useful(tmp_path: Path) -> 
     assert (plane.collection, plane.engine, plane.shipped) == ("icd", "bm25", False)
     assert plane.origin == str(tmp_path / "audit")
     assert plane.plain == PLAIN
-    assert plane.note == ""
+    assert "faced inference" in plane.note
     assert plane.rows == tuple(FRONT)
 
 
@@ -183,9 +190,9 @@ def test_the_first_collection_and_engine_are_taken(tmp_path: Path) -> None:
 
 def test_the_last_audit_is_noted_for_its_owner_alone_and_used(tmp_path: Path) -> None:
     assert noted_audit() is None
-    folder = write(tmp_path / "audit", FRONT)
+    folder = write(tmp_path / "audit", fit(FRONT))
     note_audit(folder)
-    write(Path("veil-report"), point("tem(epsilon=1)", 0.0, 0.1))
+    write(Path("veil-report"), fit(point("tem(epsilon=1)", 0.0, 0.1)))
     plane = load_plane()
     assert plane.origin == str(folder)
     assert plane.note == ""
@@ -197,14 +204,14 @@ def test_the_last_audit_is_noted_for_its_owner_alone_and_used(tmp_path: Path) ->
 
 def test_an_audit_is_noted_by_its_whole_path(tmp_path: Path) -> None:
     odd = Path("an\naudit") if os.name == "posix" else Path("an audit")
-    note_audit(write(odd, FRONT))
+    note_audit(write(odd, fit(FRONT)))
     assert noted_audit() == tmp_path / "here" / odd
     assert load_plane().origin == str(tmp_path / "here" / odd)
 
 
 def test_without_a_last_audit_the_report_here_is_used(tmp_path: Path) -> None:
     note_audit(tmp_path / "gone")
-    here = write(Path("veil-report"), FRONT)
+    here = write(Path("veil-report"), fit(FRONT))
     assert load_plane().origin == str(here.absolute())
 
 
@@ -343,3 +350,33 @@ def test_a_last_audit_that_is_gone_is_told(
     plane = load_plane()
     assert plane.shipped
     assert "is gone" in plane.note
+
+
+LACKS = {
+    "10 queries": [replace(row, n=10) for row in fit(FRONT)],
+    "faced inference": [replace(row, data="icd10cm") for row in FRONT],
+    "faced bayes": [replace(row, attacker=row.attacker and "inference", data="icd10cm")
+                    for row in FRONT],
+    "of other with bm25": [replace(row, data="other") for row in fit(FRONT)],
+    "with dense": [replace(row, task=row.task and "dense") for row in fit(FRONT)],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("words", LACKS)
+def test_an_audit_that_is_not_fit_leaves_the_shipped_slider(words: str, tmp_path: Path) -> None:
+    folder = write(tmp_path / "audit", LACKS[words])
+    note_audit(folder)
+    plane = load_plane()
+    assert plane.shipped
+    assert words in plane.note
+    assert f"{folder} does not become the slider" in plane.note
+    named = load_plane(folder)  # its owner wants it
+    assert not named.shipped
+    assert words in named.note
+
+
+def test_a_configuration_that_was_spared_an_attacker_is_told(tmp_path: Path) -> None:
+    rows = [row for row in fit(FRONT)
+            if (row.attacker, row.spec) != ("inference", "cmp(epsilon=5)")]  # fmt: skip
+    note_audit(write(tmp_path / "audit", rows))
+    assert "faced inference" in load_plane().note

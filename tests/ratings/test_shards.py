@@ -4,8 +4,8 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from concurrent.futures import Executor
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, Future
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from tests.ratings.golden import made
+from threadpoolctl import threadpool_limits
 
 from veil import ratings
 from veil.core.errors import InputError
@@ -90,6 +91,24 @@ def test_shares_give_what_the_whole_gives(stored: Ratings) -> None:
         results(stored, None), results(stored, InlineExecutor()), strict=True
     ):
         assert np.array_equal(whole, parted)
+
+
+class OneThread(InlineExecutor):
+    """Computes as a worker does whose products have one thread."""
+
+    def submit(self, work: Callable[..., Any], /, *given: Any, **named: Any) -> "Future[Any]":  # noqa: ANN401
+        with threadpool_limits(1):
+            return super().submit(work, *given, **named)
+
+
+def test_ials_is_the_same_whatever_threads_a_worker_has() -> None:
+    data = made(900, 400, 0.03)
+    model = IALS(factors=48, iterations=2)
+    with threadpool_limits(4):
+        whole = model.fit(data, positive=4, rng=1)
+        parted = model.fit(data, positive=4, rng=1, executor=OneThread())
+    assert np.array_equal(whole.users, parted.users)
+    assert np.array_equal(whole.items, parted.items)
 
 
 @pytest.fixture

@@ -14,6 +14,7 @@ import pytest
 
 from veil.core.errors import EngineError, MissingExtraError
 from veil.studies.pool import dask_executor
+from veil.studies.store import Store
 from veil.studies.study import Study
 from veil.studies.sweep import sweep
 
@@ -81,7 +82,7 @@ def cluster(folder: Path) -> Iterator[tuple[str, list["subprocess.Popen[bytes]"]
         _dask("dask_worker", *one, "--local-directory", str(folder / f"worker{number}"))
         for number in range(2)
     ]
-    yield address, workers
+    yield address, [*workers, scheduler]
     for process in (*workers, scheduler):
         process.kill()
         process.wait()
@@ -106,6 +107,28 @@ def test_a_cluster_gives_the_same_though_a_worker_dies(
     assert killed
     assert workers[1].poll() is None
     assert found.rows == sweep(study, folder / "whole", workers=0).rows
+
+
+def test_a_sweep_ends_when_the_scheduler_dies(
+    study: Study,
+    folder: Path,
+    cluster: tuple[str, list["subprocess.Popen[bytes]"]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    address, (*_, scheduler) = cluster
+    monkeypatch.setattr("veil.studies.sweep._PATIENCE", 3.0)
+
+    def kill_it(message: str, done: int, total: int) -> None:
+        if done == 3:
+            scheduler.kill()
+
+    with (
+        pytest.raises(EngineError, match="scheduler of the Dask cluster does not answer"),
+        dask_executor(address, SECONDS) as executor,
+    ):
+        sweep(study, folder / "out", executor=executor, report=kill_it)
+    with Store(folder / "out") as store:
+        assert len(store.keys()) >= 3  # what was done is kept
 
 
 def test_nobody_answers() -> None:

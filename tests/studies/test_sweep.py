@@ -1,16 +1,19 @@
 """A study gives the same results however it is run, and computes no step twice."""
 
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.search.study.material import STUDY, Variant
 
 from veil.core.errors import InputError, ParameterError
+from veil.data.fetch import no_progress
 from veil.search.engines.local.lexical import LexicalEngine
 from veil.studies import domains
 from veil.studies import sweep as sweep_module
-from veil.studies.domains import load_study
+from veil.studies.domains import domain, load_study
 from veil.studies.experiment import Step
 from veil.studies.figures import results
 from veil.studies.results import Results, Row
@@ -240,3 +243,31 @@ def test_an_engine_on_a_network_is_refused(
 def test_a_number_of_workers_that_is_none(study: Study, folder: Path) -> None:
     with pytest.raises(ParameterError, match="'workers' argument must be a whole number from 0"):
         sweep(study, folder / "out", workers=-1)
+
+
+def test_progress_never_falls_while_something_is_prepared(
+    study: Study, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kind = domain(study.domain)
+    begin, prepare = kind.__init__, kind.prepare
+
+    def opened(self: Any, study: Study, report: Any = no_progress) -> None:  # noqa: ANN401
+        report("reading", 49, 100)
+        begin(self, study, report)
+        self.told = report
+
+    def prepared(self: Any, missing: Sequence[Step]) -> None:  # noqa: ANN401
+        self.told("indexing", 0, 7)
+        self.told("indexing", 7, 7)
+        prepare(self, missing)
+
+    monkeypatch.setattr(kind, "__init__", opened)
+    monkeypatch.setattr(kind, "prepare", prepared)
+    seen: list[tuple[str, int, int]] = []
+    sweep(study, folder / "o", workers=0, report=lambda *given: seen.append(given))
+    assert ("preparing: reading (49 %)", 0, 0) in seen
+    assert any(one[0] == "preparing: indexing (100 %)" and one[1] == 0 for one in seen)
+    shares = [done / total for _, done, total in seen if total]
+    assert shares == sorted(shares)
+    assert len({total for _, _, total in seen}) == 2  # unknown, then the steps of the sweep
+    assert shares[-1] == 1

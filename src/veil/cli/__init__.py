@@ -24,12 +24,27 @@ def main() -> None:
     for name in ("SIGTERM", "SIGHUP"):  # so that unfinished files are removed then, too
         if hasattr(signal, name):
             signal.signal(getattr(signal, name), _stop)
-    code = run(sys.argv[1:])
+    try:
+        code = run(sys.argv[1:])
+    except KeyboardInterrupt:  # a second one, while the first was dealt with
+        code = STOPPED
+    if code == STOPPED:
+        _leave_at_once()
     if "veil.core.parallel" not in sys.modules:  # nothing was computed: no thread is to be ended
         sys.exit(code)
     from veil.core.parallel import leave
 
     leave(code)
+
+
+STOPPED = 130  # exit code
+
+
+def _leave_at_once() -> None:
+    """End with the exit code of a stop, and by no signal, if there is one more Ctrl-C."""
+    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), lambda *_: os._exit(STOPPED))
 
 
 def _stop(number: int, frame: object) -> None:
@@ -53,7 +68,7 @@ def run(arguments: list[str]) -> int:
         return 2
     except (click.Abort, KeyboardInterrupt) as error:
         click.echo(f"veil: stopped; {leftover_notice(error)}.", err=True)
-        return 130
+        return STOPPED
     except OSError as error:
         reason = error.strerror or type(error).__name__
         click.echo(f"veil: {reason}; {leftover_notice(error)}.", err=True)

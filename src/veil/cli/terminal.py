@@ -107,7 +107,7 @@ def progress_bar() -> Iterator[Report]:
     """
     screen = stderr()
     if not screen.is_terminal:
-        with plain_progress(lambda line: click.echo(line, err=True)) as report:
+        with plain_progress(lambda line: click.echo(line, err=True), EVERY) as report:
             yield report
         return
     columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())

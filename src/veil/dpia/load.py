@@ -107,6 +107,10 @@ def load(source: str | Path | Mapping[str, Any]) -> AnswersFile:
         found = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise InputError(f"{path.name} is not a TOML file: {str(error).rstrip('.')}.") from None
+    if not found:
+        raise InputError(
+            f"{path.name} has no answers; 'veil dpia --new FILE' writes a file to fill in."
+        )
     return _asked(found, path.name, path.resolve().parent, (path,))
 
 

@@ -11,7 +11,7 @@ from veil.core.errors import InputError, VeilError
 from veil.cover.table import Table
 from veil.cover.universe import BUILT_IN
 from veil.data.fetch import Report, no_progress
-from veil.measures.bounds import CONFIDENCE
+from veil.measures.bounds import CONFIDENCE, cases_needed
 from veil.proxy.folder import noted_audit
 from veil.proxy.settings import MAX_SIZE, Configuration, usual_mechanism
 from veil.search.locality import Locality
@@ -212,7 +212,10 @@ def load_plane(folder: Path | None = None) -> MeasuredPlane:
 
     Without a folder: of the last audit, else of ``./veil-report``, else of the audit that is
     shipped with Veil. An audit that is there and cannot be used is passed over, and `Plane.note`
-    says so.
+    says so. An audit is fit to steer by if each of its stops was measured on as many queries as
+    it takes to certify a risk of 5 %, and faced an attacker that knows nothing of mechanisms and
+    one that knows their law, as in the default audit, on the collection and engine of the shipped
+    one. Of one that is named, the note says what it lacks.
 
     Of a table with several collections or engines the first is taken. A stop is a mechanism on
     words with a formal guarantee: what is proved must hold wherever the slider stands. Which
@@ -226,7 +229,9 @@ def load_plane(folder: Path | None = None) -> MeasuredPlane:
     if folder == SHIPPED:
         return _shipped("")
     if folder is not None:
-        return _plane(_read(folder), str(folder))
+        plane = _plane(_read(folder), str(folder))
+        why = lacking(plane)
+        return replace(plane, note=f"Mind that of the audit {folder}: {why}." if why else "")
     notes: list[str] = []
     for place in _implicit(notes):
         try:
@@ -235,7 +240,13 @@ def load_plane(folder: Path | None = None) -> MeasuredPlane:
                     notes.append(f"The last audit, {place}, is gone.")
             else:
                 _require_own(place)
-                return _plane(_read(place), str(place), note=" ".join(notes))
+                plane = _plane(_read(place), str(place), note=" ".join(notes))
+                if not (why := lacking(plane)):
+                    return plane
+                notes.append(
+                    f"The audit {place} does not become the slider: {why}. Name it with --audit to"
+                    " use it all the same."
+                )
         except InputError as error:
             notes.append(str(error))
     return _shipped(" ".join(notes))
@@ -243,6 +254,35 @@ def load_plane(folder: Path | None = None) -> MeasuredPlane:
 
 def _shipped(note: str) -> MeasuredPlane:
     return _plane(read_csv(SHIPPED), "shipped with Veil", shipped=True, note=note)
+
+
+REQUIRED = ("inference", "bayes")  # attackers that know nothing, and all, of a mechanism
+LEAST = cases_needed(0.05) or 0  # queries: 72
+
+
+def lacking(plane: MeasuredPlane) -> str:
+    """Say what an audit lacks that is to be the slider without being named, or nothing."""
+    attacks: dict[tuple[str, int], set[str]] = {}
+    for row in plane.rows:
+        if row.kind == "risk":
+            faced = attacks.setdefault((row.spec, row.size), set())
+            faced.add(row.attacker.partition("(")[0].strip())
+    settings = {(stop.setting.mechanism, stop.setting.size) for stop in plane.stops}
+    fewest = min(stop.risk.n for stop in plane.stops)
+    absent = [
+        each for each in REQUIRED if any(each not in attacks.get(one, ()) for one in settings)
+    ]
+    shipped = _shipped("")
+    if fewest < LEAST:
+        return f"it has {fewest:,} queries, and a risk of 5 % takes at least {LEAST} to certify"
+    if absent:
+        return f"not all of its configurations faced {' and '.join(absent)}"
+    if (plane.collection, plane.engine) != (shipped.collection, shipped.engine):
+        return (
+            f"it is of {plane.collection} with {plane.engine}, and not of {shipped.collection}"
+            f" with {shipped.engine}"
+        )
+    return ""
 
 
 def _implicit(notes: list[str]) -> list[Path]:

@@ -101,5 +101,21 @@ def dask_executor(address: str, seconds: float = 30.0) -> Iterator[Executor]:
             f"No Dask scheduler answers at {address[:80]} ({type(error).__name__}); start one with"
             " 'dask scheduler', and workers with 'dask worker'."
         ) from None
-    with client, client.get_executor(pure=False) as executor:
+    executor = client.get_executor(pure=False)
+    try:
         yield cast(Executor, executor)
+    finally:  # nothing is waited for: who leaves has all that is wanted, or wants no more
+        with suppress(Exception):
+            if client.status == "running":
+                executor.shutdown(wait=False)
+        with suppress(Exception):
+            client.close(timeout=_GOODBYE)
+
+
+_GOODBYE = 5.0  # seconds for a cluster to see us off
+
+
+def is_cut_off(executor: Executor) -> bool:
+    """Tell whether the scheduler of a cluster is gone; other executors have none."""
+    status = getattr(getattr(executor, "_client", None), "status", "running")
+    return bool(status != "running")

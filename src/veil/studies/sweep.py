@@ -24,14 +24,15 @@ from veil.data.fetch import Report, no_progress
 from veil.studies.domains import compute, domain
 from veil.studies.experiment import Cell, Experiment, Step
 from veil.studies.figures import gather
-from veil.studies.pool import InlineExecutor, kill_workers, processes
+from veil.studies.pool import InlineExecutor, is_cut_off, kill_workers, processes
 from veil.studies.results import Results
 from veil.studies.store import Result, Store
 from veil.studies.study import Study
 
 ATTEMPTS = 3  # of a step whose worker died
 _IN_FLIGHT = 64  # steps that a cluster is handed at once
-_PATIENCE = 60.0  # seconds for a broken pool to let go of what it holds
+_PATIENCE = 60.0  # seconds for a broken pool to let go of what it holds, or a scheduler to return
+_PULSE = 2.0  # seconds after which somebody looks whether the scheduler is there
 
 
 def sweep(
@@ -59,14 +60,29 @@ def sweep(
     if isinstance(count, bool) or not isinstance(count, int) or not 0 <= count <= 1024:
         raise ParameterError("The 'workers' argument must be a whole number from 0 to 1024.")
     started = time.perf_counter()
-    experiment = domain(study.domain)(study, report)
+    progress = _Progress(report)
+    experiment = domain(study.domain)(study, progress.prepare)
     with Store(out) as store:
         run = _Run(study, experiment, store, report)
+        progress.done, progress.total = run.done, run.total
         if run.ready:
             experiment.prepare(run.missing)
             run.compute(executor, count)
         seconds = time.perf_counter() - started
         return gather(experiment, run.cells, run.plain, store, seconds, count)
+
+
+class _Progress:
+    """Reports how much of the whole sweep is done, also while something is prepared for it."""
+
+    def __init__(self, report: Report) -> None:
+        self._report = report
+        self.done, self.total = 0, 0  # not known before the study is opened
+
+    def prepare(self, message: str, done: int, total: int) -> None:
+        """Report preparation in words: its share is not that of the sweep, which never falls."""
+        share = f" ({min(100, 100 * done // total)} %)" if total > 0 else ""
+        self._report(f"preparing: {message}{share}", self.done, self.total)
 
 
 class _Run:
@@ -106,7 +122,7 @@ class _Run:
         try:
             while self.ready or under_way:
                 broken = not self._fill(pool, under_way, room)
-                finished, _ = wait(under_way, return_when=FIRST_COMPLETED)
+                finished = self._finished(pool, under_way)
                 dead = self._take([(future, under_way.pop(future)) for future in finished])
                 if own and (broken or dead):  # such a pool fails all that it holds
                     wait(under_way, _PATIENCE)
@@ -118,6 +134,27 @@ class _Run:
                 future.cancel()
             if own:
                 kill_workers(pool)
+
+    def _finished(
+        self, pool: Executor, under_way: dict[Future[Result], Step]
+    ) -> set[Future[Result]]:
+        """Wait for some step to end, but not for ever for a cluster without a scheduler."""
+        cut_off = None
+        while under_way:
+            finished, _ = wait(under_way, _PULSE, return_when=FIRST_COMPLETED)
+            whole = not is_cut_off(pool)
+            if finished and (whole or any(not _failed((each, None)) for each in finished)):
+                return finished
+            now = time.monotonic()
+            cut_off = None if whole else now if cut_off is None else cut_off
+            if cut_off is not None and now - cut_off >= _PATIENCE:
+                raise EngineError(
+                    "The scheduler of the Dask cluster does not answer any more; what is done is"
+                    " kept: start a scheduler and workers again, then this."
+                )
+            if finished:  # only what failed with it, over and over
+                time.sleep(_PULSE)
+        return set()
 
     def _fill(self, pool: Executor, under_way: dict[Future[Result], Step], room: int) -> bool:
         """Hand out steps while there is room; say whether the pool still takes them."""
@@ -185,7 +222,7 @@ def _pool(workers: int) -> ProcessPoolExecutor | InlineExecutor:
     return processes(workers) if workers else InlineExecutor()
 
 
-def _failed(pair: tuple[Future[Result], Step]) -> bool:
+def _failed(pair: tuple[Future[Result], Step | None]) -> bool:
     return pair[0].cancelled() or pair[0].exception() is not None
 
 

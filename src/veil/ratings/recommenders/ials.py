@@ -61,9 +61,13 @@ class IALS(Recommender):
                 step(likes.by_item, likes.likers, users, *given, items)
             else:
                 shared = (train, chosen, *given)
-                users = gather_shards(executor, share, train.starts, *shared, False, items, users)
+                gram = gram_of(items, self.reg)
+                users = gather_shards(
+                    executor, share, train.starts, *shared, False, items, users, gram
+                )
+                gram = gram_of(users, self.reg)
                 items = gather_shards(
-                    executor, share, train.item_starts, *shared, True, users, items
+                    executor, share, train.item_starts, *shared, True, users, items, gram
                 )
         return IALSModel(str(self), train, chosen, users, items, seeded=is_seeded(rng))
 
@@ -113,22 +117,35 @@ def share(
     of_items: bool,
     fixed: Singles,
     x: Singles,
+    gram: Singles,
 ) -> Singles:
     """Step some users, or items, in a worker."""
     rows, starts = shard_rows(train, part, of_items=of_items)
     liked = np.flatnonzero(train.value[rows] >= positive)
     other = (train.user[rows] if of_items else train.item[rows])[liked]
     own = x[part].copy()
-    step(np.searchsorted(liked, starts).astype(np.int64), other, fixed, reg, alpha, own)
+    step(np.searchsorted(liked, starts).astype(np.int64), other, fixed, reg, alpha, own, gram)
     return own
 
 
+def gram_of(fixed: Singles, reg: float) -> Singles:
+    """Return Q^T Q + reg I, once for all: its rounding depends on the threads of the product."""
+    gram: Singles = fixed.T @ fixed
+    return gram + np.float32(reg) * np.eye(fixed.shape[1], dtype=np.float32)
+
+
 def step(
-    starts: Ids, other: Positions, fixed: Singles, reg: float, alpha: float, x: Singles
+    starts: Ids,
+    other: Positions,
+    fixed: Singles,
+    reg: float,
+    alpha: float,
+    x: Singles,
+    gram: Singles | None = None,
 ) -> None:
     """Replace rows (n, f) by what three conjugate-gradient steps make of them."""
     width = fixed.shape[1]
-    gram = fixed.T @ fixed + np.float32(reg) * np.eye(width, dtype=np.float32)
+    gram = gram_of(fixed, reg) if gram is None else gram
     if compiled_at_hand():
         from veil.ratings.recommenders import _fused_factors
 
