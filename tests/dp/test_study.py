@@ -181,8 +181,8 @@ def test_a_mechanism_of_a_plugin_is_placed_if_it_answers_counts(
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(MECHANISMS._loaded, "twice", raising=False)
     arguments = ["dp", "plane", ward, "--column", "ill", "--rows", 12, "--groups", 3,
-                 "--queries", 9, "-m", "twice(epsilon=0.5)", "-m", "twice(epsilon=5)", "--workers", 0,
-                 "-o", tmp_path / "page.html"]  # fmt: skip
+                 "--queries", 9, "-m", "twice(epsilon=0.5)", "-m", "twice(epsilon=5)",
+                 "--workers", 0, "-o", tmp_path / "page.html"]  # fmt: skip
     result = CliRunner().invoke(veil, list(map(str, arguments)))
     if answers:
         assert result.exit_code == 0, result.output
