@@ -13,6 +13,15 @@ from veil import dp
 GEOMETRIC = ("dp", "release", "geometric", "--epsilon", "0.5")
 
 
+def test_what_one_record_may_change_is_said_without_a_flag_that_is_not_there(veil: Veil) -> None:
+    for given in (("geometric", "--epsilon", 1), ("geometric(epsilon=1)",)):
+        told = veil("dp", "release", *given, 7, 8).err
+        assert "The 2 numbers are one query" in told
+        assert "sensitivity 1: how much all numbers of a query change by, in sum" in told
+        assert "--sensitivity" not in told
+    assert "one query" not in veil("dp", "release", "geometric(epsilon=1)", 7).err
+
+
 def test_numbers_become_noisy_numbers_and_the_cost_is_told(veil: Veil) -> None:
     result = veil(*GEOMETRIC, 120, 37, 4)
     assert result.code == 0

@@ -16,8 +16,11 @@ from tests.dp.attacks.people import FILE, needs_counts
 
 from veil.cli import veil
 from veil.core.errors import InputError, ParameterError, UnknownNameError, VeilError
+from veil.core.rng import generator
 from veil.dp.attacks.attack import count_questions
+from veil.dp.attacks.plane import plane, sweep_budget
 from veil.dp.inputs import read_bits, read_numbers, source_of
+from veil.dp.mechanisms import COUNTING, MECHANISMS
 from veil.dp.study import ADVANTAGE, WORTH, Counts, CountsStudy, spread_steps
 from veil.studies.domains import load_study, make_study
 from veil.studies.report.report import render
@@ -147,9 +150,67 @@ def test_keys_hold_all_that_matters(ward: Path) -> None:
     assert opened(ward).plain()[0].key != before
 
 
+PLUGIN = """
+from typing import ClassVar, Literal
+
+from veil.dp.mechanisms.laplace import Geometric
+
+
+class Twice(Geometric):
+    \"\"\"Add noise twice.\"\"\"
+
+    name: ClassVar[str] = "twice"
+    answers: ClassVar[Literal["", "count"]] = {answers!r}
+
+    def draw(self, x, size, rng):
+        return super().draw(x, size, rng) + super().draw(x * 0, size, rng)
+"""
+
+
+@pytest.mark.parametrize("answers", ["count", ""])
+def test_a_mechanism_of_a_plugin_is_placed_if_it_answers_counts(
+    ward: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answers: str
+) -> None:
+    module = f"veil_twice_{answers or 'none'}"
+    (tmp_path / f"{module}.py").write_text(PLUGIN.format(answers=answers))
+    info = tmp_path / "veil_twice-0.1.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: veil-twice\nVersion: 0.1\n")
+    points = f"twice = {module}:Twice\nbroken = veil_that_is_not:There\n"
+    (info / "entry_points.txt").write_text(f"[veil.dp.mechanisms]\n{points}")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(MECHANISMS._loaded, "twice", raising=False)
+    arguments = ["dp", "plane", ward, "--column", "ill", "--rows", 12, "--groups", 3,
+                 "--queries", 9, "-m", "twice(epsilon=0.5)", "-m", "twice(epsilon=5)",
+                 "--workers", 0, "-o", tmp_path / "page.html"]  # fmt: skip
+    result = CliRunner().invoke(veil, list(map(str, arguments)))
+    if answers:
+        assert result.exit_code == 0, result.output
+        assert "twice" in Counts.mechanisms.names()
+        assert len(plane("twice", [0.5, 5], "differencing", [1, 0, 1, 1], rng=1, runs=2)) == 2
+    else:
+        assert result.exit_code != 0
+        with pytest.raises(UnknownNameError, match="twice is no mechanism for counts"):
+            plane("twice", [0.5], "differencing", [1, 0, 1, 1])
+        assert Counts.mechanisms.names() == (
+            "discrete_gaussian", "gaussian", "geometric", "laplace",
+        )  # fmt: skip
+    MECHANISMS._loaded.pop("twice", None)
+
+
+@pytest.mark.parametrize("name", COUNTING.names())
+def test_those_that_answer_counts_give_a_number_near_a_count(name: str) -> None:
+    (_, mechanism), *_ = sweep_budget(name, [1.0])
+    draws = mechanism.draw(mechanism.check(1_000), 50, generator(1))
+    assert draws.shape == (50,)
+    assert abs(float(draws.mean()) - 1_000) < 10
+
+
 def test_mechanisms_that_choose_answer_no_counts(ward: Path) -> None:
     with pytest.raises(UnknownNameError, match="mechanism for counts"):
         opened(ward, mechanism=[{"spec": "exponential(epsilon=1)"}])
+    with pytest.raises(UnknownNameError, match="mechanism for counts called 'geometrc'"):
+        opened(ward, mechanism=[{"spec": "geometrc(epsilon=1)"}])
     assert Counts.mechanisms.names() == ("discrete_gaussian", "gaussian", "geometric", "laplace")
 
 

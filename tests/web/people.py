@@ -26,7 +26,7 @@ def people(
             [NAME],
         )
     policy = {
-        "budget": {"epsilon": epsilon, "delta": 1e-6, "ledger": ledger and str(ledger)},
+        "budget": {"epsilon": epsilon, "delta": 1e-6, "ledger": str(ledger or "none")},
         "tables": {
             "people": {
                 "unit": "person",

@@ -4,7 +4,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.random import Generator
@@ -33,9 +33,13 @@ class Mechanism(Component):
     """Maps an exact answer to a noisy one.
 
     `family` groups mechanisms that work alike, in reports. Draws use `veil.dp.exact` alone.
+    `answers` says which question a mechanism can answer: "count" if it takes a whole number, the
+    count of a set of records, and gives a number near it, so that planes and studies of counts
+    take it; empty if it answers others.
     """
 
     family: ClassVar[str] = "Other"
+    answers: ClassVar[Literal["", "count"]] = ""
 
     @property
     @abstractmethod

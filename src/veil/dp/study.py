@@ -12,7 +12,6 @@ from pydantic import BeforeValidator, Field
 
 from veil.core.errors import InputError
 from veil.core.guarantee import Guarantee
-from veil.core.registry import Registry, read_spec, unknown_name
 from veil.core.rng import stream
 from veil.core.types import Floats, Ids
 from veil.data.fetch import Report, no_progress
@@ -22,8 +21,7 @@ from veil.dp.attacks.attack import RATE, NoisyCounts, count_questions, usefulnes
 from veil.dp.attacks.attacker import Mask
 from veil.dp.attacks.plane import Trial, trial
 from veil.dp.inputs import read_bits
-from veil.dp.mechanism import Mechanism
-from veil.dp.mechanisms import MECHANISMS
+from veil.dp.mechanisms import COUNTING
 from veil.studies.experiment import Axis, Cell, Experiment, Figure, Step, Vocabulary, step_key
 from veil.studies.report.markup import Markup, number, tag
 from veil.studies.report.svg import at
@@ -31,33 +29,6 @@ from veil.studies.report.tables import head, table
 from veil.studies.results import Results, Section
 from veil.studies.store import Result
 from veil.studies.study import Study
-
-
-@dataclass(frozen=True)
-class Subset:
-    """Some components of a registry, by name."""
-
-    known: Registry[Mechanism]
-    chosen: tuple[str, ...]
-
-    def names(self) -> tuple[str, ...]:
-        """Return the names, sorted."""
-        return tuple(sorted(self.chosen))
-
-    def get(self, name: str) -> type[Mechanism]:
-        """Return the class of that name."""
-        if name not in self.chosen:
-            raise unknown_name("mechanism for counts", name, self.names())
-        return self.known.get(name)
-
-    def parse(self, spec: str) -> Mechanism:
-        """Build one from its spec."""
-        name, parameters = read_spec(spec)
-        return self.get(name).load(parameters)
-
-
-COUNTING = Subset(MECHANISMS, ("discrete_gaussian", "gaussian", "geometric", "laplace"))
-
 
 SHOWN = 200  # records of a group that are drawn
 _COLUMNS, _SIDE, _GAP, _EDGE = 10, 20.0, 3.0, 4.0

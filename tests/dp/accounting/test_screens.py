@@ -107,5 +107,8 @@ def test_a_policy_that_changed_is_refused(policy: Path) -> None:
 
 
 def test_a_policy_without_a_ledger_says_so(policy: Path) -> None:
-    policy.write_text(POLICY.replace('ledger = "visits.ledger"', ""), encoding="utf-8")
+    policy.write_text(POLICY.replace("visits.ledger", "none"), encoding="utf-8")
     assert "names no ledger" in told(budget, str(policy))
+    policy.write_text(POLICY.replace('ledger = "visits.ledger"', ""), encoding="utf-8")
+    with pytest.raises(InputError, match="'ledger' must be a file"):
+        told(budget, str(policy))

@@ -14,7 +14,7 @@ from veil.core.errors import InputError, RefusedError
 from veil.dp.sql.engines.sqlite import SQLite
 from veil.dp.sql.statements import exact_of, write_statements
 
-EVERYTHING = {"epsilon": 1e15, "delta": 0.9}
+EVERYTHING = {"ledger": "none", "epsilon": 1e15, "delta": 0.9}
 
 
 def policy(columns: dict[str, Any], unit: str | None = "person", **more: object) -> dict[str, Any]:

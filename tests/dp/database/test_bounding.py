@@ -41,7 +41,10 @@ def answers(
         "unit": "u", "max_rows": most[0], "max_groups": most[1],
         "columns": {"g": g, "v": {"bounds": [-5, 20]}},
     }  # fmt: skip
-    rule = {"budget": {"epsilon": 1e15, "delta": 0.99}, "tables": dict.fromkeys(names, table)}
+    rule = {
+        "budget": {"ledger": "none", "epsilon": 1e15, "delta": 0.99},
+        "tables": dict.fromkeys(names, table),
+    }
     with dp.connect(store.url, rule) as db:
         return [_asked(db, name, 0.9 if keys is None else 0.0, seed) for name in names]
 
@@ -150,7 +153,7 @@ def test_samples_are_uniform(store: Store) -> None:
 def test_every_query_has_a_sample_of_its_own(duck: Store) -> None:
     duck.put("t", COLUMNS, [(i // 2, "a", i % 2) for i in range(200)])
     table = {"unit": "u", "columns": {"v": {"bounds": [0, 1]}}}
-    rule = {"budget": {"epsilon": 1e15}, "tables": {"t": table}}
+    rule = {"budget": {"ledger": "none", "epsilon": 1e15}, "tables": {"t": table}}
     with dp.connect(duck.url, rule) as db:
         found = {db.sql("SELECT SUM(v) FROM t", EXACT).rows[0][0] for _ in range(12)}
         assert not db.seeded

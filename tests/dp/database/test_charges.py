@@ -21,9 +21,9 @@ COUNT = "SELECT COUNT(*) FROM t"
 
 
 def rule(folder: Path | None = None, epsilon: float = 1.0) -> dict[str, Any]:
-    ledger = {} if folder is None else {"ledger": str(folder / "spent.ledger")}
+    ledger = "none" if folder is None else str(folder / "spent.ledger")
     return {
-        "budget": {"epsilon": epsilon, "delta": 1e-6, **ledger},
+        "budget": {"epsilon": epsilon, "delta": 1e-6, "ledger": ledger},
         "tables": {"t": {"columns": {"n": {"bounds": [0, 9]}, "s": {}}}},
     }
 

@@ -32,7 +32,7 @@ def policy(case: dict[str, Any]) -> dict[str, Any]:
     }
     several = {"unit": "pid", "max_rows": case.get("max_rows", 1), "columns": columns}
     return {
-        "budget": {"epsilon": 1e10},
+        "budget": {"ledger": "none", "epsilon": 1e10},
         "tables": {"pums": {"columns": columns}, "pums_several_rows": several},
     }
 
@@ -73,7 +73,7 @@ def test_errors_of_many_answers_are_those_of_the_law(duck: Store, shared: Path) 
     duck.put("pums", dict.fromkeys(names, "real"), rows)
     age = [row[names.index("age")] for row in rows]
     rule = {
-        "budget": {"epsilon": 1e4},
+        "budget": {"ledger": "none", "epsilon": 1e4},
         "tables": {"pums": {"columns": {"age": {"bounds": [0, 100]}}}},
     }
     asked = "SELECT COUNT(*), SUM(age), AVG(age) FROM pums WHERE age >= 0"

@@ -10,7 +10,7 @@ from veil import dp
 from veil.dp.sql.database import Database
 from veil.dp.sql.engine import Statement
 
-RULE = {"budget": {"epsilon": 1}, "tables": {"t": {"columns": {"n": {}}}}}
+RULE = {"budget": {"ledger": "none", "epsilon": 1}, "tables": {"t": {"columns": {"n": {}}}}}
 FORBIDDEN = {
     "duckdb": [
         "CREATE TABLE x (n INT)", "INSERT INTO t VALUES (2)", "DROP TABLE t", "COPY t TO '{file}'",

@@ -49,7 +49,7 @@ def rule(tables: Iterable[str], *, unit: bool) -> dict[str, Any]:
     }  # fmt: skip
     more = {"unit": "u", "max_rows": 2, "max_groups": 2} if unit else {}
     return {
-        "budget": {"epsilon": 1e15, "delta": 0.9},
+        "budget": {"ledger": "none", "epsilon": 1e15, "delta": 0.9},
         "tables": {table: {"columns": columns, **more} for table in tables},
     }
 

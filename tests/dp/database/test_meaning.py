@@ -43,7 +43,7 @@ def policy(**more: object) -> dict[str, Any]:
         "u": {},
     }
     return {
-        "budget": {"epsilon": 1e15, "delta": 0.9},
+        "budget": {"ledger": "none", "epsilon": 1e15, "delta": 0.9},
         "tables": {"t": {"columns": columns, **more}},
     }
 
@@ -162,7 +162,7 @@ def test_ranks_of_equal_values(store: Store) -> None:
     values = [0] * 80 + [1] * 20
     store.put("t", {"n": "whole", "x": "real"}, [(n, n / 4) for n in values])
     listed = {"n": {"bounds": [0, 50]}, "x": {"bounds": [0, 1]}}
-    policy = {"budget": {"epsilon": 1e13}, "tables": {"t": {"columns": listed}}}
+    policy = {"budget": {"ledger": "none", "epsilon": 1e13}, "tables": {"t": {"columns": listed}}}
     with dp.connect(store.url, policy, rng=1) as db:
         asked = "SELECT MEDIAN(n), QUANTILE(n, 0.9), QUANTILE(n, 0.75), MEDIAN(x) FROM t"
         (ranks,) = db.sql(asked, EXACT).rows

@@ -27,7 +27,7 @@ def db(duck: Store) -> Database:
     columns = {"g": {}, "v": {"bounds": [0, 6]}, "x": {"bounds": [-1, 3]}}
     public = {**columns, "g": {"keys": ["a", "b", "c", "e"]}}
     rule: dict[str, Any] = {
-        "budget": {"epsilon": 1e9, "delta": 0.99},
+        "budget": {"ledger": "none", "epsilon": 1e9, "delta": 0.99},
         "tables": {
             "t": {"unit": "u", "max_rows": 3, "max_groups": 2, "columns": columns},
             "w": {"columns": public},
@@ -73,7 +73,8 @@ def test_counts_are_shared_where_no_value_can_be_missing(db: Database, duck: Sto
     db.close()
     duck.put("n", {"v": "BIGINT NOT NULL"}, [(1,)])
     rule: dict[str, Any] = {
-        "budget": {"epsilon": 1}, "tables": {"n": {"columns": {"v": {"bounds": [0, 1]}}}},
+        "budget": {"ledger": "none", "epsilon": 1},
+        "tables": {"n": {"columns": {"v": {"bounds": [0, 1]}}}},
     }  # fmt: skip
     with dp.connect(duck.url, rule) as other:
         assert len(other.explain("SELECT COUNT(*), AVG(v) FROM n", 1).quantities) == 2
@@ -154,7 +155,7 @@ def test_numbers_by_name_and_by_place(db: Database) -> None:
 
 def test_what_a_seed_repeats(duck: Store, db: Database) -> None:
     del db
-    rule = {"budget": {"epsilon": 9}, "tables": {"w": {"columns": {}}}}
+    rule = {"budget": {"ledger": "none", "epsilon": 9}, "tables": {"w": {"columns": {}}}}
     found = []
     for seed in (3, 3, 4, None):
         with dp.connect(duck.url, rule, rng=seed) as made:

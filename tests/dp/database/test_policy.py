@@ -17,21 +17,40 @@ Rule = dict[str, Any]
 
 
 def rule(**table: object) -> Rule:
-    return {"budget": {"epsilon": 1.0}, "tables": {"t": table or {"columns": {"n": {}}}}}
+    return {
+        "budget": {"ledger": "none", "epsilon": 1.0},
+        "tables": {"t": table or {"columns": {"n": {}}}},
+    }
 
 
 BAD: list[tuple[object, str]] = [
     ({}, "lacks 'budget'"),
     ({"tables": {"t": {}}}, "lacks 'budget'"),
-    ({"budget": {"epsilon": 1}}, "lacks 'tables'"),
-    ({"budget": {"epsilon": 1}, "tables": {}}, "tables"),
+    ({"budget": {"ledger": "none", "epsilon": 1}}, "lacks 'tables'"),
+    ({"budget": {"ledger": "none", "epsilon": 1}, "tables": {}}, "tables"),
     ({**rule(), "colour": 1}, "'colour' that is not known"),
-    ({"budget": {"epsilon": 1, "gamma": 2}, "tables": {"t": {}}}, "'budget.gamma'"),
-    ({"budget": {"epsilon": 0}, "tables": {"t": {}}}, "budget.epsilon"),
-    ({"budget": {"epsilon": "1"}, "tables": {"t": {}}}, "budget.epsilon"),
-    ({"budget": {"epsilon": float("inf")}, "tables": {"t": {}}}, "budget.epsilon"),
-    ({"budget": {"epsilon": 1, "delta": 1}, "tables": {"t": {}}}, "budget.delta"),
-    ({"budget": {"epsilon": 1, "accountant": "mine"}, "tables": {"t": {}}}, "accountant"),
+    (
+        {"budget": {"ledger": "none", "epsilon": 1, "gamma": 2}, "tables": {"t": {}}},
+        "'budget.gamma'",
+    ),
+    ({"budget": {"ledger": "none", "epsilon": 0}, "tables": {"t": {}}}, "budget.epsilon"),
+    ({"budget": {"ledger": "none", "epsilon": "1"}, "tables": {"t": {}}}, "budget.epsilon"),
+    (
+        {"budget": {"ledger": "none", "epsilon": float("inf")}, "tables": {"t": {}}},
+        "budget.epsilon",
+    ),
+    (
+        {"budget": {"ledger": "none", "epsilon": 1, "delta": 1}, "tables": {"t": {}}},
+        "budget.delta",
+    ),
+    (
+        {"budget": {"ledger": "none", "epsilon": 1, "accountant": "mine"}, "tables": {"t": {}}},
+        "accountant",
+    ),
+    ({"budget": {"epsilon": 1}, "tables": {"t": {}}}, "at budget: 'ledger' must be a file"),
+    ({"budget": {"epsilon": 1, "ledger": ""}, "tables": {"t": {}}}, "'ledger' must be a file"),
+    ({"budget": {"epsilon": 1, "ledger": " "}, "tables": {"t": {}}}, "'ledger' must be a file"),
+    ({"budget": {"epsilon": 1, "ledger": False}, "tables": {"t": {}}}, "budget.ledger"),
     (rule(max_row=1), "'tables.t.max_row'"),
     (rule(unit="u", max_rows=0), "max_rows"),
     (rule(unit="u", max_groups=0), "max_groups"),
@@ -56,8 +75,11 @@ BAD: list[tuple[object, str]] = [
     # against the database
     (rule(columns={"z": {}}), "'t.z', which the database does not have"),
     (rule(unit="z"), "'t.z', which the database does not have"),
-    ({"budget": {"epsilon": 1}, "tables": {"z": {}}}, "'z', which the database does not have"),
-    ({"budget": {"epsilon": 1}, "tables": {"v": {}}}, "table and not a view"),
+    (
+        {"budget": {"ledger": "none", "epsilon": 1}, "tables": {"z": {}}},
+        "'z', which the database does not have",
+    ),
+    ({"budget": {"ledger": "none", "epsilon": 1}, "tables": {"v": {}}}, "table and not a view"),
     (rule(columns={"s": {"bounds": [0, 1]}}), "does not hold numbers"),
     (rule(columns={"s": {"keys": [1]}}), "of the kind that it holds"),
     (rule(columns={"n": {"keys": ["a"]}}), "of the kind that it holds"),
@@ -154,7 +176,9 @@ def test_columns_of_no_type_are_what_the_policy_says(tmp_path: Path) -> None:
     known = {"n": {"bounds": [0, 3], "keys": [0, 1, 2, 3]}, "s": {"keys": ["a", "b"]}}
     with dp.connect(store.url, rule(unit="u", max_rows=9, max_groups=2, columns=known)) as db:
         assert db.tables["t"].columns["s"].column.kind == "text"
-    with dp.connect(store.url, {**rule(columns=known), "budget": {"epsilon": 1e10}}, rng=1) as db:
+    with dp.connect(
+        store.url, {**rule(columns=known), "budget": {"ledger": "none", "epsilon": 1e10}}, rng=1
+    ) as db:
         found = db.sql("SELECT s, COUNT(*), SUM(n) FROM t GROUP BY s", 1e9).rows
         assert [row[:2] for row in found] == [("a", 12), ("b", 12)]
         assert [row[2] for row in found] == pytest.approx([12, 24], abs=1e-6)
@@ -179,3 +203,21 @@ def test_what_is_not_installed_is_named(
         dp.connect(duck.url, rule()) as db,
     ):
         db.sql("SELECT COUNT(*) FROM t", 0.5)
+
+
+def test_a_budget_that_every_program_has_anew_must_be_said(duck: Store, tmp_path: Path) -> None:
+    """Two programs: with a ledger they share the budget; without one the owner must say so."""
+    duck.put("t", {"n": "whole"}, [(1,)])
+    path = tmp_path / "policy.toml"
+    text = "[budget]\nepsilon = 1\n{}\n[tables.t]\n"
+    path.write_text(text.format(""))
+    with pytest.raises(InputError, match='"none" if every program may spend the whole budget'):
+        dp.connect(duck.url, path)
+    for line, left in (('ledger = "none"', 1.0), ('ledger = "people.ledger"', 0.5)):
+        path.write_text(text.format(line))
+        for _ in range(2):
+            with dp.connect(duck.url, path) as db:
+                before = db.budget.remaining.epsilon
+                db.sql("SELECT COUNT(*) FROM t", 0.5)
+        assert before == left
+    assert not (tmp_path / "none").exists()

@@ -46,7 +46,7 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Store:
 def db(filled: Store) -> Iterator[Database]:
     columns = {"n": {"bounds": [0, 9]}, "s": {"keys": ["a", "b"]}, "d": {}}
     rule = {
-        "budget": {"epsilon": 10, "delta": 0.1},
+        "budget": {"ledger": "none", "epsilon": 10, "delta": 0.1},
         "tables": {
             "t": {"unit": "u", "columns": columns},
             "w": {"unit": "u", "columns": {"k": {}}},

@@ -105,7 +105,7 @@ def test_refusals(desk: Desk, tmp_path: Path) -> None:
 
 def test_a_policy_without_a_ledger_is_warned_of(desk: Desk) -> None:
     """Each run would say that the whole budget but its own cost is left."""
-    desk.policy.write_text(POLICY.replace('ledger = "spent.ledger"', ""))
+    desk.policy.write_text(POLICY.replace("spent.ledger", "none"))
     for extra in ([], ["--explain"]):
         _, told = desk.ask(*extra, "SELECT COUNT(*) FROM t")
         assert "names no ledger" in told
@@ -127,7 +127,9 @@ def test_an_explanation_promises_a_factor(desk: Desk) -> None:
 def test_a_unit_that_is_called_record_is_no_row(duck: Store, tmp_path: Path) -> None:
     duck.put("t", {"record": "whole"}, [(1,), (1,), (2,)])
     path = tmp_path / "policy.toml"
-    path.write_text('[budget]\nepsilon = 1\n[tables.t]\nunit = "record"\nmax_rows = 2\n')
+    path.write_text(
+        '[budget]\nepsilon = 1\nledger = "none"\n[tables.t]\nunit = "record"\nmax_rows = 2\n'
+    )
     shown, _ = Desk(duck, path).ask("--explain", "SELECT COUNT(*) FROM t")
     assert "A record is a unit" in shown
     assert "at most 2 rows" in shown
@@ -136,7 +138,7 @@ def test_a_unit_that_is_called_record_is_no_row(duck: Store, tmp_path: Path) -> 
 def test_the_page_warns_at_its_start(
     duck: Store, desk: Desk, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for policy, warned in ((POLICY, False), (POLICY.replace('ledger = "spent.ledger"', ""), True)):
+    for policy, warned in ((POLICY, False), (POLICY.replace("spent.ledger", "none"), True)):
         desk.policy.write_text(policy)
         open_page_database(duck.url, desk.policy).close()
         assert ("names no ledger" in capsys.readouterr().err) is warned

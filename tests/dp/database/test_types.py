@@ -67,7 +67,7 @@ def test_types(store: Store) -> None:
     for table, (kind, _, condition) in zip(tables.values(), cases, strict=True):
         if "'" not in condition and "BOOL" not in kind.upper():
             table["columns"]["c"] = {"bounds": [-10, 10]}
-    rule = {"budget": {"epsilon": 1e13, "delta": 0.9}, "tables": tables}
+    rule = {"budget": {"ledger": "none", "epsilon": 1e13, "delta": 0.9}, "tables": tables}
     with dp.connect(store.url, rule, rng=1) as db:
         for name, (kind, values, condition) in zip(tables, cases, strict=True):
             found = db.sql(select(["COUNT(*)"], name, [condition]), 1e9).rows
@@ -101,7 +101,10 @@ def test_a_value_that_is_read_as_null_is_missing_also_where_the_table_has_no_nul
         store.run("DROP TABLE IF EXISTS sure", f"CREATE TABLE sure (c {kind} NOT NULL)",
                   " ".join(["INSERT INTO sure VALUES", rows]))  # fmt: skip
         column = {} if "'" in plain else {"bounds": [0, 20]}
-        rule = {"budget": {"epsilon": 1e13}, "tables": {"sure": {"columns": {"c": column}}}}
+        rule = {
+            "budget": {"ledger": "none", "epsilon": 1e13},
+            "tables": {"sure": {"columns": {"c": column}}},
+        }
         with dp.connect(store.url, rule, rng=1) as db:
             assert db.sql("SELECT COUNT(*), COUNT(c) FROM sure", 1e9).rows == [(3, 2)], kind
             if column:
@@ -150,7 +153,7 @@ def test_a_key_is_printed_in_one_form_whichever_row_comes_first(store: Store) ->
                        " ".join([f"INSERT INTO {name} VALUES", rows])]  # fmt: skip
     store.run(*statements)
     tables: dict[str, Any] = {name: {"columns": {"c": {}}} for name, *_ in cases}
-    rule = {"budget": {"epsilon": 1e13, "delta": 0.9}, "tables": tables}
+    rule = {"budget": {"ledger": "none", "epsilon": 1e13, "delta": 0.9}, "tables": tables}
     with dp.connect(store.url, rule, rng=1) as db:
         for name, kind, forms, form in cases:
             (row,) = db.sql(select(["c", "COUNT(*)"], name, by=["c"]), 1e9, 0.01).rows

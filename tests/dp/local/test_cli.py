@@ -143,7 +143,9 @@ def test_refusals(table: Path, key: Path, tmp_path: Path) -> None:
 def test_an_estimate_says_what_it_is_of(table: Path, tmp_path: Path) -> None:
     out = tmp_path / "r.npz"
     run("report", "grr", "--epsilon", 1, "--size", 4, table, "--column", "n", "-o", out)
-    assert "--discover or --mean" in refusal("estimate", out)
+    every = run("estimate", out)  # of codes all are known
+    assert every.exit_code == 0, every.exception
+    assert {line.split()[1] for line in every.stdout.splitlines() if "│" in line} == {*"0123"}
     assert "--discover or --mean" in refusal("estimate", out, "--discover", "--mean")
     assert "call estimate" in refusal("estimate", out, "--mean")
     assert "sfp" in refusal("estimate", out, "--discover")
@@ -153,6 +155,7 @@ def test_an_estimate_says_what_it_is_of(table: Path, tmp_path: Path) -> None:
     assert "damaged" in refusal("estimate", names, "--candidates", names)
     run("report", "one_bit", "--epsilon", 1, "--high", 4, table, "--column", "n", "-o", out)
     assert "--mean" in refusal("estimate", out, "--candidates", names)
+    assert "--discover or --mean" in refusal("estimate", out)
     assert "has no columns" in refusal(
         "report", "hcms", "--epsilon", 1, names, "--column", "word", "-o", out
     )

@@ -92,6 +92,19 @@ def test_one_point_moves_one_cell_by_one(
     assert int(np.abs(counts - fewer).sum()) == 1
 
 
+def test_an_audit_finds_no_more_than_is_promised() -> None:
+    def draw(points: object, n: int, rng: np.random.Generator) -> Floats:
+        found = [dp.kmeans(points, 1, 1.0, (0, 1), rounds=1, rng=rng) for _ in range(n)]
+        return np.array([model.centres[0, 0] for model in found])
+
+    alone, crowd = np.empty((0, 1)), np.full((6, 1), 0.1)
+    for points in (alone, crowd):
+        more = np.concatenate([points, [[1.0]]])
+        audit = dp.audit_sampler(draw, points, more, 1.0, samples=1_000, rng=1)
+        assert not audit.exceeded
+        assert audit.lower < 1.0
+
+
 def test_cells_are_where_points_are() -> None:
     box = Box(np.array([[0.0, 1.0], [0.0, 1.0]]))
     whole = box.stepped(np.array([[-1.0, 0.1], [0.4, 0.9], [1.0, 1.0], [7.0, 0.0]]))

@@ -110,7 +110,39 @@ def test_a_refusal_tells_no_value(rng: Generator) -> None:
         assert "nothing is differentially private" in database.caveat
 
 
-@pytest.mark.parametrize("mask", [[1, 0], "all", [[True] * 3], [0, 1, 2], [0.0, 1.0, 1.0], None])
+@pytest.mark.parametrize(
+    ("positions", "sum_"),
+    [
+        ([0, 2], 8),
+        ((2, 0), 8),
+        ({2, 0}, 8),
+        (range(4), 24),
+        (np.array([3], dtype=np.uint8), 10),
+        ([1, 0], 6),
+        ([0, 1, 1, 0], 8),  # as many as there are records, all 0 or 1: truth values
+        ([False, True, True, False], 8),
+    ],
+)
+def test_a_set_may_be_told_by_positions(positions: object, sum_: int) -> None:
+    database = StatisticalDatabase([1, 5, 3, 10] if sum_ == 6 else [5, 5, 3, 10])
+    expected = {8: 8, 6: 6, 24: 23, 10: 10}[sum_]
+    assert database.ask(positions) == expected
+
+
+def test_restrictions_are_the_same_for_positions() -> None:
+    database = StatisticalDatabase(range(10), min_size=3, max_overlap=1, audit="sum")
+    database.ask([0, 1, 2])
+    for refused in ([4, 5], [], range(8), [1, 2, 3]):
+        with pytest.raises(RefusedError):
+            database.ask(refused)
+    assert database.asked == 1
+
+
+@pytest.mark.parametrize(
+    "mask",
+    ["all", [[True] * 3], [0, 1, 3], [-1], [1, 1], [0.0, 1.0, 1.0], [0.0], None, [True], 1,
+     [True, False], {"a"}, [2**64]],
+)  # fmt: skip
 def test_a_set_is_told_by_truth_values(mask: object) -> None:
     with pytest.raises(InputError, match="3 truth values"):
         StatisticalDatabase([1, 2, 3]).ask(mask)

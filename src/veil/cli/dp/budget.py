@@ -36,7 +36,10 @@ def budget(policy: Path, count: int) -> None:
     if rule.delta:
         console.print(_line("delta", spent.delta, rule.delta, left.delta))
     if ledger is None:
-        console.print("The policy names no ledger: every program counts for itself, from nothing.")
+        console.print(
+            'The policy names no ledger (ledger = "none"): every program counts for itself, from'
+            " nothing."
+        )
     elif there is None:
         console.print(f"Nothing was charged yet: there is no ledger {escape(str(ledger))}.")
     else:

@@ -38,10 +38,13 @@ def estimate(
 ) -> None:
     """Estimate counts of candidates, or a mean, from REPORTS that 'veil dp report' wrote.
 
+    Reports of codes (grr, oue, dbitflip) need no candidates: every code is counted.
+
     Counts come with their standard errors. A star says that a candidate is there: at 5 %, for all
     candidates together. What is estimated costs nothing more.
     """
-    if (candidates is not None) + discover + mean != 1:
+    codes = not discover and not mean and candidates is None and oracle_of(reports).domain
+    if (candidates is not None) + discover + mean + bool(codes) != 1:
         raise ParameterError("Say what to estimate: --candidates FILE, --discover or --mean.")
     if out is not None:
         check_output(out)
@@ -51,8 +54,10 @@ def estimate(
         found = estimate_mean(read_blocks(reports))
         click.echo(f"mean {found.value:.6g}, standard error {found.stderr:.3g}")
         return
-    if candidates is None:
+    if discover:
         counts = discovered(read_blocks(reports))
+    elif candidates is None:
+        counts = estimated(read_blocks(reports))
     else:
         takes = oracle_of(reports).takes
         given = read_values(candidates, "texts" if takes == "reals" else takes, column)[0]

@@ -39,12 +39,19 @@ def _run(
         with open_writer(out, ["value"], "value", private=False) as writer:
             writer.write([(value,) for value in values])
     _tell(made)
-    if mechanism.family == "Additive noise" and len(values) > 1:
-        stderr().print(
-            f"[yellow]The {len(values):,} numbers are one query: the cost holds if a record"
-            f" changes them by at most {getattr(mechanism, 'sensitivity', 1):g} all together, as"
-            " --sensitivity says. For a column of records, sum or count first.[/yellow]"
-        )
+    if mechanism.answers == "count" and len(values) > 1:
+        stderr().print(f"[yellow]{escape(_one_query(mechanism, len(values)))}[/yellow]")
+
+
+def _one_query(mechanism: Mechanism, numbers: int) -> str:
+    """Say what a record may change, whether the mechanism came by flags or as a spec."""
+    field = type(mechanism).model_fields.get("sensitivity")
+    most = ""
+    if field is not None:
+        size = getattr(mechanism, "sensitivity", 1)
+        most = f" The cost holds for the sensitivity {size:g}: {field.description}."
+    advice = "For a column of records, sum or count first."
+    return f"The {numbers:,} numbers are one query.{most} {advice}"
 
 
 def _tell(made: Release) -> None:

@@ -53,6 +53,10 @@ ACCOUNTANTS: dict[str, Callable[[Counts, float], Bound]] = {
     "zcdp": zcdp,
 }
 _KINDS: tuple[set[Kind], ...] = ({"dp", "zcdp"}, {"local-dp"})  # that are added up here
+_SAMPLE = (
+    "Of zCDP no gain by sampling is proved: what is released of a sample is counted as if it were"
+    " of all records. The accountant pld counts the sample, with a far smaller epsilon."
+)
 _NONE = "Together with a release of which nothing is proved, nothing is."
 
 
@@ -73,7 +77,8 @@ def compose(
         ``basic`` adds epsilons and deltas. ``advanced`` takes the best of several theorems, and is
         never worse. ``zcdp`` adds rho, and converts it once; with a delta of 0 the result is zCDP.
         ``pld`` follows the law of the losses itself (dp-accounting, extra `accounting`; Gaussians
-        alone are exact without it).
+        alone are exact without it). It is the one to take for samples of ``gaussian`` and
+        ``discrete_gaussian``: the others count them as if no sample was taken.
 
     Notes
     -----
@@ -114,12 +119,18 @@ def total(counts: Counts, delta: float, accountant: str) -> Guarantee:
         bound.epsilon,
         metric=first.metric,
         unit=first.unit,
-        caveat=join_caveats(guarantees, bound),
+        caveat=" ".join(filter(None, [_unsampled(counts, rule), join_caveats(guarantees, bound)])),
         passed=sum(cost.guarantee.passed * times for cost, times in counts.items()),
         delta=bound.delta,
         rho=bound.rho,
         neighbours=first.neighbours,
     )
+
+
+def _unsampled(counts: Counts, rule: Callable[[Counts, float], Bound]) -> str:
+    """Return where to look for the gain of a sample, if the accountant has none."""
+    missed = any(cost.rate < 1 and cost.guarantee.kind == "zcdp" and cost.spec for cost in counts)
+    return _SAMPLE if missed and rule is not pld else ""
 
 
 def terms_of(one: Guarantee) -> tuple[object, ...]:

@@ -27,7 +27,7 @@ from veil.dp.attacks.attack import (
 from veil.dp.attacks.attacker import Attacker, Questions
 from veil.dp.inputs import count, positive
 from veil.dp.mechanism import Mechanism
-from veil.dp.mechanisms import MECHANISMS
+from veil.dp.mechanisms import COUNTING
 from veil.measures.estimate import Estimate
 from veil.measures.quipu import quipu
 
@@ -130,7 +130,7 @@ def plane(
         for value, one in sweep_budget(name, values)
     ]
     order = np.argsort([row.value for row in rows], kind="stable")
-    if MECHANISMS.get(read_spec(name)[0]).direction(parameter_of(name)) == "private":
+    if COUNTING.get(read_spec(name)[0]).direction(parameter_of(name)) == "private":
         order = order[::-1]
     score = quipu([float(rows[at].risk) for at in order], [rows[at].utility for at in order])
     return Plane(tuple(rows), score)
@@ -179,7 +179,7 @@ def sweep_budget(name: str, values: Sequence[float]) -> list[tuple[float, Mechan
         raise ParameterError(f"The values of '{key}' must be numbers.") from None
     if any(isinstance(value, bool | np.bool_) for value in listed):
         raise ParameterError(f"The values of '{key}' must be numbers, and no truth values.")
-    cls = MECHANISMS.get(head)
+    cls = COUNTING.get(head)
     return [(value, cls.load({**given, key: value})) for value in numbers]
 
 
@@ -190,7 +190,7 @@ def parameter_of(name: str) -> str:
     ('epsilon', 'sigma', 'epsilon')
     """
     head, given = read_spec(name)
-    known = MECHANISMS.get(head).model_fields
+    known = COUNTING.get(head).model_fields
     free = [key for key in _SWEPT if key in known and key not in given]
     if "delta" in known and "delta" not in given:  # an epsilon is nothing without it
         free = [key for key in free if key != "epsilon"]

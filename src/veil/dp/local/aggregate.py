@@ -120,6 +120,11 @@ class Drawn(Protocol):
 class Reader(Protocol):
     """The oracle of an aggregate: it reads candidates as it reads values."""
 
+    @property
+    def domain(self) -> Iterable[Candidate] | None:
+        """All values, if they are known."""
+        ...
+
     def check(self, values: object) -> Array:
         """Return values as an array."""
         ...
@@ -148,11 +153,11 @@ class Aggregate(ABC):
         self._shared += reports.n * reports.overlap
 
     @readable()
-    def estimate(self, candidates: Iterable[Candidate]) -> Counts:
-        """Estimate how many reports are of each candidate."""
+    def estimate(self, candidates: Iterable[Candidate] | None = None) -> Counts:
+        """Estimate how many reports are of each candidate; of codes, all are candidates."""
         if not self.n:
             raise InputError("There must be at least one report; there is none.")
-        given = list_candidates(candidates)
+        given = list_candidates(self.oracle.domain if candidates is None else candidates)
         counts, variances = self._counts(self.oracle.check(given))
         stderr: Floats = np.sqrt(np.maximum(variances, 0.0) * self.overlap)
         return Counts(tuple(given), counts, stderr)
@@ -175,8 +180,13 @@ def index_of(reports: Drawn) -> Array:
     return np.empty((reports.n, 0), dtype=np.int8) if reports.index is None else reports.index
 
 
-def list_candidates(candidates: Iterable[Candidate]) -> list[Candidate]:
+def list_candidates(candidates: Iterable[Candidate] | None) -> list[Candidate]:
     """Return candidates as a list, or raise: there must be some, and all different."""
+    if candidates is None:
+        raise InputError(
+            "Candidates must be named: which values there are is known of codes alone, up to"
+            " 1,048,576 of them."
+        )
     if not is_several(candidates):
         raise InputError("Candidates must be a list of texts or codes, not one text or number.")
     found = candidates.tolist() if isinstance(candidates, np.ndarray) else list(candidates)

@@ -42,12 +42,25 @@ def aggregate(oracle: str | Oracle, candidates: Iterable[Candidate] | None = Non
     return chosen.aggregate(chosen.check(list_candidates(candidates)))
 
 
-def estimate(reports: Some, candidates: Iterable[Candidate]) -> Counts:
+def estimate(reports: Some, candidates: Iterable[Candidate] | None = None) -> Counts:
     """Estimate how many reports are of each candidate: texts or codes, as the oracle takes them.
 
-    Reports may come as an iterable of blocks, which are read once.
+    Parameters
+    ----------
+    reports
+        Reports, or an iterable of blocks of them, which are read once.
+    candidates
+        What to count. None for all codes from 0 to size - 1, where the oracle takes codes (grr,
+        oue, dbitflip); of texts nobody knows which there are, so they must be named.
+
+    Examples
+    --------
+    >>> from veil.dp.local.reports import report
+    >>> counts = estimate(report([0, 2, 2, 1], "grr(epsilon=50, size=3)", rng=1))
+    >>> counts.candidates, counts.counts.round().tolist()
+    ((0, 1, 2), [1.0, 1.0, 2.0])
     """
-    given = list_candidates(candidates)
+    given = None if candidates is None else list_candidates(candidates)
     return add_reports(reports, given).estimate(given)
 
 

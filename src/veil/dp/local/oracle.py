@@ -81,6 +81,11 @@ class Oracle(Component):
         return max(1, min(_ROWS, _BLOCK // octets))
 
     @property
+    def domain(self) -> range | None:
+        """All values that a report can be of, if that is known and they can be listed."""
+        return None
+
+    @property
     def probabilities(self) -> tuple[float, float]:
         """P[1 | there] and P[1 | not there] of what is counted."""
         raise LawError(f"{self.name} has no two probabilities in closed form.")
@@ -135,6 +140,11 @@ class CodeOracle(Oracle):
     takes: ClassVar[Literal["texts", "codes", "reals"]] = "codes"
     if TYPE_CHECKING:
         size: int  # a parameter, which each oracle declares
+
+    @property
+    def domain(self) -> range | None:
+        """All codes."""
+        return range(self.size) if self.size <= LIMIT else None
 
     def check(self, values: object) -> Array:
         """Return codes as 64-bit numbers."""

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.random import Generator
@@ -46,6 +46,7 @@ class DiscreteGaussian(Mechanism):
 
     name: ClassVar[str] = "discrete_gaussian"
     family: ClassVar[str] = "Additive noise"
+    answers: ClassVar[Literal["", "count"]] = "count"
     rho: Annotated[float, Field(gt=0, description="budget of a release", examples=[0.5])]
     sensitivity: Annotated[
         int, Field(ge=1, description="how much the numbers of a query change by, in L2")
@@ -114,6 +115,7 @@ class Gaussian(Mechanism):
 
     name: ClassVar[str] = "gaussian"
     family: ClassVar[str] = "Additive noise"
+    answers: ClassVar[Literal["", "count"]] = "count"
     sample: ClassVar[dict[str, float]] = {"sigma": 4.0}
     epsilon: Annotated[
         float | None, Field(gt=0, description="budget, with delta", examples=[1.0])

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from numpy.random import Generator
@@ -33,6 +33,7 @@ class Geometric(Mechanism):
 
     name: ClassVar[str] = "geometric"
     family: ClassVar[str] = "Additive noise"
+    answers: ClassVar[Literal["", "count"]] = "count"
     epsilon: Annotated[float, Field(gt=0, description="budget of a release", examples=[0.5])]
     sensitivity: Annotated[
         int, Field(ge=1, description="how much all numbers of a query change by, in sum")
@@ -94,6 +95,7 @@ class Laplace(Mechanism):
 
     name: ClassVar[str] = "laplace"
     family: ClassVar[str] = "Additive noise"
+    answers: ClassVar[Literal["", "count"]] = "count"
     epsilon: Annotated[float, Field(gt=0, description="budget of a release", examples=[0.5])]
     sensitivity: Annotated[
         float, Field(gt=0, description="how much all numbers of a query change by, in sum")

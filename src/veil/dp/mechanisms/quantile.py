@@ -127,9 +127,9 @@ class Quantile(Mechanism):
     def _runs(self, x: Array) -> "_Runs":
         """Split the range where the number of values below, or not above, changes."""
         x = np.clip(x, -_MOST, _MOST)
+        sides = (x, x) if x.dtype == np.int64 else (np.floor(x), np.ceil(x))
         floors, ceilings = (
-            np.sort(np.clip(part.astype(np.int64), self.low, self.high))
-            for part in (np.floor(x), np.ceil(x))
+            np.sort(np.clip(part.astype(np.int64), self.low, self.high)) for part in sides
         )
         after = floors[floors < self.high] + 1  # the first number above each value
         first = np.unique(np.concatenate([[self.low], ceilings, after])).astype(np.int64)

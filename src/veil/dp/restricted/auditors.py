@@ -64,13 +64,26 @@ def numbers(values: object) -> Numbers:
     return given.astype(np.int64)
 
 
-def mask_of(mask: object, n: int) -> Mask:
-    """Return which of n records are in a set: truth values, or 0 and 1."""
-    given = np.asarray(mask)
-    fine = given.shape == (n,) and given.dtype.kind in "biu"
-    if not fine or not ((given == 0) | (given == 1)).all():
-        raise InputError(f"A set is told by {n:,} truth values, one for each record.")
-    return given.astype(np.bool_)
+def mask_of(chosen: object, n: int) -> Mask:
+    """Return which of n records are in a set, as truth values (n,).
+
+    A set is n truth values (or 0 and 1), or the positions of its records from 0, each once. Whole
+    numbers are truth values where there are n of them and none is above 1.
+    """
+    given = np.asarray(sorted(chosen) if isinstance(chosen, set | frozenset) else chosen)
+    if given.shape == (n,) and given.dtype.kind in "biu" and np.isin(given, (0, 1)).all():
+        return given.astype(np.bool_)
+    if given.shape == (0,):
+        given = given.astype(np.int64)
+    fine = given.ndim == 1 and given.dtype.kind in "iu"
+    if fine and ((given >= 0) & (given < n)).all() and len(np.unique(given)) == len(given):
+        mask: Mask = np.zeros(n, dtype=np.bool_)
+        mask[given.astype(np.int64)] = True
+        return mask
+    raise InputError(
+        f"A set must be {n:,} truth values, one for each record, or the positions of its records:"
+        f" whole numbers from 0 to {n - 1:,}, each once."
+    )
 
 
 def total(values: Numbers) -> int | float:

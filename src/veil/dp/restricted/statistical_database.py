@@ -50,6 +50,8 @@ class StatisticalDatabase:
     >>> pay = StatisticalDatabase([3, 5, 9], audit="sum")
     >>> pay.ask([True, True, True], "sum")
     17
+    >>> pay.ask([0, 1, 2], "sum")
+    17
     >>> pay.ask([True, True, False], "sum")
     Traceback (most recent call last):
     ...
@@ -95,6 +97,15 @@ class StatisticalDatabase:
 
     def ask(self, mask: object, what: str = "sum") -> int | float:
         """Return the sum, the count or the maximum of a set of records.
+
+        Parameters
+        ----------
+        mask
+            Which records are in the set: (n,) truth values, or the positions of its records from
+            0, each once. So [0, 2] are the first and the third record of three or more; n numbers
+            that are all 0 or 1 are truth values.
+        what
+            "sum", "count" or "max".
 
         Raises
         ------

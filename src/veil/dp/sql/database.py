@@ -219,8 +219,9 @@ FAILED = (
 )
 
 FORGOTTEN = (
-    "The policy names no ledger: what was spent is forgotten when this program ends, and the next"
-    ' one has the whole budget again; name one, as ledger = "people.ledger" in [budget].'
+    'The policy names no ledger (ledger = "none"): what was spent is forgotten when this program'
+    " ends, and the next one has the whole budget again; name a file in [budget], as"
+    ' ledger = "people.ledger".'
 )
 
 
@@ -360,7 +361,8 @@ def connect(url: str, policy: Mapping[str, Any] | str | Path, rng: Randomness = 
     url
         ``duckdb:FILE``, ``sqlite:FILE`` or ``postgresql://...``; it is opened for reading alone.
     policy
-        What may be asked: a mapping, or the path of a TOML file (see `veil.dp.sql.schema`).
+        What may be asked: a mapping, or the path of a TOML file (see `veil.dp.sql.schema`). Its
+        budget must name a ledger, which all programs share, or say ``"none"``.
     rng
         None for fresh randomness of the operating system. A seed or a generator is for
         experiments: answers are marked as seeded and **not private**.

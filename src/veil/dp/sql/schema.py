@@ -20,7 +20,8 @@ What the owner of a database allows: the budget, the tables, whose rows they hol
     sex = {keys = [0, 1]}
     ward = {}
 
-A column that is not listed cannot be named, and one without bounds cannot be added up.
+A column that is not listed cannot be named, and one without bounds cannot be added up. The ledger
+is a file next to the policy; ``ledger = "none"`` gives every program the whole budget.
 """
 
 import math
@@ -57,13 +58,29 @@ class _Part(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, strict=True)
 
 
+NO_LEDGER = "none"
+
+
 class BudgetRule(_Part):
-    """What all answers together may cost."""
+    """What all answers together may cost, and where that is written down.
+
+    `ledger` is a file, shared by all programs that name it, or "none": every program that opens
+    the database then has the whole budget, which the owner must say in so many words.
+    """
 
     epsilon: Annotated[float, Field(gt=0)]
     delta: Annotated[float, Field(ge=0, lt=1)] = 0.0
     accountant: Literal["basic", "advanced", "zcdp", "pld"] = "basic"
     ledger: str | None = None
+
+    @model_validator(mode="after")
+    def _holds(self) -> "BudgetRule":
+        if not (self.ledger or "").strip():
+            raise _unfit(
+                "'ledger' must be a file that keeps what was spent, as \"people.ledger\", or"
+                f' "{NO_LEDGER}" if every program may spend the whole budget again'
+            )
+        return self
 
 
 class ColumnRule(_Part):
@@ -136,7 +153,7 @@ class Loaded(NamedTuple):
     def ledger(self) -> Path | None:
         """Where the budget is kept, if it is."""
         named = self.policy.budget.ledger
-        return None if named is None else self.folder / Path(named).expanduser()
+        return None if named in (None, NO_LEDGER) else self.folder / Path(named).expanduser()
 
 
 def load_policy(given: object) -> Loaded:

@@ -36,8 +36,8 @@ _WHAT = (
     " costs nothing."
 )
 _FORGOTTEN = (
-    "The policy names no ledger: what is spent is forgotten when this server ends, and the next"
-    " one has the whole budget again."
+    'The policy names no ledger (ledger = "none"): what is spent is forgotten when this server'
+    " ends, and the next one has the whole budget again."
 )
 _START = "veil serve --dp-db duckdb:people.duckdb --dp-policy policy.toml"
 

@@ -137,7 +137,7 @@ class Ones(Aggregate):
         scale = self._high / (hit - miss)
         return Mean(scale * (share - miss), scale * spread)
 
-    def estimate(self, candidates: Iterable[Candidate]) -> Counts:
+    def estimate(self, candidates: Iterable[Candidate] | None = None) -> Counts:
         """Refuse: a mean is all that is told."""
         del candidates
         raise self._no_counts()
