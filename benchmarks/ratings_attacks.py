@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
+from benchmarks.report import require_data
 from pydantic import Field
 
 from veil import ratings
@@ -48,6 +49,7 @@ KNOWING = ("bayes(known=8, wrong=2)", "bayes(known=4)")
 def read(name: str, low: float, high: float) -> tuple[Ratings, Ratings]:
     """Return train and test of a set."""
     path = DATA / name / "ratings.csv.gz"
+    require_data(path, "VEIL_RATINGS")
     return ratings.split(ratings.load(path, scale=(low, high), catalogue=True))
 
 

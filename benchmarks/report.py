@@ -1,7 +1,40 @@
-"""What the benchmarks have in common: timing, and rows of figures beside their targets."""
+"""What the benchmarks have in common: timing, rows of figures, and what to do without data."""
 
+import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+
+from veil.core.errors import VeilError
+
+
+def require_data(path: Path, variable: str) -> None:
+    """End with one sentence unless a file or folder of data is at hand."""
+    if not path.exists():
+        sys.exit(
+            f"This benchmark needs {path.parent.name}/{path.name}, which is not part of Veil: put"
+            f" its folder into ../shared/data beside the clone, or name it in {variable}."
+        )
+
+
+def _end(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """Say what a benchmark lacks (a file, an extra, a peer) in one sentence, without a traceback.
+
+    It is set when this module is imported, which is before `veil` is: extras may be missing there.
+    """
+    if isinstance(error, VeilError):
+        print(error, file=sys.stderr)
+    elif isinstance(error, ModuleNotFoundError):
+        print(
+            f"This benchmark needs the package {error.name}, which is not installed.",
+            file=sys.stderr,
+        )
+    else:
+        sys.__excepthook__(kind, error, trace)
+
+
+sys.excepthook = _end
 
 
 def best(work: Callable[[], object], passes: int = 4) -> float:

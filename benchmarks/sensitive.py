@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-from benchmarks.report import Report, best
+from benchmarks.report import Report, best, require_data
 from benchmarks.sensitive_attempt import attempt
 
 from veil import sensitive
@@ -162,6 +162,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--attempt", action="store_true", help="also try to do better")
     asked = parser.parse_args()
+    require_data(SARA, "VEIL_SARA")
     collection = sensitive.load(SARA)
     validated = classifiers(collection)
     p = validated["logistic"].p

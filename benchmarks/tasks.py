@@ -12,6 +12,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
+import benchmarks.report  # noqa: F401 - says in one sentence what is missing
 import numpy as np
 
 from veil.core.types import Floats

@@ -6,10 +6,13 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import click
 import pytest
 from tests.cli.conftest import Veil
 
 from veil import ATTACKS, ENGINES, MECHANISMS, api
+from veil import cli as commands
+from veil.cli.terminal import NewPath
 from veil.core.errors import AssetError
 from veil.measures import EVERYWHERE
 from veil.measures.effectiveness import effectiveness
@@ -202,3 +205,48 @@ def test_fetching_again_puts_the_old_copy_aside(
     assert "No connection" in veil("fetch", "--again", name).refused()
     assert [path.name for path in folder.iterdir()] == ["kept"]  # nothing is lost by failing
     assert [path.name for path in folder.parent.iterdir()] == [folder.name]
+
+
+def _commands(found: click.Command, path: tuple[str, ...]) -> Iterator[tuple[str, click.Command]]:
+    yield " ".join(path), found
+    if isinstance(found, click.Group):
+        with click.Context(found) as context:
+            for name in found.list_commands(context):
+                below = found.get_command(context, name)
+                if below is not None:
+                    yield from _commands(below, (*path, name))
+
+
+def test_no_command_makes_folders_above_what_it_writes() -> None:
+    written = {"--out", "--output", "--record", "--pseudonyms"}
+    found = [
+        (path, option)
+        for path, command in _commands(commands.veil, ())
+        for option in command.params
+        if written & set(option.opts) and path != "dp law" and not path.startswith("dp law ")
+    ]
+    assert len(found) > 40
+    for path, option in found:
+        assert isinstance(option.type, NewPath), f"{path} {option.opts}"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("audit", "study.toml", "-o", "no/out"),
+        ("index", "docs.jsonl", "-o", "no/out"),
+        ("sensitive", "index", "docs.jsonl", "-o", "no/out"),
+        ("places", "plane", "p.csv", "-m", "disk(radius=3)", "-o", "no/out"),
+        ("places", "protect", "p.csv", "-m", "disk(radius=3)", "-o", "no/out.csv"),
+        ("score", "--qrels", "q.txt", "-o", "no/out"),
+        ("dpia", "answers.toml", "-o", "no/out.html"),
+        ("ledger", "export", "no/out.csv"),
+        ("cover", "build", "wordnet", "--out", "no/out"),
+    ],
+)
+def test_a_folder_that_is_not_there_is_refused_before_any_work(
+    veil: Veil, tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    placed = [str(tmp_path / one) if one.startswith("no/") else one for one in command]
+    assert "make it first" in veil(*placed).refused()
+    assert not (tmp_path / "no").exists()

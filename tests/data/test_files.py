@@ -4,6 +4,7 @@ import hashlib
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -260,3 +261,43 @@ def test_a_folder_is_replaced_whole_or_not_at_all(
     assert [path.name for path in target.iterdir()] == ["new"]
     assert target.stat().st_mode & 0o777 == 0o700
     assert list(tmp_path.iterdir()) == [target]
+
+
+def test_a_scratch_folder_is_ours_alone_and_gone_afterwards(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with files.scratch_folder() as folder:
+        assert folder.parent == tmp_path
+        assert mode(folder) == 0o700
+        (folder / "x").write_text("x")
+        with files.scratch_folder() as other:  # it is in use, and stays
+            assert folder.exists()
+            assert other != folder
+    assert names(tmp_path) == []
+
+
+def test_a_scratch_folder_of_a_killed_process_is_cleared_by_the_next(tmp_path: Path) -> None:
+    script = (
+        "import os, signal\nfrom veil.data.files import scratch_folder\n"
+        "with scratch_folder() as folder:\n"
+        "    (folder / 'x').write_text('original')\n"
+        "    os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    subprocess.run([sys.executable, "-c", script], env=environment, check=False)
+    assert len(names(tmp_path)) == 1
+    again = script.replace("    os.kill(os.getpid(), signal.SIGKILL)\n", "")
+    subprocess.run([sys.executable, "-c", again], env=environment, check=True)
+    assert names(tmp_path) == []
+
+
+def test_a_file_that_is_there_stays_when_another_is_settled_first(tmp_path: Path) -> None:
+    target = tmp_path / "ledger"
+    for text in ("first", "second"):
+        handle, part = files.open_part(tmp_path)
+        part.write_text(text)
+        files.settle_first(handle, part, target)
+        files.discard(handle, part)
+    assert target.read_text() == "first"
+    assert names(tmp_path) == ["ledger"]

@@ -16,6 +16,7 @@ from veil.cli.sensitive.search import search
 from veil.core.errors import InputError, VeilError
 from veil.sensitive.cross_validate import copies
 from veil.sensitive.index import open_stored, read_labelled, store
+from veil.sensitive.strategies import strategy
 
 pytest.importorskip("sklearn")
 
@@ -185,3 +186,18 @@ def test_refusals_come_before_the_work(source: Path, tmp_path: Path) -> None:
     assert "already" in refused(index, source, "-o", tmp_path)
     assert "no folder" in refused(search, tmp_path / "none", "x")
     assert "--sensitivity" in refused(index, source / "docs.jsonl", "-o", tmp_path / "new")
+
+
+@pytest.mark.parametrize("query", ["", "  ", "\t\n", "?!", "--"])
+def test_an_empty_query_is_refused(folder: Path, query: str) -> None:
+    found = CliRunner().invoke(search, [str(folder), "--", query])
+    assert isinstance(found.exception, InputError)
+    assert "must hold a word" in str(found.exception)
+    assert found.output == ""
+    with pytest.raises(InputError, match="must hold a word"):
+        open_stored(folder).search(query, OPEN)
+
+
+def test_who_reads_a_guarantee_reads_what_is_never_shown() -> None:
+    for spec in (OPEN, "prefilter(threshold=0.1)", "postfilter(threshold=0.1)", "demoted()"):
+        assert "shows a document with p = 1" in strategy(spec).guarantee.caveat

@@ -11,8 +11,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from veil.cli.screen import open_vectors
-from veil.cli.studies import OUT, WORKERS, WORKERS_HELP, run_study
-from veil.cli.terminal import progress_bar, stdout
+from veil.cli.studies import WORKERS, WORKERS_HELP, run_study
+from veil.cli.terminal import NEW, progress_bar, stdout
 from veil.core.component import example
 from veil.core.errors import ParameterError, VeilError
 from veil.proxy.folder import note_audit
@@ -179,7 +179,7 @@ def _show(chosen: list[WordMechanism], audits: list[ClaimAudit]) -> None:
 @click.option(
     "-o",
     "--out",
-    type=OUT,
+    type=NEW,
     default=Path("veil-report"),
     show_default=True,
     help="folder of the report; what is there already is not computed again",

@@ -12,7 +12,7 @@ from rich.table import Table as Grid
 
 from veil.cli.commands import Commands
 from veil.cli.results import FAR
-from veil.cli.terminal import progress_bar, stdout
+from veil.cli.terminal import NEW, progress_bar, stdout
 from veil.core.errors import InputError
 from veil.core.formatting import bits_of, count_of, printable
 from veil.cover.builder import CELL, MOST_TRACKS, TRACKS, WORDS, build
@@ -87,7 +87,7 @@ def cover() -> None:
 )
 @click.option(
     "--out",
-    type=click.Path(path_type=Path),
+    type=NEW,
     help="folder to write  [default: the cache for icd10cm and wordnet, else ./NAME-cover]",
 )
 @click.option(

@@ -24,8 +24,8 @@ from rich.table import Table
 
 from veil.cli.commands import Commands
 from veil.cli.listing import show_components, show_methods
-from veil.cli.studies import OUT, WORKERS, WORKERS_HELP, choose, run_study
-from veil.cli.terminal import stderr, stdout
+from veil.cli.studies import WORKERS, WORKERS_HELP, choose, run_study
+from veil.cli.terminal import NEW, stderr, stdout
 from veil.core.errors import InputError, ParameterError
 from veil.core.outcome import Outcome
 from veil.core.registry import read_spec
@@ -87,7 +87,7 @@ def _parameter(one: inspect.Parameter, hint: object) -> click.Parameter:
     default: dict[str, Any] = {} if required else {"default": one.default}
     return click.Option(
         [*filter(None, [SHORT.get(one.name)]), flag, one.name],
-        type=_TYPES.get(kind, click.STRING),
+        type=NEW if one.name == "out" and kind is Path else _TYPES.get(kind, click.STRING),
         required=required,
         multiple=several,
         metavar="SPEC" if one.name in SPECS else None,
@@ -340,7 +340,7 @@ def _plane(name: str, found: Domain) -> click.Command:
             *options,
             click.Option(
                 ["-o", "--out"],
-                type=OUT,
+                type=NEW,
                 default=Path("veil-report"),
                 help="folder of the report, or an .html file; what is there already is not"
                 " computed again",

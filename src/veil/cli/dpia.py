@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from veil.cli.terminal import stderr
+from veil.cli.terminal import NEW, stderr
 from veil.core.formatting import count_of
 from veil.dpia.load import write_template
 from veil.dpia.write import dpia as written
@@ -15,7 +15,7 @@ from veil.dpia.write import dpia as written
 @click.option(
     "-o",
     "--out",
-    type=click.Path(path_type=Path),
+    type=NEW,
     default=Path("dpia.html"),
     show_default=True,
     help="what is written: .html, .md, or .json for the PIA software of the CNIL",

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from veil import api
-from veil.cli.terminal import progress_bar, stderr
+from veil.cli.terminal import NEW, progress_bar, stderr
 from veil.core.errors import InputError
 from veil.core.formatting import count_of
 from veil.core.types import Encoder
@@ -31,7 +31,7 @@ from veil.encoders.vectors import CachedEncoder, document_vectors, open_document
 @click.option(
     "-o",
     "--out",
-    type=click.Path(path_type=Path),
+    type=NEW,
     required=True,
     help="folder to write, whole or not at all",
 )

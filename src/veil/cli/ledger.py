@@ -16,7 +16,7 @@ from rich.padding import Padding
 from rich.table import Table
 
 from veil.cli.commands import Commands
-from veil.cli.terminal import fits, stderr, stdout
+from veil.cli.terminal import NEW, fits, stderr, stdout
 from veil.core.errors import InputError
 from veil.core.formatting import bits_of, count_of, number_of
 from veil.data.files import whole_file
@@ -121,7 +121,7 @@ def _show_narrow(console: Console, found: tuple[Release, ...], *, variants: bool
 
 
 @ledger.command()
-@click.argument("output", type=click.Path(path_type=Path))
+@click.argument("output", type=NEW)
 def export(output: Path) -> None:
     """Write all entries to OUTPUT (.csv or .jsonl), for its owner alone; - prints JSON lines."""
     with Ledger() as book:

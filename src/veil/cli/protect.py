@@ -16,7 +16,7 @@ import click
 from veil.cli.flags import Family
 from veil.cli.options import SELECT_OPTIONS, policies_of, selection_of
 from veil.cli.screen import VECTORS_OPTION, not_covered, open_space, show_summary
-from veil.cli.terminal import progress_bar
+from veil.cli.terminal import NEW, progress_bar
 from veil.core.errors import InputError, ParameterError
 from veil.corpus.tokens import MAX_CHARS
 from veil.data.fetch import no_progress
@@ -193,7 +193,7 @@ protect = Family(
         ),
         click.Option(
             ["-o", "--output"],
-            type=click.Path(path_type=Path),
+            type=NEW,
             help="file to write (.csv .tsv .jsonl .parquet .txt), whole or not at all",
         ),
         VECTORS_OPTION,
@@ -244,7 +244,7 @@ protect = Family(
         ),
         click.Option(
             ["--pseudonyms", "names"],
-            type=click.Path(path_type=Path),
+            type=NEW,
             metavar="MAP",
             help="give the same data the same pseudonym, and keep which is which in MAP, for you"
             " alone; undo it with veil restore",

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from veil.cli.terminal import stderr
+from veil.cli.terminal import NEW, stderr
 from veil.core.errors import InputError
 from veil.text.redact.pseudonyms import Pseudonyms, restore_file
 
@@ -21,7 +21,7 @@ from veil.text.redact.pseudonyms import Pseudonyms, restore_file
 @click.option(
     "-o",
     "--output",
-    type=click.Path(path_type=Path),
+    type=NEW,
     required=True,
     help="file to write, for you alone; its ending is that of RELEASED",
 )

@@ -6,8 +6,8 @@ import click
 from rich.markup import escape
 
 from veil.cli.screen import VECTORS_OPTION
-from veil.cli.studies import OUT, show_scores
-from veil.cli.terminal import progress_bar, stderr
+from veil.cli.studies import show_scores
+from veil.cli.terminal import NEW, progress_bar, stderr
 from veil.core.errors import InputError, ParameterError
 from veil.search.score.points import RunPoint, paired, points_in, read_manifest
 from veil.search.score.score import score as scored
@@ -41,7 +41,7 @@ FILE = click.Path(path_type=Path)
 @click.option(
     "-o",
     "--out",
-    type=OUT,
+    type=NEW,
     default=Path("veil-score"),
     show_default=True,
     help="folder of the report",

@@ -14,7 +14,7 @@ from veil.cli.commands import count_as_sent
 from veil.cli.options import SELECT_OPTIONS, DeskFlags, desk_options, policies_of, selection_of
 from veil.cli.results import show_here, show_results
 from veil.cli.screen import VECTORS_OPTION, warn_scale
-from veil.cli.terminal import progress_bar
+from veil.cli.terminal import NEW, progress_bar
 from veil.core.errors import InputError, LedgerError, ParameterError
 from veil.core.formatting import escaped_json
 from veil.core.types import Released
@@ -52,7 +52,7 @@ _WITHOUT = "Nothing was sent; --no-ledger searches without the ledger, for exper
 @click.option("--json", "as_json", is_flag=True, help="print JSON")
 @click.option(
     "--record",
-    type=click.Path(path_type=Path),
+    type=NEW,
     help="also write what was sent and answered, for the replay engine (.jsonl)",
 )
 @click.option(

@@ -88,7 +88,6 @@ def _cell(score: Score, same: str) -> str:
     return f"{shown} {same}" if score.alike else shown
 
 
-OUT = click.Path(path_type=Path)
 WORKERS = click.IntRange(0, 256)
 WORKERS_HELP = "processes to share the work; 0: none  [default: one per processor]"
 

@@ -6,7 +6,8 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import IO
+from pathlib import Path
+from typing import IO, Any
 
 import click
 from rich.console import Console
@@ -15,8 +16,28 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from veil.data.fetch import Report
+from veil.data.files import require_parent
 
 EVERY = 10.0  # seconds between two lines
+
+
+class NewPath(click.Path):
+    """A file or folder to write, in a folder that is there; refused before any work is done."""
+
+    def convert(
+        self,
+        value: Any,  # noqa: ANN401 - as click has it
+        param: click.Parameter | None,
+        ctx: click.Context | None,
+    ) -> Any:  # noqa: ANN401 - as click has it
+        """Return the path, or refuse one in a folder that is not there."""
+        found = Path(os.fsdecode(super().convert(value, param, ctx)))
+        require_parent(found)
+        return found
+
+
+NEW: "click.ParamType[Any]" = NewPath(path_type=Path)
+NEW_FILE: "click.ParamType[Any]" = NewPath(path_type=Path, dir_okay=False)
 
 
 @contextmanager

@@ -313,6 +313,14 @@ def require_folder(target: Path) -> None:
     """Raise if a file cannot be written there: the name of a folder, or in no folder."""
     if target.is_dir():
         raise InputError(f"{target} is a folder; name a file to write to.")
+    require_parent(target)
+
+
+def require_parent(target: Path) -> None:
+    """Raise unless the folder that a new file or folder is to be in is there.
+
+    No command makes folders above what it writes: a name that is mistyped makes none.
+    """
     if not target.parent.is_dir():
         raise InputError(f"There is no folder {target.parent}; make it first.")
 

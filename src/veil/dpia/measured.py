@@ -1,7 +1,6 @@
 """Figures of studies and of releases, each with how it was measured."""
 
 import math
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -9,6 +8,7 @@ from pathlib import Path
 
 from veil.core.errors import InputError, VeilError
 from veil.core.formatting import printable
+from veil.data.files import scratch_folder
 from veil.dpia.answers import GAP, Measurement
 from veil.dpia.load import AnswersFile
 from veil.studies.domains import domain, domains, make_study, vocabulary
@@ -212,8 +212,8 @@ def measure(asked: AnswersFile) -> Source:
     keys |= {"domain": "tables", "mechanism": [*grids, *others]}
     keys.setdefault("attackers", ["linkage"])
     study = make_study(keys, asked.name, asked.folder)
-    with tempfile.TemporaryDirectory(prefix="veil-dpia-") as scratch:
-        found = sweep(study, Path(scratch), workers=0)
+    with scratch_folder() as scratch:
+        found = sweep(study, scratch, workers=0)
     planned = study.mechanism[: len(grids)]
     specs = {
         str(each) for grid in planned for each, _ in grid.mechanisms(domain("tables").mechanisms)

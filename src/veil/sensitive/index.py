@@ -16,7 +16,7 @@ from veil.data.files import whole_folder
 from veil.sensitive.collection import Labels, SensitiveCollection, read_labels, with_labels
 from veil.sensitive.cross_validate import cross_validate, train
 from veil.sensitive.features import mails_of, metadata_of
-from veil.sensitive.inputs import check_k, probabilities_of
+from veil.sensitive.inputs import check_k, check_query, probabilities_of
 from veil.sensitive.strategies import strategy as strategy_of
 from veil.sensitive.strategy import Answer, Scene, Strategy
 
@@ -93,7 +93,8 @@ class Stored:
 
     def search(self, query: str, strategy: str | Strategy, k: int = 10) -> Answer:
         """Answer a query for who is not cleared; what has no probability is withheld."""
-        return strategy_of(strategy).open(self.scene).answer(query, check_k(k))
+        query, k = check_query(query), check_k(k)
+        return strategy_of(strategy).open(self.scene).answer(query, k)
 
 
 def store(

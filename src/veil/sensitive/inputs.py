@@ -52,6 +52,13 @@ def check_k(k: int) -> int:
     return int(k)
 
 
+def check_query(query: str) -> str:
+    """Return a query, which must hold a letter or a digit: others match nothing."""
+    if not isinstance(query, str) or not any(map(str.isalnum, query)):
+        raise InputError("A query must hold a word; say what is looked for.")
+    return query
+
+
 def check_labels(labels: Mapping[str, int]) -> None:
     """Raise unless every label is 0 or 1."""
     if not _are(labels.values(), _LABELS):

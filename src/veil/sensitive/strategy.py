@@ -12,8 +12,12 @@ from veil.core.types import Floats, Ids, Ranking
 from veil.sensitive.collection import SensitiveCollection
 from veil.sensitive.measures import Flags
 
+WITHHELD = (
+    "No strategy shows a document with p = 1, as a human's label gives it, or without a"
+    " probability."
+)
 NOTHING = Guarantee(
-    "none", unit="document", caveat="Documents that the classifier missed are shown."
+    "none", unit="document", caveat=f"Documents that the classifier missed are shown. {WITHHELD}"
 )
 
 

@@ -1,9 +1,9 @@
 """The verbs of tasks from file to table, as the command line has them."""
 
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from veil.data.files import scratch_folder
 from veil.studies.domains import make_study
 from veil.studies.export import export
 from veil.studies.results import PLAIN, Results, Row
@@ -59,8 +59,8 @@ def sentiment(
         found = sweep(study, out, workers=0)
         export(found, out)
         return table(found)
-    with tempfile.TemporaryDirectory(prefix="veil-task-") as folder:
-        return table(sweep(study, Path(folder), workers=0))
+    with scratch_folder() as folder:
+        return table(sweep(study, folder, workers=0))
 
 
 def table(found: Results) -> str:

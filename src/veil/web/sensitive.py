@@ -14,10 +14,12 @@ from typing import ClassVar
 import numpy as np
 from pydantic import Field
 
+from veil.core.errors import InputError
 from veil.core.registry import read_spec
 from veil.proxy.answers import Answer, CostAnswer, Figure, Text
 from veil.sensitive.candidates import best, matcher
 from veil.sensitive.index import Stored
+from veil.sensitive.inputs import check_query
 from veil.sensitive.strategies import STRATEGIES
 from veil.sensitive.strategies import strategy as strategy_of
 from veil.sensitive.strategy import Searcher, Strategy
@@ -71,8 +73,10 @@ class SensitiveAsk(Ask):
 
     def check(self) -> None:
         """Refuse strategies that are not on the page, and empty queries."""
-        if not self.query.strip():
-            raise StatusError(422, "Write what is looked for.")
+        try:
+            check_query(self.query)
+        except InputError as error:
+            raise StatusError(422, str(error)) from None
         name, given = read_spec(self.strategy)
         if name not in USED or "trained" in given or "encoder" in given:
             raise StatusError(422, f"This page knows the strategies {', '.join(USED)}.")

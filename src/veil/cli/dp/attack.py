@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from veil.cli.terminal import NEW
 from veil.core.errors import InputError, ParameterError
 from veil.core.registry import read_spec
 
@@ -67,7 +68,7 @@ _STORIES = ("averaging", "denial", "differencing", "tracker")
 @click.option(
     "-o",
     "--out",
-    type=click.Path(path_type=Path),
+    type=NEW,
     default=Path("dp-attack.html"),
     show_default=True,
     help="the plane, and a folder of the same name",

@@ -7,7 +7,7 @@ import numpy as np
 from rich.markup import escape
 from rich.table import Table
 
-from veil.cli.terminal import stderr, stdout
+from veil.cli.terminal import NEW_FILE, stderr, stdout
 from veil.core.errors import InputError, ParameterError
 from veil.core.formatting import count_of, printable
 from veil.data.releases import check_output, open_writer
@@ -27,7 +27,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 @click.option("--column", help="column of the candidates, where a table has several")
 @click.option("--discover", is_flag=True, help="find texts that nobody listed (sfp)")
 @click.option("--mean", is_flag=True, help="estimate the mean of numbers (one_bit)")
-@click.option("-o", "--out", type=_FILE, help="write a table there; its name tells the format")
+@click.option("-o", "--out", type=NEW_FILE, help="write a table there; its name tells the format")
 def estimate(
     reports: Path,
     candidates: Path | None,

@@ -7,7 +7,7 @@ import click
 from rich.markup import escape
 from rich.table import Table
 
-from veil.cli.terminal import stderr, stdout
+from veil.cli.terminal import NEW_FILE, stderr, stdout
 from veil.core.errors import InputError
 from veil.core.formatting import count_of
 from veil.data.lines import read_lines, require_file
@@ -31,7 +31,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 @click.option("--keys", type=_FILE, help="file of all keys, one a line, if they are public")
 @click.option("--select", type=click.Choice(["threshold", "optimal"]), default="threshold",
               show_default=True, help="how keys that are not public are selected")  # fmt: skip
-@click.option("-o", "--out", type=_FILE, help="write a table there; its name tells the format")
+@click.option("-o", "--out", type=NEW_FILE, help="write a table there; its name tells the format")
 @click.option("--seed", type=int, help="repeats the draws, for experiments: NOT PRIVATE")
 def histogram(
     file: Path,

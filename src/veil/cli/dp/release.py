@@ -7,7 +7,7 @@ import numpy as np
 from rich.markup import escape
 
 from veil.cli.flags import Components
-from veil.cli.terminal import stderr
+from veil.cli.terminal import NEW_FILE, stderr
 from veil.core.errors import InputError
 from veil.data.releases import check_output, open_writer
 from veil.dp.inputs import read_given_numbers
@@ -77,7 +77,7 @@ release = Components(
         click.Option(["--column"], help="column of the numbers, where a file is named"),
         click.Option(
             ["-o", "--out"],
-            type=_FILE,
+            type=NEW_FILE,
             help="write a table there, which must not be there yet; its name tells the format",
         ),
         click.Option(

@@ -6,7 +6,7 @@ import click
 from rich.markup import escape
 
 from veil.cli.flags import Components
-from veil.cli.terminal import stderr
+from veil.cli.terminal import NEW_FILE, stderr
 from veil.core.errors import InputError, ParameterError
 from veil.data.files import require_folder
 from veil.dp.local.files import read_values, report_to
@@ -54,7 +54,7 @@ report = Components(
     _run,
     [
         click.Argument(["values"], type=_FILE),
-        click.Option(["-o", "--out"], type=_FILE, required=True, help="file of reports, .npz"),
+        click.Option(["-o", "--out"], type=NEW_FILE, required=True, help="file of reports, .npz"),
         click.Option(["--column"], help="column of the values, where a table has several"),
         click.Option(["--user"], help="column that says whose a value is"),
         click.Option(

@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from veil.cli.ratings._input import FILE, refuse_same, with_scale
+from veil.cli.terminal import NEW_FILE
 from veil.core.errors import ParameterError
 from veil.ratings.models import save_model
 from veil.ratings.ratings import Ratings, Scale
@@ -23,7 +24,7 @@ from veil.ratings.release import SEEDED
 @click.option("--items", type=FILE, help="table of the items, for content")
 @click.option("--describe-by", metavar="COLUMN,...", help="its columns that describe them")
 @click.option("--seed", type=int, help="draw the same again: for experiments, not private")
-@click.option("-o", "--out", type=FILE, required=True, help="model.npz to write")
+@click.option("-o", "--out", type=NEW_FILE, required=True, help="model.npz to write")
 @click.option("--catalogue", type=FILE, help="table of all items that there are, rated or not")
 @with_scale
 def fit(

@@ -6,7 +6,7 @@ import click
 import numpy as np
 
 from veil.cli.ratings.serve import KIND
-from veil.cli.terminal import stderr
+from veil.cli.terminal import NEW, NEW_FILE, stderr
 from veil.core.errors import InputError, ParameterError
 from veil.data.arrays import save_arrays
 from veil.ratings.federated.client import FOLLOWS, SIGNED
@@ -35,9 +35,9 @@ FILE = click.Path(path_type=Path, dir_okay=False)
     show_default=True,
     help="the largest chance of more that you accept",
 )
-@click.option("--key", type=FILE, help="your own key; it is made where there is none")
+@click.option("--key", type=NEW_FILE, help="your own key; it is made where there is none")
 @click.option("--registered", type=FILE, help="public keys of the clients, one in each line")
-@click.option("-o", "--out", type=click.Path(path_type=Path),
+@click.option("-o", "--out", type=NEW,
               help="folder to write the factors of the items to")  # fmt: skip
 def join(
     address: str,

@@ -6,7 +6,8 @@ from typing import Any
 import click
 
 from veil.cli.domain import group_specs
-from veil.cli.studies import OUT, WORKERS, WORKERS_HELP, run_study
+from veil.cli.studies import WORKERS, WORKERS_HELP, run_study
+from veil.cli.terminal import NEW
 from veil.core.errors import ParameterError
 from veil.studies.domains import make_study
 
@@ -30,7 +31,7 @@ FILE = click.Path(path_type=Path, dir_okay=False)
 @click.option("--title", help="its column of titles  [default: title]")
 @click.option("--people", type=FILE, help="table of users, for attribute(column=...)")
 @click.option("--seed", type=int, help="of the draws, which can be repeated")
-@click.option("-o", "--out", type=OUT, default=Path("plane.html"), show_default=True,
+@click.option("-o", "--out", type=NEW, default=Path("plane.html"), show_default=True,
               help="the page, or a folder; what is there is not computed again")  # fmt: skip
 @click.option("--workers", type=WORKERS, help=WORKERS_HELP)
 def plane(

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 from rich.markup import escape
 
-from veil.cli.terminal import stderr
+from veil.cli.terminal import NEW_FILE, stderr
 from veil.core.errors import InputError
 from veil.core.formatting import count_of
 from veil.ratings.protect import protect as protected
@@ -20,7 +20,7 @@ FILE = click.Path(path_type=Path, dir_okay=False)
 @click.command("protect")
 @click.argument("protection")
 @click.argument("file", type=FILE)
-@click.option("-o", "--out", type=FILE, required=True, help="CSV file to write")
+@click.option("-o", "--out", type=NEW_FILE, required=True, help="CSV file to write")
 @click.option("--scale", type=float, nargs=2, metavar="LOW HIGH",
               help="lowest and highest rating there can be; private methods need it")  # fmt: skip
 @click.option("--columns", metavar="NAMES",

@@ -6,7 +6,7 @@ import click
 import numpy as np
 from rich.markup import escape
 
-from veil.cli.terminal import stderr
+from veil.cli.terminal import NEW, stderr
 from veil.core.errors import InputError, ParameterError
 from veil.data.arrays import save_arrays
 from veil.data.files import require_folder
@@ -75,7 +75,7 @@ FILE = click.Path(path_type=Path, dir_okay=False)
     help="seconds to wait for clients",
 )
 @click.option("--registered", type=FILE, help="public keys of the clients, one in each line")
-@click.option("-o", "--out", type=click.Path(path_type=Path), default=Path("federated-model"),
+@click.option("-o", "--out", type=NEW, default=Path("federated-model"),
               show_default=True, help="folder to write the item factors to")  # fmt: skip
 def serve(
     spec: str,

@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from veil.cli.ratings._input import FILE, refuse_same, with_scale
+from veil.cli.terminal import NEW_FILE
 from veil.ratings.ratings import Scale
 from veil.ratings.reader import load
 from veil.ratings.release import write_ratings
@@ -17,8 +18,8 @@ from veil.ratings.split import split as parted
 @click.option("--salt", type=int, default=0, show_default=True, help="another number parts anew")
 @click.option("--by", type=click.Choice(["hash", "time"]), default="hash", show_default=True,
               help="by a hash of user and item, or everything after one instant")  # fmt: skip
-@click.option("--train", type=FILE, required=True, help="CSV file to write")
-@click.option("--test", type=FILE, required=True, help="CSV file to write")
+@click.option("--train", type=NEW_FILE, required=True, help="CSV file to write")
+@click.option("--test", type=NEW_FILE, required=True, help="CSV file to write")
 @with_scale
 def split(
     file: Path,

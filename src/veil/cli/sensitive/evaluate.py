@@ -7,7 +7,7 @@ from rich.box import HEAVY_HEAD, SIMPLE
 from rich.table import Table
 
 from veil.cli.sensitive.index import PATH
-from veil.cli.terminal import fits, progress_bar, stdout
+from veil.cli.terminal import NEW, fits, progress_bar, stdout
 from veil.core.formatting import count_of
 from veil.sensitive.collection import load
 from veil.sensitive.comparison import Line, check_page, compare, write_report
@@ -25,7 +25,7 @@ _USUAL = ("relevance()", "prefilter(threshold=0.1)", "postfilter(threshold=0.1)"
 @click.option("--classifier", default="logistic", show_default=True, metavar="SPEC")
 @click.option("--cost", default=12.0, show_default=True, help="of one sensitive document shown")
 @click.option("-k", default=10, show_default=True, help="documents shown")
-@click.option("-o", "--out", type=PATH, help="also write a page there (.html)")
+@click.option("-o", "--out", type=NEW, help="also write a page there (.html)")
 def evaluate(
     source: Path,
     sensitivity: Path | None,

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from veil.cli.terminal import progress_bar, stderr
+from veil.cli.terminal import NEW, progress_bar, stderr
 from veil.core.errors import InputError
 from veil.core.formatting import count_of
 from veil.corpus.readers.reader import REASONS
@@ -24,7 +24,7 @@ PATH = click.Path(path_type=Path)
     "--classifier", default="logistic", show_default=True, metavar="SPEC",
     help="what says how likely the other documents are sensitive",
 )  # fmt: skip
-@click.option("-o", "--out", type=PATH, required=True, help="folder to write, whole or not at all")
+@click.option("-o", "--out", type=NEW, required=True, help="folder to write, whole or not at all")
 def index(source: Path, sensitivity: Path | None, classifier: str, out: Path) -> None:
     """Index SOURCE with the probability that each document is sensitive, for the owner alone.
 

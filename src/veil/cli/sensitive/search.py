@@ -7,6 +7,7 @@ import click
 from veil.cli.sensitive.index import PATH
 from veil.core.formatting import printable
 from veil.sensitive.index import open_stored
+from veil.sensitive.inputs import check_k, check_query
 from veil.sensitive.strategies import strategy as strategy_of
 
 
@@ -18,9 +19,11 @@ from veil.sensitive.strategies import strategy as strategy_of
 def search(folder: Path, query: str, strategy: str, k: int) -> None:
     """Search INDEX for QUERY, and show only what the strategy lets through.
 
-    A document that a human called sensitive, or of which no probability is known, is never shown.
-    How many were withheld is not said.
+    A document that a human called sensitive (p = 1), or of which no probability is known, is never
+    shown, whatever the strategy. How many were withheld is not said.
     """
+    check_query(query)
+    check_k(k)
     chosen = strategy_of(strategy)
     stored = open_stored(folder)
     answer = stored.search(query, chosen, k)

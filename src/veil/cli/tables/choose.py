@@ -6,10 +6,11 @@ from typing import Any
 import click
 
 from veil.cli.domain import group_specs
-from veil.cli.studies import OUT, WORKERS, WORKERS_HELP, run_study
+from veil.cli.studies import WORKERS, WORKERS_HELP, run_study
 from veil.cli.studies import choose as chosen
 from veil.cli.tables._roles import FILE, opened, with_source
 from veil.cli.tables.plane import plane_keys
+from veil.cli.terminal import NEW
 from veil.studies.domains import make_study
 from veil.tables.presets import ladder
 from veil.tables.schema import Source, at_worst
@@ -31,7 +32,7 @@ from veil.tables.study import SUCCESS
 @click.option("--population", type=FILE, help="file of everybody, for attackers that know them")
 @click.option("--control", type=FILE, help="file of rows that were never used")
 @click.option("--seed", type=int, help="of the draws, which can be repeated")
-@click.option("-o", "--out", type=OUT, default=Path("veil-report"), show_default=True,
+@click.option("-o", "--out", type=NEW, default=Path("veil-report"), show_default=True,
               help="folder of the report; what is there is not computed again")  # fmt: skip
 @click.option("--workers", type=WORKERS, help=WORKERS_HELP)
 @click.option("--json", "as_json", is_flag=True, help="print JSON")

@@ -8,8 +8,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from veil.cli.tables._blocks import TABLE, BlockOptions, refuse, with_blocks
-from veil.cli.tables._roles import FILE, with_source
-from veil.cli.terminal import fits, stderr, stdout
+from veil.cli.tables._roles import with_source
+from veil.cli.terminal import NEW_FILE, fits, stderr, stdout
 from veil.core.errors import InputError
 from veil.core.formatting import count_of
 from veil.tables.attack import attack
@@ -34,7 +34,7 @@ from veil.tables.schema import Source
 @click.option("--nested", multiple=True, help="column whose hierarchy gets subtotals")
 @click.option("--unweighted", is_flag=True, help="count rows, although there are weights")
 @click.option("--audit", is_flag=True, help="say what a reader can conclude of each cell")
-@click.option("-o", "--out", type=FILE, help="write a CSV file there, with a card beside it")
+@click.option("-o", "--out", type=NEW_FILE, help="write a CSV file there, with a card beside it")
 @click.option("--excel-safe", is_flag=True, help="quote labels that a spreadsheet would run")
 @click.option("--seed", type=int, help="repeats the draws, for experiments: NOT PRIVATE")
 def count(

@@ -8,7 +8,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from veil.cli.tables._roles import FILE
-from veil.cli.terminal import fits, stderr, stdout
+from veil.cli.terminal import NEW_FILE, fits, stderr, stdout
 from veil.core.formatting import count_of
 from veil.tables.describe import Description
 from veil.tables.describe import describe as described
@@ -20,7 +20,9 @@ from veil.tables.schema import load
 @click.option("--schema", type=FILE, help="TOML file of roles that are known already")
 @click.option("--sep", help="what separates the columns, if the file does not tell")
 @click.option("--missing", multiple=True, metavar="TEXT", help="a text that means: no value")
-@click.option("-o", "--out", type=FILE, help="write a draft schema there, for a person to edit")
+@click.option(
+    "-o", "--out", type=NEW_FILE, help="write a draft schema there, for a person to edit"
+)
 def describe(
     file: Path, schema: Path | None, sep: str | None, missing: tuple[str, ...], out: Path | None
 ) -> None:

@@ -6,8 +6,9 @@ from typing import Any
 import click
 
 from veil.cli.domain import group_specs
-from veil.cli.studies import OUT, WORKERS, WORKERS_HELP, run_study
+from veil.cli.studies import WORKERS, WORKERS_HELP, run_study
 from veil.cli.tables._roles import FILE, study_keys, with_source
+from veil.cli.terminal import NEW
 from veil.studies.domains import make_study
 from veil.tables.schema import Source
 
@@ -24,7 +25,7 @@ from veil.tables.schema import Source
 @click.option("--population", type=FILE, help="file of everybody, for attackers that know them")
 @click.option("--control", type=FILE, help="file of rows that were never used")
 @click.option("--seed", type=int, help="of the draws, which can be repeated")
-@click.option("-o", "--out", type=OUT, default=Path("plane.html"), show_default=True,
+@click.option("-o", "--out", type=NEW, default=Path("plane.html"), show_default=True,
               help="the page, or a folder; what is there is not computed again")  # fmt: skip
 @click.option("--workers", type=WORKERS, help=WORKERS_HELP)
 def plane(

@@ -6,8 +6,8 @@ import click
 from rich.markup import escape
 
 from veil.cli.tables._blocks import TABLE, BlockOptions, refuse, with_blocks
-from veil.cli.tables._roles import FILE, listed, opened, with_source
-from veil.cli.terminal import progress_bar, stderr
+from veil.cli.tables._roles import listed, opened, with_source
+from veil.cli.terminal import NEW_FILE, progress_bar, stderr
 from veil.core.errors import InputError
 from veil.core.formatting import count_of
 from veil.tables.blocks import Written, protect_blocks
@@ -25,7 +25,7 @@ from veil.tables.verbs import format_given_up, quality_figures
 @with_blocks
 @click.option("--columns", multiple=True, metavar="COLUMNS",
               help="to work on, with commas; else those that a method is for")  # fmt: skip
-@click.option("-o", "--out", type=FILE, required=True, help="CSV or Parquet file to write")
+@click.option("-o", "--out", type=NEW_FILE, required=True, help="CSV or Parquet file to write")
 @click.option("--shuffle", is_flag=True, help="write the rows in a random order")
 @click.option("--excel-safe", is_flag=True, help="quote values that a spreadsheet would run")
 @click.option("--seed", type=int, help="repeats the draws, for experiments: NOT PRIVATE")

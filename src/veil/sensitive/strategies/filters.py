@@ -9,22 +9,25 @@ from veil.core.guarantee import Guarantee
 from veil.core.types import Floats, Ids
 from veil.corpus.lexical import top
 from veil.sensitive.candidates import Matcher, best, matcher, part_of
-from veil.sensitive.strategy import Answer, Scene, Searcher, Strategy, rank_answer
+from veil.sensitive.strategy import WITHHELD, Answer, Scene, Searcher, Strategy, rank_answer
 
 
 class Relevance(Strategy):
     """Rank by BM25 and withhold only what a human has called sensitive: the baseline.
 
-    Nothing is proved, and nothing is protected that nobody has labelled.
+    Documents with p = 1, or without a probability, are withheld as by every strategy. Nothing is
+    proved, and nothing is protected that nobody has labelled.
     """
 
     name: ClassVar[str] = "relevance"
 
     @property
     def guarantee(self) -> Guarantee:
-        """Nothing: sensitive documents are shown."""
+        """Nothing: sensitive documents are shown, unless a human has labelled them."""
         return Guarantee(
-            "none", unit="document", caveat="Sensitive documents are shown as any other."
+            "none",
+            unit="document",
+            caveat=f"Sensitive documents without a label are shown as any other. {WITHHELD}",
         )
 
     def open(self, scene: Scene) -> Searcher:
@@ -69,7 +72,7 @@ class Prefilter(Strategy):
             unit="document",
             caveat="Answers do not depend on withheld documents; this holds for documents that"
             " the filter caught. A classifier that learnt from withheld documents chose them: a"
-            " weak channel that is not bounded.",
+            f" weak channel that is not bounded. {WITHHELD}",
         )
 
     def open(self, scene: Scene) -> Searcher:
@@ -127,7 +130,8 @@ class Postfilter(Strategy):
             unit="document",
             caveat="Documents that the classifier missed are shown, and the order of the others"
             " depends on statistics of what is withheld."
-            + (_SHORT if self.refill else " Gaps tell that something is withheld."),
+            + (_SHORT if self.refill else " Gaps tell that something is withheld.")
+            + f" {WITHHELD}",
         )
 
     def open(self, scene: Scene) -> Searcher:

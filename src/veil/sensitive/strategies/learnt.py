@@ -23,7 +23,7 @@ from veil.sensitive.candidates import Candidates, Retriever, best, matcher, retr
 from veil.sensitive.classifiers.boosting import LIGHT, lightgbm
 from veil.sensitive.collection import SensitiveCollection
 from veil.sensitive.cross_validate import copies, folds_of
-from veil.sensitive.strategy import Answer, Scene, Searcher, Strategy, rank_answer
+from veil.sensitive.strategy import WITHHELD, Answer, Scene, Searcher, Strategy, rank_answer
 
 FOLDS = 5
 SAYS = (
@@ -187,7 +187,7 @@ def _scorer(model: Any) -> Scorer:  # noqa: ANN401 - it has no types
     return score
 
 
-MODEL = " Order and models depend on withheld documents."
+MODEL = f" Order and models depend on withheld documents. {WITHHELD}"
 
 
 class Learnt(Searcher):

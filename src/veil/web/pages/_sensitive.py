@@ -10,7 +10,8 @@ _WHAT = (
 _START = "veil sensitive index mails/ --sensitivity labels.tsv -o IDX\nveil serve --sensitive IDX"
 _LEFT = (
     "This list is all that the strategy shows. How many documents were withheld is not told here:"
-    " who is not cleared would learn that they exist."
+    " who is not cleared would learn that they exist. A document that a human called sensitive"
+    " (p = 1) is in no list of any strategy, nor is one without a probability."
 )
 _RIGHT = "For your eyes alone: this list holds sensitive documents. Do not show it to others."
 _CHOICES = (  # spec with a place for its number, and what it does
