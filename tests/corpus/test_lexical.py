@@ -204,9 +204,9 @@ def test_a_saved_index_is_checked(tmp_path: Path, texts: list[str]) -> None:
 def test_an_index_of_other_terms_is_not_used(
     tmp_path: Path, texts: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lexical, "_VERSION", 1)
-    build_lexical(texts).save(tmp_path / "lexical", "documents-1")
-    monkeypatch.undo()
+    with monkeypatch.context() as patch:
+        patch.setattr(lexical, "_VERSION", 1)
+        build_lexical(texts).save(tmp_path / "lexical", "documents-1")
     assert open_lexical(tmp_path / "lexical", "documents-1") is None
 
 

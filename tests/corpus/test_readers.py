@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from tests.corpus.own_files import MBOX, edited_docx, make_docx, make_locked_pdf, make_pdf
 
+from veil.core.errors import install_hint
 from veil.corpus.readers import READERS, docx, mbox, reader
 from veil.corpus.readers.reader import ReadDocument
 from veil.corpus.readers.worker import read
@@ -201,4 +202,4 @@ def test_without_the_extra_its_name_is_the_reason(
 
     monkeypatch.setattr(builtins, "__import__", without)
     assert pieces(kind, make_pdf("x")) == [ReadDocument(0, skipped="extra")]
-    assert "pip install 'veil[documents]'" in reader.REASONS["extra"]
+    assert install_hint("documents") in reader.REASONS["extra"]

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from tests.encoders.conftest import Pip, member
 
-from veil.core.errors import AssetError, MissingExtraError, ParameterError
+from veil.core.errors import AssetError, MissingExtraError, ParameterError, install_hint
 from veil.data.files import set_aside
 from veil.encoders import ENCODERS
 from veil.encoders.weights import is_complete
@@ -136,7 +136,7 @@ def test_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
             with pytest.raises(MissingExtraError) as caught:
                 importlib.import_module("veil.encoders._bert")
             assert str(caught.value) == (
-                "The minilm encoder needs onnxruntime and tokenizers: pip install 'veil[search]'."
+                f"The minilm encoder needs onnxruntime and tokenizers: {install_hint('search')}."
             )
 
 

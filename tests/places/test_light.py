@@ -5,6 +5,8 @@ import sys
 
 import pytest
 
+from veil.core.errors import install_hint
+
 HEAVY = "scipy", "pyproj", "shapely", "geopandas", "pandas", "pyarrow"
 PLAIN = """
 import sys
@@ -46,4 +48,4 @@ def test_a_missing_extra_is_named(missing: str, code: str) -> None:
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )
     assert told.stdout.startswith("MissingExtraError ")
-    assert f"{missing}: pip install 'veil[places]'" in told.stdout
+    assert f"{missing}: {install_hint('places')}" in told.stdout

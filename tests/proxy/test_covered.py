@@ -53,9 +53,8 @@ def test_a_table_that_is_not_there_is_told_of_and_not_built(
     assert "veil cover build wordnet" in made.note
     first = made.stops[made.default]
     assert made.uncovered.startswith(made.note)
-    assert f"starts at {first.setting.mechanism}, with a utility of {first.utility.score:.2f}" in (
-        made.uncovered
-    )
+    spec, worth = mechanism(first.setting.mechanism).brief, f"{first.utility.score:.2f}"
+    assert f"starts at {spec}, with a utility of {worth}" in made.uncovered
     assert with_cover(before, "own") == before
     assert list(tmp_path.iterdir()) == []
 

@@ -294,6 +294,14 @@ def test_an_engine_without_a_connection_costs_nothing(
         desk.search(query, CMP, plain=plain)
     assert (desk.budget().spent, desk.budget().unproved, desk.releases(10)) == (0, 0, ())
     assert web.seen == []
+    monkeypatch.delattr(web, "require_reachable")
+    desk.search(query, CMP)
+    before, seen = desk.budget(), len(web.seen)
+    monkeypatch.setattr(web, "require_reachable", refuse, raising=False)
+    with pytest.raises(EngineError, match="Nothing was sent, and nothing was counted"):
+        desk.search(f"{query} {query}", CMP, plain=plain)  # the mechanism is ready now
+    assert (desk.budget(), len(web.seen)) == (before, seen)
+    assert desk.search(query, CMP).reused == CMP.size  # the answers are remembered
 
 
 def test_local_attackers_look_at_the_very_variants(

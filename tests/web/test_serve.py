@@ -23,7 +23,7 @@ from tests.web.conftest import CANARY, FakeDesk, Server, make_plane
 import veil.proxy.opening as opening
 import veil.proxy.slider as planes
 import veil.web.server as serving
-from veil.core.errors import BudgetError, InputError
+from veil.core.errors import BudgetError, InputError, install_hint
 from veil.proxy.folder import data_folder
 from veil.proxy.settings import Budget, Configuration
 from veil.text.vectors.embeddings import Embeddings
@@ -340,7 +340,7 @@ def test_a_port_in_use_opens_nothing(
     assert started == []
 
 
-@pytest.mark.parametrize("module", ["starlette", "uvicorn"])
+@pytest.mark.parametrize("module", ["anyio", "starlette", "uvicorn"])
 def test_the_extra_is_named_where_it_is_missing(
     veil: Veil,  # noqa: F811
     monkeypatch: pytest.MonkeyPatch,
@@ -353,7 +353,18 @@ def test_the_extra_is_named_where_it_is_missing(
         if name.partition(".")[0] == module or name.startswith("veil.web"):
             monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, module, None)
-    assert "pip install 'veil[web]'" in veil("serve", "--port", 0).refused()
+    told = veil("serve", "--port", 0).refused()
+    assert f"The search page needs {module}: {install_hint('web')}" in told
+
+
+def test_all_extras_of_the_page_are_named_at_once(
+    veil: Veil,  # noqa: F811
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("veil.cli.serve.find_spec", lambda _: None)
+    assert install_hint("search,web") in veil("serve", "--port", 0).refused()
+    elsewhere = ("--engine", "searxng(url=http://127.0.0.1:9)", "--encoder", "none")
+    assert install_hint("web") in veil("serve", "--port", 0, *elsewhere).refused()
 
 
 PROGRAM = """

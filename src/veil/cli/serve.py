@@ -6,6 +6,7 @@ import sys
 import threading
 import webbrowser
 from contextlib import ExitStack, closing
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
@@ -15,7 +16,7 @@ from rich.markup import escape
 from veil.cli.options import DeskFlags, desk_options
 from veil.cli.screen import VECTORS_OPTION, warn_scale
 from veil.cli.terminal import progress_bar, stderr
-from veil.core.errors import ParameterError
+from veil.core.errors import MissingExtraError, ParameterError
 from veil.core.formatting import bits_of, printable
 from veil.data.files import clear_temporary
 from veil.proxy.desk import Desk
@@ -96,6 +97,7 @@ def serve(
     It runs until Ctrl-C, which lets the searches under way come to their end; a second one does
     not.
     """
+    _require_extras(flags["engine"], flags["encoder"])
     from veil.proxy.opening import open_desk
     from veil.proxy.slider import (
         SHIPPED,
@@ -157,6 +159,30 @@ def serve(
 
 
 serve.params.append(VECTORS_OPTION)
+
+
+_OF_WEB = ("anyio", "starlette", "uvicorn")
+_OF_ENGINES = {"bm25": ("bm25s",), "tfidf": ("bm25s",)}
+_OF_ENCODERS = {"minilm": ("onnxruntime", "tokenizers"), "wordllama": ("tokenizers",)}
+
+
+def _require_extras(engine: str, encoder: str) -> None:
+    """Name all extras that the page lacks at once, before anything of it is loaded."""
+    asked, ranks = (spec.partition("(")[0].strip() for spec in (engine, encoder))
+    wanted = {
+        "web": _OF_WEB,
+        "search": (*_OF_ENGINES.get(asked, ()), *_OF_ENCODERS.get(ranks, ())),
+    }
+    missing = {
+        extra: [name for name in names if find_spec(name) is None]
+        for extra, names in wanted.items()
+    }
+    extras = sorted(extra for extra, names in missing.items() if names)
+    if extras:
+        names = ", ".join(sorted(name for each in missing.values() for name in each))
+        raise MissingExtraError(
+            f"The search page needs {names}: pip install 'veil[{','.join(extras)}]'."
+        )
 
 
 def open_page_database(url: str, policy: Path) -> "Database":

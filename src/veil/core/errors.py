@@ -27,7 +27,12 @@
 No message ever quotes a text that was to be protected: messages end up in logs.
 """
 
+import json
+import re
+import shlex
 import traceback
+from functools import cache
+from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from typing import TypeVar
 
@@ -115,8 +120,56 @@ class AssetError(VeilError):
     """Something that must be fetched once could not be had."""
 
 
+_EXTRA = re.compile(r"pip install 'veil\[([a-z,]+)\]'")
+
+
+def fit_install_hint(message: str) -> str:
+    """Write ``pip install 'veil[...]'`` as this Veil was installed: `install_hint`."""
+    return _EXTRA.sub(lambda found: install_hint(found[1]), message)
+
+
+@cache
+def install_hint(extras: str) -> str:
+    """Return the command that adds extras to this Veil.
+
+    It names the folder, file or repository that Veil was installed from, as pip noted it; without
+    such a note, or when that is gone, the name on the package index.
+    """
+    try:
+        note = json.loads(distribution("veil").read_text("direct_url.json") or "{}")
+        url = str(note.get("url", ""))
+        if "vcs_info" in note:
+            ref = note["vcs_info"].get("requested_revision") or note["vcs_info"]["commit_id"]
+            wanted = f"veil[{extras}] @ {note['vcs_info']['vcs']}+{url}@{ref}"
+            return f"pip install {shlex.quote(wanted)}"
+        place = _local_path(url)
+        if place is None and "archive_info" in note:
+            return f"pip install {shlex.quote(f'veil[{extras}] @ {url}')}"
+        editable = "-e " if note.get("dir_info", {}).get("editable") else ""
+    except (PackageNotFoundError, ValueError, LookupError, AttributeError, TypeError, OSError):
+        place, editable = None, ""
+    if place is None or not place.exists():
+        return f"pip install 'veil[{extras}]'"
+    return f"pip install {editable}{shlex.quote(f'{place}[{extras}]')}"
+
+
+def _local_path(url: str) -> Path | None:
+    """Return the path of a file: address, or None for another one."""
+    if not url.startswith("file:///"):
+        return None
+    coded = url.removeprefix("file://").encode()
+    path = re.sub(rb"%([0-9A-Fa-f]{2})", lambda found: bytes([int(found[1], 16)]), coded).decode()
+    return Path(path[1:] if re.match(r"/[A-Za-z]:/", path) else path)
+
+
 class MissingExtraError(VeilError, ImportError):
-    """An optional dependency is not installed."""
+    """An optional dependency is not installed.
+
+    ``pip install 'veil[...]'`` in the message becomes what fits this installation.
+    """
+
+    def __init__(self, message: str) -> None:
+        super().__init__(fit_install_hint(message))
 
 
 class BudgetError(VeilError):

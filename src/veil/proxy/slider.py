@@ -385,8 +385,8 @@ def _instead(plane: MeasuredPlane) -> str:
     stop, plain = plane.stops[plane.default], plane.plain
     of = f" (plain search {plain.score:.2f})" if plain is not None else ""
     return (
-        f"Until then it starts at {stop.setting.mechanism}, with a utility of"
-        f" {stop.utility.score:.2f}{of} in the audit."
+        f"Until then it starts at {catalogue.mechanism(stop.setting.mechanism).brief}, with a"
+        f" utility of {stop.utility.score:.2f}{of} in the audit."
     )
 
 

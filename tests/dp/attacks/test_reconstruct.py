@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.random import Generator
 
-from veil.core.errors import InputError
+from veil.core.errors import InputError, install_hint
 from veil.dp.attacks.reconstruct import decode, reconstruct
 
 
@@ -77,4 +77,4 @@ def test_a_missing_extra_is_named() -> None:
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )
     assert told.stdout.startswith("MissingExtraError ")
-    assert "scipy: pip install 'veil[dp]'" in told.stdout
+    assert f"scipy: {install_hint('dp')}" in told.stdout

@@ -10,7 +10,7 @@ import pytest
 from tests.dp.database.stores import Store
 
 from veil import dp
-from veil.core.errors import InputError, LedgerError, MissingExtraError
+from veil.core.errors import InputError, LedgerError, MissingExtraError, install_hint
 from veil.dp.sql.schema import load_policy
 
 Rule = dict[str, Any]
@@ -190,7 +190,7 @@ def test_columns_of_no_type_are_what_the_policy_says(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("missing", "remedy"), [("duckdb", "veil[sql]"), ("sqlglot", "veil[sql]")]
+    ("missing", "remedy"), [("duckdb", install_hint("sql")), ("sqlglot", install_hint("sql"))]
 )
 def test_what_is_not_installed_is_named(
     duck: Store, monkeypatch: pytest.MonkeyPatch, missing: str, remedy: str

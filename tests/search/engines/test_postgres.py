@@ -11,7 +11,7 @@ from tests.search.engines.misbehaviour import POSTGRES_MISBEHAVIOUR, postgres
 from tests.search.engines.recording import RecordingServer
 
 import veil
-from veil.core.errors import EngineError, ParameterError
+from veil.core.errors import EngineError, ParameterError, install_hint
 from veil.core.types import Released
 from veil.search.engines import ENGINES
 from veil.search.engines.network.postgres import Postgres
@@ -253,5 +253,5 @@ def test_without_psycopg_the_remedy_is_named() -> None:
     )
     told = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
     assert told.stdout.decode().strip() == (
-        "The postgres engine needs psycopg: pip install 'veil[postgres]'."
+        f"The postgres engine needs psycopg: {install_hint('postgres')}."
     )

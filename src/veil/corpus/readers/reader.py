@@ -5,6 +5,8 @@ import re
 from collections.abc import Callable, Iterator
 from typing import BinaryIO, NamedTuple
 
+from veil.core.errors import install_hint
+
 MAX_BYTES = 64 * 2**20  # of a file that is read as a whole, and of one message
 MAX_MAILBOX = 16 * 2**30  # of a file that is read message by message
 MAX_CHARS = 5_000_000  # of a text
@@ -18,7 +20,7 @@ REASONS = {  # why something is skipped, as it is told after their number
     "crashed": "the reader did not survive them",
     "rest": "mailboxes whose rest was given up after 20 failures",
     "unreadable": "could not be opened",
-    "extra": "need the extra 'documents': pip install 'veil[documents]'",
+    "extra": f"need the extra 'documents': {install_hint('documents')}",
     "unknown": "of a kind that is not read",
     "hidden": "hidden",
     "link": "symbolic links, which are not followed",
