@@ -366,7 +366,7 @@ class _Plan:
 def protect_blocks(
     blocks: Blocks,
     method: str | Method,
-    out: Path,
+    out: str | Path,
     columns: Sequence[str] | None = None,
     seed: int | None = None,
     *,
@@ -380,7 +380,7 @@ def protect_blocks(
     each row by itself, the last two with declared categories. All others need all rows at once,
     and are refused. A folder of files becomes a folder of files of the same names.
     """
-    step, out = named(method), out.resolve()
+    step, out = named(method), Path(out).resolve()
     several = len(blocks.files) > 1
     _check_out(out, several=several)
     plan = _planned(blocks, step, columns)

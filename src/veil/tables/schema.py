@@ -285,17 +285,22 @@ class Source:
     qi: tuple[str, ...] = ()
     confidential: tuple[str, ...] = ()
     weight: str | None = None
-    hierarchies: Path | None = None
+    hierarchies: Path | None = None  # a text is taken for a path, too
     schema: Path | None = None
     sep: str | None = None
     missing: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for name in ("hierarchies", "schema"):
+            path = getattr(self, name)
+            object.__setattr__(self, name, None if path is None else Path(path))
 
     @property
     def silent(self) -> bool:
         """Whether nothing is said of any column."""
         return not (self.identifiers or self.qi or self.confidential or self.schema)
 
-    def opened(self, path: Path) -> tuple[Table, list[str]]:
+    def opened(self, path: str | Path) -> tuple[Table, list[str]]:
         """Open the original; return also what is to be warned of."""
         with warnings.catch_warnings(record=True) as raised:
             warnings.simplefilter("always", UserWarning)

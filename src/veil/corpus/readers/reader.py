@@ -5,6 +5,8 @@ import re
 from collections.abc import Callable, Iterator
 from typing import BinaryIO, NamedTuple
 
+from veil.core.formatting import brief
+
 MAX_BYTES = 64 * 2**20  # of a file that is read as a whole, and of one message
 MAX_MAILBOX = 16 * 2**30  # of a file that is read message by message
 MAX_CHARS = 5_000_000  # of a text
@@ -39,6 +41,7 @@ class SkipError(Exception):
         self.reason = reason
 
 
+@brief()
 class ReadDocument(NamedTuple):
     """A document in a file, or why there is none: `number` counts from 1, also what is skipped."""
 
