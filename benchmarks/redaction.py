@@ -1,12 +1,18 @@
 """How much personal data patterns find, what they take for it, and what leaves with and without.
 
-The data is generated: right numbers of each kind, each in sentences of the embedded collection.
+First the spellings of `benchmarks.spellings` in their contexts, and what is taken for personal
+data in the texts of ``--texts FILE`` (one a line). Then generated data: right numbers of each
+kind, each in sentences of the embedded collection.
 What leaves counts the texts in whose release some piece of the personal data stands as it was.
 """
 
 import random
 import re
+import sys
 from collections import defaultdict
+from pathlib import Path
+
+from benchmarks.spellings import CONTEXTS, SPELLINGS, cases
 
 import veil
 from veil.text.redact.recognisers.digits import digits_of, luhn, mod97
@@ -128,6 +134,34 @@ def detection(sentences: list[str], rng: random.Random) -> list[tuple[str, str]]
     return made
 
 
+def spelling_rates() -> dict[str, tuple[int, int, int]]:
+    """Return for each kind how many cases are hidden whole, how many of these by name, and all."""
+    patterns, rates = Patterns(), {}
+    for kind in SPELLINGS:
+        whole = named = total = 0
+        for text, start, end in cases(kind):
+            over = [span for span in patterns.spans(text) if span.start < end and span.end > start]
+            hidden = {place for span in over for place in range(span.start, span.end)}
+            total += 1
+            if hidden >= set(range(start, end)):
+                whole += 1
+                named += any(span.kind == kind for span in over)
+        rates[kind] = whole, named, total
+    return rates
+
+
+def spellings() -> None:
+    """Print the rates of the spellings."""
+    rates = spelling_rates()
+    print(f"{sum(map(len, SPELLINGS.values()))} spellings in {len(CONTEXTS)} contexts:")
+    sums = [sum(column) for column in zip(*rates.values(), strict=True)]
+    for kind, (whole, named, total) in [*rates.items(), ("all", sums)]:
+        print(
+            f"{kind}: hidden whole {whole} of {total} ({whole / total:.1%}), called by its kind"
+            f" {named / total:.1%}"
+        )
+
+
 def alarms(sentences: list[str]) -> None:
     """Print what is taken for personal data in texts without any."""
     found: dict[str, int] = defaultdict(int)
@@ -135,7 +169,8 @@ def alarms(sentences: list[str]) -> None:
         for span in Patterns().spans(sentence):
             found[span.kind] += 1
     told = ", ".join(f"{number} {kind}" for kind, number in sorted(found.items())) or "nothing"
-    print(f"in {len(sentences):,} sentences without personal data: {told}")
+    touched = sum(bool(Patterns().spans(sentence)) for sentence in sentences)
+    print(f"in {len(sentences):,} texts: {told}; {touched / len(sentences):.2%} of them touched")
 
 
 def leaving(texts: list[tuple[str, str]], spec: str) -> None:
@@ -162,11 +197,15 @@ def leaving(texts: list[tuple[str, str]], spec: str) -> None:
 
 def main() -> None:
     """Print all figures."""
+    spellings()
+    for name in sys.argv[2:] if sys.argv[1:2] == ["--texts"] else ():
+        alarms(Path(name).read_text(encoding="utf-8").splitlines())
     rng = random.Random(20261118)  # noqa: S311 - of made-up data
     collection = veil.load_collection("icd10cm")
     sentences = [text for text in collection.queries.values() if not digits_of(text)][:PLAIN]
     texts = detection(sentences, rng)
     alarms(sentences)
+    alarms(list(collection.log))
     for spec in MECHANISMS:
         leaving(texts, spec)
 

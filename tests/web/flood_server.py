@@ -31,7 +31,7 @@ class Meter:
             self.count += 1
             made(protocol, transport)
 
-        PatientProtocol.connection_made = connection_made  # type: ignore[method-assign,assignment]
+        PatientProtocol.connection_made = connection_made  # type: ignore[assignment, method-assign]
 
 
 def _say(*values: float) -> None:

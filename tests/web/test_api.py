@@ -1,6 +1,7 @@
 """The interface for programs: the verbs of the command line, and readable refusals."""
 
 import json
+import sys
 from typing import cast
 
 import pytest
@@ -11,6 +12,8 @@ from veil.core.errors import AssetError, VeilError
 from veil.proxy.results import ResultItem
 from veil.proxy.settings import Configuration
 from veil.search.pipeline import MAX_QUERY
+from veil.text.redact.redactor import FOUND, Patterns
+from veil.text.redact.span import Span
 from veil.text.vectors.embeddings import Embeddings
 
 Tree = dict[str, object]
@@ -254,13 +257,51 @@ def test_texts_are_protected(client: Client, space: Embeddings) -> None:
     assert cast(Tree, found["cost"])["epsilon"] == 6.0
 
 
+def test_personal_data_is_replaced_first(client: Client) -> None:
+    texts = ["bababa ada@example.org, 4111_1111_1111_1111", "dababa"]
+    body = {"texts": texts, "mechanism": "cmp(epsilon=1)", "redact": "patterns", "select": "all"}
+    found = client.post("/api/protect", body).json()
+    first, second = trees(found["texts"])
+    assert (first["redacted"], second["redacted"]) == (["EMAIL", "CARD"], [])
+    (variant,) = cast(list[str], first["variants"])
+    assert variant.split(" ", 1)[1] == "[EMAIL], [CARD]"
+    assert FOUND in str(found["cost"])
+    without = client.post("/api/protect", body | {"redact": None}).json()
+    assert "[EMAIL]" not in str(without)
+    assert FOUND not in str(without)
+
+
+def test_redaction_fails_closed(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the command does: nothing is released where nobody could look."""
+    body: dict[str, object] = {"texts": ["bababa ada@example.org"], "mechanism": "cmp(epsilon=1)"}
+    for wrong in ("pattern", "", True, ["patterns"], {"by": "patterns"}):
+        assert "redact" in client.post("/api/protect", body | {"redact": wrong}).refused(422)
+    whole = body | {"mechanism": "blind", "redact": "patterns"}
+    assert "'redact'" in client.post("/api/protect", whole).refused(422)
+
+    def fails(self: Patterns, text: str) -> list[Span]:
+        raise RuntimeError(text)
+
+    monkeypatch.setattr(Patterns, "spans", fails)
+    reply = client.post("/api/protect", body | {"redact": "patterns"})
+    assert "ada" not in reply.refused(500, "server")
+    monkeypatch.setitem(sys.modules, "presidio_analyzer", None)
+    reply = client.post("/api/protect", body | {"redact": "presidio"})
+    assert "veil[pii]" in reply.refused(500, "server")
+
+
 def test_a_text_of_which_nothing_is_protected_passes_on_request_only(client: Client) -> None:
     body = {"texts": ["dababa"], "mechanism": "cmp(epsilon=1)", "select": ["bababa"], "size": 2}
     for more in ({}, {"in_clear": False}):
         assert "in_clear" in client.post("/api/protect", body | more).refused(422)
     found = client.post("/api/protect", body | {"in_clear": True}).json()
     assert trees(found["texts"]) == [
-        {"variants": ["dababa"] * 2, "protected_words": 0, "kept_words": ["dababa"]}
+        {
+            "variants": ["dababa"] * 2,
+            "protected_words": 0,
+            "kept_words": ["dababa"],
+            "redacted": [],
+        }
     ]
     cost = cast(Tree, found["cost"])
     assert (cost["kind"], cost["epsilon"], cost["passed"]) == ("none", None, 1)

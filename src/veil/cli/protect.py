@@ -18,6 +18,7 @@ from veil.cli.options import SELECT_OPTIONS, policies_of, selection_of
 from veil.cli.screen import VECTORS_OPTION, not_covered, open_space, show_summary
 from veil.cli.terminal import NEW, progress_bar
 from veil.core.errors import InputError, ParameterError
+from veil.core.formatting import brief
 from veil.corpus.tokens import MAX_CHARS
 from veil.data.fetch import no_progress
 from veil.data.files import require_folder
@@ -37,6 +38,7 @@ _PATH = re.compile(r"(~|\.{0,2})[/\\]|[A-Za-z]:[/\\]")  # how a path begins
 _AS_TEXT = "pass a text with --text"
 
 
+@brief("texts")
 @dataclass(frozen=True)
 class TextInput:
     """Texts, or else a file, or else (neither) standard input."""

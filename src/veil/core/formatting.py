@@ -2,6 +2,42 @@
 
 import math
 import re
+from collections.abc import Callable
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+def brief(*names: str) -> Callable[[type[T]], type[T]]:
+    """Give a class a `repr` of a few attributes, for objects that hold much or what is private.
+
+    A `repr` ends up in logs and notebooks: it must be short, and quote no data. An attribute whose
+    value is a collection is shown by its size.
+
+    >>> @brief("name", "words")
+    ... class Space:
+    ...     name, words = "tiny", ("cat", "dog")
+    >>> Space()
+    Space(name='tiny', words: 2)
+    """
+
+    def shown(name: str, value: object) -> str:
+        shape = getattr(value, "shape", None)
+        if isinstance(shape, tuple):
+            return f"{name}: {' x '.join(f'{size:,}' for size in shape)}"
+        if isinstance(value, str) or not hasattr(value, "__len__"):
+            return f"{name}={value!r}"
+        return f"{name}: {len(value):,}"
+
+    def decorate(cls: type[T]) -> type[T]:
+        def show(self: object) -> str:
+            parts = [shown(name, getattr(self, name)) for name in names]
+            return f"{type(self).__name__}({', '.join(parts)})"
+
+        cls.__repr__ = show  # type: ignore[method-assign]
+        return cls
+
+    return decorate
 
 
 def count_of(number: int, noun: str) -> str:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from veil.core.formatting import brief
 from veil.core.guarantee import Guarantee
 
 Floats = NDArray[np.float64]
@@ -31,6 +32,7 @@ class Seeded(Released):
     __slots__ = ()
 
 
+@brief("rows", "mechanism", "seeded")
 @dataclass(frozen=True, slots=True)
 class Variants:
     """A release: `rows[i][j]` is variant j of text i. Holds no original text.
@@ -77,6 +79,7 @@ class Variants:
         return self.rows[text]
 
 
+@brief("items", "index")
 @dataclass(frozen=True, slots=True)
 class Ranking:
     """Ranked lists: the results of an engine, a fusion of them, or the guesses of an attacker.

@@ -5,10 +5,12 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from os import PathLike
 from pathlib import Path
 from typing import NamedTuple, TypeVar, cast, overload
 
 from veil.core.errors import InputError
+from veil.core.formatting import brief
 from veil.corpus.lexical import Lexical, build_lexical, open_lexical
 from veil.corpus.listing import Listing
 from veil.corpus.tokens import check_text
@@ -26,6 +28,7 @@ from veil.data.fetch import Report, cache_folder, no_progress
 MAX_CHARS = 10_000_000  # in one document
 
 
+@brief()
 class Document(NamedTuple):
     """One document."""
 
@@ -43,6 +46,7 @@ def passage(title: str, text: str) -> str:
     return f"{title} {text}".strip()
 
 
+@brief("texts")
 @dataclass(frozen=True, eq=False)
 class Documents:
     """Many documents, by position.
@@ -130,6 +134,7 @@ KIND, _VERSION = "veil-collection", 1
 Judgements = Mapping[str, Mapping[str, int]]  # query -> document -> grade
 
 
+@brief("name", "documents", "queries", "log")
 @dataclass(frozen=True, eq=False)
 class Collection:
     """Documents to search, and what is needed to judge a search.
@@ -194,8 +199,9 @@ class Collection:
         home = self.home or cache_folder() / "collections" / self.documents.digest[:32]
         return home / "vectors"
 
-    def save(self, folder: Path) -> "Collection":
+    def save(self, folder: str | PathLike[str]) -> "Collection":
         """Write the collection into a new folder, whole or not at all, and open it there."""
+        folder = Path(folder)
         if folder.exists():
             raise InputError(f"There is a {folder} already; delete it, or name a new folder.")
         judgements = {query: dict(grades) for query, grades in self.judgements.items()}

@@ -5,6 +5,7 @@ import os
 from dataclasses import dataclass
 from typing import Literal
 
+from veil.core.formatting import brief
 from veil.corpus.collection import Collection, Document
 from veil.corpus.listing import ListedFile, Listing, open_inside
 from veil.corpus.readers.reader import MAX_BYTES, SkipError, decoded
@@ -17,6 +18,7 @@ _GIVEN = {  # kinds that other programs read
 }
 
 
+@brief()
 @dataclass(frozen=True, slots=True)
 class OpenedDocument:
     """What is behind a result.

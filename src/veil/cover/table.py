@@ -13,6 +13,7 @@ from typing import Literal
 import numpy as np
 
 from veil.core.errors import InputError, ParameterError
+from veil.core.formatting import brief
 from veil.core.types import Encoder, Floats, Ids, Singles
 from veil.corpus.tokens import check_text, lookup_form
 from veil.cover.popularity import POPULARITIES, Popularity
@@ -150,6 +151,7 @@ class TableMatch:
     cosine: float
 
 
+@brief("universe", "k", "cell", "texts")
 @dataclass(frozen=True, eq=False)
 class Table:
     """Groups of texts that are sent together, whatever the query of the group.

@@ -8,7 +8,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from veil.core.errors import InputError, ParameterError
-from veil.core.formatting import printable
+from veil.core.formatting import brief, printable
 from veil.core.types import Ids
 from veil.corpus.catalogue import load_collection
 from veil.corpus.collection import Documents
@@ -29,6 +29,7 @@ NOUNS = 40_000  # of WordNet's 82,000: what two processors encode in a minute
 _TITLE = 10  # words of a passage without a title that stand for one
 
 
+@brief("name", "texts")
 @dataclass(frozen=True, eq=False)
 class Universe:
     """Distinct public texts in the order in which they first came, and how often each did.

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from veil.core.errors import InputError
+from veil.core.formatting import brief
 from veil.data.lines import Progress, require_file
 from veil.data.rows import DelimitedLayout, Header, Pick, Row, plain_value, read_rows
 
@@ -14,6 +15,7 @@ _TEXT_COLUMNS = ("text", "query")
 _USUAL = DelimitedLayout()
 
 
+@brief()
 @dataclass(frozen=True, slots=True)
 class Record:
     """A text to protect, the name its variants go by, and values that leave as they are.

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 from veil.core.errors import InputError, MissingExtraError, ParameterError
+from veil.core.formatting import brief
 from veil.data.lines import (
     MAX_LINE,
     AnyFile,
@@ -86,6 +87,7 @@ class Header:
         return len(self.names)
 
 
+@brief()
 class Row(NamedTuple, Generic[T]):
     """Values of a row, at the positions that were picked (None at -1)."""
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from veil.core.component import Component
 from veil.core.errors import InputError, ParameterError
+from veil.core.formatting import brief
 from veil.core.outcome import Outcome
 from veil.core.types import Floats, Ids
 from veil.measures.estimate import Estimate, bootstrap
@@ -23,6 +24,7 @@ from veil.places.projection import Surface, blocks
 HOUSEHOLD = "household"
 
 
+@brief("first", "among")
 @dataclass(frozen=True, eq=False)
 class Found:
     """Where the true entry of each point stands among an attacker's guesses.

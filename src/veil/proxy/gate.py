@@ -55,6 +55,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 from pydantic_core import ErrorDetails
 
 from veil.core.errors import InputError, ParameterError
+from veil.core.formatting import brief
 from veil.corpus.inflection import Forms, WordForms, loose_forms, strict_forms
 from veil.corpus.tokens import STOP_WORDS, Kind, bare_parts, tokens, unaccented
 from veil.corpus.wordnet import Thesaurus, wordnet
@@ -71,6 +72,7 @@ _HYPHEN = re.compile(r"(?<=[^\W_])-(?=[^\W_])")
 _INSIDE = re.compile(r"[^\w\s'-]|_")  # what parts the words of an address
 
 
+@brief()
 @dataclass(frozen=True, slots=True)
 class QueryWord:
     """A word as it is compared: without case, accents, clitic and hyphens."""
@@ -84,6 +86,7 @@ class QueryWord:
         return self.text not in STOP_WORDS
 
 
+@brief()
 @dataclass(frozen=True, slots=True)
 class QueryReadings:
     """The ways to read a query.

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from encodings import idna
 from typing import Literal, NamedTuple
 
-from veil.core.formatting import count_of, is_printable
+from veil.core.formatting import brief, count_of, is_printable
 from veil.core.guarantee import Guarantee
 from veil.core.types import Ranking, Released
 from veil.proxy.settings import Budget, Configuration, Decision, PreflightResult
@@ -132,6 +132,7 @@ MARKS: dict[MarkKind, str] = {
 }
 
 
+@brief()
 @dataclass(frozen=True, slots=True)
 class VariantPiece:
     """A piece of a variant, and what it is: see `MARKS`."""
@@ -140,6 +141,7 @@ class VariantPiece:
     kind: MarkKind
 
 
+@brief()
 @dataclass(frozen=True, slots=True)
 class SentVariant:
     """A variant as the engine saw it, in pieces; `gap` says why it had no answer, or is empty."""
@@ -149,6 +151,7 @@ class SentVariant:
     gap: str = ""
 
 
+@brief("rank")
 @dataclass(frozen=True, slots=True)
 class ResultItem:
     """One result, as the engine gave it: everything in it is to be escaped.
@@ -170,6 +173,7 @@ class ResultItem:
         return found.href if found else ""
 
 
+@brief()
 @dataclass(frozen=True, slots=True)
 class GroupView:
     """The group of fixed texts that was sent for a query, and who else would send the same.
@@ -209,6 +213,7 @@ class GroupView:
     session: bool = False
 
 
+@brief("results", "sent")
 @dataclass(frozen=True, slots=True)
 class SearchOutcome:
     """Everything that the page shows for one search.

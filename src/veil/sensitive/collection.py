@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from veil.core.errors import InputError, ParameterError
+from veil.core.formatting import brief
 from veil.core.types import Ids
 from veil.corpus.catalogue import load_collection
 from veil.corpus.collection import Collection
@@ -49,6 +50,7 @@ def _none() -> Labels:
     return np.empty(0, dtype=np.int8)
 
 
+@brief("name", "documents", "queries")
 @dataclass(frozen=True, eq=False)
 class SensitiveCollection(Collection):
     """Documents, queries and judgements, with a label of sensitivity per document.

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.random import Generator
 
 from veil.core.errors import InputError, ParameterError
+from veil.core.formatting import brief
 from veil.core.rng import Randomness, generator
 from veil.core.types import Floats, Ids
 from veil.corpus.collection import Document, Documents
@@ -129,6 +130,7 @@ def _check(labels: Labels, fold: Ids, folds: int) -> None:
 CANDIDATES = 100  # of a query, among which a strategy chooses
 
 
+@brief("spec", "p")
 @dataclass(frozen=True, eq=False)
 class CrossValidated:
     """Out-of-fold probabilities and how good they are.

@@ -11,11 +11,13 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from veil.core.errors import InputError, MissingExtraError
+from veil.core.formatting import brief
 from veil.core.types import Floats, Ids
 from veil.corpus.collection import Document
 from veil.sensitive.collection import Metadata, SensitiveCollection, without, words_of
 
 
+@brief()
 class Mail(NamedTuple):
     """Title, text and what else is known of one document, without the words that are hidden."""
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from veil.core.errors import InputError
+from veil.core.formatting import brief
 from veil.core.types import Floats
 from veil.corpus.catalogue import is_collection, load_collection
 from veil.corpus.collection import KIND, Collection, open_collection
@@ -67,6 +68,7 @@ def probabilities(collection: SensitiveCollection, classifier: str) -> Floats:
 ARRAYS_KIND, _VERSION = "veil-sensitive", 1
 
 
+@brief("p")
 @dataclass(frozen=True, eq=False)
 class Stored:
     """An index that was opened.

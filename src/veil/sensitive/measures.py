@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from veil.core.errors import ParameterError, UnknownNameError
+from veil.core.formatting import brief
 from veil.core.types import Floats
 from veil.measures.effectiveness import ndcg
 from veil.sensitive.collection import Labels
@@ -44,6 +45,7 @@ class Prices:
         return self.cost * (1 - self.decay**count) / (1 - self.decay)
 
 
+@brief("queries")
 @dataclass(frozen=True, eq=False)
 class Judged:
     """The first k of one list per query.

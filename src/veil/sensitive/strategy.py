@@ -7,6 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from veil.core.component import Component
+from veil.core.formatting import brief
 from veil.core.guarantee import Guarantee
 from veil.core.types import Floats, Ids, Ranking
 from veil.sensitive.collection import SensitiveCollection
@@ -21,6 +22,7 @@ NOTHING = Guarantee(
 )
 
 
+@brief("mechanism", "items")
 @dataclass(frozen=True, slots=True)
 class Shown(Ranking):
     """One list per query; documents that are withheld occur nowhere in it.

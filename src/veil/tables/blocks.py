@@ -503,7 +503,7 @@ class _Plan:
 def protect_blocks(
     blocks: Blocks,
     method: str | Method,
-    out: Path,
+    out: str | Path,
     columns: Sequence[str] | None = None,
     seed: int | None = None,
     *,
@@ -518,7 +518,7 @@ def protect_blocks(
     and are refused. A folder of files becomes a folder of files of the same names. What is claimed
     is counted in the files before they get their names.
     """
-    step, out = named(method), out.resolve()
+    step, out = named(method), Path(out).resolve()
     several = len(blocks.files) > 1
     _check_out(out, several=several)
     plan = _planned(blocks, step, columns)

@@ -13,6 +13,7 @@ from unicodedata import normalize
 import numpy as np
 
 from veil.core.errors import InputError, ParameterError
+from veil.core.formatting import brief
 from veil.core.registry import read_spec
 from veil.core.types import Ids
 from veil.data.lines import read_lines
@@ -23,6 +24,7 @@ Rows = Sequence[Sequence[str]]
 Builder = Callable[[Column], Rows]
 
 
+@brief()
 @dataclass(frozen=True, eq=False)
 class Hierarchy:
     """Labels of each leaf at every level, from the value itself (0) to the top.

@@ -10,6 +10,7 @@ from numpy.random import Generator
 
 from veil.core.component import Component
 from veil.core.errors import InputError
+from veil.core.formatting import brief
 from veil.core.guarantee import Guarantee
 from veil.core.types import Floats, Ids
 from veil.tables.table import Table
@@ -109,6 +110,7 @@ class Method(Component):
         return names
 
 
+@brief("method", "table", "seeded", "suppressed")
 @dataclass(frozen=True, eq=False)
 class Release:
     """A masked table.

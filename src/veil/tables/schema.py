@@ -374,11 +374,16 @@ class Source:
     qi: tuple[str, ...] = ()
     confidential: tuple[str, ...] = ()
     weight: str | None = None
-    hierarchies: Path | None = None
+    hierarchies: Path | None = None  # a text is taken for a path, too
     schema: Path | None = None
     sep: str | None = None
     missing: tuple[str, ...] = ()
     text: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for name in ("hierarchies", "schema"):
+            path = getattr(self, name)
+            object.__setattr__(self, name, None if path is None else Path(path))
 
     @property
     def silent(self) -> bool:
@@ -391,7 +396,9 @@ class Source:
         told: dict[str, Kind] = {} if self.schema is None else read_types(self.schema)
         return told | dict.fromkeys(self.text, "text")
 
-    def opened(self, path: Path, progress: Progress = lambda _: None) -> tuple[Table, list[str]]:
+    def opened(
+        self, path: str | Path, progress: Progress = lambda _: None
+    ) -> tuple[Table, list[str]]:
         """Open the original; return also what is to be warned of."""
         with warnings.catch_warnings(record=True) as raised:
             warnings.simplefilter("always", UserWarning)

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from veil.core.errors import InputError
+from veil.core.formatting import brief
 from veil.core.rng import generator
 from veil.core.types import Ids
 from veil.corpus.tokens import MAX_CHARS, check_text
@@ -17,6 +18,7 @@ from veil.data.rows import read_table
 LEAST = 2  # texts to ask, and texts to learn from
 
 
+@brief("name", "texts")
 @dataclass(frozen=True, eq=False)
 class Labelled:
     """Texts, the name of each one's label, and the name of the data."""

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Unpack
 
 from veil.core.errors import InputError, UnprotectedError
-from veil.core.formatting import count_of
+from veil.core.formatting import brief, count_of
 from veil.core.guarantee import Guarantee
 from veil.core.types import Variants
 from veil.corpus.tokens import MAX_CHARS, check_text
@@ -82,6 +82,7 @@ _HEAD = ("id", "text")
 _OWN = (*_HEAD, "variant", _RELEASED, "mechanism", "seeded")
 
 
+@brief("texts")
 @dataclass(frozen=True, kw_only=True)
 class FileJob:
     """From where to where, and what leaves beside the variants; what cannot be is refused.

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal, get_args
 
 from veil.core.errors import ParameterError
+from veil.core.formatting import brief
 from veil.corpus.tokens import MASK, STOP_WORDS, Case, Kind, Token, case_of, tokens, without_clitic
 from veil.text.redact.redactor import Redactor
 from veil.text.redact.span import Span
@@ -17,6 +18,7 @@ Unknown = Literal["random", "drop", "mask", "keep"]
 Policy = Literal["replace", "drop", "mask", "keep"]
 
 
+@brief()
 @dataclass(slots=True)
 class WordPlan:
     """What stays of a text, in pieces, and the words that are to be drawn."""

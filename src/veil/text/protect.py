@@ -20,6 +20,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from veil.core.errors import InputError, ParameterError, UnprotectedError, VeilError
+from veil.core.formatting import brief
 from veil.core.rng import Randomness, generator, stream
 from veil.core.types import Ids, Kernel, Released, Seeded, Variants
 from veil.corpus.tokens import MAX_CHARS, Case, apply_case, check_text
@@ -200,6 +201,7 @@ def _spell(
         at = end
 
 
+@brief()
 @dataclass(frozen=True, slots=True)
 class Draft:
     """The words of a text that a mechanism replaces, and what stands around them.

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from veil.core.errors import InputError, VeilError
+from veil.core.formatting import brief
 from veil.data.lines import require_file, suffix_of
 from veil.data.rows import DelimitedLayout, Header, read_rows
 from veil.text.mechanisms.catalogue import mechanism
@@ -20,6 +21,7 @@ _WANTED = {
 _PARAMETERS = ("epsilon", "level")
 
 
+@brief("ids", "rows")
 @dataclass(frozen=True, slots=True)
 class VariantTable:
     """Variants of one mechanism with one parameter.

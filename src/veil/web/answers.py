@@ -27,6 +27,7 @@ class TextAnswer(Answer):
     variants: list[Text]
     protected_words: int
     kept_words: list[Text] = Field(description="words that passed unchanged by policy")
+    redacted: list[str] = Field(description="kinds of personal data that were replaced, in order")
 
 
 class ProtectAnswer(Answer):

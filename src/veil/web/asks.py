@@ -37,6 +37,7 @@ from veil.text.mechanisms import catalogue
 from veil.text.mechanisms.mechanism import TextMechanism
 from veil.text.mechanisms.queries.cover import Cover
 from veil.text.policy import Policy, Unknown
+from veil.text.redact.redactor import By
 from veil.web.messages import StatusError
 
 _PLAIN = (bool, int, float, NoneType)
@@ -236,6 +237,11 @@ class ProtectAsk(Ask):
     select: str | list[str] | None = Field(
         default=None,
         description="words to protect: all, content, 'pos:NN JJ', or a list of terms",
+    )
+    redact: By | None = Field(
+        default=None,
+        description="who finds personal data and replaces it by its kind before the mechanism sees"
+        " the rest: patterns, or presidio (extra pii)",
     )
     in_clear: bool = Field(
         default=False,

@@ -4,6 +4,8 @@ Everything that is sent goes through the desk. What is protected here and not se
 in the ledger, as with ``veil protect``.
 """
 
+from functools import cache
+
 from veil import api
 from veil.core.errors import LawError
 from veil.corpus.tokens import check_text
@@ -12,6 +14,7 @@ from veil.search.pipeline import check_query
 from veil.text.explain import LogRatio
 from veil.text.mechanisms.mechanism import TextMechanism
 from veil.text.protect import variants_of
+from veil.text.redact.redactor import By, Redactor
 from veil.text.vectors.embeddings import Embeddings
 from veil.web.answers import (
     ExplainAnswer,
@@ -55,18 +58,33 @@ def _protect(service: Service, ask: ProtectAsk) -> ProtectAnswer:
         unknown=ask.unknown,
         policies=ask.policies,
         select=ask.select,
+        redact=None if ask.redact is None else _redactor(ask.redact),
         in_clear=ask.in_clear,
     )
+    redacted = made.redacted or ((),) * len(made)
     return ProtectAnswer(
         mechanism=made.mechanism,
         size=size,
         texts=[
-            TextAnswer(variants=list(row), protected_words=words, kept_words=list(kept))
-            for row, words, kept in zip(made, made.protected, made.kept, strict=True)
+            TextAnswer(
+                variants=list(row),
+                protected_words=words,
+                kept_words=list(kept),
+                redacted=list(kinds),
+            )
+            for row, words, kept, kinds in zip(
+                made, made.protected, made.kept, redacted, strict=True
+            )
         ],
         cost=CostAnswer.of(made.cost),
         seeded=made.seeded,
     )
+
+
+@cache
+def _redactor(by: By) -> Redactor:
+    """Return who looks; Presidio takes seconds to load, and is kept."""
+    return Redactor(by)
 
 
 def _space(service: Service, mechanism: TextMechanism) -> Embeddings | None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import BinaryIO, NamedTuple
 
 from veil.core.errors import install_hint
+from veil.core.formatting import brief
 
 MAX_BYTES = 64 * 2**20  # of a file that is read as a whole, and of one message
 MAX_MAILBOX = 16 * 2**30  # of a file that is read message by message
@@ -41,6 +42,7 @@ class SkipError(Exception):
         self.reason = reason
 
 
+@brief()
 class ReadDocument(NamedTuple):
     """A document in a file, or why there is none: `number` counts from 1, also what is skipped."""
 

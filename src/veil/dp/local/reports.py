@@ -10,6 +10,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from veil.core.errors import InputError, ParameterError
+from veil.core.formatting import brief
 from veil.core.guarantee import Guarantee
 from veil.core.rng import Randomness, generator
 from veil.dp.local.aggregate import is_several
@@ -216,6 +217,7 @@ def report_blocks(
         desk.persons = Persons()
 
 
+@brief()
 @dataclass
 class Desk:
     """Draws blocks of reports; `persons` counts whose they are."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from veil.core.formatting import brief
 from veil.proxy.ledger import database as values
 from veil.proxy.settings import Release
 
@@ -32,6 +33,7 @@ class Limits:
 Draws = Mapping[bytes, tuple[str, ...]]  # of each word, by its hash
 
 
+@brief()
 @dataclass(frozen=True, slots=True)
 class Entry:
     """One release as the ledger keeps it.

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.random import Generator
 
 from veil.core.errors import BudgetError, InputError
+from veil.core.formatting import brief
 from veil.core.rng import generator
 from veil.core.types import Floats, Ids
 from veil.data.rows import read_table
@@ -94,6 +95,7 @@ M = TypeVar("M", bound=Message)
 _WAIT = 3600.0  # seconds until a session begins
 
 
+@brief()
 @dataclass(frozen=True)
 class Limits:
     """What a client is ready to spend, and the keys that it knows beforehand, or none."""

@@ -8,6 +8,7 @@ import numpy as np
 
 from veil.core.component import Component
 from veil.core.errors import EngineError, ParameterError, TrustError
+from veil.core.formatting import brief
 from veil.core.types import Engine, Ranking, Released, Seeded
 from veil.corpus.collection import Collection
 from veil.data.fetch import Report, no_progress
@@ -29,6 +30,7 @@ class EngineSpec(Component):
         """Prepare the engine for its documents: those given, or those it has of its own."""
 
 
+@brief()
 class Hit(NamedTuple):
     """One item of one list, as an engine gave it."""
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from veil.core.errors import InputError
+from veil.core.formatting import brief
 from veil.core.types import Floats, Ids
 from veil.tables.hierarchy import Hierarchy
 from veil.tables.table import Table, row_classes
@@ -105,6 +106,7 @@ MOST = 10_000_000  # cells of the full table
 MISSING_LABEL = "(missing)"
 
 
+@brief("amounts")
 @dataclass(frozen=True, eq=False)
 class Contributions:
     """Who gave what to a sum: a place per axis (n, d), the amount (n,), and whose it is (n,)."""
@@ -114,6 +116,7 @@ class Contributions:
     units: Ids
 
 
+@brief("values")
 @dataclass(frozen=True, eq=False)
 class Cells:
     """A table of counts, or of sums.

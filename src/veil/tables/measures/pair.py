@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from veil.core.errors import InputError, MissingExtraError
+from veil.core.formatting import brief
 from veil.core.types import Floats, Ids
 from veil.tables.column import Column
 from veil.tables.hierarchy import TOP, Hierarchy
@@ -309,6 +310,7 @@ def require_tables(original: object, released: object) -> None:
         raise InputError("Compared are a table, and a release or another table.")
 
 
+@brief()
 @dataclass(frozen=True, eq=False)
 class Pair:
     """Two tables.

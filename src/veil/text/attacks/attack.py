@@ -12,6 +12,7 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 
 from veil.core.component import Component
+from veil.core.formatting import brief
 from veil.core.outcome import Outcome as Outcome
 from veil.core.types import Encoder
 from veil.data.fetch import Report, no_progress
@@ -21,6 +22,7 @@ from veil.text.mechanisms.mechanism import TextMechanism
 from veil.text.vectors.embeddings import Embeddings
 
 
+@brief("variants", "originals")
 @dataclass(frozen=True, eq=False)
 class Scene:
     """What is attacked, and what the attacker knows.

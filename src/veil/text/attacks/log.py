@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 import numpy as np
 
 from veil.core.errors import InputError
+from veil.core.formatting import brief
 from veil.core.types import Encoder, Floats, Ids, Role, Singles
 from veil.data.arrays import Strings, StringsBuilder
 from veil.data.fetch import Report, no_progress
@@ -24,6 +25,7 @@ def folded(text: str) -> str:
     return " ".join(text.casefold().split())
 
 
+@brief("texts")
 @dataclass(frozen=True, eq=False)
 class QueryLog:
     """Distinct queries in the order in which they first came, and how often each did.

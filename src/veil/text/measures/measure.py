@@ -10,6 +10,7 @@ import numpy as np
 
 from veil.core.component import Component
 from veil.core.errors import InputError
+from veil.core.formatting import brief
 from veil.core.types import Encoder, Floats, Ids
 from veil.corpus.wordnet import Thesaurus
 from veil.text.mechanisms.mechanism import TextMechanism, WordMechanism
@@ -19,6 +20,7 @@ NEEDS = frozenset({"encoder", "thesaurus", "mechanism", "vectors"})
 Pair = tuple[str, str]  # a text, a variant
 
 
+@brief("originals")
 @dataclass(frozen=True, eq=False)
 class Comparison:
     """Texts beside their variants, and what a measure may look things up in.

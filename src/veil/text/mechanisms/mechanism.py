@@ -10,7 +10,7 @@ from pydantic import Field
 
 from veil.core.component import Component
 from veil.core.errors import InputError, ParameterError
-from veil.core.formatting import count_of
+from veil.core.formatting import brief, count_of
 from veil.core.guarantee import Guarantee
 from veil.core.types import Ids, Kernel
 from veil.text.select import Select, reach
@@ -56,6 +56,7 @@ class WordMechanism(TextMechanism):
         """Prepare everything that depends on the space; raise when the guarantee cannot hold."""
 
 
+@brief("queries")
 @dataclass(frozen=True, slots=True)
 class QueryRelease:
     """What stands in for one query.

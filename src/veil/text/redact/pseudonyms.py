@@ -8,6 +8,7 @@ import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import islice
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +52,7 @@ class Pseudonyms:
         for name, value in state.items():
             object.__setattr__(self, name, value)
 
-    def save(self, path: Path) -> None:
+    def save(self, path: str | PathLike[str]) -> None:
         """Write the map for this user alone, whole or not at all."""
         document = {
             "kind": _KIND,
@@ -59,12 +60,13 @@ class Pseudonyms:
             "key": self.key.hex(),
             "originals": self.originals,
         }
-        with whole_file(path, private=True) as part:
+        with whole_file(Path(path), private=True) as part:
             part.write_text(json.dumps(document, ensure_ascii=False, indent=1), encoding="utf-8")
 
     @classmethod
-    def load(cls, path: Path) -> "Pseudonyms":
+    def load(cls, path: str | PathLike[str]) -> "Pseudonyms":
         """Read a map that `save` wrote."""
+        path = Path(path)
         if not path.is_file():
             raise InputError(f"There is no map {path.name}; name the one that was written then.")
         if path.stat().st_size > _LARGEST:

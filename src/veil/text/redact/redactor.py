@@ -1,5 +1,6 @@
 """Find what is personal in a text, replace it, and leave the rest to a mechanism."""
 
+import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,6 +15,9 @@ from veil.text.redact.pseudonyms import Pseudonyms
 from veil.text.redact.recognisers import RECOGNISERS
 from veil.text.redact.span import NormalisedText, Place, Span, without_overlaps
 
+_MARK = r"[_|\\]"  # which separate groups next to a digit
+_MARKS = re.compile(rf"(?<=[^\W_]){_MARK}(?=\d)|(?<=\d){_MARK}(?=[^\W_])", re.ASCII)
+_RANKS = {kind: rank for rank, kind in enumerate(RECOGNISERS)}
 _HOLE = "\0"  # no digit, no letter, and nothing that stands between the digits of a number
 
 
@@ -30,19 +34,27 @@ class Patterns:
 
         Each recogniser looks at the whole text, and at what those before it left of it: a number
         that a date stands beside is longer than it should be in the one, and cut in the other
-        where a date was seen in the middle of it. Where the plain text is another, it looks at
-        the text as it stands, too: a dash of print may stand between two things.
+        where a date was seen in the middle of it. They look at the plain text, at the same with
+        hyphens for underscores and bars next to digits, and at the text as it stands, where a
+        dash of print may separate two things.
         """
         plain = NormalisedText(text)
-        left, found, own = plain.text, list[Span](), list[Span]()
-        for kind, find in RECOGNISERS.items():
-            places = [*find(plain.text), *(find(left) if found else ())]
-            found += [Span(start, end, kind) for start, end in places]
-            left = _without(left, places)
-            if plain.text != text:
-                own += [Span(start, end, kind) for start, end in find(text)]
-        placed = [Span(*plain.place((span.start, span.end)), span.kind) for span in found]
-        return without_overlaps([*placed, *own])
+        spans = []
+        for view in dict.fromkeys((plain.text, _MARKS.sub("-", plain.text))):
+            spans += [Span(*plain.place((s.start, s.end)), s.kind) for s in _spans_of(view)]
+        if plain.text != text:
+            for kind, find in RECOGNISERS.items():
+                spans += [Span(start, end, kind) for start, end in find(text)]
+        return without_overlaps(sorted(spans, key=lambda span: _RANKS[span.kind]))
+
+
+def _spans_of(text: str) -> list[Span]:
+    left, spans = text, list[Span]()
+    for kind, find in RECOGNISERS.items():
+        places = [*find(text), *(find(left) if spans else ())]
+        spans += [Span(start, end, kind) for start, end in places]
+        left = _without(left, places)
+    return spans
 
 
 def _without(text: str, places: Sequence[Place]) -> str:

@@ -2,7 +2,7 @@
 
 A text as recognisers read it: what looks like a space, a hyphen or a digit is one.
 Documents and web pages write the same number with spaces that do not break, hyphens of print,
-digits of full width, and characters that nobody sees between them.
+digits of full width or in circles, and characters that nobody sees between them.
 """
 
 import unicodedata
@@ -44,6 +44,8 @@ def without_overlaps(spans: Iterable[Span]) -> list[Span]:
 
 
 _HYPHENS = frozenset("\u2010\u2011\u2012\u2013\u2014\u2015\u2212\ufe58\ufe63\uff0d")
+_ALIKE = dict.fromkeys("\u2018\u2019\u02bc\u2032", "'") | dict.fromkeys("\u3002\uff61\u2024", ".")
+_ALIKE |= dict.fromkeys("\u201c\u201d\u201e", '"')
 
 
 class NormalisedText:
@@ -79,7 +81,10 @@ def _plain(character: str) -> str:
         return " "
     if character in _HYPHENS:
         return "-"
-    if kind == "Nd":
-        return str(unicodedata.decimal(character))
-    folded = unicodedata.normalize("NFKC", character) if "\uff00" < character < "\uff5f" else ""
-    return folded if len(folded) == 1 else character
+    if character in _ALIKE:
+        return _ALIKE[character]
+    digit = unicodedata.digit(character, None)
+    if digit is not None:
+        return str(digit)
+    folded = unicodedata.normalize("NFKC", character)
+    return folded if len(folded) == 1 and folded.isascii() else character

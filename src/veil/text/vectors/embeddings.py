@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import InitVar, dataclass, field
 from functools import cached_property, lru_cache
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from veil.core.errors import InputError
+from veil.core.formatting import brief
 from veil.core.types import Floats, Ids, Singles
 from veil.data.fetch import Sums, known_digests, read_digests, remember_digests
 from veil.data.files import whole_file, whole_folder
@@ -141,6 +143,7 @@ _BEFORE = 1  # had no digests, and punctuation among the words
 _FILES = ("vectors.npy", "words.txt")
 
 
+@brief("name", "size", "dim")
 @dataclass(frozen=True, eq=False)
 class Embeddings:
     """Words and their vectors, most frequent word first (as GloVe and word2vec files are).
@@ -248,8 +251,9 @@ class Embeddings:
         table: NDArray[np.int32] = found
         return table
 
-    def save(self, folder: Path, source: str = "") -> None:
+    def save(self, folder: str | PathLike[str], source: str = "") -> None:
         """Write the space into a new folder, whole or not at all."""
+        folder = Path(folder)
         if folder.exists():
             raise InputError(f"There is a {folder} already; delete it, or name a new folder.")
         with whole_folder(folder) as part:

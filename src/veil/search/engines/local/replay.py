@@ -9,6 +9,7 @@ from typing import ClassVar
 from pydantic import Field
 
 from veil.core.errors import EngineError, InputError, ParameterError
+from veil.core.formatting import brief
 from veil.core.types import Ranking, Released
 from veil.data.files import whole_file
 from veil.search.engines.engine import MAX_K, MAX_QUERIES, EngineSpec, Hit, check_call, ranking
@@ -48,6 +49,7 @@ class Replay(EngineSpec):
         return Recorded(path.name, answers)
 
 
+@brief("answers")
 @dataclass(frozen=True)
 class Recorded:
     """An engine that knows only what was recorded."""

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from typing import NamedTuple
 
+from veil.core.formatting import brief
 from veil.search.engines.network.connection import (
     NEVER,
     Deadline,
@@ -50,6 +51,7 @@ _FAULTS: dict[type[OSError], str] = {  # the first that fits
 }
 
 
+@brief()
 class Answer(NamedTuple):
     """What came back."""
 

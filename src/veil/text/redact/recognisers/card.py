@@ -1,4 +1,7 @@
-"""Numbers of payment cards: 13 to 19 digits, the last of which is right by Luhn."""
+"""Numbers of payment cards: 13 to 19 digits, the last of which is right by Luhn.
+
+A letter before or behind does not hide one: people write Visa4111..., and programs x4111....
+"""
 
 import re
 from collections.abc import Iterator
@@ -6,7 +9,7 @@ from collections.abc import Iterator
 from veil.text.redact.recognisers.digits import digits_of, longest, luhn, pieces_of
 from veil.text.redact.span import Place
 
-_DIGITS, _JOINT = re.compile(r"\d+"), re.compile(r"[\s.-]{1,3}")
+_DIGITS, _JOINT = re.compile(r"\d+"), re.compile(r"[\s./-]{1,3}|[,:]")
 _FIRST = (2, 3, 4, 5, 6)  # of the networks that issue them
 _SIZES = range(13, 20)
 _SHORTEST = 4  # digits between two points: 3.14159 is no card
@@ -27,6 +30,8 @@ def _right(text: str, place: Place) -> bool:
     digits = digits_of(number)
     if digits[0] not in _FIRST or not luhn(digits):
         return False
-    around = text[max(0, place[0] - 1) : place[0]] + text[place[1] : place[1] + 1]
     pointed = "." in number and min(map(len, re.findall(r"\d+", number))) < _SHORTEST
-    return not pointed and not any(map(str.isalpha, around))
+    sizes = list(map(len, re.findall(r"\d+", number)))
+    listed = re.search(r"[/,:]", number) and set(sizes) != {4}
+    row = len(set(sizes)) > 1 and min(sizes[:-1]) < _SHORTEST - 1  # of a table
+    return not (pointed or listed or row)

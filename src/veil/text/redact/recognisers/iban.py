@@ -8,7 +8,7 @@ from veil.text.redact.span import Place
 
 _START = re.compile(
     r"(?:(?<![A-Za-z0-9])|(?<=[Ii][Bb][Aa][Nn]))"
-    r"[A-Za-z]{2}\d{2}(?:[\s.-]{0,2}[A-Za-z0-9]){11,30}",
+    r"[A-Za-z]{2}[\s./,-]?\d{2}(?:[\s./,-]{0,2}[A-Za-z0-9]){11,30}",
     re.ASCII,
 )
 _BY_LENGTH = (  # of the registry of ISO 13616
@@ -18,7 +18,8 @@ _BY_LENGTH = (  # of the registry of ISO 13616
     "29 BR EG PS QA UA;30 JO KW MU YE;31 MT SC;32 LC;33 RU"
 )
 _LENGTHS = {country: int(row[:2]) for row in _BY_LENGTH.split(";") for country in row.split()[1:]}
-_ANY = range(34, 14, -1)  # of a country that is not in the registry
+_ANY = range(34, 14, -1)  # of a country that is not in the registry, if nothing separates it
+_DIGITS, _LETTERS = 10, 4  # at least so many digits, at most so many letters in one group
 
 
 def find(text: str) -> Iterator[Place]:
@@ -32,9 +33,17 @@ def find(text: str) -> Iterator[Place]:
         places = [place for place, one in enumerate(match[0]) if one.isalnum()]
         bare = "".join(match[0][place] for place in places).upper()
         known = _LENGTHS.get(bare[:2])
-        lengths = _ANY if known is None else (known,)
+        whole = [n for n in _ANY if len(places) >= n and places[n - 1] == n - 1]
+        lengths = whole if known is None else [known]
         right = (n for n in lengths if len(bare) >= n and mod97(bare[4:n] + bare[:4]) == 1)
-        length = next(right, None)
+        length = next((n for n in right if not _is_prose(match[0][: places[n - 1] + 1])), None)
         at = match.start() + 4 if length is None else match.start() + places[length - 1] + 1
         if length is not None:
             yield match.start(), at
+
+
+def _is_prose(number: str) -> bool:
+    """Tell words with a remainder of 1 by chance, as `at 25 patients who...`, from an account."""
+    groups = re.split(r"[\s./,-]+", number)
+    words = any(group.isalpha() and len(group) > _LETTERS for group in groups)
+    return words or sum(map(str.isdecimal, number)) < _DIGITS

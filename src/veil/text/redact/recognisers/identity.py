@@ -1,7 +1,8 @@
 """National numbers of persons, each with the check that its country gives it.
 
-United States (SSN, by its ranges), United Kingdom (NINO, by its letters), Italy (codice fiscale),
-Spain (DNI, NIE), France (NIR), Germany (tax number), Poland (PESEL), Brazil (CPF).
+United States (SSN, by its ranges), United Kingdom (NINO, by its letters; NHS number), Italy
+(codice fiscale), Spain (DNI, NIE), France (NIR), Germany (tax number), Poland (PESEL),
+Brazil (CPF).
 """
 
 import re
@@ -24,7 +25,7 @@ def find(text: str) -> Iterator[Place]:
     """
     for shape, right in _KINDS:
         for match in shape.finditer(text):
-            if right(match[0].upper()):
+            if right(_SEPARATORS.sub("", match[0].upper())):
                 yield match.span()
 
 
@@ -36,13 +37,13 @@ def _fiscal(code: str) -> bool:
 
 
 def _spanish(code: str) -> bool:
-    number = re.sub(r"[ .-]", "", code[:-1]).translate(_FOREIGN)
+    number = code[:-1].translate(_FOREIGN)
     return _SPANISH[int(number) % 23] == code[-1]
 
 
 def _french(code: str) -> bool:
     """Check a French number: 97 less the remainder of the first thirteen; Corsica has letters."""
-    bare = re.sub(r"\s", "", code).replace("2A", "19").replace("2B", "18")
+    bare = code.replace("2A", "19").replace("2B", "18")
     return bare.isdecimal() and 97 - int(bare[:13]) % 97 == int(bare[13:])
 
 
@@ -65,33 +66,62 @@ def _brazilian(code: str) -> bool:
     return len(set(digits)) > 1 and [first, second] == digits[9:]
 
 
+def _british(code: str) -> bool:
+    """Check an NHS number: 11 less the remainder of weights from 10 down to 2."""
+    digits = digits_of(code)
+    return (11 - weighted(digits[:9], tuple(range(10, 1, -1))) % 11) % 11 == digits[9]
+
+
 def _always(code: str) -> bool:
     del code
     return True
 
 
+_NAME = "|".join(rf"(?<=\b{name})" for name in ("SSN", "NHS", "NINO", "CF", "DNI", "NIE", "CPF"))
+
+
 def _shape(pattern: str) -> re.Pattern[str]:
-    return re.compile(rf"(?<![^\W_])(?<!\d-)(?:{pattern})(?![^\W_]|-\d)", re.IGNORECASE | re.ASCII)
+    return re.compile(
+        rf"(?:(?<![^\W_])(?<!\d[-.,])|{_NAME})(?:{pattern})(?![^\W_]|[-.,]\d)",
+        re.IGNORECASE | re.ASCII,
+    )
 
 
+_SEPARATORS = re.compile(r"[ ./-]")
+_S = r"[ ./-]?"
 _KINDS: tuple[tuple[re.Pattern[str], Callable[[str], bool]], ...] = (
-    (_shape(r"(?!000|666|9\d\d)\d{3}([-. ])(?!00)\d\d\1(?!0000)\d{4}"), _always),
+    (_shape(r"(?!000|666|9\d\d)\d{3}([-./ ])(?!00)\d\d\1(?!0000)\d{4}"), _always),
+    (
+        _shape(r"(?:(?<=SSN)|(?!0))(?!000|666|9\d\d)\d{3}(?!00)\d\d(?!0000)\d{4}"),
+        _always,
+    ),  # with 0: a telephone
     (
         _shape(
-            r"(?!BG|GB|KN|NK|NT|TN|ZZ)[A-CEGHJ-PR-TW-Z][A-CEGHJ-NPR-TW-Z] ?\d\d ?\d\d ?\d\d ?[A-D]"
+            r"(?!BG|GB|KN|NK|NT|TN|ZZ)[A-CEGHJ-PR-TW-Z][A-CEGHJ-NPR-TW-Z]"
+            rf"{_S}\d\d{_S}\d\d{_S}\d\d{_S}[A-D]"
         ),
         _always,
     ),
-    (_shape(r"[A-Z]{6}[\dLMNP-V]{2}[A-EHLMPR-T][\dLMNP-V]{2}[A-Z][\dLMNP-V]{3}[A-Z]"), _fiscal),
+    (_shape(r"[4679]\d\d([- ]?)\d{3}\1\d{4}"), _british),
     (
-        _shape(r"(?:\d{8}|\d{1,2}\.\d{3}\.\d{3}|[XYZ][- ]?\d{7})[- ]?[A-Z]"),
+        _shape(
+            rf"[A-Z]{{3}}{_S}[A-Z]{{3}}{_S}[\dLMNP-V]{{2}}{_S}[A-EHLMPR-T]{_S}[\dLMNP-V]{{2}}{_S}"
+            rf"[A-Z]{_S}[\dLMNP-V]{{3}}{_S}[A-Z]"
+        ),
+        _fiscal,
+    ),
+    (
+        _shape(r"(?:\d{8}|\d{1,2}([. ])\d{3}\1\d{3}|[XYZ][-/ ]?\d{7})[-/ ]?[A-Z]"),
         _spanish,
     ),
     (
-        _shape(r"[1278] ?\d\d ?(?:0[1-9]|1[0-2]|[2-9]\d) ?(?:\d\d|2[AB]) ?\d{3} ?\d{3} ?\d\d"),
+        _shape(
+            rf"[1278]{_S}\d\d{_S}(?:0[1-9]|1[0-2]|[2-9]\d){_S}(?:\d\d|2[AB]){_S}\d{{3}}{_S}\d{{3}}"
+            rf"{_S}\d\d"
+        ),
         _french,
     ),
-    (_shape(r"\d{2} ?\d{3} ?\d{3} ?\d{3}"), _german),
-    (_shape(r"\d{11}"), _polish),
-    (_shape(r"\d{3}\.?\d{3}\.?\d{3}-?\d{2}"), _brazilian),
+    (_shape(r"\d{2}([ ./-]?)\d{3}\1\d{3}\1\d{3}"), _german),
+    (_shape(r"\d{6}[ -]?\d{5}"), _polish),
+    (_shape(r"\d{3}[. -]?\d{3}[. -]?\d{3}[./ -]?\d{2}"), _brazilian),
 )

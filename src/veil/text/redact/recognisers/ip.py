@@ -6,7 +6,9 @@ from collections.abc import Iterator
 
 from veil.text.redact.span import Place
 
-_FOUR = re.compile(r"(?<![\w.])\d{1,3}(?:\.\d{1,3}){3}(?![\w]|\.\d)")
+_FOUR = re.compile(  # v1.2.3.4 is a version; [.] keeps programs from following an address
+    r"(?<![\dvV.])\d{1,3}(?:(?:[\[(]?\.[\])]?|\[dot\])\d{1,3}){3}(?!\d|\.\d)"
+)
 _SIX = re.compile(r"(?<![\w:.])(?:[A-Za-z]+:(?=[\w:]))??([0-9A-Fa-f:]*:[0-9A-Fa-f:.]*)(?!\w)")
 _LARGEST = 255
 
@@ -18,7 +20,7 @@ def find(text: str) -> Iterator[Place]:
     [(5, 15), (23, 34)]
     """
     for match in _FOUR.finditer(text):
-        if all(int(part) <= _LARGEST for part in match[0].split(".")):  # also 010.0.0.1
+        if all(int(part) <= _LARGEST for part in re.findall(r"\d+", match[0])):  # also 010.0.0.1
             yield match.span()
     for match in _SIX.finditer(text):
         if address := _longest(match[1]):

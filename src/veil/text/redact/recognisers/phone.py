@@ -7,17 +7,23 @@ from functools import partial
 from veil.text.redact.recognisers.digits import digits_of, longest, pieces_of
 from veil.text.redact.span import Place
 
-_ATOM = re.compile(r"\(\+?\d{1,5}\)|\+?\d+")
+_ATOM = re.compile(r"\(\+?\d{1,5}\)|(?:\+ ?)?\d+")
 _JOINT, _SEAM = re.compile(r"[ ./-]{0,3}"), re.compile(r"[ /]")
 _CLEAR = re.compile(r"^\(?[+0]|[()/-]|\d{3}\.\d{3}\.\d{4}\Z|^1(?: \d{3}){2} \d{4}\Z")
 _COUNTRY = ("+", "(+", "00")
 _LONG, _LOCAL = range(7, 16), range(9, 12)
+_PLAIN = re.compile(r"1?[2-9]\d\d[2-9]\d{6}|(?:39)?3[2-9]\d{8}")  # North American, Italian mobile
+_POINTED = re.compile(r"3[2-9]\d\.\d{7}|0\d{2,4}\.\d{5,8}")  # one point alone
+_DECIMALS = re.compile(r"\d\.\d{2,4}(?: ?[ /-] ?\d\.\d{2,4})+")
 _BEFORE = re.compile(r"(?:[^\W_]|(?<!\d)\d{1,3},|\d\.)\Z")  # a word, thousands, decimals
+_NAME = re.compile(r"\b(?:tel|phone|cell|mobile|mob|fax|call|ph|t|p|m)\Z", re.IGNORECASE)
 _AFTER = re.compile(r"(?!x\d)[^\W_]|,\d{3}(?!\d)")  # but an extension
 
 
 def find(text: str) -> Iterator[Place]:
-    """Find numbers with a country, a leading 0, or groups of digits; a plain number is none.
+    """Find numbers with a country, a leading 0, or groups of digits.
+
+    A plain number is one with the ten digits of a North American number or an Italian mobile.
 
     >>> list(find("call +39 049 827 1234 or (555) 010-9999, not 1234567 or 1,234,567"))
     [(5, 21), (25, 39)]
@@ -44,14 +50,16 @@ def _joined(places: Iterator[Place]) -> Iterator[Place]:
 def _right(whole: Place, text: str, place: Place) -> bool:
     """Tell whether this is a number; as a part of a longer row it must look much like one."""
     start, end = place
-    if place != whole and not _CLEAR.search(text[start:end]):
+    number = text[start:end]
+    if place != whole and not (_CLEAR.search(number) or _PLAIN.fullmatch(number)):
         return False
     opened = text[start] in "+("  # nothing that stands before it is part of the number
-    if not opened and _BEFORE.search(text[max(0, start - 5) : start]):
+    named = _NAME.search(text[max(0, start - 8) : start])
+    if not opened and not named and _BEFORE.search(text[max(0, start - 5) : start]):
         return False
     if _AFTER.match(text, end):
         return False
-    return _likely(text[start:end])
+    return _likely(number)
 
 
 def _likely(number: str) -> bool:
@@ -61,7 +69,7 @@ def _likely(number: str) -> bool:
         return True
     groups = re.findall(r"\d+", number)
     if len(groups) == 1:
-        return number.startswith("0") and digits in _LOCAL
+        return (number.startswith("0") and digits in _LOCAL) or bool(_PLAIN.fullmatch(number))
     longest_one = max(map(len, groups))
     pairs = number.startswith("0") and digits in _LOCAL and longest_one == 2  # 06 12 34 56 78
     grouped = len(groups) <= 6 and 3 <= longest_one <= 8
@@ -69,9 +77,15 @@ def _likely(number: str) -> bool:
 
 
 def _amounts(number: str, groups: list[str]) -> bool:
-    """Tell whether these are years, decimals or thousands: 1995-1999, 12 345 678, 3.14159265."""
+    """Tell whether these are years, decimals, thousands or pages: 1995-1999, 12 345 678."""
     years = len(groups[0]) == 4 and groups[0][:2] in ("18", "19", "20")
     years = years and all(len(group) in (2, 4) for group in groups[1:])
     thousands = not re.search(r"[()/-]", number) and all(len(group) == 3 for group in groups[1:])
     thousands = thousands and len(groups[0]) <= 3 and not number.startswith("0")
-    return years or thousands or (len(groups) == 2 and "." in number)
+    first, last = int(groups[0]), int(groups[-1])
+    pages = len(groups) == 2 and len(groups[0]) == len(groups[1]) > 3  # 1560-1567
+    pages = pages and "-" in number and 0 < last - first < first // 10
+    if pages or _DECIMALS.fullmatch(number):
+        return True
+    decimal = len(groups) == 2 and "." in number and not _POINTED.fullmatch(number)
+    return years or thousands or decimal
