@@ -84,11 +84,11 @@ def test_pieces_are_read_alike_one_by_one(select: str, texts: list[str]) -> None
 def test_long_templates_are_not_held() -> None:
     reader = ShapeReader(SPACE, "all")
     piece = SPACE.words[0] + "!" * 300
-    _shapes._kept.cache_clear()
+    _shapes._cached_compile.cache_clear()
     seen = reader.seen(reader.read(piece).shape, [[piece]])
     assert seen is not None
     assert seen.tolist() == [[0]]
-    assert _shapes._kept.cache_info().currsize == 0
+    assert _shapes._cached_compile.cache_info().currsize == 0
 
 
 def test_only_words_asked_for_are_kept_on_disk(tmp_path: Path) -> None:

@@ -120,7 +120,7 @@ class _Walks:
     def scores(self, row: tuple[str, ...], first: int, length: int, seed: int) -> Floats:
         """Return the probability (N,) of what is seen, for each query to begin with."""
         found = np.exp(self._groups.scores(row))
-        seen = self._groups.seen(row)
+        seen = self._groups.match(row)
         if len(seen) == 1 and first >= 0:
             used = self.used(first, length, np.random.default_rng(seed))
             found = found * self.backward(np.append(seen, used[1:]))
