@@ -142,19 +142,19 @@ def test_laws_that_try_every_word_are_not_quick(monkeypatch: pytest.MonkeyPatch)
     }
     laws = {name: likelihood(word_mechanism(spec), SPACE) for name, spec in made.items()}
     assert all(map(is_fast, laws.values()))
-    assert is_fast(_likelihood._Plain(Uniform(), SPACE))
+    assert is_fast(_likelihood._ClosedFormLikelihood(Uniform(), SPACE))
     monkeypatch.setattr(likelihood_boxes, "_SMALL", 10)
     monkeypatch.setattr(_likelihood, "_SMALL", 10)
     assert [name for name, law in laws.items() if not is_fast(law)] == ["product"]
-    assert not is_fast(_likelihood._Plain(Uniform(), SPACE))
-    monkeypatch.setattr(likelihood_boxes, "_ENTRIES", 60)  # no room for a table
+    assert not is_fast(_likelihood._ClosedFormLikelihood(Uniform(), SPACE))
+    monkeypatch.setattr(likelihood_boxes, "_MAX_ENTRIES", 60)  # no room for a table
     assert [name for name, law in laws.items() if not is_fast(law)] == ["product", "angle"]
 
 
 def test_the_mean_of_texts_that_come_again_is_computed_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(inference, "_KEPT", 2)
+    monkeypatch.setattr(inference, "_MAX_CACHED", 2)
     encoder, centres = BagEncoder(), CentroidCache()
     rows = [("skin", "lung"), ("skin", "bone"), ("lung",)]
     for _ in range(3):
