@@ -115,9 +115,9 @@ def test_a_log_is_read_once_for_many_cases(monkeypatch: pytest.MonkeyPatch) -> N
     a, b = SPACE.words[:2]
     shaped = ShapedLog.of(QueryLog.of([f"{a} {b}", b, f"{b} {a} {b}"]), ShapeReader(SPACE, "all"))
     shaped.read_usual()
-    assert all((LetterCase.LOWER,) * n in shaped._kept for n in (1, 2, 3))
-    assert (LetterCase.TITLE, LetterCase.LOWER, LetterCase.LOWER) in shaped._kept
-    monkeypatch.setattr(ShapedLog, "_sorted", None)  # nothing is read again
+    assert all((LetterCase.LOWER,) * n in shaped._cache for n in (1, 2, 3))
+    assert (LetterCase.TITLE, LetterCase.LOWER, LetterCase.LOWER) in shaped._cache
+    monkeypatch.setattr(ShapedLog, "_group", None)  # nothing is read again
     assert shaped.words([f"{a} {a}", f"{a.title()} {a} {a}", a]).tolist() == [0, 1]
 
 

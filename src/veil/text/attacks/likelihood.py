@@ -145,18 +145,18 @@ class SimulatedLikelihood:
         """Sample a mechanism and fit the model."""
         rng = generator(_SEED)
         words = rng.integers(space.size, size=_DRAWS)
-        drawn = mechanism.bind(space).sample(words, 1, rng)[0]
-        other = drawn != words
-        if 2 * np.count_nonzero(other) < _DRAWS:
-            other[:] = True
-        given = _extended(space.points(words[other]))
-        seen = space.points(drawn[other])
+        outputs = mechanism.bind(space).sample(words, 1, rng)[0]
+        changed = outputs != words
+        if 2 * np.count_nonzero(changed) < _DRAWS:
+            changed[:] = True
+        inputs = _extended(space.points(words[changed]))
+        seen = space.points(outputs[changed])
         slack = _RIDGE * max(
-            float(seen.var(axis=0).mean()), float(given.var(axis=0).mean()), 1e-12
+            float(seen.var(axis=0).mean()), float(inputs.var(axis=0).mean()), 1e-12
         )
-        moments = given.T @ given / len(given) + slack * np.eye(space.dim + 1)
-        line = np.linalg.solve(moments, given.T @ seen / len(given))  # (d + 1, d): B, then m
-        gaps = seen - given @ line
+        moments = inputs.T @ inputs / len(inputs) + slack * np.eye(space.dim + 1)
+        line = np.linalg.solve(moments, inputs.T @ seen / len(inputs))  # (d + 1, d): B, then m
+        gaps = seen - inputs @ line
         spread = gaps.T @ gaps / len(gaps) + slack * np.eye(space.dim)
         slope: Floats = np.linalg.solve(spread, line.T).T
         return cls(space, slope, _own(space, slope @ line.T))

@@ -49,8 +49,8 @@ class Normalisers:
         with suppress(OSError, ValueError, EOFError):
             ids, logs = np.load(path / self._file, allow_pickle=False)
             if np.isfinite(logs).all() and ((ids >= 0) & (ids < size)).all():
-                known = ids.astype(np.int64)
-                self.logs[known], self.lasting[known] = logs, True
+                words = ids.astype(np.int64)
+                self.logs[words], self.lasting[words] = logs, True
 
     def save(self, words: Ids) -> None:
         """Store the values of some words next to the vectors, readable only by the owner.
@@ -101,12 +101,12 @@ def compute_normalisers(
     new = False
     for group in groups.values():
         unknown = np.any([np.isnan(law.logs[ids]) for law in group], axis=0)
-        wanted = np.unique(ids[unknown])
-        new = new or len(wanted) > 0
-        for part in in_chunks(wanted, _ROWS):
-            report("computing the normalisers of words", part.start, len(wanted))
-            for law, logs in zip(group, _exact(group, wanted[part]), strict=True):
-                law.logs[wanted[part]] = logs
+        missing = np.unique(ids[unknown])
+        new = new or len(missing) > 0
+        for part in in_chunks(missing, _ROWS):
+            report("computing the normalisers of words", part.start, len(missing))
+            for law, logs in zip(group, _exact(group, missing[part]), strict=True):
+                law.logs[missing[part]] = logs
     return new
 
 
@@ -114,13 +114,13 @@ def _exact(group: Sequence[Normalisers], ids: Ids) -> Floats:
     """Return log Z (laws, m) of words, from the distances to all words that can be drawn."""
     kernels = [law.kernel for law in group]
     space, first = kernels[0].space, kernels[0].first
-    plain = kernels[0].metric == "euclidean"
+    euclidean = kernels[0].metric == "euclidean"
     sums = np.zeros((len(group), len(ids), -(-space.size // COLUMNS)))
     offsets = _offsets(kernels[0], ids) if first else np.zeros(len(ids))
 
     def take(block: Floats, columns: slice) -> None:
         gaps = block.astype(np.float32)
-        if plain:
+        if euclidean:
             np.sqrt(gaps, out=gaps)
         weights = np.empty_like(gaps)
         for kernel, own in zip(kernels, sums, strict=True):
@@ -132,7 +132,7 @@ def _exact(group: Sequence[Normalisers], ids: Ids) -> Floats:
             weights[:, : max(0, first - columns.start)] = 0
             own[:, columns.start // COLUMNS] = weights.sum(axis=1, dtype=np.float64)
 
-    sweep(space, ids, "squared" if plain else kernels[0].metric, take)
+    sweep(space, ids, "squared" if euclidean else kernels[0].metric, take)
     logs: Floats = np.log(sums.sum(axis=2)) - offsets
     return logs
 
@@ -140,16 +140,16 @@ def _exact(group: Sequence[Normalisers], ids: Ids) -> Floats:
 def _offsets(kernel: ExponentialKernel, ids: Ids) -> Floats:
     """Return the terms to add to log-weights so that the largest weight is about 1."""
     nearest = np.where(ids >= kernel.first, 0.0, np.inf)  # distance to a word that can be drawn
-    found = np.tile(nearest[:, None], (1, -(-kernel.space.size // COLUMNS)))
+    gaps = np.tile(nearest[:, None], (1, -(-kernel.space.size // COLUMNS)))
 
     def take(block: Floats, columns: slice) -> None:
         allowed = block[:, max(0, kernel.first - columns.start) :]
         lowest = allowed.min(axis=1, initial=np.inf)
         number = columns.start // COLUMNS
-        found[:, number] = np.minimum(found[:, number], lowest)
+        gaps[:, number] = np.minimum(gaps[:, number], lowest)
 
     sweep(kernel.space, ids, kernel.metric, take)
-    lowest: Floats = np.minimum(found.min(axis=1), kernel.cap)
+    lowest: Floats = np.minimum(gaps.min(axis=1), kernel.cap)
     return kernel.slope * lowest
 
 
@@ -232,16 +232,16 @@ class ExponentialLikelihood:
         logs = self._estimated.copy()
         settled = np.zeros(len(sums), dtype=bool)
         nearest = np.argpartition(-sums, top - 1)[:top]
-        wanted = nearest[sums[nearest] > -np.inf]
+        words = nearest[sums[nearest] > -np.inf]
         if exact is not None:
-            wanted = np.union1d(wanted, exact)
+            words = np.union1d(words, exact)
         for _ in range(_ROUNDS):
-            self._compute(wanted)
-            logs[wanted], settled[wanted] = self.known.logs[wanted], True
+            self._compute(words)
+            logs[words], settled[words] = self.known.logs[words], True
             out: Floats = sums - times * logs
             head = np.argpartition(-out, top - 1)[:top]
-            wanted = head[(out[head] > -np.inf) & ~settled[head]]
-            if not len(wanted):
+            words = head[(out[head] > -np.inf) & ~settled[head]]
+            if not len(words):
                 break
         return out
 
