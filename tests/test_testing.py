@@ -93,15 +93,15 @@ class Wrong(WordMechanism):
 
 
 MECHANISMS = {
-    "shape": "sample(ids, size, rng) must give (size, n) draws",
-    "fractions": "draws must be whole numbers",
-    "beyond": "draws must be words of the space",
-    "unrepeatable": "the same generator must give the same draws",
-    "fixed": "draws must depend on the generator; give parameters with which words change",
-    "by word": "each place must be drawn on its own",
-    "input": "the input must stay as it is",
-    "space": "the space must stay as it is",
-    "empty": "no words must give no draws",
+    "shape": "sample(ids, size, rng) must return (size, n) draws",
+    "fractions": "draws must be integers",
+    "beyond": "draws must be word ids of the embeddings",
+    "unrepeatable": "generators in the same state must give the same draws",
+    "fixed": "draws must depend on the generator; choose parameters with which words change",
+    "by word": "every position must be drawn independently",
+    "input": "the input must not be modified",
+    "space": "the embeddings must not be modified",
+    "empty": "for no words there must be no draws",
     "kind": "the guarantee must be of a known kind",
     "sum": "probabilities must add up to 1",
 }
@@ -153,19 +153,19 @@ class Answering:
 
 
 ENGINES = {
-    "unreleased": "an engine must refuse what was not released",
+    "unreleased": "an engine must refuse text that was not released",
     "seeded": "an engine on a network must refuse seeded releases",
-    "names": "each item must be listed once",
-    "texts": "* must be given for all items, or none",
-    "titles": "* must be given for all items, or none",
-    "shape": "lists must be (n, k)",
-    "gaps": "gaps must be given for all queries, or none",
-    "positions": "positions must be of items",
-    "gap in a list": "-1 must pad at the end alone",
-    "padded scores": "-inf must pad the scores",
-    "twice": "a list must hold no item twice",
+    "names": "`items` must not repeat a name",
+    "texts": "* must have one entry per item, or be empty",
+    "titles": "* must have one entry per item, or be empty",
+    "shape": "`index` and `scores` must be (n, k)",
+    "gaps": "`gaps` must have one entry per query, or be empty",
+    "positions": "`index` must contain positions in `items`",
+    "gap in a list": "-1 may only pad the end of a list",
+    "padded scores": "padding must have the score -inf",
+    "twice": "a list must not contain an item twice",
     "order": "scores must not increase",
-    "nothing": "the queries must be ones that it can answer",
+    "nothing": "at least one query must have results",
 }
 
 
@@ -204,19 +204,18 @@ class Spoilt(AttackSpec):
 
 
 ATTACKS = {
-    "never": "an attacker must work against one of santext, custext, and a table of groups; say"
-    " in `needs` what it cannot do without: log, mechanism, space",
-    "nothing": "there must be something to guess",
-    "lengths": "* must be given for every rank",
-    "zero": "the first guess has rank 1",
-    "beyond": "no rank may be beyond the candidates",
-    "ties": "the truth ties with itself",
-    "texts": "texts must be of the scene",
-    "unrepeatable": "the same question has the same answer",
-    "blind": "an attacker must do better than a blind guess",
-    "peeks": "the truth of one text must not change the guesses of another",
-    "cheats": "an attacker must not guess a text from the variants of others: it looks at the"
-    " truth",
+    "never": "an attack must work against santext, custext or a table of groups; declare what it"
+    " requires in `needs`: log, mechanism, space",
+    "nothing": "there must be at least one guess",
+    "lengths": "* must have one value per rank",
+    "zero": "ranks must start at 1",
+    "beyond": "a rank must be at most candidates + 1",
+    "ties": "ties must be at least 1: the truth ties with itself",
+    "texts": "subjects must be indices of texts",
+    "unrepeatable": "the same scene must give the same ranks",
+    "blind": "an attack must be right more than twice as often as random guessing",
+    "peeks": "the truth of one text must not affect the guesses for another",
+    "cheats": "an attack must fail on variants of other texts; else it looks at the truth",
 }
 
 
@@ -251,34 +250,34 @@ class Odd(TextMeasure):
 
 
 MEASURES = {
-    "mean": "there must be one value for each text, (n,)",
+    "mean": "there must be one value per text, (n,)",
     "singles": "values must be float64",
-    "zero for nothing": "a text without variants must have no value: nan",
-    "nan": "nan is for what cannot be measured, and that alone",
-    "range": "values must lie between lowest and highest",
-    "unrepeatable": "the same texts have the same values",
-    "space": "the word vectors must stay as they are",
-    "first": "the value of a text must not depend on the others",
-    "half": "where every variant is the text itself, the value must be `equal`",
+    "zero for nothing": "the value of a text without variants must be nan",
+    "nan": "the value of a text with variants must not be nan",
+    "range": "values must be between `lowest` and `highest`",
+    "unrepeatable": "the same texts must give the same values",
+    "space": "the word vectors must not be modified",
+    "first": "the value of a text must not depend on the other texts",
+    "half": "if every variant equals the text, the value must be `equal`",
 }
 
 
 # --- what is declared, and what is given
 
-WORDS = "the mechanism must be one for words, with its parameters: no class, and no name"
-SPEC = "the attacker must be an AttackSpec with its parameters: no class, and no name"
-MEASURE = "the measure must be a TextMeasure with its parameters: no class, and no name"
-OPEN = "an engine must have `network` and `search`; of a spec give what its `open` returns"
-QUERIES = "there must be a list of queries to ask"
-NAME = "there must be a `name` of letters, digits and _, as a spec has it"
-DOCSTRING = "the class must have a docstring of its own, whose first line is listed"
+WORDS = "the mechanism must be a WordMechanism instance, not a class or a name"
+SPEC = "the attack must be an AttackSpec instance, not a class or a name"
+MEASURE = "the measure must be a TextMeasure instance, not a class or a name"
+OPEN = "an engine must have `network` and `search`; pass what `open` returns, not the spec"
+QUERIES = "`queries` must be a list of at least one query"
+NAME = "`name` must consist of ASCII letters, digits and _, as in a spec"
+DOCSTRING = "the class must have its own docstring, whose first line is listed"
 EXAMPLE = "the required field '*' must have an example: Field(examples=[...])"
 VALID = "the first example of each required field must be valid"
-PAPER = "a mechanism must have a `paper`: where it is defined"
-SAYS = "a measure must say what it counts, in `says`"
-MAY_NEED = "an attacker may need some of log, mechanism, space"
-NEEDS = "a measure may need some of *"
-DEFAULTS = "parameters must have a default"
+PAPER = "a mechanism must have a `paper`: the publication that defines it"
+SAYS = "a measure must have `says`: a sentence on what it counts"
+MAY_NEED = "`needs` may contain only log, mechanism and space"
+NEEDS = "`needs` may contain only *"
+DEFAULTS = "every parameter must have a default"
 
 
 class Nameless(WordMechanism):
@@ -445,18 +444,18 @@ class Picky(Wrong):
         (engine(Raising(""), "a"), "KeyError"),
         (
             lambda: check_attack(Forgetful()),
-            "AttributeError; say in `needs` what it cannot do without: log, mechanism, space",
+            "AttributeError; declare what it requires in `needs`: log, mechanism, space",
         ),
         (
             lambda: check_measure(Careless()),
-            "AssertionError; say in `needs` what it cannot do without",
+            "AssertionError; declare what it requires in `needs`",
         ),
     ],
 )
 def test_what_is_raised_is_named_and_not_quoted(check: Callable[[], None], raised: str) -> None:
     with pytest.raises(AssertionError) as caught:
         check()
-    said = "a component may raise VeilErrors alone; at test_testing.py:* it raised "
+    said = "a component may raise only VeilErrors; at test_testing.py:* it raised "
     assert tells(str(caught.value), said + raised)
     assert caught.value.__cause__ is caught.value.__context__ is None  # nor shown beside it
 

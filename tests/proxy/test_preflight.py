@@ -206,8 +206,8 @@ def test_words_of_a_query_are_not_written_with_those_of_another_log(
 def test_what_is_remembered_of_many_ways_to_type_is_bounded(
     folder: Path, queries: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(posterior, "_ROOM", 20_000)
-    monkeypatch.setattr(posterior, "_ROOM_EACH", 0)
+    monkeypatch.setattr(posterior, "_MIN_CACHE", 20_000)
+    monkeypatch.setattr(posterior, "_CACHE_PER_QUERY", 0)
     made, space, log = (
         mechanism("custext(epsilon=4, k=8)"),
         open_folder(folder),
@@ -225,7 +225,7 @@ def test_what_is_remembered_of_many_ways_to_type_is_bounded(
     assert len(ranks) <= 2  # a word with a capital may be another one
     (shaped,) = log.memo.values()
     assert isinstance(shaped, posterior.ShapedLog)
-    assert 0 < shaped._kept.nbytes <= 20_000
+    assert 0 < shaped._cache.nbytes <= 20_000
     assert set(log.memo) == held
 
 

@@ -76,7 +76,7 @@ def test_a_pipeline_is_asked_by_its_own_labels(monkeypatch: pytest.MonkeyPatch) 
     assert [DATA.classes[i] for i in found.argmax(axis=1)] == list(LABELS)
     assert found.max() == 0.9
     assert not Pipeline().protected
-    with pytest.raises(InputError, match="none of the data"):
+    with pytest.raises(InputError, match="none of the labels of the data"):
         Pipeline().learn(DATA, DATA.classes).shares(TEXTS)
     with pytest.raises(InputError, match="must be pairs"):
         Pipeline(labels="positive").learn(DATA, DATA.classes)

@@ -65,8 +65,8 @@ def test_utility_and_risk_fall_with_the_noise(folder: Path) -> None:
     assert all(0 <= row.low <= row.score <= row.high <= 1 for row in found.rows)
     card = next(card for card in found.cards if card.spec == clear)
     assert "6 words x 1 variant" in card.total
-    assert any(value == "40" for name, value in found.facts if name == "texts that are asked")
-    assert any("one protected form each" in note for note in found.notes)
+    assert any(value == "40" for name, value in found.facts if name == "test texts")
+    assert any("one protected form" in note for note in found.notes)
 
 
 def test_what_teaches_protected_is_what_the_mechanism_made(folder: Path, bag: BagEncoder) -> None:
@@ -75,7 +75,7 @@ def test_what_teaches_protected_is_what_the_mechanism_made(folder: Path, bag: Ba
     release = experiment.cells()[0].release
     made = experiment.compute(release, None)
     assert len(made.data["training"]) == 80
-    plain = set(experiment.bench.taught.texts)
+    plain = set(experiment.bench.training.texts)
     assert not plain & {row[0] for row in made.data["training"] if row}
     bag.encoded.clear()
     step = experiment.cells()[0].steps[1]
@@ -85,7 +85,7 @@ def test_what_teaches_protected_is_what_the_mechanism_made(folder: Path, bag: Ba
 
 def test_a_text_without_variants_is_the_commonest_label(folder: Path) -> None:
     bench = Tasks(study(folder)).bench
-    common = bench.labelled.classes.index(bench.taught.majority)
+    common = bench.labelled.classes.index(bench.training.majority)
 
     class Other:
         def shares(self, texts: Any) -> np.ndarray:  # noqa: ANN401
@@ -106,7 +106,7 @@ def test_a_text_without_variants_is_the_commonest_label(folder: Path) -> None:
     found = read_texts(bench, CLASSIFIERS.parse(classifier), None)
     assert np.array_equal(found.arrays["right"], found.arrays["plain"])
     assert found.arrays["majority"].mean() == np.mean(
-        [label == bench.taught.majority for label in bench.asked.labels]
+        [label == bench.training.majority for label in bench.test.labels]
     )
 
 

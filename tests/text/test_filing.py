@@ -61,7 +61,7 @@ def test_the_cost_is_that_of_the_choices(tmp_path: Path) -> None:
     path.write_bytes(gzip.compress(f"{A} {B}\n{A} {C}\n".encode()))
     made = veil.protect_file(path, tmp_path / "out.txt", CMP, SPACE, select=[A])
     assert (made.kept, made.cost.passed, made.cost.epsilon) == (2, 2, 4.0)
-    assert "Nothing is bounded between a word that is selected" in made.cost.caveat
+    assert "There is no bound between a word that is selected" in made.cost.caveat
     long = veil.Embeddings(SPACE.words, SPACE.vectors * 1_000)
     made_of_long = veil.protect_file(path, tmp_path / "long.txt", CMP, long)
     assert "the usual budgets hide nearly nothing." in made_of_long.cost.caveat

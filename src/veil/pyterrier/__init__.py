@@ -1,8 +1,8 @@
-"""Private queries in the pipelines of PyTerrier; needs the extra ``pyterrier``.
+"""Private queries in PyTerrier pipelines. Needs the extra ``pyterrier``.
 
-``Obfuscate("cmp(epsilon=10)") >> bm25 >> rerank`` replaces each query, and nothing after it sees
-the original. ``PrivateSearch(bm25, "cmp(epsilon=10)") >> rerank`` asks with variants alone, and
-gives back one list for each query, beside the query itself.
+``Obfuscate("cmp(epsilon=10)") >> bm25 >> rerank`` replaces each query, and no later step sees the
+original. ``PrivateSearch(bm25, "cmp(epsilon=10)") >> rerank`` sends only variants to the engine,
+and returns one result list per query, together with the query itself.
 """
 
 from importlib import import_module
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from veil.pyterrier.steps import Obfuscate as Obfuscate
     from veil.pyterrier.steps import PrivateSearch as PrivateSearch
 
-_MODULES = {  # where each public name lives; it is loaded when it is first asked for
+_MODULES = {  # public name -> module, loaded on first access
     "Fuse": "veil.pyterrier.steps",
     "Obfuscate": "veil.pyterrier.steps",
     "PrivateSearch": "veil.pyterrier.steps",
@@ -23,9 +23,9 @@ _MODULES = {  # where each public name lives; it is loaded when it is first aske
 def __getattr__(name: str) -> object:
     if name not in _MODULES:
         raise AttributeError(f"module 'veil.pyterrier' has no attribute {name!r}")
-    found: object = getattr(import_module(_MODULES[name]), name)
-    globals()[name] = found
-    return found
+    value: object = getattr(import_module(_MODULES[name]), name)
+    globals()[name] = value
+    return value
 
 
 def __dir__() -> list[str]:

@@ -1,4 +1,4 @@
-"""Frames and lists of results as records."""
+"""Data frames and result lists as records."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,120 +14,121 @@ Record = dict[str, Any]
 
 
 class Frame(Protocol):
-    """What is asked of a frame; one of pandas has it."""
+    """The part of a pandas data frame that is used here."""
 
     @property
-    def columns(self) -> Any:  # noqa: ANN401 - an index of pandas
-        """The names of the columns."""
+    def columns(self) -> Any:  # noqa: ANN401 - a pandas index
+        """Column names."""
         ...
 
-    def to_dict(self, orient: Any) -> Any:  # noqa: ANN401 - of many kinds
+    def to_dict(self, orient: Any) -> Any:  # noqa: ANN401 - depends on `orient`
         """Return the rows as records."""
         ...
 
 
-def records(frame: Frame, needed: Sequence[str], step: str) -> list[Record]:
-    """Return the rows of a frame that must have some columns."""
+def records(frame: Frame, required: Sequence[str], step: str) -> list[Record]:
+    """Return the rows of a frame, which must have the `required` columns."""
     columns = list(frame.columns)
-    lacking = [name for name in needed if name not in columns]
-    if lacking:
+    missing = [name for name in required if name not in columns]
+    if missing:
         raise InputError(
-            f"{step} needs a frame with the columns {', '.join(needed)}; it has no"
-            f" {' and no '.join(lacking)}."
+            f"{step} needs a frame with the columns {', '.join(required)}; it has no"
+            f" {' and no '.join(missing)}."
         )
-    found: list[Record] = frame.to_dict(orient="records")
-    return found
+    rows: list[Record] = frame.to_dict(orient="records")
+    return rows
 
 
 def frame_like(frame: Frame, rows: Sequence[Record], columns: Sequence[str]) -> Any:  # noqa: ANN401
-    """Return a frame of the same kind with these rows; without any it has its columns still."""
+    """Return a frame of the same type with these rows and columns, even if there are no rows."""
     kind: Any = type(frame)
     return kind(list(rows), columns=list(columns))
 
 
-def queries_of(frame: Frame, step: str) -> list[Record]:
-    """Return the queries of a frame: each has an id of its own, which is not the query."""
-    found = records(frame, ("qid", "query"), step)
-    ids = [str(row["qid"]) for row in found]
+def read_queries(frame: Frame, step: str) -> list[Record]:
+    """Return the queries of a frame. Their ids must be distinct, and not the query itself."""
+    rows = records(frame, ("qid", "query"), step)
+    ids = [str(row["qid"]) for row in rows]
     if len(set(ids)) < len(ids):
         raise InputError(
-            f"{step} needs one row for each query, and two of them have the same qid; give each"
-            " query an id of its own."
+            f"{step} needs one row per query. Two rows have the same qid. Give each query its own"
+            " id."
         )
-    if any(_same(row["qid"], row["query"]) for row in found):
+    if any(_same(row["qid"], row["query"]) for row in rows):
         raise InputError(
-            f"{step} hands the qid on as it is, and one of them is the query itself; number the"
+            f"{step} passes the qid on unchanged, but one qid is the query itself. Number the"
             " queries."
         )
-    return found
+    return rows
 
 
-def _same(one: object, other: object) -> bool:
-    return " ".join(str(one).split()).casefold() == " ".join(str(other).split()).casefold()
+def _same(first: object, second: object) -> bool:
+    return " ".join(str(first).split()).casefold() == " ".join(str(second).split()).casefold()
 
 
-RESULT = ("qid", "docno", "score", "rank")  # the columns of a list, beside those of its query
+RESULT = ("qid", "docno", "score", "rank")  # columns of a result list that are not the query's
 
 
-def listed(rows: Iterable[Record]) -> dict[str, list[Record]]:
-    """Return the results of each qid, best first: by their rank, or by the score."""
+def group_results(rows: Iterable[Record]) -> dict[str, list[Record]]:
+    """Return the results of each qid, best first: by rank, or by score if there are no ranks."""
     lists: dict[str, list[Record]] = {}
     for row in rows:
         lists.setdefault(str(row["qid"]), []).append(row)
-    return {name: sorted(found, key=_place) for name, found in lists.items()}
+    return {name: sorted(results, key=_sort_key) for name, results in lists.items()}
 
 
-def _place(row: Record) -> float:
+def _sort_key(row: Record) -> float:
     rank = row.get("rank")
-    place = -float(row["score"]) if rank is None else float(rank)
-    return math.inf if math.isnan(place) else place
+    key = -float(row["score"]) if rank is None else float(rank)
+    return math.inf if math.isnan(key) else key
 
 
-def about(columns: Iterable[str]) -> list[str]:
-    """Return the columns that tell of a document, and neither of a query nor of its place."""
+def document_columns(columns: Iterable[str]) -> list[str]:
+    """Return the columns that describe a document, not a query or a position."""
     return [name for name in columns if name not in RESULT and not name.startswith("query")]
 
 
-def fused(lists: Sequence[Sequence[Record]]) -> tuple[Ranking, dict[str, Record]]:
-    """Fuse lists into one by reciprocal ranks; return it, and what is known of each document.
+def fuse_lists(lists: Sequence[Sequence[Record]]) -> tuple[Ranking, dict[str, Record]]:
+    """Fuse lists by reciprocal ranks; return the ranking, and the best row of each document.
 
-    A document that stands in one list twice counts where it stands first. What is known of it is
-    what the list says that has it highest.
+    A document that occurs in a list twice counts at its first position. Its row is taken from the
+    list that ranks it highest.
     """
-    known: dict[str, Record] = {}
+    documents: dict[str, Record] = {}
     for _, row in sorted(
         ((rank, row) for rows in lists for rank, row in enumerate(rows)), key=lambda pair: pair[0]
     ):
-        known.setdefault(str(row["docno"]), row)
-    place = {name: number for number, name in enumerate(known)}
-    ranked = [list(dict.fromkeys(place[str(row["docno"])] for row in rows)) for rows in lists]
-    width = max((len(places) for places in ranked), default=0)
-    index = np.full((len(ranked), width), -1, dtype=np.int64)
-    for line, places in zip(index, ranked, strict=True):
-        line[: len(places)] = places
+        documents.setdefault(str(row["docno"]), row)
+    codes = {name: number for number, name in enumerate(documents)}
+    rankings = [list(dict.fromkeys(codes[str(row["docno"])] for row in rows)) for rows in lists]
+    width = max((len(ranking) for ranking in rankings), default=0)
+    index = np.full((len(rankings), width), -1, dtype=np.int64)
+    for line, ranking in zip(index, rankings, strict=True):
+        line[: len(ranking)] = ranking
     scores = np.where(index >= 0, 0.0, -np.inf)
-    ranking = Ranking(tuple(known), index, scores, _column(known, "text"), _column(known, "title"))
-    return reciprocal_rank(ranking), known
+    texts, titles = _column(documents, "text"), _column(documents, "title")
+    fused = reciprocal_rank(Ranking(tuple(documents), index, scores, texts, titles))
+    return fused, documents
 
 
-def _column(known: Mapping[str, Record], name: str) -> tuple[str, ...]:
-    if not any(name in row for row in known.values()):
+def _column(documents: Mapping[str, Record], name: str) -> tuple[str, ...]:
+    if not any(name in row for row in documents.values()):
         return ()
-    found = (row.get(name) for row in known.values())
-    return tuple(value if isinstance(value, str) else "" for value in found)
+    values = (row.get(name) for row in documents.values())
+    return tuple(value if isinstance(value, str) else "" for value in values)
 
 
-def results(ranking: Ranking, known: Mapping[str, Record], columns: Sequence[str]) -> list[Record]:
-    """Return the rows of one list, with its documents' own columns; the first has rank 0."""
+def to_records(
+    ranking: Ranking, documents: Mapping[str, Record], columns: Sequence[str]
+) -> list[Record]:
+    """Return the rows of one list, with the columns of its documents. The first rank is 0."""
     return [
         {
-            "docno": ranking.items[place],
+            "docno": ranking.items[item],
             "score": float(score),
             "rank": rank,
-            **{name: known[ranking.items[place]].get(name) for name in columns},
+            **{name: documents[ranking.items[item]].get(name) for name in columns},
         }
-        for rank, (place, score) in enumerate(
-            zip(ranking.index[0], ranking.scores[0], strict=True)
-        )
-        if place >= 0
+        for rank, (item, score) in enumerate(zip(ranking.index[0], ranking.scores[0], strict=True))
+        if item >= 0
     ]

@@ -1,4 +1,4 @@
-"""Steps of pipelines: obfuscate queries, search with variants, fuse their lists."""
+"""Pipeline steps: obfuscate queries, search with variants, fuse result lists."""
 
 import hashlib
 import secrets
@@ -12,13 +12,13 @@ from veil.core.types import Encoder, Ranking, Released, Variants
 from veil.encoders.catalogue import encoder as find_encoder
 from veil.pyterrier.frames import (
     Record,
-    about,
+    document_columns,
     frame_like,
-    fused,
-    listed,
-    queries_of,
+    fuse_lists,
+    group_results,
+    read_queries,
     records,
-    results,
+    to_records,
 )
 from veil.search.pipeline import MAX_QUERY, WordOptions, check_query, narrowed
 from veil.search.rerank import Reranker
@@ -31,17 +31,17 @@ from veil.text.vectors.embeddings import Embeddings
 if TYPE_CHECKING:
 
     class Transformer:
-        """A step of a pipeline: frames in, frames out."""
+        """A pipeline step that maps a frame to a frame."""
 
-        def transform(self, inp: Any) -> Any:  # noqa: ANN401 - a frame of pandas
-            """Make a frame of a frame."""
+        def transform(self, inp: Any) -> Any:  # noqa: ANN401 - a pandas frame
+            """Return the frame for the next step."""
 
         def __rshift__(self, other: "Transformer") -> "Transformer":
-            """Let another step follow."""
+            """Append a step."""
             ...
 
         def __mod__(self, most: int) -> "Transformer":
-            """Cut the lists."""
+            """Truncate the lists to `most` results."""
             ...
 else:
     try:
@@ -49,30 +49,30 @@ else:
     except ImportError:
 
         class Transformer:
-            """Stands where PyTerrier is not installed, and cannot be used."""
+            """Placeholder without PyTerrier; it cannot be instantiated."""
 
-            def __new__(cls, *given: object, **named: object) -> "Transformer":
-                """Say what is missing."""
-                del given, named
+            def __new__(cls, *args: object, **kwargs: object) -> "Transformer":
+                """Raise an error that names the missing extra."""
+                del args, kwargs
                 raise MissingExtraError(
-                    f"{cls.__name__} is a step of PyTerrier: pip install 'veil[pyterrier]'."
+                    f"{cls.__name__} needs PyTerrier: pip install 'veil[pyterrier]'."
                 )
 
 
-Drawn = tuple[Released, ...]
+QueryVariants = tuple[Released, ...]
 
 
 @dataclass(frozen=True)
 class Drawing:
-    """Who draws, how many, and what becomes of a query that cannot be protected.
+    """How queries are protected: the mechanism, its options, and the number of variants.
 
     Attributes
     ----------
     seed
-        None for fresh randomness. Else the variants of a query are those of the seed and the
-        query, in whatever frame it stands: for experiments, and **not private**.
+        None for fresh randomness. With a seed, the variants of a query depend only on the seed and
+        the query, not on the rest of the frame: for experiments, and **not private**.
     skip
-        Leave a query out of which nothing would be protected, in place of raising.
+        Leave out a query with nothing to protect, instead of raising an error.
     """
 
     mechanism: TextMechanism
@@ -82,22 +82,22 @@ class Drawing:
     seed: int | None = None
     skip: bool = False
 
-    def draw(self, queries: Sequence[object]) -> list[Drawn]:
-        """Return the variants of each query; one that is skipped has none."""
-        texts = [self._checked(query) for query in queries]
-        wanted = [text for text in texts if text]
-        made = iter(self._rows(wanted)) if wanted else iter(())
-        rows = [next(made) if text else () for text in texts]
-        lost = sum(not row for row in rows)
-        if lost and not self.skip:
+    def draw(self, queries: Sequence[object]) -> list[QueryVariants]:
+        """Return the variants of each query, none for a query that is skipped."""
+        texts = [self._check(query) for query in queries]
+        valid = [text for text in texts if text]
+        variants = iter(self._rows(valid)) if valid else iter(())
+        rows = [next(variants) if text else () for text in texts]
+        unprotected = sum(not row for row in rows)
+        if unprotected and not self.skip:
             raise InputError(
-                f"Nothing would be protected of {lost:,} of {len(rows):,} queries, so that they"
-                " would be sent as they are; nothing was sent. Choose another mechanism or"
-                " selection of words, or leave them out: skip=True."
+                f"In {unprotected:,} of {len(rows):,} queries there is nothing to protect, so they"
+                " would be sent unchanged; nothing was sent. Choose another mechanism or selection"
+                " of words, or leave these queries out with skip=True."
             )
         return rows
 
-    def _checked(self, query: object) -> str:
+    def _check(self, query: object) -> str:
         try:
             return check_query(query)
         except InputError:
@@ -105,8 +105,8 @@ class Drawing:
                 return ""
             raise
 
-    def _rows(self, texts: Sequence[str]) -> list[Drawn]:
-        """Draw for all queries at once; with a seed for each by itself."""
+    def _rows(self, texts: Sequence[str]) -> list[QueryVariants]:
+        """Draw for all queries together, or with a seed for each query separately."""
         if self.seed is None:
             return _sendable(self._protect(texts, None))
         return [_sendable(self._protect([text], self.seed))[0] for text in texts]
@@ -119,7 +119,7 @@ class Drawing:
             self._space(),
             self.size,
             max_chars=MAX_QUERY,
-            in_clear=True,  # they are refused or left out by `draw`
+            in_clear=True,  # `draw` refuses these queries or leaves them out
             rng=rng,
             **self.words,
         )
@@ -139,25 +139,25 @@ def drawing(
     usual: int = 1,
     **words: Unpack[WordOptions],
 ) -> Drawing:
-    """Check what a step was given; nothing is fetched or opened before it is run.
+    """Check the arguments of a step. Nothing is fetched or opened before the step is run.
 
-    `usual` is the size where none was given and the mechanism has none of its own.
+    `usual` is the default size for a mechanism that has no `size`.
     """
-    chosen = find_mechanism(mechanism) if isinstance(mechanism, str) else mechanism
-    count = variants_of(chosen, size)
-    if size is None and getattr(chosen, "size", None) is None:
+    component = find_mechanism(mechanism) if isinstance(mechanism, str) else mechanism
+    count = variants_of(component, size)
+    if size is None and getattr(component, "size", None) is None:
         count = usual
     if isinstance(count, bool) or not isinstance(count, int) or count < 1:
-        raise ParameterError("The 'size' argument must be a whole number of variants from 1.")
-    stream(seed, 0)  # which checks the seed
-    return Drawing(chosen, count, vectors, words, seed, skip)
+        raise ParameterError("The 'size' argument must be a whole number of variants >= 1.")
+    stream(seed, 0)  # raises an error for an invalid seed
+    return Drawing(component, count, vectors, words, seed, skip)
 
 
-def _sendable(made: Variants) -> list[Drawn]:
-    """Return the variants that may be sent: of queries that were protected, and not blank."""
+def _sendable(release: Variants) -> list[QueryVariants]:
+    """Return the variants that may be sent: not blank, and of queries with protected words."""
     return [
-        tuple(one for one in row if one.strip()) if words else ()
-        for row, words in zip(made, made.protected, strict=True)
+        tuple(variant for variant in row if variant.strip()) if words else ()
+        for row, words in zip(release, release.protected, strict=True)
     ]
 
 
@@ -166,34 +166,35 @@ def _number(text: str) -> int:
     return int.from_bytes(digest[:8], "big")
 
 
-MARK = "%v"  # between the id of a query and the number of a variant, as %p is for passages
-ORIGINAL = "query_0"  # where PyTerrier keeps the query that was rewritten
+MARK = "%v"  # separates a query id and the number of a variant, like PyTerrier's %p for passages
+ORIGINAL = "query_0"  # PyTerrier's column for the query before it was rewritten
 
 
 class Obfuscate(Transformer):
-    """Replace each query of a frame by variants; the original goes no further.
+    """Replace each query of a frame by variants; later steps do not see the original.
 
-    One variant keeps the qid. Of several, variant j of query q is called ``q%vj``, as PyTerrier
-    calls passage j of document d ``d%pj``; `Fuse` makes one list of theirs again.
+    A single variant keeps the qid. With several, variant j of query q gets the qid ``q%vj``, as
+    PyTerrier calls passage j of document d ``d%pj``. `Fuse` merges their result lists again.
 
-    Only ``qid`` and ``query`` are handed on, whatever else the frame has: tokens, weights or
-    vectors of the query would give it away. PyTerrier's own steps that rewrite queries keep the
-    one before in ``query_0``, where every later step, an engine too, can read it. This one does
-    so with ``original=True`` alone, which is for pipelines that stay on this machine.
+    Only ``qid`` and ``query`` are passed on. All other columns are dropped, because tokens,
+    weights or vectors of the query would reveal it. PyTerrier's own steps that rewrite queries
+    keep the previous one in ``query_0``, where every later step, including an engine, can read it.
+    This step does so only with ``original=True``, which is for pipelines that stay on this
+    machine.
 
     Parameters
     ----------
     mechanism
-        Spec of a mechanism, as ``cmp(epsilon=10)``, or one that is built.
+        A mechanism or its spec, such as ``cmp(epsilon=10)``.
     size
-        Variants of each query; None for one, or for as many as the mechanism has by itself. Each
-        is another release and adds to the cost.
+        Variants per query. Default: the mechanism's `size` if it has one, else 1. Each variant is
+        another release and adds to the cost.
     vectors
         Word vectors, or their name; fetched when the step is first run.
     original
-        Whether the query goes on as ``query_0``.
+        Whether to keep the query as ``query_0``.
     skip
-        Leave out queries of which nothing would be protected; else they raise.
+        Leave out queries with nothing to protect, instead of raising an error.
     seed
         None for fresh randomness at every run. With a seed the variants of a query are always the
         same: for experiments, and **not private**.
@@ -202,9 +203,9 @@ class Obfuscate(Transformer):
 
     Notes
     -----
-    What is proved is what the mechanism says of one word and one variant
-    (``step.drawing.mechanism.guarantee``); budgets of the words of a query and of its variants add
-    up. The qid is not protected: it may be no text.
+    The mechanism's guarantee (``step.drawing.mechanism.guarantee``) is for one word and one
+    variant. The budgets of all words of a query and of all its variants add up. The qid is not
+    protected: it must not be a text.
     """
 
     def __init__(
@@ -222,24 +223,24 @@ class Obfuscate(Transformer):
         self.original = original
 
     def transform_inputs(self) -> list[list[str]]:
-        """Tell PyTerrier which columns are needed."""
+        """Return the columns that PyTerrier must provide."""
         return [["qid", "query"]]
 
-    def transform(self, inp: Any) -> Any:  # noqa: ANN401 - a frame of pandas
-        """Return a row for each variant of each query."""
-        queries = queries_of(inp, "Obfuscate")
-        drawn = self.drawing.draw([row["query"] for row in queries])
+    def transform(self, inp: Any) -> Any:  # noqa: ANN401 - a pandas frame
+        """Return one row per variant of each query."""
+        queries = read_queries(inp, "Obfuscate")
+        releases = self.drawing.draw([row["query"] for row in queries])
         columns = ["qid", "query", *([ORIGINAL] if self.original else [])]
         rows = [
             {"qid": name, "query": str(variant), ORIGINAL: row["query"]}
-            for row, variants in zip(queries, drawn, strict=True)
+            for row, variants in zip(queries, releases, strict=True)
             for name, variant in zip(self._names(row, len(variants)), variants, strict=True)
         ]
         return frame_like(inp, [{name: row[name] for name in columns} for row in rows], columns)
 
     def _names(self, row: Record, count: int) -> Sequence[object]:
         if self.drawing.size == 1:
-            return [row["qid"]][:count]  # none of a query that is left out
+            return [row["qid"]][:count]  # empty for a query that is left out
         return [f"{row['qid']}{MARK}{number}" for number in range(count)]
 
     def __repr__(self) -> str:
@@ -247,32 +248,32 @@ class Obfuscate(Transformer):
 
 
 class Fuse(Transformer):
-    """Fuse the lists of the variants of each query by their reciprocal ranks.
+    """Fuse the result lists of the variants of each query by reciprocal ranks.
 
-    It belongs behind `Obfuscate` with several variants: ``Obfuscate(..., size=20) >> bm25 >>
-    Fuse()``. Where `Obfuscate` was told to hand the original on, it is the ``query`` again, so
-    that a later step can re-rank by it; else the lists have no query.
+    Use it after `Obfuscate` with several variants: ``Obfuscate(..., size=20) >> bm25 >> Fuse()``.
+    If `Obfuscate` has ``original=True``, the original becomes ``query`` again, so that a later
+    step can re-rank by it. Otherwise the lists have no query.
     """
 
     def transform_inputs(self) -> list[list[str]]:
-        """Tell PyTerrier which columns are needed."""
+        """Return the columns that PyTerrier must provide."""
         return [["qid", "docno", "score"]]
 
-    def transform(self, inp: Any) -> Any:  # noqa: ANN401 - a frame of pandas
-        """Return one list for each query."""
+    def transform(self, inp: Any) -> Any:  # noqa: ANN401 - a pandas frame
+        """Return one result list per query."""
         rows = records(inp, ("qid", "docno", "score"), "Fuse")
-        asked = ["query"] if ORIGINAL in inp.columns else []
-        more = about(inp.columns)
+        query_columns = ["query"] if ORIGINAL in inp.columns else []
+        columns = document_columns(inp.columns)
         variants: dict[str, list[str]] = {}
-        lists = listed(rows)
+        lists = group_results(rows)
         for name in lists:
             variants.setdefault(name.rpartition(MARK)[0] or name, []).append(name)
         out = []
         for name, parts in variants.items():
-            ranking, known = fused([lists[part] for part in parts])
-            head = {"qid": name} | dict.fromkeys(asked, lists[parts[0]][0].get(ORIGINAL))
-            out += [head | row for row in results(ranking, known, more)]
-        return frame_like(inp, out, ["qid", *asked, "docno", "score", "rank", *more])
+            ranking, documents = fuse_lists([lists[part] for part in parts])
+            head = {"qid": name} | dict.fromkeys(query_columns, lists[parts[0]][0].get(ORIGINAL))
+            out += [head | row for row in to_records(ranking, documents, columns)]
+        return frame_like(inp, out, ["qid", *query_columns, "docno", "score", "rank", *columns])
 
     def __repr__(self) -> str:
         return "Fuse()"
@@ -284,33 +285,34 @@ _RANDOM = secrets.SystemRandom()
 class PrivateSearch(Transformer):
     """Search for queries that the engine never sees.
 
-    The engine is handed frames of ``qid`` and ``query`` alone: the qid is a number that says
-    nothing, the query a variant. Equal variants are asked once, and all of a frame in random
-    order. The lists of the variants of a query are fused by their reciprocal ranks and, if asked
-    for, ordered by the true query on this machine.
+    The engine receives frames with only ``qid`` and ``query``: a meaningless number and a variant.
+    Equal variants are sent once, and all variants of a frame in random order. The result lists of
+    a query's variants are fused by reciprocal ranks and, with `encoder`, re-ranked by the true
+    query on this machine.
 
-    What comes out has the true query beside its results, as every engine of PyTerrier has. Steps
-    behind it see it: they belong on this machine.
+    The output contains the true query next to its results, as for every PyTerrier engine. Later
+    steps see it and must therefore run on this machine.
 
     Parameters
     ----------
     engine
-        Any step from queries to results, or a pipeline of such.
+        Any step or pipeline that maps queries to results.
     mechanism, size, vectors, skip, seed, words
-        As for `Obfuscate`; `size` is 20 by default, or what the mechanism has by itself.
+        As for `Obfuscate`, but the default `size` is the mechanism's if it has one, else 20.
     k
-        Longest list.
+        Maximum length of a result list.
     encoder
-        Re-ranks by the true query: an encoder or its spec, as ``minilm``. The engine must bring
-        ``text`` or ``title`` of its documents. None to leave the fused order.
+        Encoder that re-ranks by the true query, or its spec, such as ``minilm``. The engine must
+        return ``text`` or ``title`` of its documents. None keeps the fused order.
     letters
-        Weight of the words and letters that a result shares with the query, beside the encoder.
+        Weight of the words and letters that a result shares with the query, in addition to the
+        encoder.
 
     Notes
     -----
-    Whether the engine is on this machine is not known here: a seed is for experiments with one
-    that is. The engine can tell which variants it got in one frame; ask query by query, or mix in
-    others, if that matters.
+    This step cannot know whether the engine is on this machine. Use a seed only for experiments
+    with a local engine. The engine knows which variants arrived in the same frame. If that
+    matters, run one query at a time or mix in other queries.
     """
 
     def __init__(
@@ -328,57 +330,61 @@ class PrivateSearch(Transformer):
         **words: Unpack[WordOptions],
     ) -> None:
         if isinstance(k, bool) or not isinstance(k, int) or k < 1:
-            raise ParameterError("The 'k' argument must be a whole number of results from 1.")
+            raise ParameterError("The 'k' argument must be a whole number of results >= 1.")
         self.drawing = drawing(mechanism, size, vectors, seed, skip, usual=20, **words)
         self.engine, self.k = engine, k
         self.encoder, self.letters = encoder, letters
         self._reranker: Reranker | None = None
 
     def transform_inputs(self) -> list[list[str]]:
-        """Tell PyTerrier which columns are needed."""
+        """Return the columns that PyTerrier must provide."""
         return [["qid", "query"]]
 
-    def transform(self, inp: Any) -> Any:  # noqa: ANN401 - a frame of pandas
-        """Return one list for each query."""
-        queries = queries_of(inp, "PrivateSearch")
-        drawn = self.drawing.draw([row["query"] for row in queries])
-        lists, columns = self._ask(inp, drawn)
+    def transform(self, inp: Any) -> Any:  # noqa: ANN401 - a pandas frame
+        """Return one result list per query."""
+        queries = read_queries(inp, "PrivateSearch")
+        releases = self.drawing.draw([row["query"] for row in queries])
+        lists, columns = self._search(inp, releases)
         own = [str(name) for name in inp.columns]
-        more = [name for name in about(columns) if name not in own]
+        extra = [name for name in document_columns(columns) if name not in own]
         out = []
-        for row, variants in zip(queries, drawn, strict=True):
-            ranking, known = fused([lists[str(one)] for one in variants])
-            ordered = narrowed(self._ordered(str(row["query"]), ranking, columns), self.k)
-            out += [row | found for found in results(ordered, known, more)]
-        place = [name for name in ("docno", "score", "rank") if name not in own]
-        return frame_like(inp, out, [*own, *place, *more])
+        for row, variants in zip(queries, releases, strict=True):
+            fused, documents = fuse_lists([lists[str(variant)] for variant in variants])
+            ranking = narrowed(self._rerank(str(row["query"]), fused, columns), self.k)
+            out += [row | result for result in to_records(ranking, documents, extra)]
+        new = [name for name in ("docno", "score", "rank") if name not in own]
+        return frame_like(inp, out, [*own, *new, *extra])
 
-    def _ask(self, inp: Any, drawn: Sequence[Drawn]) -> tuple[dict[str, list[Record]], list[str]]:  # noqa: ANN401
-        """Hand each variant to the engine once; return the list of each, and the columns."""
-        sent = list(dict.fromkeys(str(one) for row in drawn for one in row))
-        _RANDOM.shuffle(sent)
-        asked = [{"qid": str(number), "query": text} for number, text in enumerate(sent)]
-        answer = self.engine.transform(frame_like(inp, asked, ["qid", "query"]))
+    def _search(
+        self,
+        inp: Any,  # noqa: ANN401 - a pandas frame
+        releases: Sequence[QueryVariants],
+    ) -> tuple[dict[str, list[Record]], list[str]]:
+        """Send each variant to the engine once; return the list of each, and the columns."""
+        texts = list(dict.fromkeys(str(variant) for row in releases for variant in row))
+        _RANDOM.shuffle(texts)
+        requests = [{"qid": str(number), "query": text} for number, text in enumerate(texts)]
+        answer = self.engine.transform(frame_like(inp, requests, ["qid", "query"]))
         columns = [str(name) for name in answer.columns]
-        found = listed(records(answer, ("qid", "docno", "score"), "PrivateSearch's engine"))
-        lists = {text: found.pop(str(number), []) for number, text in enumerate(sent)}
-        if found:
+        by_id = group_results(records(answer, ("qid", "docno", "score"), "PrivateSearch's engine"))
+        lists = {text: by_id.pop(str(number), []) for number, text in enumerate(texts)}
+        if by_id:
             raise EngineError(
-                "The engine answered a query that it was not asked; it must keep the qid."
+                "The engine returned results for an unknown query; it must keep the qid."
             )
         return lists, columns
 
-    def _ordered(self, query: str, ranking: Ranking, columns: Sequence[str]) -> Ranking:
+    def _rerank(self, query: str, ranking: Ranking, columns: Sequence[str]) -> Ranking:
         if self.encoder is None or not len(ranking.items):
             return ranking
         if not {"text", "title"} & set(columns):
             raise ParameterError(
-                "To re-rank by the true query the engine must bring the column text or title of"
-                " its documents; add them, or leave 'encoder' out."
+                "To re-rank by the true query, the engine must return the column text or title of"
+                " its documents. Add a column, or remove 'encoder'."
             )
         if self._reranker is None:
-            chosen = find_encoder(self.encoder) if isinstance(self.encoder, str) else self.encoder
-            self._reranker = Reranker(chosen, letters=self.letters)
+            model = find_encoder(self.encoder) if isinstance(self.encoder, str) else self.encoder
+            self._reranker = Reranker(model, letters=self.letters)
         return self._reranker.order(query, ranking)
 
     def __repr__(self) -> str:

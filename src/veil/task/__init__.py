@@ -1,4 +1,4 @@
-"""Downstream tasks: what a classifier still reads in protected texts, and what attackers do."""
+"""Downstream tasks: how well a classifier works on protected texts, and the risk of attacks."""
 
 from veil.task.classifiers import CLASSIFIERS as CLASSIFIERS
 from veil.task.labelled import Labelled as Labelled

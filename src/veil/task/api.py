@@ -1,4 +1,4 @@
-"""The verbs of tasks from file to table, as the command line has them."""
+"""The commands of the domain: from a file to a printed table."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,12 +10,12 @@ from veil.studies.results import PLAIN, Results, Row
 from veil.studies.sweep import sweep
 from veil.task.study import ABOVE, ACCURACY
 
-_USUAL = (
+_DEFAULT_SPECS = (
     *(f"{name}(epsilon={e})" for name in ("cmp", "mahalanobis", "vickrey") for e in (5, 10, 20)),
     *(f"{name}(epsilon={e})" for name in ("santext", "tem", "custext") for e in (1, 5, 10)),
 )
 _MEASURE = "active"
-_WIDE = 40  # of a name of a mechanism, or as wide as the longest is
+_MIN_WIDTH = 40  # of the column of mechanisms
 
 
 def sentiment(
@@ -32,15 +32,15 @@ def sentiment(
     seed: int = 1,
     out: Path | None = None,
 ) -> str:
-    """Classify TEXTS, a table with columns text and label, protected by each mechanism, and plain.
+    """Classify TEXTS, a table with columns text and label, plain and protected by each mechanism.
 
-    Prints the accuracy, the share of what plain texts give above the commonest label, and how
-    often an attacker finds the text within ten guesses, each with its 95 % interval. -m names
-    mechanisms, several times; without it six that replace words are tried at three epsilons each.
-    --out keeps the releases and results.csv in a folder of your own; what is there already is not
-    computed again. The releases are seeded and not private.
+    Prints the accuracy, the share of the plain texts' gain over the most common label, and how
+    often an attacker finds the text within ten guesses, each with its 95 % interval. Repeat -m for
+    several mechanisms; the default is six that replace words, at three epsilons each. --out keeps
+    the releases and results.csv in a folder; results already there are not computed again. The
+    releases are seeded and not private.
     """
-    given: dict[str, object] = {
+    keys: dict[str, object] = {
         "domain": "task",
         "name": "sentiment",
         "texts": str(texts),
@@ -51,45 +51,46 @@ def sentiment(
         "vectors": vectors,
         "seed": seed,
         "attackers": list(attacker),
-        "mechanism": [{"spec": spec} for spec in mechanism or _USUAL],
+        "mechanism": [{"spec": spec} for spec in mechanism or _DEFAULT_SPECS],
     }
-    given |= {"classifier": list(classifier)} if classifier else {}
-    study = make_study(given, "the command", Path.cwd())
+    keys |= {"classifier": list(classifier)} if classifier else {}
+    study = make_study(keys, "the command", Path.cwd())
     if out is not None:
-        found = sweep(study, out, workers=0)
-        export(found, out)
-        return table(found)
+        results = sweep(study, out, workers=0)
+        export(results, out)
+        return table(results)
     with scratch_folder() as folder:
         return table(sweep(study, folder, workers=0))
 
 
-def table(found: Results) -> str:
+def table(results: Results) -> str:
     """Return accuracy, utility and risk of each configuration, one line each."""
     lines: list[str] = []
-    wide = max(_WIDE, *(len(row.spec) for row in found.rows))
-    for task in dict.fromkeys(row.task for row in found.rows if row.measure == ABOVE):
+    width = max(_MIN_WIDTH, *(len(row.spec) for row in results.rows))
+    for task in dict.fromkeys(row.task for row in results.rows if row.measure == ABOVE):
         lines += [
             *([""] if lines else []),
             task,
-            _line(" " * wide, [ACCURACY, ABOVE, "risk (active)"]),
+            _line(" " * width, [ACCURACY, ABOVE, "risk (active)"]),
         ]
-        for spec in dict.fromkeys(row.spec for row in found.rows):
-            cells = [_cell(found.rows, spec, task, one) for one in (ACCURACY, ABOVE)]
-            risks = [row for row in found.rows if (row.spec, row.measure) == (spec, _MEASURE)]
+        for spec in dict.fromkeys(row.spec for row in results.rows):
+            cells = [_cell(results.rows, spec, task, measure) for measure in (ACCURACY, ABOVE)]
+            risks = [row for row in results.rows if (row.spec, row.measure) == (spec, _MEASURE)]
             worst = max(
                 (r for r in risks if r.kind == "risk"), key=lambda r: r.score, default=None
             )
-            shown = "plain texts" if spec == PLAIN else spec
-            lines.append(_line(shown.ljust(wide), [*cells, "" if worst is None else _told(worst)]))
-    return "\n".join([*lines, "", *found.notes])
+            label = "plain texts" if spec == PLAIN else spec
+            risk = "" if worst is None else _format(worst)
+            lines.append(_line(label.ljust(width), [*cells, risk]))
+    return "\n".join([*lines, "", *results.notes])
 
 
 def _cell(rows: Sequence[Row], spec: str, task: str, measure: str) -> str:
-    wanted = (spec, task, measure)
-    return next((_told(r) for r in rows if (r.spec, r.task, r.measure) == wanted), "")
+    key = (spec, task, measure)
+    return next((_format(r) for r in rows if (r.spec, r.task, r.measure) == key), "")
 
 
-def _told(row: Row) -> str:
+def _format(row: Row) -> str:
     return f"{row.score:.3f} [{row.low:.3f}, {row.high:.3f}]"
 
 

@@ -1,4 +1,4 @@
-"""Texts with a label each, and which of them teach a classifier and which are asked of it."""
+"""Labelled texts, and their split into texts to train a classifier and texts to test it."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -15,13 +15,13 @@ from veil.core.types import Ids
 from veil.corpus.tokens import MAX_CHARS, check_text
 from veil.data.rows import read_table
 
-LEAST = 2  # texts to ask, and texts to learn from
+LEAST = 2  # minimum number of test texts, of training texts, and of labels
 
 
 @brief("name", "texts")
 @dataclass(frozen=True, eq=False)
 class Labelled:
-    """Texts, the name of each one's label, and the name of the data."""
+    """Texts, the label of each, and the name of the data."""
 
     texts: tuple[str, ...]
     labels: tuple[str, ...]
@@ -32,57 +32,57 @@ class Labelled:
 
     @cached_property
     def classes(self) -> tuple[str, ...]:
-        """The labels that there are, in order."""
+        """The distinct labels, sorted."""
         return tuple(sorted(set(self.labels)))
 
     @cached_property
     def codes(self) -> Ids:
-        """The position (n,) of each text's label among the classes."""
-        at = {label: number for number, label in enumerate(self.classes)}
-        return np.array([at[label] for label in self.labels], dtype=np.int64)
+        """Index (n,) of each text's label in `classes`."""
+        codes = {label: number for number, label in enumerate(self.classes)}
+        return np.array([codes[label] for label in self.labels], dtype=np.int64)
 
-    def some(self, places: Sequence[int] | Ids) -> "Labelled":
-        """Return the texts at these places."""
-        chosen = [int(place) for place in places]
-        texts, labels = (tuple(values[i] for i in chosen) for values in (self.texts, self.labels))
+    def some(self, indices: Sequence[int] | Ids) -> "Labelled":
+        """Return the texts at these indices."""
+        rows = [int(index) for index in indices]
+        texts, labels = (tuple(values[i] for i in rows) for values in (self.texts, self.labels))
         return Labelled(texts, labels, self.name)
 
     def split(self, test: int, seed: int) -> tuple["Labelled", "Labelled"]:
-        """Return texts to ask and texts to learn from, drawn once and for all by the seed.
+        """Return test texts and training texts, a random split that depends only on the seed.
 
-        At most `test` are asked, and no more than half; all others may teach.
+        At most `test` texts, and at most half of all, are test texts. The others are for training.
         """
         order = generator(seed).permutation(len(self))
-        asked = min(test, len(self) // 2)
-        return self.some(order[:asked]), self.some(order[asked:])
+        count = min(test, len(self) // 2)
+        return self.some(order[:count]), self.some(order[count:])
 
     @property
     def majority(self) -> str:
-        """The commonest label; of several the first in order."""
+        """The most common label; if several tie, the first in sorted order."""
         counts = Counter(self.labels)
         return min(counts, key=lambda label: (-counts[label], label))
 
 
 def load(path: str | Path, text: str = "text", label: str = "label") -> Labelled:
-    """Read texts and labels of a table (CSV, TSV, JSON lines, Parquet, also compressed).
+    """Read the texts and labels of a table (CSV, TSV, JSON lines or Parquet, also compressed).
 
-    A text that comes again is read once, with its first label: else one that teaches could be
-    asked, too.
+    A repeated text is read once, with its first label, so that no test text is also a training
+    text.
     """
-    place = Path(path)
-    _, rows = read_table(place, (text, label))
-    found: dict[str, str] = {}
+    file = Path(path)
+    _, rows = read_table(file, (text, label))
+    labels: dict[str, str] = {}
     for row in rows:
-        words, named = row.values
-        where = row.where(place.name)
-        if not named.strip():
-            raise InputError(f"{where} has no label; repair it, or leave it out.")
+        words, value = row.values
+        where = row.where(file.name)
+        if not value.strip():
+            raise InputError(f"{where} has no label. Add a label or remove the row.")
         if words.strip():
-            found.setdefault(check_text(words, where, MAX_CHARS), named.strip())
-    kinds = len(set(found.values()))
-    if len(found) < 2 * LEAST or kinds < LEAST:
+            labels.setdefault(check_text(words, where, MAX_CHARS), value.strip())
+    classes = len(set(labels.values()))
+    if len(labels) < 2 * LEAST or classes < LEAST:
         raise InputError(
-            f"{place.name} must hold at least {2 * LEAST} texts and two labels. Got"
-            f" {len(found)} texts and {kinds} labels instead."
+            f"{file.name} must contain at least {2 * LEAST} texts and two labels. Got"
+            f" {len(labels)} texts and {classes} labels instead."
         )
-    return Labelled(tuple(found), tuple(found.values()), place.name.partition(".")[0])
+    return Labelled(tuple(labels), tuple(labels.values()), file.name.partition(".")[0])

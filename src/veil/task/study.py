@@ -1,4 +1,4 @@
-"""A task as an experiment: texts are protected, read by a classifier, and scored."""
+"""The domain of downstream tasks: protect texts, classify them, attack them, and score both."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -19,7 +19,7 @@ from veil.corpus.logs import read_log
 from veil.data.fetch import Report, no_progress
 from veil.search.study.material import StudyMaterial, absolute
 from veil.search.study.steps import VERSIONS as SEARCH_VERSIONS
-from veil.search.study.steps import compute as attacked
+from veil.search.study.steps import compute as compute_attack
 from veil.search.study.steps import inputs
 from veil.search.study.study import SearchStudy, attacker_specs
 from veil.studies.experiment import (
@@ -53,21 +53,22 @@ def above_majority(right: Floats, plain: Floats, majority: Floats) -> Floats:
     .. math:: U = \frac{a - m}{p - m}, \qquad
        v_i = U + \frac{(a_i - m_i) - U\,(p_i - m_i)}{p - m}
 
-    `right`, `plain` and `majority` (n,) are 1 where the label of a text is found in its protected
-    form, in its plain form, and by always guessing the commonest label; a, p, m are their means.
+    `right`, `plain` and `majority` (n,) are 1 for texts whose label is predicted from the
+    protected form, from the plain form, and by always guessing the most common label. Their means
+    are a, p and m.
 
     Notes
     -----
-    U is a ratio of means over texts, of which no value of one text is. The values are its
-    linearisation (the delta method): their mean is U, and their spread is what U varies by when
-    other texts are drawn, p and m with it. Each may lie outside of [0, 1].
+    U is a ratio of means over texts, so it has no value for a single text. The values are its
+    linearisation (the delta method). Their mean is U, and their spread is the variation of U, with
+    that of p and m, over other samples of texts. Each value may be outside [0, 1].
     """
     a, p, m = (float(np.mean(values)) for values in (right, plain, majority))
     if p <= m:
         raise InputError(
-            "On plain texts the classifier must be right more often than by always guessing the"
-            f" commonest label. Got {p:.3f} against {m:.3f} instead: give it more texts to learn"
-            " from, or take another."
+            "On plain texts, the classifier must be right more often than guessing the most common"
+            f" label. Got {p:.3f} against {m:.3f} instead. Use more training texts or another"
+            " classifier."
         )
     share = (a - m) / (p - m)
     values: Floats = share + ((right - majority) - share * (plain - majority)) / (p - m)
@@ -75,13 +76,13 @@ def above_majority(right: Floats, plain: Floats, majority: Floats) -> Floats:
 
 
 class TaskStudy(Study):
-    """What is measured of labelled texts."""
+    """The study file of a downstream task."""
 
     texts: Annotated[str, Field(description="table of texts with labels")]
     text: Annotated[str, Field(description="column of the texts")] = "text"
     label: Annotated[str, Field(description="column of the labels")] = "label"
     test: Annotated[
-        int, Field(ge=LEAST, le=1_000_000, description="texts that are asked, at most")
+        int, Field(ge=LEAST, le=1_000_000, description="maximum number of test texts")
     ] = 400
     classifier: Annotated[Specs, Field(min_length=1, strict=False)] = (
         "logistic",
@@ -89,17 +90,19 @@ class TaskStudy(Study):
     )
     vectors: Annotated[str, Field(description="word vectors")] = "glove-100d"
     log: Annotated[
-        str, Field(description="what attackers guess from: texts, all of the table, or a file")
+        str, Field(description="candidates of attackers: 'texts', all of the table, or a file")
     ] = "texts"
-    log_size: Annotated[int, Field(ge=0, description="texts of the log, at most; 0: all")] = 0
+    log_size: Annotated[
+        int, Field(ge=0, description="maximum number of texts of the log; 0: all")
+    ] = 0
     attackers: Annotated[Specs, Field(strict=False)] = ("inference",)
 
 
-OWN = "texts"  # the log of a study that names none: all texts of its file
+OWN = "texts"  # default log: all texts of the study's table
 
 
 class TaskBench(StudyMaterial):
-    """Texts with labels, and what mechanisms and attackers of texts work with."""
+    """Labelled texts, and the material that text mechanisms and attacks need."""
 
     def __init__(self, study: TaskStudy, report: Report = no_progress) -> None:
         super().__init__(
@@ -118,137 +121,138 @@ class TaskBench(StudyMaterial):
         )
         self.task = study
         self.labelled = load(study.texts, study.text, study.label)
-        self.asked, self.taught = self.labelled.split(study.test, study.seed)
+        self.test, self.training = self.labelled.split(study.test, study.seed)
         self._models: dict[str, Model] = {}
-        self._plain: dict[str, Ids] = {}
-        self._told = report
+        self._predictions: dict[str, Ids] = {}
+        self._progress = report
 
     @cached_property
     def collection(self) -> Collection:
-        """The texts that teach, as documents; the attacker's log."""
-        documents = (Document(f"{i}", "", text) for i, text in enumerate(self.taught.texts))
+        """The training texts as documents, and the log of the attackers."""
+        documents = (Document(f"{i}", "", text) for i, text in enumerate(self.training.texts))
         log = self.labelled.texts if self.task.log == OWN else tuple(read_log(Path(self.task.log)))
         return Collection(self.labelled.name, Documents.of(documents), log=log)
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """Names of the texts that are asked: their numbers."""
-        return tuple(str(number) for number in range(len(self.asked)))
+        """Names of the test texts: their numbers."""
+        return tuple(str(number) for number in range(len(self.test)))
 
     @cached_property
     def texts(self) -> tuple[str, ...]:
-        """The texts that are asked."""
-        return self.asked.texts
+        """The test texts."""
+        return self.test.texts
 
-    def teaching(self, classifier: Classifier) -> Labelled:
-        """Return the texts that teach a classifier."""
-        return self.taught.some(range(min(classifier.taught, len(self.taught))))
+    def training_texts(self, classifier: Classifier) -> Labelled:
+        """Return the plain training texts of a classifier."""
+        return self.training.some(range(min(classifier.taught, len(self.training))))
 
     @cached_property
     def protected(self) -> int:
-        """How many of the texts that teach are protected, too."""
-        chosen = map(CLASSIFIERS.parse, self.task.classifier)
-        wanted = (one.taught for one in chosen if one.protected)
-        return min(max(wanted, default=0), len(self.taught))
+        """Number of training texts to protect."""
+        classifiers = map(CLASSIFIERS.parse, self.task.classifier)
+        counts = (classifier.taught for classifier in classifiers if classifier.protected)
+        return min(max(counts, default=0), len(self.training))
 
     def plain_model(self, classifier: Classifier) -> Model:
-        """Return a classifier that plain texts have taught, once per process."""
+        """Return the classifier trained on plain texts, trained once per process."""
         spec = str(classifier)
         if spec not in self._models:
-            self._models[spec] = self.learn(classifier, self.teaching(classifier))
+            self._models[spec] = self.learn(classifier, self.training_texts(classifier))
         return self._models[spec]
 
-    def remembered(self, spec: str, read: Callable[[], Ids]) -> Ids:
-        """Return what a classifier reads in the plain texts, once per process."""
-        if spec not in self._plain:
-            self._plain[spec] = read()
-        return self._plain[spec]
+    def plain_predictions(self, spec: str, predict: Callable[[], Ids]) -> Ids:
+        """Return a classifier's predictions for the plain texts, computed once per process."""
+        if spec not in self._predictions:
+            self._predictions[spec] = predict()
+        return self._predictions[spec]
 
-    def learn(self, classifier: Classifier, taught: Labelled) -> Model:
-        """Teach a classifier."""
-        return classifier.learn(taught, self.labelled.classes, self._told)
+    def learn(self, classifier: Classifier, texts: Labelled) -> Model:
+        """Train a classifier."""
+        return classifier.learn(texts, self.labelled.classes, self._progress)
 
 
 Rows = Sequence[Sequence[str]]
 
 
 def protect_texts(bench: TaskBench, step: Step) -> Result:
-    """Draw the variants of the texts that are asked, and one of each that teaches.
+    """Draw the variants of the test texts, and one variant of each training text to protect.
 
-    A text of which nothing would be protected is not released: it has no variants.
+    A text with nothing to protect is not released: it has no variants.
     """
     mechanism = bench.mechanism(step.spec, step.size)
     space = bench.space if "vectors" in mechanism.needs else None
     rng = stream(bench.task.seed, int(step.key[:16], 16))
-    made = protect(bench.texts, mechanism, space, step.size, in_clear=True, rng=rng)
-    words = np.array(made.protected, dtype=np.int64)
+    release = protect(bench.texts, mechanism, space, step.size, in_clear=True, rng=rng)
+    words = np.array(release.protected, dtype=np.int64)
     training: list[list[str]] = []
     if bench.protected:
-        whole = step.size if getattr(mechanism, "whole", False) else 1
-        others = protect(
-            bench.taught.texts[: bench.protected], mechanism, space, whole, in_clear=True, rng=rng
-        )
-        training = _sent(others.rows, others.protected)
-    return Result(
-        {"protected": words}, {"variants": _sent(made.rows, made.protected), "training": training}
-    )
+        size = step.size if getattr(mechanism, "whole", False) else 1
+        texts = bench.training.texts[: bench.protected]
+        others = protect(texts, mechanism, space, size, in_clear=True, rng=rng)
+        training = _protected_rows(others.rows, others.protected)
+    variants = _protected_rows(release.rows, release.protected)
+    return Result({"protected": words}, {"variants": variants, "training": training})
 
 
-def _sent(rows: Rows, words: Sequence[int]) -> list[list[str]]:
+def _protected_rows(rows: Rows, words: Sequence[int]) -> list[list[str]]:
+    """Return the variants of each text, none for a text without protected words."""
     pairs = zip(rows, words, strict=True)
-    return [[str(one) for one in row] if count else [] for row, count in pairs]
+    return [[str(text) for text in row] if count else [] for row, count in pairs]
 
 
 def read_texts(bench: TaskBench, classifier: Classifier, of: Result | None) -> Result:
-    """Read protected texts, or without a release the plain ones, and see which are read right.
+    """Classify the protected texts of a release, or the plain ones; return which are right.
 
-    `plain` and `majority` are what the same classifier reads in the plain texts, and what always
-    guessing the commonest label gives.
+    `plain` and `majority` are which texts the same classifier gets right in their plain form, and
+    which texts have the most common label.
     """
     plain_model = bench.plain_model(classifier)
-    own = {label: number for number, label in enumerate(bench.labelled.classes)}
-    true = np.array([own[label] for label in bench.asked.labels], dtype=np.int64)
-    common = own[bench.taught.majority]
-    seen = bench.remembered(
+    codes = {label: number for number, label in enumerate(bench.labelled.classes)}
+    labels = np.array([codes[label] for label in bench.test.labels], dtype=np.int64)
+    common = codes[bench.training.majority]
+    plain = labels == bench.plain_predictions(
         str(classifier), lambda: read(plain_model, [[text] for text in bench.texts], common)
     )
-    plain = seen == true
     right = plain
     if of is not None:
         model = plain_model
         if classifier.protected:
-            model = bench.learn(classifier, _taught(bench, classifier, of.data["training"]))
-        right = read(model, of.data["variants"], common) == true
-    arrays = {"right": right, "plain": plain, "majority": true == common}
+            texts = _protected_training(bench, classifier, of.data["training"])
+            model = bench.learn(classifier, texts)
+        right = read(model, of.data["variants"], common) == labels
+    arrays = {"right": right, "plain": plain, "majority": labels == common}
     return Result({name: values.astype(np.float64) for name, values in arrays.items()})
 
 
 def read(model: Model, rows: Rows, common: int) -> Ids:
-    """Return the label (n,) of each row: the likeliest on the mean of its variants.
+    """Return the predicted label (n,) of each row: the likeliest for the mean of its variants.
 
-    Of a row without variants nothing is known: the commonest label is guessed.
+    A row without variants gets the most common label.
     """
     shares = model.shares([text for row in rows for text in row])
-    found = np.full(len(rows), common, dtype=np.int64)
+    labels = np.full(len(rows), common, dtype=np.int64)
     start = 0
     for number, row in enumerate(rows):
         if row:
-            found[number] = shares[start : start + len(row)].mean(axis=0).argmax()
+            labels[number] = shares[start : start + len(row)].mean(axis=0).argmax()
         start += len(row)
-    return found
+    return labels
 
 
-def _taught(bench: TaskBench, classifier: Classifier, rows: Rows) -> Labelled:
-    """Return the texts that teach in their protected form, with their labels."""
-    plain = bench.teaching(classifier)
+def _protected_training(bench: TaskBench, classifier: Classifier, rows: Rows) -> Labelled:
+    """Return the protected training texts of a classifier, with their labels."""
+    plain = bench.training_texts(classifier)
     pairs = [
         (row[0], label) for row, label in zip(rows[: len(plain)], plain.labels, strict=True) if row
     ]
-    return Labelled(tuple(t for t, _ in pairs), tuple(one for _, one in pairs), plain.name)
+    return Labelled(
+        tuple(text for text, _ in pairs), tuple(label for _, label in pairs), plain.name
+    )
 
 
 ABOVE, ACCURACY = "accuracy above majority", "accuracy"
-_VERSION = 1  # of what is computed here
+_VERSION = 1  # of the steps computed here: part of their keys
 _EXAMPLES = 3
 WORDS = Vocabulary(
     title="a task on protected texts",
@@ -256,7 +260,7 @@ WORDS = Vocabulary(
     subjects="texts",
     size="variants",
     plain="plain texts",
-    utility=Axis(ABOVE, "accuracy above the commonest label's, over that on plain texts"),
+    utility=Axis(ABOVE, "accuracy above the most common label's, over that on plain texts"),
     better="the classifier is right more often",
     families=("Cover groups", "Sampling", "Embedding perturbation", "Heuristics"),
     apart=("linkage", "session", "shortlist"),
@@ -264,7 +268,7 @@ WORDS = Vocabulary(
 
 
 class Tasks(Experiment):
-    """Labelled texts: protected, read by a classifier, and attacked."""
+    """Labelled texts that are protected, classified and attacked."""
 
     words: ClassVar[Vocabulary] = WORDS
     keys = TaskStudy
@@ -276,11 +280,11 @@ class Tasks(Experiment):
     def __init__(self, study: TaskStudy, report: Report = no_progress) -> None:
         self.study: TaskStudy = study
         self.bench = TaskBench(study, report)
-        self.data, self.n = self.bench.labelled.name, len(self.bench.asked)
+        self.data, self.n = self.bench.labelled.name, len(self.bench.test)
 
     @classmethod
     def settle(cls, study: TaskStudy, name: str, folder: Path) -> TaskStudy:
-        """Make paths absolute and write specs in one way."""
+        """Make paths absolute and normalise specs."""
         settled: dict[str, object] = {
             "texts": str((folder / study.texts).resolve()),
             "vectors": absolute(study.vectors, "vectors", name, folder),
@@ -293,60 +297,62 @@ class Tasks(Experiment):
 
     @classmethod
     def spelt(cls, attackers: Sequence[str]) -> tuple[str, ...]:
-        """Write the encoder of an attacker in one way, too."""
+        """Normalise the specs of attackers, including their encoders."""
         return attacker_specs(attackers)
 
     @cached_property
-    def _of(self) -> dict[str, object]:
-        """What all steps depend on: the texts with their labels, and the seed."""
+    def _inputs(self) -> dict[str, object]:
+        """The inputs of every step: the texts with their labels, and the seed."""
         parts = [
-            digest([*one.texts, "", *one.labels]) for one in (self.bench.asked, self.bench.taught)
+            digest([*texts.texts, "", *texts.labels])
+            for texts in (self.bench.test, self.bench.training)
         ]
         return {"texts": parts, "seed": self.study.seed}
 
-    def _read(self, classifier: str) -> dict[str, object]:
-        chosen = CLASSIFIERS.parse(classifier)
-        return {"classifier": str(chosen), "weights": chosen.key()}
+    def _classifier_inputs(self, spec: str) -> dict[str, object]:
+        classifier = CLASSIFIERS.parse(spec)
+        return {"classifier": str(classifier), "weights": classifier.key()}
 
     def plain(self) -> list[Step]:
-        """Return the reading of the plain texts, one per classifier."""
-        return [
-            Step("plain", step_key("plain", _VERSION, {**self._of, **self._read(each)}), by=each)
-            for each in self.study.classifier
-        ]
+        """Return the steps that classify the plain texts, one per classifier."""
+        steps = []
+        for spec in self.study.classifier:
+            key = step_key("plain", _VERSION, {**self._inputs, **self._classifier_inputs(spec)})
+            steps.append(Step("plain", key, by=spec))
+        return steps
 
     def cells(self) -> list[Cell]:
-        """Return a release for each mechanism, value and size, read and attacked."""
-        found = []
+        """Return a run for each mechanism, value and size: a release, classified and attacked."""
+        cells = []
         for size in dict.fromkeys(self.study.sizes):
             for grid in self.study.mechanism:
                 for mechanism, value in grid.mechanisms(TEXT_MECHANISMS):
-                    made = {**self._of, "size": size, "training": self.bench.protected}
-                    made |= inputs(mechanism, self.bench, size)
-                    key = step_key("protect", _VERSION, made)
+                    parts = {**self._inputs, "size": size, "training": self.bench.protected}
+                    parts |= inputs(mechanism, self.bench, size)
+                    key = step_key("protect", _VERSION, parts)
                     release = Step("protect", key, str(mechanism), size)
                     steps = tuple(self._steps(release, self.study.against(grid)))
-                    found.append(Cell(mechanism, grid.parameter, value, size, release, steps))
-        return found
+                    cells.append(Cell(mechanism, grid.parameter, value, size, release, steps))
+        return cells
 
     def _steps(self, release: Step, attackers: Sequence[str]) -> Iterator[Step]:
         spec, size, of = release.spec, release.size, release.key
-        for each in self.study.classifier:
-            key = step_key("read", _VERSION, {"of": of, **self._read(each)})
-            yield Step("read", key, spec, size, of, each, size)
-        for each in attackers:
-            attacker = ATTACKS.parse(each)
-            known = {"of": of, "attacker": str(attacker), "reads": attacker.reads}
-            known["version"] = str(SEARCH_VERSIONS["attack"])
+        for classifier in self.study.classifier:
+            key = step_key("read", _VERSION, {"of": of, **self._classifier_inputs(classifier)})
+            yield Step("read", key, spec, size, of, classifier, size)
+        for name in attackers:
+            attacker = ATTACKS.parse(name)
+            parts = {"of": of, "attacker": str(attacker), "reads": attacker.reads}
+            parts["version"] = str(SEARCH_VERSIONS["attack"])
             if "log" in attacker.needs:
-                known["log"] = self.bench.log_digest
+                parts["log"] = self.bench.log_digest
             if isinstance(attacker, EncoderAttack):
-                known["encoder"] = self.bench.encoder_key(attacker.encoder)
-            key = step_key("attack", _VERSION, known)
-            yield Step("attack", key, spec, size, of, each, size)
+                parts["encoder"] = self.bench.encoder_key(attacker.encoder)
+            key = step_key("attack", _VERSION, parts)
+            yield Step("attack", key, spec, size, of, name, size)
 
     def prepare(self, missing: Sequence[Step]) -> None:
-        """Have on disk what mechanisms and attackers need."""
+        """Fetch or compute the files that mechanisms and attacks need."""
         attacks: dict[str, dict[str, None]] = {}
         for step in missing:
             if step.kind == "protect":
@@ -357,15 +363,15 @@ class Tasks(Experiment):
             self.bench.prepare(attacker, list(specs))
 
     def compute(self, step: Step, of: Result | None) -> Result:
-        """Protect, read or attack."""
+        """Protect, classify or attack."""
         if step.kind == "protect":
             return protect_texts(self.bench, step)
         if step.kind == "attack":
-            return attacked(self.bench, step, of)
+            return compute_attack(self.bench, step, of)
         return read_texts(self.bench, CLASSIFIERS.parse(step.by), of)
 
     def figures(self, cell: Cell | None, step: Step, found: Result) -> Iterator[Figure]:
-        """Yield the utility with the accuracy behind it, and the risks."""
+        """Yield the utility with its accuracy, or the risks."""
         del cell
         if "gap" in found.data or step.kind == "protect":
             return
@@ -379,42 +385,42 @@ class Tasks(Experiment):
         yield Figure("utility", ACCURACY, right, task=step.by, plane=False)
 
     def cost(self, cell: Cell, made: Result) -> Guarantee:
-        """Return what all variants of a text of the usual length cost."""
+        """Return the cost of all variants of a text of median length."""
         mechanism = self.bench.mechanism(str(cell.mechanism), cell.size)
         if isinstance(mechanism, QueryMechanism) and mechanism.whole:
             return whole_cost(mechanism.guarantee, 1)
-        usual = int(np.median(made.arrays["protected"]))
-        size = f"{count_of(usual, 'word')} x {count_of(cell.size, 'variant')}"
-        return cell.mechanism.guarantee.compose(usual * cell.size, f"text ({size})")
+        words = int(np.median(made.arrays["protected"]))
+        size = f"{count_of(words, 'word')} x {count_of(cell.size, 'variant')}"
+        return cell.mechanism.guarantee.compose(words * cell.size, f"text ({size})")
 
     def examples(self, cell: Cell, made: Result) -> Iterator[Example]:
-        """Yield the first texts that have variants, and some of those."""
+        """Yield the first texts that have variants, with some of their variants."""
         rows = zip(self.bench.texts, made.data["variants"], strict=True)
         for text, row in [(text, row) for text, row in rows if row][:_EXAMPLES]:
             yield Example(str(cell.mechanism), text, tuple(dict.fromkeys(row[:_EXAMPLES])))
 
     def facts(self) -> Sequence[tuple[str, str]]:
-        """Say how much there is, and what a constant guess reaches."""
-        asked, taught = self.bench.asked, self.bench.taught
-        guess: Floats = np.array([label == taught.majority for label in asked.labels])
+        """Return the sizes of the data, and the accuracy of a constant guess."""
+        test, training = self.bench.test, self.bench.training
+        guess: Floats = np.array([label == training.majority for label in test.labels])
         return [
-            ("texts that are asked", f"{len(asked):,}"),
-            ("texts that may teach", f"{len(taught):,}"),
+            ("test texts", f"{len(test):,}"),
+            ("training texts", f"{len(training):,}"),
             ("labels", f"{len(self.bench.labelled.classes)}"),
-            ("commonest label", f"right for {guess.mean():.3f} of the texts"),
+            ("most common label", f"right for {guess.mean():.3f} of the test texts"),
             ("log", f"{len(self.bench.log):,} distinct texts"),
             ("vectors", Path(self.study.vectors).name),
         ]
 
     def notes(self) -> Sequence[str]:
-        """Say what the figures are not."""
-        found = [
-            "The texts that are asked are in the attackers' log, so that the risk is not a lower"
-            " bound for want of them."
+        """Return the limits of the figures."""
+        notes = [
+            "The attackers' log contains the test texts, so the risk is not a lower bound for lack"
+            " of them."
         ]
         if self.bench.protected:
-            found.append(
-                "Texts that teach a classifier 'train=protected' have one protected form each;"
-                " attackers are not shown those."
+            notes.append(
+                "For a classifier with 'train=protected', each training text has one protected"
+                " form, which attackers do not see."
             )
-        return found
+        return notes

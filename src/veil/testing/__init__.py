@@ -1,4 +1,4 @@
-"""Checks that parts and domains keep their contract: ours, and those of others.
+"""Checks that components and domains keep their contract, ours and those of plugins.
 
 >>> from veil.text.mechanisms.words.cmp import CMP
 >>> check_mechanism(CMP(epsilon=5))

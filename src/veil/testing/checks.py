@@ -35,49 +35,52 @@ P = ParamSpec("P")
 
 
 class _BrokenError(AssertionError):
-    """What a check found, in one sentence."""
+    """A violation of a contract, in one sentence."""
 
 
 def in_one_sentence(hint: str = "") -> Callable[[Callable[P, None]], Callable[P, None]]:
-    """Let a check fail with a sentence also where a component raises; it may quote a text."""
+    """Make a check fail with one sentence, too, if a component raises an error of another type.
+
+    The message of such an error is not shown, because it could quote a text.
+    """
 
     def decorate(check: Callable[P, None]) -> Callable[P, None]:
         @wraps(check)
-        def told(*args: P.args, **kwargs: P.kwargs) -> None:
+        def wrapped(*args: P.args, **kwargs: P.kwargs) -> None:
             try:
                 check(*args, **kwargs)
             except VeilError:
                 raise
             except _BrokenError as broken:
                 sentence = str(broken)
-            except Exception as error:  # noqa: BLE001 - whatever a component may raise
-                sentence = _raised(error) + hint
+            except Exception as error:  # noqa: BLE001 - a component may raise anything
+                sentence = _describe(error) + hint
             else:
                 return
             raise AssertionError(sentence)
 
-        return told
+        return wrapped
 
     return decorate
 
 
-def _raised(error: Exception) -> str:
-    """Say what was raised and where, without its message."""
+def _describe(error: Exception) -> str:
+    """Return the type of an error and its location, without its message."""
     last = traceback.extract_tb(error.__traceback__)[-1]
     where = f"{Path(last.filename).name}:{last.lineno}"
-    return f"a component may raise VeilErrors alone; at {where} it raised {type(error).__name__}"
+    return f"a component may raise only VeilErrors; at {where} it raised {type(error).__name__}"
 
 
 def declared(cls: type[Component]) -> None:
-    """Check what lists, help and documentation are made of."""
+    """Check the declarations that lists, help and documentation are generated from."""
     name = getattr(cls, "name", "")
     require(
         isinstance(name, str) and name.isascii() and name.isidentifier(),
-        "there must be a `name` of letters, digits and _, as a spec has it",
+        "`name` must consist of ASCII letters, digits and _, as in a spec",
     )
     require(
         bool((vars(cls).get("__doc__") or "").strip()),
-        "the class must have a docstring of its own, whose first line is listed",
+        "the class must have its own docstring, whose first line is listed",
     )
     for key, field in cls.model_fields.items():
         require(
@@ -88,7 +91,7 @@ def declared(cls: type[Component]) -> None:
 
 
 def builds(cls: type[Component]) -> bool:
-    """Tell whether a component can be built from the examples of its parameters."""
+    """Return whether a component can be built from the examples of its parameters."""
     try:
         example(cls)
     except ParameterError:
@@ -97,7 +100,7 @@ def builds(cls: type[Component]) -> bool:
 
 
 def require(holds: bool, sentence: str) -> None:
-    """Fail with a sentence unless something holds."""
+    """Fail with `sentence` unless `holds`."""
     if not holds:
         raise _BrokenError(sentence)
 
@@ -106,14 +109,14 @@ GROUPS, SIZE = 50, 6
 
 
 class Grouped(QueryMechanism):
-    """Send one of fifty groups of six texts each, whichever the query belongs to."""
+    """Send one of fifty groups of six texts each: the group of the query."""
 
     name: ClassVar[str] = "grouped"
     whole: ClassVar[bool] = True
 
     @property
     def guarantee(self) -> Guarantee:
-        """Nothing: it is there to be attacked."""
+        """No guarantee: the mechanism exists to be attacked."""
         return Guarantee("none", unit="query", caveat="Made for the checks.")
 
     def bind(self) -> "GroupTable":
@@ -122,7 +125,7 @@ class Grouped(QueryMechanism):
 
 
 class GroupTable:
-    """The address of a query is its digest."""
+    """A table of groups whose addresses are digests of queries."""
 
     def address(self, texts: Sequence[str]) -> Ids:
         """Return the address (n,) of each query."""
@@ -130,7 +133,7 @@ class GroupTable:
         return np.array([digest[0] % GROUPS for digest in digests], dtype=np.int64)
 
     def group(self, address: int) -> tuple[str, ...]:
-        """Return the texts that are sent for all queries of an address."""
+        """Return the texts that are sent for every query of an address."""
         return tuple(f"text {number} of group {address}" for number in range(SIZE))
 
     def scramble(self, text: str, size: int) -> QueryRelease:
@@ -140,7 +143,7 @@ class GroupTable:
 
 
 def small_log() -> tuple[Embeddings, list[str]]:
-    """Return word vectors, and texts of three of the words each."""
+    """Return word vectors, and texts of three of their words each."""
     rng = np.random.default_rng(5)
     words = tuple(f"{a}{b}" for a in "bdfgklmnprst" for b in ("ano", "elu", "ira", "omi", "ute"))
     space = Embeddings(words, rng.normal(size=(len(words), 6)).astype(np.float32), "check")
@@ -148,7 +151,7 @@ def small_log() -> tuple[Embeddings, list[str]]:
 
 
 class Letters:
-    """A model of texts that counts pairs of letters: enough to tell words apart."""
+    """A text encoder that counts pairs of letters, which is enough to tell words apart."""
 
     key, dim = "letters", 256
 
@@ -160,24 +163,26 @@ class Letters:
             for pair in pairwise(f" {text} "):
                 row[(31 * ord(pair[0]) + ord(pair[1])) % self.dim] += 1
         norms = np.linalg.norm(out, axis=1, keepdims=True)
-        made: Singles = (out / np.where(norms > 0, norms, 1)).astype(np.float32)
-        return made
+        unit: Singles = (out / np.where(norms > 0, norms, 1)).astype(np.float32)
+        return unit
 
 
 @in_one_sentence()
 def check_mechanism(mechanism: WordMechanism) -> None:
-    """Raise AssertionError where a word mechanism breaks the contract of `bind` and `sample`.
+    """Raise AssertionError if a word mechanism breaks the contract of `bind` and `sample`.
 
-    It must be one that draws: give parameters with which words often change.
+    The mechanism must be random. Choose parameters with which words often change.
     """
     require(
         isinstance(mechanism, WordMechanism),
-        "the mechanism must be one for words, with its parameters: no class, and no name",
+        "the mechanism must be a WordMechanism instance, not a class or a name",
     )
     declared(type(mechanism))
-    require(bool(mechanism.paper), "a mechanism must have a `paper`: where it is defined")
+    require(
+        bool(mechanism.paper), "a mechanism must have a `paper`: the publication that defines it"
+    )
     rng = np.random.default_rng(0)
-    vectors = 0.02 * rng.normal(size=(200, 6)).astype(np.float32)  # near: any budget moves words
+    vectors = 0.02 * rng.normal(size=(200, 6)).astype(np.float32)  # so close that words change
     space = Embeddings(tuple(f"word{i}" for i in range(200)), vectors.copy(), "check")
     ids = np.array([7, 0, 199, 7, 42])
     before = ids.copy()
@@ -185,20 +190,22 @@ def check_mechanism(mechanism: WordMechanism) -> None:
 
     size = 2000
     draws = kernel.sample(ids, size, np.random.default_rng(1))
-    require(draws.shape == (size, 5), "sample(ids, size, rng) must give (size, n) draws")
-    require(np.issubdtype(draws.dtype, np.integer), "draws must be whole numbers")
-    require(draws.min() >= 0 and draws.max() < 200, "draws must be words of the space")
+    require(draws.shape == (size, 5), "sample(ids, size, rng) must return (size, n) draws")
+    require(np.issubdtype(draws.dtype, np.integer), "draws must be integers")
+    require(draws.min() >= 0 and draws.max() < 200, "draws must be word ids of the embeddings")
     again = mechanism.bind(space).sample(ids, size, np.random.default_rng(1))
-    require(np.array_equal(draws, again), "the same generator must give the same draws")
+    require(np.array_equal(draws, again), "generators in the same state must give the same draws")
     other = mechanism.bind(space).sample(ids, size, np.random.default_rng(2))
     require(
         not np.array_equal(draws, other),
-        "draws must depend on the generator; give parameters with which words change",
+        "draws must depend on the generator; choose parameters with which words change",
     )
-    require(not np.array_equal(draws[:, 0], draws[:, 3]), "each place must be drawn on its own")
-    require(np.array_equal(ids, before), "the input must stay as it is")
-    require(np.array_equal(space.vectors, vectors), "the space must stay as it is")
-    require(kernel.sample(ids[:0], 3, rng).shape == (3, 0), "no words must give no draws")
+    require(
+        not np.array_equal(draws[:, 0], draws[:, 3]), "every position must be drawn independently"
+    )
+    require(np.array_equal(ids, before), "the input must not be modified")
+    require(np.array_equal(space.vectors, vectors), "the embeddings must not be modified")
+    require(kernel.sample(ids[:0], 3, rng).shape == (3, 0), "for no words there must be no draws")
 
     require(mechanism.guarantee.kind in KINDS, "the guarantee must be of a known kind")
     if isinstance(kernel, ClosedForm):
@@ -209,94 +216,103 @@ def check_mechanism(mechanism: WordMechanism) -> None:
 Rows = tuple[tuple[str, ...], ...]
 
 
-@in_one_sentence("; say in `needs` what it cannot do without: log, mechanism, space")
+@in_one_sentence("; declare what it requires in `needs`: log, mechanism, space")
 def check_attack(attacker: AttackSpec) -> None:
-    """Raise AssertionError where an attacker breaks the contract of `attack`.
+    """Raise AssertionError if an attack breaks the contract of `attack`.
 
-    It is shown texts of a small log that were hardly changed, by mechanisms that it may know: it
-    must do better than a blind guess, must not look at the truth of one text for another, and
-    must fail where the variants are of other texts.
+    The attack gets barely changed texts of a small log, and may know the mechanism. It must be
+    right more than twice as often as random guessing, must not use the truth of one text for
+    another, and must fail if the variants belong to other texts.
     """
     require(
         isinstance(attacker, AttackSpec),
-        "the attacker must be an AttackSpec with its parameters: no class, and no name",
+        "the attack must be an AttackSpec instance, not a class or a name",
     )
     declared(type(attacker))
     require(
         set(attacker.needs) <= {"log", "mechanism", "space"},
-        "an attacker may need some of log, mechanism, space",
+        "`needs` may contain only log, mechanism and space",
     )
     scenes = [scene for scene in _scenes(attacker) if _works(attacker, scene)]
     require(
         bool(scenes),
-        "an attacker must work against one of santext, custext, and a table of groups; say in"
-        " `needs` what it cannot do without: log, mechanism, space",
+        "an attack must work against santext, custext or a table of groups; declare what it"
+        " requires in `needs`: log, mechanism, space",
     )
     _check_ranks(attacker, scenes[0])
     _check_guesses(attacker, scenes[0])
 
 
 def _check_ranks(attacker: AttackSpec, scene: Scene) -> None:
-    found = _attacked(attacker, scene)
-    count, texts = len(found.ranks), len(scene.originals)
-    require(count > 0, "there must be something to guess")
+    outcome = _attack(attacker, scene)
+    count, texts = len(outcome.ranks), len(scene.originals)
+    require(count > 0, "there must be at least one guess")
     for name in ("candidates", "subjects", "ties"):
-        given = getattr(found, name)
-        require(given is None or len(given) == count, f"{name} must be given for every rank")
-    require(bool((found.ranks >= 1).all()), "the first guess has rank 1")
+        values = getattr(outcome, name)
+        require(values is None or len(values) == count, f"{name} must have one value per rank")
+    require(bool((outcome.ranks >= 1).all()), "ranks must start at 1")
     require(
-        bool((found.ranks <= found.candidates + 1).all()), "no rank may be beyond the candidates"
+        bool((outcome.ranks <= outcome.candidates + 1).all()),
+        "a rank must be at most candidates + 1",
     )
-    require(found.ties is None or bool((found.ties >= 1).all()), "the truth ties with itself")
     require(
-        found.subjects.min() >= 0 and found.subjects.max() < texts, "texts must be of the scene"
+        outcome.ties is None or bool((outcome.ties >= 1).all()),
+        "ties must be at least 1: the truth ties with itself",
     )
-    again = _attacked(attacker, scene)
-    require(np.array_equal(found.ranks, again.ranks), "the same question has the same answer")
+    require(
+        outcome.subjects.min() >= 0 and outcome.subjects.max() < texts,
+        "subjects must be indices of texts",
+    )
+    again = _attack(attacker, scene)
+    require(np.array_equal(outcome.ranks, again.ranks), "the same scene must give the same ranks")
 
 
 def _check_guesses(attacker: AttackSpec, scene: Scene) -> None:
-    """Check that it guesses, and by what it is shown alone."""
-    found = _attacked(attacker, scene)
-    blind = chance(found.candidates, "lazy", ranks=found.ranks)
-    require(_right(found) > 2 * blind, "an attacker must do better than a blind guess")
-    if found.unit != "release":  # there the truth is which rows belong together
+    """Check that the attack does better than chance, and uses only what it may see."""
+    outcome = _attack(attacker, scene)
+    baseline = chance(outcome.candidates, "lazy", ranks=outcome.ranks)
+    require(
+        _success(outcome) > 2 * baseline,
+        "an attack must be right more than twice as often as random guessing",
+    )
+    if outcome.unit != "release":  # there, the truth is which rows belong together
         others = replace(scene, originals=(scene.originals[0], *scene.originals[:0:-1]))
-        first = found.subjects == 0
-        other = _attacked(attacker, others)
+        first = outcome.subjects == 0
+        other = _attack(attacker, others)
         require(
-            np.array_equal(found.ranks[first], other.ranks[other.subjects == 0]),
-            "the truth of one text must not change the guesses of another",
+            np.array_equal(outcome.ranks[first], other.ranks[other.subjects == 0]),
+            "the truth of one text must not affect the guesses for another",
         )
     texts = len(scene.originals)
-    rows = tuple(  # each of variants of other texts, and no two of one text
+    rows = tuple(  # row i has variants of other texts, no two of the same one
         tuple(scene.variants[(i + j + 1) % texts][j] for j in range(len(row)))
         for i, row in enumerate(scene.variants)
     )
-    mixed = _attacked(attacker, replace(scene, variants=rows))
+    mixed = _attack(attacker, replace(scene, variants=rows))
     require(
-        2 * _right(mixed) <= _right(found),
-        "an attacker must not guess a text from the variants of others: it looks at the truth",
+        2 * _success(mixed) <= _success(outcome),
+        "an attack must fail on variants of other texts; else it looks at the truth",
     )
 
 
-def _right(found: Outcome) -> float:
+def _success(outcome: Outcome) -> float:
     """Return the share of first guesses that are right."""
-    won = successes(found.ranks, "lazy", candidates=found.candidates, ties=found.ties)
-    return float(won.mean())
+    ranks, candidates = outcome.ranks, outcome.candidates
+    return float(successes(ranks, "lazy", candidates=candidates, ties=outcome.ties).mean())
 
 
 def _scenes(attacker: AttackSpec) -> Iterator[Scene]:
-    """Yield texts with variants by mechanisms that hardly change them."""
+    """Yield scenes of texts that mechanisms hardly changed."""
     space, texts = small_log()
     originals = tuple(texts[:12])
-    word_by_word = (SanText(epsilon=30), CusText(epsilon=2, k=6))
-    released: list[tuple[TextMechanism, Rows]] = [
-        (one, protect_words(originals, one, space, 6, rng=3).rows) for one in word_by_word
+    word_mechanisms = (SanText(epsilon=30), CusText(epsilon=2, k=6))
+    releases: list[tuple[TextMechanism, Rows]] = [
+        (mechanism, protect_words(originals, mechanism, space, 6, rng=3).rows)
+        for mechanism in word_mechanisms
     ]
-    whole, table = Grouped(), Grouped().bind()
-    released.append((whole, tuple(table.scramble(text, 6).queries for text in originals)))
-    for mechanism, rows in released:
+    grouped, table = Grouped(), Grouped().bind()
+    releases.append((grouped, tuple(table.scramble(text, 6).queries for text in originals)))
+    for mechanism, rows in releases:
         yield Scene(
             rows,
             originals,
@@ -308,41 +324,45 @@ def _scenes(attacker: AttackSpec) -> Iterator[Scene]:
 
 def _works(attacker: AttackSpec, scene: Scene) -> bool:
     try:
-        _attacked(attacker, scene)
-    except (LawError, ParameterError):  # it cannot work against this mechanism
+        _attack(attacker, scene)
+    except (LawError, ParameterError):  # the attack does not apply to this mechanism
         return False
     return True
 
 
-def _attacked(attacker: AttackSpec, scene: Scene) -> Outcome:
+def _attack(attacker: AttackSpec, scene: Scene) -> Outcome:
     if isinstance(attacker, EncoderAttack):
         return attacker.rank(scene, Letters())
     return attacker.attack(scene)
 
 
-@in_one_sentence("; say in `needs` what it cannot do without")
+@in_one_sentence("; declare what it requires in `needs`")
 def check_measure(measure: TextMeasure, thesaurus: Thesaurus | None = None) -> None:
-    """Raise AssertionError where a measure breaks the contract of `measure`.
+    """Raise AssertionError if a measure breaks the contract of `measure`.
 
-    It is shown texts beside variants of them, and one text without any; of what it may look
-    things up in, that alone which it says it needs. `thesaurus` is for a measure that needs one,
-    in the place of WordNet.
+    The measure gets texts with their variants, one text without variants, and only the resources
+    it declares in `needs`. `thesaurus` replaces WordNet for a measure that needs one.
     """
     require(
         isinstance(measure, TextMeasure),
-        "the measure must be a TextMeasure with its parameters: no class, and no name",
+        "the measure must be a TextMeasure instance, not a class or a name",
     )
     declared(type(measure))
-    require(bool(getattr(measure, "says", "")), "a measure must say what it counts, in `says`")
+    require(
+        bool(getattr(measure, "says", "")),
+        "a measure must have `says`: a sentence on what it counts",
+    )
     fields = type(measure).model_fields.values()
-    require(set(measure.needs) <= NEEDS, f"a measure may need some of {', '.join(sorted(NEEDS))}")
-    require(not any(field.is_required() for field in fields), "parameters must have a default")
+    require(set(measure.needs) <= NEEDS, f"`needs` may contain only {', '.join(sorted(NEEDS))}")
+    require(
+        not any(field.is_required() for field in fields), "every parameter must have a default"
+    )
     space, texts = small_log()
     texts = texts[:9]
     vectors = space.vectors.copy()
     mechanism = SanText(epsilon=3)
     rows = protect_words(texts, mechanism, space, 6, rng=3).rows
-    given = Comparison(
+    comparison = Comparison(
         tuple(texts),
         (*rows[:-1], ()),
         Letters() if "encoder" in measure.needs else None,
@@ -350,29 +370,35 @@ def check_measure(measure: TextMeasure, thesaurus: Thesaurus | None = None) -> N
         mechanism if "mechanism" in measure.needs else None,
         space if "vectors" in measure.needs else None,
     )
-    values = measure.measure(given)
-    require(np.shape(values) == (len(texts),), "there must be one value for each text, (n,)")
+    values = measure.measure(comparison)
+    require(np.shape(values) == (len(texts),), "there must be one value per text, (n,)")
     require(np.asarray(values).dtype == np.float64, "values must be float64")
-    require(bool(np.isnan(values[-1])), "a text without variants must have no value: nan")
-    require(not np.isnan(values[:-1]).any(), "nan is for what cannot be measured, and that alone")
+    require(bool(np.isnan(values[-1])), "the value of a text without variants must be nan")
+    require(not np.isnan(values[:-1]).any(), "the value of a text with variants must not be nan")
     low, high = measure.lowest - 1e-12, measure.highest + 1e-12
     require(
         bool(((values[:-1] >= low) & (values[:-1] <= high)).all()),
-        "values must lie between lowest and highest",
+        "values must be between `lowest` and `highest`",
     )
-    again = measure.measure(given)
-    require(np.array_equal(values, again, equal_nan=True), "the same texts have the same values")
-    require(np.array_equal(space.vectors, vectors), "the word vectors must stay as they are")
-    turned = replace(given, originals=given.originals[::-1], variants=given.variants[::-1])
+    again = measure.measure(comparison)
     require(
-        np.allclose(measure.measure(turned)[::-1], values, equal_nan=True),
-        "the value of a text must not depend on the others",
+        np.array_equal(values, again, equal_nan=True), "the same texts must give the same values"
+    )
+    require(np.array_equal(space.vectors, vectors), "the word vectors must not be modified")
+    backwards = replace(
+        comparison,
+        originals=comparison.originals[::-1],
+        variants=comparison.variants[::-1],
+    )
+    require(
+        np.allclose(measure.measure(backwards)[::-1], values, equal_nan=True),
+        "the value of a text must not depend on the other texts",
     )
     if measure.equal is not None:
-        alike = replace(given, variants=tuple((text, text) for text in texts))
+        unchanged = replace(comparison, variants=tuple((text, text) for text in texts))
         require(
-            np.allclose(measure.measure(alike), measure.equal),
-            "where every variant is the text itself, the value must be `equal`",
+            np.allclose(measure.measure(unchanged), measure.equal),
+            "if every variant equals the text, the value must be `equal`",
         )
 
 
@@ -380,44 +406,55 @@ def check_measure(measure: TextMeasure, thesaurus: Thesaurus | None = None) -> N
 def check_engine(
     engine: Engine, queries: Sequence[str], k: int = 5, *, spec: Component | None = None
 ) -> None:
-    """Raise AssertionError where an engine breaks the contract of `search`.
+    """Raise AssertionError if an engine breaks the contract of `search`.
 
-    `queries` must be texts that may be sent to it, and that it can answer. `spec` is what it was
-    opened from, where that is not the engine itself.
+    `queries` must be texts that may be sent to the engine and that it can answer. `spec` is the
+    component that the engine was opened from, if that is not the engine itself.
     """
     require(
         isinstance(getattr(engine, "network", None), bool) and hasattr(engine, "search"),
-        "an engine must have `network` and `search`; of a spec give what its `open` returns",
+        "an engine must have `network` and `search`; pass what `open` returns, not the spec",
     )
     for part in (engine, spec):
         if isinstance(part, Component):
             declared(type(part))
     require(
-        len(queries) > 0 and not isinstance(queries, str), "there must be a list of queries to ask"
+        len(queries) > 0 and not isinstance(queries, str),
+        "`queries` must be a list of at least one query",
     )
-    asked = [Released(query) for query in queries]
-    plain = str(queries[0])  # no longer a released string, should it be one
-    for bad in ([*asked, plain], plain):
-        require(_refuses(engine, bad, k), "an engine must refuse what was not released")
+    released = [Released(query) for query in queries]
+    unreleased = str(queries[0])  # an ordinary string, even if the query was a released one
+    for bad in ([*released, unreleased], unreleased):
+        require(_refuses(engine, bad, k), "an engine must refuse text that was not released")
     if engine.network:
         seeded = [Seeded(query) for query in queries]
         require(_refuses(engine, seeded, k), "an engine on a network must refuse seeded releases")
-    found = engine.search(asked, k)
-    require(len(set(found.items)) == len(found.items), "each item must be listed once")
+    ranking = engine.search(released, k)
+    require(len(set(ranking.items)) == len(ranking.items), "`items` must not repeat a name")
     for name in ("texts", "titles"):
-        known = len(getattr(found, name))
-        require(known in (0, len(found.items)), f"{name} must be given for all items, or none")
-    shape = (len(asked), k)
-    require(found.index.shape == found.scores.shape == shape, "lists must be (n, k)")
-    require(len(found.gaps) in (0, len(asked)), "gaps must be given for all queries, or none")
-    require(found.index.max(initial=-1) < len(found.items), "positions must be of items")
-    for row, scores in zip(found.index, found.scores, strict=True):
+        count = len(getattr(ranking, name))
+        require(
+            count in (0, len(ranking.items)), f"{name} must have one entry per item, or be empty"
+        )
+    shape = (len(released), k)
+    require(
+        ranking.index.shape == ranking.scores.shape == shape, "`index` and `scores` must be (n, k)"
+    )
+    require(
+        len(ranking.gaps) in (0, len(released)),
+        "`gaps` must have one entry per query, or be empty",
+    )
+    require(
+        ranking.index.max(initial=-1) < len(ranking.items),
+        "`index` must contain positions in `items`",
+    )
+    for row, scores in zip(ranking.index, ranking.scores, strict=True):
         length = int((row >= 0).sum())
-        require(bool((row[length:] == -1).all()), "-1 must pad at the end alone")
-        require(bool(np.isneginf(scores[length:]).all()), "-inf must pad the scores")
-        require(len(set(row[:length].tolist())) == length, "a list must hold no item twice")
+        require(bool((row[length:] == -1).all()), "-1 may only pad the end of a list")
+        require(bool(np.isneginf(scores[length:]).all()), "padding must have the score -inf")
+        require(len(set(row[:length].tolist())) == length, "a list must not contain an item twice")
         require(bool((np.diff(scores[:length]) <= 0).all()), "scores must not increase")
-    require(bool((found.index >= 0).any()), "the queries must be ones that it can answer")
+    require(bool((ranking.index >= 0).any()), "at least one query must have results")
 
 
 def _refuses(engine: Engine, queries: object, k: int) -> bool:

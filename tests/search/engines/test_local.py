@@ -118,7 +118,7 @@ class Careless:
 
 
 def test_check_suite_finds_an_engine_that_takes_any_string() -> None:
-    with pytest.raises(AssertionError, match="must refuse what was not released"):
+    with pytest.raises(AssertionError, match="must refuse text that was not released"):
         check_engine(Careless(), ["any words"])
 
 

@@ -143,7 +143,7 @@ def test_an_answer_is_not_read_beyond_its_bound() -> None:
 
 
 def test_an_endpoint_that_answers_nothing_gives_no_risk_of_zero() -> None:
-    with pytest.raises(EngineError, match=r"nothing.*6 of 6.*not the number of a candidate"):
+    with pytest.raises(EngineError, match=r"no answers.*6 of 6.*not the number of a candidate"):
         judged(lambda question: "no idea")
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

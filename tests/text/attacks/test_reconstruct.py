@@ -173,7 +173,9 @@ def test_nearest_words_are_kept_with_the_vectors(words: Embeddings) -> None:
 
 def test_intersect_needs_candidates(words: Embeddings) -> None:
     scene = Scene((("a",),), (words.words[0],), None, word_mechanism("tem(epsilon=1)"), words)
-    with pytest.raises(ParameterError, match="kernel is a Shortlist.*that of tem is none"):
+    with pytest.raises(
+        ParameterError, match="needs a mechanism with a CandidateKernel.*but tem has another"
+    ):
         Intersect().attack(scene)
 
 

@@ -111,12 +111,12 @@ def test_a_query_is_worth_what_its_documents_gain(tmp_path: Path) -> None:
 
     collection = open_collection(Path(public(tmp_path / "public")))
     log = QueryLog.of(["bone pain", "skin", "measles"])
-    worth = TargetDocuments.of(log, collection).worth(["skin rash", "flu"])
+    worth = TargetDocuments.of(log, collection).gains(["skin rash", "flu"])
     # "skin rash" finds d2 then d3, which are the documents of "skin"
     np.testing.assert_allclose(worth, [0, 1 + 1 / np.log2(3), 0])
 
 
 def test_mechanisms_that_draw_are_refused() -> None:
-    for known, said in ((mechanism("cmp(epsilon=5)"), "cmp draws"), (None, "give mechanism=")):
+    for known, said in ((mechanism("cmp(epsilon=5)"), "cmp is random"), (None, "give mechanism=")):
         with pytest.raises(ParameterError, match=said):
             Rerun().attack(Scene((("a",),), ("a",), LOG, known))

@@ -10,7 +10,7 @@ from veil.text.api import attack
 from veil.text.attacks.attack import Scene
 from veil.text.attacks.bayes import Bayes
 from veil.text.attacks.log import QueryLog
-from veil.text.attacks.shortlist import Shortlist, _with
+from veil.text.attacks.shortlist import Shortlist, _suspects_of
 from veil.text.mechanisms.catalogue import mechanism
 from veil.text.mechanisms.mechanism import WordMechanism
 from veil.text.protect import protect_words
@@ -56,10 +56,10 @@ def test_suspects_beside_a_text_do_not_depend_on_the_order_of_all() -> None:
 
 def test_a_text_stands_once_among_its_suspects() -> None:
     order = np.array([2, 0, 3, 1])
-    assert _with(2, order, 3).tolist() == [0, 3, 2]
-    assert _with(1, order, 3).tolist() == [2, 0, 1]
-    assert _with(1, order, 9).tolist() == [2, 0, 3, 1]
-    assert _with(1, order, 0).tolist() == order.tolist()
+    assert _suspects_of(2, order, 3).tolist() == [0, 3, 2]
+    assert _suspects_of(1, order, 3).tolist() == [2, 0, 1]
+    assert _suspects_of(1, order, 9).tolist() == [2, 0, 3, 1]
+    assert _suspects_of(1, order, 0).tolist() == order.tolist()
 
 
 def test_without_a_law_the_nearest_suspect_stands_first(encoder: BagEncoder) -> None:

@@ -84,11 +84,11 @@ def test_pieces_are_read_alike_one_by_one(select: str, texts: list[str]) -> None
 def test_long_templates_are_not_held() -> None:
     reader = ShapeReader(SPACE, "all")
     piece = SPACE.words[0] + "!" * 300
-    _shapes._kept.cache_clear()
+    _shapes._cached_compile.cache_clear()
     seen = reader.seen(reader.read(piece).shape, [[piece]])
     assert seen is not None
     assert seen.tolist() == [[0]]
-    assert _shapes._kept.cache_info().currsize == 0
+    assert _shapes._cached_compile.cache_info().currsize == 0
 
 
 def test_only_words_asked_for_are_kept_on_disk(tmp_path: Path) -> None:
@@ -115,9 +115,9 @@ def test_a_log_is_read_once_for_many_cases(monkeypatch: pytest.MonkeyPatch) -> N
     a, b = SPACE.words[:2]
     shaped = ShapedLog.of(QueryLog.of([f"{a} {b}", b, f"{b} {a} {b}"]), ShapeReader(SPACE, "all"))
     shaped.read_usual()
-    assert all((LetterCase.LOWER,) * n in shaped._kept for n in (1, 2, 3))
-    assert (LetterCase.TITLE, LetterCase.LOWER, LetterCase.LOWER) in shaped._kept
-    monkeypatch.setattr(ShapedLog, "_sorted", None)  # nothing is read again
+    assert all((LetterCase.LOWER,) * n in shaped._cache for n in (1, 2, 3))
+    assert (LetterCase.TITLE, LetterCase.LOWER, LetterCase.LOWER) in shaped._cache
+    monkeypatch.setattr(ShapedLog, "_group", None)  # nothing is read again
     assert shaped.words([f"{a} {a}", f"{a.title()} {a} {a}", a]).tolist() == [0, 1]
 
 
@@ -142,19 +142,19 @@ def test_laws_that_try_every_word_are_not_quick(monkeypatch: pytest.MonkeyPatch)
     }
     laws = {name: likelihood(word_mechanism(spec), SPACE) for name, spec in made.items()}
     assert all(map(is_fast, laws.values()))
-    assert is_fast(_likelihood._Plain(Uniform(), SPACE))
+    assert is_fast(_likelihood._ClosedFormLikelihood(Uniform(), SPACE))
     monkeypatch.setattr(likelihood_boxes, "_SMALL", 10)
     monkeypatch.setattr(_likelihood, "_SMALL", 10)
     assert [name for name, law in laws.items() if not is_fast(law)] == ["product"]
-    assert not is_fast(_likelihood._Plain(Uniform(), SPACE))
-    monkeypatch.setattr(likelihood_boxes, "_ENTRIES", 60)  # no room for a table
+    assert not is_fast(_likelihood._ClosedFormLikelihood(Uniform(), SPACE))
+    monkeypatch.setattr(likelihood_boxes, "_MAX_ENTRIES", 60)  # no room for a table
     assert [name for name, law in laws.items() if not is_fast(law)] == ["product", "angle"]
 
 
 def test_the_mean_of_texts_that_come_again_is_computed_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(inference, "_KEPT", 2)
+    monkeypatch.setattr(inference, "_MAX_CACHED", 2)
     encoder, centres = BagEncoder(), CentroidCache()
     rows = [("skin", "lung"), ("skin", "bone"), ("lung",)]
     for _ in range(3):

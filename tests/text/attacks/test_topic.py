@@ -80,7 +80,7 @@ def test_a_file_of_labels(tmp_path: Path) -> None:
     before = attacker.reads
     path.write_text("query 0 a\tone\n", "utf-8")
     assert attacker.reads != before
-    with pytest.raises(InputError, match="tell nothing"):
+    with pytest.raises(InputError, match="do not fit these queries"):
         attacker.attack(Scene(rows, originals, QueryLog.of(TEXTS[:4]), Grouped()))
     path.write_text("query 0 a\nsecret", "utf-8")
     with pytest.raises(InputError, match=r"Line 1 of labels.tsv must be a query") as caught:
@@ -95,7 +95,7 @@ def test_a_file_of_labels(tmp_path: Path) -> None:
 
 def test_tracks_are_those_of_a_table() -> None:
     scene = Scene((TABLE.group(0),), (TEXTS[0],), QueryLog.of(TEXTS), Grouped())
-    with pytest.raises(ParameterError, match="no tracks but those of a cover table"):
+    with pytest.raises(ParameterError, match="Only a cover table has tracks"):
         Topic(labels="tracks").attack(scene)
 
 

@@ -179,7 +179,7 @@ def test_bad_input_is_told_in_one_sentence(space: Embeddings) -> None:
     assert "secretword" not in str(caught.value)
     with pytest.raises(InputError, match="are the same"):
         audit_claim(mechanism, space, (word, word))
-    with pytest.raises(InputError, match="two words apart"):
+    with pytest.raises(InputError, match="two different words"):
         audit_claim(mechanism, space, "ab")  # type: ignore[arg-type]
     with pytest.raises(ParameterError, match="'samples' .* >= 1000"):
         audit_claim(mechanism, space, samples=10)

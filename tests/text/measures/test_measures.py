@@ -100,9 +100,9 @@ def test_those_of_plugins_come_last_by_their_own_names(monkeypatch: pytest.Monke
 
 
 def test_bad_input_is_told_in_one_sentence() -> None:
-    with pytest.raises(InputError, match="2 texts, but variants of 1"):
+    with pytest.raises(InputError, match="2 texts and 1 lists"):
         measure_all(["a", "b"], [["c"]])
-    with pytest.raises(InputError, match="in a list"):
+    with pytest.raises(InputError, match="must be a list"):
         measure_all("secret", [["c"]])
-    with pytest.raises(InputError, match="in a list"):
+    with pytest.raises(InputError, match="must be a list"):
         measure_all(["a"], [3])  # type: ignore[list-item]

@@ -130,11 +130,11 @@ def test_each_distinct_text_is_encoded_once() -> None:
 
 
 def test_bad_input_is_told_in_one_sentence() -> None:
-    with pytest.raises(InputError, match="2 texts, but variants of 1"):
+    with pytest.raises(InputError, match="2 texts and 1 lists"):
         similarity(["a", "b"], [["c"]])
-    with pytest.raises(InputError, match="in a list"):
+    with pytest.raises(InputError, match="must be a list"):
         similarity("secret", [["c"]])
-    with pytest.raises(InputError, match="in a list"):
+    with pytest.raises(InputError, match="must be a list"):
         similarity(["a"], ["secret"])
     with pytest.raises(InputError, match="at least one text"):
         similarity([], [])

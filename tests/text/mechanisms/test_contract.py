@@ -144,7 +144,7 @@ def test_check_suite_exposes_a_broken_mechanism(rng: Generator) -> None:
 
             return Kernel()
 
-    with pytest.raises(AssertionError, match="must give \\(size, n\\) draws"):
+    with pytest.raises(AssertionError, match="must return \\(size, n\\) draws"):
         check_mechanism(Lazy(epsilon=1))
 
 

@@ -43,8 +43,8 @@ def test_cost(cover: Cover, table: Table) -> None:
     said = cover.guarantee.caveat
     assert "one of 8 addresses and nothing else" in said
     assert "at most 8-fold" in said
-    assert "The same query again adds nothing; each other query adds 3 bits" in said
-    assert "each of the 4 tracks is, for one query" in said
+    assert "The same query again adds nothing. Each other query adds 3 bits" in said
+    assert "each of the 4 tracks is equally likely, too, for one query" in said
     assert "no differential privacy" in said
     made = veil.protect(["a b c", "d"], cover)
     assert (made.cost.kind, made.cost.bits, made.cost.unit) == ("leakage", 6, "release (2 texts)")
@@ -75,7 +75,7 @@ def test_nothing_of_a_query_is_in_the_folder_of_the_table(cover: Cover) -> None:
 def test_a_query_far_from_everything_is_refused_on_request(cover: Cover) -> None:
     assert len(veil.protect(["hautkrebs behandeln"], cover)[0]) == 4
     strict = cover.model_copy(update={"near": 0.9})
-    with pytest.raises(InputError, match="nothing was sent") as told:
+    with pytest.raises(InputError, match="Nothing was sent") as told:
         veil.protect(["hautkrebs behandeln"], strict)
     assert "hautkrebs" not in str(told.value)
     assert veil.protect(["skin rare tumour"], strict)

@@ -261,14 +261,14 @@ def test_guarantee() -> None:
 def test_accents_hide_no_word_of_the_text(tiny: Thesaurus) -> None:
     secret = Secret(tiny, ["waldenstrom", "Sjögren", "barré"])
     for word in ("waldenström", "sjogren", "sjögren", "barre", "barré", "Waldenstrom's"):
-        assert secret.tells(word)
+        assert secret.reveals(word)
 
 
 def test_a_piece_of_a_word_tells_of_it(tiny: Thesaurus) -> None:
     secret = Secret(tiny, ["polyneuropathy", "bloodstream"])
     for word in ("neuropathy", "blood", "stream", "neuropathies bloodstreams"):
-        assert secret.tells(word)
-    assert not secret.tells("poly path")
+        assert secret.reveals(word)
+    assert not secret.reveals("poly path")
 
 
 def test_rules_of_a_document_are_not_sent(tiny: Thesaurus) -> None:

@@ -141,7 +141,7 @@ def test_what_is_not_dp_says_so(spec: str, space: Embeddings) -> None:
     assert np.isinf(_worst_log_ratios(mechanism, space)).any()
     assert mechanism.guarantee.kind == "none"
     assert math.isinf(mechanism.guarantee.epsilon)
-    assert "rule a word out" in mechanism.guarantee.caveat
+    assert "rule out a word" in mechanism.guarantee.caveat
 
 
 def _worst_log_ratios(mechanism: WordMechanism, space: Embeddings) -> laws.Floats:

@@ -151,7 +151,7 @@ def test_covariance_that_cannot_be_used_is_refused() -> None:
         ("vickrey(epsilon=1, k=61)", "'k' parameter of vickrey must be <= 60"),
         ("custext(epsilon=1, k=61)", "'k' parameter of custext must be <= 60"),
         ("wbb(epsilon=1, k=50, n=11)", "must add up to at most 60"),
-        ("santext(epsilon=1, sensitive_share=0.01)", "use a larger share"),
+        ("santext(epsilon=1, sensitive_share=0.01)", "Use a larger share"),
     ],
 )
 def test_what_the_space_cannot_give_is_refused(spec: str, message: str, space: Embeddings) -> None:

@@ -140,7 +140,7 @@ def test_size(size: int) -> None:
 
 
 def test_mechanism() -> None:
-    with pytest.raises(ParameterError, match="must be a query mechanism, as aea"):
+    with pytest.raises(ParameterError, match="must be a query mechanism such as aea"):
         scramble(["dogs"], "aea")  # type: ignore[arg-type]
 
 

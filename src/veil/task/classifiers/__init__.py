@@ -1,4 +1,4 @@
-"""Classifiers of texts: their contract and their registry."""
+"""Text classifiers: the contract and the registry."""
 
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -14,16 +14,16 @@ from veil.task.labelled import Labelled
 
 Train = Annotated[
     Literal["plain", "protected"],
-    Field(description="what teaches it: plain texts, or texts that the same mechanism protected"),
+    Field(description="training texts: plain, or protected by the same mechanism"),
 ]
-Texts = Annotated[int, Field(ge=2, le=1_000_000, description="texts that teach it, at most")]
+Texts = Annotated[int, Field(ge=2, le=1_000_000, description="maximum number of training texts")]
 
 
 class Model(Protocol):
-    """A classifier that was taught."""
+    """A trained classifier."""
 
     def shares(self, texts: Sequence[str]) -> Floats:
-        """Return the share (n, classes) that each label has, for each text."""
+        """Return the share (n, classes) of each label for each text."""
         ...
 
 
@@ -32,23 +32,23 @@ class Classifier(Component):
 
     @property
     def taught(self) -> int:
-        """How many texts teach it, at most."""
+        """Maximum number of training texts."""
         return 0
 
     @property
     def protected(self) -> bool:
-        """Whether protected texts teach it."""
+        """Whether the training texts are protected."""
         return False
 
     @abstractmethod
     def key(self, report: Report = no_progress) -> str:
-        """Name its weights, and all else that its parameters do not tell."""
+        """Identify the weights, and anything else that the parameters do not determine."""
 
     @abstractmethod
     def learn(
         self, taught: Labelled, classes: Sequence[str], report: Report = no_progress
     ) -> Model:
-        """Learn from texts with labels; `classes` are all labels, in their order."""
+        """Train on labelled texts; `classes` are all labels, in order."""
 
 
 CLASSIFIERS: Registry[Classifier] = Registry(

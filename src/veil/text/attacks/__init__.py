@@ -1,4 +1,4 @@
-"""The table of attackers; each row is loaded on first use."""
+"""Attacks on texts and queries. Each is loaded on first use."""
 
 from veil.core.registry import Registry
 from veil.text.attacks.attack import AttackSpec as AttackSpec
@@ -23,4 +23,4 @@ ATTACKS: Registry[AttackSpec] = Registry(
         "topic": "veil.text.attacks.topic:Topic",
     },
 )
-"""Attackers of texts and queries, also of plugins: `names()`, `get(name)`, `parse(spec)`."""
+"""Attacks, including those of plugins: `names()`, `get(name)`, `parse(spec)`."""

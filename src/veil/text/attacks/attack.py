@@ -1,8 +1,8 @@
-"""What every attacker declares, what it is given, and what comes of it.
+"""The contract of attacks on texts and queries.
 
-An attacker sees a release and ranks what may stand behind it: queries of a log, words of the
-vocabulary, other releases. It is never told the truth; where the truth stands in its ranking is
-found out afterwards, here, and that is all that the measures of risk need.
+An attacker sees a release and ranks its possible sources: queries of a log, words of the
+vocabulary, other releases. It never uses the truth. The rank of the truth is determined
+afterwards, and is all that the measures of risk need.
 """
 
 from abc import abstractmethod
@@ -25,18 +25,18 @@ from veil.text.vectors.embeddings import Embeddings
 @brief("variants", "originals")
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """What is attacked, and what the attacker knows.
+    """The release under attack, and the knowledge of the attacker.
 
     Attributes
     ----------
     variants
-        ``variants[i][j]`` is variant j of text i; the rows need not be of one length.
+        ``variants[i][j]`` is variant j of text i; rows may differ in length.
     originals
-        The truth, text by text; used to score, never to guess.
+        The true texts, used to score guesses and never to guess.
     log
         Queries that the attacker has, or None.
     mechanism, space
-        The mechanism with its parameters and the word vectors (Kerckhoffs), or None where the
+        The mechanism with its parameters and the word vectors (Kerckhoffs), or None if the
         attacker does not know them.
     """
 
@@ -48,33 +48,33 @@ class Scene:
 
 
 class AttackSpec(Component):
-    """Parameters of an attacker.
+    """Parameters of an attack.
 
-    `needs` says what of a `Scene` it cannot do without: "log", "mechanism", "space".
+    `needs` lists the parts of a `Scene` that it requires: "log", "mechanism", "space".
     """
 
     needs: ClassVar[frozenset[str]] = frozenset()
 
     @property
     def reads(self) -> str:
-        """What names the content of files that its parameters name, "" where there are none."""
+        """Digest of the files that its parameters name, or "" if there are none."""
         return ""
 
     def against(self, mechanism: TextMechanism | None) -> frozenset[str]:
-        """Return what it needs against a mechanism: no word vectors where that has none."""
+        """Return its needs against a mechanism: no word vectors if the mechanism has none."""
         if mechanism is None or "vectors" in mechanism.needs:
             return self.needs
         return self.needs - {"space"}
 
     @abstractmethod
     def attack(self, scene: Scene, report: Report = no_progress) -> Outcome:
-        """Rank the truth among everything that may stand behind what is seen."""
+        """Rank all possible sources of the release, and return the rank of the truth."""
 
 
 class EncoderAttack(AttackSpec):
-    """Parameters of an attacker that compares texts by their vectors."""
+    """Parameters of an attack that compares texts by their vectors."""
 
-    encoder: Annotated[str, Field(description="the attacker's own model of texts")] = "minilm"
+    encoder: Annotated[str, Field(description="the attacker's text encoder")] = "minilm"
 
     @abstractmethod
     def rank(self, scene: Scene, encoder: Encoder, report: Report = no_progress) -> Outcome:

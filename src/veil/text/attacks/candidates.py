@@ -1,7 +1,7 @@
-"""Attackers that look closer at a few candidates: a cross-encoder, a language model.
+"""Attacks that re-rank a few candidates with a cross-encoder or a language model.
 
-One question to a language model over HTTP: on this machine, bounded in bytes and in time.
-No message quotes a question, an answer, or more of the address than its host.
+The language model runs on this machine and is queried over HTTP, with limits on bytes and time.
+No message quotes a question or an answer, or more of the address than its host.
 """
 
 import hashlib
@@ -39,16 +39,16 @@ from veil.text.attacks.log import folded
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
-    """What inference gives: where the truth stands, and the first queries for each text.
+    """The result of inference: the rank of the truth, and the first queries for each text.
 
     Attributes
     ----------
     rows
-        The variants of each text that say anything.
+        The variants of each text that are not blank.
     places
-        (n, k) positions in the log of the first k queries of each text, the likeliest first.
+        (n, k) positions in the log of the first k queries for each text, the likeliest first.
     first
-        What comes of inference alone.
+        Outcome of inference.
     """
 
     scene: Scene
@@ -64,11 +64,11 @@ class Candidates:
     def outcome(
         self, orders: Mapping[int, Sequence[int]], unanswered: Sequence[int] = ()
     ) -> Outcome:
-        """Return what comes of putting the candidates of texts into another order.
+        """Return the outcome of re-ranking the candidates of texts.
 
-        ``orders[i]`` are positions in ``places[i]``, all of them, the likeliest first. A truth
-        that is not among the candidates stands behind them, where inference has it. Texts without
-        an order stay as inference has them; those `unanswered` count as not found.
+        ``orders[i]`` is a permutation of the positions in ``places[i]``, the likeliest first. A
+        truth that is not a candidate ranks after all candidates, as in inference. Texts without an
+        order keep their outcome of inference; texts in `unanswered` count as not found.
         """
         ranks, ties = self.first.ranks.copy(), _ones(self.first.ties, len(self.rows))
         truths, among = log_positions(self.scene), self.first.candidates
@@ -77,7 +77,7 @@ class Candidates:
             at = np.flatnonzero(shown == truths[number])
             if len(at):
                 ranks[number], ties[number] = 1 + at[0], 1
-            else:  # some of those that are level with it were shown, and it was not
+            else:  # some queries that tie with it may be candidates, but it is not
                 last = ranks[number] + ties[number]
                 ranks[number] = max(ranks[number], len(shown) + 1)
                 ties[number] = max(1, last - ranks[number])
@@ -90,7 +90,7 @@ class Candidates:
 
 
 def candidates(scene: Scene, encoder: Encoder, k: int, report: Report = no_progress) -> Candidates:
-    """Find the first k queries of the log for each text; equal ones in the order of the log."""
+    """Find the first k queries of the log for each text. Ties are in the order of the log."""
     log = require_log(scene, "inference")
     first = inference_ranks(scene, encoder, report)
     rows = tuple(without_blanks(row) for row in scene.variants)
@@ -111,11 +111,11 @@ def _ones(ties: Ids | None, count: int) -> Ids:
 
 
 class CrossEncoder(EncoderAttack):
-    r"""Order the first n candidates by the scores that a cross-encoder gives them.
+    r"""Re-rank the first n candidates by the scores of a cross-encoder.
 
     .. math:: s(q) = \frac{1}{N} \sum_j \mathrm{model}(v_j, q)
 
-    The candidates are the first `n` queries of the log by `inference`; those beyond stay behind.
+    The candidates are the first `n` queries of the log by `inference`. All others rank after them.
 
     References
     ----------
@@ -123,8 +123,8 @@ class CrossEncoder(EncoderAttack):
 
     Notes
     -----
-    The model is fetched from Hugging Face the first time, which thereby learns its name, and runs
-    on this machine; no text leaves. Code that comes with a model is never run.
+    The model is fetched from Hugging Face the first time, which reveals its name to Hugging Face.
+    It runs on this machine, and no text leaves. Code that comes with a model is never run.
     """
 
     name: ClassVar[str] = "crossencoder"
@@ -134,26 +134,26 @@ class CrossEncoder(EncoderAttack):
         str,
         Field(min_length=1, max_length=500, description="name on Hugging Face, or a folder"),
     ] = "cross-encoder/stsb-distilroberta-base"
-    n: Annotated[int, Field(ge=2, le=1000, description="candidates that are ordered")] = 20
-    versions: Annotated[int, Field(ge=1, le=50, description="variants that are read")] = 10
+    n: Annotated[int, Field(ge=2, le=1000, description="number of candidates")] = 20
+    versions: Annotated[int, Field(ge=1, le=50, description="maximum number of variants")] = 10
 
     def rank(self, scene: Scene, encoder: Encoder, report: Report = no_progress) -> Outcome:
         """Attack with an open encoder."""
         model = _opened(self.model)
-        found = candidates(scene, encoder, self.n, report)
+        shortlist = candidates(scene, encoder, self.n, report)
         orders = {}
-        for number, row in enumerate(found.rows):
-            report("reading candidates", number, len(found.rows))
+        for number, row in enumerate(shortlist.rows):
+            report("reading candidates", number, len(shortlist.rows))
             if row:
-                scores = _scores(model, row[: self.versions], found.texts(number))
+                scores = _scores(model, row[: self.versions], shortlist.texts(number))
                 orders[number] = np.argsort(-scores, kind="stable").tolist()
-        return found.outcome(orders)
+        return shortlist.outcome(orders)
 
 
 def _scores(model: Any, row: Sequence[str], texts: Sequence[str]) -> Floats:  # noqa: ANN401
     pairs = [(variant, text) for text in texts for variant in row]
-    given = np.asarray(model.predict(pairs, show_progress_bar=False), dtype=np.float64)
-    means: Floats = given.reshape(len(texts), len(row)).mean(axis=1)
+    scores = np.asarray(model.predict(pairs, show_progress_bar=False), dtype=np.float64)
+    means: Floats = scores.reshape(len(texts), len(row)).mean(axis=1)
     return means
 
 
@@ -168,7 +168,7 @@ def _opened(name: str) -> Any:  # noqa: ANN401 - of a library without types
         return sentence_transformers.CrossEncoder(name, trust_remote_code=False)
     except (OSError, ValueError, ImportError, LookupError) as error:
         raise AssetError(
-            f"The model {name} could not be opened ({type(error).__name__}); check its name and"
+            f"The model {name} could not be opened ({type(error).__name__}). Check its name and"
             " the connection."
         ) from None
 
@@ -178,11 +178,11 @@ _PIECE = 2**14
 
 
 class NoReplyError(EngineError):
-    """A question had no answer that can be used."""
+    """A question had no usable answer."""
 
 
 class Address(NamedTuple):
-    """Where questions go."""
+    """Address of the endpoint of a language model."""
 
     scheme: str
     host: str
@@ -191,7 +191,7 @@ class Address(NamedTuple):
 
 
 def parse_address(url: str, allowed: str = "") -> Address:
-    """Take an address apart; a host that is not this machine must be the one that is allowed."""
+    """Parse an address. A host other than this machine must be the one in `allowed`."""
     try:
         parts = urllib.parse.urlsplit(url)
         host, port = parts.hostname or "", parts.port
@@ -204,9 +204,9 @@ def parse_address(url: str, allowed: str = "") -> Address:
         )
     if not is_local(host) and host != allowed.lower():
         raise ParameterError(
-            "The 'url' parameter of judge must be of this machine (127.0.0.1, ::1 or localhost):"
-            " variants and queries of the log are sent to it. To send them to another host, name"
-            " that host in 'send_texts_to'."
+            "The 'url' parameter of judge must be of this machine (127.0.0.1, ::1 or localhost),"
+            " because variants and queries of the log are sent to it. To send them to another"
+            " host, set 'send_texts_to' to that host."
         )
     usual = 443 if parts.scheme == "https" else 80
     path = urllib.parse.quote(parts.path.rstrip("/"), safe="/%:") + "/chat/completions"
@@ -214,7 +214,7 @@ def parse_address(url: str, allowed: str = "") -> Address:
 
 
 def is_local(host: str) -> bool:
-    """Tell whether a host is this machine."""
+    """Return whether a host is this machine."""
     with suppress(ValueError):
         return ipaddress.ip_address(host).is_loopback
     return host == "localhost"
@@ -224,7 +224,7 @@ def ask_model(to: Address, question: dict[str, Any], seconds: float) -> str:
     """Send one question, and return the text of the answer."""
     kind = http.client.HTTPSConnection if to.scheme == "https" else http.client.HTTPConnection
     ends = time.monotonic() + seconds
-    connection = kind(to.host, to.port, timeout=seconds)  # it knows no proxy, and no redirect
+    connection = kind(to.host, to.port, timeout=seconds)  # uses no proxy, follows no redirect
     try:
         with closing(connection):
             status, body = _exchange(connection, to, json.dumps(question).encode(), ends)
@@ -232,7 +232,7 @@ def ask_model(to: Address, question: dict[str, Any], seconds: float) -> str:
         late = isinstance(error, TimeoutError) or time.monotonic() >= ends
         raise NoReplyError(_unreached(error, seconds, late=late)) from None
     if status != 200:
-        raise NoReplyError(f"The endpoint answered with the status {status}.")
+        raise NoReplyError(f"The endpoint returned status {status}.")
     return _content(body)
 
 
@@ -241,17 +241,17 @@ def _exchange(
 ) -> tuple[int, bytes]:
     connection.connect()
     peer = connection.sock.getpeername()[0]
-    if is_local(to.host) and not is_local(str(peer)):  # nothing was sent yet
+    if is_local(to.host) and not is_local(str(peer)):  # nothing has been sent yet
         raise NoReplyError("The name of the endpoint does not lead to this machine.")
     stop = threading.Timer(max(0.0, ends - time.monotonic()), _disconnect, [connection.sock])
-    stop.start()  # a byte now and then does not put the end off
+    stop.start()  # a slow trickle of bytes must not extend the time limit
     try:
         connection.request("POST", to.path, body, {"Content-Type": "application/json"})
         answer = connection.getresponse()
-        pieces, left = [], MAX_ANSWER
+        pieces, remaining = [], MAX_ANSWER
         while piece := answer.read(_PIECE):
-            left -= len(piece)
-            if left < 0:
+            remaining -= len(piece)
+            if remaining < 0:
                 raise NoReplyError(f"The answer has more than {MAX_ANSWER // 2**10} kB.")
             pieces.append(piece)
     finally:
@@ -268,27 +268,27 @@ def _disconnect(sock: Any) -> None:  # noqa: ANN401 - a socket, encrypted or not
 
 def _content(body: bytes) -> str:
     try:
-        found = json.loads(body)["choices"][0]["message"]["content"]
+        content = json.loads(body)["choices"][0]["message"]["content"]
     except (ValueError, LookupError, TypeError, RecursionError):
-        found = None
-    if not isinstance(found, str):
+        content = None
+    if not isinstance(content, str):
         raise NoReplyError("The answer is not that of an OpenAI-compatible endpoint.")
-    return found
+    return content
 
 
 def _unreached(error: Exception, seconds: float, *, late: bool) -> str:
     if late:
         return f"The endpoint gave no answer within {seconds:g} s."
     if isinstance(error, ConnectionRefusedError):
-        return "The endpoint refuses connections; check that it runs."
+        return "The endpoint refuses connections. Check that it is running."
     if isinstance(error, ssl.SSLError):
-        return "The endpoint does not speak TLS as it should."
+        return "The TLS connection to the endpoint failed."
     if isinstance(error, OSError):
         return "The endpoint cannot be reached, or closed the connection."
-    return "The endpoint answered with something that is not HTTP, or broke off."
+    return "The answer of the endpoint is not HTTP, or incomplete."
 
 
-_LETTERS = 500  # of a text that is shown
+_LETTERS = 500  # maximum length of a text in a question
 _NUMBER = re.compile(r"\s*(\d{1,3})\.?\s*")
 _TASK = (
     "A hidden text was changed word by word, several times. You are shown the changed versions,"
@@ -301,7 +301,7 @@ class Judge(EncoderAttack):
     """Ask a language model on this machine which of the first n candidates is the original.
 
     The candidates are the first `n` queries of the log by `inference`, shown in an order that does
-    not tell theirs. What the model names comes first; the others follow as inference has them.
+    not reveal their ranks. The model's choice ranks first, and the others follow it.
 
     References
     ----------
@@ -311,13 +311,13 @@ class Judge(EncoderAttack):
     Notes
     -----
     Variants and queries of the log are sent to `url`, any OpenAI-compatible endpoint (llama.cpp,
-    Ollama, vLLM) **on this machine**. Another host is refused, unless `send_texts_to` names it:
-    then it reads everything that is asked. The temperature is 0; whether the same question has the
-    same answer is up to the model.
+    Ollama, vLLM) **on this machine**. Another host is refused unless `send_texts_to` names it;
+    that host then reads every question. The temperature is 0, but whether the same question always
+    has the same answer depends on the model.
 
-    An answer that is no number of a candidate, is too long or too late, or does not come, is no
-    guess: that text counts as not found, the others go on, and how many there were is told with
-    the outcome. Where no question is answered there is no outcome: a risk of 0 would be untrue.
+    An answer that is missing, too long, too late, or not the number of a candidate is not a guess:
+    the text counts as not found, the attack continues, and the outcome reports the number of such
+    texts. If no question is answered there is no outcome, because a risk of 0 would be untrue.
     """
 
     name: ClassVar[str] = "judge"
@@ -332,10 +332,10 @@ class Judge(EncoderAttack):
     ] = "default"
     n: Annotated[int, Field(ge=2, le=100, description="candidates to choose from")] = 10
     versions: Annotated[
-        int, Field(ge=1, le=50, description="variants that are shown, at most")
+        int, Field(ge=1, le=50, description="maximum number of variants shown")
     ] = 10
-    timeout: Annotated[float, Field(gt=0, le=600, description="seconds for an answer")] = 60.0
-    tokens: Annotated[int, Field(ge=1, le=8192, description="of an answer, at most")] = 16
+    timeout: Annotated[float, Field(gt=0, le=600, description="seconds per answer")] = 60.0
+    tokens: Annotated[int, Field(ge=1, le=8192, description="longest answer, in tokens")] = 16
     send_texts_to: Annotated[
         str,
         Field(
@@ -347,29 +347,29 @@ class Judge(EncoderAttack):
     def rank(self, scene: Scene, encoder: Encoder, report: Report = no_progress) -> Outcome:
         """Attack with an open encoder."""
         to = parse_address(self.url, self.send_texts_to)
-        found = candidates(scene, encoder, self.n, report)
+        shortlist = candidates(scene, encoder, self.n, report)
         orders: dict[int, list[int]] = {}
         faults: dict[int, str] = {}
-        asked = [number for number, row in enumerate(found.rows) if row]
-        for done, number in enumerate(asked):
-            report("asking the judge", done, len(asked))
-            shown = _mixed(found.texts(number))
+        questions = [number for number, row in enumerate(shortlist.rows) if row]
+        for done, number in enumerate(questions):
+            report("asking the judge", done, len(questions))
+            shown = _shuffle(shortlist.texts(number))
             try:
-                said = ask_model(to, self._question(found, number, shown), self.timeout)
-                chosen = shown[_choice(said, len(shown)) - 1]
+                answer = ask_model(to, self._question(shortlist, number, shown), self.timeout)
+                best = shown[_choice(answer, len(shown)) - 1]
             except NoReplyError as error:
                 faults[number] = str(error)
                 continue
-            orders[number] = [chosen, *(i for i in range(len(shown)) if i != chosen)]
+            orders[number] = [best, *(i for i in range(len(shown)) if i != best)]
         _check(orders, faults)
         if faults:
-            report(_told(faults, len(asked)), len(asked), len(asked))
-        return found.outcome(orders, list(faults))
+            report(_fault_summary(faults, len(questions)), len(questions), len(questions))
+        return shortlist.outcome(orders, list(faults))
 
-    def _question(self, found: Candidates, number: int, shown: list[int]) -> dict[str, Any]:
-        texts = found.texts(number)
-        told = {
-            "versions": [_shorten(text) for text in found.rows[number][: self.versions]],
+    def _question(self, shortlist: Candidates, number: int, shown: list[int]) -> dict[str, Any]:
+        texts = shortlist.texts(number)
+        content = {
+            "versions": [_shorten(text) for text in shortlist.rows[number][: self.versions]],
             "candidates": {str(i): _shorten(texts[at]) for i, at in enumerate(shown, start=1)},
         }
         return {
@@ -380,13 +380,13 @@ class Judge(EncoderAttack):
             "stream": False,
             "messages": [
                 {"role": "system", "content": _TASK},
-                {"role": "user", "content": json.dumps(told, ensure_ascii=False)},
+                {"role": "user", "content": json.dumps(content, ensure_ascii=False)},
             ],
         }
 
 
-def _mixed(texts: list[str]) -> list[int]:
-    """Return the places of texts by their digests: where one stands tells nothing of it."""
+def _shuffle(texts: list[str]) -> list[int]:
+    """Return the positions of texts in the order of their digests, which reveals nothing."""
     digests = [hashlib.sha256(folded(text).encode()).digest() for text in texts]
     return sorted(range(len(texts)), key=digests.__getitem__)
 
@@ -395,22 +395,23 @@ def _shorten(text: str) -> str:
     return text[:_LETTERS]
 
 
-def _choice(said: str, count: int) -> int:
-    """Read the number of a candidate, and nothing but that."""
-    match = _NUMBER.fullmatch(said)
+def _choice(answer: str, count: int) -> int:
+    """Parse the number of a candidate. Any other answer raises an error."""
+    match = _NUMBER.fullmatch(answer)
     if match is None or not 1 <= int(match[1]) <= count:
         raise NoReplyError("The answer is not the number of a candidate.")
     return int(match[1])
 
 
-def _told(faults: dict[int, str], asked: int) -> str:
-    commonest, _ = Counter(faults.values()).most_common(1)[0]
-    return f"{len(faults):,} of {asked:,} questions had no answer. {commonest}"
+def _fault_summary(faults: dict[int, str], questions: int) -> str:
+    """Return the number of questions without an answer, and the most common reason."""
+    reason, _ = Counter(faults.values()).most_common(1)[0]
+    return f"{len(faults):,} of {questions:,} questions had no answer. {reason}"
 
 
 def _check(orders: dict[int, list[int]], faults: dict[int, str]) -> None:
     if faults and not orders:
         raise EngineError(
-            f"The judge answered nothing, so that there is no risk to tell:"
-            f" {_told(faults, len(faults))}"
+            f"The judge returned no answers, so no risk was measured:"
+            f" {_fault_summary(faults, len(faults))}"
         )

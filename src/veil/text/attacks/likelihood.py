@@ -1,4 +1,4 @@
-"""How likely each word is to have given what was seen in its slot."""
+"""The likelihood of each word, given the words seen in its slot."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -37,26 +37,26 @@ class NoiseLikelihood:
     For CMP :math:`-\varepsilon \lVert z \rVert`; for Mahalanobis noise
     :math:`-\varepsilon \lVert A^{-1} z \rVert`. With `unit_direction` the direction Au/|Au| has
     the angular central Gaussian density, so that the log-density is
-    :math:`-\varepsilon \lVert z \rVert - d \log(\lVert A^{-1} z \rVert / \lVert z \rVert)`; at
-    z = 0 the mean of that density over all directions is taken, log det A. Vickrey has the density
+    :math:`-\varepsilon \lVert z \rVert - d \log(\lVert A^{-1} z \rVert / \lVert z \rVert)`. At
+    z = 0 the mean of that density over all directions is used, log det A. Vickrey has the density
     of its parent.
 
     Notes
     -----
-    A surrogate: the true law integrates the density over all points nearest to y. It needs no
-    factor that depends on w, because the noise is the same for all words.
+    A surrogate: the true distribution integrates the density over all points nearest to y. No
+    factor depends on w, because the noise is the same for all words.
     """
 
     space: Embeddings
     epsilon: float
     straight: Embeddings | None = None  # the words times the inverse of A
-    log_det: float | None = None  # of A, where the direction has length 1
+    log_det: float | None = None  # of A, if the direction is scaled to length 1
 
     @classmethod
     def of_mechanism(
         cls, mechanism: CMP | Mahalanobis | Vickrey, space: Embeddings
     ) -> "NoiseLikelihood":
-        """Read the noise off a mechanism."""
+        """Return the likelihood for the noise of a mechanism."""
         parent = mechanism._parent if isinstance(mechanism, Vickrey) else mechanism
         if isinstance(parent, CMP):
             return cls(space, parent.epsilon)
@@ -69,26 +69,26 @@ class NoiseLikelihood:
 
     @property
     def rounding(self) -> float:
-        """How much two sums that are equal may differ, as a share of themselves."""
+        """Largest relative difference of two sums that are equal."""
         return ROUNDING
 
     @property
     def nbytes(self) -> int:
-        """Memory held."""
+        """Memory use in bytes."""
         return 0 if self.straight is None else self.straight.vectors.nbytes
 
     def within(self, words: Ids, exact: Ids) -> "NoiseLikelihood":
-        """Return the same over these words."""
-        del exact  # it is all the same
+        """Return the likelihood restricted to these words."""
+        del exact  # nothing is approximated
         straight = None if self.straight is None else subspace(self.straight, words)
         return NoiseLikelihood(subspace(self.space, words), self.epsilon, straight, self.log_det)
 
     def prepare(self, exact: Ids, report: Report = no_progress) -> None:
-        """Nothing takes long."""
+        """Do nothing: there is nothing to prepare."""
 
     def of(self, seen: Ids, exact: Ids | None = None) -> Floats:
-        """Return the sum of the log-densities for every word (V,)."""
-        del exact  # it is all the same
+        """Return the sum of the log-densities (V,) for every word."""
+        del exact  # nothing is approximated
         space = self.space if self.straight is None else self.straight
         if self.log_det is None:
             return -self.epsilon * summed(space, seen, "euclidean")
@@ -100,93 +100,93 @@ class NoiseLikelihood:
 
 
 def _log(block: Floats) -> None:
-    """Take logarithms of distances; those of words that coincide cancel out later."""
+    """Take logarithms of distances. Those of words at the same point cancel later."""
     block[block == 0] = 1
     np.log(block, out=block)
 
 
 def _zero(block: Floats) -> None:
-    """Mark words that coincide."""
+    """Mark words at the same point."""
     block[:] = block == 0
 
 
-_DRAWS = 20_000  # words that the mechanism is tried on
-_SEED = 20261116  # the same question gives the same answer; nothing to do with a release's own
+_DRAWS = 20_000  # words that the mechanism is run on
+_SEED = 20261116  # makes results reproducible; unrelated to the seed of a release
 _ROWS = 2048  # words of the vocabulary at a time
-_SLOTS = 32  # slots weighed at a time
-_NUMBERS = 2**24  # held at a time
-_RIDGE = 1e-6  # of the mean variance of a coordinate
+_SLOTS = 32  # slots at a time
+_NUMBERS = 2**24  # in memory at a time
+_RIDGE = 1e-6  # times the mean variance of a coordinate
 
 
 @dataclass(frozen=True, eq=False)
 class SimulatedLikelihood:
-    r"""A Gaussian model of the vector that comes out, linear in the vector that goes in.
+    r"""A Gaussian model of the output vector, linear in the input vector.
 
     .. math:: \phi(y) | w \sim N(m + B \phi(w), C)
 
-    Whoever knows the mechanism can try it: it is drawn from for 20,000 words taken uniformly from
-    the vocabulary, and m, B and C are fitted by least squares. The sum over what was seen then is
-    a product of each word's vector with the mean of what was seen, less a term of the word's own.
+    An attacker who knows the mechanism can run it. It is run on 20,000 words drawn uniformly from
+    the vocabulary, and m, B and C are fitted by least squares. The log-likelihood of a word is
+    then a product of its vector with the sum of the vectors seen, minus a term of the word.
 
     Notes
     -----
-    A surrogate of any mechanism that can be drawn from. Where noise carries most words away, the
-    nearest word is one that lies far out; the density of the noise at its vector then says little
-    and accumulates errors, while B shrinks as it must. Outputs that are the word itself are left
-    out of the fit as long as they are at most half: they are a point mass, and no Gaussian.
+    A surrogate for any mechanism that can be sampled. If noise moves most words far away, the
+    nearest word is an outlier. The density of the noise at its vector then carries little
+    information and accumulates errors, while B shrinks accordingly. Outputs equal to the input are
+    left out of the fit if they are at most half: they are a point mass, not Gaussian.
     """
 
     space: Embeddings
-    slope: Floats  # (d + 1, d): what a vector seen adds for the coordinates of a word, and for 1
-    own: Floats  # (V,) what each word costs
+    slope: Floats  # (d + 1, d): weight of a vector seen for each coordinate of a word, and for 1
+    own: Floats  # (V,) term of each word
 
     @classmethod
     def of_mechanism(cls, mechanism: WordMechanism, space: Embeddings) -> "SimulatedLikelihood":
-        """Draw from a mechanism, and fit the model."""
+        """Sample a mechanism and fit the model."""
         rng = generator(_SEED)
         words = rng.integers(space.size, size=_DRAWS)
-        drawn = mechanism.bind(space).sample(words, 1, rng)[0]
-        other = drawn != words
-        if 2 * np.count_nonzero(other) < _DRAWS:
-            other[:] = True
-        given = _extended(space.points(words[other]))
-        seen = space.points(drawn[other])
+        outputs = mechanism.bind(space).sample(words, 1, rng)[0]
+        changed = outputs != words
+        if 2 * np.count_nonzero(changed) < _DRAWS:
+            changed[:] = True
+        inputs = _extended(space.points(words[changed]))
+        seen = space.points(outputs[changed])
         slack = _RIDGE * max(
-            float(seen.var(axis=0).mean()), float(given.var(axis=0).mean()), 1e-12
+            float(seen.var(axis=0).mean()), float(inputs.var(axis=0).mean()), 1e-12
         )
-        moments = given.T @ given / len(given) + slack * np.eye(space.dim + 1)
-        line = np.linalg.solve(moments, given.T @ seen / len(given))  # (d + 1, d): B, then m
-        gaps = seen - given @ line
+        moments = inputs.T @ inputs / len(inputs) + slack * np.eye(space.dim + 1)
+        line = np.linalg.solve(moments, inputs.T @ seen / len(inputs))  # (d + 1, d): B, then m
+        gaps = seen - inputs @ line
         spread = gaps.T @ gaps / len(gaps) + slack * np.eye(space.dim)
         slope: Floats = np.linalg.solve(spread, line.T).T
         return cls(space, slope, _own(space, slope @ line.T))
 
     @property
     def rounding(self) -> float:
-        """How much two sums that are equal may differ, as a share of themselves."""
+        """Largest relative difference of two sums that are equal."""
         return ROUNDING
 
     @property
     def nbytes(self) -> int:
-        """Memory held."""
+        """Memory use in bytes."""
         return self.own.nbytes + self.slope.nbytes
 
     def prepare(self, exact: Ids, report: Report = no_progress) -> None:
-        """Nothing takes long any more."""
+        """Do nothing: the model is already fitted."""
 
     def within(self, words: Ids, exact: Ids) -> "SimulatedLikelihood":
-        """Return the same over these words."""
-        del exact  # it is all the same
+        """Return the likelihood restricted to these words."""
+        del exact  # nothing is approximated
         return SimulatedLikelihood(subspace(self.space, words), self.slope, self.own[words])
 
     def of(self, seen: Ids, exact: Ids | None = None) -> Floats:
-        """Return the log-likelihood of every word (V,), up to a constant."""
-        del exact  # it is all the same
-        (found,) = self.each([seen])
-        return found
+        """Return the log-likelihood (V,) of every word, up to a constant."""
+        del exact  # nothing is approximated
+        (logs,) = self.of_slots([seen])
+        return logs
 
-    def each(self, seen: Sequence[Ids]) -> Iterator[Floats]:
-        """Yield the log-likelihoods (V,) for what was seen in many slots, some at a time."""
+    def of_slots(self, seen: Sequence[Ids]) -> Iterator[Floats]:
+        """Yield the log-likelihoods (V,) for the words seen in each of many slots."""
         step = max(1, min(_SLOTS, _NUMBERS // self.space.size))
         for start in range(0, len(seen), step):
             yield from self._together(seen[start : start + step])
@@ -203,7 +203,7 @@ class SimulatedLikelihood:
         dim = self.space.dim
 
         def work(blocks: slice) -> None:
-            points = np.ones((_ROWS, dim + 2))  # vectors, ones, and what each word costs
+            points = np.ones((_ROWS, dim + 2))  # vectors, ones, and the terms of the words
             for number in range(blocks.start, blocks.stop):
                 rows = slice(number * _ROWS, min((number + 1) * _ROWS, self.space.size))
                 count = rows.stop - rows.start
@@ -217,7 +217,7 @@ class SimulatedLikelihood:
 
 
 def _own(space: Embeddings, weights: Floats) -> Floats:
-    """Return half the squared length of what the model expects of each word, (V,)."""
+    """Return half the squared length (V,) of the output that the model expects for each word."""
     out = np.empty(space.size)
     for start in range(0, space.size, _ROWS):
         rows = slice(start, min(start + _ROWS, space.size))
@@ -227,78 +227,78 @@ def _own(space: Embeddings, weights: Floats) -> Floats:
 
 
 def _extended(points: Floats) -> Floats:
-    """Return rows with a 1 at their end."""
+    """Append a column of ones."""
     return np.concatenate([points, np.ones((len(points), 1))], axis=1)
 
 
 Surrogate = Annotated[
     Literal["simulated", "density"],
-    Field(description="what stands in for the law of a mechanism that has no closed form"),
+    Field(description="approximation for a mechanism without a closed form"),
 ]
-_SMALL = 4096  # up to so many words the laws of all are made, whatever is asked for
+_SMALL = 4096  # up to this vocabulary size, the distributions of all words are computed
 
 
 class Likelihood(Protocol):
-    """The law of a mechanism, read backwards."""
+    """The likelihood of words given outputs of a mechanism."""
 
     @property
     def nbytes(self) -> int:
-        """Memory held."""
+        """Memory use in bytes."""
         ...
 
     @property
     def rounding(self) -> float:
-        """How much two sums that are equal may differ, as a share of themselves."""
+        """Largest relative difference of two sums that are equal."""
         ...
 
     def prepare(self, exact: Ids, report: Report = no_progress) -> None:
-        """Do beforehand, and tell of it, what takes long and is done once."""
+        """Do the slow work that is needed once, and report progress."""
         ...
 
     def of(self, seen: Ids, exact: Ids | None = None) -> Floats:
-        r"""Return :math:`\sum_j \log P(y_j | w)` for every word w, (V,), up to one constant.
+        r"""Return :math:`\sum_j \log P(y_j | w)` (V,) for every word w, up to one constant.
 
-        `seen` (N,) are the words seen in one slot; `exact` (k,) are words for which no
-        approximation will do.
+        `seen` (N,) are the words seen in one slot. For the words `exact` (k,), nothing may be
+        approximated.
         """
         ...
 
     def within(self, words: Ids, exact: Ids) -> "Likelihood | None":
-        """Return the same over these words (k,) only, in order, or None if that is no cheaper.
+        """Return the likelihood restricted to these sorted words (k,), or None if not cheaper.
 
-        What is seen is then given by its place among them. For `exact`, which are some of them,
-        no approximation will do.
+        Words seen are then given by their position among `words`. For the words `exact`, a subset
+        of `words`, nothing may be approximated.
         """
         ...
 
 
 def slot_likelihoods(law: Likelihood, seen: Sequence[Ids]) -> Iterator[Floats]:
-    """Yield the log-likelihoods (V,) for the words seen in one slot after another."""
+    """Yield the log-likelihoods (V,) for the words seen in each slot."""
     if isinstance(law, SimulatedLikelihood):
-        yield from law.each(seen)
+        yield from law.of_slots(seen)
     else:
         yield from map(law.of, seen)
 
 
 def is_fast(law: Likelihood) -> bool:
-    """Tell whether a law, once prepared, answers in a moment for all words of a large log."""
-    return law.quick if isinstance(law, CandidateLikelihood | _Plain) else True
+    """Return whether a prepared likelihood is fast for all words of a large log."""
+    return law.quick if isinstance(law, CandidateLikelihood | _ClosedFormLikelihood) else True
 
 
 def likelihood(
     mechanism: WordMechanism, space: Embeddings, surrogate: Surrogate = "simulated"
 ) -> Likelihood:
-    """Return the exact law of a mechanism, or else a surrogate; it is kept with the space."""
+    """Return the exact likelihood of a mechanism, or else a surrogate, once per embeddings."""
     key = ("likelihood", str(mechanism), surrogate)
-    found = space.memo.get(key, _Kept)
-    if found is None:
-        found = _Kept(_make(mechanism, space, surrogate))
-        space.memo.put(key, found)
-    return found.law
+    entry = space.memo.get(key, _CacheEntry)
+    if entry is None:
+        entry = _CacheEntry(_make(mechanism, space, surrogate))
+        space.memo.put(key, entry)
+    return entry.law
 
 
-class _Kept:
-    """An entry of the cache of a space."""
+class _CacheEntry:
+    """An entry of the cache of embeddings."""
 
     def __init__(self, law: Likelihood) -> None:
         self.law = law
@@ -312,18 +312,18 @@ def _make(mechanism: WordMechanism, space: Embeddings, surrogate: Surrogate) -> 
     if isinstance(kernel, CandidateKernel):
         return CandidateLikelihood.of_mechanism(mechanism, kernel)
     if isinstance(kernel, ClosedForm):
-        return _Plain(kernel, space)
+        return _ClosedFormLikelihood(kernel, space)
     if surrogate == "simulated":
         return SimulatedLikelihood.of_mechanism(mechanism, space)
     if isinstance(mechanism, CMP | Mahalanobis | Vickrey):
         return NoiseLikelihood.of_mechanism(mechanism, space)
     raise ParameterError(
-        f"The density of the noise of {mechanism.name} is not known; use surrogate='simulated'."
+        f"The density of the noise of {mechanism.name} is not known. Use surrogate='simulated'."
     )
 
 
-class _Plain:
-    """Any closed form, by its whole law: slow, for it makes the law of every word."""
+class _ClosedFormLikelihood:
+    """Any closed form. Slow, because it computes the whole distribution of every word."""
 
     nbytes = 0
     rounding = ROUNDING
@@ -333,13 +333,13 @@ class _Plain:
         self.quick = space.size <= _SMALL
 
     def prepare(self, exact: Ids, report: Report = no_progress) -> None:
-        """Nothing is kept."""
+        """Do nothing: no result is cached."""
 
     def within(self, words: Ids, exact: Ids) -> None:
-        """Every law is over all words."""
+        """Return None: every distribution is over all words."""
 
     def of(self, seen: Ids, exact: Ids | None = None) -> Floats:
-        """Add up columns of the laws; in a large space words outside `exact` get their mean."""
+        """Sum columns of distributions; in a large vocabulary, words not in `exact` get a mean."""
         if self._space.size <= _SMALL:
             exact = None
         words = np.arange(self._space.size) if exact is None else exact
@@ -351,23 +351,23 @@ class _Plain:
         return out
 
 
-_OTHERS = 4096  # words that stand for those of the vocabulary that are neither logged nor seen
+_OTHERS = 4096  # words that represent those of the vocabulary that are neither logged nor seen
 
 
 @dataclass(frozen=True, eq=False)
 class WordLikelihoods:
-    """Log-likelihoods of some words, made when they are asked for.
+    """Log-likelihoods of some words, computed on demand.
 
-    Behind a word that the vectors do not know stands one drawn uniformly from the vocabulary: its
-    likelihood is the mean over all words. Of a large vocabulary the words of the log and those
-    seen, which matter most, are counted one by one, and 4,096 others stand for the rest.
+    A word that the vectors do not know is replaced by one drawn uniformly from the vocabulary, so
+    its likelihood is the mean over all words. For a large vocabulary, the words of the log and
+    those seen, which matter most, are counted individually, and 4,096 others represent the rest.
 
     Attributes
     ----------
     law, words
-        What is asked, and over which words (k,), in order.
+        The likelihood, and the sorted words (k,) it is restricted to.
     shares
-        (k,) logarithm of how much of the vocabulary each stands for.
+        (k,) logarithm of the share of the vocabulary that each word represents.
     """
 
     law: Likelihood
@@ -375,35 +375,34 @@ class WordLikelihoods:
     words: Ids
     shares: Floats
     part: bool
-    _made: dict[bytes, Floats] = field(default_factory=dict, repr=False)
+    _cache: dict[bytes, Floats] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(cls, law: Likelihood, space: Embeddings, exact: Ids, seen: Ids) -> "WordLikelihoods":
-        """Return those of the words of a log, given all words that were seen."""
-        alone = np.union1d(exact, seen)
-        rest = np.setdiff1d(_others(space), alone, assume_unique=False)
-        words = np.union1d(alone, rest)
+        """Return the likelihoods for the words of a log, given all words that were seen."""
+        individual = np.union1d(exact, seen)
+        rest = np.setdiff1d(_others(space), individual, assume_unique=False)
+        words = np.union1d(individual, rest)
         small = law.within(words, exact) if len(words) < space.size // 2 else None
         if small is None:
             words = np.arange(space.size)
             shares = np.full(space.size, -np.log(space.size))
             return cls(law, exact, words, shares, part=False)
         shares = np.full(len(words), -np.log(space.size))
-        standing = np.searchsorted(words, rest)
-        shares[standing] += np.log((space.size - len(alone)) / len(rest))
+        shares[np.searchsorted(words, rest)] += np.log((space.size - len(individual)) / len(rest))
         return cls(small, exact, words, shares, part=True)
 
     def at(self, seen: Ids, ids: Ids) -> Floats:
-        """Return the log-likelihoods (m,) of words, -1 an unknown one, given the words seen.
+        """Return the log-likelihoods (m,) of words (-1: unknown), given the words seen.
 
-        Words seen that the vectors do not know say nothing.
+        Words seen that the vectors do not know carry no information.
         """
-        known = np.sort(seen[seen >= 0])
-        key = known.tobytes()
-        if key not in self._made:
-            self._made[key] = self._make(known)
-        among = np.searchsorted(self.words, ids) if self.part else ids
-        return self._made[key][np.where(ids < 0, len(self.words), among)]
+        outputs = np.sort(seen[seen >= 0])
+        key = outputs.tobytes()
+        if key not in self._cache:
+            self._cache[key] = self._make(outputs)
+        positions = np.searchsorted(self.words, ids) if self.part else ids
+        return self._cache[key][np.where(ids < 0, len(self.words), positions)]
 
     def _make(self, seen: Ids) -> Floats:
         if self.part:
@@ -417,9 +416,9 @@ class WordLikelihoods:
 
 
 def _others(space: Embeddings) -> Ids:
-    """Return words drawn once from the vocabulary."""
-    found = space.memo.get("other words", np.ndarray)
-    if found is None:
-        found = np.sort(generator(_SEED).permutation(space.size)[:_OTHERS])
-        space.memo.put("other words", found)
-    return found
+    """Return a fixed random sample of the vocabulary."""
+    words = space.memo.get("other words", np.ndarray)
+    if words is None:
+        words = np.sort(generator(_SEED).permutation(space.size)[:_OTHERS])
+        space.memo.put("other words", words)
+    return words

@@ -1,4 +1,4 @@
-"""Laws that fall exponentially in the distance (SanText, TEM), read backwards."""
+"""Likelihoods for distributions that decrease exponentially with distance (SanText, TEM)."""
 
 import hashlib
 import math
@@ -18,49 +18,50 @@ from veil.text.mechanisms.words.kernels import ExponentialKernel
 from veil.text.vectors.distances import COLUMNS, in_chunks, subspace, summed, sweep
 
 _ROWS = 64  # words at a time
-_STEEPEST = 1e30  # slopes beyond this are the same in float32
+_STEEPEST = 1e30  # larger slopes are the same in float32
 
 
 @dataclass(frozen=True, eq=False)
 class Normalisers:
     r"""`logs[w]` is :math:`\log Z(w) = \log \sum_v e^{-s \min(d(w, v), cap)}`, nan if not known.
 
-    Distances are float64, root and exponential float32, and sums float64: as if epsilon were off
-    by 3e-7 of itself.
+    Distances are float64, root and exponential float32, and sums float64. The effect is the same
+    as a relative error of 3e-7 in epsilon.
     """
 
     kernel: ExponentialKernel
-    logs: Floats  # (V,), filled as words are asked for
-    lasting: NDArray[np.bool_]  # (V,), those that lie on disk, or are to
+    logs: Floats  # (V,), computed on demand
+    lasting: NDArray[np.bool_]  # (V,), True for values that are on disk or will be
 
     @classmethod
     def of(cls, kernel: ExponentialKernel) -> "Normalisers":
-        """Return what is known already, from the folder of the space."""
+        """Return the normalisers, with those stored in the folder of the embeddings."""
         size = kernel.space.size
-        found = cls(kernel, np.full(size, np.nan), np.zeros(size, dtype=bool))
-        found._load()
-        return found
+        normalisers = cls(kernel, np.full(size, np.nan), np.zeros(size, dtype=bool))
+        normalisers._load()
+        return normalisers
 
     def _load(self) -> None:
-        """Take over what lies on disk; a file that cannot be read is passed over."""
+        """Load the values on disk. A file that cannot be read is ignored."""
         path, size = self.kernel.space.path, len(self.logs)
         if path is None:
             return
         with suppress(OSError, ValueError, EOFError):
             ids, logs = np.load(path / self._file, allow_pickle=False)
             if np.isfinite(logs).all() and ((ids >= 0) & (ids < size)).all():
-                known = ids.astype(np.int64)
-                self.logs[known], self.lasting[known] = logs, True
+                words = ids.astype(np.int64)
+                self.logs[words], self.lasting[words] = logs, True
 
     def save(self, words: Ids) -> None:
-        """Keep those of some words beside the vectors, for the owner alone: they are of a log.
+        """Store the values of some words next to the vectors, readable only by the owner.
 
-        What is known of other words stays in memory: it may be of a query that was checked.
+        They reveal words of a log. Values of other words stay in memory, because they may belong
+        to a query that was checked.
         """
         path = self.kernel.space.path
         if path is None or self.lasting[words].all():
             return
-        self._load()  # another process may know more
+        self._load()  # another process may have stored more
         self.lasting[words] = True
         ids = np.flatnonzero(self.lasting)
         with (
@@ -80,7 +81,7 @@ class Normalisers:
 def prepare_normalisers(
     laws: Sequence[Normalisers], ids: Ids, report: Report = no_progress
 ) -> None:
-    """Compute the normalisers of words for several laws of one space, and keep them on disk."""
+    """Compute the normalisers of words for several distributions, and store them on disk."""
     compute_normalisers(laws, ids, report)
     for law in laws:
         law.save(ids)
@@ -89,37 +90,37 @@ def prepare_normalisers(
 def compute_normalisers(
     laws: Sequence[Normalisers], ids: Ids, report: Report = no_progress
 ) -> bool:
-    """Compute what is not known of some words; tell whether anything was not.
+    """Compute the missing normalisers of some words; return whether any was missing.
 
-    Laws with the same metric share the distances, which are most of the work.
+    Distributions with the same metric share the distances, which are most of the work.
     """
     groups: dict[tuple[object, ...], list[Normalisers]] = {}
     for law in laws:
-        apart = law.kernel.key if law.kernel.first else ""  # its weights are scaled word by word
-        groups.setdefault((law.kernel.metric, apart), []).append(law)
+        scale = law.kernel.key if law.kernel.first else ""  # its weights are scaled per word
+        groups.setdefault((law.kernel.metric, scale), []).append(law)
     new = False
     for group in groups.values():
         unknown = np.any([np.isnan(law.logs[ids]) for law in group], axis=0)
-        wanted = np.unique(ids[unknown])
-        new = new or len(wanted) > 0
-        for part in in_chunks(wanted, _ROWS):
-            report("computing the normalisers of words", part.start, len(wanted))
-            for law, logs in zip(group, _exact(group, wanted[part]), strict=True):
-                law.logs[wanted[part]] = logs
+        missing = np.unique(ids[unknown])
+        new = new or len(missing) > 0
+        for part in in_chunks(missing, _ROWS):
+            report("computing the normalisers of words", part.start, len(missing))
+            for law, logs in zip(group, _exact(group, missing[part]), strict=True):
+                law.logs[missing[part]] = logs
     return new
 
 
 def _exact(group: Sequence[Normalisers], ids: Ids) -> Floats:
-    """Return log Z (laws, m) of words, from their distances to all words that can be drawn."""
+    """Return log Z (laws, m) of words, from the distances to all words that can be drawn."""
     kernels = [law.kernel for law in group]
     space, first = kernels[0].space, kernels[0].first
-    plain = kernels[0].metric == "euclidean"
+    euclidean = kernels[0].metric == "euclidean"
     sums = np.zeros((len(group), len(ids), -(-space.size // COLUMNS)))
     offsets = _offsets(kernels[0], ids) if first else np.zeros(len(ids))
 
     def take(block: Floats, columns: slice) -> None:
         gaps = block.astype(np.float32)
-        if plain:
+        if euclidean:
             np.sqrt(gaps, out=gaps)
         weights = np.empty_like(gaps)
         for kernel, own in zip(kernels, sums, strict=True):
@@ -131,47 +132,47 @@ def _exact(group: Sequence[Normalisers], ids: Ids) -> Floats:
             weights[:, : max(0, first - columns.start)] = 0
             own[:, columns.start // COLUMNS] = weights.sum(axis=1, dtype=np.float64)
 
-    sweep(space, ids, "squared" if plain else kernels[0].metric, take)
+    sweep(space, ids, "squared" if euclidean else kernels[0].metric, take)
     logs: Floats = np.log(sums.sum(axis=2)) - offsets
     return logs
 
 
 def _offsets(kernel: ExponentialKernel, ids: Ids) -> Floats:
-    """Return what to add to log-weights so that the largest is about 0."""
-    nearest = np.where(ids >= kernel.first, 0.0, np.inf)  # of a word that can be drawn
-    found = np.tile(nearest[:, None], (1, -(-kernel.space.size // COLUMNS)))
+    """Return the terms to add to log-weights so that the largest weight is about 1."""
+    nearest = np.where(ids >= kernel.first, 0.0, np.inf)  # distance to a word that can be drawn
+    gaps = np.tile(nearest[:, None], (1, -(-kernel.space.size // COLUMNS)))
 
     def take(block: Floats, columns: slice) -> None:
         allowed = block[:, max(0, kernel.first - columns.start) :]
         lowest = allowed.min(axis=1, initial=np.inf)
         number = columns.start // COLUMNS
-        found[:, number] = np.minimum(found[:, number], lowest)
+        gaps[:, number] = np.minimum(gaps[:, number], lowest)
 
     sweep(kernel.space, ids, kernel.metric, take)
-    lowest: Floats = np.minimum(found.min(axis=1), kernel.cap)
+    lowest: Floats = np.minimum(gaps.min(axis=1), kernel.cap)
     return kernel.slope * lowest
 
 
 _SAMPLE = 1024  # words from which the normalisers of all words are estimated
-_SMALL = 4096  # up to so many words all normalisers are exact
-_TOP = 64  # words at the head of a ranking whose normalisers are exact
-_ROUNDS = 16  # at most, until the head of the ranking stays
-_SEED = 20261116  # the same question gives the same answer
+_SMALL = 4096  # up to this vocabulary size all normalisers are exact
+_TOP = 64  # words at the top of a ranking whose normalisers are exact
+_ROUNDS = 16  # at most, until the top of the ranking no longer changes
+_SEED = 20261116  # makes results reproducible
 
 
 class ExponentialLikelihood:
-    r"""Sum :math:`\log P(y | w) = -s \min(d(w, y), cap) - \log Z(w)` over what was seen.
+    r"""Sum :math:`\log P(y | w) = -s \min(d(w, y), cap) - \log Z(w)` over the words seen.
 
-    The distances are exact for every word. The normaliser Z(w) takes a pass over the vocabulary
-    per word, and is computed where it matters: for the words asked for, for the 64 nearest to what
-    was seen, and for those that stand among the 64 likeliest. Elsewhere it is estimated from 1,024
-    words drawn once from the vocabulary, as the median of the means of 16 parts (the word itself,
-    which has the largest share, counts exactly), so that a word near one of the sample is not
-    taken for a crowded one. Up to 4,096 words everything is exact. Normalisers are kept, and
-    those of a log beside the vectors, too.
+    Distances are exact for every word. The normaliser Z(w) takes one pass over the vocabulary per
+    word, so it is computed only for the words that matter: the words `exact`, the 64 words nearest
+    to those seen, and the words that are among the 64 likeliest. For other words it is estimated
+    from a fixed sample of 1,024 words, as the median of the means of 16 parts, so that a single
+    near word in the sample has little effect. The word itself, which has the largest share, counts
+    exactly. Up to 4,096 words everything is exact. Normalisers are cached, and those of a log are
+    also stored next to the vectors.
     """
 
-    rounding = 5e-7  # normalisers are sums of float32, as if epsilon were off by 3e-7 of itself
+    rounding = 5e-7  # normalisers are float32 sums, like a relative error of 3e-7 in epsilon
 
     def __init__(self, kernel: ExponentialKernel) -> None:
         self._kernel, self._space = kernel, kernel.space
@@ -180,11 +181,11 @@ class ExponentialLikelihood:
         self.nbytes = 2 * self.known.logs.nbytes
 
     def prepare(self, exact: Ids, report: Report = no_progress) -> None:
-        """Compute the normalisers of these words, unless they are known."""
+        """Compute the missing normalisers of these words."""
         prepare_normalisers([self.known], exact, report)
 
     def within(self, words: Ids, exact: Ids) -> "ExponentialLikelihood":
-        """Return the same over these words, with normalisers over all words."""
+        """Return the likelihood restricted to these words, with normalisers over all words."""
         first = int(np.searchsorted(words, self._kernel.first))
         space = subspace(self._space, words)
         part = ExponentialLikelihood(replace(self._kernel, space=space, first=first))
@@ -196,23 +197,23 @@ class ExponentialLikelihood:
         return part
 
     def of(self, seen: Ids, exact: Ids | None = None) -> Floats:
-        """Return the log-likelihood of every word (V,)."""
+        """Return the log-likelihood (V,) of every word."""
         kernel = self._kernel
-        drawn = seen[seen >= kernel.first]
-        sums = -kernel.slope * summed(self._space, drawn, kernel.metric, self._cap)
+        draws = seen[seen >= kernel.first]
+        sums = -kernel.slope * summed(self._space, draws, kernel.metric, self._cap)
         if kernel.p < 1:  # a word before `first` is replaced with probability p
-            sums[: kernel.first] += len(drawn) * math.log(kernel.p)
+            sums[: kernel.first] += len(draws) * math.log(kernel.p)
         self._only_kept(sums, seen[seen < kernel.first])
-        if not len(drawn):
+        if not len(draws):
             return sums
-        return self._settle(sums, len(drawn), exact)
+        return self._settle(sums, len(draws), exact)
 
     def _cap(self, block: Floats) -> None:
         if self._kernel.cap < math.inf:
             np.minimum(block, self._kernel.cap, out=block)
 
     def _only_kept(self, sums: Floats, kept: Ids) -> None:
-        """Rule out all words but one that was seen before `first`: it was kept."""
+        """Rule out all words but the one seen before `first`, which must have been kept."""
         if not len(kept):
             return
         itself = kept[0]
@@ -222,25 +223,25 @@ class ExponentialLikelihood:
             sums[itself] = own + len(kept) * math.log(1 - self._kernel.p)
 
     def _settle(self, sums: Floats, times: int, exact: Ids | None) -> Floats:
-        """Subtract the normalisers, exact ones at the head of the ranking.
+        """Subtract the normalisers, which are exact at the top of the ranking.
 
-        What others have asked for before is known, too, but is not used: the same question has
-        the same answer whenever it is put.
+        Other normalisers computed earlier are not used, so that the same input always gives the
+        same result.
         """
         top = min(_TOP, len(sums))
         logs = self._estimated.copy()
         settled = np.zeros(len(sums), dtype=bool)
         nearest = np.argpartition(-sums, top - 1)[:top]
-        wanted = nearest[sums[nearest] > -np.inf]
+        words = nearest[sums[nearest] > -np.inf]
         if exact is not None:
-            wanted = np.union1d(wanted, exact)
+            words = np.union1d(words, exact)
         for _ in range(_ROUNDS):
-            self._compute(wanted)
-            logs[wanted], settled[wanted] = self.known.logs[wanted], True
+            self._compute(words)
+            logs[words], settled[words] = self.known.logs[words], True
             out: Floats = sums - times * logs
             head = np.argpartition(-out, top - 1)[:top]
-            wanted = head[(out[head] > -np.inf) & ~settled[head]]
-            if not len(wanted):
+            words = head[(out[head] > -np.inf) & ~settled[head]]
+            if not len(words):
                 break
         return out
 
@@ -251,13 +252,12 @@ class ExponentialLikelihood:
         return self._guess
 
     def _compute(self, ids: Ids) -> None:
-        """Compute the normalisers of words where they are not known."""
         compute_normalisers([self.known], ids)
 
     def _estimate(self) -> Floats:
-        """Return log Z of all words: the word itself, and a sample of the others."""
+        """Estimate log Z of all words from the word itself and a sample of the others."""
         space, kernel = self._space, self._kernel
-        words = space.size - kernel.first  # that can be drawn
+        words = space.size - kernel.first  # number of words that can be drawn
         if space.size <= _SMALL:
             self._compute(np.arange(space.size))
             return self.known.logs
@@ -275,7 +275,7 @@ class ExponentialLikelihood:
                 weights = block.astype(np.float32)
                 np.exp(weights, out=weights)
                 inside = np.flatnonzero((rows >= columns.start) & (rows < columns.stop))
-                weights[inside, rows[inside] - columns.start] = 0  # itself is counted apart
+                weights[inside, rows[inside] - columns.start] = 0  # the word itself is added later
                 mean[columns] = weights.mean(axis=0)
 
             sweep(space, rows, kernel.metric, take)

@@ -1,4 +1,4 @@
-"""How likely each query of a log is to have given a release, by any mechanism with a law."""
+"""The likelihood of each query of a log given a release, for mechanisms with a distribution."""
 
 import threading
 from collections import Counter
@@ -43,7 +43,7 @@ Cases = tuple[LetterCase, ...]
 
 
 def cases_of(variants: Sequence[Sequence[str]]) -> Cases:
-    """Return how each piece is usually capitalised in variants cut at white space.
+    """Return the most common capitalisation of each piece in variants split at white space.
 
     >>> [str(case) for case in cases_of([["Skin", "cancer", "(HIV)"]])]
     ['title', 'lower', 'upper']
@@ -53,7 +53,7 @@ def cases_of(variants: Sequence[Sequence[str]]) -> Cases:
 
 
 def cased(pieces: Sequence[str], cases: Cases) -> str:
-    """Return a text with the capitals of another; mixed ones stay as they are.
+    """Return a text in the given capitalisation. Pieces with mixed case stay unchanged.
 
     >>> cased(["bone", "Marrow"], (LetterCase.UPPER, LetterCase.LOWER))
     'BONE marrow'
@@ -83,17 +83,17 @@ def _as(piece: str, case: LetterCase) -> str:
     return small[:first] + small[first : first + 1].upper() + small[first + 1 :]
 
 
-_ROOM = 256 * 2**20  # bytes of what was read, at least
-_ROOM_EACH = 256  # and for each query of the log
-_GROUP_BYTES = 600  # of a group, but for its arrays
+_MIN_CACHE = 256 * 2**20  # bytes, at least
+_CACHE_PER_QUERY = 256  # bytes per query of the log, if that is more
+_GROUP_BYTES = 600  # of a group without its arrays
 _PIECE_BYTES = 80  # of each piece of a shape
 
-_Found = dict[Shape, tuple[list[tuple[int, ...]], list[int]]]  # words and places by shape
+_ByShape = dict[Shape, tuple[list[tuple[int, ...]], list[int]]]  # words and positions by shape
 
 
 @dataclass(frozen=True, slots=True)
 class _Group:
-    """Queries of one shape: their words (m, slots), -1: unknown, and their places in the log."""
+    """Queries of one shape: their words (m, slots), -1: unknown, and positions in the log."""
 
     shape: Shape
     ids: Ids
@@ -102,7 +102,7 @@ class _Group:
 
 @dataclass(frozen=True, slots=True)
 class _Read:
-    """The queries of one length, read in one case, and the words that the vectors know of them."""
+    """The queries of one length, read in one capitalisation, and their known words."""
 
     groups: list[_Group]
     known: Ids
@@ -111,11 +111,11 @@ class _Read:
 
 @dataclass(frozen=True, eq=False)
 class ShapedLog:
-    """The queries of a log by their shape, read when needed, in the case that variants show.
+    """The queries of a log by shape, read on demand in the capitalisation of the variants.
 
-    Which words a mechanism keeps may depend on capitals, which stay visible: a logged query is
-    read as if it had been typed with those of the variants. What was read is kept within bounds:
-    there are as many cases as there are ways to type a text.
+    The words that a mechanism keeps may depend on capitals, which stay visible. A query of the log
+    is therefore read as if it had the capitals of the variants. The cache is bounded, because
+    there are as many capitalisations as ways to type a text.
     """
 
     log: QueryLog
@@ -124,17 +124,17 @@ class ShapedLog:
 
     @classmethod
     def of(cls, log: QueryLog, reader: ShapeReader) -> "ShapedLog":
-        """Return the log as read by `reader`; what was read is kept with the log."""
+        """Return the log as read by `reader`, once per log and reader."""
         key = ("shaped", id(reader.space), reader.select)
-        found = log.memo.get(key)  # holds the space as well, so that its id is not given away
-        if not isinstance(found, ShapedLog):
-            found = cls(log, reader)
-            log.memo[key] = found
-        return found
+        shaped = log.memo.get(key)  # references the embeddings, so that their id cannot be reused
+        if not isinstance(shaped, ShapedLog):
+            shaped = cls(log, reader)
+            log.memo[key] = shaped
+        return shaped
 
     @cached_property
-    def _kept(self) -> Memo:
-        return Memo(max(_ROOM, _ROOM_EACH * len(self.log)))
+    def _cache(self) -> Memo:
+        return Memo(max(_MIN_CACHE, _CACHE_PER_QUERY * len(self.log)))
 
     def scores(
         self, row: tuple[str, ...], law: Likelihood, report: Report = no_progress
@@ -148,9 +148,9 @@ class ShapedLog:
         return self._weigh(variants, read.groups, read.known, law, len(self.log))
 
     def scores_beside(self, row: tuple[str, ...], law: Likelihood, more: Sequence[str]) -> Floats:
-        """Return the same (N + m,) for a log with some more queries at its end.
+        """Return the same (N + m,) for the log with m more queries appended.
 
-        Nothing is kept on disk that depends on them, or on the variants.
+        Nothing that depends on these queries or on the variants is written to disk.
         """
         size = len(self.log) + len(more)
         variants = chunks(row)
@@ -158,29 +158,29 @@ class ShapedLog:
             return np.zeros(size)
         cases = cases_of(variants)
         (read,) = self._read([cases], no_progress)
-        groups = self._sorted([cases], enumerate(more, start=len(self.log)))[cases].groups
-        known = np.union1d(read.known, _known(groups))
+        groups = self._group([cases], enumerate(more, start=len(self.log)))[cases].groups
+        known = np.union1d(read.known, _known_words(groups))
         return self._weigh(variants, [*read.groups, *groups], known, law, size)
 
     def words(self, texts: Iterable[str], report: Report = no_progress) -> Ids:
-        """Return the words of all queries that variants of these texts may be weighed against."""
+        """Return the words of all queries that may be compared with variants of these texts."""
         shown = dict.fromkeys(cases_of([text.split()]) for text in texts)
         return _union([read.known for read in self._read(shown, report)])
 
     def vocabulary(self) -> Ids:
-        """Return all words of the log that the vectors know, whatever the capitals."""
+        """Return all words of the log that the vectors know, in any capitalisation."""
         pieces = {piece for text in self.log.texts for piece in text.split()}
         read = ShapeReader(self.reader.space, "all").many()
-        found = {
+        numbers = {
             number
             for piece in pieces
             for case in LetterCase
             for number in read(cased([piece], (case,))).ids
         }
-        return np.array(sorted(found - {-1}), dtype=np.int64)
+        return np.array(sorted(numbers - {-1}), dtype=np.int64)
 
     def read_usual(self, report: Report = no_progress) -> None:
-        """Read the log beforehand as most texts are typed: small, or with a capital in front."""
+        """Read the log in advance in lower case and with a capital first letter."""
         lengths = sorted({len(text.split()) for text in self.log.texts})
         small = [(LetterCase.LOWER,) * length for length in lengths]
         self._read([*small, *((LetterCase.TITLE, *cases[1:]) for cases in small)], report)
@@ -199,7 +199,7 @@ class ShapedLog:
         unread = [np.inf if words is None else np.count_nonzero(words < 0) for words in seen]
         least = min(unread, default=np.inf)
         for group, words, odd in zip(groups, seen, unread, strict=True):
-            # "(skin)" is no word, but has the shape of one: another shape explains it.
+            # "(skin)" fits the shape of a word but is not one: another shape explains it better
             if words is not None and odd == least:
                 total = np.zeros(len(group.places))
                 for slot in range(words.shape[1]):
@@ -207,39 +207,40 @@ class ShapedLog:
                 out[group.places] = total
         return out
 
-    def _read(self, wanted: Iterable[Cases], report: Report) -> list[_Read]:
-        """Return the log as read in each of these cases, in one pass for all that are new."""
-        found = {cases: self._kept.get(cases, _Read) for cases in wanted}
-        if None in found.values():
-            with self._lock:  # whoever comes second finds it read
-                found = {cases: self._kept.get(cases, _Read) for cases in found}
-                new = [cases for cases, read in found.items() if read is None]
+    def _read(self, requests: Iterable[Cases], report: Report) -> list[_Read]:
+        """Return the log read in each of these capitalisations, with one pass for all new ones."""
+        cached = {cases: self._cache.get(cases, _Read) for cases in requests}
+        if None in cached.values():
+            with self._lock:  # a second thread finds the result in the cache
+                cached = {cases: self._cache.get(cases, _Read) for cases in cached}
+                new = [cases for cases, read in cached.items() if read is None]
                 report("reading the log", 0, 0)
-                made = self._sorted(new, enumerate(self.log.texts)) if new else {}
-                for cases, read in made.items():
-                    self._kept.put(cases, read)
-            return [read or made[cases] for cases, read in found.items()]
-        return [read for read in found.values() if read is not None]
+                added = self._group(new, enumerate(self.log.texts)) if new else {}
+                for cases, read in added.items():
+                    self._cache.put(cases, read)
+            return [read or added[cases] for cases, read in cached.items()]
+        return [read for read in cached.values() if read is not None]
 
-    def _sorted(
-        self, wanted: Iterable[Cases], texts: Iterable[tuple[int, str]]
+    def _group(
+        self, requests: Iterable[Cases], texts: Iterable[tuple[int, str]]
     ) -> dict[Cases, _Read]:
-        found: dict[Cases, _Found] = {cases: {} for cases in wanted}
+        """Read texts in several capitalisations, and group them by shape."""
+        by_cases: dict[Cases, _ByShape] = {cases: {} for cases in requests}
         by_length: dict[int, list[Cases]] = {}
-        for cases in found:
+        for cases in by_cases:
             by_length.setdefault(len(cases), []).append(cases)
         read = self.reader.many()
-        for place, text in texts:
+        for position, text in texts:
             pieces = text.split()
             for cases in by_length.get(len(pieces), ()):
                 reading = read(cased(pieces, cases))
-                ids, places = found[cases].setdefault(reading.shape, ([], []))
+                ids, positions = by_cases[cases].setdefault(reading.shape, ([], []))
                 ids.append(reading.ids)
-                places.append(place)
-        return {cases: _packed(cases, shapes) for cases, shapes in found.items()}
+                positions.append(position)
+        return {cases: _pack(cases, shapes) for cases, shapes in by_cases.items()}
 
 
-def _packed(cases: Cases, shapes: _Found) -> _Read:
+def _pack(cases: Cases, shapes: _ByShape) -> _Read:
     groups = [
         _Group(
             shape,
@@ -248,37 +249,37 @@ def _packed(cases: Cases, shapes: _Found) -> _Read:
         )
         for shape, (ids, places) in shapes.items()
     ]
-    known = _known(groups)
+    known = _known_words(groups)
     arrays = known.nbytes + sum(group.ids.nbytes + group.places.nbytes for group in groups)
     pieces = (len(groups) + 1) * len(cases)  # of the shapes, and of the key
     return _Read(groups, known, arrays + len(groups) * _GROUP_BYTES + pieces * _PIECE_BYTES)
 
 
-def _known(groups: list[_Group]) -> Ids:
+def _known_words(groups: list[_Group]) -> Ids:
     """Return the distinct words of groups that the vectors know."""
     ids = _union([group.ids for group in groups])
     return ids[ids >= 0]
 
 
 def _words(seen: Iterable[Ids | None]) -> Ids:
-    """Return the distinct words in arrays of words that were seen."""
+    """Return the distinct known words in arrays of words seen."""
     ids = _union([words for words in seen if words is not None])
     return ids[ids >= 0]
 
 
 def _union(arrays: Sequence[Ids]) -> Ids:
-    """Return all numbers in some arrays, each once, in order."""
+    """Return the distinct numbers of some arrays, sorted."""
     if not arrays:
         return np.empty(0, dtype=np.int64)
     return np.unique(np.concatenate([array.ravel() for array in arrays]))
 
 
 class QueryPosterior(Protocol):
-    """A log, weighed by one who knows the mechanism."""
+    """The likelihoods of the queries of a log for an attacker who knows the mechanism."""
 
     @property
     def rounding(self) -> float:
-        """How much two scores that are equal may differ, as a share of themselves."""
+        """Largest relative difference of two scores that are equal."""
         ...
 
     def scores(self, row: tuple[str, ...], report: Report = no_progress) -> Floats:
@@ -294,7 +295,7 @@ def query_posterior(
     select: str = "",
     report: Report = no_progress,
 ) -> QueryPosterior:
-    """Return how the attacker called `name` weighs a log against the mechanism of a scene."""
+    """Return the likelihoods of a log under the mechanism of a scene, for the attack `name`."""
     if isinstance(scene.mechanism, QueryMechanism):
         table = table_of(scene.mechanism)
         if table is None:
@@ -310,7 +311,7 @@ def query_posterior(
 
 @dataclass(frozen=True, eq=False)
 class _ByWord:
-    """Words keep their slots, and each has a law."""
+    """Likelihoods for word mechanisms: words keep their slots, and each has a distribution."""
 
     log: ShapedLog
     law: Likelihood
@@ -324,7 +325,7 @@ class _ByWord:
 
 
 def add_prior(scores: Floats, prior: Floats) -> Floats:
-    """Add likelihood and prior (N,); where no query fits at all, the prior alone decides."""
+    """Add likelihood and prior (N,). If no query fits, return only the prior."""
     return prior if np.isneginf(scores).all() else scores + prior
 
 
@@ -336,19 +337,19 @@ def prepare(
     space: Embeddings | None = None,
     report: Report = no_progress,
 ) -> None:
-    """Make what an attacker needs against these mechanisms, with all processors.
+    """Prepare the data that an attack needs against these mechanisms, with all processors.
 
-    That is: the vectors of the log, the nearest words of all words (wbb, custext), and the
-    normalisers of the words of the log (santext, tem), which all slopes share. `originals` are
-    the texts behind the variants; only their lengths and capitals are looked at.
+    These are the vectors of the log, the nearest words of all words (wbb, custext), and the
+    normalisers of the words of the log (santext, tem), where all slopes share one pass.
+    `originals` are the texts behind the variants; only their lengths and capitals are used.
     """
     if isinstance(attacker, EncoderAttack) and "log" in attacker.needs and log is not None:
         log.vectors(encoder(attacker.encoder, report), report)
     if "mechanism" not in attacker.needs or space is None:
         return
-    found = _laws(mechanisms, space, report)
+    normalisers = _laws(mechanisms, space, report)
     if log is not None and "log" in attacker.needs:
-        for select, laws in found.items():
+        for select, laws in normalisers.items():
             read = reader(mechanisms[0], space, getattr(attacker, "select", "") or select)
             prepare_normalisers(laws, ShapedLog.of(log, read).words(originals, report), report)
 
@@ -356,8 +357,8 @@ def prepare(
 def _laws(
     mechanisms: Sequence[WordMechanism], space: Embeddings, report: Report
 ) -> dict[str, list[Normalisers]]:
-    """Make the tables of candidates; return the normalisers to fill, by the words selected."""
-    found: dict[str, list[Normalisers]] = {}
+    """Prepare the tables of candidates; return the normalisers to compute, by selection."""
+    normalisers: dict[str, list[Normalisers]] = {}
     for mechanism in mechanisms:
         if isinstance(
             mechanism.bind(space), CandidateKernel | ExponentialKernel
@@ -366,5 +367,5 @@ def _laws(
             if isinstance(law, CandidateLikelihood):
                 law.prepare(np.empty(0, dtype=np.int64), report)
             if isinstance(law, ExponentialLikelihood):
-                found.setdefault(mechanism.select, []).append(law.known)
-    return found
+                normalisers.setdefault(mechanism.select, []).append(law.known)
+    return normalisers

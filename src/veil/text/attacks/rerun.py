@@ -1,4 +1,4 @@
-"""Rerun: run the mechanism on the queries of a log, and see which gives the same."""
+"""Rerun: run the mechanism on the queries of a log, and compare the releases."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -20,9 +20,9 @@ from veil.text.attacks.inference import log_positions, queries_ranked, require_l
 from veil.text.attacks.log import QueryLog, folded
 from veil.text.mechanisms.mechanism import OpenedMechanism, QueryMechanism
 
-_K1, _B = 0.9, 0.4  # as the mechanisms with a local collection have them
-_OWN = 10  # documents of a query that count
-_DEPTH = 100  # answers to a variant that count
+_K1, _B = 0.9, 0.4  # the same as in the mechanisms with a local collection
+_OWN = 10  # best documents of each query
+_DEPTH = 100  # best documents of each variant
 _REPORT_EVERY = 1000
 
 
@@ -31,16 +31,16 @@ class TargetDocuments:
     """The best documents of every query of a log, by BM25 over a public collection."""
 
     index: "_Index"
-    own: Ids  # (N, 10) documents, -1 where there are fewer
+    own: Ids  # (N, 10) documents, padded with -1
 
     @classmethod
     def of(
         cls, log: QueryLog, collection: Collection, report: Report = no_progress
     ) -> "TargetDocuments":
-        """Search for every query of a log; what was found is kept with the log."""
+        """Search for every query of a log, once per log and collection."""
         key = ("aims", collection.documents.digest)
-        found = log.memo.get(key)
-        if not isinstance(found, TargetDocuments):
+        targets = log.memo.get(key)
+        if not isinstance(targets, TargetDocuments):
             index = _Index(collection.lexical(report))
             own = np.full((len(log), _OWN), -1, dtype=np.int64)
             for i, text in enumerate(log.texts):
@@ -48,12 +48,12 @@ class TargetDocuments:
                     report("searching for the log", i, len(log))
                 best = index.top(text, _OWN)
                 own[i, : len(best)] = best
-            found = log.memo[key] = cls(index, own)
-        return found
+            targets = log.memo[key] = cls(index, own)
+        return targets
 
-    def worth(self, variants: Sequence[str]) -> Floats:
-        """Return the summed discounted gain (N,) of each query's own documents."""
-        gains = np.zeros(self.index.lexical.size + 1)  # the last is that of no document
+    def gains(self, variants: Sequence[str]) -> Floats:
+        """Return the discounted gain (N,) of each query's documents in the variants' results."""
+        gains = np.zeros(self.index.lexical.size + 1)  # the last entry is for padding
         for variant in variants:
             answers = self.index.top(variant, _DEPTH)
             gains[answers] += 1 / np.log2(2 + np.arange(len(answers)))
@@ -63,7 +63,7 @@ class TargetDocuments:
 
 @dataclass(frozen=True, eq=False)
 class _Index:
-    """An index with its weights."""
+    """An index with its BM25 weights."""
 
     lexical: Lexical
     weights: NDArray[np.float32] = field(init=False)
@@ -84,23 +84,23 @@ _NOT_RUN = -1.0
 
 
 class Rerun(AttackSpec):
-    r"""Rank the queries of a log by how far they give the same release.
+    r"""Rank the queries of a log by the similarity of their release to the one seen.
 
     .. math:: s(q) = \frac{|M(q) \cap v|}{|M(q) \cup v|}
 
-    For mechanisms that draw nothing (aea, fea): who has the mechanism can run it on any query and
-    compare the sets of variants. The true query gives what was seen, so that it is found unless
-    others give the same.
+    For mechanisms without randomness (aea, fea): an attacker who has the mechanism can run it on
+    any query and compare the sets of variants. The true query gives exactly the release seen, so
+    it is found unless other queries give the same.
 
-    Of a mechanism with a local collection (fea) only the `best` queries are run, as each takes a
-    while: the variants are run on that collection, which is public, and a query of the log is
-    worth the discounted gains that its own ten best documents have in their answers:
+    A mechanism with a local collection (fea) is slow, so it is run only on the `best` queries. To
+    select them, the variants are searched for in that collection, which is public. The gain of a
+    query of the log is the discounted gain of its own ten best documents in those results:
 
     .. math:: g(q) = \sum d \in top_{10}(q), v: 1/\log_2(1 + rank_v(d))
 
-    They are run from the best on until one gives what was seen; all others follow in the order of
-    g. So the risk is a lower bound there. Others are run on the whole log, once for all texts;
-    one with a table (cover) is looked up there, which is what `bayes` does.
+    Queries are run in decreasing order of g until one gives the release seen. All others follow in
+    the order of g, so the risk is a lower bound. Other mechanisms are run on the whole log, once
+    for all texts. A mechanism with a table (cover) is looked up in it, as in `bayes`.
     """
 
     name: ClassVar[str] = "rerun"
@@ -108,90 +108,94 @@ class Rerun(AttackSpec):
 
     best: Annotated[
         int,
-        Field(ge=0, description="queries that a mechanism with a collection is run on; 0: all"),
+        Field(ge=0, description="queries to run a mechanism with a collection on; 0: all"),
     ] = 80
 
     def attack(self, scene: Scene, report: Report = no_progress) -> Outcome:
-        """Rank each original in the log by the release that it gives."""
-        log, mechanism = require_log(scene, self.name), _without_draws(scene)
+        """Rank each original in the log by the similarity of its release."""
+        log, mechanism = require_log(scene, self.name), _deterministic_mechanism(scene)
         if mechanism.whole:
             return Bayes().attack(scene, report)
         index = getattr(mechanism, "index", "") if self.best else ""
-        aims = TargetDocuments.of(log, load_collection(index, report), report) if index else None
+        targets = (
+            TargetDocuments.of(log, load_collection(index, report), report) if index else None
+        )
         size = max(map(len, scene.variants), default=0)
         runs = _Runs.of(log, mechanism, size)
-        places = log_positions(scene)
-        found, ties = np.empty((2, len(places)), dtype=np.int64)
+        positions = log_positions(scene)
+        ranks, ties = np.empty((2, len(positions)), dtype=np.int64)
         for i, row in enumerate(scene.variants):
-            report("running the mechanism again", i, len(places))
-            worth = np.zeros(len(log)) if aims is None else aims.worth(row)
-            order = np.argsort(-worth, kind="stable")[: self.best if aims else None]
-            scores = _compared(_as_seen(row), runs, order, worth)
-            found[i], ties[i] = rank_with_ties(scores, int(places[i]))
-        report("running the mechanism again", len(places), len(places))
-        return queries_ranked(found, ties, len(log))
+            report("running the mechanism again", i, len(positions))
+            gains = np.zeros(len(log)) if targets is None else targets.gains(row)
+            order = np.argsort(-gains, kind="stable")[: self.best if targets else None]
+            scores = _scores(_as_release(row), runs, order, gains)
+            ranks[i], ties[i] = rank_with_ties(scores, int(positions[i]))
+        report("running the mechanism again", len(positions), len(positions))
+        return queries_ranked(ranks, ties, len(log))
 
 
 class _Runs:
-    """What the mechanism gives for queries of a log; each is run once."""
+    """The releases of a mechanism for queries of a log. Each query is run once."""
 
     def __init__(self, log: QueryLog, scrambler: OpenedMechanism, size: int) -> None:
         self._log, self._scrambler, self._size = log, scrambler, size
-        self._known: dict[int, Release] = {}
+        self._releases: dict[int, Release] = {}
 
     @classmethod
     def of(cls, log: QueryLog, mechanism: QueryMechanism, size: int) -> "_Runs":
-        """Open the mechanism; what it gave for a log is kept with the log."""
+        """Open the mechanism, once per log and size."""
         key = ("runs", str(mechanism), size)
-        found = log.memo.get(key)
-        if not isinstance(found, _Runs):
-            found = cls(log, mechanism.bind(), size)
-            log.memo[key] = found
-        return found
+        runs = log.memo.get(key)
+        if not isinstance(runs, _Runs):
+            runs = cls(log, mechanism.bind(), size)
+            log.memo[key] = runs
+        return runs
 
-    def __getitem__(self, place: int) -> Release:
-        found = self._known.get(place)
-        if found is None:
-            given = self._scrambler.scramble(self._log.texts[place], self._size)
-            found = self._known[place] = _as_seen(given.queries[: self._size])
-        return found
+    def __getitem__(self, query: int) -> Release:
+        release = self._releases.get(query)
+        if release is None:
+            result = self._scrambler.scramble(self._log.texts[query], self._size)
+            release = self._releases[query] = _as_release(result.queries[: self._size])
+        return release
 
 
-def _compared(seen: Release, runs: _Runs, order: Ids, worth: Floats) -> Floats:
-    """Return a score (N,) for each query: the likeness of its release, then what it is worth."""
-    like = np.full(len(worth), _NOT_RUN)
-    for place in _until_found(seen, runs, order.tolist(), worth):
-        like[place] = _jaccard(seen, runs[place])
-    _, level = np.unique(np.stack([like, worth], axis=1), axis=0, return_inverse=True)
+def _scores(release: Release, runs: _Runs, order: Ids, gains: Floats) -> Floats:
+    """Return a score (N,) for each query, by the similarity of its release, then by its gain."""
+    similarity = np.full(len(gains), _NOT_RUN)
+    for query in _until_equal(release, runs, order.tolist(), gains):
+        similarity[query] = _jaccard(release, runs[query])
+    _, level = np.unique(np.stack([similarity, gains], axis=1), axis=0, return_inverse=True)
     return level.reshape(-1).astype(np.float64)
 
 
-def _until_found(seen: Release, runs: _Runs, order: Sequence[int], worth: Floats) -> Iterator[int]:
-    """Yield queries to run, up to one that gives what was seen, and those worth as much."""
+def _until_equal(
+    release: Release, runs: _Runs, order: Sequence[int], gains: Floats
+) -> Iterator[int]:
+    """Yield queries to run, up to one that gives the release, and those with the same gain."""
     least = -np.inf
-    for place in order if seen else ():
-        if worth[place] < least:
+    for query in order if release else ():
+        if gains[query] < least:
             return
-        yield place
-        if runs[place] == seen:
-            least = worth[place]
+        yield query
+        if runs[query] == release:
+            least = gains[query]
 
 
-def _jaccard(one: Release, other: Release) -> float:
-    return len(one & other) / max(1, len(one | other))
+def _jaccard(a: Release, b: Release) -> float:
+    return len(a & b) / max(1, len(a | b))
 
 
-def _as_seen(queries: Sequence[str]) -> Release:
+def _as_release(queries: Sequence[str]) -> Release:
     return frozenset(map(folded, queries)) - {""}
 
 
-def _without_draws(scene: Scene) -> QueryMechanism:
-    """Return the mechanism of a scene, which must be one that gives the same every time."""
+def _deterministic_mechanism(scene: Scene) -> QueryMechanism:
+    """Return the mechanism of a scene, or raise an error unless it rewrites whole queries."""
     if scene.mechanism is None:
         raise ParameterError("The rerun attacker needs the mechanism: give mechanism=.")
     if not isinstance(scene.mechanism, QueryMechanism):
         raise ParameterError(
-            "The rerun attacker needs a mechanism that draws nothing (aea, fea), but"
-            f" {scene.mechanism.name} draws; use the bayes attacker."
+            "The rerun attacker needs a mechanism without randomness (aea, fea), but"
+            f" {scene.mechanism.name} is random. Use the bayes attacker."
         )
     return scene.mechanism

@@ -1,4 +1,4 @@
-"""Shortlist: which of a few suspects is behind a release."""
+"""Shortlist: find which of a few suspected queries was released."""
 
 import hashlib
 from typing import Annotated, ClassVar
@@ -22,17 +22,18 @@ _ROUNDING = 1e-6  # of a cosine
 
 
 class Shortlist(EncoderAttack):
-    """Rank a few queries, of which the attacker knows that the true one is among them.
+    """Rank a few suspected queries, where the attacker knows that the true one is among them.
 
-    The suspects are the texts of the study themselves: who can list what may have been asked
-    needs far less than who has a whole log. They are weighed by the law of the mechanism, as
-    `bayes` weighs a log, all equally likely beforehand; where the mechanism has no law (aea,
-    fea), by the cosine of their vectors to the mean of the variants', as `inference` does.
+    The suspects are the texts of the study. An attacker who can list the possible queries is much
+    stronger than one who only has a log. Suspects are ranked by the distribution of the mechanism,
+    as in `bayes`, with a uniform prior. If the mechanism has no known distribution (aea, fea),
+    they are ranked by the cosine of their vectors to the mean of the variants, as in `inference`.
 
     Notes
     -----
-    With `n`, each text is one of n suspects: itself and the n - 1 others whose digests come
-    first, so that nobody chose them. The vectors are needed for mechanisms without a law alone.
+    With `n`, each text has n suspects: itself and the n - 1 others whose digests come first, so
+    that the choice is arbitrary. The encoder is used only for mechanisms without a known
+    distribution.
     """
 
     name: ClassVar[str] = "shortlist"
@@ -43,10 +44,10 @@ class Shortlist(EncoderAttack):
     select: Selection = ""
 
     def attack(self, scene: Scene, report: Report = no_progress) -> Outcome:
-        """Open the encoder only where it is needed, and attack."""
+        """Attack, and open the encoder only if it is needed."""
         if _has_no_law(scene):
             return super().attack(scene, report)
-        return self._ranked(scene, *self._weighed(scene, report))
+        return self._outcome(scene, *self._scores(scene, report))
 
     def rank(self, scene: Scene, encoder: Encoder, report: Report = no_progress) -> Outcome:
         """Attack with an open encoder."""
@@ -55,28 +56,30 @@ class Shortlist(EncoderAttack):
         rows = [without_blanks(row) for row in scene.variants]
         centres = unit(centroids(rows, encoder, report).astype(np.float32)).astype(np.float64)
         suspects = QueryLog.of(scene.originals)
-        return self._ranked(scene, centres @ encoder.encode(list(suspects.texts)).T, _ROUNDING)
+        return self._outcome(scene, centres @ encoder.encode(list(suspects.texts)).T, _ROUNDING)
 
-    def _weighed(self, scene: Scene, report: Report) -> tuple[Floats, float]:
-        """Return the score (n, m) of each suspect for each text, and how exact the scores are."""
+    def _scores(self, scene: Scene, report: Report) -> tuple[Floats, float]:
+        """Return the score (n, m) of each suspect for each text, and the rounding of scores."""
         suspects = QueryLog.of(scene.originals)
-        weighed = query_posterior(scene, suspects, self.name, self.surrogate, self.select, report)
-        level = np.zeros(len(suspects))
-        found = np.empty((len(scene.variants), len(suspects)))
+        posterior = query_posterior(
+            scene, suspects, self.name, self.surrogate, self.select, report
+        )
+        uniform = np.zeros(len(suspects))
+        scores = np.empty((len(scene.variants), len(suspects)))
         for i, row in enumerate(scene.variants):
-            report("weighing the suspects", i, len(found))
-            found[i] = add_prior(weighed.scores(row, report), level)
-        return found, weighed.rounding
+            report("weighing the suspects", i, len(scores))
+            scores[i] = add_prior(posterior.scores(row, report), uniform)
+        return scores, posterior.rounding
 
-    def _ranked(self, scene: Scene, scores: Floats, rounding: float) -> Outcome:
+    def _outcome(self, scene: Scene, scores: Floats, rounding: float) -> Outcome:
         suspects = QueryLog.of(scene.originals)
         order = _by_digest(suspects)
         rows = []
         for text, row in zip(scene.originals, scores, strict=True):
             own = suspects.place(text)
-            among = _with(own, order, self.n)
-            at = int(np.flatnonzero(among == own)[0]) if own >= 0 else -1
-            rows.append((*rank_with_ties(row[among], at, rounding), len(among)))
+            choice = _suspects_of(own, order, self.n)
+            position = int(np.flatnonzero(choice == own)[0]) if own >= 0 else -1
+            rows.append((*rank_with_ties(row[choice], position, rounding), len(choice)))
         ranks, ties, candidates = np.array(rows, dtype=np.int64).T
         return Outcome(ranks, candidates, np.arange(len(ranks)), "query", ties=ties)
 
@@ -90,8 +93,8 @@ def _by_digest(suspects: QueryLog) -> Ids:
     return np.array(sorted(range(len(digests)), key=digests.__getitem__), dtype=np.int64)
 
 
-def _with(own: int, order: Ids, n: int) -> Ids:
-    """Return a suspect and those beside it, n in all where there are as many."""
+def _suspects_of(own: int, order: Ids, n: int) -> Ids:
+    """Return the suspects for a text: itself and others, n in total if there are as many."""
     if not n or own < 0:
         return order
     return np.append(order[order != own][: n - 1], own)

@@ -1,8 +1,8 @@
-"""Attack one query after another: the log is prepared once, and no query is kept.
+"""Attack single queries: the log is prepared once, and no query is stored.
 
-A query that the log lacks stands at its end, in memory only. Ranks are those of an attack on a log
-with that query in it (`QueryLog.with_queries`): 1 + the number of other queries that score higher,
-with the number of those that score as high, itself included.
+A query that the log lacks is appended to it, in memory only. Ranks are those of an attack on a log
+with that query (`QueryLog.with_queries`): 1 + the number of other queries with a higher score, and
+the number of queries with the same score, itself included.
 """
 
 from dataclasses import dataclass, field
@@ -25,26 +25,27 @@ from veil.text.mechanisms.mechanism import GroupTable, WordMechanism
 from veil.text.vectors.distances import in_chunks
 from veil.text.vectors.embeddings import Embeddings
 
-_WORDS = 4096  # whose normalisers are computed before they are kept
-_PIECES = 64  # of a query, between white space
-_LETTERS = 256  # of a piece
-_JOINED = 8  # words in a piece
+_WORDS = 4096  # words whose normalisers are computed before they are stored
+_PIECES = 64  # maximum number of pieces of a query, split at white space
+_LETTERS = 256  # maximum length of a piece
+_JOINED = 8  # maximum number of words in a piece
 
 
 class Single(Protocol):
-    """An attacker that is ready; many threads may ask it at once."""
+    """A prepared attack, which many threads may use at once."""
 
     def rank(self, query: str, variants: tuple[str, ...]) -> tuple[int, int] | None:
-        """Return where a query stands among those of the log, given its variants, and its ties.
+        """Return the rank of a query among those of the log, given its variants, and its ties.
 
-        None if the query is too long. Nothing that depends on either is written anywhere.
+        Returns None if the query is too long. Nothing that depends on the query or its variants is
+        written anywhere.
         """
         ...
 
 
 @dataclass(frozen=True, eq=False)
 class SingleInference:
-    """The `Inference` attacker: cosine to the mean vector of the variants."""
+    """The `Inference` attack: cosine to the mean vector of the variants."""
 
     log: QueryLog
     encoder: Encoder
@@ -57,11 +58,11 @@ class SingleInference:
     ) -> "SingleInference":
         """Encode the log, unless its vectors are on disk."""
         model = open_encoder(encoder, report) if isinstance(encoder, str) else encoder
-        log.place("")  # makes what is needed to find a query
+        log.place("")  # builds the index for finding queries
         return cls(log, model, log.vectors(model, report).vectors)
 
     def rank(self, query: str, variants: tuple[str, ...]) -> tuple[int, int]:
-        """Return where a query stands."""
+        """Return the rank of a query and its ties."""
         place = self.log.place(query)
         variants = without_blanks(variants)
         if not variants:  # the most frequent queries come first
@@ -80,7 +81,7 @@ class SingleInference:
 
 @dataclass(frozen=True, eq=False)
 class SingleGroups:
-    """The `Bayes` attacker on whole groups of a table: exact, and the same for all of a group."""
+    """The `Bayes` attack on whole groups of a table: exact, and the same for all of a group."""
 
     spec: Bayes
     log: QueryLog
@@ -90,27 +91,30 @@ class SingleGroups:
     def ready(
         cls, spec: Bayes, log: QueryLog, table: GroupTable, report: Report = no_progress
     ) -> "SingleGroups":
-        """Look the whole log up."""
+        """Look up the whole log."""
         log.place("")
         return cls(spec, log, LogGroups.of(log, table, report))
 
     def rank(self, query: str, variants: tuple[str, ...]) -> tuple[int, int]:
-        """Return where a query stands, which gave what was seen whatever the table says now."""
+        """Return the rank of a query and its ties, given that it gave the release.
+
+        This holds even if the table no longer assigns the query to that group.
+        """
         place = self.log.place(query)
         more = 0 if place >= 0 else 1
         scores = np.append(self.groups.scores(variants), np.zeros(more))
         counts = np.append(self.log.counts, np.ones(more, dtype=np.int64))
         own = len(self.log) if more else place
-        scores[own] = 0.0  # it was sent for it, be it by an earlier table or in a session
+        scores[own] = 0.0  # its release, possibly from an earlier table or within a session
         return rank_with_ties(add_prior(scores, self.spec.belief(counts)), own)
 
 
 @dataclass(frozen=True, eq=False)
 class SingleBayes:
-    """The `Bayes` attacker: probability of a query given the variants.
+    """The `Bayes` attack: probability of a query given the variants.
 
-    It is not for queries of more than 64 pieces, or with a piece of more than 8 words or 256
-    letters: each slot takes a pass over the vocabulary, and in a-b-c-... words cannot be told.
+    It refuses queries of more than 64 pieces, or with a piece of more than 8 words or 256 letters:
+    each slot takes a pass over the vocabulary, and in a-b-c-... words cannot be separated.
     """
 
     spec: Bayes
@@ -126,10 +130,10 @@ class SingleBayes:
         space: Embeddings,
         report: Report = no_progress,
     ) -> "SingleBayes | None":
-        """Make all that does not depend on a query; None if a query would still take minutes.
+        """Prepare everything independent of the query; None if a query would still take minutes.
 
-        That is a model of the mechanism, or its law: with the normalisers of all words of the log,
-        or the table of nearest words, both of which are kept beside the vectors.
+        That is a model of the mechanism, or its distribution with the normalisers of all words of
+        the log or the table of nearest words. Both are stored next to the vectors.
         """
         law = likelihood(mechanism, space, spec.surrogate)
         if not is_fast(law):
@@ -137,13 +141,13 @@ class SingleBayes:
         shaped = ShapedLog.of(log, reader(mechanism, space, spec.select))
         _prepare(law, shaped, report)
         shaped.read_usual(report)
-        first = np.zeros(1, dtype=np.int64)  # a first question: what is made for it stays
+        first = np.zeros(1, dtype=np.int64)  # a first query, which fills the caches
         WordLikelihoods.of(law, space, first, first).at(first, first)
         log.place("")
         return cls(spec, shaped, law)
 
     def rank(self, query: str, variants: tuple[str, ...]) -> tuple[int, int] | None:
-        """Return where a query stands."""
+        """Return the rank of a query and its ties, or None if it is too long."""
         if not self._is_short(query):
             return None
         log = self.log.log
@@ -163,7 +167,7 @@ class SingleBayes:
 
 
 def _prepare(law: Likelihood, log: ShapedLog, report: Report) -> None:
-    """Prepare a law for all words of a log, some at a time: what is done survives an end."""
+    """Prepare a likelihood for all words of a log, in parts: an interruption loses little."""
     words = (
         log.vocabulary() if isinstance(law, ExponentialLikelihood) else np.empty(0, dtype=np.int64)
     )
@@ -171,7 +175,7 @@ def _prepare(law: Likelihood, log: ShapedLog, report: Report) -> None:
     for part in in_chunks(words, _WORDS):
 
         def onward(message: str, done: int, total: int, first: int = part.start) -> None:
-            del total  # of this part
+            del total  # the total of this part
             report(message, first + done, len(words))
 
         law.prepare(words[part], onward)

@@ -1,4 +1,4 @@
-"""Topic: what a query is about, whichever query it is."""
+"""Topic: find what a query is about, without finding the query."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -28,8 +28,9 @@ class Topic(AttackSpec):
 
     .. math:: P(l | v) = \sum q: [l(q) = l]\, P(q | v)
 
-    Who does not find a query may still learn what it is about. The posterior is that of `bayes`,
-    for every mechanism with a law, and is compared with what the prior alone says of the labels.
+    An attacker who does not find a query may still learn what it is about. The posterior is that
+    of `bayes`, for every mechanism with a known distribution. The baseline is the prior of the
+    labels.
 
     Labels are the last word of a query (``head``), the tracks of a cover table (``tracks``), the
     chapters or categories of the embedded classification (``icd10cm-chapter``,
@@ -37,7 +38,7 @@ class Topic(AttackSpec):
 
     Notes
     -----
-    Queries of the log without a label count for none; texts without one are left out.
+    Queries of the log without a label count for no label. Texts without a label are left out.
     """
 
     name: ClassVar[str] = "topic"
@@ -57,75 +58,78 @@ class Topic(AttackSpec):
 
     @property
     def reads(self) -> str:
-        """The digest of the file of labels, if there is one."""
+        """Digest of the file of labels, if there is one."""
         return "" if self.labels in (HEAD, TRACKS, *ICD10CM) else file_digest(Path(self.labels))
 
     def attack(self, scene: Scene, report: Report = no_progress) -> Outcome:
         """Rank the label of each original among all labels of the log."""
         log = require_log(scene, self.name)
-        weighed = query_posterior(scene, log, self.name, self.surrogate, self.select, report)
-        numbers, of_log, truths = self._labels(scene, log, weighed)
+        posterior = query_posterior(scene, log, self.name, self.surrogate, self.select, report)
+        count, log_labels, truths = self._labels(scene, log, posterior)
         prior = Bayes(prior=self.prior).belief(log.counts)
-        before = _summed(prior, of_log, numbers)
+        baseline = _label_probabilities(prior, log_labels, count)
         rows = []
         for i, row in enumerate(scene.variants):
             report("weighing labels", i, len(truths))
             if truths[i] >= 0:
-                mass = _summed(add_prior(weighed.scores(row, report), prior), of_log, numbers)
-                own = int(truths[i])
+                scores = add_prior(posterior.scores(row, report), prior)
+                probabilities = _label_probabilities(scores, log_labels, count)
+                truth = int(truths[i])
                 rows.append(
                     (
-                        *rank_with_ties(mass, own, _ROUNDING),
-                        *rank_with_ties(before, own, _ROUNDING),
+                        *rank_with_ties(probabilities, truth, _ROUNDING),
+                        *rank_with_ties(baseline, truth, _ROUNDING),
                         i,
                     )
                 )
         report("weighing labels", len(truths), len(truths))
-        ranks, ties, first, level, texts = np.array(rows, dtype=np.int64).T
-        among = np.full(len(ranks), numbers, dtype=np.int64)
-        return Outcome(ranks, among, texts, LABEL, prior=first, ties=ties, prior_ties=level)
+        ranks, ties, prior_ranks, prior_ties, texts = np.array(rows, dtype=np.int64).T
+        candidates = np.full(len(ranks), count, dtype=np.int64)
+        return Outcome(
+            ranks, candidates, texts, LABEL, prior=prior_ranks, ties=ties, prior_ties=prior_ties
+        )
 
     def _labels(
-        self, scene: Scene, log: QueryLog, weighed: QueryPosterior
+        self, scene: Scene, log: QueryLog, posterior: QueryPosterior
     ) -> tuple[int, Ids, Ids]:
-        """Return how many labels there are, and the label (-1: none) of log and originals."""
-        known = self._known(weighed, log)
-        numbers: dict[str, int] = {}
-        of_log = np.array(
-            [_number(known.get(folded(text)), numbers) for text in log.texts], dtype=np.int64
+        """Return the number of labels, and the labels (-1: none) of the log and the originals."""
+        labels = self._read_labels(posterior, log)
+        codes: dict[str, int] = {}
+        log_labels = np.array(
+            [_code(labels.get(folded(text)), codes) for text in log.texts], dtype=np.int64
         )
-        there = len(numbers)
-        truths = [numbers.get(known.get(folded(text), ""), -1) for text in scene.originals]
-        if there < 2 or max(truths) < 0:
+        count = len(codes)
+        truths = [codes.get(labels.get(folded(text), ""), -1) for text in scene.originals]
+        if count < 2 or max(truths) < 0:
             raise InputError(
-                "The labels tell nothing about these queries: at least two labels must be in the"
-                " log, and one of them must be that of a text."
+                "The labels do not fit these queries: the log must have at least two labels, and"
+                " at least one text must have one of them."
             )
-        return there, of_log, np.array(truths, dtype=np.int64)
+        return count, log_labels, np.array(truths, dtype=np.int64)
 
-    def _known(self, weighed: QueryPosterior, log: QueryLog) -> Mapping[str, str]:
-        """Return labels by queries, folded; of a query that the log lacks there may be none."""
+    def _read_labels(self, posterior: QueryPosterior, log: QueryLog) -> Mapping[str, str]:
+        """Return labels by folded query. A query that the log lacks may have none."""
         if self.labels == HEAD:
             return {key: key.split()[-1] for key in map(folded, log.texts)}
         if self.labels in ICD10CM:
             return icd10cm_labels(self.labels)
         if self.labels != TRACKS:
             return read_labels(Path(self.labels))
-        tracks = weighed.tracks if isinstance(weighed, LogGroups) else None
+        tracks = posterior.tracks if isinstance(posterior, LogGroups) else None
         if tracks is None:
             raise ParameterError(
-                "There are no tracks but those of a cover table; name other labels, such as head."
+                "Only a cover table has tracks. Choose other labels, such as head."
             )
-        return {folded(text): str(at) for text, at in zip(log.texts, tracks, strict=True)}
+        return {folded(text): str(track) for text, track in zip(log.texts, tracks, strict=True)}
 
 
-def _summed(logs: Floats, labels: Ids, numbers: int) -> Floats:
-    """Return the probability (numbers,) of each label, from logarithms (N,) for the queries."""
+def _label_probabilities(logs: Floats, labels: Ids, count: int) -> Floats:
+    """Return the probability (count,) of each label, from log-probabilities (N,) of queries."""
     mass = np.exp(logs - logs.max())
-    there = labels >= 0
-    summed: Floats = np.bincount(labels[there], mass[there], minlength=numbers) / mass.sum()
-    return summed
+    present = labels >= 0
+    total: Floats = np.bincount(labels[present], mass[present], minlength=count) / mass.sum()
+    return total
 
 
-def _number(label: str | None, numbers: dict[str, int]) -> int:
-    return -1 if not label else numbers.setdefault(label, len(numbers))
+def _code(label: str | None, codes: dict[str, int]) -> int:
+    return -1 if not label else codes.setdefault(label, len(codes))

@@ -1,4 +1,4 @@
-"""The table of measures of texts and their variants; each row is loaded on first use."""
+"""Measures of texts and their variants. Each is loaded on first use."""
 
 from veil.core.registry import Registry
 from veil.text.measures.measure import Comparison as Comparison
@@ -17,4 +17,4 @@ MEASURES: Registry[TextMeasure] = Registry(
         "S_w": "veil.text.measures.uncertainty:Support",
     },
 )
-"""Measures of texts and variants, also of plugins: `names()`, `get(name)`, `parse(spec)`."""
+"""Measures, including those of plugins: `names()`, `get(name)`, `parse(spec)`."""

@@ -1,18 +1,18 @@
-r"""Hold a claimed epsilon against samples.
+r"""Test a claimed epsilon with samples.
 
-For two words w, w' and any set E of outputs a claim says
-:math:`\ln \Pr[E|w] - \ln \Pr[E|w'] \le B`. The audit draws from the mechanism, chooses E on one
-half of the samples, and bounds both probabilities on the other half (Clopper and Pearson), so that
+For two words w, w' and any set E of outputs, a claim is a bound
+:math:`\ln \Pr[E|w] - \ln \Pr[E|w'] \le B`. The audit samples the mechanism, chooses E on one half
+of the samples, and bounds both probabilities on the other half (Clopper and Pearson), so that
 
 .. math:: \ln \frac{\text{lower}(\Pr[E|w])}{\text{upper}(\Pr[E|w'])}
 
-is, but for a stated chance of error, a lower bound on the true loss. If it exceeds B, the claim is
-false of this code. If it does not, nothing is proved: a fault may hide from the samples.
+is a lower bound on the true loss, except with a stated probability. If it exceeds B, the claim is
+false for this code. If it does not, nothing is proved: the samples may miss a fault.
 
-Two views are tested. One place: the output for w against that for w'. Two places: the outputs for
-the texts (w, w) and (w, w'), of which the second word and whether both came out alike are looked
-at; noise that is shared between places or workers shows there. The second text differs from the
-first in one word, so that the claim is the same.
+Two views are tested. One position: the output for w against the output for w'. Two positions: the
+outputs for the texts (w, w) and (w, w'), reduced to the second word and whether both outputs are
+equal. This view exposes noise that is shared between positions or workers. The two texts differ in
+one word, so the claim is the same.
 
 References
 ----------
@@ -23,10 +23,11 @@ Biometrika 26(4), 1934. doi:10.1093/biomet/26.4.404
 
 Notes
 -----
-The chance of error is divided among all bounds of an audit (pairs x views x 2 directions x 2), so
-that a correct mechanism is accused with a chance of at most `error`, whatever is chosen.
-The draws of one call are taken to be independent, as every kernel promises: an audit of one that
-repeats a draw for all variants is void, though such a release costs less than it claims.
+The error probability is divided among all bounds of an audit (pairs x views x 2 directions x 2).
+For any choice of events, a correct mechanism is refuted with probability at most `error`.
+The audit assumes that the samples of one call are independent, as every kernel promises. For a
+kernel that repeats one sample for all variants it is void, although such a release costs less than
+it claims.
 """
 
 import math
@@ -56,10 +57,10 @@ _ROWS = 16_384
 
 @dataclass(frozen=True)
 class Claim:
-    """The largest log-ratio that is claimed, and by whom.
+    """The largest log-ratio that is claimed, and the source of the claim.
 
-    `source` is "proved" where the mechanism's guarantee says so, "published" where the guarantee
-    is none but the paper or its code states the bound; `bound` is None where nothing is claimed.
+    `source` is "proved" if the mechanism's guarantee states the bound, and "published" if there is
+    no guarantee but the paper or its code states it. `bound` is None if nothing is claimed.
     """
 
     bound: float | None
@@ -70,40 +71,40 @@ NOTHING = Claim(None, "")
 
 
 def claim(mechanism: WordMechanism, space: Embeddings, a: int, b: int) -> Claim:
-    """Return what is claimed of two words of the space."""
+    """Return the claim for two words of the embeddings."""
     guarantee = mechanism.guarantee
     if guarantee.kind == "none":
         return _published(mechanism, space, a, b)
     if guarantee.kind == "group-dp":
         together = b in group_members(mechanism, space, a)
         return Claim(guarantee.epsilon, "proved") if together else NOTHING
-    gap = named_distance(space, a, b, guarantee.metric)
-    return NOTHING if gap is None else Claim(guarantee.bound(gap), "proved")
+    distance = named_distance(space, a, b, guarantee.metric)
+    return NOTHING if distance is None else Claim(guarantee.bound(distance), "proved")
 
 
 def group_members(mechanism: WordMechanism, space: Embeddings, word: int) -> Ids:
-    """Return the other words of a word's group; none where the groups are not known here."""
+    """Return the other words in the group of a word, or no words if the groups are not known."""
     if not isinstance(mechanism, CusText):
         return np.empty(0, dtype=np.int64)
     members = groups(space, mechanism.k, mechanism.metric).members(np.array([word]))[0]
-    return np.array([each for each in members.tolist() if each not in (-1, word)], dtype=np.int64)
+    return np.array([i for i in members.tolist() if i not in (-1, word)], dtype=np.int64)
 
 
 def _published(mechanism: WordMechanism, space: Embeddings, a: int, b: int) -> Claim:
-    """Return the bound of the paper or its code, where nothing is proved."""
+    """Return the bound stated by the paper or its code, for a mechanism without a guarantee."""
     if isinstance(mechanism, WBB | CusText):  # stated as eps-DP between any two words
         return Claim(mechanism.epsilon, "published")
     if isinstance(mechanism, Mahalanobis | Vickrey):  # stated with the paper's metric
-        gap = _elliptical(space, a, b, mechanism.lam)
-        return Claim(mechanism.epsilon * gap, "published")
+        distance = _mahalanobis_distance(space, a, b, mechanism.lam)
+        return Claim(mechanism.epsilon * distance, "published")
     return NOTHING
 
 
 def named_distance(space: Embeddings, a: int, b: int, metric: str) -> float | None:
-    """Return the distance of two words by the name of a metric; None if it is not known here."""
-    shaped = _MAHALANOBIS.fullmatch(metric)
-    if shaped is not None:
-        return _elliptical(space, a, b, float(shaped[1]))
+    """Return the distance of two words in the named metric, or None if it is not known here."""
+    match = _MAHALANOBIS.fullmatch(metric)
+    if match is not None:
+        return _mahalanobis_distance(space, a, b, float(match[1]))
     if metric == "euclidean":
         return float(np.linalg.norm(np.diff(space.points(np.array([a, b])), axis=0)))
     if metric == "angular":
@@ -111,20 +112,21 @@ def named_distance(space: Embeddings, a: int, b: int, metric: str) -> float | No
     return None
 
 
-def _elliptical(space: Embeddings, a: int, b: int, lam: float) -> float:
+def _mahalanobis_distance(space: Embeddings, a: int, b: int, lam: float) -> float:
     r"""Return :math:`\sqrt{(x-y)^\top M^{-1} (x-y)}`."""
-    gap = np.diff(space.points(np.array([a, b])), axis=0)[0]
-    return float(np.sqrt(gap @ np.linalg.solve(_mixed(space, lam), gap)))
+    difference = np.diff(space.points(np.array([a, b])), axis=0)[0]
+    return float(np.sqrt(difference @ np.linalg.solve(_covariance(space, lam), difference)))
 
 
-def _mixed(space: Embeddings, lam: float) -> Floats:
-    """Return lam * Sigma + (1 - lam) * I, Sigma scaled to trace d.
+def _covariance(space: Embeddings, lam: float) -> Floats:
+    """Return lam * Sigma + (1 - lam) * I, with Sigma scaled to trace d.
 
-    Computed here and not taken from the mechanism, whose shape is part of what is audited.
+    It is not taken from the mechanism, because the audit must also test how the mechanism computes
+    it.
     """
     key = ("audited covariance", lam)
-    found = space.memo.get(key, np.ndarray)
-    if found is None:
+    covariance = space.memo.get(key, np.ndarray)
+    if covariance is None:
         blocks = range(0, space.size, _ROWS)
         total = np.zeros(space.dim)
         for start in blocks:
@@ -134,34 +136,35 @@ def _mixed(space: Embeddings, lam: float) -> Floats:
         for start in blocks:
             centred = space.vectors[start : start + _ROWS].astype(np.float64) - mean
             scatter += centred.T @ centred
-        found = lam * scatter * (space.dim / np.trace(scatter)) + (1 - lam) * np.eye(space.dim)
-        space.memo.put(key, found)
-    mixed: Floats = found
+        sigma = scatter * (space.dim / np.trace(scatter))
+        covariance = lam * sigma + (1 - lam) * np.eye(space.dim)
+        space.memo.put(key, covariance)
+    mixed: Floats = covariance
     return mixed
 
 
 Verdict = Literal["REFUTED", "not refuted", "out of reach", "nothing is claimed"]
-_FEWEST = 1_000
+_MIN_SAMPLES = 1_000
 _VIEWS = 2
 
 
 @dataclass(frozen=True)
 class PairAudit:
-    """What was found of two words.
+    """The result of an audit for two words.
 
     Attributes
     ----------
     words
-        The word under which the event is likelier, and the other.
+        The word under which the event is likelier, and the other word.
     claimed, source
-        The bound that is claimed, None where there is none; "proved" by the guarantee, or
-        "published" only.
+        The claimed bound (None if there is none), and whether it is "proved" by the guarantee or
+        only "published".
     lower
-        The bound that was measured: the true log-ratio is at least this.
+        The measured bound: the true log-ratio is at least this.
     places
-        1 or 2: the view that showed it.
+        The view that gave it: 1 or 2 positions.
     hits, trials
-        How often the event came under either word, in how many samples each.
+        Occurrences of the event under each word, and the number of samples for each.
     """
 
     words: tuple[str, str]
@@ -179,7 +182,7 @@ class PairAudit:
 
     @property
     def reached(self) -> float:
-        """What part of the claim was measured; above 1 it is refuted, -1 if there is none."""
+        """Measured bound as a share of the claim: above 1 it is refuted; -1 without a claim."""
         if self.claimed is None:
             return -1.0
         return self.lower / self.claimed if self.claimed else math.inf if self.lower else 0.0
@@ -187,7 +190,7 @@ class PairAudit:
 
 @dataclass(frozen=True)
 class ClaimAudit:
-    """The audit of a mechanism: `pairs` of words, and the chance that it accuses wrongly."""
+    """The audit of a mechanism on `pairs` of words, and its probability of a false refutation."""
 
     mechanism: str
     pairs: tuple[PairAudit, ...]
@@ -196,9 +199,9 @@ class ClaimAudit:
 
     @property
     def worst(self) -> PairAudit:
-        """The pair whose measured bound comes nearest to its claim, or exceeds it the most.
+        """The pair whose measured bound is the largest share of its claim.
 
-        That is in proportion: two words that are nearly the same may hardly differ.
+        It is compared as a share, because for two nearly equal words the claim is small.
         """
         return max(self.pairs, key=lambda pair: (pair.reached, pair.lower))
 
@@ -209,13 +212,13 @@ class ClaimAudit:
 
     @property
     def reach(self) -> float:
-        """The most that so many samples can show: a claim above it cannot be refuted by them."""
+        """Largest bound that this number of samples can show. Higher claims cannot be refuted."""
         trials, share = self.samples - self.samples // 2, _share(self.error, len(self.pairs))
         return math.log(lower_share(trials, trials, share) / upper_share(0, trials, share))
 
     @property
     def verdict(self) -> Verdict:
-        """What came of it; a claim that is not refuted is not thereby proved."""
+        """The verdict. A claim that is not refuted is not thereby proved."""
         claims = [pair.claimed for pair in self.pairs if pair.claimed is not None]
         if not claims:
             return "nothing is claimed"
@@ -226,11 +229,11 @@ class ClaimAudit:
     def __str__(self) -> str:
         worst = self.worst
         if worst.claimed is None:
-            said = "nothing is claimed"
+            claim = "nothing is claimed"
         else:
-            said = f"{worst.source} bound {worst.claimed:.3f}"
+            claim = f"{worst.source} bound {worst.claimed:.3f}"
         verdict = "REFUTED" if self.exceeded else "not refuted"
-        return f"{self.mechanism}: measured >= {worst.lower:.3f}, {said}: {verdict}"
+        return f"{self.mechanism}: measured >= {worst.lower:.3f}, {claim}: {verdict}"
 
 
 def audit_claim(
@@ -243,37 +246,37 @@ def audit_claim(
     error: float = 1e-6,
     rng: Randomness = None,
 ) -> ClaimAudit:
-    """Draw from a mechanism and hold what it claims against the samples.
+    """Sample a mechanism and test its claim.
 
     Parameters
     ----------
     words
-        Two words to tell apart; without them `pairs` pairs are chosen: a random word with its
-        nearest, and with a random one (of its group, where the claim is for groups).
+        Two words to compare. Without them, `pairs` pairs are chosen, in turn a random word with
+        its nearest word and with a random word (always of its group, if the claim is for groups).
     samples
-        Draws for each of the two inputs of a pair. They limit what can be shown: even an unbounded
-        loss measures 6.3 or so with the default, and ln 10 more with ten times as many.
+        Samples for each of the two inputs of a pair. They limit what can be shown: even an
+        unbounded loss measures about 6.3 with the default, and ln 10 more with ten times as many.
     error
-        Largest chance that a correct mechanism is accused by this audit.
+        Largest probability that this audit refutes a correct mechanism.
     """
     _check(samples, pairs, error)
     source = generator(rng)
-    chosen = [_named(space, words)] if words else _choose(mechanism, space, pairs, source)
+    indices = [_word_ids(space, words)] if words else _choose(mechanism, space, pairs, source)
     kernel = mechanism.bind(space)
-    share = _share(error, len(chosen))
-    found = []
-    for a, b in chosen:
-        said = _limit(mechanism, space, kernel, a, b)
-        found.append(_audit(kernel, space, (a, b), said, samples, share, source))
-    return ClaimAudit(str(mechanism), tuple(found), samples, error)
+    share = _share(error, len(indices))
+    audits = []
+    for a, b in indices:
+        limit = _limit(mechanism, space, kernel, a, b)
+        audits.append(_audit(kernel, space, (a, b), limit, samples, share, source))
+    return ClaimAudit(str(mechanism), tuple(audits), samples, error)
 
 
 def line_space() -> Embeddings:
-    """Return words that stand a hundredth apart along a line.
+    """Return embeddings of words along a line, at distances of a hundredth.
 
-    There a claim is nearly reached, and what exceeds it shows in few samples: at an epsilon of 10,
-    neighbours may differ by 0.1 and the two ends by 6. Of words as far apart as those of GloVe,
-    claims are so high that no number of samples would refute them.
+    In these, mechanisms nearly reach their claims, and a violation shows in few samples: at an
+    epsilon of 10, neighbours may differ by 0.1 and the two ends by 6. For words as far apart as
+    those of GloVe, claims are so high that no number of samples would refute them.
     """
     x = np.arange(-30, 31) / 100
     y = 0.002 * (-1.0) ** np.arange(len(x))  # a second dimension, for shapes and angles
@@ -282,7 +285,7 @@ def line_space() -> Embeddings:
 
 
 def _share(error: float, pairs: int) -> float:
-    """Divide the chance of error among all bounds of an audit."""
+    """Divide the error probability among all bounds of an audit."""
     return error / (pairs * _VIEWS * 2 * 2)
 
 
@@ -290,30 +293,28 @@ def _audit(
     kernel: Kernel,
     space: Embeddings,
     pair: tuple[int, int],
-    said: tuple[Claim, int],
+    limit: tuple[Claim, int],
     samples: int,
     share: float,
     rng: Generator,
 ) -> PairAudit:
-    """Bound the loss in both views and directions, and keep the largest bound."""
+    """Bound the loss in both views and directions, and return the largest bound."""
     a, b = pair
-    stated, first = said
-    drawn = [kernel.sample(np.array(text), samples, rng) for text in ((a, a), (a, b))]
-    found = []
+    claim, first = limit
+    outputs = [kernel.sample(np.array(text), samples, rng) for text in ((a, a), (a, b))]
+    trials = samples - samples // 2
+    audits = []
     for places in range(1, _VIEWS + 1):
-        seen = [_code(outputs, places, first) for outputs in drawn]
-        for one, other in ((0, 1), (1, 0)):
-            lower, hits = log_ratio(seen[one], seen[other], share)
-            names = (space.words[pair[one]], space.words[pair[other]])
-            trials = samples - samples // 2
-            found.append(
-                PairAudit(names, stated.bound, stated.source, lower, places, hits, trials)
-            )
-    return max(found, key=lambda each: each.lower)
+        codes = [_encode(output, places, first) for output in outputs]
+        for i, j in ((0, 1), (1, 0)):
+            lower, hits = log_ratio(codes[i], codes[j], share)
+            names = (space.words[pair[i]], space.words[pair[j]])
+            audits.append(PairAudit(names, claim.bound, claim.source, lower, places, hits, trials))
+    return max(audits, key=lambda audit: audit.lower)
 
 
-def _code(outputs: Ids, places: int, first: int) -> Ids:
-    """Give what is looked at a number; -1 for outputs that the claim does not cover."""
+def _encode(outputs: Ids, places: int, first: int) -> Ids:
+    """Return a number for each output in a view, -1 for outputs that the claim does not cover."""
     last = outputs[:, 1]
     code = last if places == 1 else 2 * last + (outputs[:, 0] == last)
     return np.where(last >= first, code, -1)
@@ -322,31 +323,31 @@ def _code(outputs: Ids, places: int, first: int) -> Ids:
 def _limit(
     mechanism: WordMechanism, space: Embeddings, kernel: Kernel, a: int, b: int
 ) -> tuple[Claim, int]:
-    """Return the claim, and the first output that it covers (all words from there on)."""
+    """Return the claim and the id of the first word that it covers, as an output."""
     if mechanism.guarantee.kind != "umldp":
         return claim(mechanism, space, a, b), 0
     first = getattr(kernel, "first", None)
-    if not isinstance(first, int):  # which outputs are sensitive is not known
+    if not isinstance(first, int):  # the sensitive outputs are not known
         return Claim(None, ""), 0
     return claim(mechanism, space, a, b), first
 
 
-def _named(space: Embeddings, words: tuple[str, str]) -> tuple[int, int]:
+def _word_ids(space: Embeddings, words: tuple[str, str]) -> tuple[int, int]:
     if isinstance(words, str) or len(words) != 2:
-        raise InputError("An audit tells two words apart; give two, or none.")
+        raise InputError("An audit compares two different words. Pass two words, or none.")
     a, b = space.ids(words).tolist()
     if a == b:
-        raise InputError("An audit tells two words apart; the two given are the same.")
+        raise InputError("An audit compares two different words. These two are the same.")
     return a, b
 
 
 def _choose(
     mechanism: WordMechanism, space: Embeddings, pairs: int, rng: Generator
 ) -> list[tuple[int, int]]:
-    """Pair random words with their nearest and with random ones, in turn."""
+    """Pair random words with their nearest words and with random words, in turn."""
     if space.size < 2:
-        raise InputError(f"An audit needs at least 2 words; {space.name} has {space.size}.")
-    chosen = []
+        raise InputError(f"An audit needs at least 2 words. {space.name} has {space.size}.")
+    words = []
     for number in range(pairs):
         a = int(rng.integers(space.size))
         others = (
@@ -355,16 +356,16 @@ def _choose(
         if others is not None and len(others):
             b = int(rng.choice(others))
         elif number % 2 == 0:
-            near, _ = space.searcher.nearest(space.points(np.array([a])), 2)
-            b = int(near[0][near[0] != a][0])
+            nearest, _ = space.searcher.nearest(space.points(np.array([a])), 2)
+            b = int(nearest[0][nearest[0] != a][0])
         else:
             b = (a + 1 + int(rng.integers(space.size - 1))) % space.size
-        chosen.append((a, b))
-    return chosen
+        words.append((a, b))
+    return words
 
 
 def _check(samples: int, pairs: int, error: float) -> None:
-    for name, value, least in (("samples", samples, _FEWEST), ("pairs", pairs, 1)):
+    for name, value, least in (("samples", samples, _MIN_SAMPLES), ("pairs", pairs, 1)):
         if isinstance(value, bool) or not isinstance(value, int) or value < least:
             raise ParameterError(f"The '{name}' of an audit must be a whole number >= {least}.")
     if not isinstance(error, float) or not 0 < error < 1:

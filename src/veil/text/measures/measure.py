@@ -1,4 +1,4 @@
-"""What every measure of texts and their variants declares, what it is given, and what it gives."""
+"""The contract of measures that compare texts with their variants."""
 
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
@@ -23,16 +23,16 @@ Pair = tuple[str, str]  # a text, a variant
 @brief("originals")
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """Texts beside their variants, and what a measure may look things up in.
+    """Texts with their variants, and the resources that a measure may use.
 
     Attributes
     ----------
     originals, variants
-        ``variants[i]`` are those of ``originals[i]``; the rows need not be of one length.
+        ``variants[i]`` are the variants of ``originals[i]``; rows may differ in length.
     encoder, thesaurus
-        A model of texts, and synonyms; or None.
+        A text encoder and a source of synonyms, or None.
     mechanism, vectors
-        The word mechanism that made the variants, and its word vectors; or None.
+        The word mechanism of the variants and its word vectors, or None.
     """
 
     originals: tuple[str, ...]
@@ -55,25 +55,24 @@ class Comparison:
     ) -> "Comparison":
         """Check and pack texts from lists, columns or iterators.
 
-        A mechanism that rewrites whole queries is left out: no word of it can be followed.
+        A mechanism that rewrites whole queries is dropped: its words cannot be tracked.
         """
-        texts, rows = _listed(originals, variants)
+        texts, rows = _to_lists(originals, variants)
         _check(texts, rows)
-        by_word = mechanism if isinstance(mechanism, WordMechanism) else None
-        return cls(
-            tuple(texts), tuple(tuple(row) for row in rows), encoder, thesaurus, by_word, vectors
-        )
+        word_mechanism = mechanism if isinstance(mechanism, WordMechanism) else None
+        packed = tuple(tuple(row) for row in rows)
+        return cls(tuple(texts), packed, encoder, thesaurus, word_mechanism, vectors)
 
     @cached_property
     def pairs(self) -> tuple[Pair, ...]:
-        """Each text with each of its variants, every distinct pair once."""
+        """The distinct pairs of a text and one of its variants."""
         rows = zip(self.originals, self.variants, strict=True)
-        return tuple(dict.fromkeys((text, each) for text, row in rows for each in row))
+        return tuple(dict.fromkeys((text, variant) for text, row in rows for variant in row))
 
     @cached_property
     def tokens(self) -> tuple[tuple[list[str], list[str]], ...]:
-        """The pairs in lower case, cut at white space."""
-        return tuple((one.lower().split(), other.lower().split()) for one, other in self.pairs)
+        """The pairs as lists of words in lower case, split at white space."""
+        return tuple((a.lower().split(), b.lower().split()) for a, b in self.pairs)
 
     @cached_property
     def sizes(self) -> Ids:
@@ -81,10 +80,10 @@ class Comparison:
         return np.array([len(row) for row in self.variants], dtype=np.int64)
 
     def means(self, values: Floats) -> Floats:
-        """Average values (pairs,) over the variants of each text (n,); nan where it has none."""
-        place = {pair: i for i, pair in enumerate(self.pairs)}
+        """Return the mean (n,) of the values (pairs,) of each text, nan if it has no variants."""
+        codes = {pair: i for i, pair in enumerate(self.pairs)}
         rows = zip(self.originals, self.variants, strict=True)
-        index = np.array([place[text, each] for text, row in rows for each in row], dtype=np.int64)
+        index = np.array([codes[text, item] for text, row in rows for item in row], dtype=np.int64)
         owners = np.repeat(np.arange(len(self.originals)), self.sizes)
         sums = np.bincount(owners, values[index], len(self.originals))
         out = np.full(len(self.originals), np.nan)
@@ -93,20 +92,20 @@ class Comparison:
 
 
 class TextMeasure(Component):
-    """One number for each text, from what was released of it.
+    """A measure that gives each text one number, computed from its variants.
 
-    Every parameter has a default: a study measures without being told any.
+    Every parameter must have a default, because studies use measures without parameters.
 
     Attributes
     ----------
     says
-        What it counts, in a sentence.
+        What the measure counts, in one sentence.
     lowest, highest
-        Between what its values lie; inf where there is no bound.
+        Bounds of its values; inf if there is none.
     equal
-        Its value where every variant is the text itself; None where that depends on the text.
+        Its value if every variant equals the text, or None if that depends on the text.
     needs
-        What of a `Comparison` it cannot do without: some of `NEEDS`.
+        The resources of a `Comparison` that it requires, a subset of `NEEDS`.
     """
 
     says: ClassVar[str]
@@ -116,46 +115,47 @@ class TextMeasure(Component):
     needs: ClassVar[frozenset[str]] = frozenset()
 
     @abstractmethod
-    def measure(self, given: Comparison) -> Floats:
-        """Return a value for each text (n,); nan where there is nothing to measure."""
+    def measure(self, comparison: Comparison) -> Floats:
+        """Return a value (n,) for each text, nan if there is nothing to measure."""
 
 
 class PairMeasure(TextMeasure):
-    """A measure of a text and one variant; the value of a text is the mean over its variants."""
+    """A measure of a text and one variant. The value of a text is the mean over its variants."""
 
     @abstractmethod
-    def scores(self, given: Comparison) -> Floats:
-        """Return a value for each of the pairs (m,)."""
+    def scores(self, comparison: Comparison) -> Floats:
+        """Return a value (m,) for each pair."""
 
-    def measure(self, given: Comparison) -> Floats:
-        """Return the mean over the variants of each text (n,)."""
-        return given.means(self.scores(given))
+    def measure(self, comparison: Comparison) -> Floats:
+        """Return the mean (n,) over the variants of each text."""
+        return comparison.means(self.scores(comparison))
 
 
-def _listed(
+_SHAPE = "Texts must be a list, and the variants of each text must be a list, too."
+
+
+def _to_lists(
     originals: Iterable[str], variants: Iterable[Iterable[str]]
 ) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
-    """Make lists of columns, arrays and iterators; strings stay what they are, to be refused."""
+    """Return columns, arrays and iterators as lists; strings are left for `_check` to refuse."""
     try:
         texts = originals if isinstance(originals, str) else list(originals)
         rows = [row if isinstance(row, str) else list(row) for row in variants]
     except TypeError:
-        raise InputError(
-            "Texts come in a list, and the variants of each text in a list, too."
-        ) from None
+        raise InputError(_SHAPE) from None
     return texts, rows
 
 
 def _check(originals: Sequence[str], variants: Sequence[Sequence[str]]) -> None:
     if isinstance(originals, str) or any(isinstance(row, str) for row in variants):
-        raise InputError("Texts come in a list, and the variants of each text in a list, too.")
+        raise InputError(_SHAPE)
     if len(originals) != len(variants):
         raise InputError(
-            f"There are {len(originals)} texts, but variants of {len(variants)}; give one row of"
-            " variants for each text."
+            "Each text needs one list of variants. Got"
+            f" {len(originals)} texts and {len(variants)} lists."
         )
     if not originals:
         raise InputError("A similarity needs at least one text.")
     for number, (text, row) in enumerate(zip(originals, variants, strict=True)):
-        if not all(isinstance(each, str) for each in (text, *row)):
+        if not all(isinstance(value, str) for value in (text, *row)):
             raise InputError(f"Text {number + 1} or one of its variants is not a string.")

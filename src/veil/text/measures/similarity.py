@@ -1,4 +1,4 @@
-"""How alike a text and its variants are: BLEU, METEOR, Jaccard and cosine."""
+"""Similarity of a text and its variants: BLEU, METEOR, Jaccard and cosine."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -16,11 +16,12 @@ from veil.text.measures.measure import Comparison, PairMeasure
 
 
 class BLEU(PairMeasure):
-    """BLEU of a variant, the original being the reference, as NLTK computes it.
+    """BLEU of a variant with the original as the reference, computed by NLTK.
 
-    Up to 4-grams, up to the number of words of a variant with fewer than four (so that equal texts
-    have 1), zero counts smoothed by 1/2, 1/4, ... (method 3 of Chen and Cherry): the sentence BLEU
-    of sacrebleu with ``tokenize="none"``, from 0 to 1. A text without words has 0.
+    N-grams of up to 4 words are counted, or of up to all words of a shorter variant, so that equal
+    texts score 1. Zero counts are smoothed by 1/2, 1/4, ... (method 3 of Chen and Cherry). This is
+    the sentence BLEU of sacrebleu with ``tokenize="none"``, from 0 to 1. A text without words
+    scores 0.
 
     References
     ----------
@@ -31,10 +32,10 @@ class BLEU(PairMeasure):
     """
 
     name: ClassVar[str] = "bleu"
-    says: ClassVar[str] = "Runs of up to four words of a variant that the text has, too (BLEU)."
+    says: ClassVar[str] = "Sequences of up to four words that variant and text share (BLEU)."
 
-    def scores(self, given: Comparison) -> Floats:
-        """Score the variant of each pair."""
+    def scores(self, comparison: Comparison) -> Floats:
+        """Return the BLEU of each pair."""
         from nltk.translate.bleu_score import (  # NLTK takes a second to load
             SmoothingFunction,
             sentence_bleu,
@@ -43,8 +44,8 @@ class BLEU(PairMeasure):
         smooth = SmoothingFunction().method3
         return np.array(
             [
-                float(sentence_bleu([one], other, smoothing_function=smooth, auto_reweigh=True))
-                for one, other in given.tokens
+                float(sentence_bleu([text], variant, smoothing_function=smooth, auto_reweigh=True))
+                for text, variant in comparison.tokens
             ]
         )
 
@@ -53,32 +54,32 @@ _AT_ONCE = 8192  # texts encoded at a time
 
 
 class Cosine(PairMeasure):
-    """The cosine of the sentence vectors; each distinct text is encoded once."""
+    """The cosine of the sentence vectors. Each distinct text is encoded once."""
 
     name: ClassVar[str] = "cosine"
     says: ClassVar[str] = "Cosine between the sentence vectors of a text and a variant."
     lowest: ClassVar[float] = -1.0
     needs: ClassVar[frozenset[str]] = frozenset({"encoder"})
 
-    def scores(self, given: Comparison) -> Floats:
-        """Compare the vectors of each pair."""
-        if given.encoder is None:
-            raise ParameterError("The cosine needs an encoder: give encoder=.")
-        texts = sorted({text for pair in given.pairs for text in pair}, key=len)
-        place = {text: i for i, text in enumerate(texts)}
+    def scores(self, comparison: Comparison) -> Floats:
+        """Return the cosine of each pair."""
+        if comparison.encoder is None:
+            raise ParameterError("The cosine needs an encoder. Pass encoder=.")
+        texts = sorted({text for pair in comparison.pairs for text in pair}, key=len)
+        codes = {text: i for i, text in enumerate(texts)}
         parts = [
-            given.encoder.encode(texts[start : start + _AT_ONCE], "query")
+            comparison.encoder.encode(texts[start : start + _AT_ONCE], "query")
             for start in range(0, len(texts), _AT_ONCE)
         ]
-        out = np.empty(len(given.pairs))
+        out = np.empty(len(comparison.pairs))
         if not parts:
             return out
         vectors = np.concatenate(parts)
-        one, other = (np.array([place[pair[side]] for pair in given.pairs]) for side in (0, 1))
+        columns = [np.array([codes[pair[side]] for pair in comparison.pairs]) for side in (0, 1)]
         for start in range(0, len(out), _AT_ONCE):
             part = slice(start, start + _AT_ONCE)
-            left, right = (vectors[side[part]].astype(np.float64) for side in (one, other))
-            out[part] = np.einsum("ij,ij->i", left, right)
+            a, b = (vectors[column[part]].astype(np.float64) for column in columns)
+            out[part] = np.einsum("ij,ij->i", a, b)
         return np.clip(out, -1, 1)
 
 
@@ -87,27 +88,25 @@ class Jaccard(PairMeasure):
 
     .. math:: J = \frac{|A \cap B|}{|A \cup B|}
 
-    of the sets of words in lower case, cut at white space; two texts without any are equal.
+    A and B are the sets of words in lower case, split at white space. Two texts without words
+    score 1.
     """
 
     name: ClassVar[str] = "jaccard"
     says: ClassVar[str] = "Words that a text and a variant share, among all words of the two."
 
-    def scores(self, given: Comparison) -> Floats:
-        """Compare the sets of each pair."""
-        return np.array([_share(set(one), set(other)) for one, other in given.tokens])
-
-
-def _share(one: set[str], other: set[str]) -> float:
-    return len(one & other) / len(one | other) if one or other else 1.0
+    def scores(self, comparison: Comparison) -> Floats:
+        """Return the Jaccard index of each pair."""
+        pairs = ((set(text), set(variant)) for text, variant in comparison.tokens)
+        return np.array([len(a & b) / len(a | b) if a or b else 1.0 for a, b in pairs])
 
 
 class METEOR(PairMeasure):
-    """METEOR of a variant, the original being the reference, as NLTK computes it.
+    """METEOR of a variant with the original as the reference, computed by NLTK.
 
-    alpha 0.9, beta 3, gamma 0.5; words match as they are, by their Porter stem, and as synonyms
-    where a thesaurus is at hand: values with and without one are not to be compared. Even equal
-    texts of n words have 1 - 0.5/n³ only.
+    alpha is 0.9, beta 3, gamma 0.5. Words match exactly, by Porter stem and, if there is a
+    thesaurus, as synonyms. Values with and without a thesaurus are not comparable. Even equal
+    texts of n words score only 1 - 0.5/n³.
 
     References
     ----------
@@ -117,26 +116,27 @@ class METEOR(PairMeasure):
 
     name: ClassVar[str] = "meteor"
     says: ClassVar[str] = (
-        "Words of a variant that match the text as they are, by stem or as synonyms (METEOR)."
+        "Words of a variant that match the text exactly, by stem or as synonyms (METEOR)."
     )
     equal: ClassVar[float | None] = None
 
-    def scores(self, given: Comparison) -> Floats:
-        """Score the variant of each pair."""
+    def scores(self, comparison: Comparison) -> Floats:
+        """Return the METEOR of each pair."""
         from nltk.stem.porter import PorterStemmer  # NLTK takes a second to load
         from nltk.translate.meteor_score import single_meteor_score
 
-        stem, synsets = _Words(PorterStemmer().stem), _Words(_synonyms(given.thesaurus))
+        stem = _CachedLookup(PorterStemmer().stem)
+        synsets = _CachedLookup(_synonyms(comparison.thesaurus))
         return np.array(
             [
-                float(single_meteor_score(one, other, stemmer=stem, wordnet=synsets))
-                for one, other in given.tokens
+                float(single_meteor_score(text, variant, stemmer=stem, wordnet=synsets))
+                for text, variant in comparison.tokens
             ]
         )
 
 
-class _Words:
-    """What NLTK asks a stemmer or a WordNet about a word, remembered."""
+class _CachedLookup:
+    """A stemmer or WordNet for NLTK, with a cache of words."""
 
     def __init__(self, look_up: Callable[[str], Any]) -> None:
         self.stem = self.synsets = lru_cache(maxsize=65536)(look_up)
@@ -144,7 +144,7 @@ class _Words:
 
 @dataclass(frozen=True)
 class _Lemmas:
-    """A synset, or one of its lemmas, as far as NLTK's METEOR looks at them."""
+    """A synset or one of its lemmas, with the methods that NLTK's METEOR calls."""
 
     names: tuple[str, ...]
 
@@ -166,11 +166,10 @@ _NAMES = ("jaccard", "cosine", "bleu", "meteor")
 
 @dataclass(frozen=True, eq=False)
 class Similarity:
-    """Means over the variants of each text (n,); nan for a text without variants.
+    """Means (n,) over the variants of each text, nan for a text without variants.
 
-    `cosine` is nan throughout where no encoder was used. `sizes` are the numbers of variants.
-    `synonyms` tells whether METEOR knew synonyms: values with and without them are not to be
-    compared.
+    `cosine` is all nan if no encoder was used. `sizes` are the numbers of variants. `synonyms` is
+    whether METEOR used synonyms: values with and without them are not comparable.
     """
 
     jaccard: Floats
@@ -181,13 +180,13 @@ class Similarity:
     synonyms: bool
 
     def means(self, per: Literal["text", "variant"] = "text") -> dict[str, Estimate]:
-        """Return the mean of each measure that there is, with its interval over the texts.
+        """Return the mean of each measure that was computed, with its interval over the texts.
 
-        Every text counts alike, or every variant, as in the authors' tables: the two are the same
-        where all texts have as many variants.
+        With ``per="text"`` all texts have equal weight, with ``per="variant"`` all variants, as in
+        the authors' tables. The two agree if all texts have equally many variants.
         """
         if per not in ("text", "variant"):
-            raise ParameterError("The 'per' of a mean must be text or variant.")
+            raise ParameterError("'per' must be 'text' or 'variant'.")
         times = np.minimum(self.sizes, 1) if per == "text" else self.sizes
         owners = np.repeat(np.arange(len(times)), times)
         columns = {name: getattr(self, name)[owners] for name in _NAMES}
@@ -210,33 +209,31 @@ def similarity(
     Parameters
     ----------
     variants
-        ``variants[i]`` are those of ``originals[i]``; the rows need not be of one length.
+        ``variants[i]`` are the variants of ``originals[i]``; rows may differ in length.
     encoder
-        For the cosine: one that is open, a spec, or None to leave the cosine out.
+        For the cosine: an open encoder, a spec, or None to skip the cosine.
     thesaurus
-        For METEOR: one that is open, ``wordnet`` (used if it has been fetched before), or None.
+        For METEOR: an open thesaurus, ``wordnet`` (used only if already fetched), or None.
     """
-    given = Comparison.of(originals, variants)
-    known, model = _open(thesaurus), _model(encoder) if given.sizes.any() else None
-    given = replace(given, thesaurus=known, encoder=model)
-    unknown = np.full(len(given.originals), np.nan)
+    texts = Comparison.of(originals, variants)
+    model = find_encoder(encoder) if isinstance(encoder, str) else encoder
+    model = model if texts.sizes.any() else None
+    synonyms = _open_thesaurus(thesaurus)
+    comparison = replace(texts, thesaurus=synonyms, encoder=model)
+    missing = np.full(len(texts.originals), np.nan)
     return Similarity(
-        jaccard=Jaccard().measure(given),
-        cosine=unknown if model is None else Cosine().measure(given),
-        bleu=BLEU().measure(given),
-        meteor=METEOR().measure(given),
-        sizes=given.sizes,
-        synonyms=known is not None,
+        jaccard=Jaccard().measure(comparison),
+        cosine=missing if model is None else Cosine().measure(comparison),
+        bleu=BLEU().measure(comparison),
+        meteor=METEOR().measure(comparison),
+        sizes=comparison.sizes,
+        synonyms=synonyms is not None,
     )
 
 
-def _model(encoder: Encoder | str | None) -> Encoder | None:
-    return find_encoder(encoder) if isinstance(encoder, str) else encoder
-
-
-def _open(thesaurus: Thesaurus | str | None) -> Thesaurus | None:
+def _open_thesaurus(thesaurus: Thesaurus | str | None) -> Thesaurus | None:
     if not isinstance(thesaurus, str):
         return thesaurus
     if thesaurus != "wordnet":
-        raise InputError("The 'thesaurus' must be wordnet, an open one, or None.")
+        raise InputError("'thesaurus' must be 'wordnet', an open thesaurus, or None.")
     return wordnet() if wordnet_folder().is_dir() else None

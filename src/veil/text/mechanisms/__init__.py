@@ -1,1 +1,1 @@
-"""Protect: one file per published mechanism."""
+"""Mechanisms for texts: one module per published mechanism."""

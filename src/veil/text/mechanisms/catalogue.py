@@ -1,4 +1,4 @@
-"""Find a mechanism by its spec, whether it replaces words or rewrites whole queries."""
+"""Find a mechanism by its spec: for words or for whole queries."""
 
 from veil.core.registry import Registry, unknown_name
 from veil.text.mechanisms.mechanism import QueryMechanism, TextMechanism, WordMechanism
@@ -12,7 +12,7 @@ def names() -> tuple[str, ...]:
 
 
 def mechanism_class(name: str) -> type[TextMechanism]:
-    """Return the class of that name."""
+    """Return the class of a mechanism by name."""
     return _registry(name).get(name)
 
 
@@ -22,15 +22,15 @@ def mechanism(spec: str) -> TextMechanism:
     >>> str(mechanism("cmp(epsilon=10)"))
     'cmp(epsilon=10.0)'
     """
-    found, parameters = read(spec)
-    return found.load(parameters)
+    component, parameters = read(spec)
+    return component.load(parameters)
 
 
 def read(spec: str) -> tuple[type[TextMechanism], dict[str, object]]:
-    """Return the class and the parameters that a spec names; nothing is built or opened."""
+    """Return the class and the parameters in a spec, without building the mechanism."""
     name = spec.partition("(")[0].strip() if isinstance(spec, str) else ""
     if not name.isidentifier():
-        return MECHANISMS.read(spec)  # which says how a spec must look
+        return MECHANISMS.read(spec)  # raises the error for a malformed spec
     return _registry(name).read(spec)
 
 
@@ -43,7 +43,7 @@ def _registry(name: str) -> Registry[WordMechanism] | Registry[QueryMechanism]:
 
 
 class _Mechanisms:
-    """Both tables as one."""
+    """Both registries as one."""
 
     names = staticmethod(names)
     get = staticmethod(mechanism_class)

@@ -1,4 +1,4 @@
-"""The contract of mechanisms for texts, of words and of queries; what a release costs."""
+"""The contract of mechanisms for words and for whole queries, and the cost of a release."""
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
@@ -18,11 +18,11 @@ from veil.text.vectors.embeddings import Embeddings, scale_note
 
 
 class TextMechanism(Component):
-    """Makes variants of a text; `paper` cites where it is defined, for lists and help.
+    """Makes variants of a text. `paper` cites its definition, for lists and help.
 
-    `family` groups mechanisms that work alike, in reports. `needs` says what must be at hand:
-    "vectors" is given to it, anything else is a name that ``veil fetch`` knows. `foes` are the
-    attackers that know how it works: without them its risk may look lower than it is.
+    `family` groups similar mechanisms in reports. `needs` lists the resources it requires:
+    "vectors" are passed to it, any other name is one that ``veil fetch`` knows. `foes` are the
+    attacks that know how it works: without them its risk may look lower than it is.
     """
 
     paper: ClassVar[str] = ""
@@ -33,7 +33,7 @@ class TextMechanism(Component):
     @property
     @abstractmethod
     def guarantee(self) -> Guarantee:
-        """What is proved for one unit (a word, or a whole query) and one variant."""
+        """Guarantee for one unit (a word, or a whole query) and one variant."""
 
 
 Epsilon = Annotated[
@@ -42,10 +42,9 @@ Epsilon = Annotated[
 
 
 class WordMechanism(TextMechanism):
-    """A randomised map from words to words; what is proved is for one word and one variant.
+    """A randomised map from words to words. Its guarantee is for one word and one variant.
 
-    `select` is the choice of words it protects unless the caller says otherwise (see
-    `veil.text.select`).
+    `select` is the default selection of words to protect (see `veil.text.select`).
     """
 
     select: ClassVar[str] = "all"
@@ -53,21 +52,21 @@ class WordMechanism(TextMechanism):
 
     @abstractmethod
     def bind(self, space: Embeddings) -> Kernel:
-        """Prepare everything that depends on the space; raise when the guarantee cannot hold."""
+        """Return the kernel for these embeddings; raise an error if the guarantee cannot hold."""
 
 
 @brief("queries")
 @dataclass(frozen=True, slots=True)
 class QueryRelease:
-    """What stands in for one query.
+    """The queries to send instead of one text.
 
     Attributes
     ----------
     queries
-        The best first, without duplicates; none at all when nothing can be sent.
+        Distinct queries, best first. Empty if nothing can be sent.
     kept
-        Words of the text that are in the queries by policy, in order. `scramble` reads them off
-        the queries that are sent, whatever is said here.
+        Words of the text that are in the queries by policy, in order. `scramble` does not rely on
+        this: it determines them from the queries that are sent.
     protected
         Number of words of the text that were replaced or left out in at least one of the queries.
     """
@@ -78,7 +77,7 @@ class QueryRelease:
 
 
 class OpenedMechanism(Protocol):
-    """A mechanism with all that it needs at hand."""
+    """A mechanism with its resources loaded."""
 
     def scramble(self, text: str, size: int) -> QueryRelease:
         """Return at most `size` queries to send instead of the text."""
@@ -87,9 +86,9 @@ class OpenedMechanism(Protocol):
 
 @runtime_checkable
 class GroupTable(Protocol):
-    """A table whose groups of texts are sent whole: a release is an address, and nothing else.
+    """A table whose groups of texts are sent whole: a release reveals an address, nothing else.
 
-    The law is exact: a query gives the group of its address for certain, and no other.
+    The output distribution is exact: a query always gives the group of its address.
     """
 
     def address(self, texts: Sequence[str]) -> Ids:
@@ -97,18 +96,18 @@ class GroupTable(Protocol):
         ...
 
     def group(self, address: int) -> tuple[str, ...]:
-        """Return the texts that are sent for all queries of an address."""
+        """Return the texts that are sent for every query of an address."""
         ...
 
 
 class QueryMechanism(TextMechanism):
-    """A map from a whole query to other queries, which need not have its words or its length.
+    """A map from a whole query to other queries, which may differ in words and length.
 
-    It draws nothing: who has it can run it on all queries that come into question.
+    It is not random: an attacker who has the mechanism can run it on all candidate queries.
 
-    `whole` says that the queries for one text are one release, whose number is not the caller's
-    choice: all of them are sent or none, also one that is the text itself, and the guarantee is of
-    all of them together. Such a mechanism has a `size`, and its table is an `GroupTable`.
+    With `whole`, the queries for one text are one release of a fixed number of queries. All or
+    none of them are sent, even one that equals the text, and the guarantee is for all of them
+    together. Such a mechanism has a `size`, and its table is a `GroupTable`.
     """
 
     whole: ClassVar[bool] = False
@@ -116,66 +115,66 @@ class QueryMechanism(TextMechanism):
 
     @property
     def size(self) -> int | None:
-        """How many queries a release has, if that is fixed."""
+        """Number of queries in a release, or None if it is not fixed."""
         return None
 
     @abstractmethod
     def bind(self) -> OpenedMechanism:
-        """Load what the mechanism works with: a dictionary, an index."""
+        """Load the resources of the mechanism, such as a dictionary or an index."""
 
 
 def table_of(mechanism: QueryMechanism) -> GroupTable | None:
-    """Open the table of a mechanism that sends whole groups; any other has none."""
-    bound = mechanism.bind() if mechanism.whole else None
-    for found in (bound, getattr(bound, "table", None)):
-        if isinstance(found, GroupTable):
-            return found
+    """Open the table of a mechanism that sends whole groups. Return None for any other."""
+    opened = mechanism.bind() if mechanism.whole else None
+    for table in (opened, getattr(opened, "table", None)):
+        if isinstance(table, GroupTable):
+            return table
     return None
 
 
-MAX_SIZE = 100_000  # variants of one text
+MAX_SIZE = 100_000  # variants per text
 
 
 def check_request(texts: object, size: object, max_chars: object) -> None:
-    """Say what is wrong with the arguments that every mechanism shares."""
+    """Raise an error if an argument that all mechanisms share is invalid."""
     if isinstance(texts, str | bytes) or not isinstance(texts, Sequence | np.ndarray):
         raise InputError(
-            "The 'texts' argument must be a list of strings; put a single text into a list."
+            "The 'texts' argument must be a list of strings. Put a single text into a list."
         )
-    if not _whole(size) or not 1 <= cast(int, size) <= MAX_SIZE:
+    if not _is_integer(size) or not 1 <= cast(int, size) <= MAX_SIZE:
         raise ParameterError(
             f"The 'size' argument must be a whole number from 1 to {MAX_SIZE:,}. Got {size!r:.40}"
             " instead."
         )
-    if not _whole(max_chars) or cast(int, max_chars) < 1:
+    if not _is_integer(max_chars) or cast(int, max_chars) < 1:
         raise ParameterError("The 'max_chars' argument must be a whole number >= 1.")
 
 
-def _whole(value: object) -> bool:
+def _is_integer(value: object) -> bool:
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
 LAYOUT = (
-    "Two texts are compared that have the same layout: number of words, capitals, punctuation,"
+    "The bound compares two texts with the same layout: number of words, capitals, punctuation,"
     " hyphens."
 )
-UNKNOWN = "Nothing is bounded between a word that the vectors know and one that they do not."
-POLICIES = "Nothing is bounded between kinds of words that have different policies."
+UNKNOWN = "There is no bound between a word that the vectors know and one that they do not."
+POLICIES = "There is no bound between kinds of words that have different policies."
 CONTEXT = (
-    "Which words are selected depends on the words themselves, so that another word in the place"
-    " of a protected one may pass as it is: nothing is bounded between the two."
+    "Which words are selected depends on the words themselves, so another word in the place of a"
+    " protected one may pass unchanged: there is no bound between the two."
 )
 LISTED = (
-    "Nothing is bounded between a word that is selected and one that is not, which passes as it"
-    " is."
+    "There is no bound between a word that is selected and one that is not, which passes"
+    " unchanged."
 )
-_PER_UNIT = ("euclidean", "mahalanobis")  # metrics that grow with the vectors
+_PER_UNIT = ("euclidean", "mahalanobis")  # metrics that scale with the vectors
 
 
 def scale_premise(guarantee: Guarantee, space: Embeddings | None) -> str:
-    """Say what a bound per unit of distance is worth in a space of an unusual scale, or "".
+    """Return a note on a bound per unit of distance if the embeddings' scale is unusual, or "".
 
-    It depends on the space alone.
+    It depends only on the embeddings.
     """
     if space is None or not guarantee.metric.startswith(_PER_UNIT):
         return ""
@@ -185,43 +184,42 @@ def scale_premise(guarantee: Guarantee, space: Embeddings | None) -> str:
 def premises(
     select: Select, policies: Mapping[str, str] | None = None, scale: str = ""
 ) -> tuple[str, ...]:
-    """Return what goes without saying in a bound on words, a sentence each, and should not.
+    """Return the premises of a bound on words, one sentence each.
 
-    `scale` is what `scale_premise` says of the space. None of it depends on the text: a caveat
-    that did would tell of it.
+    `scale` is the note of `scale_premise`. The premises must not depend on the text, because a
+    caveat that did would reveal something about it.
     """
     return (LAYOUT, UNKNOWN, *chosen_premises(select, policies), *filter(None, [scale]))
 
 
 def chosen_premises(select: Select, policies: Mapping[str, str] | None = None) -> tuple[str, ...]:
-    """Return those of the `premises` that come with a choice, and do not hold always."""
-    told = [POLICIES] if policies else []
-    chosen = reach(select)
-    if chosen != "all":
-        told.append(CONTEXT if chosen == "context" else LISTED)
-    return tuple(told)
+    """Return only the premises that depend on the caller's choice of words and policies."""
+    caveats = [POLICIES] if policies else []
+    scope = reach(select)
+    if scope != "all":
+        caveats.append(CONTEXT if scope == "context" else LISTED)
+    return tuple(caveats)
 
 
 def release_cost(
-    guarantee: Guarantee, words: int, size: int, passed: int, told: Sequence[str] = ()
+    guarantee: Guarantee, words: int, size: int, passed: int, caveats: Sequence[str] = ()
 ) -> Guarantee:
-    """Add up the cost of `size` variants of so many protected words.
+    """Return the cost of `size` variants of this many protected words.
 
-    For words that `passed` as they are no number is a cost: `Guarantee.passed` counts them
-    beside the bound, and where nothing else is released nothing at all is proved. `told` are
-    caveats of the bound, where there is one.
+    Words that `passed` unchanged have no finite cost. `Guarantee.passed` counts them next to the
+    bound, and if no word is protected, nothing is proved. `caveats` are added to a bound.
     """
     unit = f"release ({count_of(words, 'word')} x {count_of(size, 'variant')})"
     if passed and not words:
         return Guarantee(
             "none",
             unit=unit,
-            caveat=f"Nothing is protected: all words ({passed}) pass as they are.",
+            caveat=f"Nothing is protected: all words ({passed}) pass unchanged.",
             passed=passed,
         )
     cost = guarantee.compose(words * size, unit)
     if cost.kind != "none":
-        for sentence in told:
+        for sentence in caveats:
             cost = cost.with_caveat(sentence)
     if not passed:
         return cost

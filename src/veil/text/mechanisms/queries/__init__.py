@@ -1,4 +1,4 @@
-"""The table of query mechanisms; each row is loaded on first use."""
+"""Query mechanisms. Each is loaded on first use."""
 
 from veil.core.registry import Registry
 from veil.text.mechanisms.mechanism import QueryMechanism
@@ -13,4 +13,4 @@ QUERY_MECHANISMS: Registry[QueryMechanism] = Registry(
         "fea": "veil.text.mechanisms.queries.fea:FEA",
     },
 )
-"""Mechanisms for whole queries, also of plugins: `names()`, `get(name)`, `parse(spec)`."""
+"""Query mechanisms, including those of plugins: `names()`, `get(name)`, `parse(spec)`."""

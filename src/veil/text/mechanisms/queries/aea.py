@@ -18,11 +18,11 @@ from veil.text.mechanisms.queries._secret import BREAK, Secret
 
 
 def best_first(slots: Sequence[Sequence[float]]) -> Iterator[tuple[int, ...]]:
-    """Yield one index per slot, by falling product of the values; ties by the indices.
+    """Yield combinations of one index per slot, by decreasing product of values, then by index.
 
-    The values of a slot must not rise and lie in [0, 1]. Each combination is reached from one
-    other only: the one with the last non-zero index lowered by one. A heap of the combinations
-    next in line is all that is kept.
+    The values of a slot must be non-increasing and in [0, 1]. Each combination is reached from
+    exactly one other: the one whose last non-zero index is smaller by one. Only a heap of the next
+    combinations is kept in memory.
 
     >>> list(best_first([[1.0, 0.5], [1.0, 0.2]]))
     [(0, 0), (1, 0), (0, 1), (1, 1)]
@@ -32,29 +32,29 @@ def best_first(slots: Sequence[Sequence[float]]) -> Iterator[tuple[int, ...]]:
     start = (0,) * len(slots)
     heap = [(-_product(slots, start), start, 0)]
     while heap:
-        _, chosen, last = heapq.heappop(heap)
-        yield chosen
+        _, indices, last = heapq.heappop(heap)
+        yield indices
         for slot in range(last, len(slots)):
-            index = chosen[slot] + 1
+            index = indices[slot] + 1
             if index < len(slots[slot]):
-                following = (*chosen[:slot], index, *chosen[slot + 1 :])
+                following = (*indices[:slot], index, *indices[slot + 1 :])
                 heapq.heappush(heap, (-_product(slots, following), following, slot))
 
 
-def _product(slots: Sequence[Sequence[float]], chosen: tuple[int, ...]) -> float:
-    return math.prod(values[index] for values, index in zip(slots, chosen, strict=True))
+def _product(slots: Sequence[Sequence[float]], indices: tuple[int, ...]) -> float:
+    return math.prod(values[index] for values, index in zip(slots, indices, strict=True))
 
 
 _CONTENT = ("NN", "VB", "JJ")
-_PATIENCE = 100  # combinations looked at per query wanted; only duplicates are passed over
+_MAX_TRIED = 100  # combinations tried per requested query; only duplicates are skipped
 
 
 class AEA(QueryMechanism):
-    r"""Replace every noun, verb and adjective by less specific words of WordNet.
+    r"""Replace every noun, verb and adjective by a less specific word from WordNet.
 
-    A term's candidates are its synonyms, its hypernyms up to `level` steps, and its holonyms, each
-    with its semantic closeness to the term. A query takes one candidate for each term; queries are
-    ranked by the product of the closenesses.
+    The candidates of a term are its synonyms, its hypernyms up to `level` steps, and its holonyms,
+    each with its semantic closeness to the term. A query has one candidate for each term. Queries
+    are ranked by the product of the closenesses.
 
     .. math:: s(v) = \prod i: c(w_i, v_i)
 
@@ -67,14 +67,14 @@ class AEA(QueryMechanism):
 
     Notes
     -----
-    Queries are words in lower case with a space between them: punctuation and case would tell of
-    the text. Function words stay. Any other word without a candidate (names, numbers, adverbs,
-    words unknown to WordNet) is treated as `unknown` says. With ``originals='remove'`` no
-    candidate holds a word akin to any word of the text that is not a function word: the same word,
-    stem or base form, also inside a compound. ``AEA(originals='allow', unknown='keep')`` is
-    the setting to compare with published variants, which keep both. Of those variants for TREC DL
-    2019, level 3, 84 % of the replacements are among the candidates of one sense, 90 % among those
-    of all senses, which are three times as many.
+    Queries are words in lower case, separated by spaces, because punctuation and case would reveal
+    something about the text. Function words stay. `unknown` decides about any other word without
+    candidates (names, numbers, adverbs, words that WordNet does not have). With
+    ``originals='remove'`` no candidate contains a form of a content word of the text: the same
+    word, stem or base form, even inside a compound. To compare with published variants, which keep
+    both, use ``AEA(originals='allow', unknown='keep')``. In the published variants for TREC DL
+    2019, level 3, 84 % of the replacements are among the candidates of one sense, and 90 % among
+    those of all senses, which are three times as many.
     """
 
     name: ClassVar[str] = "aea"
@@ -97,15 +97,15 @@ class AEA(QueryMechanism):
         Field(
             ge=0,
             le=100,
-            description="senses of a word that count, the most frequent first; 0: all",
+            description="senses of a word to use, the most frequent first; 0: all",
         ),
     ] = 1
     closeness: Annotated[
-        Closeness, Field(description="path (1 / steps between) or wup (Wu and Palmer)")
+        Closeness, Field(description="path (1 / number of steps) or wup (Wu and Palmer)")
     ] = "path"
     originals: Annotated[
         Literal["remove", "allow"],
-        Field(description="whether a query may still hold some of the words"),
+        Field(description="whether a query may contain some of the original words"),
     ] = "remove"
     unknown: Annotated[
         Literal["drop", "mask", "keep"],
@@ -114,26 +114,26 @@ class AEA(QueryMechanism):
 
     @property
     def guarantee(self) -> Guarantee:
-        """Nothing: see the caveat."""
-        some = " Words of the text may be among them." * (
+        """No guarantee: see the caveat."""
+        originals = " Words of the text may be among them." * (
             self.originals == "allow" or self.unknown == "keep"
         )
         return Guarantee(
             "none",
             unit="query",
             caveat="Nothing is proved: the queries are a fixed function of the text and of a"
-            " public dictionary, so that an engine can look for the texts that give the queries it"
-            f" sees, and often finds one; function words stay as they are.{some}",
+            " public dictionary. An engine can search for texts that give the queries it sees, and"
+            f" often finds one. Function words are left unchanged.{originals}",
         )
 
     def bind(self) -> "OpenedAEA":
-        """Open WordNet, and the tagger."""
+        """Open WordNet and the tagger."""
         return OpenedAEA(self, wordnet())
 
 
 @dataclass(frozen=True, slots=True)
 class _Term:
-    """A word that is to be replaced, and what may stand for it, the closest first."""
+    """A word to replace: its candidates, closest first, with their closenesses."""
 
     words: tuple[str, ...]
     values: tuple[float, ...]
@@ -151,45 +151,45 @@ class OpenedAEA:
         """Return the best combinations of candidates."""
         words = [text[t.start : t.end] for t in tokens(text)]
         kinds = [token.kind for token in tokens(text)]
-        content = [not _is_function(*each) for each in zip(words, kinds, strict=True)]
+        content = [not _is_function(word, kind) for word, kind in zip(words, kinds, strict=True)]
         secret = Secret(
             self._thesaurus, [word for word, hides in zip(words, content, strict=True) if hides]
         )
         layout: list[str | _Term] = []
-        kept: list[str] = []
+        passed: list[str] = []
         protected = 0
         for word, kind, tag, hides in zip(words, kinds, self._tags(words), content, strict=True):
             if hides:
-                found = self._pieces(word, tag if kind is Kind.WORD else "", secret)
-                passed = [piece for piece in found if isinstance(piece, str) and piece != MASK]
-                kept += passed
-                protected += not passed
-                layout += found
+                pieces = self._pieces(word, tag if kind is Kind.WORD else "", secret)
+                unchanged = [p for p in pieces if isinstance(p, str) and p != MASK]
+                passed += unchanged
+                protected += not unchanged
+                layout += pieces
             else:
-                kept.append(word)
+                passed.append(word)
                 layout.append(word.lower())
         terms = [piece for piece in layout if isinstance(piece, _Term)]
-        return QueryRelease(tuple(self._queries(layout, terms, size)), tuple(kept), protected)
+        return QueryRelease(tuple(self._queries(layout, terms, size)), tuple(passed), protected)
 
     def _queries(self, layout: list[str | _Term], terms: list[_Term], size: int) -> Iterator[str]:
-        """Spell the best combinations, each once; without a term there is nothing to send."""
+        """Yield the distinct queries of the best combinations, or nothing if there is no term."""
         if not terms:
             return
         original = [0] * len(terms) if self._mechanism.originals == "allow" else None
-        seen: set[str] = set()
-        for chosen in islice(best_first([term.values for term in terms]), size * _PATIENCE):
-            if list(chosen) == original:
+        queries: set[str] = set()
+        for indices in islice(best_first([term.values for term in terms]), size * _MAX_TRIED):
+            if list(indices) == original:
                 continue
-            picked = iter(term.words[i] for term, i in zip(terms, chosen, strict=True))
-            query = " ".join(each if isinstance(each, str) else next(picked) for each in layout)
-            if query not in seen:
-                seen.add(query)
+            words = iter(term.words[i] for term, i in zip(terms, indices, strict=True))
+            query = " ".join(piece if isinstance(piece, str) else next(words) for piece in layout)
+            if query not in queries:
+                queries.add(query)
                 yield query
-            if len(seen) == size:
+            if len(queries) == size:
                 return
 
     def _pieces(self, word: str, tag: str, secret: Secret) -> list[str | _Term]:
-        """Look a word up whole, then in the parts between its hyphens; else go by policy."""
+        """Look up the whole word, then the parts between its hyphens; else apply `unknown`."""
         whole = without_clitic(word.lower())
         if term := self._term(whole, tag, secret):
             return [term]
@@ -200,28 +200,30 @@ class OpenedAEA:
         return [] if policy == "drop" else [MASK if policy == "mask" else word.lower()]
 
     def _term(self, word: str, tag: str, secret: Secret) -> _Term | None:
-        """Return a word with its candidates, or None where it has none."""
+        """Return a word with its candidates, or None if it has no candidate."""
         if not tag.startswith(_CONTENT):
             return None
-        asked = self._mechanism
-        related = self._thesaurus.related(word, tag, asked.level, asked.closeness, asked.senses)
-        allow = asked.originals == "allow"
-        akin = Secret(self._thesaurus, [word]) if allow else secret
-        found = {name: value for name, value in related.items() if not akin.tells(name)}
-        if not found:
+        options = self._mechanism
+        related = self._thesaurus.related(
+            word, tag, options.level, options.closeness, options.senses
+        )
+        allow = options.originals == "allow"
+        forbidden = Secret(self._thesaurus, [word]) if allow else secret
+        usable = {name: value for name, value in related.items() if not forbidden.reveals(name)}
+        if not usable:
             return None
-        ranked = sorted(found.items(), key=lambda each: (-each[1], each[0]))
+        ranked = sorted(usable.items(), key=lambda item: (-item[1], item[0]))
         if allow:  # the word itself comes first, so that the text is the first combination
             ranked = [(word, 1.0), *ranked]
         names, values = zip(*ranked, strict=True)
         return _Term(tuple(" ".join(BREAK.split(name)).strip() for name in names), values)
 
     def _tags(self, words: list[str]) -> list[str]:
-        """Tag the words; a tagger may cut or misread an odd spelling, so it gets plain words."""
+        """Tag the words, with odd spellings replaced: a tagger may split or misread those."""
         if not words:
             return []
-        plain = [word if word.replace("-", "").isalpha() else "thing" for word in words]
-        tags = self._tag(plain)
+        spellings = [word if word.replace("-", "").isalpha() else "thing" for word in words]
+        tags = self._tag(spellings)
         return tags if len(tags) == len(words) else ["NN"] * len(words)
 
 

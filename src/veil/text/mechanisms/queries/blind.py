@@ -1,4 +1,4 @@
-"""Blind: the same texts whatever the query, as a yardstick."""
+"""Blind: the same texts for every query, as a baseline."""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -17,22 +17,22 @@ from veil.text.mechanisms.mechanism import QueryMechanism, QueryRelease
 
 
 class Blind(QueryMechanism):
-    r"""Send `count` fixed public texts, taken evenly from a universe, whatever the query is.
+    r"""Send the same `count` public texts for every query, taken evenly from a list of texts.
 
     .. math:: q \mapsto \{ u(\lfloor i\, n / count \rfloor) : i = 0 \dots count - 1 \}
 
-    **Proved**: the release does not depend on the query at all (0 bits). What comes back is
-    re-ranked by the query on this machine, so that it is of some use all the same: any mechanism
-    that is of less use at more risk is worth nothing.
+    **Proved**: the release does not depend on the query at all (0 bits). The results are re-ranked
+    by the query on this machine, so they still have some utility. A mechanism with less utility at
+    more risk is worthless.
 
     References
     ----------
-    The case of one group of Murugesan, Clifton. Providing Privacy through Plausibly Deniable
-    Search. SDM 2009. doi:10.1137/1.9781611972795.66
+    The special case of one group in Murugesan, Clifton. Providing Privacy through Plausibly
+    Deniable Search. SDM 2009. doi:10.1137/1.9781611972795.66
     """
 
     name: ClassVar[str] = "blind"
-    paper: ClassVar[str] = "a yardstick"
+    paper: ClassVar[str] = "a baseline"
     family: ClassVar[str] = "Cover groups"
     whole: ClassVar[bool] = True
     foes: ClassVar[tuple[str, ...]] = ("bayes",)
@@ -43,38 +43,38 @@ class Blind(QueryMechanism):
               examples=["icd10cm"]),
     ] = "icd10cm"  # fmt: skip
     count: Annotated[
-        int, Field(ge=1, le=1_000, description="texts that are sent", examples=[20])
+        int, Field(ge=1, le=1_000, description="number of texts to send", examples=[20])
     ] = 20
 
     @property
     def guarantee(self) -> Guarantee:
-        """Nothing is told: 0 bits."""
+        """Reveals nothing: 0 bits."""
         return Guarantee(
             "leakage",
             bits=0.0,
             unit="query",
-            caveat="The engine sees the same texts whatever the query is, and learns nothing but"
-            " that something was asked, and when.",
+            caveat="The engine sees the same texts for every query. It learns only that a search"
+            " was made, and when.",
         )
 
     @property
     def size(self) -> int:
-        """How many texts are sent."""
+        """Number of texts sent."""
         return self.count
 
     def bind(self) -> "OpenedBlind":
-        """Take the texts."""
+        """Select the texts."""
         return OpenedBlind(_texts(self.source, self.count, _stamp(self.source)))
 
 
 class OpenedBlind:
-    """The texts, and the only address that there is."""
+    """The texts: a table with a single group, at address 0."""
 
     def __init__(self, texts: tuple[str, ...]) -> None:
         self._texts = texts
 
     def scramble(self, text: str, size: int) -> QueryRelease:
-        """Return the texts."""
+        """Return all texts."""
         del size
         return QueryRelease(self._texts, (), max(1, len(tokens(text))))
 
@@ -83,13 +83,13 @@ class OpenedBlind:
         return np.zeros(len(texts), dtype=np.int64)
 
     def group(self, address: int) -> tuple[str, ...]:
-        """Return the texts."""
+        """Return all texts."""
         del address
         return self._texts
 
 
 def _stamp(source: str) -> int:
-    """Return what changes with a file."""
+    """Return the time of the last change of a file, or 0 if there is no file."""
     try:
         return Path(source).stat().st_mtime_ns
     except OSError:
@@ -102,7 +102,7 @@ def _texts(source: str, count: int, stamp: int) -> tuple[str, ...]:
     universe = read_universe(source)
     if len(universe) < count:
         raise InputError(
-            f"The universe has {len(universe):,} distinct texts, and {count:,} are to be sent;"
-            " take a larger one, or fewer."
+            f"'count' must be at most the number of distinct texts, {len(universe):,}. Got"
+            f" {count:,} instead. Use another source or a smaller count."
         )
     return tuple(universe.texts[i * len(universe) // count] for i in range(count))

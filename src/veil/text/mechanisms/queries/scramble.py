@@ -1,4 +1,4 @@
-"""Release queries to send instead of texts."""
+"""Release queries to send instead of texts, with query mechanisms."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -10,7 +10,7 @@ from veil.core.types import Released, Variants
 from veil.corpus.tokens import bare_parts, check_text, tokens, unaccented
 from veil.text.mechanisms.mechanism import QueryMechanism, QueryRelease, check_request
 
-MAX_CHARS = 2_000  # in one query, unless the caller says otherwise
+MAX_CHARS = 2_000  # default limit of a query
 
 
 def scramble(
@@ -20,29 +20,29 @@ def scramble(
     *,
     max_chars: int = MAX_CHARS,
 ) -> Variants:
-    """Release at most `size` queries for each text, the best first.
+    """Release at most `size` queries per text, best first.
 
-    A text for which the mechanism finds fewer has a shorter row, and one for which it finds none
-    an empty row: the text itself is never sent in its place.
+    A text for which the mechanism finds fewer queries has a shorter row, possibly an empty one.
+    The text itself is never sent instead.
 
     Parameters
     ----------
     texts
         A sequence of strings.
     mechanism
-        What makes the queries.
+        The query mechanism.
     size
-        Queries per text; None for as many as the mechanism has by itself, else one.
+        Queries per text. Default: the mechanism's fixed size, or one.
     max_chars
         Longest text accepted.
 
     Notes
     -----
-    The release is a function of the texts alone: there is no randomness, and no `rng`.
+    The release depends only on the texts: there is no randomness, and no `rng`.
     """
     if not isinstance(mechanism, QueryMechanism):
         raise ParameterError(
-            "The 'mechanism' argument must be a query mechanism, as aea(level=3) is. Got"
+            "The 'mechanism' argument must be a query mechanism such as aea(level=3). Got"
             f" {type(mechanism).__name__} instead."
         )
     check_request(texts, 1 if size is None else size, max_chars)
@@ -52,84 +52,84 @@ def scramble(
     ]
     scrambler = mechanism.bind()
     if mechanism.whole:
-        found = [_whole(scrambler.scramble(text, size), size) for text in checked]
-        cost = whole_cost(mechanism.guarantee, len(found))
+        releases = [_check_whole(scrambler.scramble(text, size), size) for text in checked]
+        cost = whole_cost(mechanism.guarantee, len(releases))
     else:
-        found = [_sendable(scrambler.scramble(text, size), text, size) for text in checked]
-        cost = scrambled_cost(mechanism.guarantee, found, size)
+        releases = [_sendable(scrambler.scramble(text, size), text, size) for text in checked]
+        cost = scrambled_cost(mechanism.guarantee, releases, size)
     return Variants(
-        rows=tuple(tuple(map(Released, each.queries)) for each in found),
+        rows=tuple(tuple(map(Released, release.queries)) for release in releases),
         mechanism=str(mechanism),
         cost=cost,
-        kept=tuple(each.kept for each in found),
-        protected=tuple(each.protected for each in found),
+        kept=tuple(release.kept for release in releases),
+        protected=tuple(release.protected for release in releases),
     )
 
 
 def size_of(mechanism: QueryMechanism, size: int | None) -> int:
-    """Return how many queries there are for one text; another number than a fixed one raises."""
+    """Return the number of queries per text. Any number but a fixed one raises an error."""
     fixed = mechanism.size
     if fixed is None:
         return 1 if size is None else size
     if size not in (None, fixed):
         raise ParameterError(
-            f"{mechanism.name} sends all {fixed} texts of a group or none, so that the number of"
-            f" variants is {fixed}; leave it out. Got {size} instead."
+            f"{mechanism.name} sends all {fixed} texts of a group or none, so 'size' must be"
+            f" {fixed}. Got {size} instead. Remove 'size'."
         )
     return fixed
 
 
-def _whole(found: QueryRelease, size: int) -> QueryRelease:
-    """Check that a release that is whole or nothing is whole."""
-    if len(found.queries) != size or not all(query.strip() for query in found.queries):
+def _check_whole(release: QueryRelease, size: int) -> QueryRelease:
+    """Refuse an incomplete release of a mechanism that sends all texts of a group or none."""
+    if len(release.queries) != size or not all(query.strip() for query in release.queries):
         raise InputError(
-            f"The mechanism must send {size} texts or none, and does not have them all; nothing"
+            f"The mechanism must send {size} texts or none, but some of them are missing. Nothing"
             " was sent. Build its table again."
         )
-    return QueryRelease(found.queries, (), found.protected)
+    return QueryRelease(release.queries, (), release.protected)
 
 
 def whole_cost(guarantee: Guarantee, texts: int) -> Guarantee:
-    """Say what the releases of so many texts cost, each of which is one whole."""
+    """Return the cost of releasing this many texts, each as one whole group."""
     return guarantee.compose(texts, f"release ({count_of(texts, 'text')})")
 
 
-def _sendable(found: QueryRelease, text: str, size: int) -> QueryRelease:
-    """Strike out what must not leave whatever the mechanism: nothing, and the text itself.
+def _sendable(release: QueryRelease, text: str, size: int) -> QueryRelease:
+    """Drop queries that no mechanism may send: blank ones, and the text itself.
 
-    Which words passed is read off the queries that are left, and not taken on trust.
+    The words that passed are determined from the remaining queries, not taken from the mechanism.
     """
     own = [word.casefold() for word in _words(text)]
     queries = [
         query
-        for query in dict.fromkeys(found.queries)
+        for query in dict.fromkeys(release.queries)
         if [word.casefold() for word in _words(query)] not in ([], own)
     ][:size]
-    return QueryRelease(tuple(queries), passed(text, queries), found.protected)
+    return QueryRelease(tuple(queries), passed(text, queries), release.protected)
 
 
 def passed(text: str, queries: Sequence[str]) -> tuple[str, ...]:
-    """Return the words of a text that are in any of the queries, or the parts that are."""
-    sent = {form for query in queries for word in _words(query) for form in _forms(word)}
-    kept: list[str] = []
+    """Return the words of a text that are in any of the queries, or those of their parts."""
+    forms = {form for query in queries for word in _words(query) for form in _forms(word)}
+    words: list[str] = []
     for word in _words(text):
         whole, *parts = _forms(word)
-        if whole in sent or all(part in sent for part in parts):
-            kept.append(word)
+        if whole in forms or all(part in forms for part in parts):
+            words.append(word)
         else:
-            kept += [part for part in parts if part in sent]
-    return tuple(kept)
+            words += [part for part in parts if part in forms]
+    return tuple(words)
 
 
 def _forms(word: str) -> list[str]:
-    """Return a word as it may be recognised: whole, and in its parts."""
+    """Return the forms by which a word is recognised: the whole word and its parts."""
     return [unaccented(form) for form in (word.casefold(), *bare_parts(word))]
 
 
-def scrambled_cost(guarantee: Guarantee, found: Sequence[QueryRelease], size: int) -> Guarantee:
-    """Say what queries cost that were made for some texts, `size` of each asked for."""
-    words = sum(each.protected for each in found)
-    counts = [len(each.queries) for each in found]
+def scrambled_cost(guarantee: Guarantee, releases: Sequence[QueryRelease], size: int) -> Guarantee:
+    """Return the cost of the queries released for some texts, of `size` requested per text."""
+    words = sum(release.protected for release in releases)
+    counts = [len(release.queries) for release in releases]
     queries = "query" if sum(counts) == 1 else "queries"
     cost = guarantee.compose(
         sum(counts), f"release ({count_of(words, 'word')}, {sum(counts):,} {queries})"
@@ -145,9 +145,9 @@ def scrambled_cost(guarantee: Guarantee, found: Sequence[QueryRelease], size: in
         cost = cost.with_caveat(
             f"{count_of(fewer, 'text')} {_have(fewer)} fewer than {size} queries."
         )
-    if kept := sum(len(each.kept) for each in found):
-        cost = replace(cost, passed=kept).with_caveat(
-            f"{count_of(kept, 'word')} passed unchanged by policy."
+    if unchanged := sum(len(release.kept) for release in releases):
+        cost = replace(cost, passed=unchanged).with_caveat(
+            f"{count_of(unchanged, 'word')} passed unchanged by policy."
         )
     return cost
 

@@ -1,4 +1,4 @@
-"""The table of word mechanisms; each row is loaded on first use."""
+"""Word mechanisms. Each is loaded on first use."""
 
 from veil.core.registry import Registry
 from veil.text.mechanisms.mechanism import WordMechanism as WordMechanism
@@ -16,4 +16,4 @@ MECHANISMS: Registry[WordMechanism] = Registry(
         "wbb": "veil.text.mechanisms.words.wbb:WBB",
     },
 )
-"""Mechanisms for words, also of plugins: `names()`, `get(name)`, `parse(spec)`."""
+"""Word mechanisms, including those of plugins: `names()`, `get(name)`, `parse(spec)`."""

@@ -14,7 +14,7 @@ class CMP(WordMechanism):
 
     .. math:: x = \phi(w) + z, \quad p(z) \propto e^{-\varepsilon \lVert z \rVert_2}
 
-    Proved: metric DP for the Euclidean distance of the vectors. Taking the nearest word is
+    Proved: metric DP for the Euclidean distance of the vectors. Finding the nearest word is
     post-processing and costs nothing.
 
     References
@@ -35,10 +35,8 @@ class CMP(WordMechanism):
         return Guarantee("metric-dp", self.epsilon, "euclidean", caveat=NEAR)
 
     def bind(self, space: Embeddings) -> NoiseKernel:
-        """Nothing to precompute."""
+        """Return the kernel, which needs no precomputation."""
         return NoiseKernel(space, lambda n, rng: laplace_ball(n, space.dim, self.epsilon, rng))
 
 
-NEAR = (
-    "Words far apart in the vectors may still be told apart: the bound grows with their distance."
-)
+NEAR = "Words whose vectors are far apart may still be told apart: the bound grows with distance."

@@ -1,4 +1,4 @@
-"""CusText: draw among a small set of candidates of the word."""
+"""CusText: draw from a small set of candidates of the word."""
 
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
@@ -22,7 +22,7 @@ _BATCH = 512  # words whose neighbours are searched at a time
 
 @dataclass(frozen=True)
 class WordGroups:
-    """`table[g]` holds the words of group g, padded with -1; `of[w]` is the group of word w."""
+    """`table[g]` lists the words of group g, padded with -1; `of[w]` is the group of word w."""
 
     table: Ids  # (groups, longest)
     of: Ids  # (V,)
@@ -33,13 +33,13 @@ class WordGroups:
 
 
 def groups(space: Embeddings, k: int, metric: str) -> WordGroups:
-    """Return the partition into groups of `k`; it is computed once for a space on disk."""
+    """Return the partition into groups of `k`, computed once for embeddings on disk."""
 
     def make() -> NDArray[np.int32]:
         return _table(partition(space.vectors if metric == "euclidean" else unit(space), k))
 
     table = space.derive(f"groups-{metric}-{k}", make)
-    if not _is_partition(table, space.size):  # a file that was tampered with or torn
+    if not _is_partition(table, space.size):  # the file was modified or truncated
         table = make()
     of = np.empty(space.size, dtype=np.int64)
     row, column = np.nonzero(table >= 0)
@@ -48,32 +48,32 @@ def groups(space: Embeddings, k: int, metric: str) -> WordGroups:
 
 
 def _is_partition(table: NDArray[np.int32], words: int) -> bool:
-    """Tell whether every word stands in exactly one group, and no word stands alone."""
+    """Return whether every word is in exactly one group, and no group has a single word."""
     if table.ndim != 2 or (table >= 0).sum(axis=1).min(initial=2) < min(2, words):
         return False
     return bool(np.array_equal(np.sort(table[table >= 0]), np.arange(words)))
 
 
 def partition(vectors: Singles, k: int) -> list[list[int]]:
-    """Give each word without a group its k-1 nearest words without one, in order of the rows.
+    """Group each free word with its k-1 nearest free words, in the order of the rows.
 
-    The neighbours of many words are searched at once among the words still free; a list that was
-    searched before others took some of its words still starts with the right ones as long as `k`
-    of it are free, and is searched again otherwise. The result is that of the plain loop.
+    The neighbours of many words are searched at once among the free words. When earlier groups
+    have taken some words of a list, the list still starts with the right ones if at least `k` are
+    free; otherwise it is searched again. The result is the same as that of the simple loop.
     """
     free = np.ones(len(vectors), dtype=bool)
-    found: list[list[int]] = []
-    left = len(vectors)
+    parts: list[list[int]] = []
+    remaining = len(vectors)
     pool = np.arange(len(vectors))
     search = NearestWords(vectors)
-    while left > k:
-        if left < 0.8 * len(pool):
+    while remaining > k:
+        if remaining < 0.8 * len(pool):
             pool = np.flatnonzero(free)
             search = NearestWords(vectors[pool])
         seeds = pool[free[pool]][:_BATCH]
         near = pool[_neighbours(search, vectors[seeds], 3 * k + 16)]
         for seed, candidates in zip(seeds, near, strict=True):
-            if left <= k or not free[seed]:
+            if remaining <= k or not free[seed]:
                 continue
             depth = len(candidates)
             while np.count_nonzero(free[candidates]) < k and depth < len(pool):
@@ -82,28 +82,28 @@ def partition(vectors: Singles, k: int) -> list[list[int]]:
             others = candidates[free[candidates] & (candidates != seed)]
             members = [int(seed), *others[: k - 1].tolist()]
             free[members] = False
-            left -= len(members)
-            found.append(members)
+            remaining -= len(members)
+            parts.append(members)
     rest = np.flatnonzero(free).tolist()
-    if len(rest) > 1 or not found:
-        return [*found, rest]
-    found[-1].extend(rest)
-    return found
+    if len(rest) > 1 or not parts:
+        return [*parts, rest]
+    parts[-1].extend(rest)
+    return parts
 
 
 def _neighbours(search: NearestWords, points: Singles, depth: int) -> Ids:
     return search.nearest(points.astype(np.float64), min(depth, search.size))[0]
 
 
-def _table(found: list[list[int]]) -> NDArray[np.int32]:
-    table = np.full((len(found), max(map(len, found))), -1, dtype=np.int32)
-    for number, members in enumerate(found):
+def _table(parts: list[list[int]]) -> NDArray[np.int32]:
+    table = np.full((len(parts), max(map(len, parts))), -1, dtype=np.int32)
+    for number, members in enumerate(parts):
         table[number, : len(members)] = members
     return table
 
 
 def unit(space: Embeddings) -> Singles:
-    """Vectors scaled to length 1: their Euclidean order is the order of cosine distances."""
+    """Return the vectors scaled to length 1: Euclidean order is then cosine order."""
     norms: Floats = np.sqrt(space.squares)
     inverse = np.divide(1, norms, out=np.zeros_like(norms), where=norms > 0)
     unit: Singles = (space.vectors * inverse[:, None]).astype(np.float32)
@@ -111,20 +111,21 @@ def unit(space: Embeddings) -> Singles:
 
 
 class CusText(WordMechanism):
-    r"""Draw among the word's candidates, the nearer the likelier.
+    r"""Draw one of the word's candidates, nearer ones with higher probability.
 
     .. math:: \Pr[M(w)=y] \propto e^{\frac{1}{2}\varepsilon u(w, y)}, \quad
        u = \frac{d_{max} - d(w, y)}{d_{max} - d_{min}}
 
-    over the K candidates y of w, w itself among them.
+    for the K candidates y of w, which include w.
 
-    ``mapping='partition'`` is the paper's: the vocabulary is cut into groups of K, in order of
-    frequency; a word without a group takes its K-1 nearest words without a group, and all of them
-    share that set. Proved then: eps-DP between the words of one group, nothing across groups: the
-    group of a word is visible in every output. CusText+ is this with ``select='content'``.
+    ``mapping='partition'`` is the paper's: the vocabulary is partitioned into groups of K. In
+    order of frequency, each word without a group is grouped with its K-1 nearest words without a
+    group, and all words of a group share it as their candidates. Proved: eps-DP between the words
+    of one group. Nothing is proved across groups, because the group of a word is visible in every
+    output. CusText+ is this with ``select='content'``.
 
-    ``mapping='neighbours'`` gives each word its own K nearest words, as the authors of pyPANTERA
-    do. **Nothing is proved** then: the candidate sets differ between words.
+    ``mapping='neighbours'`` gives each word its own K nearest words, as pyPANTERA does. **Nothing
+    is proved**, because words have different candidates.
 
     References
     ----------
@@ -134,9 +135,9 @@ class CusText(WordMechanism):
 
     Notes
     -----
-    The words left over at the end form one smaller group; a single one joins the group before it,
-    because alone it could only be released as it is. When all candidates are equally far, all are
-    equally likely.
+    The remaining words form one smaller group. A single remaining word joins the last group,
+    because it could only be released unchanged. If all candidates are at the same distance, all
+    are equally likely.
     """
 
     name: ClassVar[str] = "custext"
@@ -148,14 +149,14 @@ class CusText(WordMechanism):
         int,
         Field(
             ge=2,
-            description="number of candidates, the word included",
+            description="number of candidates, including the word",
             examples=[20],
             json_schema_extra=PRIVATE,
         ),
     ] = 20
     mapping: Annotated[
         Literal["partition", "neighbours"],
-        Field(description="groups shared by their words, or each word's own neighbours"),
+        Field(description="groups with shared candidates, or the neighbours of each word"),
     ] = "partition"
     metric: Annotated[
         Literal["euclidean", "cosine"], Field(description="distance between the vectors")
@@ -163,34 +164,34 @@ class CusText(WordMechanism):
 
     @property
     def guarantee(self) -> Guarantee:
-        """DP within a group, or nothing."""
+        """DP within a group, or no guarantee."""
         if self.mapping == "neighbours":
             return Guarantee(
                 "none",
-                caveat=f"The nominal epsilon is {self.epsilon:g}, but each word has candidates of"
-                " its own, so that one output can rule a word out for certain.",
+                caveat=f"The nominal epsilon is {self.epsilon:g}, but words have different"
+                " candidates, so one output can rule out a word with certainty.",
             )
         return Guarantee(
             "group-dp",
             self.epsilon,
             "words of one group",
-            caveat=f"Holds between the words of one group of about {self.k} only; which group the"
-            " word belongs to is visible in every output.",
+            caveat=f"Holds only between the words of one group of about {self.k}. The group of a"
+            " word is visible in every output.",
         )
 
     def bind(self, space: Embeddings) -> CandidateKernel:
-        """Cut the vocabulary into groups, or check that there are enough neighbours."""
+        """Partition the vocabulary into groups, or check that there are enough neighbours."""
         if self.k > space.size:
             raise ParameterError(
                 f"The 'k' parameter of custext must be <= {space.size}, the number of words of"
                 f" {space.name}. Got {self.k} instead."
             )
         if self.mapping == "partition":
-            return CandidateKernel(space, str(self), self._grouped(space))
+            return CandidateKernel(space, str(self), self._group_candidates(space))
         near = NearestCandidates(self.metric, self.k, self._weigh)
-        return CandidateKernel(space, str(self), self._own(space), near)
+        return CandidateKernel(space, str(self), self._nearest_candidates(space), near)
 
-    def _grouped(self, space: Embeddings) -> Candidates:
+    def _group_candidates(self, space: Embeddings) -> Candidates:
         shared = groups(space, self.k, self.metric)
 
         def shortlist(ids: Ids) -> tuple[Ids, Floats]:
@@ -201,7 +202,7 @@ class CusText(WordMechanism):
 
         return shortlist
 
-    def _own(self, space: Embeddings) -> Candidates:
+    def _nearest_candidates(self, space: Embeddings) -> Candidates:
         def shortlist(ids: Ids) -> tuple[Ids, Floats]:
             values = distances(space, ids, self.metric)
             values[np.arange(len(ids)), ids] = -1  # the word is its own first candidate
@@ -216,7 +217,7 @@ class CusText(WordMechanism):
 
 
 def _score(gaps: Floats) -> Floats:
-    """Scale distances to scores: 1 for the nearest, 0 for the farthest; -inf for padding (nan)."""
+    """Return scores: 1 for the nearest candidate, 0 for the farthest, -inf for padding (nan)."""
     low = np.nanmin(gaps, axis=1, keepdims=True)
     high = np.nanmax(gaps, axis=1, keepdims=True)
     spread = high - low

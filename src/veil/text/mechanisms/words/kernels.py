@@ -1,9 +1,9 @@
-"""Ways from word to word: perturb its vector, draw from a few candidates or from all words.
+"""Kernels of word mechanisms: perturb a vector, sample from candidates, or from all words.
 
-Draw from discrete laws known up to a factor, many words and many draws at once.
-A row holds one word's weights in blocks of 64, float32, and the running sums of the blocks in
-float64: 4 bytes per word of the vocabulary, and a draw touches one block. Weights below 1e-38 of
-the largest are zero, and are never drawn.
+The discrete distributions are known up to a factor, and many words are sampled at once. A row has
+the weights of one word in blocks of 64 as float32, and the cumulative sums of the blocks as
+float64. That is 4 bytes per word of the vocabulary, and a draw reads one block. Weights below
+1e-38 of the largest are zero and are never drawn.
 """
 
 import math
@@ -29,48 +29,50 @@ from veil.text.vectors.distances import (
 from veil.text.vectors.embeddings import Embeddings
 
 BLOCK = 64
-VANISHED = "The law of a word cannot be computed: its weights vanish; use a smaller 'epsilon'."
+VANISHED = (
+    "The distribution of a word cannot be computed because its weights vanish. Decrease 'epsilon'."
+)
 _CHUNK = 16_384  # draws expanded at a time
 
 
 @dataclass(frozen=True, slots=True)
 class WeightedRow:
-    """The law of one word: weights over all words, or over `candidates` if given."""
+    """The distribution of one word: weights of all words, or of its `candidates`."""
 
     weights: Singles  # (blocks, 64), padded with zeros
-    sums: Floats  # (blocks,) running sums of the blocks
+    sums: Floats  # (blocks,) cumulative sums of the blocks
     candidates: NDArray[np.int32] | None = None
 
     def __post_init__(self) -> None:
-        if not 0 < self.sums[-1] < np.inf:  # also when it is nan
+        if not 0 < self.sums[-1] < np.inf:  # true for nan, too
             raise ParameterError(VANISHED)
 
     @property
     def nbytes(self) -> int:
-        """Memory held."""
-        held = 0 if self.candidates is None else self.candidates.nbytes
-        return self.weights.nbytes + self.sums.nbytes + held + 200
+        """Memory use in bytes."""
+        candidates = 0 if self.candidates is None else self.candidates.nbytes
+        return self.weights.nbytes + self.sums.nbytes + candidates + 200
 
 
 def make_rows(log_weights: Floats, candidates: Ids) -> list[WeightedRow]:
-    """Turn log-weights (m, c) of candidates (m, c) into rows; -inf means never."""
+    """Return rows for log-weights (m, c) of candidates (m, c); -inf means never drawn."""
     weights = np.exp(log_weights - log_weights.max(axis=1, keepdims=True))
     blocks = -(-weights.shape[1] // BLOCK)
     rows = []
-    for own, chosen in zip(weights, candidates, strict=True):
+    for own, words in zip(weights, candidates, strict=True):
         padded = np.zeros((blocks, BLOCK), dtype=np.float32)
         padded.reshape(-1)[: len(own)] = own
-        rows.append(WeightedRow(padded, running_sums(padded), chosen.astype(np.int32)))
+        rows.append(WeightedRow(padded, running_sums(padded), words.astype(np.int32)))
     return rows
 
 
 def running_sums(weights: Singles) -> Floats:
-    """Return the running sums of blocks of weights (blocks, 64)."""
+    """Return the cumulative sums of blocks of weights (blocks, 64)."""
     return np.cumsum(weights.sum(axis=1, dtype=np.float64))
 
 
 def draw(rows: Sequence[WeightedRow], counts: Sequence[int], rng: Generator) -> Ids:
-    """Draw `counts[i]` words from row i, for all rows; the draws of row i stand together."""
+    """Draw `counts[i]` words from row i, for all rows. The draws of a row are consecutive."""
     total = sum(counts)
     blocks = np.empty(total, dtype=np.int64)
     rest = rng.random(total)
@@ -86,12 +88,12 @@ def draw(rows: Sequence[WeightedRow], counts: Sequence[int], rng: Generator) -> 
 
 
 def _choose_blocks(sums: Floats, uniform: Floats) -> tuple[Ids, Floats]:
-    """Return the block of each draw, and how far into the block's mass it fell."""
+    """Return the block of each draw, and the position of the draw within the block's mass."""
     mass = sums[-1]
     target = uniform * mass
     block = np.searchsorted(sums, target, side="right")
     if len(sums) > 1:
-        # Rounding up to the whole mass must not lead past the last block that has any.
+        # A target rounded up to the total mass must not go past the last block with any mass.
         np.minimum(block, np.searchsorted(sums, mass), out=block)
         below = np.where(block > 0, sums[block - 1], 0.0)
     else:
@@ -108,7 +110,7 @@ def _finish(
     rest: Floats,
     out: Ids,
 ) -> None:
-    """Find the word within each chosen block, for one chunk of draws."""
+    """Find the word within the block of each draw, for one chunk of draws."""
     length = span.stop - span.start
     weights = np.empty((length, BLOCK), dtype=np.float32)
     pieces = list(_overlaps(counts, span))
@@ -118,7 +120,7 @@ def _finish(
     running = np.cumsum(weights, axis=1, dtype=np.float64)
     inside = np.count_nonzero(running <= rest[span, None], axis=1)
     over = np.flatnonzero(inside == BLOCK)
-    if over.size:  # rounding led past the block: its last word that has any weight
+    if over.size:  # rounding went past the block: take its last word with any weight
         inside[over] = BLOCK - 1 - np.argmax(weights[over, ::-1] > 0, axis=1)
     out[span] = blocks[span] * BLOCK + inside
     for i, piece in pieces:
@@ -128,37 +130,37 @@ def _finish(
 
 
 def _overlaps(counts: Sequence[int], span: slice) -> list[tuple[int, slice]]:
-    """Return the rows that have draws in `span`, each with its part of it."""
+    """Return the rows that have draws in `span`, each with its part of `span`."""
     ends = np.cumsum(counts)
     first = int(np.searchsorted(ends, span.start, side="right"))
-    found = []
+    overlaps = []
     for i in range(first, len(counts)):
         start = int(ends[i]) - counts[i]
         if start >= span.stop:
             break
         piece = slice(max(start, span.start), min(int(ends[i]), span.stop))
         if piece.stop > piece.start:
-            found.append((i, piece))
-    return found
+            overlaps.append((i, piece))
+    return overlaps
 
 
 Noise = Callable[[int, Generator], Floats]  # count, generator -> (count, d)
 Pick = Callable[[Ids, Floats, Generator], Ids]  # nearest ids, distances (m, k) -> ids (m,)
 Candidates = Callable[[Ids], tuple[Ids, Floats]]  # (m,) -> words (m, c), log-weights (m, c)
 _FAR = 1e8  # times the length of the longest vector
-_OWN_BYTES = 32 * 2**20  # of laws that are not shared
+_OWN_BYTES = 32 * 2**20  # for rows in a cache that is not shared
 _POINTS = 4096  # perturbed vectors searched at a time
 
 
 def take_nearest(ids: Ids, distances: Floats, rng: Generator) -> Ids:
-    """Take the nearest word."""
+    """Return the nearest word."""
     del distances, rng
     return ids[:, 0]
 
 
 @dataclass(frozen=True)
 class NoiseKernel:
-    """Add noise to the word's vector and pick among the `k` words nearest to the sum."""
+    """Add noise to the word's vector, and pick one of the `k` words nearest to the sum."""
 
     space: Embeddings
     noise: Noise
@@ -177,26 +179,27 @@ class NoiseKernel:
         return out.reshape(size, len(ids))
 
     def _shorten(self, points: Floats) -> Floats:
-        """Pull points that are very far away nearer, along their direction.
+        """Shorten very long points, keeping their direction.
 
-        From there the words differ by their direction only, and no square overflows. This looks
-        at the perturbed vector alone, so that it is post-processing like the search itself.
+        At that distance only the direction of a word matters, and no square overflows. This uses
+        only the perturbed vector, so it is post-processing, like the search itself.
         """
-        reach = _FAR * max(1.0, math.sqrt(self.space.squares.max()))
-        longest = np.abs(points).max(axis=1)
-        if not np.isfinite(longest).all():
-            raise ParameterError("The noise is too large to compute with; use a larger 'epsilon'.")
-        far = longest > reach
-        points[far] *= (reach / longest[far])[:, None]
+        limit = _FAR * max(1.0, math.sqrt(self.space.squares.max()))
+        largest = np.abs(points).max(axis=1)
+        if not np.isfinite(largest).all():
+            raise ParameterError("The noise is too large to compute. Use a larger 'epsilon'.")
+        far = largest > limit
+        points[far] *= (limit / largest[far])[:, None]
         return points
 
 
 @dataclass(frozen=True)
 class NearestCandidates:
-    """How the candidates of a word follow from its nearest words, for one who looks those up.
+    """How the candidates of a word follow from its nearest words, for callers with a lookup table.
 
-    `weigh` takes the `depth` nearest words of some, each first of its own with distance -1, and
-    their distances, both (m, depth); it returns words and log-weights as `Shortlist.shortlist`.
+    `weigh` takes the `depth` nearest words of m words and their distances, both (m, depth), where
+    each word comes first in its own row with distance -1. It returns words and log-weights like
+    `CandidateKernel.shortlist`.
     """
 
     metric: str
@@ -206,7 +209,10 @@ class NearestCandidates:
 
 @dataclass(frozen=True)
 class CandidateKernel:
-    """Draw from a law over a few candidates of each word; `near` says so if they are nearest."""
+    """Draw from a distribution over a few candidates of each word.
+
+    `near` is set if the candidates are nearest words.
+    """
 
     space: Embeddings
     key: str
@@ -225,16 +231,16 @@ class CandidateKernel:
         return out
 
     def log_probs(self, ids: Ids) -> Floats:
-        """Return the exact log-probabilities (n, V): -inf outside the candidates."""
+        """Return the exact log-probabilities (n, V), -inf for words that are not candidates."""
         out = np.full((len(ids), self.space.size), -np.inf)
         self._fill(out, ids, np.positive)
         return out
 
     def _fill(self, out: Floats, ids: Ids, function: np.ufunc) -> None:
-        """Write a function of the candidates' log-probabilities where they stand."""
+        """Write a function of the log-probabilities into the columns of the candidates."""
         for part in in_chunks(ids, rows_at_once(self.space)):
             candidates, weights = self.shortlist(ids[part])
-            row, column = np.nonzero(weights > -np.inf)  # the rest is padding
+            row, column = np.nonzero(weights > -np.inf)  # -inf is padding
             out[part][row, candidates[row, column]] = function(normalise(weights)[row, column])
 
     def _rows(self, ids: Ids) -> list[WeightedRow]:
@@ -261,10 +267,10 @@ def sample_rows(
     most: int,
     rng: Generator,
 ) -> Ids:
-    """Draw for each position from its word's row; rows are made once, at most `most` at a time.
+    """Draw for each position from its word's row. Rows are made once, at most `most` at a time.
 
-    Rows are kept in the space's bounded cache under `key`, which names the law; in work that runs
-    `apart`, in one of its own.
+    Rows are kept in the bounded cache of the embeddings under `key`, which identifies the
+    distribution, or in the private cache if one is active (`veil.data.memo.private_cache`).
     """
     distinct, inverse, counts = np.unique(ids, return_inverse=True, return_counts=True)
     order = np.argsort(inverse, kind="stable")  # positions, grouped by word
@@ -272,10 +278,9 @@ def sample_rows(
     done = 0
     for part in in_chunks(distinct, most):
         rows = _cached(space, key, make, distinct[part])
-        wanted = (counts[part] * size).tolist()
-        drawn = draw(rows, wanted, rng)
+        draws = draw(rows, (counts[part] * size).tolist(), rng)
         positions = order[done : done + int(counts[part].sum())]
-        out[:, positions] = drawn.reshape(len(positions), size).T
+        out[:, positions] = draws.reshape(len(positions), size).T
         done += len(positions)
     return out
 
@@ -283,7 +288,7 @@ def sample_rows(
 def _cached(
     space: Embeddings, key: str, make: Callable[[Ids], list[WeightedRow]], distinct: Ids
 ) -> Sequence[WeightedRow]:
-    """Return the rows of distinct words, from the cache where they are there."""
+    """Return the rows of distinct words, from the cache if possible."""
     memo = private_cache(("laws", id(space)), lambda: Memo(_OWN_BYTES)) or space.memo
     rows = {int(i): memo.get((key, int(i)), WeightedRow) for i in distinct}
     missing = np.array([i for i, row in rows.items() if row is None], dtype=np.int64)
@@ -293,18 +298,18 @@ def _cached(
     return [row for row in rows.values() if row is not None]
 
 
-_ROWS = 64  # laws made at a time
-_STEEPEST = 1e30  # slopes beyond this are the same in float32: all other words are out of reach
+_ROWS = 64  # rows made at a time
+_STEEPEST = 1e30  # larger slopes are the same in float32: no other word is ever drawn
 _EMPTY = WeightedRow(np.ones((1, BLOCK), dtype=np.float32), np.ones(1))
-_FAINT = 1e-25  # a row whose largest weight is below this is computed again, scaled
+_FAINT = 1e-25  # a row with a smaller sum of weights is computed again, scaled
 
 
 @dataclass(frozen=True)
 class ExponentialKernel:
     r"""Weights :math:`e^{-slope \min(d(w, v), cap)}` over the words v >= first.
 
-    A word w < first is kept with probability 1 - p; with probability p it is replaced like any
-    other. `key` names the law in the cache of the space.
+    A word w < first is kept with probability 1 - p, and replaced like any other with probability
+    p. `key` identifies the distribution in the cache of the embeddings.
     """
 
     space: Embeddings
@@ -339,14 +344,14 @@ class ExponentialKernel:
             if total.min() < _FAINT:
                 own[:] = np.exp(self.log_probs(ids[part]))
                 continue
-            kept = self._kept(ids[part])
+            rare = self._keepable(ids[part])
 
             def divide(rows: slice, own: Floats = own, total: Floats = total) -> None:
                 own[rows] /= total[rows]
 
             in_threads(divide, len(own))
-            own[kept] *= self.p
-            own[kept, ids[part][kept]] = 1 - self.p
+            own[rare] *= self.p
+            own[rare, ids[part][rare]] = 1 - self.p
         return out
 
     def log_probs(self, ids: Ids) -> Floats:
@@ -357,7 +362,7 @@ class ExponentialKernel:
         return out
 
     def _scale(self, block: Floats, columns: slice) -> None:
-        """Turn distances into log-weights, in place."""
+        """Convert distances to log-weights, in place."""
         if self.cap < math.inf:
             np.minimum(block, self.cap, out=block)
         with np.errstate(over="ignore"):
@@ -365,32 +370,32 @@ class ExponentialKernel:
         if columns.start < self.first:
             block[:, : self.first - columns.start] = -np.inf
 
-    def _kept(self, ids: Ids) -> Ids:
-        """Return which of the words are kept with probability 1 - p."""
+    def _keepable(self, ids: Ids) -> Ids:
+        """Return the positions of words that are kept with probability 1 - p."""
         return np.flatnonzero(ids < self.first)
 
     def _logs(self, ids: Ids) -> Floats:
         logs = distances(self.space, ids, self.metric)
         self._scale(logs, slice(0, self.space.size))
         normalise(logs)
-        kept = self._kept(ids)
-        logs[kept] += math.log(self.p)
-        logs[kept, ids[kept]] = math.log(1 - self.p) if self.p < 1 else -math.inf
+        rows = self._keepable(ids)
+        logs[rows] += math.log(self.p)
+        logs[rows, ids[rows]] = math.log(1 - self.p) if self.p < 1 else -math.inf
         return logs
 
     def _rows(self, ids: Ids) -> list[WeightedRow]:
-        """Compute the weights of all words for `ids`, block by block, straight into their rows.
+        """Compute the weights of all words for `ids`, block by block, directly in their rows.
 
-        The products are float64; root, factor and exponential are float32, which is as if epsilon
-        were off by 3e-7 of itself.
+        Products are float64; root, factor and exponential are float32. The effect is the same as a
+        relative error of 3e-7 in epsilon.
         """
         width = -(-self.space.size // BLOCK) * BLOCK
         weights: list[Singles] = [np.zeros(width, dtype=np.float32) for _ in ids]
-        plain = self.metric == "euclidean"
+        euclidean = self.metric == "euclidean"
 
         def take(block: Floats, columns: slice) -> None:
             part = block.astype(np.float32)
-            if plain:
+            if euclidean:
                 np.sqrt(part, out=part)
             if self.cap < _STEEPEST:
                 np.minimum(part, self.cap, out=part)
@@ -400,7 +405,7 @@ class ExponentialKernel:
             for row, own in zip(part, weights, strict=True):
                 own[columns] = row
 
-        sweep(self.space, ids, "squared" if plain else self.metric, take)
+        sweep(self.space, ids, "squared" if euclidean else self.metric, take)
         rows: list[WeightedRow] = [_EMPTY] * len(ids)
 
         def add_up(part: slice) -> None:
@@ -413,7 +418,7 @@ class ExponentialKernel:
     def _row(self, word: int, weights: Singles) -> WeightedRow:
         blocks = weights.reshape(-1, BLOCK)
         sums = running_sums(blocks)
-        if sums[-1] < _FAINT:  # every word is far away: the same law, scaled to be seen
+        if sums[-1] < _FAINT:  # all words are far: rescale, which leaves the distribution the same
             logs = self._logs(np.array([word]))[0]
             weights[: len(logs)] = np.exp(logs - logs.max())
         elif word < self.first:

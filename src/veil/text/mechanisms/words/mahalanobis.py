@@ -21,7 +21,7 @@ Lam = Annotated[
 ]
 UnitDirection = Annotated[
     bool,
-    Field(description="scale the skewed direction to length 1, as pyPANTERA does; not proved"),
+    Field(description="scale the skewed direction to length 1, as pyPANTERA does (no proof)"),
 ]
 
 
@@ -43,9 +43,8 @@ class Mahalanobis(WordMechanism):
 
     Notes
     -----
-    `unit_direction` normalises A u before it is multiplied by r, as the authors of pyPANTERA do.
-    The density then depends on the direction of the noise as well, so that the paper's proof does
-    not cover it.
+    `unit_direction` normalises A u before it is multiplied by r, as pyPANTERA does. The density
+    then depends on the direction of the noise as well, so the paper's proof does not cover it.
     """
 
     name: ClassVar[str] = "mahalanobis"
@@ -62,17 +61,17 @@ class Mahalanobis(WordMechanism):
         return elliptical_guarantee(self.epsilon, self.lam, self.unit_direction)
 
     def bind(self, space: Embeddings) -> NoiseKernel:
-        """Compute the root of the regularised covariance."""
+        """Compute the square root of the regularised covariance."""
         return NoiseKernel(space, elliptical(space, self.epsilon, self.lam, self.unit_direction))
 
 
 def elliptical_guarantee(epsilon: float, lam: float, unit_direction: bool) -> Guarantee:
-    """Say what is proved of elliptical noise."""
+    """Return the guarantee of elliptical noise."""
     if unit_direction and lam > 0:
         return Guarantee(
             "none",
             caveat=f"The nominal epsilon is {epsilon:g}, but with unit_direction the density of"
-            " the noise depends on its direction, and the paper's proof does not cover that.",
+            " the noise depends on its direction, which the paper's proof does not cover.",
         )
     return Guarantee("metric-dp", epsilon, f"mahalanobis(lam={lam:g})", caveat=NEAR)
 
@@ -92,7 +91,7 @@ def elliptical(space: Embeddings, epsilon: float, lam: float, unit_direction: bo
 
 
 def root_of(space: Embeddings, lam: float) -> Floats:
-    """Return (lam * Sigma + (1 - lam) * I)^(1/2), Sigma scaled to trace d; symmetric."""
+    """Return the symmetric root (lam * Sigma + (1 - lam) * I)^(1/2), Sigma scaled to trace d."""
     key = ("mahalanobis", lam)
     root = space.memo.get(key, np.ndarray)
     if root is None:
@@ -115,15 +114,15 @@ def _compute_root(space: Embeddings, lam: float) -> Floats:
     trace = np.trace(scatter)
     if not trace > 0:
         raise ParameterError(
-            f"The vectors of {space.name} do not vary, so that they have no covariance;"
-            " use lam=0 or other vectors."
+            f"The vectors of {space.name} do not vary, so they have no covariance. Use lam=0 or"
+            " other vectors."
         )
     mixed = lam * scatter * (space.dim / trace) + (1 - lam) * np.eye(space.dim)
     values, basis = np.linalg.eigh(mixed)
     if values[0] <= 1e-12:
         raise ParameterError(
-            f"The covariance of {space.name} is singular, so that lam={lam:g} would leave a"
-            " direction without noise; use a smaller lam."
+            f"The covariance of {space.name} is singular, so lam={lam:g} would leave a direction"
+            " without noise. Use a smaller lam."
         )
     root: Floats = (basis * np.sqrt(values)) @ basis.T
     return root

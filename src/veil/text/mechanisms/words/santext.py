@@ -1,4 +1,4 @@
-"""SanText and SanText+: draw a word with probability falling in its distance."""
+"""SanText and SanText+: draw a word with a probability that decreases with distance."""
 
 import math
 from typing import Annotated, ClassVar
@@ -15,17 +15,17 @@ from veil.text.vectors.embeddings import Embeddings
 
 
 class SanText(WordMechanism):
-    r"""Draw a word with probability falling exponentially in its distance.
+    r"""Draw a word with a probability that decreases exponentially with its distance.
 
     .. math:: \Pr[M(w)=y] \propto e^{-\frac{1}{2}\varepsilon\, d(w, y)}, \quad y \in V
 
     Proved: metric DP for the Euclidean distance of the vectors.
 
     With `sensitive_share` < 1 this is SanText+: the rarest share of the vocabulary (words are in
-    order of frequency) is sensitive. A sensitive word is replaced within the sensitive words; any
-    other word is kept with probability 1-p, else replaced within the sensitive words. Proved then:
+    order of frequency) is sensitive. A sensitive word is replaced by a sensitive word. Any other
+    word is kept with probability 1-p and otherwise replaced by a sensitive word. Proved:
     utility-optimised metric LDP, :math:`\varepsilon d(w, w') + \ln(1/p)` for every sensitive
-    output; a word that is kept names itself.
+    output. A word that is kept reveals itself.
 
     References
     ----------
@@ -44,7 +44,7 @@ class SanText(WordMechanism):
         Field(
             gt=0,
             le=1,
-            description="rarest share of the vocabulary; below 1: SanText+",
+            description="rarest share of the vocabulary, which is sensitive; below 1: SanText+",
             json_schema_extra=PRIVATE,
         ),
     ] = 1.0
@@ -53,7 +53,7 @@ class SanText(WordMechanism):
         Field(
             ge=1e-6,
             le=1,
-            description="SanText+: chance that another word is replaced as well",
+            description="SanText+: probability that a word that is not sensitive is replaced",
             json_schema_extra=PRIVATE,
         ),
     ] = 0.3
@@ -68,18 +68,18 @@ class SanText(WordMechanism):
             self.epsilon,
             "euclidean",
             caveat=f"A word outside the rarest {self.sensitive_share:.0%} of the vocabulary is"
-            f" released as it is with probability {1 - self.p:g}. {NEAR}",
+            f" released unchanged with probability {1 - self.p:g}. {NEAR}",
             additive=math.log(1 / self.p),
         )
 
     def bind(self, space: Embeddings) -> ExponentialKernel:
-        """Nothing to precompute; the rows of the words are made as they are needed."""
+        """Return the kernel, which computes rows of words when they are needed."""
         sensitive = math.ceil(self.sensitive_share * space.size)
         if sensitive < 2:
             raise ParameterError(
                 f"A sensitive_share of {self.sensitive_share:g} leaves {sensitive} sensitive word"
-                f" of the {space.size} of {space.name}, which could only be replaced by itself;"
-                " use a larger share."
+                f" of the {space.size} of {space.name}, which could only be replaced by itself."
+                " Use a larger share."
             )
         return ExponentialKernel(
             space,

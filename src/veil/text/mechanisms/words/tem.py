@@ -15,7 +15,7 @@ from veil.text.vectors.embeddings import Embeddings
 
 
 class TEM(WordMechanism):
-    r"""Draw a word by its distance, all words beyond a threshold being equally likely.
+    r"""Draw a word by its distance; all words beyond a threshold are equally likely.
 
     .. math:: \Pr[M(w)=y] \propto e^{-\frac{1}{2}\varepsilon \min(d(w, y), \gamma)}, \quad
        \gamma = \frac{2}{\varepsilon} \ln\frac{(1-\beta)(|V|-1)}{\beta}
@@ -30,8 +30,8 @@ class TEM(WordMechanism):
     Notes
     -----
     The paper adds Gumbel noise of scale 2/epsilon to -d for the words within gamma, and to one
-    more element that stands for all others; if that one wins, one of them is drawn uniformly. By
-    the Gumbel-max property this is the closed form above, which is what is drawn from here; the
+    more element that represents all others. If that element wins, one of the others is drawn
+    uniformly. By the Gumbel-max property this is the closed form above, which is sampled here. The
     tests compare the two.
     """
 
@@ -69,7 +69,7 @@ class TEM(WordMechanism):
         """Compute the threshold."""
         if space.size < 2:
             raise ParameterError(
-                f"tem needs at least 2 words to draw from; {space.name} has {space.size}."
+                f"tem needs at least 2 words to draw from. {space.name} has {space.size}."
             )
         return ExponentialKernel(
             space,

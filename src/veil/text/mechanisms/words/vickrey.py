@@ -1,4 +1,4 @@
-"""Vickrey: choose between the nearest words to the perturbed vector."""
+"""Vickrey: choose between the words nearest to the perturbed vector."""
 
 from typing import Annotated, ClassVar, Literal
 
@@ -18,13 +18,13 @@ from veil.text.vectors.embeddings import Embeddings
 
 
 class Vickrey(WordMechanism):
-    r"""Perturb as CMP or Mahalanobis do, then release the nearest or the second nearest word.
+    r"""Perturb like CMP or Mahalanobis, then release the nearest or the second nearest word.
 
     .. math:: \Pr[w_1] = \frac{(1-t)\, d_2}{t\, d_1 + (1-t)\, d_2}, \quad
        \Pr[w_2] = \frac{t\, d_1}{t\, d_1 + (1-t)\, d_2}
 
     where :math:`d_1 \le d_2` are the distances of the two nearest words to the perturbed vector.
-    Proved: the parent's guarantee as it is, for the choice looks at the perturbed vector only.
+    Proved: the parent's guarantee unchanged, because the choice uses only the perturbed vector.
     With `t` = 0 this is the parent mechanism.
 
     References
@@ -34,8 +34,8 @@ class Vickrey(WordMechanism):
 
     Notes
     -----
-    The two probabilities are proportional to (1-t)/d1 and t/d2. For `k` > 2 the second share is
-    split evenly before the division: weights (1-t)/d1 and t/((k-1) di); our reading of the
+    The two probabilities are proportional to (1-t)/d1 and t/d2. For `k` > 2, t is split evenly
+    before the division: the weights are (1-t)/d1 and t/((k-1) di). This is our reading of the
     paper's remark that more neighbours may be used.
     """
 
@@ -49,7 +49,7 @@ class Vickrey(WordMechanism):
         Field(
             ge=0,
             le=1,
-            description="pull towards the second word",
+            description="weight of the second nearest word",
             examples=[0.75],
             json_schema_extra=PRIVATE,
         ),
@@ -77,11 +77,11 @@ class Vickrey(WordMechanism):
 
     @property
     def guarantee(self) -> Guarantee:
-        """The parent's: the choice is post-processing."""
+        """Guarantee of the parent: the choice is post-processing."""
         return self._parent.guarantee
 
     def bind(self, space: Embeddings) -> NoiseKernel:
-        """Use the parent's noise, and choose among `k` neighbours."""
+        """Return the parent's kernel with a choice among `k` neighbours."""
         if self.k > space.size:
             raise ParameterError(
                 f"The 'k' parameter of vickrey must be <= {space.size}, the number of words of"
@@ -90,16 +90,16 @@ class Vickrey(WordMechanism):
         return NoiseKernel(space, self._parent.bind(space).noise, self.k, self._pick)
 
     def _pick(self, ids: Ids, distances: Floats, rng: Generator) -> Ids:
-        """Choose one column per row by a race: rates share_i / distance_i, first arrival wins.
+        """Choose one column per row by a race with rates share_i / distance_i; the first wins.
 
-        Words at distance zero that may be chosen at all leave the others no chance.
+        If words with a positive share are at distance zero, one of them is always chosen.
         """
         share = np.full(self.k, self.t / (self.k - 1))
         share[0] = 1 - self.t
         at_zero = (distances == 0) & (share > 0)
-        sure = at_zero.any(axis=1)[:, None]
-        lengths = np.where(sure, np.where(at_zero, 1.0, np.inf), distances)
+        certain = at_zero.any(axis=1)[:, None]
+        lengths = np.where(certain, np.where(at_zero, 1.0, np.inf), distances)
         lengths[:, share == 0] = np.inf
         arrival = rng.standard_exponential(ids.shape) * lengths / np.where(share > 0, share, 1)
-        chosen: Ids = np.take_along_axis(ids, arrival.argmin(axis=1)[:, None], axis=1)[:, 0]
-        return chosen
+        winners: Ids = np.take_along_axis(ids, arrival.argmin(axis=1)[:, None], axis=1)[:, 0]
+        return winners

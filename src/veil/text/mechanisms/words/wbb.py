@@ -18,17 +18,17 @@ _METRICS = {"angle": "cosine", "distance": "euclidean", "product": "product"}
 
 
 class WBB(WordMechanism):
-    r"""Draw among the words just outside a safe box around the word.
+    r"""Draw one of the words just outside a safe box around the word.
 
-    The words are sorted by their distance m from w. The first k, w among them, are the safe box
-    and are never drawn; the next n are the candidates C.
+    The words are sorted by their distance m from w. The first k, which include w, are the safe box
+    and are never drawn. The next n are the candidates C.
 
     .. math:: \Pr[M(w)=y] \propto e^{\frac{1}{2}\varepsilon u(w, y)}, \quad
        u = \frac{1}{1 + e^{Z}}, \quad Z = \frac{m(w,y) - \mathrm{mean}_C}{\mathrm{std}_C}
 
-    **Not proved**: the paper states eps-DP, but bounds u only. Two words have different boxes; a
-    candidate of one that is in no box of the other is possible under the first and impossible
-    under the second, so that the ratio is unbounded.
+    **Not proved**: the paper states eps-DP, but bounds only u. Two words have different
+    candidates. A candidate of only one of them is possible for that word and impossible for the
+    other, so the ratio is unbounded.
 
     References
     ----------
@@ -37,9 +37,9 @@ class WBB(WordMechanism):
 
     Notes
     -----
-    The paper writes similarity in Z; only distance fits its text and its code. The authors' code
-    uses weights proportional to eps*u/2 itself, where eps cancels: ``weights='linear'``. Words are
-    protected if they are nouns or adjectives (`select`), as in the paper.
+    The paper defines Z with a similarity, but only a distance agrees with its text and its code.
+    The authors' code uses weights proportional to eps*u/2 itself, so that eps cancels:
+    ``weights='linear'``. Nouns and adjectives are protected (`select`), as in the paper.
     """
 
     name: ClassVar[str] = "wbb"
@@ -52,7 +52,7 @@ class WBB(WordMechanism):
         int,
         Field(
             ge=1,
-            description="size of the safe box, the word included",
+            description="size of the safe box, including the word",
             examples=[4],
             json_schema_extra=PRIVATE,
         ),
@@ -77,17 +77,17 @@ class WBB(WordMechanism):
 
     @property
     def guarantee(self) -> Guarantee:
-        """Nothing: see the class."""
+        """No guarantee: see the class."""
         linear = " With linear weights epsilon has no effect at all." * (self.weights == "linear")
         return Guarantee(
             "none",
             caveat=f"The paper states eps-DP with epsilon {self.epsilon:g}, but two words with"
-            " different candidate boxes have different possible outputs, so that one output can"
-            f" rule a word out for certain.{linear}",
+            " different candidate boxes have different possible outputs, so one output can rule"
+            f" out a word with certainty.{linear}",
         )
 
     def bind(self, space: Embeddings) -> CandidateKernel:
-        """Check that both boxes can be filled."""
+        """Check that there are enough words for both boxes."""
         if self.k + self.n > space.size:
             raise ParameterError(
                 f"The 'k' and 'n' parameters of wbb must add up to at most {space.size}, the"
@@ -98,7 +98,7 @@ class WBB(WordMechanism):
 
         def shortlist(ids: Ids) -> tuple[Ids, Floats]:
             values = distances(space, ids, metric)
-            values[np.arange(len(ids)), ids] = -1  # first in its own safe box, whatever the ties
+            values[np.arange(len(ids)), ids] = -1  # first in its own safe box despite any ties
             nearest = smallest(values, depth)
             return self._weigh(nearest, np.take_along_axis(values, nearest, axis=1))
 
@@ -106,7 +106,7 @@ class WBB(WordMechanism):
         return CandidateKernel(space, str(self), shortlist, near)
 
     def _weigh(self, nearest: Ids, values: Floats) -> tuple[Ids, Floats]:
-        """Leave the safe box out, and return the rest with its log-weights."""
+        """Return the words outside the safe box, with their log-weights."""
         outside = slice(self.k, None)
         scores = self._utility(values[:, outside])
         if self.weights == "linear":
@@ -114,7 +114,7 @@ class WBB(WordMechanism):
         return nearest[:, outside], 0.5 * self.epsilon * scores
 
     def _utility(self, values: Floats) -> Floats:
-        """Return u of equation (4); with no spread among the candidates all are alike."""
+        """Return u of equation (4); it is constant if all candidates are at the same distance."""
         spread = values.std(axis=1, keepdims=True)
         centred = values - values.mean(axis=1, keepdims=True)
         z = np.divide(centred, spread, out=np.zeros_like(centred), where=spread > 0)
