@@ -16,6 +16,7 @@ from veil.proxy.results import (
     link_of,
 )
 from veil.proxy.settings import TruthRank, brief
+from veil.proxy.slider import SliderStop
 from veil.search.locality import DEMONSTRATION, HERE, stand_in_notice
 from veil.web.pages import slider as _stops
 from veil.web.pages.markup import (
@@ -301,7 +302,7 @@ def risk(common: Common, found: SearchOutcome) -> Markup:
             tag("div", _stops.risk_bar(stop), class_="bars"),
             tag("p", _stops.guessed(stop, sized=found.cover is None), " ", _stops.bounded(stop)),
             tag("p", "The attacker was ", tag("code", stop.risk.attacker),
-                ", which did best of those tried.", class_="hint"),
+                f", which did best of those tried{_believed(stop)}.", class_="hint"),
             _stops.abroad(common),
             _more(found),
             tag("p", _stops.warning(stop), class_="warning") if stop.warning else "",
@@ -311,6 +312,11 @@ def risk(common: Common, found: SearchOutcome) -> Markup:
         tag("h3", "The queries of the audit, at this setting"), measured,
         tag("h3", "This query, by the attackers here"), _checked(found),
     )  # fmt: skip
+
+
+def _believed(stop: SliderStop) -> str:
+    """Name what an attacker believes before it sees anything, where it believes anything."""
+    return ", with every query of its log equally likely" if stop.risk.attacker == "bayes" else ""
 
 
 def _exact(found: SearchOutcome, group: GroupView) -> Markup:
@@ -370,12 +376,12 @@ def _checked(found: SearchOutcome) -> Markup:
 
 def _standing(one: TruthRank, *, cover: bool) -> Markup:
     """Say in which places a query may be; of cover, one size is told, that of the table."""
-    of = " of the queries of its log" if cover else f" of {one.candidates:,} candidates"
+    of = " of its log" if cover else f" of {one.candidates:,} candidates"
     if one.ties > 1:
         words = join(
             f"cannot tell your query from {count(one.ties - 1, 'other')}{of}: it is anywhere from",
             " ", tag("strong", f"{ordinal(one.rank)} to {ordinal(one.last)}"),
-            f", {one.mean:,.1f} on average.",
+            f", {one.mean:,.5g} on average.",
         )  # fmt: skip
     elif one.rank == 1:
         words = join("puts your query ", tag("strong", "first"), f"{of}: it guesses it at once.")

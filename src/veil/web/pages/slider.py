@@ -309,7 +309,8 @@ def origin(plane: MeasuredPlane) -> Sequence[Markup]:
         plane.note,
         f"From {where}: {_cases(plane)} of the collection {plane.collection} were put to"
         f" {plane.engine}.{_log(plane)}",
-        "Risk is how often the best attacker’s first guess was the query. Utility is nDCG@10: 1"
+        "Risk is how often the best attacker’s first guess was the query, with all queries of its"
+        " log equally likely. Utility is nDCG@10: 1"
         f" is a perfect order of results{_plain(plane.plain)}.",
         "Stops are the best of all that were tried, so that some owe their place to luck; the"
         " confidence holds for each by itself.",
