@@ -54,7 +54,8 @@ class Cover(QueryMechanism):
     Notes
     -----
     The additions are cells of several texts behind one, texts made of words instead of one query,
-    tracks that mirror each other, and bands of texts that are asked equally often. All k texts are
+    tracks that mirror each other, and bands of texts that are asked equally often, by their counts
+    or as the frequencies of their words suggest. All k texts are
     sent or none: leaving one out, because it is the query itself or too long, would tell. So the
     number of variants is the table's.
 
@@ -194,7 +195,7 @@ def told(table: Table) -> str:
         proved += (
             f" If all texts are equally likely, each of the {table.k} tracks is, for one query."
         )
-    elif (table.counts == table.counts[0]).all():
+    elif table.usual == "equal" or not table.weighed:
         low, high = table.track_odds
         proved += (
             f" If all texts are equally likely, each of the {table.k} tracks is right in {low:.3f}"
