@@ -35,13 +35,20 @@ MOST = 2.5  # times blind: what the default tables must keep below
 Split = Callable[[str], Sequence[str]]
 
 
-def counts_in(log: Iterable[str], split: Split, names: Iterable[Sequence[str]]) -> Floats:
+def counts_in(
+    log: Iterable[str], split: Split, names: Iterable[Sequence[str]], *, halved: bool = True
+) -> Floats:
     """Weigh texts by the counts of their names' words in a log; the likeliest name counts."""
     seen: Counter[str] = Counter()
     for query in log:
         seen.update(split(query))
     found = {word: count + 0.5 for word, count in seen.items()}
-    weights = (max(geometric_weight(split(each), found, 0.5) for each in own) for own in names)
+
+    def weight(words: Sequence[str]) -> float:
+        longer = 1.0 if halved else 2.0 ** max(0, len(words) - 2)
+        return geometric_weight(words, found, 0.5) * longer
+
+    weights = (max(weight(split(each)) for each in own) for own in names)
     return np.fromiter(weights, dtype=np.float64)
 
 
@@ -90,6 +97,8 @@ def measure(report: Report, name: str, log: Path) -> None:
             lower = [[each.casefold() for each in own] for own in names]
             other = counts_in(map(str.casefold, read_log(log)), split, lower)
             report.add(f"{name}, default, {what}", told(default, other))
+        whole = counts_in(read_log(log), words_in, names, halved=False)
+        report.add(f"{name}, default, not halved for each word beyond two", told(default, whole))
 
 
 def main() -> None:

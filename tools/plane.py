@@ -5,7 +5,7 @@
 
 takes the rows of the default audit, of twenty variants, and draws risk and utility under the
 strongest attacker that knows the mechanism: `bayes` where there is a law, `rerun` where nothing is
-drawn. It writes ``docs/plane.svg``.
+drawn, with all queries of the log equally likely. It writes ``docs/plane.svg``.
 """
 
 import re
@@ -24,6 +24,7 @@ from veil.studies.results import PLAIN, Row
 ROOT = Path(__file__).resolve().parents[1]
 TARGET = ROOT / "docs" / "plane.svg"
 SIZE, MEASURE, KNOWING = 20, "active", ("bayes", "rerun")
+PRIOR = "all queries of the log equally likely"
 _WIDTH, _LINE = 640, 21
 
 
@@ -61,6 +62,7 @@ def drawn(panel: Panel) -> str:
         )
         for i, name in enumerate(first)
     ]
+    prior = tag("text", PRIOR, x=430, y=388, class_="name", style="font-size:10px")
     style = PLANES + "svg .name{font-size:13px;fill:var(--ink)}"
     return join(
         Markup(f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} 400">'),
@@ -68,6 +70,7 @@ def drawn(panel: Panel) -> str:
         Markup('<rect width="100%" height="100%" fill="var(--ground)"/>'),
         inner,
         *legend,
+        prior,
         Markup("</svg>\n"),
     )
 

@@ -270,9 +270,10 @@ def test_the_screen_of_a_search_with_cover(searching: Veil, table: Table) -> Non
         assert f"  {text}\n" in told.out
     said = [line for line in told.lines if "The engine learnt which of" in line]
     assert said == [
-        "  The engine learnt which of 8 groups was asked for and nothing else: at most 3 bits. If"
-        " any of the 128 texts of the table may have been asked, an engine that knows everything"
-        " is right within ten guesses in 62.5 % of the cases."
+        "  The engine learnt which of 8 groups was asked for and nothing else: at most 3 bits. An"
+        " engine that knows everything and sees this group is right within ten guesses in 62.5 %"
+        " of the cases if all 128 texts of the table are equally likely; how popular each is, is"
+        " not known."
     ]
     assert f"  {NOT_COVERED}" in told.lines
     assert "A group that had not been sent before. Newly spent: 3 bits; 297 bits are" in told.out
@@ -325,7 +326,8 @@ def test_one_is_told_as_one(veil: Veil, searching: Veil, log: Path, tmp_path: Pa
     assert "one of 2 groups, at most 1 bit for each query" in told.out
     assert "right within ten guesses in 100 % of the cases" in told.out
     found = searching("--mechanism", f"cover(table={tmp_path / 'two'})", QUERY)
-    assert "and nothing else: at most 1 bit. If any of the 4 texts" in found.out
+    assert "and nothing else: at most 1 bit. An engine that knows" in found.out
+    assert "if all 4 texts of the table are equally likely" in found.out
     assert "right within ten guesses in 100 % of the cases" in found.out
     assert "Newly spent: 1 bit; 299 bits are left for 24 hours" in found.out
 

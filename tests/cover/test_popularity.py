@@ -18,6 +18,7 @@ from veil.cover.builder import WIDE, _groups, banded
 from veil.cover.popularity import as_counts, estimate_counts, geometric_weight, words_in
 from veil.cover.universe import names_of
 from veil.data.fetch import no_progress
+from veil.text.mechanisms.queries.cover import told
 
 
 def test_a_weight_is_a_geometric_mean_halved_for_each_word_beyond_two() -> None:
@@ -157,8 +158,15 @@ def test_both_priors_are_told(texts: list[str]) -> None:
 
 
 def test_the_popularity_is_saved(texts: list[str], tmp_path: Path) -> None:
-    build(Universe.of(texts).estimated(), tracks=4, cell=2).save(tmp_path / "t")
-    assert load(tmp_path / "t").popularity == "words"
+    build(Universe.of(texts[:125]).estimated(), tracks=4, cell=3).save(tmp_path / "t")
+    found = load(tmp_path / "t")
+    assert found.popularity == "words"
+    low, high = found.track_odds
+    assert low < high
+    assert (
+        f"If all texts are equally likely, each of the 4 tracks is right in {low:.3f} to"
+        f" {high:.3f} of the cases" in told(found)
+    )
 
 
 def test_a_table_of_before_is_opened_as_it_was(

@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -13,7 +14,8 @@ from tests.cover.conftest import texts as texts
 
 from veil.core.errors import BudgetError, ParameterError
 from veil.core.types import Ranking, Released
-from veil.cover import Table, build
+from veil.cover import Table, Universe, build
+from veil.proxy.answers import GroupAnswer, StandingAnswer
 from veil.proxy.ledger.ledger import Ledger
 from veil.proxy.preflight import Preflight
 from veil.proxy.settings import TruthRank
@@ -146,11 +148,61 @@ def test_a_session_stays_with_its_group(ledger: Ledger, cover: Cover, table: Tab
     assert third.group.same == len(there) < len(table.members(own[far]))
     assert set(third.group.others) <= {table.texts[i] for i in there}
     assert third.group.active == min(1.0, 10 / len(there))
+    # a repetition tells what the first one told: the engine still knows what came before
+    third_again = take(ledger, far, near)
+    assert third_again.group is not None
+    assert third_again.group.session
+    assert third_again.group.active == third.group.active
+    assert third_again.group.same == third.group.same
+    assert third_again.bits == 0
     # what was released of a query stays, also when the session has gone on, and that is told
     again = take(ledger, follow, near)
     assert again.variants[0] == first.variants[0]
     assert again.group is not None
     assert again.group.stayed
+
+
+def test_a_repetition_after_others_still_counts_the_session(
+    ledger: Ledger, cover: Cover, table: Table
+) -> None:
+    """Also if the group before was asked for again, and if its entry was forgotten."""
+    near = cover.model_copy(update={"stay": 0.92})
+    before = take(ledger, of_group(table, 2)[0], near)
+    own = {text: int(table.address([text])[0]) for text in table.texts}
+    far = next(t for t in table.texts if own[t] != 2 and table.near(t, 2) < 0.92)
+    first = take(ledger, far, near)
+    further = next(t for t in table.texts if own[t] != own[far] and table.near(t, own[far]) < 0.92)
+    for query in (further, of_group(table, 2)[0]):
+        take(ledger, query, near)
+    again = take(ledger, far, near)
+    assert first.group is not None
+    assert again.group is not None
+    assert first.group.session
+    assert again.group == replace(first.group, known=True)
+    oldest = ledger.releases(9)[-1]
+    assert oldest.variants == before.variants[0]
+    ledger.forget(oldest.number)
+    forgotten = take(ledger, far, near)
+    assert forgotten.group is not None
+    assert not forgotten.group.session
+
+
+def test_a_group_is_told_by_both_priors(ledger: Ledger, texts: list[str], tmp_path: Path) -> None:
+    made = build(Universe.of(texts).estimated(), tracks=4, cell=2).save(tmp_path / "words")
+    query = made.texts[0]
+    address = int(made.address([query])[0])
+    group = take(ledger, query, Cover(table=str(tmp_path / "words"))).group
+    assert group is not None
+    there = made.members(address)
+    assert group.active == made.risk_of(there, prior="equal")
+    assert group.popular == made.risk_of(there, prior="popular")
+    assert (group.blind, group.popularity) == (made.blind(prior="popular"), "words")
+    answer = GroupAnswer.model_validate(group)
+    assert (answer.active, answer.popular, answer.blind) == (
+        group.active,
+        group.popular,
+        group.blind,
+    )
 
 
 def test_a_session_ends(
@@ -205,6 +257,14 @@ def test_the_ledger_knows_whose_queries_are_in_a_universe(
     take(ledger, texts[3].title(), cover)
     take(ledger, "something else", cover)
     assert ledger.holds(texts) == 1
+
+
+def test_a_tie_has_all_of_its_places() -> None:
+    tied, sole = TruthRank("bayes", 1, 18_018, 200), TruthRank("bayes", 7, 90)
+    assert (tied.last, tied.mean, tied.within(10)) == (200, 100.5, 0.05)
+    assert (sole.last, sole.mean) == (7, 7)
+    answer = StandingAnswer.model_validate(tied)
+    assert (answer.rank, answer.last, answer.mean, answer.ties) == (1, 200, 100.5, 200)
 
 
 def test_the_local_attacker_knows_the_group_and_no_more(cover: Cover, table: Table) -> None:

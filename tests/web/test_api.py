@@ -61,7 +61,14 @@ def test_a_search_answers_with_everything(client: Client, desk: FakeDesk) -> Non
     assert one["earlier"] is None  # without bound
     assert one["plain_top10_came_back"] == 0.4
     assert cast(Tree, one["preflight"])["standings"] == [
-        {"attacker": "inference", "rank": 3, "candidates": 500, "ties": 1}
+        {
+            "attacker": "inference",
+            "rank": 3,
+            "candidates": 500,
+            "ties": 1,
+            "last": 3,
+            "mean": 3.0,
+        }
     ]
     assert desk.searched == [("cat", Configuration("cmp(epsilon=2.0)", 5), False)]
 

@@ -14,7 +14,7 @@ from veil.core.guarantee import Guarantee
 from veil.cover.table import Table
 from veil.data.arrays import Strings
 from veil.proxy.results import GroupView, SearchOutcome
-from veil.proxy.settings import Budget, Configuration, Release
+from veil.proxy.settings import Budget, Configuration, PreflightResult, Release, TruthRank
 from veil.proxy.slider import MeasuredPlane, SliderStop
 from veil.web import pages
 
@@ -81,14 +81,14 @@ def text_of(html: str) -> str:
 def test_the_meter_of_the_slider_is_exact_and_says_for_how_many_queries(spec: str) -> None:
     page = Page(pages.home(common(plane=covered(spec), stop=0)))
     first = page.all("div", class_="stop")[0].text.replace(SPACE, " ")
-    assert "Risk 5 % among ten guesses, exact" in first  # 10 x 5 / 1000
+    assert "Risk 5 % among ten guesses, exact, all equally likely" in first  # 10 x 5 / 1000
     assert (
-        "An engine that knows everything, with 1,000 possible queries, is right within ten guesses"
-        " in at most 5 % of the cases." in first
+        "An engine that knows everything, with 1,000 possible queries, all equally likely, is"
+        " right within ten guesses in at most 5 % of the cases." in first
     )
     assert "guessed at once" not in first
     spoken = page.one("input", type="range").attributes["aria-valuetext"]
-    assert "risk 5 % among ten guesses, exact" in spoken.replace(SPACE, " ")
+    assert "risk 5 % if all equally likely, among ten guesses, exact" in spoken.replace(SPACE, " ")
     assert "Risk 15 %" in page.all("div", class_="stop")[1].text.replace(SPACE, " ")
 
 
@@ -116,14 +116,57 @@ def test_the_engine_saw_the_texts_by_track(spec: str) -> None:
 def test_the_risk_is_exact_and_its_limits_are_told(spec: str) -> None:
     text = text_of(pages.results(common(plane=covered(spec), stop=0), QUERY, sent(spec)))
     assert (
-        "An engine that knows everything, with 200 possible queries, is right within ten guesses"
-        " in 25 % of the cases." in text
+        "An engine that knows everything and sees this group is right within ten guesses in 25 %"
+        " of the cases if all 200 texts of the table are equally likely" in text
     )
     assert "with 100 in up to 50 %" in text
     assert "with 1,000" not in text.partition("Who can list")[2].partition(".")[0]
     assert "after 5 related queries" in text
     assert all(figure in text for figure in ("45 %", "24 %", "90 %"))
     assert "In the audit an engine" in text  # what was measured is there, too
+
+
+def test_the_risk_is_shown_for_both_priors(spec: str) -> None:
+    known = replace(GROUP, popular=0.35, blind=0.125, popularity="words")
+    page = Page(pages.results(common(plane=covered(spec), stop=0), QUERY, sent(spec, known)))
+    text = page.text.replace(SPACE, " ")
+    assert "Risk 25 % among ten guesses, exact, all equally likely" in text
+    assert "Risk 35 % among ten guesses, exact, popular ones likelier" in text
+    assert (
+        "and in 35 % if popular ones are likelier, by public frequencies of words (12.5 % before"
+        " anything is sent). Estimates err" in text
+    )
+    assert "popular ones likelier" not in text_of(
+        pages.results(common(plane=covered(spec), stop=0), QUERY, sent(spec))
+    ).replace("how popular each is", "")
+
+
+def test_a_tie_is_no_first_place_and_one_size_is_shown(spec: str) -> None:
+    checked = PreflightResult((TruthRank("bayes", 1, 201, 41),))
+    outcome = sent(spec, preflight=checked)
+    text = text_of(pages.results(common(plane=covered(spec), stop=0), QUERY, outcome))
+    assert (
+        "bayes cannot tell your query from 40 others of its log: it is anywhere from 1st to 41st,"
+        " 21 on average." in text
+    )
+    assert "puts your query" not in text
+    told = text.partition("What the engine saw")[2]
+    assert "200 texts" in told
+    assert not {"201", "1,000"} & set(told.replace(".", " ").split())
+
+
+def test_a_stop_of_a_table_that_knows_popularity_has_both_figures(tmp_path: Path) -> None:
+    counts = np.arange(N, 0, -1, dtype=np.int64)
+    table = replace(make_table(), counts=counts, popularity="words")
+    table.save(tmp_path / "t")
+    page = Page(pages.home(common(plane=covered(f"cover(table='{tmp_path / 't'}')"), stop=0)))
+    first = page.all("div", class_="stop")[0].text.replace(SPACE, " ")
+    assert "Risk 25 % among ten guesses, exact, all equally likely" in first  # of 200 texts
+    assert "popular ones likelier" in first
+    assert f"{100 * table.risk(prior='popular'):.3g} % if popular ones are likelier" in first
+    spoken = page.one("input", type="range").attributes["aria-valuetext"].replace(SPACE, " ")
+    assert "25 % if all equally likely, " in spoken
+    assert "% if popular ones likelier, among ten guesses, exact" in spoken
 
 
 @pytest.mark.parametrize(

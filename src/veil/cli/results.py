@@ -15,7 +15,7 @@ from veil.core.formatting import bits_of, count_of, number_of, printable
 from veil.core.guarantee import Guarantee
 from veil.proxy.desk import Desk
 from veil.proxy.results import GroupView, ResultItem, SearchOutcome, SentVariant, VariantPiece
-from veil.proxy.settings import NO_LEDGER, PreflightResult
+from veil.proxy.settings import NO_LEDGER, PreflightResult, TruthRank
 from veil.search.locality import DEMONSTRATION, HERE, stand_in_notice
 from veil.text.mechanisms.mechanism import LAYOUT, UNKNOWN, TextMechanism
 from veil.text.mechanisms.queries.cover import NOT_COVERED
@@ -50,7 +50,7 @@ def show_results(
         _show_group(console, found.cover, found.seen)
     _show_gaps(console, [seen.gap for seen in found.seen])
     _show_back(console, found, network=desk.network)
-    _show_checked(console, found.preflight)
+    _show_checked(console, found.preflight, cover=found.cover is not None)
     _show_cost(console, found, mechanism)
 
 
@@ -93,10 +93,7 @@ def _show_leakage(console: Console, found: SearchOutcome, group: GroupView) -> N
     """Say in a line what is guaranteed, and in another what is not."""
     console.print(
         f"[bold]What is guaranteed[/bold]\n  The engine learnt which of {group.groups:,} groups"
-        f" was asked for and nothing else: at most {bits_of(found.cost.bits)}."
-        f" If any of the {count_of(group.texts, 'text')} of the table may have been asked, an"
-        " engine that knows everything is right within ten guesses in"
-        f" {100 * group.active:.3g} % of the cases.",
+        f" was asked for and nothing else: at most {bits_of(found.cost.bits)}. {group.odds}",
         soft_wrap=True,
     )
     console.print(f"  [dim]{escape(NOT_COVERED)}[/dim]", soft_wrap=True)
@@ -141,23 +138,31 @@ def _account(found: SearchOutcome) -> str:
     return f"{now}; {day} (entry {found.release} of the ledger).{more}"
 
 
-def _show_checked(console: Console, checked: PreflightResult | None) -> None:
+def _show_checked(console: Console, checked: PreflightResult | None, *, cover: bool) -> None:
     if checked is None:
         return
     console.print("[bold]What local attackers made of it before it was sent[/bold]")
     if checked.standings and not console.is_terminal:  # a secret: for the person alone
         console.print("  They were tried; where your query stands is shown on a terminal only.")
     for one in checked.standings if console.is_terminal else ():
-        level = f", level with {one.ties - 1:,} others" if one.ties > 1 else ""
-        console.print(
-            f"  {one.attacker} puts your query in place {one.rank:,} of {one.candidates:,}{level}."
-        )
+        console.print(f"  {one.attacker} {_place(one, cover=cover)}", soft_wrap=True)
     if checked.unable:
         names = ", ".join(checked.unable)
         console.print(f"  Cannot be used against this mechanism or query: {names}.")
     if checked.draws > 1:
         console.print(f"  {checked.draws} draws were looked at, and one was chosen.")
     console.print()
+
+
+def _place(one: TruthRank, *, cover: bool) -> str:
+    """Say in which places a query may be; of cover, one size is told, that of the table."""
+    of = "" if cover else f" of {one.candidates:,}"
+    if one.ties == 1:
+        return f"puts your query in place {one.rank:,}{of}."
+    return (
+        f"cannot tell your query from {count_of(one.ties - 1, 'other')}: places {one.rank:,} to"
+        f" {one.last:,}{of}, {one.mean:,.1f} on average."
+    )
 
 
 def _show_items(console: Console, items: Sequence[ResultItem], show: int) -> None:

@@ -16,7 +16,7 @@ from veil.core.errors import InputError, ParameterError
 from veil.core.formatting import brief
 from veil.core.types import Encoder, Floats, Ids, Singles
 from veil.corpus.tokens import check_text, lookup_form
-from veil.cover.popularity import POPULARITIES, Popularity
+from veil.cover.popularity import MEASURED, POPULARITIES, Popularity
 from veil.data.arrays import Strings, kind_of_folder, open_arrays, save_arrays
 from veil.encoders.catalogue import encoder as open_encoder
 
@@ -106,6 +106,8 @@ class Odds:
         sent; None where nothing is known of popularity.
     popularity
         Where the popularity is from.
+    group
+        Whether it is of an engine that saw one group; else of one that will see any.
     """
 
     texts: int
@@ -113,18 +115,22 @@ class Odds:
     popular: float | None = None
     blind: float | None = None
     popularity: Popularity = "counts"
+    group: bool = False
 
     def __str__(self) -> str:
+        sees = " and sees this group" if self.group else ""
         told = (
-            "An engine that knows everything is right within ten guesses in"
+            f"An engine that knows everything{sees} is right within ten guesses in"
             f" {_percent(self.equal)} of the cases if all {self.texts:,} texts of the table are"
             " equally likely"
         )
         if self.popular is None or self.blind is None:
             return f"{told}; how popular each is, is not known."
+        erring = f" {MEASURED}" if self.popularity == "words" else ""
         return (
             f"{told}, and in {_percent(self.popular)} if popular ones are likelier, by"
-            f" {_SOURCES[self.popularity]} ({_percent(self.blind)} before anything is sent)."
+            f" {_SOURCES[self.popularity]} ({_percent(self.blind)} before anything is"
+            f" sent).{erring}"
         )
 
 
@@ -315,17 +321,22 @@ class Table:
         return self._risk(np.zeros(len(self), dtype=np.int64), guesses, prior or self.usual)
 
     def odds(self, among: Ids | None = None) -> Odds:
-        """Return the risk by each prior; `among` those texts alone, which send one group."""
+        """Return the risk by each prior; `among` those texts alone, which send one group.
+
+        Where there are none, an engine has nobody else to name.
+        """
         prior: Prior = "popular"
         both = self.weighed
         if among is None:
             popular = self.risk(prior=prior) if both else None
             equal = self.risk(prior="equal")
-        else:
+        elif len(among):
             popular = self.risk_of(among, prior=prior) if both else None
             equal = self.risk_of(among, prior="equal")
+        else:
+            popular, equal = 1.0 if both else None, 1.0
         blind = self.blind(prior=prior) if both else None
-        return Odds(len(self), equal, popular, blind, self.popularity)
+        return Odds(len(self), equal, popular, blind, self.popularity, among is not None)
 
     def _risk(self, addresses: Ids, guesses: int, prior: Prior) -> float:
         key = (addresses is self.addresses, guesses, prior)

@@ -112,6 +112,8 @@ class StandingAnswer(Answer):
     rank: int
     candidates: int
     ties: int = Field(description="guesses that stand as high, itself included")
+    last: int = Field(description="the last place of these: the query has any from rank to last")
+    mean: float = Field(description="the mean of these places: the rank that it can expect")
 
 
 class CheckedAnswer(Answer):
@@ -143,11 +145,18 @@ class GroupAnswer(Answer):
     same: int = Field(description="how many texts of the table have it")
     session: bool = Field(
         description="whether another group was sent shortly before: texts that would have stayed"
-        " with that one are then left out of others, same and active"
+        " with that one are then left out of others, same, active and popular"
     )
     active: Figure = Field(
-        description="how often an engine that knows everything is right within ten guesses, if"
-        " all texts of the table are possible queries: exact"
+        description="how often an engine that knows everything and sees the group is right within"
+        " ten guesses, if all texts of the table are equally likely: exact"
+    )
+    popular: Figure = Field(
+        description="the same if popular texts are likelier; null where nothing is known of that"
+    )
+    blind: Figure = Field(description="the same as popular, before anything is sent")
+    popularity: str = Field(
+        description="where that is from: counts of the texts, or public frequencies of words"
     )
 
 

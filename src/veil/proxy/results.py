@@ -17,6 +17,8 @@ from typing import Literal, NamedTuple
 from veil.core.formatting import brief, count_of, is_printable
 from veil.core.guarantee import Guarantee
 from veil.core.types import Ranking, Released
+from veil.cover.popularity import Popularity
+from veil.cover.table import Odds
 from veil.proxy.settings import Budget, Configuration, Decision, PreflightResult
 
 MOST = 2_000  # characters of an address
@@ -192,13 +194,18 @@ class GroupView:
     others
         Some public texts, track by track, that have the same group.
     active
-        How often an engine that knows everything is right within ten guesses, if every text of
-        the table is a possible query.
+        How often an engine that knows everything and sees the group is right within ten guesses,
+        if all texts of the table are equally likely.
     same
         How many texts of the table have the same group.
     session
-        Whether another group was sent shortly before. Then `others`, `same` and `active` leave
-        out the texts that would have stayed with that one, as an engine can.
+        Whether another group was sent shortly before. Then `others`, `same`, `active` and
+        `popular` leave out the texts that would have stayed with that one, as an engine can.
+    popular, blind
+        The same as `active` if popular texts are likelier, and how often the same engine is right
+        before anything is sent; None where nothing is known of popularity.
+    popularity
+        Where the popularity is from: ``counts`` of the texts, or frequencies of their ``words``.
     """
 
     address: int
@@ -211,6 +218,14 @@ class GroupView:
     active: float
     same: int = 0
     session: bool = False
+    popular: float | None = None
+    blind: float | None = None
+    popularity: Popularity = "counts"
+
+    @property
+    def odds(self) -> Odds:
+        """The risk by each prior."""
+        return Odds(self.texts, self.active, self.popular, self.blind, self.popularity, group=True)
 
 
 @brief("results", "sent")

@@ -141,13 +141,24 @@ class Decision:
 class TruthRank:
     """Where the true query stands among the guesses of one attacker; 1 is the first guess.
 
-    `ties` guesses, the query among them, stand as high: they may be tried in any order.
+    `ties` guesses, the query among them, stand as high: they may be tried in any order, so that
+    it has any place from `rank` to `last`, and `mean` on average.
     """
 
     attacker: str
     rank: int
     candidates: int
     ties: int = 1
+
+    @property
+    def last(self) -> int:
+        """The last place that it may have."""
+        return self.rank + self.ties - 1
+
+    @property
+    def mean(self) -> float:
+        """The place that it has on average."""
+        return (self.rank + self.last) / 2
 
     def within(self, guesses: int) -> float:
         """Return how likely it is that the query is among the first guesses."""

@@ -272,9 +272,11 @@ class CoverGroups:
         self.known = ledger.known(hashed, name) or Entry(hashed, name)
         self.found = mechanism.locate(query)
         texts, self._before = table.group(self.found.address), -1
-        last = None if self.known.variants else ledger.latest(name, SESSION)
-        if last is not None and last.variants != texts:
-            self._before = table.find(last.variants)
+        self._after: tuple[str, ...] = ()
+        if self.known.variants:  # the engine saw the group after the same one as then
+            self._before = table.find(_before(self.known, ledger))
+        elif (last := ledger.latest(name, SESSION)) is not None and last.variants != texts:
+            self._before, self._after = table.find(last.variants), (str(last.number),)
             if self._before >= 0 and table.near(query, self._before) >= mechanism.stay:
                 texts = table.group(self._before)
         self._texts = self.known.variants or texts
@@ -307,7 +309,7 @@ class CoverGroups:
         return replace(
             entry,
             variants=tuple(map(str, self._texts)),
-            draws={self._key: ("group",)},
+            draws=entry.draws or {self._key: ("group", *self._after)},
             bits=entry.bits + price.bits,
             words=max(1, len(tokens(self.asked))),
         )
@@ -341,6 +343,19 @@ class CoverGroups:
         )
 
 
+def _before(entry: Entry, ledger: Ledger) -> tuple[str, ...]:
+    """Return the texts of the group that was sent last before an entry was made, in its session.
+
+    The entry has the number of that release; nothing where there is none, or it was forgotten.
+    """
+    noted = (text for column in entry.draws.values() for text in column[1:2])
+    numbers = [int(text) for text in noted if text.isdecimal()]
+    for found in ledger.releases(1, before=numbers[0] + 1) if numbers else ():
+        if found.number == numbers[0]:
+            return found.variants
+    return ()
+
+
 def group_of(
     table: Table,
     texts: Sequence[str],
@@ -361,17 +376,17 @@ def group_of(
         groups = round(2**bits) if bits else table.L
         active = min(1.0, 10 * groups / len(table))
         return GroupView(-1, groups, len(table), known, stayed, found.cosine, (), active)
-    there, active = table.members(address), table.risk()
+    there = table.members(address)
     before, stay = apart
     if before >= 0 and address != before:
         near = table.vectors[there] @ table.vectors[table.members(before)].T
         there = there[near.max(axis=1) < stay]
-        active = table.risk_of(there) if len(there) else 1.0
+    odds = table.odds(there)
     first = {int(table.tracks[i]): int(i) for i in there[::-1]}
     others = tuple(table.texts[first[track]] for track in sorted(first))
     return GroupView(
-        address, table.L, len(table), known, stayed, found.cosine, others, active, len(there),
-        session=before >= 0 and address != before,
+        address, table.L, len(table), known, stayed, found.cosine, others, odds.equal, len(there),
+        before >= 0 and address != before, odds.popular, odds.blind, odds.popularity,
     )  # fmt: skip
 
 

@@ -15,7 +15,8 @@ from veil.proxy.results import (
     VariantPiece,
     link_of,
 )
-from veil.proxy.settings import PreflightResult, TruthRank, brief
+from veil.proxy.settings import TruthRank, brief
+from veil.proxy.slider import SliderStop
 from veil.search.locality import DEMONSTRATION, HERE, stand_in_notice
 from veil.web.pages import slider as _stops
 from veil.web.pages.markup import (
@@ -244,11 +245,11 @@ def _where(name: str, found: Link | None) -> tuple[Markup, ...]:
 _WALK = 5
 _ALONE, _STAYS, _STAYS_LONGER, _WITHOUT = "5 %", "45 %", "24 %", "90 %"
 _MEASURED = (
-    f"Related queries one after the other point at each other. Measured on icd10cm: after {_WALK}"
-    " related queries an engine that knows everything has the first of them within ten guesses in"
-    f" about {_STAYS} of the cases, after one query in {_ALONE}. Staying with a group where a"
-    f" query is close to it does that (with stay=0.45 it is about {_STAYS_LONGER}); without"
-    f" staying it would be about {_WITHOUT}."
+    "Related queries one after the other point at each other. Measured on icd10cm, with 90 groups"
+    f" of one size and all queries equally likely: after {_WALK} related queries an engine that"
+    f" knows everything has the first of them within ten guesses in about {_STAYS} of the cases,"
+    f" after one query in {_ALONE}. Staying with a group where a query is close to it does that"
+    f" (with stay=0.45 it is about {_STAYS_LONGER}); without staying it would be about {_WITHOUT}."
 )
 
 
@@ -287,7 +288,7 @@ def risk(common: Common, found: SearchOutcome) -> Markup:
         return join(
             tag("p", f"No figure is shown: the stops were measured on {common.plane.collection},"
                 " which says nothing of your documents and queries."),
-            tag("h3", "This query, by the attackers here"), _checked(found.preflight),
+            tag("h3", "This query, by the attackers here"), _checked(found),
         )  # fmt: skip
     plane = common.plane
     place = plane.place(found.setting)
@@ -299,9 +300,9 @@ def risk(common: Common, found: SearchOutcome) -> Markup:
         stop = plane.stops[place]
         measured = join(
             tag("div", _stops.risk_bar(stop), class_="bars"),
-            tag("p", _stops.guessed(stop), " ", _stops.bounded(stop)),
+            tag("p", _stops.guessed(stop, sized=found.cover is None), " ", _stops.bounded(stop)),
             tag("p", "The attacker was ", tag("code", stop.risk.attacker),
-                ", which did best of those tried.", class_="hint"),
+                f", which did best of those tried{_believed(stop)}.", class_="hint"),
             _stops.abroad(common),
             _more(found),
             tag("p", _stops.warning(stop), class_="warning") if stop.warning else "",
@@ -309,8 +310,13 @@ def risk(common: Common, found: SearchOutcome) -> Markup:
     return join(
         _exact(found, found.cover) if found.cover else "",
         tag("h3", "The queries of the audit, at this setting"), measured,
-        tag("h3", "This query, by the attackers here"), _checked(found.preflight),
+        tag("h3", "This query, by the attackers here"), _checked(found),
     )  # fmt: skip
+
+
+def _believed(stop: SliderStop) -> str:
+    """Name what an attacker believes before it sees anything, where it believes anything."""
+    return ", with every query of its log equally likely" if stop.risk.attacker == "bayes" else ""
 
 
 def _exact(found: SearchOutcome, group: GroupView) -> Markup:
@@ -340,12 +346,19 @@ def _more(found: SearchOutcome) -> Markup | str:
     )
 
 
-def _checked(checked: PreflightResult | None) -> Markup:
+def _checked(found: SearchOutcome) -> Markup:
+    checked = found.preflight
     if checked is None:
         return tag("p", "Not checked before sending: there is no log of queries on this machine.")
     told: list[Markup] = []
     if checked.standings:
-        told.append(tag("ul", *(_standing(one) for one in checked.standings), class_="standings"))
+        told.append(
+            tag(
+                "ul",
+                *(_standing(one, cover=found.cover is not None) for one in checked.standings),
+                class_="standings",
+            )
+        )
     if checked.waiting:
         verb = "is" if len(checked.waiting) == 1 else "are"
         told.append(_hint(f"{listed(checked.waiting)} {verb} still being prepared, and not run."))
@@ -361,11 +374,16 @@ def _checked(checked: PreflightResult | None) -> Markup:
     return join(*told)
 
 
-def _standing(one: TruthRank) -> Markup:
-    of = f" of {one.candidates:,} candidates"
+def _standing(one: TruthRank, *, cover: bool) -> Markup:
+    """Say in which places a query may be; of cover, one size is told, that of the table."""
+    of = " of its log" if cover else f" of {one.candidates:,} candidates"
     if one.ties > 1:
-        of += f", level with {one.ties - 1:,} others, which it cannot tell from it"
-    if one.rank == 1 and one.ties == 1:
+        words = join(
+            f"cannot tell your query from {count(one.ties - 1, 'other')}{of}: it is anywhere from",
+            " ", tag("strong", f"{ordinal(one.rank)} to {ordinal(one.last)}"),
+            f", {one.mean:,.5g} on average.",
+        )  # fmt: skip
+    elif one.rank == 1:
         words = join("puts your query ", tag("strong", "first"), f"{of}: it guesses it at once.")
     else:
         words = join("puts your query ", tag("strong", ordinal(one.rank)), f"{of}.")

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from veil.core.errors import VeilError
-from veil.cover.table import bound
+from veil.cover.table import Odds, bound
 from veil.proxy.results import GroupView
 from veil.proxy.settings import Configuration, Decision, brief
 from veil.proxy.slider import RULE, MeasuredPlane, SliderStop
@@ -30,6 +30,7 @@ from veil.web.pages.markup import (
 )
 
 GUESSES = 10
+_SPACE = "\N{NO-BREAK SPACE}"
 _FEW = (1_000, 100)  # lists of possible queries that are short
 
 
@@ -39,13 +40,15 @@ class Exact:
 
     `groups` are what it can tell apart, `queries` how many are possible and equally likely.
     `at_most` says that the share is a bound, as the queries need not be spread over the groups as
-    the texts of the table are.
+    the texts of the table are. Of the texts themselves `odds` has the share by each prior, and
+    `share` is the one where all are equally likely.
     """
 
     groups: int
     queries: int
     share: float
     at_most: bool
+    odds: Odds | None = None
 
     @property
     def shown(self) -> str:
@@ -53,10 +56,12 @@ class Exact:
         return _rounded_up(self.share) if self.at_most else share(self.share)
 
     def __str__(self) -> str:
+        if self.odds is not None:
+            return str(self.odds).replace(" %", f"{_SPACE}%")
         most = "at most " if self.at_most else ""
         return (
-            f"An engine that knows everything, with {self.queries:,} possible queries, is right"
-            f" within ten guesses in {most}{self.shown} of the cases."
+            f"An engine that knows everything, with {self.queries:,} possible queries, all equally"
+            f" likely, is right within ten guesses in {most}{self.shown} of the cases."
         )
 
 
@@ -76,21 +81,43 @@ def exact_of(stop: SliderStop) -> Exact | None:
         return None
     table = mechanism.open()
     queries = stop.log_size
-    if queries is None or queries == len(table):
-        return Exact(table.L, len(table), table.risk(), at_most=False)
+    if queries is None or queries == len(table) or table.weighed:
+        return _of_odds(table.L, table.odds())
     return Exact(table.L, queries, table.risk(queries), at_most=True)
 
 
 def exact_group(group: GroupView) -> Exact:
     """Return the exact risk of a group that was sent: every text of the table may be the query."""
-    return Exact(group.groups, group.texts, group.active, at_most=False)
+    return _of_odds(group.groups, group.odds)
+
+
+def _of_odds(groups: int, odds: Odds) -> Exact:
+    return Exact(groups, odds.texts, odds.equal, at_most=False, odds=odds)
+
+
+_PRIORS = ("all equally likely", "popular ones likelier")
 
 
 def exact_bar(found: Exact) -> Markup:
-    """Draw the exact risk, which has no interval."""
-    words = join(tag("strong", "Risk "), found.shown, tag("small", " among ten guesses, exact"))
-    drawn = bar(found.share, f"Risk {found.shown}")
-    return tag("div", tag("p", words), drawn, class_="bar risk")
+    """Draw the exact risk by each prior; it has no interval."""
+    bars = [_exact_bar(found.share, found.shown, _PRIORS[0])]
+    popular = found.odds.popular if found.odds else None
+    if popular is not None:
+        bars.append(_exact_bar(popular, share(popular), _PRIORS[1]))
+    return join(*bars)
+
+
+def _exact_bar(value: float, shown: str, prior: str) -> Markup:
+    about = f" among ten guesses, exact, {prior}"
+    words = join(tag("strong", "Risk "), shown, tag("small", about))
+    return tag("div", tag("p", words), bar(value, f"Risk {shown}, {prior}"), class_="bar risk")
+
+
+def exact_words(found: Exact) -> str:
+    """Name the exact risk by each prior in a few words."""
+    told = f"{found.shown} if {_PRIORS[0]}"
+    popular = found.odds.popular if found.odds else None
+    return told if popular is None else f"{told}, {share(popular)} if {_PRIORS[1]}"
 
 
 def few(found: Exact) -> str:
@@ -100,10 +127,12 @@ def few(found: Exact) -> str:
         for queries in _FEW
         if queries < found.queries
     ]
-    possible = (
-        "Possible queries are the texts of the table, all equally likely: your own may be others."
+    possible = "Possible queries are the texts of the table: your own may be others."
+    fewer = (
+        f" Who can list fewer, all equally likely, is right more often: {', '.join(told)}."
+        if told
+        else ""
     )
-    fewer = f" Who can list fewer is right more often: {', '.join(told)}." if told else ""
     return f"{possible}{fewer}"
 
 
@@ -139,9 +168,11 @@ def stop_text(plane: MeasuredPlane, place: int) -> str:
     row = stop.utility
     useful = f"{row.score:.2f}{_told(figures(row.low, row.high))}" if stop.measured else _UNKNOWN
     risk = f"{share(stop.risk.score)}{_told(shares(stop.risk.low, stop.risk.high))}"
+    if exact:
+        risk = f"{exact_words(exact)}, among ten guesses, exact"
     return (
-        f"Stop {place + 1} of {len(plane.stops)}: {named(stop.setting)}; risk"
-        f" {f'{exact.shown} among ten guesses, exact' if exact else risk}; utility {useful}"
+        f"Stop {place + 1} of {len(plane.stops)}: {named(stop.setting)}; risk {risk}; utility"
+        f" {useful}"
     )
 
 
@@ -238,12 +269,13 @@ def utility_bar(stop: SliderStop, plain: Row | None) -> Markup:
     return tag("div", tag("p", words), drawn, class_="bar utility")
 
 
-def guessed(stop: SliderStop) -> str:
-    """Say how often the attacker of the audit succeeded, as a sentence."""
+def guessed(stop: SliderStop, *, sized: bool = True) -> str:
+    """Say how often the attacker of the audit succeeded, as a sentence; its log is `sized`."""
     row = stop.risk
     interval = shares(row.low, row.high)
     told = f"{share(row.score)}{f', 95 % interval {interval}' if interval else ''}"
-    return f"In the audit {_attacker(stop)} {_success(row)} ({told})."
+    attacker = _attacker(stop) if sized else "an engine with a log"
+    return f"In the audit {attacker} {_success(row)} ({told})."
 
 
 def bounded(stop: SliderStop) -> str:
@@ -277,7 +309,8 @@ def origin(plane: MeasuredPlane) -> Sequence[Markup]:
         plane.note,
         f"From {where}: {_cases(plane)} of the collection {plane.collection} were put to"
         f" {plane.engine}.{_log(plane)}",
-        "Risk is how often the best attacker’s first guess was the query. Utility is nDCG@10: 1"
+        "Risk is how often the best attacker’s first guess was the query, with all queries of its"
+        " log equally likely. Utility is nDCG@10: 1"
         f" is a perfect order of results{_plain(plane.plain)}.",
         "Stops are the best of all that were tried, so that some owe their place to luck; the"
         " confidence holds for each by itself.",
@@ -307,7 +340,7 @@ def _row(stop: SliderStop, place: int, current: bool, link: bool) -> Markup:
 def _exact_row(stop: SliderStop, place: int, current: bool, link: bool) -> Markup:
     """List a stop that the audit did not measure, by what is exact of it."""
     exact = exact_of(stop)
-    shown = exact.shown if exact else share(stop.risk.score)
+    shown = exact_words(exact) if exact else share(stop.risk.score)
     cells = (
         tag("code", brief(stop.setting.mechanism)), str(stop.setting.size),
         join(shown, " ", tag("small", "among ten guesses")), "exact", tag("small", "not measured"),

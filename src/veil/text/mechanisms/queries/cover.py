@@ -55,10 +55,11 @@ class Cover(QueryMechanism):
 
     Notes
     -----
-    The four additions are cells with several candidate texts behind each text sent, texts composed
-    of words instead of one query, tracks that mirror each other, and bands of equally popular
-    texts. All k texts are sent or none, because leaving one out (it equals the query, or is too
-    long) would reveal something. So the number of variants is that of the table.
+    The additions are cells with several candidate texts behind each text sent, texts composed of
+    words instead of one query, tracks that mirror each other, and bands of equally popular texts,
+    by their counts or as the frequencies of their words suggest. All k texts are sent or none,
+    because leaving one out (it equals the query, or is too long) would reveal something. So the
+    number of variants is that of the table.
 
     With `ahead` neighbouring groups in one release there are `ahead` times as many texts and
     `ahead` times fewer addresses. Each release reveals less, and related queries have more texts
@@ -198,7 +199,7 @@ def describe_table(table: Table) -> str:
             f" If all texts are equally likely, each of the {table.k} tracks is equally likely,"
             " too, for one query."
         )
-    elif (table.counts == table.counts[0]).all():
+    elif table.usual == "equal" or not table.weighed:
         low, high = table.track_odds
         proved += (
             f" If all texts are equally likely, each of the {table.k} tracks is right with"
