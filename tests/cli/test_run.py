@@ -272,7 +272,7 @@ def test_a_full_standard_output_is_one_sentence(tmp_path: Path) -> None:
 
 
 TWICE = """
-import atexit, sys, time
+import atexit, os, sys, time
 import veil.cli
 
 def work(*_, **__):
@@ -290,6 +290,14 @@ def late():
 veil.cli.veil.main = work
 if {where!r} == "exit":
     atexit.register(late)
+if {where!r} == "end":  # the last that runs, when handlers in Python are gone
+
+    class Late:
+        def __del__(self, write=os.write, sleep=time.sleep):
+            write(1, b"again\\n")
+            sleep(2)
+
+    sys.late = Late()
 if {where!r} == "message":
     def echo(*_, **__):
         print("again", flush=True)
@@ -301,7 +309,7 @@ veil.cli.main()
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
-@pytest.mark.parametrize("where", ["cleanup", "message", "exit"])
+@pytest.mark.parametrize("where", ["cleanup", "message", "exit", "end"])
 def test_a_second_stop_ends_with_the_same_code(where: str) -> None:
     """Whenever it comes: while work is tidied up, the message is written, or the program ends."""
     with subprocess.Popen(

@@ -235,8 +235,8 @@ def coverage(by: str, truth: Callable[[float], float], n: int) -> tuple[float, f
         with tempfile.TemporaryDirectory() as scratch:
             place = Path(scratch)
             draws = np.random.default_rng(number)
-            for name, rows in (("drawn.csv", n), ("others.csv", n)):
-                write_rows(place / name, rows, draws)
+            base = write_rows(place / "drawn.csv", n, draws)
+            write_rows(place / "others.csv", n, draws)
             study = {
                 "name": "c", "domain": "tables", "table": "drawn.csv", "qi": ["g"],
                 "confidential": ["s"], "control": "others.csv", "attackers": [by],
@@ -246,9 +246,9 @@ def coverage(by: str, truth: Callable[[float], float], n: int) -> tuple[float, f
         (row,) = [row for row in found.rows if row.kind == "risk" and row.mechanism != PLAIN]
         assert row.upper is not None
         assert 0 <= row.low <= row.score <= row.high <= 1
-        assert row.chance is not None
-        inside += row.low <= truth(row.chance) <= row.high
-        below += row.upper >= truth(row.chance)
+        assert row.chance == 0  # a blind guess has no more than a blind guess
+        inside += row.low <= truth(base) <= row.high
+        below += row.upper >= truth(base)
     return inside / TABLES, below / TABLES
 
 
@@ -256,12 +256,13 @@ TABLES = 40
 RIGHT = 0.7  # who guesses by the group is right so often
 
 
-def write_rows(path: Path, n: int, rng: np.random.Generator) -> None:
-    """Write people of two groups, of whom a share has the illness of the group."""
+def write_rows(path: Path, n: int, rng: np.random.Generator) -> float:
+    """Write people of two groups, a share with the illness of the group; return its mode's."""
     group = rng.integers(2, size=n)
     ill = np.where(rng.random(n) < RIGHT, group, 1 - group)
     lines = [f"g{a},s{b},{rng.random():.6f}" for a, b in zip(group, ill, strict=True)]
     path.write_text("g,s,other\n" + "\n".join(lines) + "\n", encoding="utf-8")
+    return max(float(ill.mean()), 1 - float(ill.mean()))
 
 
 def test_intervals_of_a_study_cover_what_is_above_a_baseline() -> None:

@@ -29,7 +29,7 @@ def main() -> None:
     except KeyboardInterrupt:  # a second one, while the first was dealt with
         code = STOPPED
     if code == STOPPED:
-        _leave_at_once()
+        _ignore_stops()
     if "veil.core.parallel" not in sys.modules:  # nothing was computed: no thread is to be ended
         sys.exit(code)
     from veil.core.parallel import leave
@@ -40,11 +40,16 @@ def main() -> None:
 STOPPED = 130  # exit code
 
 
-def _leave_at_once() -> None:
-    """End with the exit code of a stop, and by no signal, if there is one more Ctrl-C."""
-    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
+def _ignore_stops() -> None:
+    """Let the program end with its exit code, and by no signal, if there is one more Ctrl-C.
+
+    A handler in Python would not do: the interpreter takes it back while it ends. SIGTERM ends
+    what hangs.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for name in ("SIGTERM", "SIGHUP"):
         if hasattr(signal, name):
-            signal.signal(getattr(signal, name), lambda *_: os._exit(STOPPED))
+            signal.signal(getattr(signal, name), signal.SIG_DFL)
 
 
 def _stop(number: int, frame: object) -> None:

@@ -276,7 +276,9 @@ class Tables(Experiment):
         if any(one.details.get("succeeded") is False for one in made):
             return Result(data={"gap": _WEAK})
         risks = np.stack([by_record(one, self.n, rng) for one in made])
-        blind = [one.baseline for one in made if one.baseline is not None]
+        blind = [  # nothing, where the risk is what lies above it
+            one.baseline if one.upper is None else 0.0 for one in made if one.baseline is not None
+        ]
         details: dict[str, Any] = {} if not blind else {"chance": float(np.mean(blind))}
         details["worst"] = max(float(one.per_record.max(initial=0.0)) for one in made)
         if any(one.upper is not None for one in made):

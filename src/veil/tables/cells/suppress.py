@@ -191,8 +191,9 @@ def judge(cells: Cells, threshold: int | None, protection: float | None, rule: s
 
 USUAL = 5  # least count to publish
 CONTRIBUTORS = (
-    "The same holds for each contributor who knows its own amounts and is the only one, or one of"
-    " the two largest, in a suppressed cell or in what is suppressed of a line."
+    "So it is, for cells of others, for each contributor who knows its own amounts and is the only"
+    " one, or one of the two largest, in a suppressed cell or in what is suppressed of a line; v"
+    " is then at least what it gave. Contributors who share what they know are not covered."
 )
 
 
