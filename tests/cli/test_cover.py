@@ -100,6 +100,20 @@ def test_counts_of_a_table_make_bands(veil: Veil, texts: list[str], tmp_path: Pa
     assert "No counts were found, or all are equal: there is one band of popularity." in told.out
 
 
+def test_popularity_is_estimated_on_request(veil: Veil, log: Path, tmp_path: Path) -> None:
+    out = ("--out", tmp_path / "a")
+    told = veil("cover", "build", log, *SMALL, "--popularity", "words", *out)
+    found = load(tmp_path / "a")
+    assert (told.code, found.popularity) == (0, "words")
+    assert "How often a text is asked was estimated from the frequencies of its words" in told.out
+    assert "if all 128 texts of the table are equally likely, and in" in told.out
+    assert "if popular ones are likelier, by public frequencies of words" in told.out
+    assert (
+        "must be one of counts, words"
+        in veil("cover", "build", log, "--popularity", "many").refused()
+    )
+
+
 @pytest.mark.parametrize("part", ["passages", "titles", "queries"])
 def test_parts_of_a_collection(veil: Veil, texts: list[str], tmp_path: Path, part: str) -> None:
     library = tmp_path / "library"
