@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from veil.core.errors import InputError
-from veil.core.formatting import count_of
+from veil.core.formatting import brief, count_of
 from veil.data.files import whole_file
 from veil.data.lines import read_lines, require_file, suffix_of
 from veil.data.releases import check_output, open_writer
@@ -25,6 +25,7 @@ _SHAPE = re.compile(r"\[[A-Z_]{2,40}-[a-z2-7]{16}\]")
 _LARGEST = 256 * 2**20  # bytes of a map that is read
 
 
+@brief("originals")
 @dataclass(frozen=True, eq=False, repr=False)  # a log line shows neither key nor originals
 class Pseudonyms:
     """A secret key that names originals, and the originals by their pseudonyms.
