@@ -61,7 +61,7 @@ class AttackSpec(Component):
         return ""
 
     def against(self, mechanism: TextMechanism | None) -> frozenset[str]:
-        """Return its needs against a mechanism: no word vectors if the mechanism has none."""
+        """Return its needs against a mechanism, without word vectors if that needs none."""
         if mechanism is None or "vectors" in mechanism.needs:
             return self.needs
         return self.needs - {"space"}

@@ -191,7 +191,7 @@ class Address(NamedTuple):
 
 
 def parse_address(url: str, allowed: str = "") -> Address:
-    """Parse an address. A host other than this machine must be the one in `allowed`."""
+    """Parse an address. Any host other than this machine must equal `allowed`."""
     try:
         parts = urllib.parse.urlsplit(url)
         host, port = parts.hostname or "", parts.port

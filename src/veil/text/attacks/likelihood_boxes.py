@@ -167,7 +167,7 @@ class CandidateLikelihood:
         return self._table(no_progress)
 
     def _table(self, report: Report) -> NeighbourTable | None:
-        """Return the table of nearest words, if candidates come from one that is not too large."""
+        """Return the table of nearest words; None if it is too large or candidates are others."""
         near = self._kernel.near
         if near is None or not self._fits(near.depth):
             return None

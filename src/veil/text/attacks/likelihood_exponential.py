@@ -153,7 +153,7 @@ def _offsets(kernel: ExponentialKernel, ids: Ids) -> Floats:
     return kernel.slope * lowest
 
 
-_SAMPLE = 1024  # words from which the normalisers of all words are estimated
+_SAMPLE = 1024  # words used to estimate the normalisers of all words
 _SMALL = 4096  # up to this vocabulary size all normalisers are exact
 _TOP = 64  # words at the top of a ranking whose normalisers are exact
 _ROUNDS = 16  # at most, until the top of the ranking no longer changes

@@ -203,7 +203,8 @@ class Linkage(EncoderAttack):
 
     The variants of each text are split into two halves, as if it had been released twice with
     fresh noise. For each first half, all second halves are ranked by the cosine of the mean
-    vectors. The rank is that of its own second half (or of another text that reads the same).
+    vectors. The result is the rank of the text's second half (or that of another text that reads
+    the same).
 
     Notes
     -----

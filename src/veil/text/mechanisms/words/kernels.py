@@ -267,7 +267,7 @@ def sample_rows(
     most: int,
     rng: Generator,
 ) -> Ids:
-    """Draw for each position from its word's row. Rows are made once, at most `most` at a time.
+    """Draw for each position from its word's row. Rows are computed once, `most` at a time.
 
     Rows are kept in the bounded cache of the embeddings under `key`, which identifies the
     distribution, or in the private cache if one is active (`veil.data.memo.private_cache`).
