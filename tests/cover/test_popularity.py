@@ -18,7 +18,7 @@ from veil.cover.builder import WIDE, _groups, banded
 from veil.cover.popularity import as_counts, estimate_counts, geometric_weight, words_in
 from veil.cover.universe import names_of
 from veil.data.fetch import no_progress
-from veil.text.mechanisms.queries.cover import told
+from veil.text.mechanisms.queries.cover import describe_table
 
 
 def test_a_weight_is_a_geometric_mean_halved_for_each_word_beyond_two() -> None:
@@ -165,7 +165,7 @@ def test_the_popularity_is_saved(texts: list[str], tmp_path: Path) -> None:
     assert low < high
     assert (
         f"If all texts are equally likely, each of the 4 tracks is right in {low:.3f} to"
-        f" {high:.3f} of the cases" in told(found)
+        f" {high:.3f} of the cases" in describe_table(found)
     )
 
 

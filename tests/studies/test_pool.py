@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 PROGRAM = """
-from veil.studies.pool import end, processes
+from veil.studies.pool import kill_workers, processes
 
 def large(size):
     return bytes(size)
@@ -16,7 +16,7 @@ if __name__ == "__main__":
     pool = processes(2)
     results = [pool.submit(large, 200_000_000) for _ in range(4)]
     results[0].result()  # by now the other worker is in the middle of writing its own
-    end(pool)
+    kill_workers(pool)
     print("ended", flush=True)
 """
 
