@@ -164,8 +164,8 @@ def test_the_popularity_is_saved(texts: list[str], tmp_path: Path) -> None:
     low, high = found.track_odds
     assert low < high
     assert (
-        f"If all texts are equally likely, each of the 4 tracks is right in {low:.3f} to"
-        f" {high:.3f} of the cases" in describe_table(found)
+        f"If all texts are equally likely, each of the 4 tracks is right with probability {low:.3f}"
+        f" to {high:.3f}," in describe_table(found)
     )
 
 
