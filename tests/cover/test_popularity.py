@@ -164,8 +164,8 @@ def test_the_popularity_is_saved(texts: list[str], tmp_path: Path) -> None:
     low, high = found.track_odds
     assert low < high
     assert (
-        f"If all texts are equally likely, each of the 4 tracks is right with probability {low:.3f}"
-        f" to {high:.3f}," in describe_table(found)
+        "If all texts are equally likely, each of the 4 tracks is right with probability"
+        f" {low:.3f} to {high:.3f}," in describe_table(found)
     )
 
 
