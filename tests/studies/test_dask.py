@@ -142,7 +142,7 @@ def test_nobody_answers() -> None:
 def test_without_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
     with (
-        pytest.raises(MissingExtraError, match=r"pip install 'veil\[dask\]'"),
+        pytest.raises(MissingExtraError, match=r"pip install .*\[dask\]'"),
         dask_executor("tcp://127.0.0.1:1"),
     ):
         pass
