@@ -294,7 +294,7 @@ def test_redaction_fails_closed(client: Client, monkeypatch: pytest.MonkeyPatch)
     assert "ada" not in reply.refused(500, "server")
     monkeypatch.setitem(sys.modules, "presidio_analyzer", None)
     reply = client.post("/api/protect", body | {"redact": "presidio"})
-    assert "veil[pii]" in reply.refused(500, "server")
+    assert "[pii]" in reply.refused(500, "server")
 
 
 def test_a_text_of_which_nothing_is_protected_passes_on_request_only(client: Client) -> None:

@@ -152,8 +152,8 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, object]]:
         found.append(choices)
         return ClosingDesk()
 
-    def run(app: object, sock: socket.socket) -> None:
-        found.append({"app": app, "port": sock.getsockname()[1]})
+    def run(app: object, sock: socket.socket, *, proxied: bool) -> None:
+        found.append({"app": app, "port": sock.getsockname()[1], "proxied": proxied})
 
     monkeypatch.setattr(opening, "open_desk", open_desk)
     monkeypatch.setattr(planes, "load_plane", lambda folder: make_plane())

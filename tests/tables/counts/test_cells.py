@@ -236,7 +236,7 @@ def test_cells_need_names_and_labels() -> None:
 
 def test_without_scipy_the_remedy_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "scipy.optimize", None)
-    with pytest.raises(MissingExtraError, match=r"veil\[tables\]"):
+    with pytest.raises(MissingExtraError, match=r"\[tables\]"):
         scipy_module("optimize")
 
 
