@@ -55,6 +55,7 @@ def parts(path: Path, folder: Path) -> Path:
     "method",
     [
         "ola(k=5, suppression=0.1)",
+        "ola(k=5, suppression=0.1, minimise=dm)",
         "ola(k=3, suppression=0.2, minimise=ncp)",
         "incognito(k=5)",
         "exhaustive(k=4, suppression=0.1, minimise=entropy)",
