@@ -14,4 +14,8 @@ from veil.cover.table import exact_risk as exact_risk
 from veil.cover.universe import Universe as Universe
 from veil.cover.universe import read_universe as read_universe
 
-Located = TableMatch  # former name; remove in 0.4
+
+def __getattr__(name: str) -> object:
+    if name == "Located":  # the former name of TableMatch; remove in 0.4
+        return TableMatch
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
