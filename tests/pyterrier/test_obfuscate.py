@@ -99,7 +99,7 @@ def test_without_pyterrier_a_sentence_says_what_to_install(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(sys.modules, "pyterrier", None)
-    with pytest.raises(MissingExtraError, match=r"veil\[pyterrier\]"):
+    with pytest.raises(MissingExtraError, match=r"\[pyterrier\]"):
         afresh().Obfuscate(FAR)
     monkeypatch.undo()
     afresh()

@@ -40,7 +40,7 @@ def test_noise_and_epsilon_are_inverse() -> None:
 def test_sampled_rounds_name_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "dp_accounting.pld", None)
     assert gaussian_epsilon(4.0, 60, 1e-5) > 9
-    with pytest.raises(MissingExtraError, match=r"veil\[accounting\]"):
+    with pytest.raises(MissingExtraError, match=r"\[accounting\]"):
         gaussian_epsilon(4.0, 60, 1e-5, 0.25)
 
 

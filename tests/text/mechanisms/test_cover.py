@@ -45,7 +45,7 @@ def test_cost(cover: Cover, table: Table) -> None:
     assert "at most 8-fold" in said
     assert "The same query again adds nothing. Each other query adds 3 bits" in said
     assert "each of the 4 tracks is equally likely, too, for one query" in said
-    assert "no differential privacy" in said
+    assert "not differential privacy" in said
     made = veil.protect(["a b c", "d"], cover)
     assert (made.cost.kind, made.cost.bits, made.cost.unit) == ("leakage", 6, "release (2 texts)")
     assert str(made.cost) == "leakage: 6 bits, per release (2 texts)"
