@@ -35,6 +35,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_an_audit_is_noted_with_its_whole_path(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    (folder / "made").mkdir()
     assert run(["audit", "study.toml", "--out", "made/here"]) == 0
     assert noted_audit() == folder / "made" / "here"
     assert "veil serve" not in capsys.readouterr().err

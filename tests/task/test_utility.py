@@ -48,4 +48,4 @@ def test_a_score_of_values_beyond_the_range_is_that_of_their_cut_means() -> None
     with pytest.raises(InputError, match="Every utility"):
         quipu_interval(risks, utilities * np.inf)
     with pytest.raises(InputError, match="Every risk"):
-        quipu_interval(utilities, risks)
+        quipu_interval(risks * np.nan, utilities)

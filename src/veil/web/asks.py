@@ -111,7 +111,7 @@ def settable(cls: type[TextMechanism]) -> tuple[str, ...]:
     One that goes by another name than its own is not among them, nor one whose name is another
     name of a second one.
 
-    >>> settable(find.mechanism_class("fea"))
+    >>> settable(catalogue.mechanism_class("fea"))
     ('window', 'longest', 'targets', 'score', 'candidates')
     """
     taken = _aliases(cls)

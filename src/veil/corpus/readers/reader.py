@@ -103,8 +103,8 @@ def piece(text: str, title: str = "", number: int = 1) -> ReadDocument:
 
     A text without a title has its first line for one.
 
-    >>> piece("Ferns\n\nThey like shade.")
-    Piece(number=1, title='Ferns', text='They like shade.', skipped='')
+    >>> tuple(piece("Ferns\n\nThey like shade."))
+    (1, 'Ferns', 'They like shade.', '')
     """
     body = cleaned(text)
     head, _, rest = body.partition("\n")
