@@ -113,7 +113,8 @@ def chosen(table: Table, words: int = 24) -> Table:
     index = _Index(table.texts)
     near, _ = _nearest(table, np.asarray(table.vectors), NEAR)
     gains = 1 / np.log2(np.arange(2, NEAR + 2))
-    spelt = [[w for w in words_of(text) if term_of(w)] for text in table.texts]
+    known = index.lexical.terms  # Lucene keeps "1.5" and "u.s" whole, which are two words
+    spelt = [[w for w in words_of(text) if term_of(w) in known] for text in table.texts]
     idf = np.log(len(table) / np.maximum(index.lexical.frequencies, 1))
     cells = []
     for place in range(table.L * table.k):
@@ -127,7 +128,7 @@ def chosen(table: Table, words: int = 24) -> Table:
             for word in spelt[i]:
                 spelling.setdefault(term_of(word), word)
             for term in dict.fromkeys(map(term_of, spelt[i])):
-                weight[term] = weight.get(term, 0.0) + float(idf[index.lexical.terms[term]])
+                weight[term] = weight.get(term, 0.0) + float(idf[known[term]])
         terms = sorted(weight, key=lambda term: (-round(weight[term], 9), term))[:_CANDIDATES]
         picked = _greedy(np.stack([index.row(term) for term in terms]), aims, words)
         cells.append(" ".join(spelling[terms[i]] for i in picked))
