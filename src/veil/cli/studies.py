@@ -17,8 +17,6 @@ from veil.studies.choose import Candidate, Choice, UncertifiedError
 from veil.studies.choose import choose as choose_best
 from veil.studies.domains import vocabulary
 from veil.studies.export import export, named, read_csv
-from veil.studies.pool import dask_executor
-from veil.studies.report.report import FILE, write_report
 from veil.studies.results import Results, Score
 from veil.studies.study import Study
 from veil.studies.sweep import sweep
@@ -104,6 +102,9 @@ def run_study(
 
     The report is there as well, unless `page` names another file.
     """
+    from veil.studies.pool import dask_executor  # drawing is not needed for `veil choose`
+    from veil.studies.report.report import FILE, write_report
+
     try:
         with progress_bar() as report, dask_executor(dask) if dask else nullcontext() as executor:
             found = sweep(
