@@ -6,10 +6,10 @@ generator is reproducible, which is for experiments and never private.
 """
 
 import secrets
+from typing import Any, cast
 
 import numpy as np
 from numpy.random import Generator
-from randomgen import AESCounter
 
 from veil.core.errors import ParameterError
 from veil.core.types import Floats
@@ -24,7 +24,7 @@ def generator(rng: Randomness = None) -> Generator:
     True
     """
     if rng is None:
-        return Generator(AESCounter(key=secrets.randbits(128)))
+        return Generator(_aes()(key=secrets.randbits(128)))
     if isinstance(rng, Generator):
         return rng
     return stream(rng, 0)
@@ -40,7 +40,13 @@ def stream(seed: int | None, index: int) -> Generator:
             f" Got {type(seed).__name__} instead."
         )
     sequence = np.random.SeedSequence(int(seed), spawn_key=(index,))
-    return Generator(AESCounter(sequence))
+    return Generator(_aes()(sequence))
+
+
+def _aes() -> type[Any]:
+    from randomgen import AESCounter  # 40 modules, which most commands start without
+
+    return cast(type[Any], AESCounter)
 
 
 def sphere(count: int, dim: int, rng: Generator) -> Floats:
