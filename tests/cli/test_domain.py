@@ -61,6 +61,23 @@ def test_plane_and_choose(veil: Veil, town: Path) -> None:
     assert top["best"]["risk"]["data"] == "homes"
 
 
+def test_the_keys_of_a_study_are_flags_with_their_descriptions(
+    veil: Veil, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    shown = " ".join(veil("dp", "plane", "--help").out.split())
+    assert "--column TEXT column of the secret [required]" in shown
+    assert "--rows TEXT records of a group [default: 100]" in shown
+    assert "of a study" not in shown
+    asked = ("dp", "plane", "100", "-m", "geometric(epsilon=1)")
+    assert "Missing --column" in veil(*asked).refused()
+    assert "100; check the path" in veil(*asked, "--column", "2021").refused()
+    (tmp_path / "ward.csv").write_text("2021,name\n1,a\n2,b\n")
+    said = veil("dp", "plane", "ward.csv", *asked[3:], "--column", "2021").refused()
+    assert "column 2021, must be 0 or 1; name the value" in said
+    assert "--equals" in said
+
+
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [

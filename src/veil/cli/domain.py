@@ -19,6 +19,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import click
 import numpy as np
+from pydantic.fields import FieldInfo
 from rich.markup import escape
 from rich.table import Table
 
@@ -284,14 +285,22 @@ def _attackers(found: Domain) -> click.Command:
     return attackers
 
 
+def _flag_of(key: str, field: FieldInfo) -> click.Option:
+    """Return the flag for a key of a study, with its description and default."""
+    plain = isinstance(field.default, str | int | float) and field.default != ""
+    default = f"  [default: {field.default}]" if plain else ""
+    return click.Option(
+        [f"--{key.replace('_', '-')}", key],
+        required=field.is_required(),
+        help=(field.description or f"the key '{key}' of a study") + default,
+    )
+
+
 def _plane(name: str, found: Domain) -> click.Command:
     """Return the command that places methods on the risk-utility plane."""
-    own = [key for key in found.keys.model_fields if key not in Study.model_fields]
-    options = [
-        click.Option([f"--{key.replace('_', '-')}", key], help=f"the key '{key}' of a study")
-        for key in own
-        if key != found.source
-    ]
+    own = {k: f for k, f in found.keys.model_fields.items() if k not in Study.model_fields}
+    texts = {key for key, field in own.items() if field.annotation is str}
+    options = [_flag_of(key, field) for key, field in own.items() if key != found.source]
 
     def run(
         mechanism: tuple[str, ...],
@@ -310,7 +319,10 @@ def _plane(name: str, found: Domain) -> click.Command:
         given |= {"attackers": list(attacker)} if attacker else {}
         given |= {"sizes": list(size)} if size else {}
         given |= {} if seed is None else {"seed": seed}
-        given |= {key: value_of(text) for key, text in keys.items() if text is not None}
+        for key, text in keys.items():
+            if text is not None:
+                value = value_of(text)
+                given[key] = text if key in texts and not isinstance(value, str) else value
         study = make_study(given, "the command", Path.cwd())
         page = out if out.suffix == ".html" else None
         run_study(study, out.with_suffix("") if page else out, workers=workers, page=page)

@@ -141,7 +141,7 @@ def read_bits(path: Path, column: str, equals: str | None = None) -> Ids:
     if -1 in found:
         raise InputError(
             f"Row {found.index(-1) + 1:,} of {path.name}, column {column}, must be 0 or 1; name"
-            f" the value that is the secret, as {column}=VALUE."
+            f" the value that is the secret, as {column}=VALUE or by --equals."
         )
     return np.array(found, dtype=np.int64)
 

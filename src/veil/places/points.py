@@ -107,14 +107,14 @@ def _check_degrees(xy: Floats, right: float) -> None:
     wide = np.flatnonzero(np.abs(xy[:, 1]) > right)
     if len(wide):
         raise InputError(
-            f"{row_numbers(wide)} must have a latitude, the second column, from -{right:g} to"
-            f" {right:g}; are longitude and latitude swapped? Hand in longitude first, in {unit}."
+            f"{row_numbers(wide)} must have a latitude (y) from -{right:g} to {right:g}, in"
+            f" {unit}; are longitude (x) and latitude swapped? In an array longitude comes first."
         )
     far = np.flatnonzero(np.abs(xy[:, 0]) > 2 * right)
     if len(far):
         raise InputError(
-            f"{row_numbers(far)} must have a longitude, the first column, from -{2 * right:g} to"
-            f" {2 * right:g}; hand in {unit}."
+            f"{row_numbers(far)} must have a longitude (x) from -{2 * right:g} to {2 * right:g},"
+            f" in {unit}."
         )
 
 

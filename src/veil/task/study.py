@@ -84,7 +84,9 @@ class TaskStudy(Study):
     test: Annotated[
         int, Field(ge=LEAST, le=1_000_000, description="maximum number of test texts")
     ] = 400
-    classifier: Annotated[Specs, Field(min_length=1, strict=False)] = (
+    classifier: Annotated[
+        Specs, Field(min_length=1, strict=False, description="what is trained; a list for several")
+    ] = (
         "logistic",
         "logistic(train=protected, texts=400)",
     )
