@@ -654,3 +654,13 @@ def test_a_row_of_another_length_is_no_row_of_a_release(tmp_path: Path) -> None:
         file.write_text(text, encoding="utf-8")
         with pytest.raises(InputError, match="different lengths"):
             Recount.of_file(file, Claim(("b",), k=2))
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.parquet"])
+def test_what_is_no_text_is_refused_without_the_value(tmp_path: Path, name: str) -> None:
+    table = tables.load({"zip": ["CANARY\ud800"] * 4}, qi=["zip"], quiet=True)
+    with pytest.raises(InputError, match="lone surrogate") as refused:
+        save(tables.protect(table, "mondrian(k=2)"), tmp_path / name)
+    assert refused.value.__cause__ is None
+    assert "CANARY" not in str(refused.value)
+    assert not list(tmp_path.iterdir())

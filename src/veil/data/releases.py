@@ -13,6 +13,7 @@ from veil.data.files import require_folder, whole_file
 from veil.data.rows import pyarrow, pyarrow_parquet
 
 _CRLF = "\r\n"
+NO_TEXT = "A value has a lone surrogate, which is not text; repair it. Nothing was written."
 _BREAKS = re.compile(r"[\t\r\n]+")
 WRITABLE = (".csv", ".tsv", ".jsonl", ".parquet", ".txt")
 
@@ -46,7 +47,10 @@ class CsvWriter:
 
     def write(self, line: str) -> None:
         """Take a row from the csv module, and end it with a line feed."""
-        self._file.write(line[: -len(_CRLF)] + "\n")
+        try:
+            self._file.write(line[: -len(_CRLF)] + "\n")
+        except UnicodeEncodeError:  # it holds the row
+            raise InputError(NO_TEXT) from None
 
 
 class _Commas:

@@ -15,7 +15,7 @@ from veil.core.errors import InputError, MissingExtraError, VeilError
 from veil.core.guarantee import Guarantee
 from veil.core.rng import generator
 from veil.data.files import require_folder, whole_file
-from veil.data.releases import CsvWriter
+from veil.data.releases import NO_TEXT, CsvWriter
 from veil.data.rows import pyarrow_parquet
 from veil.tables.column import Column, Kind
 from veil.tables.hierarchy import Hierarchy
@@ -127,7 +127,10 @@ def as_arrow(table: Table) -> Any:  # noqa: ANN401 - of pyarrow
             arrays[name] = pa.array(held, mask=column.missing)
         else:
             kind = pa.float64() if column.numeric else pa.string()
-            arrays[name] = pa.array(values, kind, from_pandas=True)
+            try:
+                arrays[name] = pa.array(values, kind, from_pandas=True)
+            except UnicodeEncodeError:  # it holds the value
+                raise InputError(NO_TEXT) from None
     return pa.table(arrays)
 
 
