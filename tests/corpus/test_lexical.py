@@ -1,5 +1,6 @@
 """The inverted index: against counting by hand, and against bm25s."""
 
+import itertools
 import math
 from collections import Counter
 from pathlib import Path
@@ -18,11 +19,13 @@ from veil.corpus.lexical import (
     Lexical,
     analyse,
     build_lexical,
+    head_of,
     open_lexical,
     term_of,
     tokens_of,
     top,
 )
+from veil.data.memo import private_caches
 
 WORDS = "fever skin cancer bone broken lung heart attack of the running runs".split()
 
@@ -228,3 +231,35 @@ def test_top_is_a_stable_sort(rng: Generator) -> None:
         wanted = [i for i in np.argsort(-scores, kind="stable") if scores[i] > 0]
         for k in (1, 7, 40, 100):
             assert top(scores, k, above=0.0).tolist() == wanted[:k]
+
+
+ENDINGS = (
+    "ies sses s eed ed ing y ational izer bli logi icate ful ness ence ement ion ll at".split()
+)
+
+
+def test_a_term_begins_as_its_word(rng: Generator) -> None:
+    """Re-ranking stems no word that begins otherwise than all terms of the query."""
+    short = map("".join, itertools.product("aybestidng", repeat=4))
+    drawn = (
+        "".join(rng.choice([*"aeiouybstlz'.1_"], rng.integers(0, 4)))
+        + "".join(rng.choice(ENDINGS, rng.integers(1, 4)))
+        for _ in range(20_000)
+    )
+    for word in itertools.chain(short, drawn, ["ies", "aed", "ays", "oying"]):
+        if term := term_of(word):
+            assert head_of(term) in (head_of(word), head_of(word[:1]))
+
+
+def test_stems_of_work_apart_are_left_to_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    stemmed: list[str] = []
+
+    def stem(word: str) -> str:
+        stemmed.append(word)
+        return word[:4]
+
+    monkeypatch.setattr(lexical, "_stemmer", lambda: stem)
+    for _ in range(2):
+        with private_caches():
+            assert analyse("unheard unheard") == ["unhe", "unhe"]
+    assert stemmed == ["unheard", "unheard"]

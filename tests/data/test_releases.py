@@ -1,6 +1,7 @@
 """What is written reads back equal, or is not written at all."""
 
 import csv
+import io
 import json
 import re
 from collections.abc import Sequence
@@ -11,7 +12,7 @@ import pytest
 
 from veil.core.errors import InputError
 from veil.data.records import Columns, Record, read_records
-from veil.data.releases import WRITABLE, open_writer
+from veil.data.releases import WRITABLE, CsvWriter, open_writer
 
 COLUMNS = ("id", "text", "variant", "released", "mechanism", "seeded")
 NASTY = [
@@ -140,3 +141,11 @@ def test_unknown_format(tmp_path: Path, name: str) -> None:
     with pytest.raises(InputError, match=r"must end in one of \.csv, \.tsv"):
         release(tmp_path / name, [rows(True)])
     assert list(tmp_path.iterdir()) == []
+
+
+def test_fields_with_line_breaks_are_quoted() -> None:
+    file = io.StringIO(newline="")
+    writer = CsvWriter(file)
+    writer.writerow(["a", 'say "b"'])
+    writer.writerows([["lone\rreturn", "line\nbreak"], [""], ["end\r", None]])
+    assert file.getvalue() == ('a,"say ""b"""\n"lone\rreturn","line\nbreak"\n""\n"end\r",\n')

@@ -97,3 +97,16 @@ _SPECS = {
     "mdav": "mdav(k=3)", "swap": "swap()", "noise": "noise()", "sample": "sample(rate=0.5)",
     "ola": "ola(k=3)", "tree": "tree(epsilon=1)", "blank": "blank_impute()",
 }  # fmt: skip
+
+
+@pytest.mark.parametrize("method", ["mondrian(k=5)", "ola(k=5)", "incognito(k=5)", "mdav(k=5)"])
+def test_nothing_is_claimed_where_no_column_is_known(method: str) -> None:
+    """A claim about no column holds for every file, whatever else it has."""
+    table = tables.load(
+        {"code": [f"{i}" for i in range(20)], "age": [20, 30] * 10},
+        hierarchies={"age": [["20", "*"], ["30", "*"]]},
+        quiet=True,
+    )
+    found = proved(table, method, columns=["age"])
+    assert found.kind == "none"
+    assert "columns" in found.caveat

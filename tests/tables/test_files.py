@@ -617,3 +617,50 @@ def test_unique_and_describe_count_what_the_file_has(tmp_path: Path) -> None:
         alone = Counter(row[0] for row in read_csv(tmp_path / "out.csv")[1:])
         share = sum(n == 1 for n in alone.values()) / len(spelled)
         assert tables.attack(table, table, "unique").risk == share
+
+
+@pytest.mark.parametrize("door", ["save", "to_csv", "page", "blocks"])
+@pytest.mark.parametrize("broken", ["a\rb", "a\r\nb", "\r", "a\r"])
+def test_a_carriage_return_in_a_value_makes_no_row(tmp_path: Path, door: str, broken: str) -> None:
+    """Python 3.11 writes a lone one without quotes, and readers begin a row there."""
+    held = {"zip": ["11"] * 5 + ["12"] * 5, "note": [*"abcdefghi", broken], "s": list("xy") * 5}
+    source, out = tmp_path / "t.jsonl", tmp_path / "out.csv"
+    rows = [dict(zip(held, row, strict=True)) for row in zip(*held.values(), strict=True)]
+    source.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    table = tables.load(source, qi=["zip"], confidential=["s"], hierarchies={"zip": starred},
+                        quiet=True)  # fmt: skip
+    release = tables.protect(table, "ola(k=5)")
+    if door == "save":
+        save(release, out)
+    elif door == "to_csv":
+        release.table.to_csv(out)
+    elif door == "page":
+        out.write_bytes(file_of(release, excel_safe=False).encode())
+    else:
+        levels = tmp_path / "levels"
+        levels.mkdir()
+        (levels / "zip.csv").write_text("11;*\n12;*\n", encoding="utf-8")
+        said = Source(qi=("zip",), confidential=("s",), hierarchies=levels)
+        protect_blocks(Blocks.of(source, said, 3), "ola(k=5)", out)
+    found = read_csv(out)
+    assert {len(row) for row in found} == {3}
+    assert counted(found, ["zip"], "s")[0] == 5
+    assert broken.strip() in {row[1].strip() for row in found}
+
+
+def test_a_row_of_another_length_is_no_row_of_a_release(tmp_path: Path) -> None:
+    file = tmp_path / "t.csv"
+    for text in ("a,b\n1,2\n3\n", "a,b\n1,2\n3,4,5\n"):
+        file.write_text(text, encoding="utf-8")
+        with pytest.raises(InputError, match="different lengths"):
+            Recount.of_file(file, Claim(("b",), k=2))
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.parquet"])
+def test_what_is_no_text_is_refused_without_the_value(tmp_path: Path, name: str) -> None:
+    table = tables.load({"zip": ["CANARY\ud800"] * 4}, qi=["zip"], quiet=True)
+    with pytest.raises(InputError, match="lone surrogate") as refused:
+        save(tables.protect(table, "mondrian(k=2)"), tmp_path / name)
+    assert refused.value.__cause__ is None
+    assert "CANARY" not in str(refused.value)
+    assert not list(tmp_path.iterdir())

@@ -1,6 +1,5 @@
 """``veil ledger``: what was released when, without the queries; and how to forget it."""
 
-import csv
 import io
 import json
 import math
@@ -20,6 +19,7 @@ from veil.cli.terminal import NEW, fits, stderr, stdout
 from veil.core.errors import InputError
 from veil.core.formatting import bits_of, count_of, number_of
 from veil.data.files import whole_file
+from veil.data.releases import CsvWriter
 from veil.proxy.ledger.ledger import Ledger, forget_all
 from veil.proxy.settings import Release, brief
 from veil.search.pipeline import MAX_QUERY
@@ -226,7 +226,7 @@ def _values(one: Release) -> list[object]:
 
 def _csv(values: Sequence[object]) -> str:
     out = io.StringIO()
-    csv.writer(out, lineterminator="\n").writerow(values)
+    CsvWriter(out).writerow(values)
     return out.getvalue()
 
 

@@ -25,6 +25,7 @@ from veil.core.errors import InputError
 from veil.core.types import Ids, Singles
 from veil.data.arrays import Array, Strings, open_arrays, save_arrays
 from veil.data.fetch import Report, no_progress
+from veil.data.memo import private_cache
 
 ANALYSER = 2  # a change of what `analyse` gives needs a new number: saved indexes are built anew
 _WORD = re.compile(r"\w+(?:['’]\w+)*")
@@ -165,9 +166,31 @@ def _consonants(word: str) -> str:
 
 
 @lru_cache(maxsize=2**18)
-def _stem(word: str) -> str:
-    """Return the stem of a word; NLTK needs 20 microseconds for one."""
+def _shared_stem(word: str) -> str:
     return _stemmer()(word)
+
+
+def _stem(word: str) -> str:
+    """Return the stem of a word; NLTK needs 20 microseconds for one.
+
+    Where several can ask, a stem is kept for the work under way alone: see `veil.data.memo`.
+    """
+    known: dict[str, str] | None = private_cache("stems", dict)
+    if known is None:
+        return _shared_stem(word)
+    found = known.get(word)
+    if found is None:
+        found = known[word] = _stemmer()(word)
+    return found
+
+
+def head_of(word: str) -> str:
+    """Return how the term of a word begins, unless it is a single letter: y may become i.
+
+    >>> head_of("ays"), head_of(term_of("ays"))
+    ('ai', 'ai')
+    """
+    return word[:2].replace("y", "i")
 
 
 def term_of(word: str) -> str:

@@ -3,7 +3,7 @@
 import csv
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Protocol
@@ -12,6 +12,8 @@ from veil.core.errors import InputError
 from veil.data.files import require_folder, whole_file
 from veil.data.rows import pyarrow, pyarrow_parquet
 
+_CRLF = "\r\n"
+NO_TEXT = "A value has a lone surrogate, which is not text; repair it. Nothing was written."
 _BREAKS = re.compile(r"[\t\r\n]+")
 WRITABLE = (".csv", ".tsv", ".jsonl", ".parquet", ".txt")
 
@@ -24,17 +26,40 @@ class Writer(Protocol):
         ...
 
 
+class CsvWriter:
+    """Writes rows as the csv module does, and quotes every field that has a line break.
+
+    Python 3.11 quotes a lone carriage return only if that ends lines, too. Without quotes a reader
+    takes what follows for a row of its own.
+    """
+
+    def __init__(self, file: IO[str]) -> None:
+        self._file = file
+        self._csv = csv.writer(self, lineterminator=_CRLF)
+
+    def writerow(self, row: Iterable[object]) -> None:
+        """Write a row."""
+        self._csv.writerow(row)
+
+    def writerows(self, rows: Iterable[Iterable[object]]) -> None:
+        """Write rows."""
+        self._csv.writerows(rows)
+
+    def write(self, line: str) -> None:
+        """Take a row from the csv module, and end it with a line feed."""
+        try:
+            self._file.write(line[: -len(_CRLF)] + "\n")
+        except UnicodeEncodeError:  # it holds the row
+            raise InputError(NO_TEXT) from None
+
+
 class _Commas:
     def __init__(self, file: IO[str], columns: Sequence[str]) -> None:
-        self._csv = csv.writer(file, lineterminator="\n")
-        # Python 3.11 does not quote a lone carriage return by itself.
-        self._quoted = csv.writer(file, lineterminator="\n", quoting=csv.QUOTE_ALL)
+        self._csv = CsvWriter(file)
         self._csv.writerow(columns)
 
     def write(self, rows: Sequence[Sequence[object]]) -> None:
-        for row in rows:
-            returns = any(isinstance(value, str) and "\r" in value for value in row)
-            (self._quoted if returns else self._csv).writerow(row)
+        self._csv.writerows(rows)
 
 
 class _Tabs:

@@ -1,6 +1,5 @@
 """What leaves: other ratings or a model, with its card, on disk."""
 
-import csv
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from veil.core.errors import InputError
 from veil.core.guarantee import Guarantee
 from veil.core.types import Floats, Ids
 from veil.data.files import require_folder, whole_file
+from veil.data.releases import CsvWriter
 from veil.ratings.ratings import Ratings, Scale, Values
 from veil.ratings.reader import load
 from veil.ratings.recommender import Model
@@ -62,7 +62,7 @@ def write_ratings(data: Ratings, path: Path) -> None:
         whole_file(path, private=True) as part,
         part.open("w", encoding="utf-8", newline="") as file,
     ):
-        rows = csv.writer(file, lineterminator="\n")
+        rows = CsvWriter(file)
         rows.writerow(names)
         for start in range(0, len(data), _ROWS):
             some = slice(start, start + _ROWS)
@@ -96,7 +96,7 @@ def save(release: Release, out: str | Path) -> None:
         whole_file(place, private=True) as part,
         part.open("w", encoding="utf-8", newline="") as file,
     ):
-        writer = csv.writer(file, lineterminator="\n")
+        writer = CsvWriter(file)
         timed = ["time"] if release.data.time is not None else []
         writer.writerow(["user", "item", "rating", *timed])
         writer.writerows(_rows(release.data))

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from veil.core.errors import ParameterError
 from veil.core.types import Encoder, Engine, Floats, Ids, Ranking, Singles
 from veil.corpus.collection import Collection, passage
-from veil.corpus.lexical import analyse, term_of, tokens_of
+from veil.corpus.lexical import analyse, head_of, term_of, tokens_of
 from veil.data.fetch import Report, no_progress
 from veil.encoders.catalogue import encoder
 from veil.encoders.vectors import DocumentVectors, document_vectors, open_document_vectors
@@ -75,7 +75,7 @@ def _bm25(counts: Floats, lengths: Floats) -> Floats:
 def _terms(query: str, texts: Sequence[str]) -> tuple[Floats, Floats]:
     """Count the terms of the query in each text (n, t), and all words (n,)."""
     terms = {term: number for number, term in enumerate(dict.fromkeys(analyse(query)))}
-    first = {term[0] for term in terms}  # a stem begins as its word does
+    heads = set(map(head_of, terms))  # most words need not be stemmed
     counts = np.zeros((len(texts), len(terms)))
     lengths = np.zeros(len(texts))
     spelt: dict[str, int] = {}  # every spelling is stemmed once
@@ -85,7 +85,7 @@ def _terms(query: str, texts: Sequence[str]) -> tuple[Floats, Floats]:
         for word in words:
             number = spelt.get(word)
             if number is None:
-                wanted = word[:1] in first
+                wanted = head_of(word) in heads or head_of(word[:1]) in heads
                 number = spelt[word] = terms.get(term_of(word), -1) if wanted else -1
             if number >= 0:
                 counts[row, number] += 1

@@ -1,6 +1,5 @@
 """Tables in files that need not fit into memory, on one machine or on a cluster."""
 
-import csv
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -29,6 +28,7 @@ from veil.data.files import (
     whole_folder,
 )
 from veil.data.lines import Progress, require_file
+from veil.data.releases import CsvWriter
 from veil.studies.pool import InlineExecutor
 from veil.tables.cells.cells import Cells, cells_of
 from veil.tables.column import Column, Kind, canonical, read_number, read_text
@@ -460,7 +460,7 @@ def write_partition(
         whole_file(target, private=True) as part,
         part.open("w", encoding="utf-8", newline="") as file,
     ):
-        writer = csv.writer(file, lineterminator="\n")
+        writer = CsvWriter(file)
         writer.writerow([safe(name) if excel_safe else name for name in names])
         for block in partition.blocks(progress):
             for row in work.released(block, rng):

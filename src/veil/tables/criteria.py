@@ -573,6 +573,10 @@ _SUBSET = (
     "Classes are alike in the masked columns alone: other quasi-identifiers may tell their rows"
     " apart."
 )
+_UNDECLARED = (
+    "Classes are alike in the masked columns alone: no quasi-identifier is declared, and other"
+    " columns may tell their rows apart."
+)
 
 
 class Anonymiser(Method):
@@ -648,7 +652,12 @@ class Anonymiser(Method):
         return made.with_caveat(told).with_caveat(_ANYBODY)
 
     def proved(self, table: Table, columns: Sequence[str]) -> Guarantee:
-        """Return what is proved when these columns are masked; nothing if a known one is not."""
+        """Return what is proved when these columns are masked; nothing if a known one is not.
+
+        Nothing is proved either of a table of which nobody says what an attacker may know.
+        """
+        if not table.qi:
+            return nothing(_UNDECLARED)
         return self.guarantee if set(table.qi) <= set(columns) else nothing(_SUBSET)
 
     def checked(self, table: Table, records: int | None = None) -> None:

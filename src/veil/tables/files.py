@@ -1,6 +1,5 @@
 """Releases and their cards on disk; what is claimed is counted in the file before it appears."""
 
-import csv
 import json
 import math
 from collections import Counter
@@ -16,6 +15,7 @@ from veil.core.errors import InputError, MissingExtraError, VeilError
 from veil.core.guarantee import Guarantee
 from veil.core.rng import generator
 from veil.data.files import require_folder, whole_file
+from veil.data.releases import NO_TEXT, CsvWriter
 from veil.data.rows import pyarrow_parquet
 from veil.tables.column import Column, Kind
 from veil.tables.hierarchy import Hierarchy
@@ -91,7 +91,7 @@ def write_csv(table: Table, path: Path, *, excel_safe: bool = False) -> None:
 
 def _write_csv(table: Table, part: Path, *, excel_safe: bool) -> None:
     with part.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
+        writer = CsvWriter(file)
         writer.writerow([safe(name) if excel_safe else name for name in table.columns])
         writer.writerows(text_rows(table, excel_safe=excel_safe))
 
@@ -127,7 +127,10 @@ def as_arrow(table: Table) -> Any:  # noqa: ANN401 - of pyarrow
             arrays[name] = pa.array(held, mask=column.missing)
         else:
             kind = pa.float64() if column.numeric else pa.string()
-            arrays[name] = pa.array(values, kind, from_pandas=True)
+            try:
+                arrays[name] = pa.array(values, kind, from_pandas=True)
+            except UnicodeEncodeError:  # it holds the value
+                raise InputError(NO_TEXT) from None
     return pa.table(arrays)
 
 

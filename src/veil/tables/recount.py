@@ -100,6 +100,8 @@ class Recount:
         secret = [_position(header, name, excel_safe=excel_safe) for name in claim.columns]
         tallies = list(zip(secret, made.values.values(), strict=True))
         for row in rows:
+            if len(row) != len(header):
+                raise InputError("The released file has rows of different lengths.")
             alike = tuple([row[at] for at in known])
             made.sizes[alike] += 1
             for at, tally in tallies:

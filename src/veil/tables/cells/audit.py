@@ -1,6 +1,5 @@
 """What a reader can infer of every cell from all that is published."""
 
-import csv
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -12,6 +11,7 @@ import numpy as np
 from veil.core.errors import InputError
 from veil.core.types import Floats, Ids
 from veil.data.files import require_folder, whole_file
+from veil.data.releases import CsvWriter
 from veil.tables.cells.cells import Axis
 from veil.tables.cells.release import Bounds, CellRelease, Mask
 from veil.tables.cells.solver import SLACK, Lines, Reach, grain, solve
@@ -139,7 +139,7 @@ def write_cells(
         whole_file(path, private=True) as part,
         part.open("w", encoding="utf-8", newline="") as file,
     ):
-        writer = csv.writer(file, lineterminator="\n")
+        writer = CsvWriter(file)
         writer.writerow([safe(text) if excel_safe else text for text in header])
         for labels, numbers in rows(release, audited):
             texts = [safe(text) if excel_safe else text for text in labels]
