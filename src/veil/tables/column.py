@@ -63,9 +63,13 @@ def read_number(text: str, *, padded: bool = False) -> float | None:
 
 def _given_back(text: str, number: float) -> bool:
     """Tell whether a double has all digits of a number, rounded to as many as there are."""
+    if not math.isfinite(number):
+        return False
     exact = Decimal(text)
+    if Decimal(repr(number)) == exact:  # 5.960464477539063e-08 is halfway between two roundings
+        return True
     digits = max(1, len(exact.as_tuple().digits))
-    return math.isfinite(number) and Context(prec=digits).create_decimal(number) == exact
+    return Context(prec=digits).create_decimal(number) == exact
 
 
 def read_text(text: str) -> str | None:
