@@ -276,8 +276,8 @@ import atexit, os, sys, time
 import veil.cli
 
 def work(*_, **__):
-    print("ready", flush=True)
     try:
+        print("ready", flush=True)
         time.sleep(60)
     finally:
         print({where!r} == "cleanup" and "again" or "", flush=True)
