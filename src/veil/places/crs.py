@@ -54,8 +54,8 @@ def require_local(xy: Floats, where: str) -> None:
     if np.abs(xy).max() >= _LOCAL:
         raise InputError(
             f"{where} has coordinates of 100,000 or more and names no system, so that a unit may"
-            " not be a metre (in EPSG:3857 it is 0.62 m in London): name it by crs (--crs), such as"
-            " EPSG:3857, or 'metres' of a plane."
+            " not be a metre (in EPSG:3857 it is 0.62 m in London): name it by crs (--crs),"
+            " such as EPSG:3857, or 'metres' of a plane."
         )
 
 
