@@ -23,8 +23,8 @@ from veil.sensitive.candidates import matcher
 from veil.sensitive.collection import SensitiveCollection
 from veil.sensitive.comparison import compare
 from veil.sensitive.cross_validate import CANDIDATES, CrossValidated
-from veil.sensitive.strategies import STRATEGIES
-from veil.sensitive.strategy import Scene
+from veil.sensitive.mechanism import Scene
+from veil.sensitive.mechanisms import MECHANISMS
 
 HERE = Path(__file__).resolve().parent
 SARA = Path(os.environ.get("VEIL_SARA", HERE.parents[1] / "shared/data/collections/sara"))
@@ -125,7 +125,7 @@ def speed(collection: SensitiveCollection, p: Floats) -> Report:
     queries = [Released(text) for text in collection.queries.values()]
     plain = best(lambda: [engine.search([query], 10) for query in queries])
     for spec in ("postfilter(threshold=0.1)", "prefilter(threshold=0.1)"):
-        searcher = STRATEGIES.parse(spec).open(Scene(collection, p))
+        searcher = MECHANISMS.parse(spec).open(Scene(collection, p))
         took = best(lambda one=searcher: [one.answer(query, 10) for query in queries])  # type: ignore[misc]
         report.add(f"search with {spec}", f"{took / plain:.2f} of the plain engine", "1.2")
     took = _processor(lambda: sensitive.cross_validate(collection, "logistic"))

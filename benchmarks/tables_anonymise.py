@@ -23,7 +23,7 @@ from benchmarks.report import Report
 
 from veil import tables
 from veil.tables.column import Column
-from veil.tables.methods.lattice import LatticeMethod
+from veil.tables.mechanisms.lattice import LatticeMethod
 from veil.tables.table import Table
 
 HERE = Path(__file__).resolve().parent
@@ -69,7 +69,7 @@ def lattice(qi: Sequence[str], spec: str, passes: int) -> dict[str, float]:
     """Protect by a lattice search, from a table of which nothing is counted yet."""
     table = adult(qi)
     seconds = best(lambda: tables.protect(fresh(table), spec), passes)
-    found = cast(LatticeMethod, tables.method(spec)).search(table)
+    found = cast(LatticeMethod, tables.mechanism(spec)).search(table)
     return {"seconds": seconds, "judged": found.judged, "nodes": found.satisfying.size}
 
 

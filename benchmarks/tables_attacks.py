@@ -20,7 +20,7 @@ from benchmarks.report import Report, best
 
 from veil import tables
 from veil.tables.column import Column
-from veil.tables.method import Release
+from veil.tables.mechanism import Release
 from veil.tables.table import Table
 
 HERE = Path(__file__).resolve().parent

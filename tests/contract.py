@@ -171,7 +171,8 @@ def entry_point_groups() -> list[str]:
     for info in pkgutil.walk_packages(veil.__path__, "veil."):
         with suppress(veil.MissingExtraError):
             members = vars(importlib.import_module(info.name))
-            groups |= {value.group for value in members.values() if isinstance(value, Registry)}
+            registries = [value for value in members.values() if isinstance(value, Registry)]
+            groups |= {group for found in registries for group in (found.group, *found.former)}
             groups |= {value for name, value in members.items() if name == "GROUP"}
     return sorted(groups)
 

@@ -25,7 +25,7 @@ from veil.search.engines.engine import Hit, check_call, ranking
 from veil.search.engines.network.remote import Remote
 from veil.testing import check_attack, check_engine, check_measure, check_mechanism
 from veil.testing.checks import small_log
-from veil.text.attacks.attack import AttackSpec, Outcome, Scene
+from veil.text.attacks.attack import Attack, Outcome, Scene
 from veil.text.attacks.bayes import Bayes
 from veil.text.measures.measure import Comparison, TextMeasure
 from veil.text.mechanisms.mechanism import WordMechanism
@@ -174,7 +174,7 @@ ENGINES = {
 SECOND = small_log()[1][1]
 
 
-class Spoilt(AttackSpec):
+class Spoilt(Attack):
     """Bayes; and a fault."""
 
     name: ClassVar[str] = "spoilt"
@@ -400,7 +400,7 @@ def tells(said: str, sentence: str) -> bool:
 QUOTED = "treatment for a secret"
 
 
-class Forgetful(AttackSpec):
+class Forgetful(Attack):
     """Looks at a log, and does not say that it needs one."""
 
     name: ClassVar[str] = "forgetful"

@@ -11,7 +11,7 @@ from veil.measures.quipu import quipu
 from veil.measures.risk import risk
 from veil.search.api import ask, came_back, engine, search
 from veil.text import api
-from veil.text.attacks.attack import AttackSpec
+from veil.text.attacks.attack import Attack
 from veil.text.attacks.log import QueryLog
 from veil.text.explain import explain, law, log_ratio
 from veil.text.measures.similarity import similarity
@@ -52,7 +52,7 @@ def attack(
     variants: Variants | Sequence[Sequence[str]],
     originals: Sequence[str],
     log: QueryLog | Iterable[str] | None = None,
-    attacker: str | AttackSpec = "inference",
+    attacker: str | Attack = "inference",
     *,
     encoder: str | Encoder | None = None,
     mechanism: str | TextMechanism | None = None,

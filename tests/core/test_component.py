@@ -38,8 +38,8 @@ def test_a_truth_value_is_one_where_it_is_asked_for() -> None:
     [
         lambda: dp.mechanism("above_threshold(epsilon=1, threshold=false)"),
         lambda: dp.oracle("hcms(epsilon=true)"),
-        lambda: tables.method("mdav(k=true)"),
-        lambda: places.method("laplace(epsilon=true)"),
+        lambda: tables.mechanism("mdav(k=true)"),
+        lambda: places.mechanism("laplace(epsilon=true)"),
     ],
 )
 def test_no_domain_takes_a_truth_value_for_a_number(build: object) -> None:

@@ -11,16 +11,16 @@ from veil.core.component import example
 from veil.core.errors import InputError, ParameterError
 from veil.core.types import Floats
 from veil.places.crs import LONLAT
-from veil.places.methods import METHODS
-from veil.places.methods.laplace import Laplace
+from veil.places.mechanisms import MECHANISMS
+from veil.places.mechanisms.laplace import Laplace
 from veil.places.projection import RADIUS, surface
 
 PROVED = {"laplace", "predictive"}
 
 
-@pytest.mark.parametrize("name", METHODS.names())
+@pytest.mark.parametrize("name", MECHANISMS.names())
 def test_nothing_is_claimed_without_a_proof(name: str) -> None:
-    told = example(METHODS.get(name)).guarantee
+    told = example(MECHANISMS.get(name)).guarantee
     assert told.unit == "point"
     assert told.kind == ("metric-dp" if name in PROVED else "none")
     assert told.caveat
@@ -44,12 +44,12 @@ def test_nothing_is_claimed_without_a_proof(name: str) -> None:
     ],
 )
 def test_the_caveat_names_the_attack(spec: str, attack: str) -> None:
-    assert attack in places.method(spec).guarantee.caveat
+    assert attack in places.mechanism(spec).guarantee.caveat
 
 
 def test_the_law_keeps_the_claim_for_all_pairs() -> None:
     rng = np.random.default_rng(1)
-    method = places.method("laplace(epsilon=0.01, grid=0)")
+    method = places.mechanism("laplace(epsilon=0.01, grid=0)")
     places_of, outputs = rng.uniform(0, 2_000, (40, 2)), rng.uniform(-3_000, 5_000, (200, 2))
     law = method.log_density(outputs, places_of, surface(None))  # (200, 40)
     apart = np.linalg.norm(places_of[:, None] - places_of[None], axis=2)
@@ -88,7 +88,7 @@ def test_curvature_is_bounded_by_what_is_added() -> None:
 
 
 def test_without_a_grid_the_caveat_says_so() -> None:
-    told = places.method("laplace(epsilon=0.01, grid=0)").guarantee
+    told = places.mechanism("laplace(epsilon=0.01, grid=0)").guarantee
     assert told.epsilon == 0.01
     assert "Real numbers are idealised" in told.caveat
 
@@ -96,13 +96,15 @@ def test_without_a_grid_the_caveat_says_so() -> None:
 @pytest.mark.parametrize("spec", ["laplace(epsilon=50, grid=1)", "laplace(epsilon=1, grid=1e-12)"])
 def test_a_lattice_of_which_nothing_can_be_said_is_refused(spec: str) -> None:
     with pytest.raises(ParameterError, match="precision"):
-        places.method(spec)
+        places.mechanism(spec)
 
 
 def test_what_is_refused_is_a_parameter_of_the_method_that_has_it() -> None:
     with pytest.raises(ParameterError, match="'grid' parameter of predictive must fit epsilon"):
-        places.method("predictive(epsilon=100, threshold=100)")
-    assert places.method("predictive(epsilon=100, threshold=100, test=0.97)").name == "predictive"
+        places.mechanism("predictive(epsilon=100, threshold=100)")
+    assert (
+        places.mechanism("predictive(epsilon=100, threshold=100, test=0.97)").name == "predictive"
+    )
 
 
 def test_a_sphere_is_too_small_for_a_low_epsilon() -> None:

@@ -73,7 +73,7 @@ def test_everybody_is_possible_under_laplace_and_gaussian() -> None:
     home = places.Points(people.xy[:5])
     for spec in ("laplace(epsilon=0.02)", "gaussian(sigma=90)"):
         assert (spatial_k(home, there, people, "possible", spec) == 40).all()
-        law = places.method(spec).log_density(there[0], people.xy, surface(None))
+        law = places.mechanism(spec).log_density(there[0], people.xy, surface(None))
         shares = np.exp(law) / np.exp(law).sum(axis=1, keepdims=True)
         assert spatial_k(home, there, people, "effective", spec) == pytest.approx(
             1 / shares.max(1)

@@ -66,7 +66,7 @@ def test_moments_are_those_of_the_law(spec: str) -> None:
 @pytest.mark.parametrize("spec", LAWS)
 def test_the_density_per_area_is_that_of_the_distance(spec: str) -> None:
     """2 pi r f(r) integrates to the distribution of the distance."""
-    law = places.method(spec)
+    law = places.mechanism(spec)
     nodes = np.array([[0.0, 0.0]])
 
     def line(r: float) -> float:
@@ -81,9 +81,9 @@ def test_what_is_impossible_has_no_density() -> None:
     on, zero = surface(None), np.zeros((1, 2))
     far = np.array([[49.9, 0.0], [50.0, 0.0], [500.0, 0.0], [500.1, 0.0]])
     for spec in ("donut(low=50, high=500)", "bimodal(low=50, high=500)"):
-        law = places.method(spec).log_density(zero, far, on)[0]
+        law = places.mechanism(spec).log_density(zero, far, on)[0]
         assert np.isfinite(law).tolist() == [False, True, True, False]
-    ring = places.method("fixed(radius=50)").log_density(zero, far, on)[0]
+    ring = places.mechanism("fixed(radius=50)").log_density(zero, far, on)[0]
     assert np.isfinite(ring).tolist() == [False, True, False, False]
 
 
@@ -92,14 +92,14 @@ def test_a_seeded_result_does_not_depend_on_blocks(monkeypatch: pytest.MonkeyPat
     for spec in [*LAWS, "fixed(radius=300)"]:
         whole = places.protect(points, spec, size=2, rng=3).xy
         with monkeypatch.context() as patch:
-            patch.setattr(sys.modules["veil.places.method"], "_ROWS", 37)
+            patch.setattr(sys.modules["veil.places.mechanism"], "_ROWS", 37)
             assert (places.protect(points, spec, size=2, rng=3).xy == whole).all()
         assert (whole[0] != whole[1]).any()
 
 
 def test_a_rounded_radius_keeps_the_truth_possible() -> None:
     points = places.Points(np.random.default_rng(2).uniform(0, 1e4, (500, 2)))
-    method = places.method("fixed(radius=300, grid=5)")
+    method = places.mechanism("fixed(radius=300, grid=5)")
     released = places.protect(points, method, rng=1).xy[0]
     assert (released % 5 == 0).all()
     law = method.log_density(released, points.xy, surface(None))

@@ -110,11 +110,11 @@ def test_releases_are_taken_from_whatever_holds_them() -> None:
 
 def test_names_of_verbs_are_not_taken_by_modules() -> None:
     import veil.places.anonymity
-    import veil.places.method
+    import veil.places.mechanism
     import veil.places.protect  # noqa: F401
 
     assert callable(places.protect)
-    assert callable(places.method)
+    assert callable(places.mechanism)
     assert callable(places.displacement)
     assert {"protect", "Points", "spatial_k"} <= set(dir(places))
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):

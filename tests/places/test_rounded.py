@@ -10,7 +10,7 @@ from veil.core.component import example
 from veil.core.errors import InputError
 from veil.places import Points, attack, load, plot, protect, risk, save
 from veil.places.links import rounding
-from veil.places.methods import METHODS
+from veil.places.mechanisms import MECHANISMS
 from veil.places.projection import surface
 from veil.places.study import _usual
 from veil.studies.report.report import write_report
@@ -53,10 +53,10 @@ def test_a_release_that_was_written_down_is_found_as_well(tmp_path: Path, spec: 
     assert float(risk(attack(seen, homes, homes, "bayes", spec))) < 0.9 * float(there)
 
 
-@pytest.mark.parametrize("name", METHODS.names())
+@pytest.mark.parametrize("name", MECHANISMS.names())
 def test_rounding_rules_no_place_out(name: str) -> None:
     """A blurred law allows all that the law itself does, and a little more."""
-    method = example(METHODS.get(name))
+    method = example(MECHANISMS.get(name))
     wide = method.blurred(0.5)
     assert wide.name == name
     if "radius" in type(method).model_fields or "high" in type(method).model_fields:
@@ -93,7 +93,7 @@ def test_each_method_faces_who_can_undo_it() -> None:
         "donut(low=1, high=9)": ("bayes", "nearest"),
         "predictive(epsilon=0.1, threshold=9)": ("nearest",),
     }.items():
-        assert _usual(METHODS.parse(spec)) == usual
+        assert _usual(MECHANISMS.parse(spec)) == usual
 
 
 def test_a_report_with_originals_is_for_its_owner_alone(tmp_path: Path) -> None:
@@ -107,6 +107,6 @@ def test_a_report_with_originals_is_for_its_owner_alone(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("by", ["area", "radius"])
 def test_a_ring_rules_its_own_centre_out(by: str) -> None:
-    law = METHODS.parse(f"donut(low=5, high=9, by={by})")
+    law = MECHANISMS.parse(f"donut(low=5, high=9, by={by})")
     here = np.zeros((1, 2))
     assert law.log_density(here, here, surface(None))[0, 0] == -np.inf

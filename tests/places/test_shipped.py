@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tests.places.snow import needs_snow
 
-from veil.places.methods import METHODS
+from veil.places.mechanisms import MECHANISMS
 from veil.places.study import STRUCTURE
 from veil.studies.domains import load_study
 from veil.studies.sweep import sweep
@@ -26,7 +26,7 @@ def test_the_page_tells_the_figures_of_its_study(tmp_path: Path) -> None:
     told = TABLE.findall((ROOT / "docs" / "places.md").read_text("utf-8"))
     assert len(told) == 14
     for brief, cells in told:
-        method = METHODS.parse(brief)
+        method = MECHANISMS.parse(brief)
         spec, by = str(method), STRONGEST.get(method.name, "bayes")
         wanted = [
             rows[spec, "risk", "lazy", "nearest", 1],

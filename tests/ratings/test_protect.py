@@ -5,7 +5,7 @@ import pytest
 from tests.ratings.people import PERSON, town
 
 from veil.core.errors import InputError, ParameterError, UnknownNameError, VeilError
-from veil.ratings import PROTECTIONS, Ratings, protect
+from veil.ratings import MECHANISMS, Ratings, protect
 from veil.ratings.recommenders.baselines import Popularity
 from veil.ratings.release import Release
 
@@ -123,7 +123,7 @@ def test_refusals_come_before_draws(spec: str) -> None:
         protect(town(), spec, rng=Broken())
 
 
-@pytest.mark.parametrize("name", [name for name in PROTECTIONS.names() if name != "federated"])
+@pytest.mark.parametrize("name", [name for name in MECHANISMS.names() if name != "federated"])
 def test_no_message_has_an_id(name: str) -> None:
     data = town(declared=False, public=False)
     try:

@@ -16,7 +16,7 @@ from veil.cli.sensitive.search import search
 from veil.core.errors import InputError, VeilError
 from veil.sensitive.cross_validate import copies
 from veil.sensitive.index import open_stored, read_labelled, store
-from veil.sensitive.strategies import strategy
+from veil.sensitive.mechanisms import mechanism
 
 pytest.importorskip("sklearn")
 
@@ -200,4 +200,4 @@ def test_an_empty_query_is_refused(folder: Path, query: str) -> None:
 
 def test_who_reads_a_guarantee_reads_what_is_never_shown() -> None:
     for spec in (OPEN, "prefilter(threshold=0.1)", "postfilter(threshold=0.1)", "demoted()"):
-        assert "shows a document with p = 1" in strategy(spec).guarantee.caveat
+        assert "shows a document with p = 1" in mechanism(spec).guarantee.caveat

@@ -4,7 +4,7 @@ import subprocess
 import sys
 
 import pytest
-from tests.sensitive.attackers.rooms import MISSED, SENSITIVE, letters, told
+from tests.sensitive.attacks.rooms import MISSED, SENSITIVE, letters, told
 
 from veil import sensitive
 from veil.core.errors import ParameterError
@@ -17,7 +17,7 @@ SPECS = ["relevance()", "postfilter(threshold=0.5)", "demoted(beta=1)"]
 
 def test_rows_are_what_attack_and_evaluate_say() -> None:
     found = sensitive.plane(COLLECTION, SPECS, P, "known-item(terms=5)")
-    assert [row.spec for row in found] == [str(sensitive.STRATEGIES.parse(s)) for s in SPECS]
+    assert [row.spec for row in found] == [str(sensitive.MECHANISMS.parse(s)) for s in SPECS]
     topics = {query: COLLECTION.topic(query) for query in COLLECTION.queries}
     for row, spec in zip(found, SPECS, strict=True):
         assert row.risk == sensitive.attack(COLLECTION, spec, P, "known-item(terms=5)").risk

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from tests.sensitive.attackers.rooms import letters
+from tests.sensitive.attacks.rooms import letters
 
 from veil import sensitive
 from veil.cli import veil
@@ -93,7 +93,7 @@ def test_figures_are_those_of_the_verbs(swept: tuple[Sensitive, Results, Path]) 
     collection, seed = experiment.collection, experiment.study.seed
     p = sensitive.cross_validate(collection, "logistic", 3, seed).p
     rows = {(row.spec, row.measure, row.attacker): row for row in found.rows}
-    spec = str(sensitive.STRATEGIES.parse("postfilter(threshold=0.5, refill=false)"))
+    spec = str(sensitive.MECHANISMS.parse("postfilter(threshold=0.5, refill=false)"))
     for by in ATTACKERS:
         risk = sensitive.attack(collection, spec, p, by, seed=seed).risk
         assert rows[spec, EXPOSURE, brief(by)].score == pytest.approx(float(risk))
@@ -199,4 +199,4 @@ def test_curves_run_towards_the_more_useful_end() -> None:
             ("demoted", "beta"): "private", ("joint", "cost"): "private",
             ("optimum", "cost"): "private"}  # fmt: skip
     for (name, parameter), way in ways.items():
-        assert sensitive.STRATEGIES.get(name).direction(parameter) == way
+        assert sensitive.MECHANISMS.get(name).direction(parameter) == way

@@ -7,7 +7,7 @@ import pytest
 from veil import tables
 from veil.core.errors import InputError
 from veil.core.guarantee import Guarantee
-from veil.tables.methods import METHODS
+from veil.tables.mechanisms import MECHANISMS
 from veil.tables.table import Table
 
 CODES = ["A12", "A19", "B12", "C99"]
@@ -80,7 +80,7 @@ def test_infinite_numbers_are_refused_by_every_method_for_numbers(method: str) -
 
 
 def test_every_method_says_what_a_value_depends_on() -> None:
-    said = {name: METHODS.parse(spec).alone for name, spec in _SPECS.items()}
+    said = {name: MECHANISMS.parse(spec).alone for name, spec in _SPECS.items()}
     assert {name for name, alone in said.items() if alone == "row"} == {
         "pram", "random_response", "rounding",
     }  # fmt: skip

@@ -332,7 +332,7 @@ def test_describe_prints_and_writes_a_draft(folder: Path) -> None:
 def test_lists_of_methods_and_attackers(folder: Path) -> None:
     del folder
     methods, attackers = run("methods"), run("attackers")
-    for name in tables.METHODS.names():
+    for name in tables.MECHANISMS.names():
         assert name in methods
     for name in tables.ATTACKS.names():
         assert name in attackers

@@ -23,7 +23,7 @@ from veil.core.errors import InputError
 from veil.tables.blocks import Blocks, protect_blocks
 from veil.tables.column import Column, alike, canonical, format_number, read_number
 from veil.tables.files import check_claim, read_card, save
-from veil.tables.method import Release
+from veil.tables.mechanism import Release
 from veil.tables.recount import Claim, Recount, Scale
 from veil.tables.schema import Source
 from veil.tables.table import Table

@@ -9,7 +9,7 @@ from tests.tables.people import PERSON, QI, town
 
 from veil import quipu, tables
 from veil.core.errors import InputError, ParameterError, UnknownNameError
-from veil.tables.methods import method
+from veil.tables.mechanisms import mechanism
 from veil.tables.plane import NOTHING, curves
 
 SPECS = ["mondrian(k=3)", "mondrian(k=20)"]
@@ -46,9 +46,9 @@ def test_the_score_follows_risk_whatever_the_order_of_the_specs() -> None:
 
 
 def test_several_curves_and_single_points() -> None:
-    methods = [method(one) for one in ("pram(p=0.9)", "mdav(k=3)", "pram(p=0.5)", "mdav(k=9)")]
+    methods = [mechanism(one) for one in ("pram(p=0.9)", "mdav(k=3)", "pram(p=0.5)", "mdav(k=9)")]
     assert curves(methods) == {"pram(p)": [2, 0], "mdav(k)": [3, 1]}  # most private first
-    apart = [method(one) for one in ("pram(p=0.9)", "pram(p=0.5, invariant=true)")]
+    apart = [mechanism(one) for one in ("pram(p=0.9)", "pram(p=0.5, invariant=true)")]
     assert [len(one) for one in curves(apart).values()] == [1, 1]
     found = tables.plane(town(), ["mondrian(k=5)", "pram(p=0.7)"], rng=1)
     assert set(found.scores.values()) == {0.0}

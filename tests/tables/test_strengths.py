@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from veil import tables
-from veil.tables.methods import method
+from veil.tables.mechanisms import mechanism
 from veil.tables.presets import GROUPS, STRENGTHS, round_number, strengths, unfit
 from veil.tables.table import Table
 
@@ -19,7 +19,7 @@ def make(n: int = 500, **more: object) -> Table:
 def test_every_spec_is_a_method_and_masks_a_table(name: str) -> None:
     specs = strengths(name, make())
     assert len(set(specs)) == len(specs) > 2
-    numbers = [next(iter(dict(method(spec)).values())) for spec in specs]
+    numbers = [next(iter(dict(mechanism(spec)).values())) for spec in specs]
     assert numbers == sorted(numbers, reverse=name == "sample")
     assert unfit(name, make()) == ""
 

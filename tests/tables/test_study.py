@@ -19,7 +19,7 @@ from veil.studies.domains import load_study, make_study
 from veil.studies.report.report import render
 from veil.studies.results import PLAIN, Results
 from veil.studies.sweep import sweep
-from veil.tables.attacks.scene import Attack
+from veil.tables.attacks.scene import AttackResult
 from veil.tables.pictures import ACROSS, CLASSES, DOWN, Shown, choose_pictures, colour_of, squares
 from veil.tables.study import KEPT, SUCCESS, Tables, TablesStudy, by_record
 from veil.testing import check_domain
@@ -72,7 +72,7 @@ def test_figures_are_those_of_the_verbs(swept: tuple[Tables, Results, Path]) -> 
     experiment, found, _ = swept
     t = experiment.table
     rows = {(row.spec, row.kind, row.attacker): row for row in found.rows}
-    spec = str(tables.method("mondrian(k=15)"))
+    spec = str(tables.mechanism("mondrian(k=15)"))
     release = tables.protect(t, spec)
     assert rows[spec, "utility", ""].score == pytest.approx(tables.utility(t, release))
     for by in ("linkage", "attribute"):
@@ -82,7 +82,7 @@ def test_figures_are_those_of_the_verbs(swept: tuple[Tables, Results, Path]) -> 
     bare = t.without(["name"])
     assert rows[PLAIN, "risk", "linkage"].score == tables.attack(t, bare, "linkage").risk
     assert rows[spec, "risk", "linkage"].score < rows[PLAIN, "risk", "linkage"].score
-    pram = str(tables.method("pram(p=0.7)"))
+    pram = str(tables.mechanism("pram(p=0.7)"))
     assert rows[pram, "similarity", ""].n == 3  # draws
     assert rows[spec, "similarity", ""].n == 1  # nothing is drawn
     assert {row.measure for row in found.rows if row.kind == "risk"} == {SUCCESS}
@@ -216,16 +216,18 @@ def test_unknown_names_are_refused(folder: Path) -> None:
 
 def test_risks_of_records_average_to_that_of_the_attack() -> None:
     risks, rng = np.array([1.0, 0.5, 0.0, 0.5]), np.random.default_rng(0)
-    whole = Attack(0.5, risks)
+    whole = AttackResult(0.5, risks)
     assert np.array_equal(by_record(whole, 4, rng), risks)
     lowered = by_record(replace(whole, risk=1 / 3, baseline=0.25), 4, rng)
     assert lowered.tolist() == pytest.approx([1.0, 1 / 3, -1 / 3, 1 / 3])  # (hit - b)/(1 - b)
     beaten = by_record(replace(whole, risk=0.0, baseline=0.75), 4, rng)
     assert beaten.mean() == pytest.approx(-1.0)  # worse than a blind guess: cut at 0 afterwards
-    sampled = by_record(Attack(0.7, risks, 0.1, 0.2, 0.6, 0.8), 400, rng)  # of other records
+    sampled = by_record(AttackResult(0.7, risks, 0.1, 0.2, 0.6, 0.8), 400, rng)  # of other records
     assert sampled.mean() == pytest.approx(0.7)
     assert 1.96 * sampled.std() / 20 == pytest.approx(0.1, rel=0.001)
-    assert by_record(Attack(0.0, np.zeros(0), low=0.0, high=0.0), 3, rng).tolist() == [0.0] * 3
+    assert (
+        by_record(AttackResult(0.0, np.zeros(0), low=0.0, high=0.0), 3, rng).tolist() == [0.0] * 3
+    )
 
 
 def coverage(by: str, truth: Callable[[float], float], n: int) -> tuple[float, float]:

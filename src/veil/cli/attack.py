@@ -17,7 +17,7 @@ from veil.measures.estimate import Estimate
 from veil.measures.risk import ATTACKERS, Attacker, chance, risk
 from veil.text.api import attack as run_attack
 from veil.text.attacks import ATTACKS
-from veil.text.attacks.attack import AttackSpec, EncoderAttack, Outcome
+from veil.text.attacks.attack import Attack, EncoderAttack, Outcome
 from veil.text.attacks.log import QueryLog
 from veil.text.variants import VariantTable, made_by, read_variants
 
@@ -124,7 +124,7 @@ def attack(
 attack.params.append(VECTORS_OPTION)
 
 
-def _with_encoder(chosen: AttackSpec, encoder: str | None) -> AttackSpec:
+def _with_encoder(chosen: Attack, encoder: str | None) -> Attack:
     """Return the attacker with another model of texts, where one was named."""
     if encoder is None:
         return chosen

@@ -7,15 +7,23 @@ type checkers.
 import sys
 from collections.abc import Collection, Mapping
 from importlib import import_module
-from types import ModuleType
+from types import MappingProxyType, ModuleType
+
+from veil.core.former import warn_renamed
 
 
-def facade(package: str, names: Mapping[str, str], subpackages: Collection[str] = ()) -> None:
+def facade(
+    package: str,
+    names: Mapping[str, str],
+    subpackages: Collection[str] = (),
+    former: Mapping[str, str] = MappingProxyType({}),
+) -> None:
     """Make the names of a package available, each imported on first access.
 
     `names` maps a module to the names it defines, separated by spaces. `subpackages` can be
     reached as attributes, too. If a name is also the name of a module, importing that module does
-    not replace it.
+    not replace it. `former` maps names of the last release to those of today; they work with a
+    warning.
     """
     modules = {name: module for module, listed in names.items() for name in listed.split()}
 
@@ -27,6 +35,10 @@ def facade(package: str, names: Mapping[str, str], subpackages: Collection[str] 
         def __getattr__(self, name: str) -> object:
             if name in subpackages:
                 return import_module(f"{package}.{name}")
+            if name in former:
+                warn_renamed(f"{package}.{name}", f"{package}.{former[name]}")
+                self.__dict__[name] = getattr(self, former[name])
+                return self.__dict__[name]
             if name not in modules:
                 raise AttributeError(f"module {package!r} has no attribute {name!r}")
             value: object = getattr(import_module(modules[name]), name)

@@ -4,12 +4,27 @@ A former module has the names that the docs imported from it, and no others. Rem
 """
 
 import sys
+import warnings
 from collections.abc import Sequence
 from importlib import import_module
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 
 FORMER = {
+    "veil.places.attackers": {"ATTACKERS": "veil.places.attacks:ATTACKS"},
+    "veil.places.method": {"Method": "veil.places.mechanism:Mechanism"},
+    "veil.places.methods": {
+        "METHODS": "veil.places.mechanisms:MECHANISMS",
+        "method": "veil.places.mechanisms:mechanism",
+    },
+    "veil.ratings.protections": {"PROTECTIONS": "veil.ratings.mechanisms:MECHANISMS"},
+    "veil.sensitive.attackers": {"ATTACKERS": "veil.sensitive.attacks:ATTACKS"},
+    "veil.sensitive.strategies": {"STRATEGIES": "veil.sensitive.mechanisms:MECHANISMS"},
+    "veil.tables.method": {"Method": "veil.tables.mechanism:Mechanism"},
+    "veil.tables.methods": {
+        "METHODS": "veil.tables.mechanisms:MECHANISMS",
+        "method": "veil.tables.mechanisms:mechanism",
+    },
     "veil.core.noise": {"laplace_ball": "veil.core.rng:laplace_ball"},
     "veil.core.ranks": {"standing": "veil.core.outcome:rank_with_ties"},
     "veil.corpus.documents": {
@@ -56,3 +71,12 @@ def install() -> None:
     """Make former modules importable; once."""
     if not any(isinstance(finder, FormerModules) for finder in sys.meta_path):
         sys.meta_path.append(FormerModules())
+
+
+def warn_renamed(former: str, current: str) -> None:
+    """Warn that a name has changed; Python shows this once for each place in the caller's code."""
+    warnings.warn(
+        f"{former} is now {current}; the former name goes away in 0.4.",
+        DeprecationWarning,
+        stacklevel=3,
+    )

@@ -20,13 +20,15 @@ _MAX_SPEC = 2_000  # characters; a spec is a line, not a document
 class Registry(Generic[C]):
     """Components of one family, by name.
 
-    `group` is the entry-point group through which other packages add their own. A plugin cannot
-    replace a built-in. Two plugins with the same name are an error that names both.
+    `group` is the entry-point group through which other packages add their own, and `former` are
+    the groups of the last release, which still work. A plugin cannot replace a built-in. Two
+    plugins with the same name are an error that names both.
     """
 
     noun: str
     group: str
     builtin: Mapping[str, str]
+    former: tuple[str, ...] = ()
     _loaded: dict[str, type[C]] = field(default_factory=dict, repr=False)
 
     def names(self) -> tuple[str, ...]:
@@ -77,7 +79,8 @@ class Registry(Generic[C]):
 
     def _plugins(self) -> dict[str, str]:
         targets: dict[str, str] = {}
-        for point in entry_points(group=self.group):
+        groups = (self.group, *self.former)
+        for point in (point for group in groups for point in entry_points(group=group)):
             if point.name in self.builtin:
                 raise UnknownNameError(
                     f"The plugin {point.value} may not replace the built-in '{point.name}'"

@@ -16,7 +16,7 @@ from veil.core.rng import stream
 from veil.core.types import Floats, Ids
 from veil.data.fetch import Report, no_progress
 from veil.data.files import digest as file_digest
-from veil.dp.attacks import ATTACKERS
+from veil.dp.attacks import ATTACKS
 from veil.dp.attacks.attack import RATE, NoisyCounts, count_questions, usefulness, workload
 from veil.dp.attacks.attacker import Mask
 from veil.dp.attacks.plane import Trial, trial
@@ -205,7 +205,7 @@ class Counts(Experiment):
     )
     keys = CountsStudy
     mechanisms = COUNTING
-    attackers = ATTACKERS
+    attackers = ATTACKS
     verbs: ClassVar[dict[str, str]] = {
         verb: f"veil.cli.dp.{verb}:{verb}" for verb in _COMMANDS.split()
     }
@@ -304,7 +304,7 @@ class Counts(Experiment):
 
     def attacked(self, step: Step, number: int) -> Trial:
         """Attack one group: the same whoever computes it, and when."""
-        by, mechanism = ATTACKERS.parse(step.by), COUNTING.parse(step.spec)
+        by, mechanism = ATTACKS.parse(step.by), COUNTING.parse(step.spec)
         return trial(by, self.group(number), mechanism, self._draws(step, number), step.size)
 
     def _right(self, tried: Trial, number: int) -> Floats:
@@ -406,4 +406,4 @@ def spread_steps(steps: Sequence[Step]) -> list[Step]:
 
 
 def _guesses(by: str) -> bool:
-    return ATTACKERS.parse(by).gives == "guesses"
+    return ATTACKS.parse(by).gives == "guesses"

@@ -10,23 +10,23 @@ from typing import TYPE_CHECKING
 from veil.core.facade import facade
 
 if TYPE_CHECKING:
-    from veil.places import attackers as attackers
-    from veil.places import methods as methods
+    from veil.places import attacks as attacks
+    from veil.places import mechanisms as mechanisms
     from veil.places.anonymity import displacement as displacement
     from veil.places.anonymity import spatial_k as spatial_k
     from veil.places.attack import attack as attack
     from veil.places.attack import localise as localise
     from veil.places.attacker import Found as Found
     from veil.places.attacker import risk as risk
-    from veil.places.attackers import ATTACKERS as ATTACKERS
+    from veil.places.attacks import ATTACKS as ATTACKS
     from veil.places.claims import audit_claim as audit_claim
     from veil.places.formats.files import load as load
     from veil.places.formats.files import save as save
     from veil.places.measures import Utility as Utility
     from veil.places.measures import utility as utility
-    from veil.places.method import Method as Method
-    from veil.places.methods import METHODS as METHODS
-    from veil.places.methods import method as method
+    from veil.places.mechanism import Mechanism as Mechanism
+    from veil.places.mechanisms import MECHANISMS as MECHANISMS
+    from veil.places.mechanisms import mechanism as mechanism
     from veil.places.neighbours import radius_for_k as radius_for_k
     from veil.places.plane import plane as plane
     from veil.places.plot import plot as plot
@@ -40,15 +40,15 @@ if TYPE_CHECKING:
 
 _PLACES = {
     "veil.places.attack": "attack localise",
-    "veil.places.attackers": "ATTACKERS",
+    "veil.places.attacks": "ATTACKS",
     "veil.places.protect": "Budget protect",
     "veil.places.claims": "audit_claim",
     "veil.places.anonymity": "displacement spatial_k",
     "veil.places.formats.files": "load save",
     "veil.places.attacker": "Found risk",
     "veil.places.measures": "Utility utility",
-    "veil.places.method": "Method",
-    "veil.places.methods": "METHODS method",
+    "veil.places.mechanism": "Mechanism",
+    "veil.places.mechanisms": "MECHANISMS mechanism",
     "veil.places.plane": "plane",
     "veil.places.plot": "plot",
     "veil.places.points": "Points thin",
@@ -57,4 +57,13 @@ _PLACES = {
     "veil.places.release": "Release",
 }
 
-facade(__name__, _PLACES, subpackages=("attackers", "methods"))
+_FORMER = {
+    "ATTACKERS": "ATTACKS",
+    "METHODS": "MECHANISMS",
+    "Method": "Mechanism",
+    "attackers": "attacks",
+    "method": "mechanism",
+    "methods": "mechanisms",
+}
+
+facade(__name__, _PLACES, subpackages=("attacks", "mechanisms"), former=_FORMER)

@@ -27,21 +27,21 @@ import numpy as np
 from veil.core.errors import InputError, MissingExtraError, ParameterError
 from veil.core.types import Floats
 from veil.places.crs import row_numbers
-from veil.places.method import Displacement, Method
-from veil.places.methods import method
-from veil.places.methods import method as named
+from veil.places.mechanism import Displacement, Mechanism
+from veil.places.mechanisms import mechanism
+from veil.places.mechanisms import mechanism as named
 from veil.places.points import Points
 from veil.places.projection import BLOCK, Surface, blocks, common
 from veil.places.release import Masked, crs_of, releases_of
 
 
-def displacement(spec: str | Method) -> Displacement:
+def displacement(spec: str | Mechanism) -> Displacement:
     """Return mean, root mean square and quantiles of the displacement, in metres.
 
     >>> displacement("disk(radius=300)").mean
     200.0
     """
-    return method(spec).displacement
+    return mechanism(spec).displacement
 
 
 Kind = Literal["actual", "estimated", "possible", "effective"]
@@ -55,7 +55,7 @@ def spatial_k(
     masked: Masked,
     population: Points,
     kind: Kind = "actual",
-    method: str | Method | None = None,
+    method: str | Mechanism | None = None,
 ) -> Floats:
     """Return k (n,) of each point; of several releases the first one is looked at.
 
@@ -130,7 +130,7 @@ def _estimated(xy: Floats, released: Floats, population: Points, on: Surface) ->
 
 
 def _by_law(
-    released: Floats, population: Points, method: Method, on: Surface, kind: Kind
+    released: Floats, population: Points, method: Mechanism, on: Surface, kind: Kind
 ) -> Floats:
     """Go through the law of all pairs in blocks."""
     people = np.ones(len(population)) if population.weights is None else population.weights

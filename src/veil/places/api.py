@@ -12,7 +12,7 @@ from veil.core.types import Floats
 from veil.measures.estimate import Estimate
 from veil.places.attack import attack as attacked
 from veil.places.attack import compare_positions
-from veil.places.attacker import Attacker, risk
+from veil.places.attacker import Attack, risk
 from veil.places.formats.files import load, save
 from veil.places.links import (
     ASSUMED,
@@ -24,8 +24,8 @@ from veil.places.links import (
     rounding,
 )
 from veil.places.measures import utility
-from veil.places.method import Method
-from veil.places.methods import method as method_of
+from veil.places.mechanism import Mechanism
+from veil.places.mechanisms import mechanism as method_of
 from veil.places.plot import Kind
 from veil.places.plot import plot as plotted
 from veil.places.protect import protect as protected
@@ -40,7 +40,7 @@ _UNKNOWN = (
 def protect(
     source: Path,
     *,
-    mechanism: Method,
+    mechanism: Mechanism,
     out: Path,
     crs: str | None = None,
     within: Path | None = None,
@@ -86,7 +86,7 @@ def attack(
     *,
     original: Path,
     register: Path | None = None,
-    attacker: str | Attacker = "bayes",
+    attacker: str | Attack = "bayes",
     method: str | None = None,
     guesses: str = "1,5,10",
     crs: str | None = None,

@@ -12,13 +12,13 @@ import numpy as np
 from veil.core.errors import InputError
 from veil.core.types import Floats, Ids
 from veil.measures.estimate import Estimate, bootstrap
-from veil.places.attacker import BLOCK, Attacker, Found, Scene, Truth
-from veil.places.attackers import ATTACKERS
-from veil.places.attackers.addresses import log_posteriors
+from veil.places.attacker import BLOCK, Attack, Found, Scene, Truth
+from veil.places.attacks import ATTACKS
+from veil.places.attacks.addresses import log_posteriors
 from veil.places.crs import from_lonlat
-from veil.places.method import Method
-from veil.places.methods import METHODS
-from veil.places.methods import method as method_of
+from veil.places.mechanism import Mechanism
+from veil.places.mechanisms import MECHANISMS
+from veil.places.mechanisms import mechanism as method_of
 from veil.places.neighbours import tree
 from veil.places.points import Points
 from veil.places.projection import Surface, blocks, common, degrees, distance
@@ -31,8 +31,8 @@ def attack(
     masked: Masked,
     original: Points,
     register: Points | None,
-    attacker: str | Attacker = "bayes",
-    method: str | Method | None = None,
+    attacker: str | Attack = "bayes",
+    method: str | Mechanism | None = None,
     *,
     population: Points | None = None,
     rounding: float = 0.0,
@@ -65,7 +65,7 @@ def attack(
     InputError
         If none of the points is in the register: nobody could be found, and nothing would follow.
     """
-    by = ATTACKERS.parse(attacker) if isinstance(attacker, str) else attacker
+    by = ATTACKS.parse(attacker) if isinstance(attacker, str) else attacker
     law = _told(masked, by, method)
     if law is not None and rounding:
         law = method_of(law).blurred(rounding)
@@ -96,7 +96,7 @@ def scene_of(
     masked: Masked,
     beside: Points,
     register: Points | None,
-    method: str | Method | None,
+    method: str | Mechanism | None,
     population: Points | None = None,
 ) -> Scene:
     """Return what is to be seen; all points must have one coordinate system."""
@@ -120,10 +120,10 @@ def true_entries(original: Points, register: Points, on: Surface, same: float = 
     return entries
 
 
-def _told(masked: Masked, by: Attacker, method: str | Method | None) -> str | Method | None:
+def _told(masked: Masked, by: Attack, method: str | Mechanism | None) -> str | Mechanism | None:
     """Return what the attacker knows of the method; for bayes also what the release says."""
     if method is None and by.name == "bayes" and isinstance(masked, Release):
-        return METHODS.parse(masked.method)
+        return MECHANISMS.parse(masked.method)
     return method
 
 
@@ -149,7 +149,7 @@ class Localised:
 def localise(
     masked: Masked,
     register: Points,
-    method: str | Method,
+    method: str | Mechanism,
     *,
     population: Points | None = None,
 ) -> Floats:
@@ -185,7 +185,7 @@ def compare_positions(
     masked: Masked,
     original: Points,
     register: Points,
-    method: str | Method,
+    method: str | Mechanism,
     *,
     population: Points | None = None,
 ) -> Localised:

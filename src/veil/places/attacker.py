@@ -17,7 +17,7 @@ from veil.core.outcome import Outcome
 from veil.core.types import Floats, Ids
 from veil.measures.estimate import Estimate, bootstrap
 from veil.measures.risk import successes
-from veil.places.method import Method
+from veil.places.mechanism import Mechanism
 from veil.places.points import Points, Texts
 from veil.places.projection import Surface, blocks
 
@@ -91,7 +91,7 @@ class Scene:
     releases: Floats
     on: Surface
     register: Points | None
-    method: Method | None = None
+    method: Mechanism | None = None
     population: Points | None = None
     known: Floats | None = None
     users: Texts | None = None
@@ -103,7 +103,7 @@ class Scene:
             raise InputError(f"The attacker {by} needs a register of addresses; hand it in.")
         return self.register
 
-    def law(self, by: str) -> Method:
+    def law(self, by: str) -> Mechanism:
         """Return the method, or say that it is missing."""
         if self.method is None:
             raise InputError(
@@ -127,7 +127,7 @@ class Truth:
         return int((self.entries[:, 0] < 0).sum())
 
 
-class Attacker(Component):
+class Attack(Component):
     """Guesses which address is behind a released point; `knows` is how many true points it has."""
 
     @property
@@ -140,7 +140,7 @@ class Attacker(Component):
         """Guess, and score the guesses by the truth."""
 
 
-class Ranker(Attacker):
+class Ranker(Attack):
     """Orders the whole register for each point.
 
     `absolute` and `relative` say by how much scores differ that are the same: they were computed

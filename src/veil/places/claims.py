@@ -23,8 +23,8 @@ from veil.core.rng import Randomness, generator
 from veil.core.types import Floats
 from veil.measures.bounds import proved_log_ratio, rough_log_ratios
 from veil.places.crs import check_crs
-from veil.places.method import Method
-from veil.places.methods import method as named
+from veil.places.mechanism import Mechanism
+from veil.places.mechanisms import mechanism as named
 from veil.places.projection import Surface, surface
 
 _FEWEST = 1_000
@@ -56,7 +56,7 @@ class PlaceAudit:
 
 
 def audit_claim(
-    method: str | Method,
+    method: str | Mechanism,
     crs: str | None = None,
     *,
     samples: int = 100_000,

@@ -11,11 +11,11 @@ from veil.core.rng import Randomness, generator
 from veil.measures.estimate import Estimate
 from veil.measures.quipu import quipu
 from veil.places.attack import attack
-from veil.places.attacker import Attacker, risk
-from veil.places.attackers import ATTACKERS
+from veil.places.attacker import Attack, risk
+from veil.places.attacks import ATTACKS
 from veil.places.measures import utility
-from veil.places.method import Method
-from veil.places.methods import method as method_of
+from veil.places.mechanism import Mechanism
+from veil.places.mechanisms import mechanism as method_of
 from veil.places.points import Points
 from veil.places.projection import distance
 from veil.places.protect import protect
@@ -72,9 +72,9 @@ class Plane:
 
 def plane(
     pts: Points,
-    specs: Sequence[str | Method],
+    specs: Sequence[str | Mechanism],
     register: Points,
-    attacker: str | Attacker = "bayes",
+    attacker: str | Attack = "bayes",
     guesses: int = 1,
     rng: Randomness = None,
     *,
@@ -95,7 +95,7 @@ def plane(
     """
     if isinstance(specs, str) or not len(specs):
         raise ParameterError("A plane needs a list of methods; name at least one spec.")
-    by = ATTACKERS.parse(attacker) if isinstance(attacker, str) else attacker
+    by = ATTACKS.parse(attacker) if isinstance(attacker, str) else attacker
     draws = generator(rng)
     people = register if population is None else population
     rows, moved = [], []

@@ -32,9 +32,9 @@ from veil.core.rng import Randomness, generator
 from veil.core.types import Floats, Ids
 from veil.places.crs import row_numbers
 from veil.places.formats.columns import as_points
-from veil.places.method import Method
-from veil.places.methods import method as named
-from veil.places.methods.laplace import Laplace, Predictive
+from veil.places.mechanism import Mechanism
+from veil.places.mechanisms import mechanism as named
+from veil.places.mechanisms.laplace import Laplace, Predictive
 from veil.places.neighbours import tree
 from veil.places.points import Points, most_fixes, trails
 from veil.places.projection import BLOCK, Surface, blocks, common, pairs, surface
@@ -42,7 +42,7 @@ from veil.places.region import Region
 from veil.places.release import Release, Steps
 
 
-def remap(released: Floats, method: Method, prior: Points, on: Surface) -> Floats:
+def remap(released: Floats, method: Mechanism, prior: Points, on: Surface) -> Floats:
     """Return the best guesses (n, 2) for released points (n, 2)."""
     there = on.embed(prior.xy)
     people = np.ones(len(prior)) if prior.weights is None else prior.weights
@@ -106,7 +106,7 @@ class Budget(Component):
     _spent: dict[str, tuple[Floats, Floats]] = PrivateAttr(default_factory=dict)
     _lock: Lock = PrivateAttr(default_factory=Lock)
 
-    def spend(self, points: Points, method: Method, size: int = 1) -> None:
+    def spend(self, points: Points, method: Mechanism, size: int = 1) -> None:
         """Count the fixes of all users, or raise if any user would have spent too much.
 
         It is spent before the draw: a release that fails afterwards has been paid.
@@ -184,7 +184,7 @@ _COUNTED = 2**15  # points compared together
 class Drawing:
     """What a release is drawn with; `nodes` (m, 2) are those inside the region."""
 
-    method: Method
+    method: Mechanism
     on: Surface
     population: Points | None = None
     region: Region | None = None
@@ -274,7 +274,7 @@ _REMAPPED = "Remapping costs nothing as long as the prior is public."
 
 def protect(
     points: Points,
-    method: str | Method,
+    method: str | Mechanism,
     size: int = 1,
     within: dict[str, Any] | str | Path | None = None,
     population: Points | None = None,
@@ -345,7 +345,7 @@ def protect(
     )
 
 
-def _check(points: Points, method: Method, size: int, prior: Points | None) -> int:
+def _check(points: Points, method: Mechanism, size: int, prior: Points | None) -> int:
     """Return the size as Python has it, or raise."""
     if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 1:
         raise ParameterError("The 'size' argument must be a whole number >= 1.")

@@ -16,12 +16,12 @@ from veil.data.fetch import Report, no_progress
 from veil.data.files import digest as file_digest
 from veil.places.attack import attack, true_entries
 from veil.places.attacker import HOUSEHOLD
-from veil.places.attackers import ATTACKERS
+from veil.places.attacks import ATTACKS
 from veil.places.formats.files import load
 from veil.places.links import ASSUMED, assumes_metres, distinct, open_like, rounding
 from veil.places.measures import PARTS, parts_of
-from veil.places.method import Method
-from veil.places.methods import METHODS
+from veil.places.mechanism import Mechanism
+from veil.places.mechanisms import MECHANISMS
 from veil.places.pictures import picture_sections
 from veil.places.projection import Flat, surface
 from veil.places.protect import protect
@@ -69,8 +69,8 @@ class Places(Experiment):
         better="the map shows more of what it showed",
     )
     keys = PlacesStudy
-    mechanisms = METHODS
-    attackers = ATTACKERS
+    mechanisms = MECHANISMS
+    attackers = ATTACKS
     verbs: ClassVar[dict[str, str]] = {
         verb: f"veil.places.api:{verb}" for verb in ("protect", "attack", "measure", "plot")
     }
@@ -118,7 +118,7 @@ class Places(Experiment):
         found = []
         for size in self.study.sizes:
             for grid in self.study.mechanism:
-                for method, value in grid.mechanisms(METHODS):
+                for method, value in grid.mechanisms(MECHANISMS):
                     spec, attackers = str(method), self.study.against(grid) or _usual(method)
                     release = self._step("mask", spec, size)
                     steps = [self._step("measure", spec, size, release.key)]
@@ -153,7 +153,7 @@ class Places(Experiment):
 
     def _attacked(self, step: Step, places: Floats) -> Result:
         """Attack with knowledge of the method, where it has a law."""
-        method = METHODS.parse(step.spec)
+        method = MECHANISMS.parse(step.spec)
         law = method if method.lawful or step.by.startswith("bayes") else None
         try:
             found = attack(
@@ -184,7 +184,7 @@ class Places(Experiment):
         del made
         users = self.points.users
         fixes = 1 if users is None else int(np.unique(users, return_counts=True)[1].max())
-        promise = cast(Method, cell.mechanism).promise(surface(self.points.crs))
+        promise = cast(Mechanism, cell.mechanism).promise(surface(self.points.crs))
         return promise.compose(cell.size * fixes, self.words.subject)
 
     def facts(self) -> Sequence[tuple[str, str]]:
@@ -218,7 +218,7 @@ class Places(Experiment):
         return picture_sections(self.points, self.cells(), self.release)
 
 
-def _usual(method: Method) -> tuple[str, ...]:
+def _usual(method: Mechanism) -> tuple[str, ...]:
     """Return who attacks unless the study says so: whoever knows most of how it works."""
     if method.lawful:
         return _LAWFUL

@@ -11,16 +11,16 @@ from veil.core.facade import facade
 
 if TYPE_CHECKING:
     from veil.ratings.attack import attack as attack
-    from veil.ratings.attacker import Attacker as Attacker
+    from veil.ratings.attacker import Attack as Attack
     from veil.ratings.attacker import Outcome as Outcome
     from veil.ratings.attacks import ATTACKS as ATTACKS
     from veil.ratings.evaluate import Scores as Scores
     from veil.ratings.evaluate import evaluate as evaluate
     from veil.ratings.federated.secure import SecureSum as SecureSum
     from veil.ratings.federated.secure import secure_sum as secure_sum
+    from veil.ratings.mechanisms import MECHANISMS as MECHANISMS
     from veil.ratings.plane import plane as plane
     from veil.ratings.protect import protect as protect
-    from veil.ratings.protections import PROTECTIONS as PROTECTIONS
     from veil.ratings.ratings import Ratings as Ratings
     from veil.ratings.ratings import of_arrays as of_arrays
     from veil.ratings.reader import load as load
@@ -33,14 +33,14 @@ if TYPE_CHECKING:
 
 _PLACES = {
     "veil.ratings.attack": "attack",
-    "veil.ratings.attacker": "Attacker Outcome",
+    "veil.ratings.attacker": "Attack Outcome",
     "veil.ratings.attacks": "ATTACKS",
     "veil.ratings.evaluate": "Scores evaluate",
     "veil.ratings.federated.secure": "SecureSum secure_sum",
     "veil.ratings.reader": "load",
     "veil.ratings.plane": "plane",
     "veil.ratings.protect": "protect",
-    "veil.ratings.protections": "PROTECTIONS",
+    "veil.ratings.mechanisms": "MECHANISMS",
     "veil.ratings.ratings": "Ratings of_arrays",
     "veil.ratings.recommender": "Model Recommender",
     "veil.ratings.recommenders": "RECOMMENDERS recommender",
@@ -48,4 +48,6 @@ _PLACES = {
     "veil.ratings.split": "split",
 }
 
-facade(__name__, _PLACES)
+_FORMER = {"Attacker": "Attack", "PROTECTIONS": "MECHANISMS"}
+
+facade(__name__, _PLACES, former=_FORMER)

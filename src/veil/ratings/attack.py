@@ -8,11 +8,11 @@ from numpy.random import Generator
 from veil.core.errors import InputError
 from veil.core.registry import read_spec
 from veil.core.rng import Randomness, generator
-from veil.ratings.attacker import Attacker, Outcome, Scene, Target
+from veil.ratings.attacker import Attack, Outcome, Scene, Target
 from veil.ratings.attacks import ATTACKS
+from veil.ratings.mechanism import Mechanism
+from veil.ratings.mechanisms import MECHANISMS
 from veil.ratings.protect import protect
-from veil.ratings.protection import Protection
-from veil.ratings.protections import PROTECTIONS
 from veil.ratings.ratings import Ratings
 from veil.ratings.reader import read_people
 from veil.ratings.recommender import NOTHING, Recommender, positive_of
@@ -25,7 +25,7 @@ People = Mapping[str, Sequence[str | None]] | str | Path
 def attack(
     target: Target | Ratings | str,
     truth: Ratings,
-    spec: str | Attacker,
+    spec: str | Attack,
     rng: Randomness = None,
     *,
     positive: float | None = None,
@@ -85,11 +85,11 @@ def _target(target: Target | Ratings | str) -> Target:
     name = read_spec(target)[0]
     if name in RECOMMENDERS.names():
         return RECOMMENDERS.parse(target)
-    return PROTECTIONS.parse(target)
+    return MECHANISMS.parse(target)
 
 
 def _made(target: Target, truth: Ratings, positive: float, rng: Generator) -> Target:
     """Apply a protection to all ratings, or fit a recommender on them."""
     if isinstance(target, Recommender):
         return target.fit(truth, positive=positive, rng=rng)
-    return protect(truth, target, rng=rng) if isinstance(target, Protection) else target
+    return protect(truth, target, rng=rng) if isinstance(target, Mechanism) else target

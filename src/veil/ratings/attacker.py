@@ -13,12 +13,12 @@ from veil.core.formatting import count_of
 from veil.core.outcome import Outcome as Ranked
 from veil.core.types import Floats, Ids
 from veil.measures.estimate import Estimate, interval, resamples
-from veil.ratings.protection import Protection
+from veil.ratings.mechanism import Mechanism
 from veil.ratings.ratings import Ratings
 from veil.ratings.recommender import Model, Recommender
 from veil.ratings.release import Release
 
-Target = Release | Model | Recommender | Protection
+Target = Release | Model | Recommender | Mechanism
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -91,7 +91,7 @@ class Outcome:
         return Ranked(self.ranks, self.candidates, among, self.unit, ties=self.ties)
 
 
-class Attacker(Component):
+class Attack(Component):
     """One attacker; it is told what it is said to know, never the answer.
 
     `fits` says that it makes the release or the model itself, of a part of the ratings.

@@ -19,7 +19,7 @@ import numpy as np
 from veil.core.errors import InputError
 from veil.core.guarantee import Guarantee
 from veil.data.files import whole_file
-from veil.ratings.protections import PROTECTIONS
+from veil.ratings.mechanisms import MECHANISMS
 from veil.ratings.ratings import Ratings
 from veil.ratings.reader import load
 from veil.ratings.recommender import Model
@@ -100,7 +100,7 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
 
 def _is_private(spec: str) -> bool:
     """Tell whether something is proved of a model."""
-    return RECOMMENDERS.parse(spec).name in PROTECTIONS.names()
+    return RECOMMENDERS.parse(spec).name in MECHANISMS.names()
 
 
 def _digest(data: Ratings, spec: str) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from veil.core.types import Floats, Ids
-from veil.ratings.protections import PROTECTIONS
+from veil.ratings.mechanisms import MECHANISMS
 from veil.ratings.ratings import Ratings, id_hashes, mix
 from veil.studies.plane import is_utility
 from veil.studies.report.markup import Markup, percent, tag
@@ -152,7 +152,7 @@ def choose_lists(utilities: Mapping[str, float]) -> set[str]:
 
 def title_of(spec: str) -> str:
     """Return a spec without the parameters that have their default."""
-    return "no protection" if spec == PLAIN else PROTECTIONS.parse(spec).brief
+    return "no protection" if spec == PLAIN else MECHANISMS.parse(spec).brief
 
 
 def _lists(

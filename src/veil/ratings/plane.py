@@ -11,11 +11,11 @@ from veil.core.rng import Randomness, generator
 from veil.measures.estimate import Estimate
 from veil.measures.quipu import quipu
 from veil.ratings.attack import attack as attacked
-from veil.ratings.attacker import Attacker
+from veil.ratings.attacker import Attack
 from veil.ratings.attacks import ATTACKS
 from veil.ratings.evaluate import Measure, fit_release, utility
+from veil.ratings.mechanisms import MECHANISMS
 from veil.ratings.protect import protect
-from veil.ratings.protections import PROTECTIONS
 from veil.ratings.ratings import Ratings
 from veil.ratings.recommender import Recommender, positive_of
 
@@ -68,7 +68,7 @@ def plane(
     test: Ratings,
     name: str,
     sweep: Mapping[str, Sequence[float]],
-    attack: str | Attacker = "scoreboard(known=8)",
+    attack: str | Attack = "scoreboard(known=8)",
     recommender: str | Recommender = "itemknn(k=20)",
     rng: Randomness = None,
     *,
@@ -96,7 +96,7 @@ def plane(
     (parameter, values), draws = next(iter(sweep.items())), generator(rng)
     by = ATTACKS.parse(attack) if isinstance(attack, str) else attack
     liked = positive_of(train, positive)
-    cls, fixed = PROTECTIONS.read(name)
+    cls, fixed = MECHANISMS.read(name)
     rows = []
     for value in values:
         made = cls.load({**fixed, parameter: value})

@@ -9,15 +9,15 @@ from veil.core.errors import InputError, ParameterError
 from veil.core.rng import Randomness, generator
 from veil.core.types import Ids
 from veil.dp.exact.coins import random_words
-from veil.ratings.protection import Protection
-from veil.ratings.protections import PROTECTIONS
+from veil.ratings.mechanism import Mechanism
+from veil.ratings.mechanisms import MECHANISMS
 from veil.ratings.ratings import Ratings, in_order
 from veil.ratings.recommender import Recommender
 from veil.ratings.release import SEEDED, Release
 
 
 def protect(
-    train: Ratings, protection: str | Protection | Recommender, rng: Randomness = None
+    train: Ratings, protection: str | Mechanism | Recommender, rng: Randomness = None
 ) -> Release:
     """Release other ratings, or a private model, or nothing at all.
 
@@ -37,12 +37,12 @@ def protect(
     """
     if not isinstance(train, Ratings):
         raise InputError("What is protected are ratings of ratings.load.")
-    chosen = PROTECTIONS.parse(protection) if isinstance(protection, str) else protection
+    chosen = MECHANISMS.parse(protection) if isinstance(protection, str) else protection
     seeded = rng is not None
     warned = (SEEDED,) if seeded else ()
     if isinstance(chosen, Recommender):
         return _model(train, chosen, rng, warned)
-    if not isinstance(chosen, Protection):
+    if not isinstance(chosen, Mechanism):
         raise ParameterError("A protection is one of PROTECTIONS, or its spec.")
     chosen.check(train)
     cost, notes = chosen.cost(train), chosen.notes(train)
@@ -56,7 +56,7 @@ def _model(
     train: Ratings, chosen: Recommender, rng: Randomness, warned: tuple[str, ...]
 ) -> Release:
     """Learn a model of which something is proved; one without privacy is no release."""
-    if chosen.name not in PROTECTIONS.names():
+    if chosen.name not in MECHANISMS.names():
         raise ParameterError(
             f"{chosen.name} learns without privacy, and is no protection; fit it, and keep it."
         )

@@ -21,10 +21,10 @@ from veil.ratings.attack import attack, unprotected_release
 from veil.ratings.attacker import Outcome
 from veil.ratings.attacks import ATTACKS
 from veil.ratings.evaluate import fit_release, utility
+from veil.ratings.mechanism import Mechanism
+from veil.ratings.mechanisms import MECHANISMS
 from veil.ratings.pictures import KNOWN, Shown, example_users, favourites, picture_sections
 from veil.ratings.protect import protect
-from veil.ratings.protection import Protection
-from veil.ratings.protections import PROTECTIONS
 from veil.ratings.ratings import Ratings
 from veil.ratings.reader import load, titles_of
 from veil.ratings.recommender import NOTHING, Recommender, positive_of
@@ -116,7 +116,7 @@ class RatingsExperiment(Experiment):
         better="recommendations are better",
     )
     keys = RatingsStudy
-    mechanisms = PROTECTIONS
+    mechanisms = MECHANISMS
     attackers = ATTACKS
     verbs: ClassVar[dict[str, str]] = {
         verb: f"veil.cli.ratings.{verb}:{verb}" for verb in _COMMANDS.split()
@@ -170,11 +170,11 @@ class RatingsExperiment(Experiment):
         return [
             self._cell(grid, made, value)
             for grid in self.study.mechanism
-            for made, value in grid.mechanisms(PROTECTIONS)
+            for made, value in grid.mechanisms(MECHANISMS)
         ]
 
-    def _cell(self, grid: Grid, made: Protection | Recommender, value: float) -> Cell:
-        spec, profiles = str(made), isinstance(made, Protection)
+    def _cell(self, grid: Grid, made: Mechanism | Recommender, value: float) -> Cell:
+        spec, profiles = str(made), isinstance(made, Mechanism)
         attackers = self.study.against(grid) or (_PROFILES if profiles else _MODELS)
         release = self._step("protect", spec)
         steps = [self._step("measure", spec, release.key)]

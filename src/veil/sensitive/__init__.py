@@ -11,9 +11,9 @@ from veil.core.facade import facade
 
 if TYPE_CHECKING:
     from veil.sensitive.attack import attack as attack
-    from veil.sensitive.attacker import Attacker as Attacker
+    from veil.sensitive.attacker import Attack as Attack
     from veil.sensitive.attacker import Exposure as Exposure
-    from veil.sensitive.attackers import ATTACKERS as ATTACKERS
+    from veil.sensitive.attacks import ATTACKS as ATTACKS
     from veil.sensitive.classifiers import CLASSIFIERS as CLASSIFIERS
     from veil.sensitive.classifiers import Classifier as Classifier
     from veil.sensitive.collection import SensitiveCollection as SensitiveCollection
@@ -25,26 +25,40 @@ if TYPE_CHECKING:
     from veil.sensitive.evaluate import Scores as Scores
     from veil.sensitive.evaluate import bounds as bounds
     from veil.sensitive.evaluate import evaluate as evaluate
+    from veil.sensitive.mechanism import Mechanism as Mechanism
+    from veil.sensitive.mechanism import Shown as Shown
+    from veil.sensitive.mechanisms import MECHANISMS as MECHANISMS
+    from veil.sensitive.mechanisms.optimum import optimum as optimum
     from veil.sensitive.plane import plane as plane
     from veil.sensitive.rank import rank as rank
-    from veil.sensitive.strategies import STRATEGIES as STRATEGIES
-    from veil.sensitive.strategies.optimum import optimum as optimum
-    from veil.sensitive.strategy import Shown as Shown
-    from veil.sensitive.strategy import Strategy as Strategy
 
 _PLACES = {
     "veil.sensitive.attack": "attack",
-    "veil.sensitive.attacker": "Attacker Exposure",
-    "veil.sensitive.attackers": "ATTACKERS",
+    "veil.sensitive.attacker": "Attack Exposure",
+    "veil.sensitive.attacks": "ATTACKS",
     "veil.sensitive.evaluate": "bounds evaluate Scores",
     "veil.sensitive.classifiers": "Classifier CLASSIFIERS",
     "veil.sensitive.collection": "SensitiveCollection load simulate",
     "veil.sensitive.cross_validate": "CrossValidated cross_validate train",
-    "veil.sensitive.strategies.optimum": "optimum",
+    "veil.sensitive.mechanisms.optimum": "optimum",
     "veil.sensitive.plane": "plane",
     "veil.sensitive.rank": "rank",
-    "veil.sensitive.strategy": "Shown Strategy",
-    "veil.sensitive.strategies": "STRATEGIES",
+    "veil.sensitive.mechanism": "Shown Mechanism",
+    "veil.sensitive.mechanisms": "MECHANISMS",
 }
 
-facade(__name__, _PLACES, subpackages=("attackers", "classifiers", "strategies"))
+_FORMER = {
+    "ATTACKERS": "ATTACKS",
+    "Attacker": "Attack",
+    "STRATEGIES": "MECHANISMS",
+    "Strategy": "Mechanism",
+    "attackers": "attacks",
+    "strategies": "mechanisms",
+}
+
+facade(
+    __name__,
+    _PLACES,
+    subpackages=("attacks", "classifiers", "mechanisms"),
+    former=_FORMER,
+)

@@ -2,20 +2,20 @@
 
 from numpy.typing import ArrayLike
 
-from veil.sensitive.attacker import Attacker, Exposure, Probe, Sightings
-from veil.sensitive.attackers import attacker as attacker_of
+from veil.sensitive.attacker import Attack, Exposure, Probe, Sightings
+from veil.sensitive.attacks import attacker as attacker_of
 from veil.sensitive.collection import SensitiveCollection
 from veil.sensitive.inputs import check_k
+from veil.sensitive.mechanism import Mechanism
+from veil.sensitive.mechanisms import mechanism as strategy_of
 from veil.sensitive.rank import scene_of
-from veil.sensitive.strategies import strategy as strategy_of
-from veil.sensitive.strategy import Strategy
 
 
 def attack(
     collection: SensitiveCollection,
-    strategy: str | Strategy,
+    strategy: str | Mechanism,
     p: ArrayLike | None,
-    attacker: str | Attacker = "known-item(terms=5)",
+    attacker: str | Attack = "known-item(terms=5)",
     k: int = 10,
     seed: int = 0,
 ) -> Exposure:
@@ -41,9 +41,9 @@ def attack(
 
 def find_sightings(
     collection: SensitiveCollection,
-    strategy: str | Strategy,
+    strategy: str | Mechanism,
     p: ArrayLike | None,
-    attacker: str | Attacker,
+    attacker: str | Attack,
     k: int = 10,
     seed: int = 0,
 ) -> Sightings:

@@ -19,7 +19,7 @@ from veil.measures.estimate import Estimate, interval, resamples
 from veil.sensitive.candidates import matcher
 from veil.sensitive.collection import SensitiveCollection
 from veil.sensitive.measures import Flags
-from veil.sensitive.strategy import Answer, Searcher
+from veil.sensitive.mechanism import Answer, Searcher
 
 PAGED = 1_000  # documents of one answer that somebody pages through
 
@@ -141,7 +141,7 @@ def _figures(means: Floats) -> Floats:
     return np.stack([exposed, np.minimum(inferred, 1), alarms, np.clip(risk, 0, 1)], axis=1)
 
 
-class Attacker(Component):
+class Attack(Component):
     """Somebody who is not cleared, and asks."""
 
     @abstractmethod

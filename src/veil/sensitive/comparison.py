@@ -14,8 +14,8 @@ from veil.measures.estimate import Estimate
 from veil.sensitive.collection import SensitiveCollection
 from veil.sensitive.cross_validate import CrossValidated
 from veil.sensitive.evaluate import Scores, by_topic, evaluate
+from veil.sensitive.mechanism import Shown
 from veil.sensitive.rank import rank
-from veil.sensitive.strategy import Shown
 from veil.studies.report.markup import Markup, interval, join, number, page, percent, tag
 from veil.studies.report.tables import head, table
 from veil.studies.results import Section

@@ -18,8 +18,8 @@ from veil.sensitive.collection import Labels, SensitiveCollection, read_labels, 
 from veil.sensitive.cross_validate import cross_validate, train
 from veil.sensitive.features import mails_of, metadata_of
 from veil.sensitive.inputs import check_k, check_query, probabilities_of
-from veil.sensitive.strategies import strategy as strategy_of
-from veil.sensitive.strategy import Answer, Scene, Strategy
+from veil.sensitive.mechanism import Answer, Mechanism, Scene
+from veil.sensitive.mechanisms import mechanism as strategy_of
 
 _USUAL = "sensitivity.tsv"
 
@@ -93,7 +93,7 @@ class Stored:
         said = self.collection.sensitive
         return Scene(self.collection, np.where(said >= 0, said, self.p))
 
-    def search(self, query: str, strategy: str | Strategy, k: int = 10) -> Answer:
+    def search(self, query: str, strategy: str | Mechanism, k: int = 10) -> Answer:
         """Answer a query for who is not cleared; what has no probability is withheld."""
         query, k = check_query(query), check_k(k)
         return strategy_of(strategy).open(self.scene).answer(query, k)

@@ -10,14 +10,14 @@ from veil.core.errors import ParameterError
 from veil.measures.estimate import Estimate
 from veil.measures.quipu import quipu
 from veil.sensitive.attack import attack
-from veil.sensitive.attacker import Attacker
-from veil.sensitive.attackers import attacker as attacker_of
+from veil.sensitive.attacker import Attack
+from veil.sensitive.attacks import attacker as attacker_of
 from veil.sensitive.collection import SensitiveCollection
 from veil.sensitive.evaluate import evaluate
 from veil.sensitive.inputs import check_k
+from veil.sensitive.mechanism import Mechanism
+from veil.sensitive.mechanisms import mechanism as strategy_of
 from veil.sensitive.rank import rank
-from veil.sensitive.strategies import strategy as strategy_of
-from veil.sensitive.strategy import Strategy
 
 
 class PlanePoint(NamedTuple):
@@ -54,9 +54,9 @@ class Plane:
 
 def plane(
     collection: SensitiveCollection,
-    strategies: Sequence[str | Strategy],
+    strategies: Sequence[str | Mechanism],
     p: ArrayLike | None,
-    attacker: str | Attacker = "known-item(terms=5)",
+    attacker: str | Attack = "known-item(terms=5)",
     k: int = 10,
     seed: int = 0,
 ) -> Plane:
@@ -77,7 +77,7 @@ def plane(
 
 
 def utility(
-    collection: SensitiveCollection, strategy: Strategy, p: ArrayLike | None, k: int
+    collection: SensitiveCollection, strategy: Mechanism, p: ArrayLike | None, k: int
 ) -> Estimate:
     """Return nDCG-visible@k of the lists of a strategy, its mean over topics."""
     run = rank(collection, strategy, p, k).run(list(collection.queries))

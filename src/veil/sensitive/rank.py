@@ -6,13 +6,13 @@ from numpy.typing import ArrayLike
 from veil.core.errors import ParameterError
 from veil.sensitive.collection import SensitiveCollection
 from veil.sensitive.inputs import check_k, probabilities_of
-from veil.sensitive.strategies import strategy as strategy_of
-from veil.sensitive.strategy import Answer, Scene, Shown, Strategy
+from veil.sensitive.mechanism import Answer, Mechanism, Scene, Shown
+from veil.sensitive.mechanisms import mechanism as strategy_of
 
 
 def rank(
     collection: SensitiveCollection,
-    strategy: str | Strategy,
+    strategy: str | Mechanism,
     p: ArrayLike | None,
     k: int = 10,
 ) -> Shown:
@@ -43,7 +43,7 @@ def rank(
     return _shown(collection, answers, k, chosen, searcher.notes)
 
 
-def scene_of(collection: SensitiveCollection, strategy: Strategy, p: ArrayLike | None) -> Scene:
+def scene_of(collection: SensitiveCollection, strategy: Mechanism, p: ArrayLike | None) -> Scene:
     """Return what a strategy works on; only relevance can do without probabilities."""
     n = len(collection.documents)
     if p is not None:
@@ -60,7 +60,7 @@ def _shown(
     collection: SensitiveCollection,
     answers: list[Answer],
     k: int,
-    chosen: Strategy,
+    chosen: Mechanism,
     notes: tuple[str, ...],
 ) -> Shown:
     used = sorted({place for answer in answers for place in answer.positions.tolist()})

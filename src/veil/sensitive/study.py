@@ -16,14 +16,14 @@ from veil.corpus.catalogue import load_collection
 from veil.data.fetch import Report, no_progress
 from veil.measures.estimate import Estimate
 from veil.sensitive.attacker import Exposure, Probe, Sightings
-from veil.sensitive.attackers import ATTACKERS
+from veil.sensitive.attacks import ATTACKS
 from veil.sensitive.classifiers import classifier
 from veil.sensitive.collection import SensitiveCollection, load, simulate
 from veil.sensitive.cross_validate import cross_validate
 from veil.sensitive.evaluate import evaluate
+from veil.sensitive.mechanism import Searcher
+from veil.sensitive.mechanisms import MECHANISMS
 from veil.sensitive.rank import scene_of
-from veil.sensitive.strategies import STRATEGIES
-from veil.sensitive.strategy import Searcher
 from veil.studies.experiment import (
     Axis,
     Cell,
@@ -76,7 +76,7 @@ def figures_of(
         "empty": float(summary.empty),
         "skill": float(summary.skill),
     }
-    threshold = getattr(STRATEGIES.parse(spec), "threshold", None) if spec else None
+    threshold = getattr(MECHANISMS.parse(spec), "threshold", None) if spec else None
     if threshold is not None and p is not None:
         kept = p < threshold  # nan is withheld
         data["caught"] = float((~kept[hot]).mean())
@@ -139,7 +139,7 @@ def sections(told: Mapping[str, StrategySummary]) -> list[Section]:
 
 
 def _title(spec: str) -> Markup:
-    named = "relevance alone" if spec == PLAIN else STRATEGIES.parse(spec).brief
+    named = "relevance alone" if spec == PLAIN else MECHANISMS.parse(spec).brief
     return tag("th", named, scope="row")
 
 
@@ -204,8 +204,8 @@ class Sensitive(Experiment):
         data="collection",
     )
     keys = SensitiveStudy
-    mechanisms = STRATEGIES
-    attackers = ATTACKERS
+    mechanisms = MECHANISMS
+    attackers = ATTACKS
     verbs: ClassVar[dict[str, str]] = {
         verb: f"veil.cli.sensitive.{verb}:{verb}" for verb in _COMMANDS.split()
     }
@@ -272,14 +272,14 @@ class Sensitive(Experiment):
         return [
             self._cell(grid, strategy, value)
             for grid in self.study.mechanism
-            for strategy, value in grid.mechanisms(STRATEGIES)
+            for strategy, value in grid.mechanisms(MECHANISMS)
         ]
 
     def _cell(self, grid: Grid, strategy: object, value: float) -> Cell:
         spec, attackers = str(strategy), self.study.against(grid) or _USUAL
         shown = self._step("show", spec, self._classified.key)
         steps = tuple(self._step("attack", spec, shown.key, by) for by in attackers)
-        return Cell(STRATEGIES.parse(spec), grid.parameter, value, 1, shown, steps)
+        return Cell(MECHANISMS.parse(spec), grid.parameter, value, 1, shown, steps)
 
     def compute(self, step: Step, of: Result | None) -> Result:
         """Classify, show or attack; what is kept names no document."""
@@ -296,13 +296,13 @@ class Sensitive(Experiment):
         }
         if step.kind == "show":
             return self._shown(step, lists, p)
-        seen = ATTACKERS.parse(step.by).run(Probe(self.collection, searcher, _K, self.study.seed))
+        seen = ATTACKS.parse(step.by).run(Probe(self.collection, searcher, _K, self.study.seed))
         arrays = {name: getattr(seen, name)[self._order] for name in ("seen", "claims", "alarms")}
         return Result({**arrays, "shown": self._any(lists)})
 
     def _searcher(self, spec: str, p: Floats | None) -> Searcher:
         if spec not in self._searchers:
-            strategy = STRATEGIES.parse(spec)
+            strategy = MECHANISMS.parse(spec)
             for old in list(self._searchers)[: 1 - _OPENED]:
                 del self._searchers[old]
             self._searchers[spec] = strategy.open(scene_of(self.collection, strategy, p))
@@ -340,7 +340,7 @@ class Sensitive(Experiment):
         seen = Sightings(*(found.arrays[name] for name in ("seen", "claims", "alarms")))
         exposure = Exposure.of(seen)
         told.attacks[step.by] = exposure
-        if ATTACKERS.parse(step.by).name == "queries":
+        if ATTACKS.parse(step.by).name == "queries":
             yield Figure("risk", SHOWN, found.arrays["shown"], by=step.by)
         # What is not seen has the same risk each, so that the mean is that of the attack. The
         # documents are dealt out to topics, at least two to each: the difference of two rates is

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from veil.tables.cells.audit import audit as audit
     from veil.tables.cells.cells import Cells as Cells
     from veil.tables.cells.cells import tabulate as tabulate
-    from veil.tables.cells.release import CELL_METHODS as CELL_METHODS
+    from veil.tables.cells.release import CELL_MECHANISMS as CELL_MECHANISMS
     from veil.tables.describe import describe as describe
     from veil.tables.hierarchy import dates as dates
     from veil.tables.hierarchy import intervals as intervals
@@ -32,11 +32,11 @@ if TYPE_CHECKING:
     from veil.tables.measures.loss import loss as loss
     from veil.tables.measures.loss import quality as quality
     from veil.tables.measures.utility import utility as utility
-    from veil.tables.method import Method as Method
-    from veil.tables.method import Release as Release
-    from veil.tables.method import invert as invert
-    from veil.tables.methods import METHODS as METHODS
-    from veil.tables.methods import method as method
+    from veil.tables.mechanism import Mechanism as Mechanism
+    from veil.tables.mechanism import Release as Release
+    from veil.tables.mechanism import invert as invert
+    from veil.tables.mechanisms import MECHANISMS as MECHANISMS
+    from veil.tables.mechanisms import mechanism as mechanism
     from veil.tables.plane import plane as plane
     from veil.tables.protect import protect as protect
     from veil.tables.schema import Source as Source
@@ -58,17 +58,24 @@ _PLACES = {
     "veil.tables.hierarchy": "dates intervals prefix",
     "veil.tables.cells.audit": "audit",
     "veil.tables.cells.cells": "Cells tabulate",
-    "veil.tables.cells.release": "CELL_METHODS",
+    "veil.tables.cells.release": "CELL_MECHANISMS",
     "veil.tables.describe": "describe",
-    "veil.tables.method": "invert Method Release",
+    "veil.tables.mechanism": "invert Mechanism Release",
     "veil.tables.schema": "load Source",
     "veil.tables.measures.anonymity": "anonymity",
     "veil.tables.measures.loss": "loss quality",
     "veil.tables.measures.utility": "utility",
-    "veil.tables.methods": "METHODS method",
+    "veil.tables.mechanisms": "MECHANISMS mechanism",
     "veil.tables.plane": "plane",
     "veil.tables.protect": "protect",
     "veil.tables.table": "Table",
 }
 
-facade(__name__, _PLACES)
+_FORMER = {
+    "CELL_METHODS": "CELL_MECHANISMS",
+    "METHODS": "MECHANISMS",
+    "Method": "Mechanism",
+    "method": "mechanism",
+}
+
+facade(__name__, _PLACES, former=_FORMER)

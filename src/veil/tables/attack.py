@@ -10,12 +10,12 @@ from veil.core.errors import InputError
 from veil.core.rng import Randomness, generator
 from veil.core.types import Ids
 from veil.tables.attacks import attacker as named
-from veil.tables.attacks.scene import Attack as Attack
-from veil.tables.attacks.scene import Scene, TableAttacker, Truth
+from veil.tables.attacks.scene import Attack, Scene, Truth
+from veil.tables.attacks.scene import AttackResult as AttackResult
 from veil.tables.cells.cells import Cells
 from veil.tables.cells.release import CellRelease
 from veil.tables.labels import closed_columns, observed_labels
-from veil.tables.method import Release
+from veil.tables.mechanism import Release
 from veil.tables.table import Role, Table
 
 
@@ -23,11 +23,11 @@ from veil.tables.table import Role, Table
 def attack(
     table: Table,
     release: Release | Table,
-    attacker: str | TableAttacker,
+    attacker: str | Attack,
     population: Table | float | None = None,
     control: Table | None = None,
     rng: Randomness = None,
-) -> Attack: ...
+) -> AttackResult: ...
 @overload
 def attack(
     table: Cells,
@@ -36,7 +36,7 @@ def attack(
     population: None = None,
     control: None = None,
     rng: Randomness = None,
-) -> Attack: ...
+) -> AttackResult: ...
 def attack(
     table: Any,
     release: Any,
@@ -44,7 +44,7 @@ def attack(
     population: Table | float | None = None,
     control: Table | None = None,
     rng: Randomness = None,
-) -> Attack:
+) -> AttackResult:
     """Attack a release as somebody would who knows what the attacker declares to know.
 
     Parameters
@@ -72,7 +72,7 @@ def attack(
     return by.attack(scene, Truth(table, rows), generator(rng))
 
 
-def _cells(cells: Cells, release: object, attacker: object) -> Attack:
+def _cells(cells: Cells, release: object, attacker: object) -> AttackResult:
     from veil.tables.cells.intervals import attack_cells
 
     if not isinstance(release, CellRelease):
@@ -103,7 +103,7 @@ def _scene(
     rows: Ids | None,
     population: Table | float | None,
     control: Table | None,
-    by: TableAttacker,
+    by: Attack,
 ) -> Scene:
     if not len(released):
         raise InputError("The release has no rows; nothing is there to attack.")

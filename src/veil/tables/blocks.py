@@ -35,10 +35,10 @@ from veil.tables.column import Column, Kind, canonical, read_number, read_text
 from veil.tables.files import card_content, card_of, claim_of, safe, scales_of, text_rows
 from veil.tables.hierarchy import Hierarchy
 from veil.tables.measures.anonymity import Anonymity, anonymity_of
-from veil.tables.method import Method, Release, top_columns
-from veil.tables.methods import method as named
-from veil.tables.methods.lattice import LatticeMethod
-from veil.tables.methods.randomise import PRAM, RandomResponse
+from veil.tables.mechanism import Mechanism, Release, top_columns
+from veil.tables.mechanisms import mechanism as named
+from veil.tables.mechanisms.lattice import LatticeMethod
+from veil.tables.mechanisms.randomise import PRAM, RandomResponse
 from veil.tables.recount import Recount, require_claim
 from veil.tables.schema import BLOCK, Source, own_types, read_blocks
 from veil.tables.table import Table, declared, no_qi, unknown_column
@@ -424,7 +424,7 @@ class Lookup:
 class Drawing:
     """Masks each block by a method that takes each row by itself."""
 
-    method: Method
+    method: Mechanism
     chosen: tuple[str, ...]
     like: Table  # the columns that are released: what they are, and no row of the table
 
@@ -479,7 +479,7 @@ def _safe(text: str) -> str:
 
 @dataclass(frozen=True)
 class Written:
-    """What was written; the fields are those of `veil.tables.method.Release`."""
+    """What was written; the fields are those of `veil.tables.mechanism.Release`."""
 
     method: str
     guarantee: Guarantee
@@ -502,7 +502,7 @@ class _Plan:
 
 def protect_blocks(
     blocks: Blocks,
-    method: str | Method,
+    method: str | Mechanism,
     out: str | Path,
     columns: Sequence[str] | None = None,
     seed: int | None = None,
@@ -594,7 +594,7 @@ def _check_out(out: Path, *, several: bool) -> None:
         raise InputError(f"{out.name} must end in .csv: blocks are written as CSV.")
 
 
-def _planned(blocks: Blocks, step: Method, columns: Sequence[str] | None) -> _Plan:
+def _planned(blocks: Blocks, step: Mechanism, columns: Sequence[str] | None) -> _Plan:
     if isinstance(step, LatticeMethod):
         return _by_counts(blocks, step, columns)
     if not step.alone:
@@ -656,7 +656,7 @@ def _keys(table: Table, names: Sequence[str]) -> list[Key]:
     return list(zip(*(table.column(name).texts.tolist() for name in names), strict=True))
 
 
-def _check_declared(step: Method, table: Table, chosen: Sequence[str]) -> None:
+def _check_declared(step: Mechanism, table: Table, chosen: Sequence[str]) -> None:
     """Refuse to draw among categories of which a block need not have all."""
     if isinstance(step, PRAM | RandomResponse):
         for name in chosen:

@@ -14,7 +14,7 @@ from veil.core.guarantee import Guarantee
 from veil.core.types import Floats, Ids
 from veil.tables.column import Column, alike
 from veil.tables.hierarchy import Hierarchy
-from veil.tables.method import UNIT, Kind, Method, nothing
+from veil.tables.mechanism import UNIT, Kind, Mechanism, nothing
 from veil.tables.table import Table
 
 Bools = NDArray[np.bool_]
@@ -579,7 +579,7 @@ _UNDECLARED = (
 )
 
 
-class Anonymiser(Method):
+class Anonymiser(Mechanism):
     """Makes classes of rows that look alike, each of which satisfies what is asked."""
 
     family: ClassVar[str] = "k-anonymity"

@@ -19,8 +19,8 @@ from veil.data.releases import NO_TEXT, CsvWriter
 from veil.data.rows import pyarrow_parquet
 from veil.tables.column import Column, Kind
 from veil.tables.hierarchy import Hierarchy
-from veil.tables.method import Release, nothing
-from veil.tables.methods import METHODS
+from veil.tables.mechanism import Release, nothing
+from veil.tables.mechanisms import MECHANISMS
 from veil.tables.protect import protect
 from veil.tables.recount import KINDS, Claim, Recount, Scale, Verdict, require_claim
 from veil.tables.schema import Source, hierarchy_files
@@ -238,7 +238,7 @@ def claim_by_method(method: str, roles: Mapping[str, str]) -> Claim:
         for wanted in ("qi", "confidential")
     )
     try:
-        step = METHODS.parse(method.split(" | ")[-1])
+        step = MECHANISMS.parse(method.split(" | ")[-1])
     except VeilError:  # of another version, or of a plugin that is gone
         return Claim(qi, confidential)
     asked = getattr(step, "asked", None)
@@ -445,7 +445,7 @@ def read_release(path: Path, original: Table, source: Source) -> Release:
 def again(original: Table, card: Card, table: Table) -> Release | None:
     """Return what the method of a card gives, if it draws nothing and gives that table."""
     try:
-        steps = [METHODS.parse(spec) for spec in card.method.split(" | ")]
+        steps = [MECHANISMS.parse(spec) for spec in card.method.split(" | ")]
         if any(step.random for step in steps):
             return None
         found = protect(original, steps)
@@ -463,7 +463,7 @@ def _rows(table: Table) -> "Counter[tuple[object, ...]]":
 def make_release(given: str, original: Table, source: Source, seed: int | None) -> Release:
     """Return the release of a file, or the one that a method makes."""
     name = given.partition("(")[0].strip()
-    if name in METHODS.names() and not Path(given).exists():
+    if name in MECHANISMS.names() and not Path(given).exists():
         return protect(original, given, rng=seed)
     path = Path(given)
     if not path.is_file():

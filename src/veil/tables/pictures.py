@@ -19,7 +19,7 @@ from veil.studies.report.tables import table as laid_out
 from veil.studies.results import PLAIN, Results, Section
 from veil.tables.measures.loss import loss_of
 from veil.tables.measures.pair import Bins, Pair, shares
-from veil.tables.methods import METHODS
+from veil.tables.mechanisms import MECHANISMS
 from veil.tables.plane import NOTHING, Plane, PlanePoint
 from veil.tables.table import Table, row_classes
 
@@ -306,7 +306,7 @@ class Shown:
         """The method without the parameters that have their default, unless all have it."""
         if self.spec == PLAIN:
             return "no protection"
-        short = METHODS.parse(self.spec).brief
+        short = MECHANISMS.parse(self.spec).brief
         return short if "(" in short else self.spec
 
     @property

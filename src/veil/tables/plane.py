@@ -14,11 +14,11 @@ from veil.measures.estimate import Estimate, bootstrap
 from veil.measures.quipu import quipu
 from veil.tables.attack import attack
 from veil.tables.attacks import attacker as attacker_of
-from veil.tables.attacks.scene import TableAttacker
+from veil.tables.attacks.scene import Attack
 from veil.tables.measures.pair import Pair
 from veil.tables.measures.utility import UTILITIES, Utility
-from veil.tables.method import Method
-from veil.tables.methods import method as method_of
+from veil.tables.mechanism import Mechanism
+from veil.tables.mechanisms import mechanism as method_of
 from veil.tables.protect import protect
 from veil.tables.table import Table
 
@@ -95,8 +95,8 @@ class Plane:
 
 def plane(
     t: Table,
-    specs: Sequence[str | Method],
-    attacker: str | TableAttacker = "linkage",
+    specs: Sequence[str | Mechanism],
+    attacker: str | Attack = "linkage",
     utility: str | Utility = "marginals",
     rng: Randomness = None,
     *,
@@ -143,13 +143,13 @@ def plane(
 @dataclass(frozen=True, eq=False)
 class _Scene:
     table: Table
-    by: TableAttacker
+    by: Attack
     measure: Utility
     population: Table | float | None
     control: Table | None
     rng: Generator
 
-    def spot(self, method: Method, times: int) -> PlanePoint:
+    def spot(self, method: Mechanism, times: int) -> PlanePoint:
         risks, worths, worst = [], [], 0.0
         for _ in range(times):
             release = protect(self.table, method, rng=self.rng)
@@ -174,7 +174,7 @@ class _Scene:
         return PlanePoint(NOTHING, risk, Estimate(1.0, 1.0, 1.0, 1), worst)
 
 
-def _short(method: Method) -> str:
+def _short(method: Mechanism) -> str:
     """Return a spec without the parameters that have their default, unless all have it."""
     return method.brief if "(" in method.brief else str(method)
 
@@ -186,11 +186,11 @@ def _mean(values: Sequence[float]) -> Estimate:
     return only if isinstance(only, Estimate) else Estimate(only, only, only, 1)
 
 
-def curves(methods: Sequence[Method]) -> dict[str, list[int]]:
+def curves(methods: Sequence[Mechanism]) -> dict[str, list[int]]:
     """Put methods that differ in one number together, the most private first.
 
-    >>> from veil.tables.methods import method
-    >>> curves([method(spec) for spec in ("mdav(k=3)", "noise(scale=0.2)", "mdav(k=10)")])
+    >>> from veil.tables.mechanisms import mechanism
+    >>> curves([mechanism(spec) for spec in ("mdav(k=3)", "noise(scale=0.2)", "mdav(k=10)")])
     {'mdav(k)': [2, 0], 'noise(scale=0.2)': [1]}
     """
     left, made = list(range(len(methods))), {}

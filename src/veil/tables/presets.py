@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from veil.core.errors import InputError
-from veil.tables.methods import method as named
+from veil.tables.mechanisms import mechanism as named
 from veil.tables.table import Table
 
 GROUPS = (2, 3, 5, 10, 20, 50, 100)

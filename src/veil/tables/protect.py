@@ -10,9 +10,9 @@ from veil.core.guarantee import Guarantee
 from veil.core.rng import Randomness, generator
 from veil.core.types import Ids
 from veil.tables.cells.cells import Cells
-from veil.tables.cells.release import CellMethod, CellRelease, protect_cells
-from veil.tables.method import Masked, Method, Release, nothing
-from veil.tables.methods import method as named
+from veil.tables.cells.release import CellMechanism, CellRelease, protect_cells
+from veil.tables.mechanism import Masked, Mechanism, Release, nothing
+from veil.tables.mechanisms import mechanism as named
 from veil.tables.table import Table
 
 _BUDGETS = ("dp", "local-dp")
@@ -25,14 +25,14 @@ _MIXED = (
 @overload
 def protect(
     table: Table,
-    method: str | Method | Sequence[str | Method],
+    method: str | Mechanism | Sequence[str | Mechanism],
     columns: Sequence[str] | None = None,
     rng: Randomness = None,
 ) -> Release: ...
 @overload
 def protect(
     table: Cells,
-    method: str | CellMethod | Sequence[str | CellMethod],
+    method: str | CellMechanism | Sequence[str | CellMechanism],
     columns: None = None,
     rng: Randomness = None,
 ) -> CellRelease: ...

@@ -25,11 +25,11 @@ from veil.studies.store import Result
 from veil.studies.study import Grid, Specs, Study
 from veil.tables.attack import attack
 from veil.tables.attacks import ATTACKS
-from veil.tables.attacks.scene import Attack
+from veil.tables.attacks.scene import AttackResult
 from veil.tables.measures.pair import Pair
 from veil.tables.measures.utility import UTILITIES
-from veil.tables.method import Method, Release, nothing
-from veil.tables.methods import METHODS
+from veil.tables.mechanism import Mechanism, Release, nothing
+from veil.tables.mechanisms import MECHANISMS
 from veil.tables.pictures import Preview, Shown, picture_sections, preview
 from veil.tables.protect import protect
 from veil.tables.schema import Source, at_worst, read_schema
@@ -139,7 +139,7 @@ class Tables(Experiment):
         families=("k-anonymity", "Microaggregation", "Generalisation", "Suppression"),
     )
     keys = TablesStudy
-    mechanisms = METHODS
+    mechanisms = MECHANISMS
     attackers = ATTACKS
     verbs: ClassVar[dict[str, str]] = {
         verb: f"veil.cli.tables.{verb}:{verb}" for verb in _COMMANDS.split()
@@ -208,10 +208,10 @@ class Tables(Experiment):
         return [
             self._cell(grid, method, value)
             for grid in self.study.mechanism
-            for method, value in grid.mechanisms(METHODS)
+            for method, value in grid.mechanisms(MECHANISMS)
         ]
 
-    def _cell(self, grid: Grid, method: Method, value: float) -> Cell:
+    def _cell(self, grid: Grid, method: Mechanism, value: float) -> Cell:
         spec, attackers = str(method), self.study.against(grid) or _USUAL
         release = self._step("mask", spec)
         steps = [self._step("measure", spec, release.key, self.measure.brief)]
@@ -220,11 +220,11 @@ class Tables(Experiment):
 
     def releases(self, spec: str) -> Iterator[Release]:
         """Yield the releases of a method: the same whoever makes them, and when."""
-        method = METHODS.parse(spec)
+        method = MECHANISMS.parse(spec)
         for number in range(self.study.draws if method.random else 1):
             yield self._release(method, number)
 
-    def _release(self, method: Method, number: int) -> Release:
+    def _release(self, method: Mechanism, number: int) -> Release:
         key = step_key("mask", _VERSION, {**self._of, "spec": str(method), "number": number})
         if key not in self._released:
             made = protect(self.table, method, rng=stream(self.study.seed, int(key[:15], 16)))
@@ -376,7 +376,7 @@ class Tables(Experiment):
         return picture_sections(self.table, self._shown, results)
 
 
-def whole(found: Attack, n: int) -> bool:
+def whole(found: AttackResult, n: int) -> bool:
     """Tell whether the risk of an attack is the mean of one value for each of n records.
 
     It is if the attack is of all records, and subtracts nothing or a baseline that is known.
@@ -384,7 +384,7 @@ def whole(found: Attack, n: int) -> bool:
     return len(found.per_record) == n and bool(n) and _subtracted(found) is not None
 
 
-def _subtracted(found: Attack) -> float | None:
+def _subtracted(found: AttackResult) -> float | None:
     """Return the share of success that the risk does not count, 0 for all of it; None: neither."""
     mean = float(found.per_record.mean()) if len(found.per_record) else 0.0
     for base in (0.0, found.baseline):
@@ -394,7 +394,7 @@ def _subtracted(found: Attack) -> float | None:
     return None
 
 
-def by_record(found: Attack, n: int, rng: Generator) -> Floats:
+def by_record(found: AttackResult, n: int, rng: Generator) -> Floats:
     """Return a value for each record (n,) whose mean, cut at 0, is the risk of the attack.
 
     Where the attack subtracts a baseline, records it is wrong about have negative values. Where it

@@ -6,11 +6,11 @@ from dataclasses import asdict
 
 from veil.core.errors import InputError
 from veil.core.formatting import count_of
-from veil.tables.attacks.scene import Attack
+from veil.tables.attacks.scene import AttackResult
 from veil.tables.measures.anonymity import Anonymity
 from veil.tables.measures.loss import Loss
 from veil.tables.measures.loss import quality as quality_of
-from veil.tables.method import Release
+from veil.tables.mechanism import Release
 from veil.tables.recount import Claim, Verdict
 from veil.tables.table import Table
 
@@ -121,7 +121,7 @@ def format_quality(found: Mapping[str, float]) -> Iterator[str]:
             yield f"  {name:<15} {shown:>16}   {says}"
 
 
-def format_attack(found: Attack, by: str, n: int) -> Iterator[str]:
+def format_attack(found: AttackResult, by: str, n: int) -> Iterator[str]:
     """Say how often an attacker is right, on average and about the worst record."""
     if found.details.get("succeeded") is False:
         yield f"{by} does no better than who sees nothing: it says nothing of the release."

@@ -17,7 +17,7 @@ from veil.core.guarantee import KINDS, Guarantee
 from veil.core.types import ClosedForm, Engine, Ids, Released, Role, Seeded, Singles
 from veil.corpus.wordnet import Thesaurus, wordnet
 from veil.measures.risk import chance, successes
-from veil.text.attacks.attack import AttackSpec, EncoderAttack, Outcome, Scene
+from veil.text.attacks.attack import Attack, EncoderAttack, Outcome, Scene
 from veil.text.attacks.log import QueryLog
 from veil.text.measures.measure import NEEDS, Comparison, TextMeasure
 from veil.text.mechanisms.mechanism import (
@@ -217,7 +217,7 @@ Rows = tuple[tuple[str, ...], ...]
 
 
 @in_one_sentence("; declare what it requires in `needs`: log, mechanism, space")
-def check_attack(attacker: AttackSpec) -> None:
+def check_attack(attacker: Attack) -> None:
     """Raise AssertionError if an attack breaks the contract of `attack`.
 
     The attack gets barely changed texts of a small log, and may know the mechanism. It must be
@@ -225,7 +225,7 @@ def check_attack(attacker: AttackSpec) -> None:
     another, and must fail if the variants belong to other texts.
     """
     require(
-        isinstance(attacker, AttackSpec),
+        isinstance(attacker, Attack),
         "the attack must be an AttackSpec instance, not a class or a name",
     )
     declared(type(attacker))
@@ -243,7 +243,7 @@ def check_attack(attacker: AttackSpec) -> None:
     _check_guesses(attacker, scenes[0])
 
 
-def _check_ranks(attacker: AttackSpec, scene: Scene) -> None:
+def _check_ranks(attacker: Attack, scene: Scene) -> None:
     outcome = _attack(attacker, scene)
     count, texts = len(outcome.ranks), len(scene.originals)
     require(count > 0, "there must be at least one guess")
@@ -267,7 +267,7 @@ def _check_ranks(attacker: AttackSpec, scene: Scene) -> None:
     require(np.array_equal(outcome.ranks, again.ranks), "the same scene must give the same ranks")
 
 
-def _check_guesses(attacker: AttackSpec, scene: Scene) -> None:
+def _check_guesses(attacker: Attack, scene: Scene) -> None:
     """Check that the attack does better than chance, and uses only what it may see."""
     outcome = _attack(attacker, scene)
     baseline = chance(outcome.candidates, "lazy", ranks=outcome.ranks)
@@ -301,7 +301,7 @@ def _success(outcome: Outcome) -> float:
     return float(successes(ranks, "lazy", candidates=candidates, ties=outcome.ties).mean())
 
 
-def _scenes(attacker: AttackSpec) -> Iterator[Scene]:
+def _scenes(attacker: Attack) -> Iterator[Scene]:
     """Yield scenes of texts that mechanisms hardly changed."""
     space, texts = small_log()
     originals = tuple(texts[:12])
@@ -322,7 +322,7 @@ def _scenes(attacker: AttackSpec) -> Iterator[Scene]:
         )
 
 
-def _works(attacker: AttackSpec, scene: Scene) -> bool:
+def _works(attacker: Attack, scene: Scene) -> bool:
     try:
         _attack(attacker, scene)
     except (LawError, ParameterError):  # the attack does not apply to this mechanism
@@ -330,7 +330,7 @@ def _works(attacker: AttackSpec, scene: Scene) -> bool:
     return True
 
 
-def _attack(attacker: AttackSpec, scene: Scene) -> Outcome:
+def _attack(attacker: Attack, scene: Scene) -> Outcome:
     if isinstance(attacker, EncoderAttack):
         return attacker.rank(scene, Letters())
     return attacker.attack(scene)

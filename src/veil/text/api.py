@@ -10,7 +10,7 @@ from veil.corpus.tokens import check_text
 from veil.corpus.wordnet import Thesaurus
 from veil.data.fetch import Report, no_progress
 from veil.text.attacks import ATTACKS
-from veil.text.attacks.attack import AttackSpec, EncoderAttack, Outcome, Scene
+from veil.text.attacks.attack import Attack, EncoderAttack, Outcome, Scene
 from veil.text.attacks.log import QueryLog
 from veil.text.measures import MEASURES
 from veil.text.measures.measure import Comparison, TextMeasure
@@ -29,7 +29,7 @@ def attack(
     variants: Variants | Sequence[Sequence[str]],
     originals: Sequence[str],
     log: QueryLog | Iterable[str] | None = None,
-    attacker: str | AttackSpec = "inference",
+    attacker: str | Attack = "inference",
     *,
     encoder: str | Encoder | None = None,
     mechanism: str | TextMechanism | None = None,
@@ -62,7 +62,7 @@ def attack(
     `QueryLog.with_queries` adds those that it lacks.
     """
     chosen = ATTACKS.parse(attacker) if isinstance(attacker, str) else attacker
-    if not isinstance(chosen, AttackSpec):
+    if not isinstance(chosen, Attack):
         raise ParameterError("The 'attacker' argument must be an attacker or its spec.")
     rows = _rows(variants)
     texts = _texts(originals, len(rows))
@@ -80,9 +80,7 @@ def attack(
     return _run(chosen, scene, encoder, report)
 
 
-def _run(
-    chosen: AttackSpec, scene: Scene, encoder: str | Encoder | None, report: Report
-) -> Outcome:
+def _run(chosen: Attack, scene: Scene, encoder: str | Encoder | None, report: Report) -> Outcome:
     if encoder is None:
         return chosen.attack(scene, report)
     if not isinstance(chosen, EncoderAttack):

@@ -20,9 +20,9 @@ from veil.proxy.answers import Answer, CostAnswer, Figure, Text
 from veil.sensitive.candidates import best, matcher
 from veil.sensitive.index import Stored
 from veil.sensitive.inputs import check_query
-from veil.sensitive.strategies import STRATEGIES
-from veil.sensitive.strategies import strategy as strategy_of
-from veil.sensitive.strategy import Searcher, Strategy
+from veil.sensitive.mechanism import Mechanism, Searcher
+from veil.sensitive.mechanisms import MECHANISMS
+from veil.sensitive.mechanisms import mechanism as strategy_of
 from veil.web.asks import Ask
 from veil.web.messages import StatusError
 from veil.web.operation import Operation
@@ -43,7 +43,7 @@ class Room:
         self._lock = threading.Lock()
         self._opened: OrderedDict[str, Searcher] = OrderedDict()
 
-    def searcher(self, strategy: Strategy) -> Searcher:
+    def searcher(self, strategy: Mechanism) -> Searcher:
         """Return a strategy opened on the index; prefilter indexes anew, once."""
         with self._lock:
             spec = str(strategy)
@@ -80,7 +80,7 @@ class SensitiveAsk(Ask):
         name, given = read_spec(self.strategy)
         if name not in USED or "trained" in given or "encoder" in given:
             raise StatusError(422, f"This page knows the strategies {', '.join(USED)}.")
-        STRATEGIES.parse(self.strategy)
+        MECHANISMS.parse(self.strategy)
 
 
 class ShownAnswer(Answer):

@@ -32,8 +32,8 @@ from veil.tables.hierarchy import TOP, Hierarchy, builder
 from veil.tables.measures.anonymity import anonymity
 from veil.tables.measures.pair import Pair
 from veil.tables.measures.utility import utility
-from veil.tables.method import Release
-from veil.tables.methods import METHODS
+from veil.tables.mechanism import Release
+from veil.tables.mechanisms import MECHANISMS
 from veil.tables.presets import GROUPS, STRENGTHS, strengths, unfit
 from veil.tables.protect import protect
 from veil.tables.schema import load, telling
@@ -174,7 +174,7 @@ def ready(table: Table, method: str) -> tuple[Table, dict[str, str]]:
             f"suppress would look at {wide:,} known cells, and on this page at most {_CELLS:,};"
             f" say that fewer columns are known, choose mondrian, {_ELSE}.",
         )
-    if "hierarchies" not in METHODS.get(method).needs:
+    if "hierarchies" not in MECHANISMS.get(method).needs:
         return table, {}
     return _built(table, method)
 
@@ -182,7 +182,7 @@ def ready(table: Table, method: str) -> tuple[Table, dict[str, str]]:
 def methods(table: Table) -> list[MethodAnswer]:
     """Say what each method of the page does, and why not here."""
     return [
-        MethodAnswer(name=name, says=summary(METHODS.get(name)), unfit=_unfit(table, name))
+        MethodAnswer(name=name, says=summary(MECHANISMS.get(name)), unfit=_unfit(table, name))
         for name in STRENGTHS
     ]
 

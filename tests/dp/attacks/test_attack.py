@@ -10,7 +10,7 @@ from tests.dp.golden import golden
 
 from veil.core.errors import InputError, ParameterError, RefusedError, UnknownNameError
 from veil.core.types import Ids
-from veil.dp.attacks import ATTACKERS
+from veil.dp.attacks import ATTACKS
 from veil.dp.attacks.attack import advantage, attack
 from veil.dp.attacks.attacker import Ask, Mask, Questions
 from veil.dp.restricted.statistical_database import StatisticalDatabase
@@ -36,7 +36,7 @@ def noisy(secret: Ids, rng: Generator, scale: float) -> Ask:
 
 
 def test_every_attacker_is_tried() -> None:
-    assert [spec.partition("(")[0] for spec in ALL] == list(ATTACKERS.names())
+    assert [spec.partition("(")[0] for spec in ALL] == list(ATTACKS.names())
 
 
 @pytest.mark.parametrize("spec", GUESSING)

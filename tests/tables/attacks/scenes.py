@@ -10,7 +10,7 @@ from veil import tables
 from veil.core.guarantee import Guarantee
 from veil.core.types import Floats, Ids
 from veil.tables.column import Column
-from veil.tables.method import Release
+from veil.tables.mechanism import Release
 from veil.tables.table import Table
 
 LEVELS = [["a", "AB", "*"], ["b", "AB", "*"], ["c", "CD", "*"], ["d", "CD", "*"]]

@@ -11,7 +11,7 @@ from veil.core.errors import InputError, ParameterError, UnknownNameError
 from veil.tables.attacks.linkage import Exact
 from veil.tables.attacks.scene import bootstrap_mean
 from veil.tables.column import Column
-from veil.tables.method import Release
+from veil.tables.mechanism import Release
 
 CODES = [["a", "A", "*"], ["b", "A", "*"], ["c", "C", "*"]]
 

@@ -13,7 +13,7 @@ from veil.core.errors import InputError
 from veil.core.types import Floats
 from veil.tables.attacks.classes import expected_risk, pitman, zayatz
 from veil.tables.column import Column
-from veil.tables.method import Release
+from veil.tables.mechanism import Release
 
 few = settings(max_examples=25, deadline=None, derandomize=True)
 

@@ -13,7 +13,7 @@ from veil.core.errors import InputError, ParameterError
 from veil.core.types import Floats
 from veil.tables.attacks import disclosure
 from veil.tables.column import Column
-from veil.tables.method import Release
+from veil.tables.mechanism import Release
 from veil.tables.table import Table
 
 few = settings(max_examples=25, deadline=None, derandomize=True)

@@ -16,7 +16,7 @@ from tests.tables.attacks.scenes import (
 from veil import tables
 from veil.tables.attacks import nearest, scene
 from veil.tables.column import Column
-from veil.tables.method import Release
+from veil.tables.mechanism import Release
 from veil.tables.table import Table
 
 SEEDS = st.integers(0, 10**9)

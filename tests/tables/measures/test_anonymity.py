@@ -6,8 +6,8 @@ from collections import Counter
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from tests.tables.anonymise.brute import SECRET, Case, cases, moved
 from tests.tables.golden import ADULT, golden, needs_golden
+from tests.tables.mechanisms.brute import SECRET, Case, cases, moved
 
 from veil import tables
 from veil.core.errors import InputError, ParameterError, VeilError

@@ -11,7 +11,7 @@ from tests.tables.people import town
 from veil import tables
 from veil.core.errors import InputError, ParameterError
 from veil.tables.measures.loss import Loss
-from veil.tables.method import nothing
+from veil.tables.mechanism import nothing
 
 pytestmark = pytest.mark.filterwarnings("ignore:Nearly every row")
 ALIKE = ("il1s", "mse", "mae", "mean_variation", "means", "variances", "correlations")

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.tables.anonymise.brute import Case, cases, losses
 from tests.tables.golden import ADULT, golden, needs_golden
+from tests.tables.mechanisms.brute import Case, cases, losses
 
 from veil import tables
 from veil.core.errors import InputError

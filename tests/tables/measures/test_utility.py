@@ -13,7 +13,7 @@ from veil import tables
 from veil.core.errors import InputError, ParameterError, UnknownNameError
 from veil.tables.column import Column
 from veil.tables.measures.pair import Bins, Meanings
-from veil.tables.method import Release
+from veil.tables.mechanism import Release
 from veil.tables.table import Table
 
 pytestmark = pytest.mark.filterwarnings("ignore:Nearly every row")

@@ -9,7 +9,7 @@ from tests.search.conftest import BagEncoder
 from veil.core.errors import VeilError
 from veil.text.api import attack
 from veil.text.attacks import ATTACKS
-from veil.text.attacks.attack import AttackSpec
+from veil.text.attacks.attack import Attack
 from veil.text.attacks.inference import Inference
 from veil.text.attacks.log import QueryLog
 from veil.text.mechanisms.catalogue import mechanism
@@ -22,7 +22,7 @@ CANARY = "xanthippe"
 def test_every_attacker_is_a_component() -> None:
     for name in ATTACKS.names():
         made = ATTACKS.parse(name)
-        assert isinstance(made, AttackSpec)
+        assert isinstance(made, Attack)
         assert made.name == name
         assert str(ATTACKS.parse(str(made))) == str(made)
         assert made.needs <= {"log", "mechanism", "space"}

@@ -7,9 +7,9 @@ import click
 
 from veil.core.errors import InputError
 from veil.ratings.attack import attack as attacked
-from veil.ratings.attacker import Attacker, format_attack
+from veil.ratings.attacker import Attack, format_attack
 from veil.ratings.attacks import ATTACKS
-from veil.ratings.protections import PROTECTIONS
+from veil.ratings.mechanisms import MECHANISMS
 from veil.ratings.ratings import Ratings
 from veil.ratings.reader import load
 from veil.ratings.release import Release, link_profiles, read_card, read_release
@@ -63,7 +63,7 @@ def attack(
         click.echo(line)
 
 
-def _released(path: Path, truth: Ratings, mechanism: str | None, by: Attacker) -> Release:
+def _released(path: Path, truth: Ratings, mechanism: str | None, by: Attack) -> Release:
     if by.fits:
         raise InputError(
             f"{by.name} makes the release itself, of a part of the users: name a spec, as"
@@ -71,7 +71,7 @@ def _released(path: Path, truth: Ratings, mechanism: str | None, by: Attacker) -
         )
     release = read_release(path)
     told = mechanism or read_card(path).mechanism
-    release = replace(release, mechanism=str(PROTECTIONS.parse(told)) if told else "")
+    release = replace(release, mechanism=str(MECHANISMS.parse(told)) if told else "")
     assert release.data is not None  # noqa: S101 - a file holds ratings
     if set(release.data.users) & set(truth.users):
         return release

@@ -8,8 +8,8 @@ from rich.markup import escape
 from veil.cli.terminal import NEW_FILE, stderr
 from veil.core.errors import InputError
 from veil.core.formatting import count_of
+from veil.ratings.mechanisms import MECHANISMS
 from veil.ratings.protect import protect as protected
-from veil.ratings.protections import PROTECTIONS
 from veil.ratings.reader import load
 from veil.ratings.recommender import Recommender
 from veil.ratings.release import card_of, require_writable, save
@@ -45,7 +45,7 @@ def protect(
     require_writable(out)
     if file.resolve() in (out.resolve(), card_of(out).resolve()):
         raise InputError("The output would replace the input; name another file.")
-    chosen = PROTECTIONS.parse(protection)
+    chosen = MECHANISMS.parse(protection)
     if isinstance(chosen, Recommender):
         raise InputError(
             f"{chosen.name} releases a model, and not ratings: veil ratings fit '{chosen.name}"

@@ -9,12 +9,12 @@ from rich.table import Table
 from veil.cli.terminal import fits, progress_bar, stdout
 from veil.core.formatting import count_of
 from veil.sensitive.attack import attack as attacked
-from veil.sensitive.attackers import ATTACKERS
+from veil.sensitive.attacks import ATTACKS
 from veil.sensitive.classifiers import classifier as classifier_of
 from veil.sensitive.collection import load
 from veil.sensitive.cross_validate import cross_validate
 from veil.sensitive.inputs import check_k
-from veil.sensitive.strategies import strategy as strategy_of
+from veil.sensitive.mechanisms import mechanism as strategy_of
 
 _ALARMS = "false\nalarms"
 _PATH = click.Path(path_type=Path)
@@ -55,7 +55,7 @@ def attack(
     sensitive attackers'.
     """
     strategies = [strategy_of(spec) for spec in specs]
-    chosen = [ATTACKERS.parse(spec) for spec in attackers or ATTACKERS.names()]
+    chosen = [ATTACKS.parse(spec) for spec in attackers or ATTACKS.names()]
     check_k(k)
     classifier_of(classifier)
     rows: list[tuple[str, ...]] = []

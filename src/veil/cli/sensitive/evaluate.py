@@ -13,7 +13,7 @@ from veil.sensitive.collection import load
 from veil.sensitive.comparison import Line, check_page, compare, write_report
 from veil.sensitive.cross_validate import cross_validate
 from veil.sensitive.inputs import check_k, prices_of
-from veil.sensitive.strategies import strategy as strategy_of
+from veil.sensitive.mechanisms import mechanism as strategy_of
 
 _USUAL = ("relevance()", "prefilter(threshold=0.1)", "postfilter(threshold=0.1)", "demoted()")
 

@@ -8,7 +8,7 @@ from veil.cli.sensitive.index import PATH
 from veil.core.formatting import printable
 from veil.sensitive.index import open_stored
 from veil.sensitive.inputs import check_k, check_query
-from veil.sensitive.strategies import strategy as strategy_of
+from veil.sensitive.mechanisms import mechanism as strategy_of
 
 
 @click.command("search")

@@ -12,7 +12,7 @@ from veil.cli.terminal import stderr
 from veil.core.errors import InputError
 from veil.data.lines import Progress
 from veil.tables.files import make_release
-from veil.tables.method import Release
+from veil.tables.mechanism import Release
 from veil.tables.schema import Source
 from veil.tables.table import Table
 

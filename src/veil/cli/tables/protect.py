@@ -12,7 +12,7 @@ from veil.core.errors import InputError
 from veil.core.formatting import count_of
 from veil.tables.blocks import Written, protect_blocks
 from veil.tables.files import SEEDED, card_of, require_writable, save
-from veil.tables.method import Release
+from veil.tables.mechanism import Release
 from veil.tables.protect import protect as protected
 from veil.tables.schema import Source
 from veil.tables.verbs import format_given_up, quality_figures

@@ -1,10 +1,10 @@
 """Who attacks the answers of a database, by name; each is loaded on first use."""
 
 from veil.core.registry import Registry
-from veil.dp.attacks.attacker import Attacker as Attacker
+from veil.dp.attacks.attacker import Attack as Attack
 
-ATTACKERS: Registry[Attacker] = Registry(
-    noun="attacker",
+ATTACKS: Registry[Attack] = Registry(
+    noun="attack",
     group="veil.attacks.dp",
     builtin={
         "averaging": "veil.dp.attacks.differencing:Averaging",

@@ -7,8 +7,8 @@ from numpy.typing import ArrayLike
 from veil.core.errors import InputError
 from veil.core.rng import Randomness, generator
 from veil.core.types import Floats, Ids
-from veil.dp.attacks import ATTACKERS
-from veil.dp.attacks.attacker import Ask, Attacker, Mask, Questions
+from veil.dp.attacks import ATTACKS
+from veil.dp.attacks.attacker import Ask, Attack, Mask, Questions
 from veil.dp.inputs import count
 from veil.dp.mechanism import Mechanism
 from veil.measures.estimate import Estimate, interval, resamples
@@ -182,7 +182,7 @@ def usefulness(truth: Floats | Ids, answers: Floats, blind: Floats) -> float:
     return max(0.0, 1 - error / unaided)
 
 
-def attack(spec: str | Attacker, ask: Ask, n: int, rng: Randomness = None) -> Floats:
+def attack(spec: str | Attack, ask: Ask, n: int, rng: Randomness = None) -> Floats:
     """Guess the secret of each of n records.
 
     Parameters
@@ -213,7 +213,7 @@ def attack(spec: str | Attacker, ask: Ask, n: int, rng: Randomness = None) -> Fl
     return by.found(Questions(ask), size, generator(rng))
 
 
-def count_questions(spec: str | Attacker, n: int) -> int:
+def count_questions(spec: str | Attack, n: int) -> int:
     """Return how many questions an attacker puts to n records.
 
     >>> count_questions("differencing", 100)
@@ -224,6 +224,6 @@ def count_questions(spec: str | Attacker, n: int) -> int:
     return ask.asked
 
 
-def attacker_of(spec: str | Attacker) -> Attacker:
+def attacker_of(spec: str | Attack) -> Attack:
     """Return an attacker from its spec, as ``reconstruction(queries=400)``."""
-    return spec if isinstance(spec, Attacker) else ATTACKERS.parse(spec)
+    return spec if isinstance(spec, Attack) else ATTACKS.parse(spec)

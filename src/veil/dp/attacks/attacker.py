@@ -57,7 +57,7 @@ def _number(answer: object) -> float:
     return found
 
 
-class Attacker(Component):
+class Attack(Component):
     """Finds a secret number of each record from answers about sets of records.
 
     `gives` says whether what it finds are guesses of the secret, or scores of which only the order
@@ -71,7 +71,7 @@ class Attacker(Component):
         """Return what is found of each of n records (n,); nan where there is no guess."""
 
 
-class Targeted(Attacker):
+class Targeted(Attack):
     """Asks for one record at a time."""
 
     target: Annotated[

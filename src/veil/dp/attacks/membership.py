@@ -13,12 +13,12 @@ from veil.core.errors import InputError
 from veil.core.rng import Randomness, generator
 from veil.core.types import Floats, Ids
 from veil.dp.attacks.attack import advantage
-from veil.dp.attacks.attacker import Attacker, Questions
+from veil.dp.attacks.attacker import Attack, Questions
 from veil.dp.mechanisms.laplace import Geometric
 from veil.measures.estimate import Estimate
 
 
-class Membership(Attacker):
+class Membership(Attack):
     r"""Ask for the counts of random sets, and score each record by how the counts lean to it.
 
     .. math:: \langle y - p, a/n - p \rangle

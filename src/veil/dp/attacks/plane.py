@@ -24,7 +24,7 @@ from veil.dp.attacks.attack import (
     usefulness,
     workload,
 )
-from veil.dp.attacks.attacker import Attacker, Questions
+from veil.dp.attacks.attacker import Attack, Questions
 from veil.dp.inputs import count, positive
 from veil.dp.mechanism import Mechanism
 from veil.dp.mechanisms import COUNTING
@@ -85,7 +85,7 @@ class Trial(NamedTuple):
 def plane(
     name: str,
     values: Sequence[float],
-    attacker: str | Attacker,
+    attacker: str | Attack,
     secret: ArrayLike,
     rng: Randomness = None,
     *,
@@ -137,7 +137,7 @@ def plane(
 
 
 def _spot(
-    mechanism: Mechanism, value: float, by: Attacker, bit: Ids, rng: Generator, queries: int,
+    mechanism: Mechanism, value: float, by: Attack, bit: Ids, rng: Generator, queries: int,
     rate: float, runs: int,
 ) -> PlanePoint:  # fmt: skip
     tried = [trial(by, bit, mechanism, rng) for _ in range(runs)]
@@ -156,7 +156,7 @@ def worth_of(
     return usefulness((sets @ bit).astype(np.int64), answers, rate * sets.sum(axis=1))
 
 
-def trial(by: Attacker, bit: Ids, mechanism: Mechanism, rng: Generator, size: int = 1) -> Trial:
+def trial(by: Attack, bit: Ids, mechanism: Mechanism, rng: Generator, size: int = 1) -> Trial:
     """Let an attacker ask for noisy counts, and score what it finds; the truth scores alone."""
     ask = Questions(NoisyCounts(bit, mechanism, rng, size))
     found = by.found(ask, len(bit), rng)

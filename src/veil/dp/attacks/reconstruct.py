@@ -9,12 +9,12 @@ from pydantic import Field
 
 from veil.core.errors import InputError, MissingExtraError, VeilError
 from veil.core.types import Floats
-from veil.dp.attacks.attacker import Attacker, Questions
+from veil.dp.attacks.attacker import Attack, Questions
 
 _LARGE = 300  # records beyond which an interior point finds the end sooner
 
 
-class Reconstruction(Attacker):
+class Reconstruction(Attack):
     r"""Ask for the counts of random sets, and find the bits that fit best.
 
     .. math:: \min_{0 \le x \le 1} \sum_j |\langle Q_j, x\rangle - a_j|, \quad

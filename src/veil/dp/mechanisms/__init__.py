@@ -8,7 +8,8 @@ from veil.dp.mechanism import Mechanism
 
 MECHANISMS: Registry[Mechanism] = Registry(
     noun="mechanism for numbers",
-    group="veil.dp.mechanisms",
+    group="veil.mechanisms.dp",
+    former=("veil.dp.mechanisms",),
     builtin={
         "above_threshold": "veil.dp.mechanisms.above_threshold:AboveThreshold",
         "discrete_gaussian": "veil.dp.mechanisms.gaussian:DiscreteGaussian",

@@ -1,12 +1,13 @@
 """Attackers on ratings by name; a plugin announces its own in ``veil.ratings.attacks``."""
 
 from veil.core.registry import Registry
-from veil.ratings.attacker import Attacker
+from veil.ratings.attacker import Attack
 
-ATTACKS: Registry[Attacker] = Registry(
-    "attacker",
-    "veil.ratings.attacks",
-    {
+ATTACKS: Registry[Attack] = Registry(
+    noun="attack",
+    group="veil.attacks.ratings",
+    former=("veil.ratings.attacks",),
+    builtin={
         "attribute": "veil.ratings.attacks.attribute:Attribute",
         "bayes": "veil.ratings.attacks.bayes:Bayes",
         "gradient": "veil.ratings.attacks.gradient:Gradient",

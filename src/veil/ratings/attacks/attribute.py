@@ -8,14 +8,14 @@ from pydantic import Field
 from veil.core.errors import InputError, ParameterError
 from veil.core.types import Floats, Ids
 from veil.measures.estimate import bootstrap
-from veil.ratings.attacker import Attacker, Outcome, Scene
+from veil.ratings.attacker import Attack, Outcome, Scene
 from veil.ratings.attacks.linkage import ReleasedRatings, released_ratings
 from veil.ratings.ratings import Ratings
 
 _PRIOR = 1.0  # added to each count: a Beta(1, 1) prior of every item
 
 
-class Attribute(Attacker):
+class Attribute(Attack):
     r"""Guess an attribute of each user from the items of her released profile, by naive Bayes.
 
     .. math:: \arg\max_c \; \ln n_c + \sum_i \ln \theta_{ci}^{x_i} (1 - \theta_{ci})^{1 - x_i},

@@ -10,10 +10,10 @@ from veil.core.errors import InputError, LawError
 from veil.core.types import Floats, Ids
 from veil.ratings.attacker import Scene
 from veil.ratings.attacks.linkage import Linker, ReleasedRatings, Scorer
-from veil.ratings.protection import Levels, Protection
-from veil.ratings.protections import PROTECTIONS
-from veil.ratings.protections.bits import Bits
-from veil.ratings.protections.profiles import Pseudonyms
+from veil.ratings.mechanism import Levels, Mechanism
+from veil.ratings.mechanisms import MECHANISMS
+from veil.ratings.mechanisms.bits import Bits
+from veil.ratings.mechanisms.profiles import Pseudonyms
 from veil.ratings.ratings import Ratings
 
 _ROUNDS = 200  # of expectation and maximisation
@@ -29,8 +29,8 @@ class Law(NamedTuple):
 
 def law_of(mechanism: str, scale: Ratings) -> Law:
     """Return the law of a mechanism on the scale of some ratings; without one, of pseudonyms."""
-    made = PROTECTIONS.parse(mechanism or Pseudonyms.name)
-    if not isinstance(made, Protection):
+    made = MECHANISMS.parse(mechanism or Pseudonyms.name)
+    if not isinstance(made, Mechanism):
         raise LawError(f"bayes looks for profiles, and {made.name} releases none.")
     step = getattr(made, "step", None)
     levels = Levels.of(scale, step, "bayes")

@@ -8,8 +8,8 @@ from pydantic import Field
 from veil.core.errors import InputError
 from veil.core.types import Floats, Ids
 from veil.measures.estimate import bootstrap
-from veil.ratings.attacker import Attacker, Outcome, Scene, Target
-from veil.ratings.protections import PROTECTIONS
+from veil.ratings.attacker import Attack, Outcome, Scene, Target
+from veil.ratings.mechanisms import MECHANISMS
 from veil.ratings.ratings import Ratings
 from veil.ratings.recommender import Recommender
 
@@ -40,7 +40,7 @@ def update(items: Ids, values: Floats, factors: Floats) -> Update:
 _SPREAD = 0.1  # of the item factors that training starts from
 
 
-class Gradient(Attacker):
+class Gradient(Attack):
     r"""Take the rows of a client's update that are not 0 as her items, and solve for her values.
 
     The row of item i is :math:`g_i = -(r_i - p \cdot q_i)\,p`: all rows are parallel to her vector
@@ -79,7 +79,7 @@ class Gradient(Attacker):
 def _width(target: Target) -> int:
     """Return the factors of a recommender whose clients send updates."""
     width = getattr(target, "factors", None)
-    central = getattr(target, "name", "") in PROTECTIONS.builtin and not hasattr(target, "secure")
+    central = getattr(target, "name", "") in MECHANISMS.builtin and not hasattr(target, "secure")
     if not isinstance(target, Recommender) or central or not isinstance(width, int):
         raise InputError(
             "gradient attacks training by updates of factors: name a spec, as federated(...), or"

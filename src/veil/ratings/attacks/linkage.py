@@ -19,7 +19,7 @@ from veil.core.outcome import first_guess, rank_with_ties
 from veil.core.types import Floats, Ids
 from veil.measures.estimate import bootstrap
 from veil.measures.risk import successes
-from veil.ratings.attacker import Attacker, Outcome, Scene, Target
+from veil.ratings.attacker import Attack, Outcome, Scene, Target
 from veil.ratings.ratings import Ratings, id_hashes, mix, pair_hashes
 from veil.ratings.release import Release
 
@@ -168,7 +168,7 @@ Scorer = Callable[[Ids, Floats, Floats], Floats]
 _ROUNDING = 1e-12  # scores of equal profiles are sums of equal terms
 
 
-class Linker(Attacker):
+class Linker(Attack):
     """Ranks the released profiles by how well they fit what is known of a target."""
 
     known: Annotated[int, Field(ge=1, le=1000, description="items known of a target")] = 8

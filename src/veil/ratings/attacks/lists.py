@@ -11,14 +11,14 @@ from veil.core.outcome import first_guess, rank_with_ties
 from veil.core.types import Floats, Ids
 from veil.measures.estimate import bootstrap
 from veil.measures.risk import successes
-from veil.ratings.attacker import Attacker, Outcome, Scene
+from veil.ratings.attacker import Attack, Outcome, Scene
 from veil.ratings.ratings import Ratings
 from veil.ratings.recommender import Recommender
 
 Index = NDArray[np.integer]
 
 
-class Lists(Attacker):
+class Lists(Attack):
     """Guess a target's new item from two snapshots of the lists of related items.
 
     Each target adds one like, among `background` changes of others. An item scores one for each

@@ -12,10 +12,10 @@ from veil.core.errors import InputError
 from veil.core.guarantee import Guarantee
 from veil.core.types import Floats, Ids
 from veil.measures.bounds import ERROR, lower_share, upper_share
-from veil.ratings.attacker import Attacker, Outcome, Scene, Target, advantage
+from veil.ratings.attacker import Attack, Outcome, Scene, Target, advantage
 from veil.ratings.attacks.attribute import area
+from veil.ratings.mechanism import Mechanism
 from veil.ratings.protect import protect
-from veil.ratings.protection import Protection
 from veil.ratings.ratings import Ratings
 from veil.ratings.recommender import Model, Recommender
 from veil.ratings.recommenders import recommender
@@ -237,7 +237,7 @@ def _means(shown: dict[str, object], suspects: Suspects) -> Floats:
     return np.asarray(total / (data.per_item + _SHRINK), dtype=np.float64)
 
 
-class Membership(Attacker):
+class Membership(Attack):
     r"""Decide who is in a model by one number that a release shows of a profile.
 
     Of a user: each of the users trains by the toss of a coin. Of lists of neighbours the number is
@@ -279,7 +279,7 @@ class Membership(Attacker):
     def _users(self, scene: Scene) -> Outcome:
         truth, target, rng = scene.truth, scene.target, scene.rng
         active = np.flatnonzero(truth.per_user > 0)
-        if isinstance(target, Recommender | Protection):
+        if isinstance(target, Recommender | Mechanism):
             if self.size:
                 pool = rng.permutation(active)[: 2 * self.size]
                 active = np.sort(pool)
@@ -329,7 +329,7 @@ class Membership(Attacker):
         return decide_by_threshold(found[:, 0], found[:, 1], scene.rng, None, "rating")
 
 
-def _made(target: Recommender | Protection, part: Ratings, scene: Scene) -> Target:
+def _made(target: Recommender | Mechanism, part: Ratings, scene: Scene) -> Target:
     if isinstance(target, Recommender):
         return target.fit(part, scene.positive, scene.rng)
     return protect(part, target, rng=scene.rng)

@@ -4,9 +4,10 @@ from veil.core.registry import Registry
 from veil.ratings.recommender import Recommender
 
 RECOMMENDERS: Registry[Recommender] = Registry(
-    "recommender",
-    "veil.ratings.recommenders",
-    {
+    noun="recommender",
+    group="veil.recommenders.ratings",
+    former=("veil.ratings.recommenders",),
+    builtin={
         "als": "veil.ratings.recommenders.als:ALS",
         "bias": "veil.ratings.recommenders.baselines:Bias",
         "content": "veil.ratings.recommenders.content:Content",

@@ -11,7 +11,7 @@ from veil.core.guarantee import Guarantee
 from veil.core.types import Floats, Ids
 from veil.ratings.accounting import Noise, checked_delta, towards_zero, weights
 from veil.ratings.catalogue import ASSUMED, NEIGHBOURS, catalogue_notes, require_catalogue
-from veil.ratings.protection import declared_scale
+from veil.ratings.mechanism import declared_scale
 from veil.ratings.ratings import Ratings
 from veil.ratings.recommender import Model, Recommender, State
 

@@ -16,7 +16,7 @@ from veil.ratings.catalogue import (
     bounded_counts,
     require_catalogue,
 )
-from veil.ratings.protection import declared_scale
+from veil.ratings.mechanism import declared_scale
 from veil.ratings.ratings import Ratings
 from veil.ratings.recommender import Recommender, State, positive_of
 from veil.ratings.recommenders._private import TUNED, PrivateModel

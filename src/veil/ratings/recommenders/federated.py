@@ -24,7 +24,7 @@ from veil.ratings.federated.training import (
     profiles,
     vectors,
 )
-from veil.ratings.protection import declared_scale
+from veil.ratings.mechanism import declared_scale
 from veil.ratings.ratings import Ratings
 from veil.ratings.recommender import Recommender, positive_of
 from veil.ratings.recommenders._private import JOINT, TUNED, PrivateModel

@@ -8,7 +8,8 @@ from veil.search.engines.engine import ranking as ranking
 
 ENGINES: Registry[EngineSpec] = Registry(
     noun="engine",
-    group="veil.engines",
+    group="veil.engines.search",
+    former=("veil.engines",),
     builtin={
         "bm25": "veil.search.engines.local.lexical:BM25",
         "dense": "veil.search.engines.local.dense:Dense",

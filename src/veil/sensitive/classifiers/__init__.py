@@ -28,9 +28,10 @@ class Fitted(ABC):
 
 
 CLASSIFIERS: Registry[Classifier] = Registry(
-    "classifier",
-    "veil.sensitive.classifiers",
-    {
+    noun="classifier",
+    group="veil.classifiers.sensitive",
+    former=("veil.sensitive.classifiers",),
+    builtin={
         "boosting": "veil.sensitive.classifiers.boosting:Boosting",
         "logistic": "veil.sensitive.classifiers.logistic:Logistic",
     },

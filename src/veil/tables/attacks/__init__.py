@@ -2,10 +2,10 @@
 
 from veil.core.errors import ParameterError
 from veil.core.registry import Registry
-from veil.tables.attacks.scene import TableAttacker
+from veil.tables.attacks.scene import Attack
 
-ATTACKS: Registry[TableAttacker] = Registry(
-    noun="attacker of tables",
+ATTACKS: Registry[Attack] = Registry(
+    noun="attack on tables",
     group="veil.attacks.tables",
     builtin={
         "attribute": "veil.tables.attacks.disclosure:Attribute",
@@ -30,9 +30,9 @@ ATTACKS: Registry[TableAttacker] = Registry(
 """Attackers of tables, also of plugins: `names()`, `get(name)`, `parse(spec)`."""
 
 
-def attacker(spec: str | TableAttacker) -> TableAttacker:
+def attacker(spec: str | Attack) -> Attack:
     """Return an attacker from its spec, as ``interval(width=0.05)``."""
-    if isinstance(spec, TableAttacker):
+    if isinstance(spec, Attack):
         return spec
     if not isinstance(spec, str):
         raise ParameterError("An attacker is a component, or a spec such as 'distance'.")

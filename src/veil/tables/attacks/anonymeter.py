@@ -15,7 +15,14 @@ from veil.core.errors import InputError, ParameterError
 from veil.core.types import Floats, Ids
 from veil.measures.bounds import ERROR, lower_share, upper_share
 from veil.tables.attacks.disclosure import ColumnName, confidential
-from veil.tables.attacks.scene import Attack, Grid, Scene, TableAttacker, Truth, codes_with_missing
+from veil.tables.attacks.scene import (
+    Attack,
+    AttackResult,
+    Grid,
+    Scene,
+    Truth,
+    codes_with_missing,
+)
 from veil.tables.column import Column
 from veil.tables.labels import Bools, star_codes
 from veil.tables.table import Table, unknown_column
@@ -243,7 +250,7 @@ class Hits(NamedTuple):
     chance: Bools
 
 
-class Trier(TableAttacker):
+class Trier(Attack):
     """Attacks rows of the data and control rows alike; what it achieves more is the risk.
 
     The risk is (main - control) / (1 - control), see `veil.tables.residual`; `per_record` has the
@@ -265,18 +272,18 @@ class Trier(TableAttacker):
     def hits(self, scene: Scene, truth: Truth, control: Table, rng: Generator) -> Hits:
         """Make the attacks."""
 
-    def attack(self, scene: Scene, truth: Truth, rng: Generator) -> Attack:
+    def attack(self, scene: Scene, truth: Truth, rng: Generator) -> AttackResult:
         """Compare the shares of hits."""
         control = scene.control
         if control is None or not len(control):
             raise InputError(f"The attacker {self.name} needs control rows; hand them in.")
         return self.judged(self.hits(scene, truth, control, rng))
 
-    def judged(self, hits: Hits, more: Mapping[str, object] | None = None) -> Attack:
+    def judged(self, hits: Hits, more: Mapping[str, object] | None = None) -> AttackResult:
         """Return the risk of what hit."""
         if not len(hits.main):
             details = {"succeeded": False, "attacks": 0, "caveat": WEAK, **(more or {})}
-            return Attack(0.0, np.zeros(0), 0.0, 0.0, 0.0, 1.0, details)
+            return AttackResult(0.0, np.zeros(0), 0.0, 0.0, 0.0, 1.0, details)
         found = residual(
             (len(hits.main), int(hits.main.sum())),
             (len(hits.chance), int(hits.chance.sum())),
@@ -290,7 +297,7 @@ class Trier(TableAttacker):
             "caveat": "" if found.succeeded else WEAK,
             **(more or {}),
         }
-        return Attack(
+        return AttackResult(
             found.risk,
             hits.main.astype(np.float64),
             found.baseline_rate,
@@ -483,7 +490,7 @@ class Inference(Trier):
         0.05
     )
 
-    def attack(self, scene: Scene, truth: Truth, rng: Generator) -> Attack:
+    def attack(self, scene: Scene, truth: Truth, rng: Generator) -> AttackResult:
         """Attack every confidential column."""
         names = confidential(scene, truth, self.column)
         found = {name: self._on(scene, truth, name, rng) for name in names}
@@ -491,7 +498,7 @@ class Inference(Trier):
         attack = found[worst]
         columns = {name: one.risk for name, one in found.items()}
         details = {**attack.details, "column": worst, "columns": columns}
-        return Attack(
+        return AttackResult(
             attack.risk,
             attack.per_record,
             attack.baseline,
@@ -502,7 +509,7 @@ class Inference(Trier):
             attack.upper,
         )
 
-    def _on(self, scene: Scene, truth: Truth, name: str, rng: Generator) -> Attack:
+    def _on(self, scene: Scene, truth: Truth, name: str, rng: Generator) -> AttackResult:
         inner = self.model_copy(update={"column": name})
         return super(Inference, inner).attack(scene, truth, rng)
 

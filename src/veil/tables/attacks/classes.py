@@ -10,7 +10,14 @@ from pydantic import Field
 from veil.core.errors import InputError
 from veil.core.types import Floats
 from veil.tables.attacks.nearest import Compatible
-from veil.tables.attacks.scene import Attack, Patterns, Scene, TableAttacker, Truth, mean_attack
+from veil.tables.attacks.scene import (
+    Attack,
+    AttackResult,
+    Patterns,
+    Scene,
+    Truth,
+    mean_attack,
+)
 from veil.tables.column import Column
 from veil.tables.labels import Matching, Missing
 from veil.tables.table import Table, row_classes
@@ -317,7 +324,7 @@ def _series(f: Floats, p: Floats) -> Floats:
     return p / f * total
 
 
-class Prosecutor(TableAttacker):
+class Prosecutor(Attack):
     """Look for a target that is known to be in the release: 1/f, with f rows alike.
 
     The risk is the average over all original rows, that is classes / rows; rows that were removed,
@@ -336,7 +343,7 @@ class Prosecutor(TableAttacker):
     threshold: Threshold = 0.2
     missing: Reading = "equal"
 
-    def attack(self, scene: Scene, truth: Truth, rng: Generator) -> Attack:
+    def attack(self, scene: Scene, truth: Truth, rng: Generator) -> AttackResult:
         """Count the rows that are alike."""
         del rng
         alike = sizes(scene, self.missing)
@@ -348,7 +355,7 @@ class Prosecutor(TableAttacker):
         return mean_attack(per_record, 1 / len(truth.original), {**details, "f": alike})
 
 
-class Journalist(TableAttacker):
+class Journalist(Attack):
     """Look released rows up in a list of the population: 1/F, with F people who may be meant.
 
     F counts the people of the population whom the labels of a row cover. The risk is the average
@@ -367,7 +374,7 @@ class Journalist(TableAttacker):
     threshold: Threshold = 0.2
     missing: Reading = "equal"
 
-    def attack(self, scene: Scene, truth: Truth, rng: Generator) -> Attack:
+    def attack(self, scene: Scene, truth: Truth, rng: Generator) -> AttackResult:
         """Count the people who may be each row."""
         del rng
         people = frequencies(scene, table_of(scene, self.name), self.missing)
@@ -380,7 +387,7 @@ class Journalist(TableAttacker):
         return mean_attack(per_record, None, {**details, "F": people, "arx": arx})
 
 
-class Marketer(TableAttacker):
+class Marketer(Attack):
     r"""Link all rows to a population, and be right for as many as possible: the average of 1/F.
 
     Without a table of the population, but with sampling weights, F is estimated by the sum of
@@ -408,7 +415,7 @@ class Marketer(TableAttacker):
         str, Field(description="column of the original that says who lives together")
     ] = ""
 
-    def attack(self, scene: Scene, truth: Truth, rng: Generator) -> Attack:
+    def attack(self, scene: Scene, truth: Truth, rng: Generator) -> AttackResult:
         """Count the people who may be each row, or estimate how many they are."""
         del rng
         alike = sizes(scene, self.missing)
@@ -443,7 +450,7 @@ class Marketer(TableAttacker):
 _SMALL = 0.1  # sampling fraction up to which Pitman's model is taken
 
 
-class Unique(TableAttacker):
+class Unique(Attack):
     """Count the rows that no other row is like, on the quasi-identifiers.
 
     With the size N of the population (`population=`) it is estimated which share of the rows is
@@ -462,7 +469,7 @@ class Unique(TableAttacker):
     name: ClassVar[str] = "unique"
     family: ClassVar[str] = "Re-identification"
 
-    def attack(self, scene: Scene, truth: Truth, rng: Generator) -> Attack:
+    def attack(self, scene: Scene, truth: Truth, rng: Generator) -> AttackResult:
         """Count, and estimate if the population is known."""
         del rng
         alone = (sizes(scene, "equal") == 1) & ~truth.starred(scene)

@@ -14,9 +14,9 @@ from veil.measures.bounds import excess_bound
 from veil.tables.attacks.nearest import Compatible, Nearest
 from veil.tables.attacks.scene import (
     Attack,
+    AttackResult,
     Patterns,
     Scene,
-    TableAttacker,
     Truth,
     bootstrap_mean,
     codes_with_missing,
@@ -87,7 +87,7 @@ def confidential(scene: Scene, truth: Truth, column: str) -> tuple[str, ...]:
     return tuple(name for name in truth.original.confidential if name in scene.released)
 
 
-class Discloser(TableAttacker):
+class Discloser(Attack):
     """Tells which rows are in a class that gives their confidential value away.
 
     Of several confidential columns the one with the largest risk counts; `columns` in the details
@@ -102,7 +102,7 @@ class Discloser(TableAttacker):
     def disclosed(self, scene: Scene, truth: Truth, name: str) -> Bools:
         """Tell of which released rows (m,) the class gives a confidential column away."""
 
-    def attack(self, scene: Scene, truth: Truth, rng: Generator) -> Attack:
+    def attack(self, scene: Scene, truth: Truth, rng: Generator) -> AttackResult:
         """Take the column of which most is told."""
         del rng
         names = confidential(scene, truth, self.column)
@@ -242,7 +242,7 @@ def _above(column: Column, hierarchy: Hierarchy, level: int) -> Ids:
     return np.array([*made, -1], dtype=np.int64)  # the code of a missing value, -1, takes the last
 
 
-class Interval(TableAttacker):
+class Interval(Attack):
     """Take a released number for the true one, within a share of the standard deviation.
 
     A row counts if all its numbers are within `width` sample standard deviations (of the released
@@ -260,7 +260,7 @@ class Interval(TableAttacker):
     needs: ClassVar[frozenset[str]] = frozenset({"qi", "rows"})
     width: Annotated[float, Field(gt=0, description="share of a standard deviation")] = 0.05
 
-    def attack(self, scene: Scene, truth: Truth, rng: Generator) -> Attack:
+    def attack(self, scene: Scene, truth: Truth, rng: Generator) -> AttackResult:
         """Compare the numbers of each released row with the original ones."""
         del rng
         rows = truth.of(self.name)
@@ -311,7 +311,7 @@ def _near_by_rank(original: Floats, released: Floats, width: float) -> Bools:
 _AT_ONCE = 2**22  # counts of values by pattern that are held
 
 
-class Attribute(TableAttacker):
+class Attribute(Attack):
     r"""Guess the confidential value that most of the rows have that may be the target's.
 
     These are the rows whose labels cover what is known of the target, or the nearest ones where
@@ -331,7 +331,7 @@ class Attribute(TableAttacker):
     needs: ClassVar[frozenset[str]] = frozenset({"qi", "confidential"})
     column: ColumnName = ""
 
-    def attack(self, scene: Scene, truth: Truth, rng: Generator) -> Attack:
+    def attack(self, scene: Scene, truth: Truth, rng: Generator) -> AttackResult:
         """Guess each column, and take the one with the largest risk."""
         del rng
         names = confidential(scene, truth, self.column)
@@ -343,7 +343,7 @@ class Attribute(TableAttacker):
         details |= _classes(scene, truth, worst)
         return replace(attack, details=details)
 
-    def _of(self, scene: Scene, truth: Truth, name: str) -> Attack:
+    def _of(self, scene: Scene, truth: Truth, name: str) -> AttackResult:
         values = truth.original.column(name)
         targets = codes_with_missing(values)
         labels = same_labels(scene.released.column(name), values)[targets]
@@ -355,7 +355,7 @@ class Attribute(TableAttacker):
             for share in (float(success), success.low, success.high)
         )
         details, upper = {"success": float(success)}, excess_bound(hits, baseline)
-        return Attack(risk, hits, baseline, None, low, high, details, upper)
+        return AttackResult(risk, hits, baseline, None, low, high, details, upper)
 
 
 def same_labels(released: Column, original: Column) -> Ids:

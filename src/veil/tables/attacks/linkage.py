@@ -11,7 +11,14 @@ from pydantic import Field
 
 from veil.core.types import Floats, Ids
 from veil.tables.attacks.nearest import Compatible, Nearest, Tallies, Tally
-from veil.tables.attacks.scene import Attack, Patterns, Scene, TableAttacker, Truth, mean_attack
+from veil.tables.attacks.scene import (
+    Attack,
+    AttackResult,
+    Patterns,
+    Scene,
+    Truth,
+    mean_attack,
+)
 
 
 class Guesses(Protocol):
@@ -30,7 +37,7 @@ class Links:
     details: Mapping[str, object] = field(default_factory=dict)
 
 
-class Linker(TableAttacker):
+class Linker(Attack):
     """Links released rows to original ones; the risk is the share that is right.
 
     Ties share: a record that is one of c guesses counts 1/c. Records that were removed count 0.
@@ -43,7 +50,7 @@ class Linker(TableAttacker):
     def links(self, scene: Scene) -> Links:
         """Guess; nothing is known of who is who."""
 
-    def attack(self, scene: Scene, truth: Truth, rng: Generator) -> Attack:
+    def attack(self, scene: Scene, truth: Truth, rng: Generator) -> AttackResult:
         """Score the guesses."""
         del rng
         rows = truth.of(self.name)
@@ -275,7 +282,7 @@ def _weights(tally: Tally, gains: Floats) -> Floats:
     return total
 
 
-class Linkage(TableAttacker):
+class Linkage(Attack):
     """Link records by labels, by distance and by weights; the largest risk of the three counts.
 
     Which attacker is best depends on the method, and nobody knows beforehand whom a release meets.
@@ -285,7 +292,7 @@ class Linkage(TableAttacker):
     family: ClassVar[str] = "Record linkage"
     needs: ClassVar[frozenset[str]] = frozenset({"qi", "rows"})
 
-    def attack(self, scene: Scene, truth: Truth, rng: Generator) -> Attack:
+    def attack(self, scene: Scene, truth: Truth, rng: Generator) -> AttackResult:
         """Run all three."""
         truth.of(self.name)
         attackers = (Exact(), Distance(), FellegiSunter())
@@ -295,4 +302,6 @@ class Linkage(TableAttacker):
         won = found[best]
         largest = max(float(str(attack.details["largest"])) for attack in found.values())
         details = {**won.details, "attacker": best, "risks": risks, "largest": largest}
-        return Attack(won.risk, won.per_record, won.baseline, None, won.low, won.high, details)
+        return AttackResult(
+            won.risk, won.per_record, won.baseline, None, won.low, won.high, details
+        )

@@ -27,7 +27,7 @@ from veil.tables.table import Table, row_classes
 
 
 @dataclass(frozen=True, eq=False)
-class Attack:
+class AttackResult:
     """The risk that an attacker is right, and for whom.
 
     Attributes
@@ -176,13 +176,13 @@ def mean_attack(
     per_record: Floats,
     baseline: float | None = None,
     details: Mapping[str, object] | None = None,
-) -> Attack:
+) -> AttackResult:
     """Return an attack whose risk is the mean over records; the worst case stands beside it."""
     mean = bootstrap_mean(per_record)
     largest = float(per_record.max(initial=0.0))
     certain = int((per_record >= 1).sum())
     told = {"largest": largest, "certain": certain, **(details or {})}
-    return Attack(float(mean), per_record, baseline, None, mean.low, mean.high, told)
+    return AttackResult(float(mean), per_record, baseline, None, mean.low, mean.high, told)
 
 
 def bootstrap_mean(values: Floats) -> Estimate:
@@ -532,7 +532,7 @@ def _blank(columns: Sequence[Column]) -> Bools:
     return made
 
 
-class TableAttacker(Component):
+class Attack(Component):
     """Attacks a released table.
 
     `family` groups attackers that do alike, `needs` says what must be there ("qi", "confidential",
@@ -543,5 +543,5 @@ class TableAttacker(Component):
     needs: ClassVar[frozenset[str]] = frozenset({"qi"})
 
     @abstractmethod
-    def attack(self, scene: Scene, truth: Truth, rng: Generator) -> Attack:
+    def attack(self, scene: Scene, truth: Truth, rng: Generator) -> AttackResult:
         """Guess from the scene, and score the guesses by the truth."""

@@ -12,12 +12,12 @@ from veil.core.component import PRIVATE
 from veil.core.errors import InputError, ParameterError
 from veil.core.types import Floats, Ids
 from veil.tables.cells.cells import Cells, Contributions, full_table, interior
-from veil.tables.cells.release import Bounds, CellMethod, CellRelease, Mask
+from veil.tables.cells.release import Bounds, CellMechanism, CellRelease, Mask
 from veil.tables.cells.rules import Threshold, require_counts
 from veil.tables.cells.solver import SECONDS, Lines, is_whole, minimise, scipy_module, solve
 
 
-class Round(CellMethod):
+class Round(CellMechanism):
     """Publish multiples of a base: the nearest, one drawn, or such that all sums add up.
 
     `nearest` rounds every cell and every sum on its own, ties to the even multiple. `random` goes
@@ -194,7 +194,7 @@ class Adjustment:
         return sparse.block_array(blocks, format="csc"), left, right
 
 
-class CTA(CellMethod):
+class CTA(CellMechanism):
     """Change counts as little as possible, so that none is below the threshold but zeros.
 
     Sums stay as they are, counts are whole, a sensitive count becomes 0 or at least `threshold`,
@@ -265,7 +265,7 @@ def _origin(made: Floats, share: float) -> Floats:
 _MOST = 10**9  # records that can be drawn from
 
 
-class Sample(CellMethod):
+class Sample(CellMechanism):
     """Draw a share of the records without replacement, and count each 1 / rate times.
 
     A reader knows that a cell has at least the records that were drawn for it.
@@ -316,7 +316,7 @@ def _of_records(cells: Cells, given: Contributions, rate: float, rng: Generator)
     return values
 
 
-class Rollup(CellMethod):
+class Rollup(CellMechanism):
     """Add categories of an axis up, as named or by a level of its hierarchy.
 
     ``rollup(groups='Bachelors,Masters=Higher;9th,10th=School')`` names them; the axis is the one

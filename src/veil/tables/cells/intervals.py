@@ -9,10 +9,10 @@ from veil.core.component import Component
 from veil.core.errors import InputError, ParameterError
 from veil.core.registry import read_spec, unknown_name
 from veil.core.types import Floats, Ids
-from veil.tables.attacks.scene import Attack
+from veil.tables.attacks.scene import AttackResult
 from veil.tables.cells.audit import Audit, audit
 from veil.tables.cells.cells import Cells
-from veil.tables.cells.release import CELL_METHODS, CellRelease, Mask
+from veil.tables.cells.release import CELL_MECHANISMS, CellRelease, Mask
 from veil.tables.cells.rules import Holdings, Sensitive
 from veil.tables.cells.solver import SLACK, Flows, grain
 from veil.tables.cells.suppress import contributors, judge
@@ -48,7 +48,7 @@ class Intervals(Component):
         own = self.protection or told.get("protection")
         return judge(cells, threshold, None if own is None else float(str(own)), rule)
 
-    def attack(self, cells: Cells, release: CellRelease) -> Attack:
+    def attack(self, cells: Cells, release: CellRelease) -> AttackResult:
         """Audit the release, and compare with what the cells need."""
         wanted = self.sensitive(cells, release)
         found = audit(release)
@@ -63,7 +63,7 @@ class Intervals(Component):
             risks, more = _by_contributors(cells, release, wanted, risks)
             details |= {"worst": float(risks.max(initial=0.0)), **more}
         risk = float(risks.mean()) if len(risks) else 0.0
-        return Attack(risk, risks, low=risk, high=risk, details=details)
+        return AttackResult(risk, risks, low=risk, high=risk, details=details)
 
 
 _PUSHES = 2_000  # linear programs after which no more contributors are tried
@@ -105,7 +105,7 @@ def _by_contributors(
 
 def attack_cells(
     cells: Cells, release: CellRelease, attacker: "str | Intervals" = "intervals"
-) -> Attack:
+) -> AttackResult:
     """Attack a published table of cells; the one attacker is ``intervals``."""
     if isinstance(attacker, Intervals):
         return attacker.attack(cells, release)
@@ -166,7 +166,7 @@ def _outer(factors: "tuple[Ids, ...]") -> Ids:
 def _told(release: CellRelease) -> dict[str, object]:
     """Return the parameters of the method that made a release."""
     try:
-        _, parameters = CELL_METHODS.read(release.method.rpartition(" | ")[2])
+        _, parameters = CELL_MECHANISMS.read(release.method.rpartition(" | ")[2])
     except (ParameterError, LookupError):
         return {}
     return parameters

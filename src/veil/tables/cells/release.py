@@ -19,7 +19,7 @@ from veil.core.registry import Registry
 from veil.core.rng import Randomness, generator
 from veil.core.types import Floats, Ids
 from veil.tables.cells.cells import Axis, Cells, interior
-from veil.tables.method import nothing
+from veil.tables.mechanism import nothing
 
 Mask = NDArray[np.bool_]
 
@@ -111,7 +111,7 @@ class CellRelease:
 CAVEAT = "A rule about cells says nothing of attackers who know more than the table."
 
 
-class CellMethod(Component):
+class CellMechanism(Component):
     """Publishes a table of cells; `random` says whether anything is drawn."""
 
     family: ClassVar[str] = "Cells"
@@ -136,8 +136,8 @@ class CellMethod(Component):
         raise ParameterError(f"Nothing can follow {self.name}; put it last, after rollup alone.")
 
 
-CELL_METHODS: Registry[CellMethod] = Registry(
-    noun="method for cells",
+CELL_MECHANISMS: Registry[CellMechanism] = Registry(
+    noun="mechanism for cells",
     group="veil.mechanisms.cells",
     builtin={
         "cta": "veil.tables.cells.adjust:CTA",
@@ -151,16 +151,18 @@ CELL_METHODS: Registry[CellMethod] = Registry(
 _GROUPS = re.compile(r"\s*rollup\(\s*('[^']*'|\"[^\"]*\")\s*\)\s*")
 
 
-def cell_method(spec: str | CellMethod) -> CellMethod:
+def cell_method(spec: str | CellMechanism) -> CellMechanism:
     """Return a method from its spec, as ``suppress(threshold=5)`` or ``rollup('a,b=c')``."""
-    if isinstance(spec, CellMethod):
+    if isinstance(spec, CellMechanism):
         return spec
     named = _GROUPS.fullmatch(spec) if isinstance(spec, str) else None
-    return CELL_METHODS.parse(spec if named is None else f"rollup(groups={named[1]})")
+    return CELL_MECHANISMS.parse(spec if named is None else f"rollup(groups={named[1]})")
 
 
 def protect_cells(
-    cells: Cells, method: str | CellMethod | Sequence[str | CellMethod], rng: Randomness = None
+    cells: Cells,
+    method: str | CellMechanism | Sequence[str | CellMechanism],
+    rng: Randomness = None,
 ) -> CellRelease:
     """Publish a table of cells by a method, or after roll-ups by another; or nothing at all."""
     several = isinstance(method, Sequence) and not isinstance(method, str)

@@ -14,7 +14,7 @@ from veil.core.errors import InputError
 from veil.core.types import Floats, Ids
 from veil.tables.cells.audit import Audit, audit
 from veil.tables.cells.cells import Cells
-from veil.tables.cells.release import Bounds, CellMethod, CellRelease, Mask
+from veil.tables.cells.release import Bounds, CellMechanism, CellRelease, Mask
 from veil.tables.cells.rules import RULES, Holdings, Rule, Sensitive, Threshold
 from veil.tables.cells.solver import (
     SLACK,
@@ -197,7 +197,7 @@ CONTRIBUTORS = (
 )
 
 
-class Suppress(CellMethod):
+class Suppress(CellMechanism):
     """Leave sensitive cells out, and others, so that every sensitive one could be far off.
 
     For each sensitive cell v a reader of all that is published must believe every number of

@@ -24,7 +24,7 @@ from veil.tables.criteria import (
 from veil.tables.criteria import hierarchical_distance as moved_in_hierarchy
 from veil.tables.criteria import ordered_distance as moved_in_order
 from veil.tables.labels import Matching
-from veil.tables.method import Release
+from veil.tables.mechanism import Release
 from veil.tables.table import Table
 
 Missing = Literal["equal", "any"]

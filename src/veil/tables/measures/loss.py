@@ -15,7 +15,7 @@ from veil.tables.criteria import Bools
 from veil.tables.hierarchy import TOP, Hierarchy
 from veil.tables.measures.pair import Meaning, Meanings, Pair, Released, distance, require_tables
 from veil.tables.measures.utility import Learnt, label_losses, spread, train_and_test
-from veil.tables.method import Release
+from veil.tables.mechanism import Release
 from veil.tables.table import Table, row_classes
 
 Figures = dict[str, float]

@@ -13,7 +13,7 @@ from veil.core.types import Floats, Ids
 from veil.tables.column import Column
 from veil.tables.hierarchy import TOP, Hierarchy
 from veil.tables.labels import Sets, Span, closed_columns, observed_labels, read_spans
-from veil.tables.method import Release
+from veil.tables.mechanism import Release
 from veil.tables.table import Table
 
 

@@ -53,7 +53,8 @@ class Classifier(Component):
 
 CLASSIFIERS: Registry[Classifier] = Registry(
     noun="classifier",
-    group="veil.task.classifiers",
+    group="veil.classifiers.task",
+    former=("veil.task.classifiers",),
     builtin={
         "logistic": "veil.task.classifiers.logistic:Logistic",
         "pipeline": "veil.task.classifiers.pipeline:Pipeline",

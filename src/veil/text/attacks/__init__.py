@@ -1,14 +1,15 @@
 """Attacks on texts and queries. Each is loaded on first use."""
 
 from veil.core.registry import Registry
-from veil.text.attacks.attack import AttackSpec as AttackSpec
+from veil.text.attacks.attack import Attack as Attack
 from veil.text.attacks.attack import EncoderAttack as EncoderAttack
 from veil.text.attacks.attack import Outcome as Outcome
 from veil.text.attacks.attack import Scene as Scene
 
-ATTACKS: Registry[AttackSpec] = Registry(
-    noun="attacker",
-    group="veil.attacks.words",
+ATTACKS: Registry[Attack] = Registry(
+    noun="attack",
+    group="veil.attacks.text",
+    former=("veil.attacks.words",),
     builtin={
         "bayes": "veil.text.attacks.bayes:Bayes",
         "crossencoder": "veil.text.attacks.candidates:CrossEncoder",

@@ -47,7 +47,7 @@ class Scene:
     space: Embeddings | None = None
 
 
-class AttackSpec(Component):
+class Attack(Component):
     """Parameters of an attack.
 
     `needs` lists the parts of a `Scene` that it requires: "log", "mechanism", "space".
@@ -71,7 +71,7 @@ class AttackSpec(Component):
         """Rank all possible sources of the release, and return the rank of the truth."""
 
 
-class EncoderAttack(AttackSpec):
+class EncoderAttack(Attack):
     """Parameters of an attack that compares texts by their vectors."""
 
     encoder: Annotated[str, Field(description="the attacker's text encoder")] = "minilm"

@@ -10,7 +10,7 @@ from veil.core.errors import ParameterError
 from veil.core.outcome import rank_with_ties
 from veil.core.types import Floats, Ids
 from veil.data.fetch import Report, no_progress
-from veil.text.attacks.attack import AttackSpec, Outcome, Scene
+from veil.text.attacks.attack import Attack, Outcome, Scene
 from veil.text.attacks.inference import log_positions, queries_ranked, require_log
 from veil.text.attacks.likelihood import Surrogate, likelihood, slot_likelihoods
 from veil.text.attacks.posterior import add_prior, query_posterior
@@ -29,7 +29,7 @@ Selection = Annotated[
 ]
 
 
-class Bayes(AttackSpec):
+class Bayes(Attack):
     r"""Rank the queries of a log by their probability given the variants.
 
     .. math:: \log P(q | v) = \log P(q) + \sum_j \sum_i \log P(v_{ji} | q_i) + c
@@ -89,7 +89,7 @@ class Bayes(AttackSpec):
         return replace(outcome, prior=prior_ranks, prior_ties=prior_ties)
 
 
-class Intersect(AttackSpec):
+class Intersect(Attack):
     r"""Keep the words whose candidates include all words seen, and rank them by likelihood.
 
     .. math:: F = \{ w : y_1, \dots, y_N \in C(w) \}
@@ -143,7 +143,7 @@ def _require_candidates(mechanism: WordMechanism, space: Embeddings) -> None:
         )
 
 
-class Reconstruct(AttackSpec):
+class Reconstruct(Attack):
     r"""Rank all words by their probability given the words seen in a slot.
 
     .. math:: \log P(w | y_1, \dots, y_N) = \log P(w) + \sum_j \log P(y_j | w) + c

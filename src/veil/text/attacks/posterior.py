@@ -15,7 +15,7 @@ from veil.core.types import Floats, Ids
 from veil.data.fetch import Report, no_progress
 from veil.data.memo import Memo
 from veil.encoders.catalogue import encoder
-from veil.text.attacks.attack import AttackSpec, EncoderAttack, Scene
+from veil.text.attacks.attack import Attack, EncoderAttack, Scene
 from veil.text.attacks.likelihood import Likelihood, Surrogate, WordLikelihoods, likelihood
 from veil.text.attacks.likelihood_boxes import CandidateLikelihood
 from veil.text.attacks.likelihood_exponential import (
@@ -330,7 +330,7 @@ def add_prior(scores: Floats, prior: Floats) -> Floats:
 
 
 def prepare(
-    attacker: AttackSpec,
+    attacker: Attack,
     mechanisms: Sequence[WordMechanism],
     originals: Sequence[str],
     log: QueryLog | None = None,

@@ -14,7 +14,7 @@ from veil.core.types import Floats, Ids
 from veil.corpus.catalogue import Collection, load_collection
 from veil.corpus.lexical import Lexical, top
 from veil.data.fetch import Report, no_progress
-from veil.text.attacks.attack import AttackSpec, Outcome, Scene
+from veil.text.attacks.attack import Attack, Outcome, Scene
 from veil.text.attacks.bayes import Bayes
 from veil.text.attacks.inference import log_positions, queries_ranked, require_log
 from veil.text.attacks.log import QueryLog, folded
@@ -83,7 +83,7 @@ Release = frozenset[str]
 _NOT_RUN = -1.0
 
 
-class Rerun(AttackSpec):
+class Rerun(Attack):
     r"""Rank the queries of a log by the similarity of their release to the one seen.
 
     .. math:: s(q) = \frac{|M(q) \cap v|}{|M(q) \cup v|}

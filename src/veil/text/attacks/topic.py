@@ -12,7 +12,7 @@ from veil.core.outcome import LABEL, rank_with_ties
 from veil.core.types import Floats, Ids
 from veil.corpus.logs import ICD10CM, file_digest, icd10cm_labels, read_labels
 from veil.data.fetch import Report, no_progress
-from veil.text.attacks.attack import AttackSpec, Outcome, Scene
+from veil.text.attacks.attack import Attack, Outcome, Scene
 from veil.text.attacks.bayes import Bayes, Prior, Selection
 from veil.text.attacks.inference import require_log
 from veil.text.attacks.likelihood import Surrogate
@@ -23,7 +23,7 @@ HEAD, TRACKS = "head", "tracks"
 _ROUNDING = 1e-9  # of sums of probabilities
 
 
-class Topic(AttackSpec):
+class Topic(Attack):
     r"""Rank the labels of the queries of a log by their probability given the variants.
 
     .. math:: P(l | v) = \sum q: [l(q) = l]\, P(q | v)

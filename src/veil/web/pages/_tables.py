@@ -1,7 +1,7 @@
 """The page of tables: open a file, say what its columns are, protect it, take it with its card."""
 
 from veil.core.component import summary
-from veil.tables.methods import METHODS
+from veil.tables.mechanisms import MECHANISMS
 from veil.tables.presets import STRENGTHS
 from veil.web.pages.markup import ON, Common, Markup, tag, void
 from veil.web.pages.shell import document
@@ -86,7 +86,7 @@ def _stand() -> Markup:
 
 def _choice() -> Markup:
     methods = [
-        tag("option", f"{name}: {summary(METHODS.get(name)).rstrip('.')}", value=name)
+        tag("option", f"{name}: {summary(MECHANISMS.get(name)).rstrip('.')}", value=name)
         for name in STRENGTHS
     ]
     return tag(

@@ -5,7 +5,8 @@ from veil.dp.local.oracle import Oracle as Oracle
 
 ORACLES: Registry[Oracle] = Registry(
     noun="oracle",
-    group="veil.dp.oracles",
+    group="veil.oracles.dp",
+    former=("veil.dp.oracles",),
     builtin={
         "cms": "veil.dp.local.oracles.cms:CMS",
         "dbitflip": "veil.dp.local.oracles.dbitflip:DBitFlip",

@@ -1,0 +1,207 @@
+"""Attackers that guess addresses: nearest, average, Bayes, alignment and matching."""
+
+from typing import Annotated, ClassVar
+
+import numpy as np
+from pydantic import Field
+
+from veil.core.errors import InputError, MissingExtraError
+from veil.core.types import Floats, Ids
+from veil.places.attacker import Attack, Found, Ranker, Scene, Truth
+from veil.places.projection import Flat, middle, pairs
+
+
+class Nearest(Ranker):
+    r"""Order addresses by their distance to the released point.
+
+    .. math:: d(z, y)
+
+    It needs no knowledge of the method. Of several releases it looks at the first.
+    """
+
+    name: ClassVar[str] = "nearest"
+    relative: ClassVar[float] = 1e-12
+
+    def scores(self, scene: Scene, rows: slice) -> Floats:
+        """Return distances, the nearest being the best."""
+        return nearness(scene, scene.releases[0, rows], self.name)
+
+
+def nearness(scene: Scene, places: Floats, by: str) -> Floats:
+    """Return minus the metres (b, m) from places (b, 2) to the addresses of the register."""
+    on = scene.on
+    away = pairs(on, on.embed(places), on.embed(scene.listed(by).xy))
+    away *= -1
+    return away
+
+
+class Average(Ranker):
+    r"""Order addresses by their distance to the mean of the m releases of a point.
+
+    .. math:: d\left(\tfrac1m \sum_j z_j,\, y\right)
+
+    It shows what fresh noise costs, without any knowledge of the method. On the sphere the mean is
+    that of the unit vectors.
+    """
+
+    name: ClassVar[str] = "average"
+    relative: ClassVar[float] = 1e-12
+
+    def scores(self, scene: Scene, rows: slice) -> Floats:
+        """Return distances from the mean, the nearest being the best."""
+        return nearness(scene, middle(scene.releases[:, rows], scene.on.crs), self.name)
+
+
+class Bayes(Ranker):
+    r"""Order addresses by how likely they are, given all m releases of a point.
+
+    .. math:: P(y \mid z_1 \dots z_m) \propto w_y \prod_j f(z_j \mid y)
+
+    in logarithms. Several releases are the composition attack. No other order identifies more
+    points in expectation, where the weights are right and the law is all that was done: what
+    a release was snapped to, remapped to or kept within is not in it.
+    """
+
+    name: ClassVar[str] = "bayes"
+    absolute: ClassVar[float] = 1e-9
+
+    def scores(self, scene: Scene, rows: slice) -> Floats:
+        """Return log posteriors, without the constant of each row."""
+        return log_posteriors(scene, rows)
+
+
+def log_posteriors(scene: Scene, rows: slice, by: str = "bayes") -> Floats:
+    """Return log w_y + sum_j log f(z_j|y), (b, m), for some rows of the releases."""
+    method, register = scene.law(by), scene.listed(by)
+    laws = (
+        method.log_density(released[rows], register.xy, scene.on, scene.population)
+        for released in scene.releases
+    )
+    total = next(laws)
+    for law in laws:
+        total += law
+    if register.weights is not None:
+        with np.errstate(divide="ignore"):  # nobody lives there
+            total += np.log(register.weights)
+    return total
+
+
+class Align(Ranker):
+    r"""Fit the similarity that leads from released to true places of a few known points.
+
+    .. math:: x \approx a z + b, \quad
+       a = \frac{\sum_k \overline{(z_k - \bar z)} (x_k - \bar x)}{\sum_k |z_k - \bar z|^2}
+
+    with complex numbers for places, by least squares; then the nearest address to a z + b is the
+    first guess. Of several releases it looks at the first. The known points are the first rows,
+    which are scored like all others.
+    """
+
+    name: ClassVar[str] = "align"
+    relative: ClassVar[float] = 1e-12
+    known: Annotated[
+        int, Field(ge=1, le=1_000, description="rows whose true place is known", examples=[2])
+    ] = 2
+
+    @property
+    def knows(self) -> int:
+        """The first rows."""
+        return self.known
+
+    def scores(self, scene: Scene, rows: slice) -> Floats:
+        """Return distances from what was undone, the nearest being the best."""
+        return nearness(scene, undo_transformation(scene)[rows], self.name)
+
+
+def undo_transformation(scene: Scene) -> Floats:
+    """Return where the released points (n, 2) were, as far as the known ones tell."""
+    known = scene.known
+    if known is None or not len(known):
+        raise InputError("The attacker align needs points whose true place is known.")
+    flat = Flat.around(scene.releases[0], scene.on.crs)
+    seen = flat.metres(scene.releases[0])
+    ratio, shift = similarity(seen[: len(known)], flat.metres(known))
+    there = (seen[:, 0] + 1j * seen[:, 1]) * ratio + shift
+    return flat.back(np.column_stack([there.real, there.imag]))
+
+
+def similarity(seen: Floats, true: Floats) -> tuple[complex, complex]:
+    """Return a and b of x = a z + b for places z (k, 2) and x (k, 2); a = 1 if they tell none.
+
+    >>> similarity(np.array([[0.0, 0.0], [1.0, 0.0]]), np.array([[5.0, 5.0], [5.0, 7.0]]))
+    (2j, (5+5j))
+    """
+    z, x = seen[:, 0] + 1j * seen[:, 1], true[:, 0] + 1j * true[:, 1]
+    away = z - z.mean()
+    size = float(np.square(np.abs(away)).sum())
+    ratio = complex((away.conj() @ (x - x.mean())) / size) if size > 0 else 1 + 0j
+    return ratio, complex(x.mean() - ratio * z.mean())
+
+
+CELLS = 25_000_000  # of the matrix of costs: 200 MB
+
+
+class Matching(Attack):
+    r"""Assign released points to addresses one to one, at the least total cost.
+
+    .. math:: \min_\pi \sum_i \sum_j d(z_{ij}, \pi(i))^2 \quad \text{or} \quad
+       \min_\pi -\sum_i \sum_j \log f(z_{ij} \mid \pi(i))
+
+    the latter where the method is known. It makes one guess for each point; where there are more
+    points than addresses some get none. Addresses at the same place count as the same.
+    """
+
+    name: ClassVar[str] = "matching"
+
+    def found(self, scene: Scene, truth: Truth) -> Found:
+        """Compare the assigned addresses with the true ones."""
+        register = scene.listed(self.name)
+        guess = assign(costs(scene))
+        right = (guess >= 0) & (guess[:, None] == truth.entries).any(axis=1)
+        among = len(register)
+        first = np.where(right, 1, among + 1)
+        return Found(first, np.ones_like(first), among, truth.absent)
+
+
+def costs(scene: Scene) -> Floats:
+    """Return what it costs (n, m) to assign each point to each address."""
+    register, on = scene.listed("matching"), scene.on
+    n = scene.releases.shape[1]
+    if n * len(register) > CELLS:
+        raise InputError(
+            f"The attacker matching takes at most {CELLS:,} pairs of points and addresses, and"
+            f" these are {n * len(register):,}; hand in fewer, or use bayes."
+        )
+    total = np.zeros((n, len(register)))
+    for released in scene.releases:
+        if scene.method is None:
+            total += np.square(pairs(on, on.embed(released), on.embed(register.xy)))
+        else:
+            law = scene.law("matching")
+            total -= law.log_density(released, register.xy, on, scene.population)
+    return _feasible(total)
+
+
+def assign(cost: Floats) -> Ids:
+    """Return the column (n,) that each row gets, -1 for rows that get none."""
+    try:
+        from scipy.optimize import linear_sum_assignment
+    except ImportError as error:
+        raise MissingExtraError(
+            "The attacker matching needs scipy: pip install 'veil[places]'."
+        ) from error
+    rows, columns = linear_sum_assignment(cost)
+    found = np.full(len(cost), -1, dtype=np.int64)
+    found[rows] = columns
+    return found
+
+
+def _feasible(cost: Floats) -> Floats:
+    """Price what is impossible so high that it is taken only where nothing else is left."""
+    known = np.isfinite(cost)
+    if known.all():
+        return cost
+    span = float(np.ptp(cost[known])) if known.any() else 0.0
+    top = float(cost[known].max()) if known.any() else 0.0
+    cost[~known] = top + (span + 1.0) * min(cost.shape)
+    return cost

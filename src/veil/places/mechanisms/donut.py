@@ -1,0 +1,273 @@
+"""Rings and disks: donut, disk, a fixed distance, and farther where fewer people live."""
+
+import math
+from typing import Annotated, ClassVar, Literal
+
+import numpy as np
+from numpy.random import Generator
+from pydantic import AfterValidator, Field
+
+from veil.core.component import PRIVATE
+from veil.core.guarantee import Guarantee
+from veil.core.types import Floats
+from veil.places.mechanism import (
+    AVERAGED,
+    UNIT,
+    Displacement,
+    Mechanism,
+    Radial,
+    Remembered,
+    above_low,
+    inside,
+)
+from veil.places.neighbours import reach
+from veil.places.points import Points
+from veil.places.projection import Surface, pairs
+
+By = Literal["area", "radius"]
+
+
+class Donut(Radial):
+    r"""Move each point to a place drawn from the ring between `low` and `high` metres.
+
+    .. math:: r = \sqrt{low^2 + U (high^2 - low^2)} \quad\text{or}\quad r = low + U (high - low)
+
+    ``by='area'``, the first, is uniform on the ring; ``by='radius'`` is denser near its inside.
+    Nothing is proved: the truth is in a ring around what is released, and the rings of several
+    releases meet in it.
+
+    References
+    ----------
+    Hampton et al. Mapping health data: improved privacy protection with donut method geomasking.
+    American Journal of Epidemiology 172(9), 2010. doi:10.1093/aje/kwq248
+    """
+
+    name: ClassVar[str] = "donut"
+    family: ClassVar[str] = "Donut"
+    low: Annotated[
+        float,
+        Field(ge=0, description="least metres", examples=[50.0], json_schema_extra=PRIVATE),
+    ]
+    high: Annotated[
+        float,
+        Field(gt=0, description="most metres", examples=[500.0], json_schema_extra=PRIVATE),
+        AfterValidator(above_low),
+    ]
+    by: Annotated[By, Field(description="uniform on the area, or in the radius")] = "area"
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """Nothing is proved."""
+        return Guarantee("none", unit=UNIT, caveat=AVERAGED)
+
+    def radii(self, uniform: Floats) -> Floats:
+        """Invert the distribution of the radius."""
+        return ring(uniform[:, 0], self.low, self.high, self.by)
+
+    def log_per_area(self, metres: Floats) -> Floats:
+        """Return a constant by area, and one that falls with the distance by radius."""
+        return log_ring(metres, self.low, self.high, self.by)
+
+    def blurred(self, metres: float) -> "Donut":
+        """Widen the ring."""
+        wide = {"low": max(0.0, self.low - metres), "high": self.high + metres}
+        return self.model_copy(update=wide)
+
+    @property
+    def displacement(self) -> Displacement:
+        """Moments of the ring."""
+        return moments(self.low, self.high, self.by)
+
+
+def ring(uniform: Floats, low: float | Floats, high: float | Floats, by: By) -> Floats:
+    """Turn uniform numbers (n,) into radii between low and high."""
+    if by == "radius":
+        return low + uniform * (high - low)
+    radii: Floats = np.sqrt(np.square(low) + uniform * (np.square(high) - np.square(low)))
+    return radii
+
+
+def log_ring(metres: Floats, low: float, high: float, by: By) -> Floats:
+    """Return the log density per square metre of a ring."""
+    within = inside(metres, low, high)
+    if by == "area":
+        return within - math.log(math.pi * (high**2 - low**2))
+    with np.errstate(divide="ignore", invalid="ignore"):  # the centre of a disk is infinite
+        density = within - np.log(2 * math.pi * metres * (high - low))
+    return np.where(np.isfinite(within), density, within)
+
+
+def moments(low: float, high: float, by: By) -> Displacement:
+    """Return mean, root mean square and quantiles of the radius of a ring."""
+    if by == "radius":
+        square = (high**2 + high * low + low**2) / 3
+        return Displacement((low + high) / 2, math.sqrt(square), lambda p: low + p * (high - low))
+    area = high**2 - low**2
+    mean = 2 / 3 * (high**3 - low**3) / area
+    rms = math.sqrt((high**2 + low**2) / 2)
+    return Displacement(mean, rms, lambda p: math.sqrt(low**2 + p * area))
+
+
+class Disk(Radial):
+    r"""Move each point to a place drawn from the disk of `radius` metres around it.
+
+    .. math:: r = R \sqrt{U} \quad\text{(by area)} \quad\text{or}\quad r = R U \quad
+        \text{(by radius)}
+
+    By area the points tend to the rim: half of them move more than 0.707 R. By radius the density
+    per area is proportional to 1/r, highest at the true point. Nothing is proved.
+    """
+
+    name: ClassVar[str] = "disk"
+    family: ClassVar[str] = "Random displacement"
+    radius: Annotated[
+        float, Field(gt=0, description="metres", examples=[300.0], json_schema_extra=PRIVATE)
+    ]
+    by: Annotated[By, Field(description="uniform on the area, or in the radius")] = "area"
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """Nothing is proved."""
+        return Guarantee("none", unit=UNIT, caveat=AVERAGED)
+
+    def radii(self, uniform: Floats) -> Floats:
+        """Invert the distribution of the radius."""
+        return ring(uniform[:, 0], 0.0, self.radius, self.by)
+
+    def log_per_area(self, metres: Floats) -> Floats:
+        """Return the density of a ring without a hole."""
+        return log_ring(metres, 0.0, self.radius, self.by)
+
+    def blurred(self, metres: float) -> "Disk":
+        """Widen the disk."""
+        return self.model_copy(update={"radius": self.radius + metres})
+
+    @property
+    def displacement(self) -> Displacement:
+        """Moments of the disk."""
+        return moments(0.0, self.radius, self.by)
+
+
+class Fixed(Radial):
+    r"""Move each point by exactly `radius` metres in a direction drawn uniformly.
+
+    .. math:: r = R
+
+    Nothing is proved: who knows the radius draws a circle around what is released, and few
+    addresses lie on it.
+
+    Notes
+    -----
+    `grid` is the step, in metres, to which released coordinates are rounded (0: not at all).
+    Rounding moves a point by up to grid/sqrt(2), and the law allows for that. A file of degrees
+    with seven decimals is rounded to about 0.02 m.
+    """
+
+    name: ClassVar[str] = "fixed"
+    family: ClassVar[str] = "Random displacement"
+    uniforms: ClassVar[int] = 0
+    radius: Annotated[
+        float, Field(gt=0, description="metres", examples=[300.0], json_schema_extra=PRIVATE)
+    ]
+    grid: Annotated[
+        float, Field(ge=0, description="metres to which coordinates are rounded, 0: none")
+    ] = 0.0
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """Nothing is proved."""
+        return Guarantee(
+            "none",
+            unit=UNIT,
+            caveat="No bound; who knows the radius and a register finds the address.",
+        )
+
+    def radii(self, uniform: Floats) -> Floats:
+        """Return the radius."""
+        return np.full(len(uniform), self.radius)
+
+    def draw(
+        self, xy: Floats, on: Surface, rng: Generator, population: Points | None = None
+    ) -> Floats:
+        """Draw directions, and round if that is asked for."""
+        moved = super().draw(xy, on, rng, population)
+        return on.lattice(moved, self.grid) if self.grid else moved
+
+    def log_per_area(self, metres: Floats) -> Floats:
+        """Spread the circle over a ring that is as wide as coordinates are exact."""
+        wide = max(1e-6, self.grid / math.sqrt(2))
+        area = 4 * math.pi * self.radius * wide
+        return np.where(np.abs(metres - self.radius) <= wide, -math.log(area), -np.inf)
+
+    def blurred(self, metres: float) -> "Fixed":
+        """Widen the circle."""
+        return self.model_copy(update={"grid": max(self.grid, math.sqrt(2) * metres)})
+
+    @property
+    def displacement(self) -> Displacement:
+        """The radius, always."""
+        return Displacement(self.radius, self.radius, lambda _: self.radius)
+
+
+_RADII: Remembered[Floats] = Remembered()
+
+
+class Density(Mechanism):
+    r"""Move each point to a ring whose outer radius holds k people of a population.
+
+    .. math:: high = \min\{r : \text{people within } r \ge k\}, \qquad low = inner \cdot high
+
+    The area, and not the radius, is inversely proportional to the density: pi high^2 rho = k.
+    Nothing is proved; that k people live within the ring is a measurement (`spatial_k`).
+
+    Notes
+    -----
+    Where k people live at the very place of a point the radius would be 0 and the point would be
+    released as it is: then it is the distance to the next place.
+    """
+
+    name: ClassVar[str] = "density"
+    family: ClassVar[str] = "Donut"
+    needs: ClassVar[frozenset[str]] = frozenset({"population"})
+    lawful: ClassVar[bool] = True
+    k: Annotated[
+        float,
+        Field(gt=0, description="people in the ring", examples=[20.0], json_schema_extra=PRIVATE),
+    ]
+    inner: Annotated[
+        float, Field(ge=0, lt=1, description="inner radius, as a share of the outer one")
+    ] = 0.1
+    by: Annotated[By, Field(description="uniform on the area, or in the radius")] = "area"
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """Nothing is proved."""
+        told = "The size of the displacement tells the density at the true place."
+        return Guarantee("none", unit=UNIT, caveat=f"{AVERAGED} {told}")
+
+    def draw(
+        self, xy: Floats, on: Surface, rng: Generator, population: Points | None = None
+    ) -> Floats:
+        """Draw from the ring of each point."""
+        high = reach(xy, self.people(population), self.k, on, moved=True)
+        uniform = rng.random((len(xy), 2))
+        radii = ring(uniform[:, 0], self.inner * high, high, self.by)
+        return on.move(xy, radii, 2 * np.pi * uniform[:, 1])
+
+    def log_density(
+        self, released: Floats, candidates: Floats, on: Surface, population: Points | None = None
+    ) -> Floats:
+        """Use the ring that each candidate itself would have had."""
+        people = self.people(population)
+        high = _RADII.of(
+            candidates, (people, self), lambda: reach(candidates, people, self.k, on, moved=True)
+        )
+        low = self.inner * high
+        metres = pairs(on, on.embed(released), on.embed(candidates))
+        within = (metres >= low * (1 - 1e-9)) & (metres <= high * (1 + 1e-9))
+        if self.by == "area":
+            law = np.broadcast_to(-np.log(math.pi * (high**2 - low**2)), metres.shape)
+        else:
+            with np.errstate(divide="ignore"):
+                law = -np.log(2 * math.pi * metres * (high - low))
+        return np.where(within, law, -np.inf)

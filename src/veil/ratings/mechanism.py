@@ -1,0 +1,115 @@
+"""The contract of protections of ratings, and the levels of a scale."""
+
+from abc import abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.random import Generator
+
+from veil.core.component import Component
+from veil.core.errors import InputError, LawError, ParameterError
+from veil.core.guarantee import Guarantee
+from veil.core.types import Floats, Ids
+from veil.ratings.ratings import Ratings
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Protected:
+    """Ratings that a protection made, and position (n',) of the user behind each released one."""
+
+    data: Ratings
+    rows: Ids
+
+
+class Mechanism(Component):
+    """Maps ratings to ratings; `guarantee` is for one unit, `cost` for the data at hand."""
+
+    @property
+    @abstractmethod
+    def guarantee(self) -> Guarantee:
+        """What is proved for one unit."""
+
+    def check(self, data: Ratings) -> None:
+        """Raise if `data` cannot be protected as promised; nothing is drawn before."""
+        del data
+
+    def cost(self, data: Ratings) -> Guarantee:
+        """Return what is proved of the release of `data`."""
+        del data
+        return self.guarantee
+
+    def notes(self, data: Ratings) -> tuple[str, ...]:
+        """Return sentences that who reads the release must know."""
+        del data
+        return ()
+
+    @abstractmethod
+    def apply(self, data: Ratings, rng: Generator) -> Protected:
+        """Protect ratings; users keep their positions, and get other ids in `protect`."""
+
+    def log_likelihood(self, data: Ratings) -> Floats:
+        """Return ln P(released | true), (L, L): a row for each true level, a column per release.
+
+        Everybody may know it; who attacks a release by its law needs no more. For krr and dlaplace
+        the levels are those of the scale, from the lowest (see `Levels`): of `data`
+        only its scale is read. For bits they are no like and like, for each user and item. A
+        protection without a law in closed form raises `LawError`.
+        """
+        del data
+        raise LawError(f"{self.name} has no law in closed form.")
+
+
+def declared_scale(data: Ratings, name: str) -> tuple[float, float]:
+    """Return the scale, which somebody must have declared: observed bounds are data."""
+    if not data.declared:
+        raise InputError(
+            f"{name} needs a declared scale, since observed bounds are data: declare it"
+            " (scale=(low, high), --scale LOW HIGH)."
+        )
+    return data.scale
+
+
+MOST = 2**16
+
+
+@dataclass(frozen=True)
+class Levels:
+    """`count` values from `low` on, each `step` above the one before."""
+
+    low: float
+    step: float
+    count: int
+
+    @classmethod
+    def of(cls, data: Ratings, step: float | None, name: str) -> "Levels":
+        """Return the levels of a declared scale: whole numbers, unless a step is given."""
+        low, high = declared_scale(data, name)
+        width = 1.0 if step is None else step
+        count = round((high - low) / width) + 1
+        if abs((count - 1) * width - (high - low)) > 1e-9 * (high - low) or count < 2:
+            raise ParameterError(
+                f"The scale must be a whole number of steps for {name}; give such a 'step'."
+            )
+        if count > MOST:
+            raise ParameterError(f"{name} takes at most {MOST:,} levels; give a larger 'step'.")
+        return cls(low, width, count)
+
+    @property
+    def values(self) -> Floats:
+        """(count,) the rating of each level."""
+        return np.asarray(self.low + self.step * np.arange(self.count), dtype=np.float64)
+
+    def positions(self, values: Floats) -> Ids:
+        """Return the nearest level of each rating; of two that are as near, the higher."""
+        near = np.floor((values - self.low) / self.step + 0.5).astype(np.int64)
+        return np.clip(near, 0, self.count - 1)
+
+    def require(self, data: Ratings, name: str) -> None:
+        """Raise if a rating is none of the levels."""
+        values = np.asarray(data.value, dtype=np.float64)
+        apart = np.abs(self.values[self.positions(values)] - values)
+        if apart.max(initial=0.0) > 1e-6 * self.step:
+            raise InputError(
+                f"{name} needs a scale of levels, and there are ratings in between; give 'step',"
+                f" as in {name}(epsilon=1, step=0.5), to have them rounded first."
+            )

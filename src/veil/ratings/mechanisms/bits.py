@@ -1,0 +1,94 @@
+"""Randomised response on every like and every gap."""
+
+import math
+from fractions import Fraction
+from typing import Annotated, ClassVar
+
+import numpy as np
+from numpy.random import Generator
+from pydantic import Field
+
+from veil.core.guarantee import Guarantee
+from veil.core.types import Floats
+from veil.dp.exact.coins import odds
+from veil.ratings.catalogue import catalogue_notes, require_catalogue
+from veil.ratings.mechanism import Mechanism, Protected, declared_scale
+from veil.ratings.ratings import Ratings
+from veil.ratings.recommender import positive_of
+
+_BLOCK = 2**24  # coins at a time
+
+
+class Bits(Mechanism):
+    r"""Flip for each user and each item of the catalogue whether she likes it.
+
+    .. math:: \Pr[\text{flip}] = \frac{1}{1 + e^\varepsilon}
+
+    A released like has the lowest whole rating that is one, whatever the rating was; what is not
+    liked has no row. Proved: epsilon-local DP of one bit. Draws are exact.
+
+    References
+    ----------
+    Warner. Randomized Response. JASA 60(309), 1965. doi:10.1080/01621459.1965.10480775
+    """
+
+    name: ClassVar[str] = "bits"
+    epsilon: Annotated[float, Field(gt=0, description="budget of one bit", examples=[4.0])]
+    positive: Annotated[
+        float | None, Field(description="a rating from which an item is liked; else 3/4 up")
+    ] = None
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """Local DP of one bit."""
+        return Guarantee(
+            "local-dp",
+            self.epsilon,
+            unit="rating",
+            neighbours="one item is liked, or not",
+            caveat="The bound is for one bit, whether a user likes one item: two users differ in"
+            " up to all m items, and cost m times epsilon.",
+        )
+
+    def check(self, data: Ratings) -> None:
+        """Require a declared scale and a catalogue that may be listed."""
+        declared_scale(data, self.name)
+        require_catalogue(data, self.name)
+        positive_of(data, self.positive)
+
+    def notes(self, data: Ratings) -> tuple[str, ...]:
+        """Say what a whole user costs."""
+        whole = f"A user's {data.m:,} bits cost epsilon {data.m * self.epsilon:g} together."
+        told = f"Every released rating is {self._value(data):g}, and stands for a like."
+        return (whole, told, *catalogue_notes(data))
+
+    def _value(self, data: Ratings) -> float:
+        """Return what a released like is rated: of the scale, and never of the ratings."""
+        liked = positive_of(data, self.positive)
+        return float(min(math.ceil(liked), data.scale[1]))
+
+    def apply(self, data: Ratings, rng: Generator) -> Protected:
+        """Toss a coin for every user and item, in blocks of users."""
+        likes = data.value >= positive_of(data, self.positive)
+        user, item = data.user[likes], data.item[likes]
+        starts = np.searchsorted(user, np.arange(data.n + 1))
+        step = max(1, _BLOCK // data.m)
+        found = []
+        for first in range(0, data.n, step):
+            last = min(first + step, data.n)
+            rows = slice(starts[first], starts[last])
+            bits = odds(Fraction(self.epsilon), (last - first) * data.m, rng)
+            bits = bits.reshape(last - first, data.m)
+            bits[user[rows] - first, item[rows]] ^= True
+            at = np.nonzero(bits)
+            found.append((at[0].astype(np.int32) + np.int32(first), at[1].astype(np.int32)))
+        users, items = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        value = np.full(len(users), self._value(data))
+        return Protected(data.like(users, items, value), np.arange(data.n))
+
+    def log_likelihood(self, data: Ratings) -> Floats:
+        """Return ln P of no like and like, where there is none and where there is one."""
+        del data
+        flip = -np.logaddexp(0.0, self.epsilon)
+        keep = -np.logaddexp(0.0, -self.epsilon)
+        return np.array([[keep, flip], [flip, keep]])

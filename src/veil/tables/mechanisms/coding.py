@@ -1,0 +1,330 @@
+"""Coarser values: top and bottom coding, rounding, recoding, generalising, suppressing."""
+
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any, ClassVar, Literal
+
+import numpy as np
+from numpy.random import Generator
+from pydantic import Field
+
+from veil.core.component import PRIVATE
+from veil.core.errors import InputError, ParameterError
+from veil.core.types import Floats, Ids
+from veil.tables.column import MISSING, Column, format_number
+from veil.tables.hierarchy import Hierarchy, interval
+from veil.tables.labels import Matching
+from veil.tables.mechanism import Alone, Kind, Masked, Mechanism, nothing
+from veil.tables.table import Table, unknown_column
+
+
+class Coding(Mechanism):
+    """What is beyond a value becomes a label, or the mean of all that is."""
+
+    family: ClassVar[str] = "Generalisation"
+    kind: ClassVar[Kind] = "numeric"
+    random: ClassVar[bool] = False
+    sign: ClassVar[str] = ">"
+    beyond: ClassVar[Callable[[Floats, float], Any]] = np.greater
+
+    value: Annotated[float | None, Field(description="beyond which values are coded")] = None
+    share: Annotated[
+        float | None,
+        Field(gt=0, lt=1, description="of the values, coded instead", json_schema_extra=PRIVATE),
+    ] = None
+    replace: Annotated[Literal["label", "mean"], Field(description="what takes their place")] = (
+        "label"
+    )
+
+    def __init__(self, **parameters: Any) -> None:  # noqa: ANN401 - checked by pydantic
+        super().__init__(**parameters)
+        if self.value is not None and self.share is not None:
+            raise ParameterError(f"{self.name} takes a value or a share, and not both.")
+
+    def at(self, share: float) -> float:
+        """Return the quantile beyond which a share of the values lies."""
+        return 1 - share
+
+    @property
+    def alone(self) -> Alone:
+        """With a given value equal numbers are coded alike; shares and means are of all."""
+        return "value" if self.value is not None and self.replace == "label" else ""
+
+    def mask(self, table: Table, columns: Sequence[str], rng: Generator) -> Masked:
+        """Code each column."""
+        del rng
+        made = {name: self._coded(table.column(name)) for name in columns}
+        return Masked(table.changed(made), np.arange(len(table)))
+
+    def _coded(self, column: Column) -> Column:
+        there = column.values[~column.missing]
+        limit = self.value
+        if limit is None:
+            share = 0.05 if self.share is None else self.share
+            limit = float(np.quantile(there, self.at(share))) if len(there) else 0.0
+        with np.errstate(invalid="ignore"):
+            extreme = type(self).beyond(column.values, limit)
+        if not extreme.any():
+            return column
+        if self.replace == "mean":
+            values = column.values.copy()
+            values[extreme] = column.values[extreme].mean()
+            return Column(values)
+        texts = column.texts.copy()
+        texts[extreme] = f"{self.sign}{format_number(limit)}"
+        return Column(texts)
+
+
+class Top(Coding):
+    """Replace the largest values by one label, or by their mean.
+
+    x > value becomes ">value"; with `share` (0.05 unless a value is given) the value is the
+    (1 - share) quantile, by linear interpolation.
+    """
+
+    name: ClassVar[str] = "top"
+
+
+class Bottom(Coding):
+    """Replace the smallest values by one label, or by their mean.
+
+    x < value becomes "<value"; with `share` (0.05 unless a value is given) the value is the share
+    quantile, by linear interpolation.
+    """
+
+    name: ClassVar[str] = "bottom"
+    sign: ClassVar[str] = "<"
+    beyond: ClassVar[Callable[[Floats, float], Any]] = np.less
+
+    def at(self, share: float) -> float:
+        """Return the quantile below which a share of the values lies."""
+        return share
+
+
+class Rounding(Mechanism):
+    """Round numbers to multiples of a base.
+
+    `nearest`: ties go to the even multiple; `random`: up with the probability of the fraction, so
+    that the mean is unbiased.
+    """
+
+    name: ClassVar[str] = "rounding"
+    family: ClassVar[str] = "Rounding"
+    kind: ClassVar[Kind] = "numeric"
+    base: Annotated[
+        float,
+        Field(gt=0, description="of which multiples are released", examples=[5.0],
+              json_schema_extra=PRIVATE),
+    ]  # fmt: skip
+    how: Annotated[Literal["nearest", "random"], Field(description="which multiple")] = "nearest"
+
+    @property
+    def alone(self) -> Alone:
+        """Each number is rounded by itself."""
+        return "row"
+
+    def mask(self, table: Table, columns: Sequence[str], rng: Generator) -> Masked:
+        """Round each column."""
+        made = {}
+        for name in columns:
+            scaled = table[name] / self.base
+            if self.how == "nearest":
+                steps = np.rint(scaled)
+            else:
+                below = np.floor(scaled)
+                steps = below + (rng.random(len(scaled)) < scaled - below)
+            made[name] = Column(steps * self.base)
+        return Masked(table.changed(made), np.arange(len(table)))
+
+
+class Recode(Mechanism):
+    """Replace numbers by intervals of one width.
+
+    x becomes [a-b] with a = origin + width floor((x - origin)/width): closed-open for reals,
+    [a-(a + width - 1)] for whole numbers.
+    """
+
+    name: ClassVar[str] = "recode"
+    family: ClassVar[str] = "Generalisation"
+    kind: ClassVar[Kind] = "numeric"
+    random: ClassVar[bool] = False
+    width: Annotated[
+        float, Field(gt=0, description="of an interval", json_schema_extra=PRIVATE)
+    ] = 10.0
+    origin: Annotated[float, Field(description="where an interval begins")] = 0.0
+
+    @property
+    def alone(self) -> Alone:
+        """Equal numbers are in one interval."""
+        return "value"
+
+    def mask(self, table: Table, columns: Sequence[str], rng: Generator) -> Masked:
+        """Recode each column by its different values."""
+        del rng
+        made = {name: self._recoded(table.column(name)) for name in columns}
+        return Masked(table.changed(made), np.arange(len(table)))
+
+    def _recoded(self, column: Column) -> Column:
+        there = np.flatnonzero(~column.missing)
+        values = column.values[there]
+        whole = bool((values == np.rint(values)).all())
+        whole = whole and float(self.width).is_integer() and float(self.origin).is_integer()
+        steps = np.floor((values - self.origin) / self.width)
+        _, first, at = np.unique(steps, return_index=True, return_inverse=True)
+        labels = np.empty(len(first), dtype=object)
+        labels[:] = [
+            interval(number, self.width, self.origin, whole=whole)
+            for number in values[first].tolist()
+        ]
+        made = np.full(len(column), None, dtype=object)
+        made[there] = labels[at]
+        return Column(made)
+
+
+def relabel(column: Column, labels: Sequence[str | None]) -> Column:
+    """Give each category of a column another label; what is missing stays missing."""
+    table = np.empty(len(labels) + 1, dtype=object)
+    table[:] = [*labels, None]  # the code of a missing value, -1, takes the last
+    return Column(table[column.codes])
+
+
+class Generalise(Mechanism):
+    """Replace all values of a column by their labels at one level of its hierarchy.
+
+    `levels`, as in 'age=2,sex=1', names columns and the level of each; else every column with a
+    hierarchy is at `level`. Nothing is proved by itself: `veil.tables.anonymity` measures k.
+    """
+
+    name: ClassVar[str] = "generalise"
+    family: ClassVar[str] = "Generalisation"
+    needs: ClassVar[frozenset[str]] = frozenset({"hierarchies"})
+    kind: ClassVar[Kind] = "any"
+    random: ClassVar[bool] = False
+    level: Annotated[int, Field(ge=0, description="of all columns", json_schema_extra=PRIVATE)] = 1
+    levels: Annotated[str, Field(description="by column instead, as 'age=2,sex=1'")] = ""
+
+    @property
+    def alone(self) -> Alone:
+        """Equal values get one label."""
+        return "value"
+
+    def mask(self, table: Table, columns: Sequence[str], rng: Generator) -> Masked:
+        """Look each value up."""
+        del rng
+        levels = self._levels(table, columns)
+        made = {
+            name: generalise_column(table.column(name), table.hierarchy(name), level, name)
+            for name, level in levels.items()
+        }
+        return Masked(table.changed(made), np.arange(len(table)), levels=levels)
+
+    def _levels(self, table: Table, columns: Sequence[str]) -> dict[str, int]:
+        if not self.levels:
+            return dict.fromkeys(columns, self.level)
+        made = {}
+        for pair in self.levels.split(","):
+            name, _, level = pair.partition("=")
+            name = name.strip()
+            if name not in table:
+                raise unknown_column(name, table.columns)
+            if not level.strip().isdecimal():
+                raise ParameterError("Levels are whole numbers, as in 'age=2,sex=1'.")
+            made[name] = int(level)
+        return made
+
+
+def generalise_column(column: Column, hierarchy: Hierarchy, level: int, name: str) -> Column:
+    """Return a column at a level of its hierarchy."""
+    if level > hierarchy.height:
+        raise InputError(
+            f"The hierarchy of '{name}' has levels 0 to {hierarchy.height}; {level} is beyond."
+        )
+    if level == 0:
+        return column
+    codes = hierarchy.codes[level][hierarchy.at(column)]
+    return relabel(column, [hierarchy.labels[level][code] for code in codes])
+
+
+CAVEAT = (
+    "k holds only if a missing value is taken to match every value, for whoever reads the table."
+)
+
+
+class Suppress(Mechanism):
+    """Blank single quasi-identifiers until every row has k rows that match it.
+
+    A missing value matches every value, on both sides. Rows with fewer than k matches are taken
+    by their number of matches, then by row; of such a row the cell is blanked whose blanking gives
+    most matches, of equal ones that of the column with the fewest blanks so far, then of the first
+    column (or the first of `importance`, as 'sex,age': least important first), until it has k.
+
+    References
+    ----------
+    Willenborg, de Waal. Statistical Disclosure Control in Practice. Springer 1996, chapter 5.
+    """
+
+    name: ClassVar[str] = "suppress"
+    family: ClassVar[str] = "Suppression"
+    needs: ClassVar[frozenset[str]] = frozenset({"qi"})
+    kind: ClassVar[Kind] = "any"
+    random: ClassVar[bool] = False
+    k: Annotated[int, Field(ge=2, description="rows that match", json_schema_extra=PRIVATE)] = 2
+    importance: Annotated[str, Field(description="columns to blank first, by commas")] = ""
+
+    def mask(self, table: Table, columns: Sequence[str], rng: Generator) -> Masked:
+        """Blank cells."""
+        del rng
+        if self.k > len(table):
+            raise InputError(f"k = {self.k} is more than the table has rows.")
+        order = self._order(table, columns)
+        codes = np.stack([table.column(name).codes for name in columns], axis=1).copy()
+        matching = Matching(codes)
+        counts = matching.counts()
+        blanks = np.zeros(len(columns), dtype=np.int64)
+        todo = np.lexsort((np.arange(len(codes)), counts))
+        for row in todo[counts[todo] < self.k]:
+            while matching.count(codes[row]) < self.k:
+                at = _choice(matching, codes[row], blanks, order)
+                matching.change(int(row), at, MISSING)
+                blanks[at] += 1
+        made = {}
+        for i, name in enumerate(columns):
+            column = table.column(name)
+            gone = (codes[:, i] == MISSING) & ~column.missing
+            made[name] = blank(column, np.flatnonzero(gone)) if gone.any() else column
+        told = nothing(CAVEAT)
+        return Masked(
+            table.changed(made), np.arange(len(table)), told, kept={"blanked": int(blanks.sum())}
+        )
+
+    def _order(self, table: Table, columns: Sequence[str]) -> Ids:
+        """Return the place of each column among those that are to be blanked first."""
+        named = [name.strip() for name in self.importance.split(",") if name.strip()]
+        for name in named:
+            if name not in columns:
+                raise unknown_column(name, table.columns)
+        ranked = [*named, *(name for name in columns if name not in named)]
+        return np.array([ranked.index(name) for name in columns], dtype=np.int64)
+
+
+def _choice(matching: Matching, row: Ids, blanks: Ids, order: Ids) -> int:
+    """Return the column whose blanking gives the row most matches."""
+    best: tuple[float, int, int, int] | None = None
+    for at in np.flatnonzero(row != MISSING):
+        tried = row.copy()
+        tried[at] = MISSING
+        rank = (-matching.count(tried), int(blanks[at]), int(order[at]), int(at))
+        best = rank if best is None or rank < best else best
+    if best is None:
+        raise InputError("A row cannot be matched by k rows, however much is blanked.")
+    return best[3]
+
+
+def blank(column: Column, rows: Ids) -> Column:
+    """Return a column with some values missing."""
+    if column.numeric:
+        values = column.values.copy()
+        values[rows] = np.nan
+        return Column(values)
+    values = column.values.copy()
+    values[rows] = None
+    return Column(values)

@@ -1,0 +1,217 @@
+"""Swap values between rows, blank and impute them, or sample rows."""
+
+from collections.abc import Sequence
+from typing import Annotated, ClassVar
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+from pydantic import Field
+
+from veil.core.component import PRIVATE
+from veil.core.types import Floats, Ids
+from veil.tables.column import Column
+from veil.tables.mechanism import Kind, Masked, Mechanism
+from veil.tables.table import Table, row_classes
+
+
+class Swap(Mechanism):
+    """Exchange the confidential columns, together, between random pairs of records.
+
+    round(rate n / 2) disjoint pairs; with `within`, as 'sex,region', both of a pair are equal in
+    these columns, and there are fewer pairs where such partners run out.
+
+    References
+    ----------
+    Dalenius, Reiss. Data-swapping: a technique for disclosure control. Journal of Statistical
+    Planning and Inference 6(1), 1982. doi:10.1016/0378-3758(82)90058-1
+    """
+
+    name: ClassVar[str] = "swap"
+    family: ClassVar[str] = "Swapping"
+    kind: ClassVar[Kind] = "confidential"
+    rate: Annotated[
+        float,
+        Field(gt=0, lt=1, description="share of the records", json_schema_extra=PRIVATE),
+    ] = 0.1
+    within: Annotated[str, Field(description="columns in which a pair is equal")] = ""
+
+    def mask(self, table: Table, columns: Sequence[str], rng: Generator) -> Masked:
+        """Draw pairs, and exchange."""
+        n = len(table)
+        strata = np.zeros(n, dtype=np.int64)
+        if self.within:
+            names = [name.strip() for name in self.within.split(",")]
+            strata = row_classes([table.column(name).codes for name in names], n)
+        order = rng.permutation(n)
+        order = order[np.argsort(strata[order], kind="stable")]
+        first = np.searchsorted(strata[order], strata[order], side="left")
+        left = np.flatnonzero((np.arange(n) - first) % 2 == 0)
+        left = left[left + 1 < n]
+        left = left[strata[order[left]] == strata[order[left + 1]]]
+        chosen = left[rng.permutation(len(left))[: round(self.rate * n / 2)]]
+        source = np.arange(n)
+        source[order[chosen]], source[order[chosen + 1]] = order[chosen + 1], order[chosen]
+        made = {name: table.column(name).take(source) for name in columns}
+        return Masked(table.changed(made), np.arange(n))
+
+
+class RankSwap(Mechanism):
+    """Exchange each value with one whose rank is at most p percent of n higher.
+
+    Column by column: ranks by a stable sort; from the lowest on, each rank i that was not yet
+    exchanged draws its partner uniformly among those in (i, i + floor(p n / 100)] that were not;
+    where none is left it stays.
+
+    References
+    ----------
+    Moore. Controlled data-swapping techniques for masking public use microdata sets. U.S. Bureau
+    of the Census, Statistical Research Division Report RR 96-04, 1996.
+    """
+
+    name: ClassVar[str] = "rank_swap"
+    family: ClassVar[str] = "Swapping"
+    kind: ClassVar[Kind] = "numeric"
+    p: Annotated[
+        float,
+        Field(gt=0, le=100, description="percent of the ranks", json_schema_extra=PRIVATE),
+    ] = 5.0
+
+    def mask(self, table: Table, columns: Sequence[str], rng: Generator) -> Masked:
+        """Exchange within each column."""
+        made = {}
+        for name in columns:
+            values = table[name].copy()
+            there = np.flatnonzero(~table.column(name).missing)
+            order = there[np.argsort(values[there], kind="stable")]
+            reach = int(self.p * len(order) / 100)
+            values[order] = values[order[partners(len(order), reach, rng)]]
+            made[name] = Column(values)
+        return Masked(table.changed(made), np.arange(len(table)))
+
+
+def partners(n: int, reach: int, rng: Generator) -> Ids:
+    """Return whose value each rank gets.
+
+    The free ranks above i, up to the reach, are a run of a list that only loses members.
+    """
+    partner = np.arange(n)
+    free = np.ones(n, dtype=np.bool_)
+    for i in range(n):
+        if not free[i]:
+            continue
+        open_ranks = np.flatnonzero(free[i + 1 : i + 1 + reach])
+        if not len(open_ranks):
+            continue
+        j = i + 1 + int(open_ranks[rng.integers(len(open_ranks))])
+        partner[i], partner[j] = j, i
+        free[j] = False
+    return partner
+
+
+_BLOCK = 2**22  # comparisons at a time
+
+
+class BlankImpute(Mechanism):
+    """Blank a random share of each column, and fill it from the other columns.
+
+    Numbers: the least squares fit on the other numeric columns of the rows that are complete, plus
+    a residual drawn from those of the fit. Categories: that of a row drawn among those that agree
+    in most other columns. Nothing is proved.
+
+    References
+    ----------
+    Griffin, Avila Navarro, Flores-Baez. Disclosure avoidance for the 1990 census. Proceedings of
+    the Section on Survey Research Methods, ASA 1989 (blank and impute).
+    """
+
+    name: ClassVar[str] = "blank_impute"
+    family: ClassVar[str] = "Perturbation"
+    kind: ClassVar[Kind] = "any"
+    share: Annotated[
+        float,
+        Field(gt=0, lt=1, description="of each column that is blanked", json_schema_extra=PRIVATE),
+    ] = 0.3
+
+    def mask(self, table: Table, columns: Sequence[str], rng: Generator) -> Masked:
+        """Blank and fill each column; the others are taken as they were."""
+        made = {}
+        for name in columns:
+            there = np.flatnonzero(~table.column(name).missing)
+            blank = np.sort(rng.permutation(there)[: round(self.share * len(there))])
+            if not len(blank) or len(blank) == len(there):
+                made[name] = table.column(name)
+            elif table.column(name).numeric:
+                made[name] = _fitted(table, name, blank, rng)
+            else:
+                made[name] = _borrowed(table, name, blank, rng)
+        return Masked(table.changed(made), np.arange(len(table)))
+
+
+def _fitted(table: Table, name: str, blank: Ids, rng: Generator) -> Column:
+    others = [other for other in table.columns if other != name and table.column(other).numeric]
+    matrix = np.stack([np.ones(len(table)), *(table[other] for other in others)], axis=1)
+    gaps = np.isnan(matrix)
+    middles = np.nanmean(matrix, axis=0, where=~gaps)
+    matrix = np.where(gaps, middles, matrix)
+    spread = matrix.std(axis=0)
+    matrix[:, 1:] = (matrix[:, 1:] - matrix[:, 1:].mean(axis=0)) / np.where(
+        spread[1:] > 0, spread[1:], 1.0
+    )
+    values = table[name].copy()
+    known = np.setdiff1d(np.flatnonzero(~table.column(name).missing), blank)
+    complete = known[~gaps[known].any(axis=1)]
+    used = complete if len(complete) > matrix.shape[1] else known
+    fit, *_ = np.linalg.lstsq(matrix[used], values[used], rcond=None)
+    residuals: Floats = values[used] - matrix[used] @ fit
+    values[blank] = matrix[blank] @ fit + residuals[rng.integers(0, len(residuals), len(blank))]
+    return Column(values)
+
+
+def _borrowed(table: Table, name: str, blank: Ids, rng: Generator) -> Column:
+    others = [other for other in table.columns if other != name]
+    column = table.column(name)
+    donors = np.setdiff1d(np.flatnonzero(~column.missing), blank)
+    codes = [table.column(other).codes for other in others] or [column.codes * 0]
+    small = [_small(code) for code in codes]
+    values = column.values.copy()
+    step = max(1, _BLOCK // len(donors))
+    for start in range(0, len(blank), step):
+        rows = blank[start : start + step]
+        agree = np.zeros((len(rows), len(donors)), dtype=np.uint16)
+        for code in small:
+            agree += code[rows][:, None] == code[donors][None]
+        values[rows] = column.values[donors[_best(agree, rng)]]
+    return Column(values)
+
+
+def _small(codes: Ids) -> NDArray[np.unsignedinteger]:
+    """Return codes in as few bytes as they need: they are compared very often."""
+    kind = np.uint8 if codes.max(initial=0) < 255 else np.uint32
+    return (codes + 1).astype(kind)
+
+
+def _best(agree: NDArray[np.uint16], rng: Generator) -> Ids:
+    """Draw, in each row, one of the places of the largest number."""
+    level = agree == agree.max(axis=1, keepdims=True)
+    rank = (rng.random(len(level)) * level.sum(axis=1)).astype(np.int64)
+    chosen: Ids = np.argmax(level.cumsum(axis=1) > rank[:, None], axis=1)
+    return chosen
+
+
+class Sample(Mechanism):
+    """Release a random sample of the rows, in their order, without replacement.
+
+    round(rate n) rows are kept. Nothing is proved: who is in the sample is as exposed as before.
+    """
+
+    name: ClassVar[str] = "sample"
+    family: ClassVar[str] = "Sampling"
+    kind: ClassVar[Kind] = "all"
+    rate: Annotated[float, Field(gt=0, lt=1, description="share of the rows", examples=[0.1])]
+
+    def mask(self, table: Table, columns: Sequence[str], rng: Generator) -> Masked:
+        """Draw rows."""
+        del columns
+        kept = np.sort(rng.permutation(len(table))[: round(self.rate * len(table))])
+        return Masked(table.take(kept), kept)
