@@ -171,6 +171,21 @@ class Commands(click.Group):
             )
         return super().resolve_command(ctx, args)
 
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List all commands with their whole first sentences."""
+        commands = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
+        rows = [
+            (name, command.get_short_help_str(_WHOLE))
+            for name, command in commands
+            if command is not None and not command.hidden
+        ]
+        if rows:
+            with formatter.section("Commands"):
+                formatter.write_dl(rows)
+
+
+_WHOLE = 10_000  # characters; no sentence is cut
+
 
 class Lazy(Commands):
     """Commands of a table of names; help lists them without loading any."""
