@@ -49,6 +49,11 @@ COMMANDS: dict[str, Row] = {
         "Studies",
         "Choose the most useful mechanism under a bound on the risk.",
     ),
+    "completion": Row(
+        "veil.cli.completion:completion",
+        "Service",
+        "Print the script that completes commands, options and specs in a shell.",
+    ),
     "cover": Row(
         "veil.cli.cover:cover",
         "Search",

@@ -110,6 +110,8 @@ class VerbCommand(click.Command):
         if registry is not None and isinstance(kind, type) and issubclass(kind, Component):
             self._parsed.add(name)
         param_type: Any = SpecType(registry) if registry is not None else _type(kind, notes)
+        if name == "out" and isinstance(param_type, click.Path):
+            param_type = NEW_FILE if not param_type.dir_okay else NEW
         if parameter.kind is not inspect.Parameter.KEYWORD_ONLY and name not in SHORT:
             return click.Argument(
                 [name], type=param_type, required=required, nargs=-1 if several else 1
