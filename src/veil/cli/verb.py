@@ -10,7 +10,6 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import MISSING, fields, is_dataclass
-from functools import cache
 from importlib import import_module
 from pathlib import Path
 from types import NoneType, UnionType
@@ -38,7 +37,15 @@ from veil.core.errors import InputError, ParameterError, VeilError
 from veil.core.formatting import escaped_json, printable
 from veil.core.outcome import Outcome
 from veil.core.types import Release
-from veil.core.verb import PathKind, Reply, Sheet, SpecOf, SplitOnCommas
+from veil.core.verb import (
+    PathKind,
+    Reply,
+    Sheet,
+    SpecOf,
+    SplitOnCommas,
+    parameter_help,
+    verb_help,
+)
 from veil.measures.estimate import Estimate, bootstrap
 from veil.measures.risk import ATTACKERS, chance, risk
 
@@ -222,39 +229,6 @@ def keep_apart(paths: Mapping[str, Path], *, writes: bool) -> None:
     doubled = out is None and writes and len(set(places.values())) < len(places)
     if doubled or out in places.values():
         raise InputError("The output would replace the input. Name another file.")
-
-
-def verb_help(verb: Verb) -> str:
-    """Return the docstring of a verb up to its first numpydoc section."""
-    text = inspect.getdoc(verb) or ""
-    return re.split(r"\n(?=\S[^\n]*\n-{3,})", text, maxsplit=1)[0].strip()
-
-
-@cache
-def parameter_help(source: Any) -> Mapping[str, str]:  # noqa: ANN401 - a function or a class
-    """Return the numpydoc texts of the parameters of a function, or the attributes of a class.
-
-    >>> def protect(source, out):
-    ...     '''Protect a file.
-    ...
-    ...     Parameters
-    ...     ----------
-    ...     source
-    ...         File to read.
-    ...     '''
-    >>> dict(parameter_help(protect))
-    {'source': 'File to read.'}
-    """
-    text = inspect.getdoc(source) or ""
-    section = re.search(r"^(?:Parameters|Attributes)\n-+\n(.*?)(?=^\S[^\n]*\n-{3,}|\Z)", text,
-                        re.MULTILINE | re.DOTALL)  # fmt: skip
-    helps: dict[str, str] = {}
-    if section is None:
-        return helps
-    for entry in re.finditer(r"^(\w[^\n]*)\n((?:[ ]+[^\n]*\n?|\n)+)", section[1], re.MULTILINE):
-        words = " ".join(entry[2].split())
-        helps |= dict.fromkeys(re.split(r",\s*", entry[1].partition(" :")[0]), words)
-    return helps
 
 
 def _annotations(hint: object) -> list[object]:

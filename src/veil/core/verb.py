@@ -11,10 +11,13 @@ Commands, the HTTP interface and its description are derived from the signature 
 A verb returns a `Reply`, a release, an `Outcome`, figures by name, a text, or None.
 """
 
-from collections.abc import Mapping, Sequence
+import inspect
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, TypeVar
 
 
 @dataclass(frozen=True)
@@ -76,3 +79,51 @@ class Reply:
     cautions: Sequence[str] = ()
     data: Mapping[str, object] = field(default_factory=dict)
     code: int = 0
+
+
+V = TypeVar("V", bound=Callable[..., object])
+_LOCAL = "__veil_local__"
+
+
+def local(verb: V) -> V:
+    """Mark a verb that programs cannot call over HTTP: it opens addresses or runs for long."""
+    setattr(verb, _LOCAL, True)
+    return verb
+
+
+def is_local(verb: object) -> bool:
+    """Tell whether a verb is only for the command line."""
+    return bool(getattr(verb, _LOCAL, False))
+
+
+def verb_help(verb: Callable[..., object]) -> str:
+    """Return the docstring of a verb up to its first numpydoc section."""
+    text = inspect.getdoc(verb) or ""
+    return re.split(r"\n(?=\S[^\n]*\n-{3,})", text, maxsplit=1)[0].strip()
+
+
+@cache
+def parameter_help(source: Any) -> Mapping[str, str]:  # noqa: ANN401 - a function or a class
+    """Return the numpydoc texts of the parameters of a function, or the attributes of a class.
+
+    >>> def protect(source, out):
+    ...     '''Protect a file.
+    ...
+    ...     Parameters
+    ...     ----------
+    ...     source
+    ...         File to read.
+    ...     '''
+    >>> dict(parameter_help(protect))
+    {'source': 'File to read.'}
+    """
+    text = inspect.getdoc(source) or ""
+    section = re.search(r"^(?:Parameters|Attributes)\n-+\n(.*?)(?=^\S[^\n]*\n-{3,}|\Z)", text,
+                        re.MULTILINE | re.DOTALL)  # fmt: skip
+    helps: dict[str, str] = {}
+    if section is None:
+        return helps
+    for entry in re.finditer(r"^(\w[^\n]*)\n((?:[ ]+[^\n]*\n?|\n)+)", section[1], re.MULTILINE):
+        words = " ".join(entry[2].split())
+        helps |= dict.fromkeys(re.split(r",\s*", entry[1].partition(" :")[0]), words)
+    return helps
