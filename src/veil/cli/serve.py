@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Unpack
 import click
 from rich.markup import escape
 
-from veil.cli.options import DeskFlags, desk_options
-from veil.cli.screen import VECTORS_OPTION, warn_scale
+from veil.cli.options import VECTORS_OPTION, DeskFlags, desk_options
+from veil.cli.screen import warn_scale
 from veil.cli.terminal import progress_bar, stderr
 from veil.core.errors import MissingExtraError, ParameterError
 from veil.core.formatting import bits_of, printable
