@@ -10,7 +10,7 @@ from veil.text.vectors.catalogue import load_embeddings
 from veil.text.vectors.embeddings import Embeddings
 from veil.web.guard import Entrance, Guard, origins
 from veil.web.messages import ASGIApp, ErrorHandler, SecurityHeaders
-from veil.web.routes import Router, table
+from veil.web.routes import application
 from veil.web.sensitive import Room
 from veil.web.service import RateLimit, Service, Slider, WorkQueue
 
@@ -79,5 +79,5 @@ def make_app(
         database=database,
         sensitive=None if sensitive is None else Room(sensitive),
     )
-    inside = Entrance(Router(table(service)), token, patience)
+    inside = Entrance(application(service), token, patience)
     return SecurityHeaders(ErrorHandler(Guard(inside, origins(hosts)), note))

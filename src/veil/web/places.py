@@ -21,12 +21,20 @@ from veil.places.protect import protect
 from veil.places.release import Release
 from veil.proxy.answers import Answer, CostAnswer
 from veil.web.asks import Ask
-from veil.web.messages import StatusError
+from veil.web.messages import Request, Response, StatusError, page
 from veil.web.operation import Operation, alone
+from veil.web.pages import render
+from veil.web.service import Service
 
 MOST = 3_000  # points, and addresses, of one request
 _BYTES = 900_000  # of a file
 Kind = Literal["csv", "geojson"]
+
+
+async def show(service: Service, request: Request) -> Response:
+    """Show where a file of points is opened, masked and drawn."""
+    values = {"common": await service.common(request), "mechanisms": list(LADDERS)}
+    return page(render("places.html", values))
 
 
 class File(BaseModel):

@@ -24,8 +24,9 @@ from veil.sensitive.mechanism import Mechanism, Searcher
 from veil.sensitive.mechanisms import MECHANISMS
 from veil.sensitive.mechanisms import mechanism as strategy_of
 from veil.web.asks import Ask
-from veil.web.messages import StatusError
+from veil.web.messages import Request, Response, StatusError, page
 from veil.web.operation import Operation
+from veil.web.pages import render
 from veil.web.service import Service
 
 USED = ("demoted", "postfilter", "prefilter", "relevance")  # others learn from judgements
@@ -53,6 +54,28 @@ class Room:
             while len(self._opened) > _OPENED:
                 self._opened.popitem(last=False)
             return self._opened[spec]
+
+
+_CHOICES = (  # spec with a place for its number, and what it does
+    ("postfilter(threshold={})", "search everything, then take out what is likely sensitive"),
+    ("prefilter(threshold={})", "search as if what is likely sensitive were not there"),
+    ("demoted(beta={})", "move down what is likely sensitive"),
+    ("relevance()", "withhold only what a human called sensitive"),
+)
+
+
+async def show(service: Service, request: Request) -> Response:
+    """Show where an index is searched as somebody who is not cleared, and as somebody who is."""
+    room = service.sensitive
+    presets = [
+        {"spec": spec, "name": spec.partition("(")[0], "does": does} for spec, does in _CHOICES
+    ]
+    values = {
+        "common": await service.common(request),
+        "documents": None if room is None else len(room.stored.collection.documents),
+        "presets": presets,
+    }
+    return page(render("sensitive.html", values))
 
 
 class SensitiveAsk(Ask):

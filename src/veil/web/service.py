@@ -12,10 +12,11 @@ import anyio
 from anyio import to_thread
 
 from veil.proxy.desk import Desk
-from veil.proxy.settings import Configuration
+from veil.proxy.settings import Budget, Configuration
 from veil.proxy.slider import MeasuredPlane
 from veil.text.vectors.embeddings import Embeddings
 from veil.web.messages import GoneError, Request, Response, StatusError
+from veil.web.pages import Common
 
 if TYPE_CHECKING:
     from veil.dp.sql.database import Database
@@ -185,3 +186,14 @@ class Service:
                 422, f"The slider has stops from 0 to {len(self.plane.stops) - 1}; choose one."
             )
         return self.plane.stops[stop].setting
+
+    async def common(self, request: Request) -> Common:
+        """Return what every page shows, with the budget as it is now."""
+        return self.common_of(await self.looks.run(request, self.desk.budget), self.slider.stop)
+
+    def common_of(self, budget: Budget, stop: int) -> Common:
+        """Return what every page shows, with this budget and stop."""
+        desk = self.desk
+        return Common(
+            desk.engine, desk.network, budget, self.plane, stop, desk.standing, desk.collection
+        )

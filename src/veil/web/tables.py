@@ -40,8 +40,17 @@ from veil.tables.schema import load, telling
 from veil.tables.table import Role, Table
 from veil.web.asks import Ask
 from veil.web.charts import shares, sizes
-from veil.web.messages import StatusError
+from veil.web.messages import Request, Response, StatusError, page
 from veil.web.operation import Operation, alone
+from veil.web.pages import render
+from veil.web.service import Service
+
+
+async def show(service: Service, request: Request) -> Response:
+    """Show where a table is opened, measured and protected."""
+    mechanisms = [(name, summary(MECHANISMS.get(name)).rstrip(".")) for name in STRENGTHS]
+    values = {"common": await service.common(request), "mechanisms": mechanisms}
+    return page(render("tables.html", values))
 
 
 class ColumnAnswer(Answer):

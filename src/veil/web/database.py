@@ -5,6 +5,8 @@ back is a noisy answer; no message holds a value of the data.
 """
 
 import math
+from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from pydantic import Field
@@ -12,9 +14,9 @@ from pydantic import Field
 from veil.core.formatting import count_of
 from veil.proxy.answers import Answer, CostAnswer, Figure
 from veil.web.asks import Ask
-from veil.web.messages import StatusError
+from veil.web.messages import Request, Response, StatusError, page
 from veil.web.operation import Operation
-from veil.web.pages.sql import DatabaseSummary, TableSummary
+from veil.web.pages import render
 from veil.web.service import Service
 
 if TYPE_CHECKING:
@@ -131,7 +133,42 @@ _MIDDLES = "SELECT AVG({number}), MEDIAN({number}) FROM {table}"
 _MEANS = "SELECT {key}, AVG({number}) FROM {table} GROUP BY {key}"
 
 
-def asked_of(db: "Database") -> DatabaseSummary:
+@dataclass(frozen=True, slots=True)
+class TableSummary:
+    """A table: what a unit of it is, and what may be asked of each column."""
+
+    name: str
+    unit: str
+    columns: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DatabaseSummary:
+    """The tables that may be asked, examples of questions, and the budget.
+
+    `durable` says whether charges outlive the server.
+    """
+
+    tables: tuple[TableSummary, ...]
+    examples: tuple[str, ...]
+    epsilon: float
+    delta: float
+    left: float
+    delta_left: float
+    seeded: bool
+    durable: bool
+
+
+async def show(service: Service, request: Request) -> Response:
+    """Show where a database is asked in SQL."""
+    db, summary = service.database, None
+    if db is not None:  # the ledger is a file, which others may be writing to
+        summary = await service.looks.run(request, partial(summary_of, db))
+    common = await service.common(request)
+    return page(render("database.html", {"common": common, "database": summary}))
+
+
+def summary_of(db: "Database") -> DatabaseSummary:
     """Return what the page tells of a database: what its policy lists."""
     sources, rest = list(db.tables.values()), db.budget.remaining
     examples = [_COUNT.format(_quoted(one.name)) for one in sources[:1]]
