@@ -14,7 +14,7 @@ An error is one sentence that names the parameter and quotes no value: a value m
 from collections.abc import Callable, Mapping
 from enum import Enum
 from types import NoneType, UnionType
-from typing import Annotated, ClassVar, Literal, Self, Union, get_args, get_origin
+from typing import Annotated, ClassVar, Literal, Self, TypeVar, Union, get_args, get_origin
 
 from pydantic import (
     AliasChoices,
@@ -27,8 +27,9 @@ from pydantic import (
 )
 from pydantic_core import ErrorDetails, PydanticCustomError
 
-from veil.core.component import no_parameter
-from veil.core.errors import ParameterError
+from veil.core.component import Component, no_parameter
+from veil.core.errors import ParameterError, UnknownNameError
+from veil.core.registry import Registry
 from veil.corpus.wordnet import wordnet_at_hand, wordnet_folder
 from veil.cover.catalogue import is_cached
 from veil.cover.universe import BUILT_IN
@@ -40,6 +41,7 @@ from veil.text.policy import Policy, Unknown
 from veil.text.redact.redactor import By
 from veil.web.messages import StatusError
 
+M = TypeVar("M", bound=Component)
 _PLAIN = (bool, int, float, NoneType)
 _AT_HAND: dict[str, Callable[[], bool]] = {
     "vectors": lambda: True,  # opened when the server starts
@@ -105,7 +107,7 @@ def _check_table(parameters: Mapping[str, object]) -> None:
         )
 
 
-def settable(cls: type[TextMechanism]) -> tuple[str, ...]:
+def settable(cls: type[Component]) -> tuple[str, ...]:
     """Return the parameters of a mechanism that a request may set: numbers and choices.
 
     One that goes by another name than its own is not among them, nor one whose name is another
@@ -140,7 +142,7 @@ def _is_plain(kind: object) -> bool:
     return kind in _PLAIN or (isinstance(kind, type) and issubclass(kind, Enum))
 
 
-def _aliases(cls: type[TextMechanism]) -> set[str]:
+def _aliases(cls: type[Component]) -> set[str]:
     """Return all names of parameters that are not those of their fields."""
     found: set[str] = set()
     for field in cls.model_fields.values():
@@ -166,6 +168,32 @@ def _is_built_in(cls: type[TextMechanism], name: str, value: object) -> bool:
 
 def _never() -> bool:
     return False
+
+
+def offered(registry: Registry[M], first: str) -> dict[str, type[M]]:
+    """Return the mechanisms that pages offer, by name: those that declare `presets` of their own.
+
+    `first` leads the list; the others follow by name.
+    """
+    classes = {name: registry.get(name) for name in registry.names()}
+    names = sorted(classes, key=lambda name: (name != first, name))
+    return {name: classes[name] for name in names if _is_offered(classes[name])}
+
+
+def require_offered(registry: Registry[M], name: str, first: str) -> type[M]:
+    """Return the mechanism of that name, or refuse one that pages do not offer."""
+    try:
+        cls = registry.get(name)
+    except UnknownNameError:
+        cls = None
+    if cls is None or not _is_offered(cls):
+        names = ", ".join(offered(registry, first))
+        raise StatusError(422, f"This page knows the mechanisms {names}.")
+    return cls
+
+
+def _is_offered(cls: type[Component]) -> bool:
+    return vars(cls).get("presets") is not None  # not inherited: presets name their mechanism
 
 
 MAX_QUERIES = 100

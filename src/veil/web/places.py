@@ -13,19 +13,21 @@ from veil.data.lines import HeldFile
 from veil.places.formats.files import load, text_of
 from veil.places.links import ASSUMED, assumes_metres, distinct
 from veil.places.measures import LEAST
+from veil.places.mechanisms import MECHANISMS
 from veil.places.pictures import spots
-from veil.places.plane import LADDERS, METRES, ladder, plane
+from veil.places.plane import METRES, ladder, plane
 from veil.places.plot import drawing
 from veil.places.points import Points
 from veil.places.protect import protect
 from veil.places.release import Release
 from veil.proxy.answers import Answer, CostAnswer
-from veil.web.asks import Ask
+from veil.web.asks import Ask, offered, require_offered
 from veil.web.messages import Request, Response, StatusError, page
 from veil.web.operation import Operation, alone
 from veil.web.pages import render
 from veil.web.service import Service
 
+DEFAULT = "donut"
 MOST = 3_000  # points, and addresses, of one request
 _BYTES = 900_000  # of a file
 Kind = Literal["csv", "geojson"]
@@ -33,7 +35,10 @@ Kind = Literal["csv", "geojson"]
 
 async def show(service: Service, request: Request) -> Response:
     """Show where a file of points is opened, masked and drawn."""
-    values = {"common": await service.common(request), "mechanisms": list(LADDERS)}
+    values = {
+        "common": await service.common(request),
+        "mechanisms": list(offered(MECHANISMS, DEFAULT)),
+    }
     return page(render("places.html", values))
 
 
@@ -72,9 +77,7 @@ class PlacesAsk(Ask):
 class PlacesPlaneAsk(PlacesAsk):
     """Points to place on the risk-utility plane, by one method at several strengths."""
 
-    method: Literal["donut", "laplace", "gaussian", "disk", "bimodal", "cell"] = Field(
-        default="donut", description="the method"
-    )
+    method: str = Field(default=DEFAULT, max_length=200, description="name of a mechanism")
     addresses: File | None = Field(
         default=None,
         description="addresses that the attacker guesses from; null: the points themselves",
@@ -84,6 +87,10 @@ class PlacesPlaneAsk(PlacesAsk):
     def weight(self) -> int:
         """Every strength is a release, an attack and a comparison."""
         return len(METRES)
+
+    def check(self) -> None:
+        """Refuse a mechanism that the page does not offer."""
+        require_offered(MECHANISMS, self.method, DEFAULT)
 
 
 class PlacesProtectAsk(PlacesAsk):
@@ -98,9 +105,8 @@ class PlacesProtectAsk(PlacesAsk):
     )
 
     def check(self) -> None:
-        """Refuse methods that open files."""
-        if read_spec(self.method)[0] not in LADDERS:
-            raise StatusError(422, f"This page knows the methods {', '.join(LADDERS)}.")
+        """Refuse a mechanism that the page does not offer: others open files."""
+        require_offered(MECHANISMS, read_spec(self.method)[0], DEFAULT)
 
 
 class StopAnswer(Answer):

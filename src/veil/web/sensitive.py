@@ -23,13 +23,13 @@ from veil.sensitive.inputs import check_query
 from veil.sensitive.mechanism import Mechanism, Searcher
 from veil.sensitive.mechanisms import MECHANISMS
 from veil.sensitive.mechanisms import mechanism as strategy_of
-from veil.web.asks import Ask
+from veil.web.asks import Ask, offered, require_offered, settable
 from veil.web.messages import Request, Response, StatusError, page
 from veil.web.operation import Operation
 from veil.web.pages import render
 from veil.web.service import Service
 
-USED = ("demoted", "postfilter", "prefilter", "relevance")  # others learn from judgements
+DEFAULT = "postfilter"
 START = "veil serve --sensitive INDEX"
 NONE = f"No index of sensitive documents was named when this server was started: {START}."
 _OPENED = 8  # strategies that are kept open
@@ -56,24 +56,13 @@ class Room:
             return self._opened[spec]
 
 
-_CHOICES = (  # spec with a place for its number, and what it does
-    ("postfilter(threshold={})", "search everything, then take out what is likely sensitive"),
-    ("prefilter(threshold={})", "search as if what is likely sensitive were not there"),
-    ("demoted(beta={})", "move down what is likely sensitive"),
-    ("relevance()", "withhold only what a human called sensitive"),
-)
-
-
 async def show(service: Service, request: Request) -> Response:
     """Show where an index is searched as somebody who is not cleared, and as somebody who is."""
     room = service.sensitive
-    presets = [
-        {"spec": spec, "name": spec.partition("(")[0], "does": does} for spec, does in _CHOICES
-    ]
     values = {
         "common": await service.common(request),
         "documents": None if room is None else len(room.stored.collection.documents),
-        "presets": presets,
+        "presets": {name: cls.presets for name, cls in offered(MECHANISMS, DEFAULT).items()},
     }
     return page(render("sensitive.html", values))
 
@@ -89,7 +78,7 @@ class SensitiveAsk(Ask):
     strategy: str = Field(
         default="postfilter(threshold=0.1)",
         max_length=200,
-        description=f"what decides: {', '.join(USED)}",
+        description="what decides: a strategy that does not learn",
         examples=["prefilter(threshold=0.1)"],
     )
     k: int = Field(default=10, ge=1, le=50, description="documents of a list")
@@ -100,10 +89,12 @@ class SensitiveAsk(Ask):
             check_query(self.query)
         except InputError as error:
             raise StatusError(422, str(error)) from None
-        name, given = read_spec(self.strategy)
-        if name not in USED or "trained" in given or "encoder" in given:
-            raise StatusError(422, f"This page knows the strategies {', '.join(USED)}.")
-        MECHANISMS.parse(self.strategy)
+        name, parameters = read_spec(self.strategy)
+        cls = require_offered(MECHANISMS, name, DEFAULT)
+        if not parameters.keys() <= set(settable(cls)) or MECHANISMS.parse(self.strategy).learns:
+            raise StatusError(
+                422, "This page knows strategies that do not learn, by their numbers and choices."
+            )
 
 
 class ShownAnswer(Answer):

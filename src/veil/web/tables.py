@@ -9,7 +9,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import prod
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 from pydantic import Field
@@ -34,11 +34,11 @@ from veil.tables.measures.pair import Pair
 from veil.tables.measures.utility import utility
 from veil.tables.mechanism import Release
 from veil.tables.mechanisms import MECHANISMS
-from veil.tables.presets import GROUPS, STRENGTHS, strengths, unfit
+from veil.tables.presets import strengths, unfit
 from veil.tables.protect import protect
 from veil.tables.schema import load, telling
 from veil.tables.table import Role, Table
-from veil.web.asks import Ask
+from veil.web.asks import Ask, offered, require_offered
 from veil.web.charts import shares, sizes
 from veil.web.messages import Request, Response, StatusError, page
 from veil.web.operation import Operation, alone
@@ -48,7 +48,9 @@ from veil.web.service import Service
 
 async def show(service: Service, request: Request) -> Response:
     """Show where a table is opened, measured and protected."""
-    mechanisms = [(name, summary(MECHANISMS.get(name)).rstrip(".")) for name in STRENGTHS]
+    mechanisms = [
+        (name, summary(cls).rstrip(".")) for name, cls in offered(MECHANISMS, DEFAULT).items()
+    ]
     values = {"common": await service.common(request), "mechanisms": mechanisms}
     return page(render("tables.html", values))
 
@@ -140,11 +142,12 @@ class TablesProtectAnswer(Answer):
     cost: CostAnswer
 
 
+DEFAULT = "mondrian"
+_STRENGTHS = 7  # of one mechanism
 MOST = 3_000  # rows of one request
 COLUMNS = 60
 KNOWN = 12  # quasi-identifiers
 ALL_OR_NOTHING = "the value or nothing"
-_CELLS = 18_000  # that a person may be found by, where single ones are suppressed
 _NODES = 20_000  # combinations of levels that are searched
 _ELSE = "or use 'veil tables' on the command line"
 NOBODY = "Say which columns an attacker may know, to see who could be found."
@@ -176,11 +179,11 @@ def ready(table: Table, method: str) -> tuple[Table, dict[str, str]]:
     table.require_qi()
     if unmeasured(table):
         raise StatusError(422, TOO_MANY)
-    wide = len(table) * len(table.qi)
-    if method == "suppress" and wide > _CELLS:
+    wide, most = len(table) * len(table.qi), MECHANISMS.get(method).most_cells
+    if most is not None and wide > most:
         raise StatusError(
             422,
-            f"suppress would look at {wide:,} known cells, and on this page at most {_CELLS:,};"
+            f"{method} would look at {wide:,} known cells, and on this page at most {most:,};"
             f" say that fewer columns are known, choose mondrian, {_ELSE}.",
         )
     if "hierarchies" not in MECHANISMS.get(method).needs:
@@ -191,8 +194,8 @@ def ready(table: Table, method: str) -> tuple[Table, dict[str, str]]:
 def methods(table: Table) -> list[MethodAnswer]:
     """Say what each method of the page does, and why not here."""
     return [
-        MethodAnswer(name=name, says=summary(MECHANISMS.get(name)), unfit=_unfit(table, name))
-        for name in STRENGTHS
+        MethodAnswer(name=name, says=summary(cls), unfit=_unfit(table, name))
+        for name, cls in offered(MECHANISMS, DEFAULT).items()
     ]
 
 
@@ -353,7 +356,6 @@ def file_of(release: Release, *, excel_safe: bool) -> str:
 
 
 _BYTES = 900_000  # of a file
-Name = Literal["mondrian", "ola", "suppress", "mdav", "noise", "rank_swap", "rounding", "sample"]
 
 
 class TablesAsk(Ask):
@@ -394,12 +396,16 @@ class TablesAsk(Ask):
 class TablesPlaneAsk(TablesAsk):
     """A table to place on the risk-utility plane, by one method at several strengths."""
 
-    method: Name = Field(default="mondrian", description="the method")
+    method: str = Field(default=DEFAULT, max_length=200, description="name of a mechanism")
 
     @property
     def weight(self) -> int:
         """Every strength is a release, an attack and a comparison."""
-        return len(GROUPS)
+        return _STRENGTHS
+
+    def check(self) -> None:
+        """Refuse a mechanism that the page does not offer."""
+        require_offered(MECHANISMS, self.method, DEFAULT)
 
 
 class TablesProtectAsk(TablesAsk):
@@ -411,9 +417,8 @@ class TablesProtectAsk(TablesAsk):
     )
 
     def check(self) -> None:
-        """Refuse methods that are not on the page."""
-        if read_spec(self.method)[0] not in STRENGTHS:
-            raise StatusError(422, f"This page knows the methods {', '.join(STRENGTHS)}.")
+        """Refuse a mechanism that the page does not offer."""
+        require_offered(MECHANISMS, read_spec(self.method)[0], DEFAULT)
 
 
 def open_table(ask: TablesAsk) -> TablesOpenAnswer:
@@ -433,7 +438,7 @@ def compare_strengths(ask: TablesPlaneAsk) -> TablesPlaneAnswer:
     table, built = ready(ask.opened(), ask.method)
     stops: list[StepAnswer] = []
     left: list[LeftAnswer] = []
-    for spec in strengths(ask.method, table):
+    for spec in strengths(ask.method, table)[:_STRENGTHS]:
         try:
             stops.append(step(table, spec))
         except InputError as error:

@@ -12,7 +12,15 @@ from veil.core.errors import InputError
 from veil.core.guarantee import Guarantee
 from veil.core.types import Floats, Ids
 from veil.tables.column import Column
-from veil.tables.mechanism import UNIT, Kind, Masked, Mechanism, nothing
+from veil.tables.mechanism import (
+    UNIT,
+    Kind,
+    Masked,
+    Mechanism,
+    Presets,
+    group_sizes,
+    nothing,
+)
 from veil.tables.table import Table
 
 CAVEAT = (
@@ -42,6 +50,7 @@ class MDAV(Mechanism):
     """
 
     name: ClassVar[str] = "mdav"
+    presets: ClassVar[Presets | None] = lambda table: [f"mdav(k={k})" for k in group_sizes(table)]
     family: ClassVar[str] = "Microaggregation"
     kind: ClassVar[Kind] = "numeric"
     random: ClassVar[bool] = False
