@@ -1,17 +1,16 @@
 """What programs may ask for: each body is declared once, checked and described by that.
 
-What a mechanism may be told over the web: numbers and choices, and nothing to open.
-A text can be the path of a file, an address, or the name of something to fetch. So no parameter
-that takes a text may be given by a request, whatever it is for, and also in a plugin; it keeps
-its default. Only a built-in table of cover may be named, if it is there. No name but that of a
-parameter is handed on. What mechanisms open is then fixed when the server starts, and a request is
-refused before anything is looked for: but for these tables, the answer does not tell what there
-is.
+A request may set numbers and choices of a mechanism, and nothing that it opens. A text can be the
+path of a file, an address, or the name of something to fetch. So a parameter that takes a text
+keeps its default, also in a plugin; the only exceptions are texts that the mechanism declares as
+its `choices`, such as the built-in tables of cover. No name but that of a parameter is passed on.
+What mechanisms open is therefore fixed when the server starts, and a request is refused before
+anything is looked for: except for declared choices, the answer does not show what exists.
 
 An error is one sentence that names the parameter and quotes no value: a value may be a text.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from enum import Enum
 from types import NoneType, UnionType
 from typing import Annotated, ClassVar, Literal, Self, TypeVar, Union, get_args, get_origin
@@ -31,12 +30,9 @@ from veil.core.component import Component, no_parameter
 from veil.core.errors import ParameterError, UnknownNameError
 from veil.core.registry import Registry
 from veil.corpus.wordnet import wordnet_at_hand, wordnet_folder
-from veil.cover.catalogue import is_cached
-from veil.cover.universe import BUILT_IN
 from veil.proxy.settings import SIZE, Configuration, usual_size
 from veil.text.mechanisms import catalogue
 from veil.text.mechanisms.mechanism import TextMechanism
-from veil.text.mechanisms.queries.cover import Cover
 from veil.text.policy import Policy, Unknown
 from veil.text.redact.redactor import By
 from veil.web.messages import StatusError
@@ -54,13 +50,13 @@ def check_spec(spec: str) -> None:
     cls, parameters = catalogue.read(spec)
     allowed = settable(cls)
     for name, value in parameters.items():
-        known = _is_default(cls, name, value) or _is_built_in(cls, name, value)
+        known = _is_default(cls, name, value) or _is_choice(cls, name, value)
         if name not in allowed and not known:
             raise _refused(cls, name, allowed)
     for name in sorted(cls.needs):
         _check_at_hand(cls.name, name)
-    if issubclass(cls, Cover):
-        _check_table(parameters)
+    if reason := cls.not_ready(parameters):
+        raise StatusError(422, reason)
 
 
 def _refused(cls: type[TextMechanism], name: str, allowed: tuple[str, ...]) -> Exception:
@@ -74,11 +70,12 @@ def _refused(cls: type[TextMechanism], name: str, allowed: tuple[str, ...]) -> E
     opens = field is not None and not _is_plain(field.annotation)
     why = ", as it names something to open" if opens else ""
     known = ", ".join(allowed) or "none"
-    tables = f" The tables that may be named: {', '.join(BUILT_IN)}."
+    choices = cls.choices.get(name, ())
+    listed = f" The {name}s that may be named: {', '.join(choices)}." if choices else ""
     return StatusError(
         422,
         f"The '{name}' parameter of {cls.name} may not be set over the web{why}; what may be set:"
-        f" {known}.{tables if cls is Cover and name == 'table' else ''}",
+        f" {known}.{listed}",
     )
 
 
@@ -92,19 +89,6 @@ def _check_at_hand(mechanism: str, name: str) -> None:
         f"{mechanism} needs {name}, which {state} in the cache, and nothing is fetched for a"
         f" request; run: veil fetch {again}{name}.",
     )
-
-
-def _check_table(parameters: Mapping[str, object]) -> None:
-    """Refuse a table that would have to be built: that takes long, and fills the disk."""
-    wanted = {name: parameters.get(name) for name in ("tracks", "cell", "words")}
-    chosen = {name: value for name, value in wanted.items() if isinstance(value, int)}
-    table = parameters.get("table", Cover.model_fields["table"].default)
-    if not is_cached(str(table), **chosen):
-        raise StatusError(
-            422,
-            "cover has no table with these parameters yet, and none is built for a request; build"
-            " it first: veil cover build.",
-        )
 
 
 def settable(cls: type[Component]) -> tuple[str, ...]:
@@ -161,9 +145,9 @@ def _is_default(cls: type[TextMechanism], name: str, value: object) -> bool:
     return not field.is_required() and type(value) is str and value == field.default
 
 
-def _is_built_in(cls: type[TextMechanism], name: str, value: object) -> bool:
-    """Tell whether a value is the name of a built-in table, which is no folder to open."""
-    return cls is Cover and name == "table" and type(value) is str and value in BUILT_IN
+def _is_choice(cls: type[TextMechanism], name: str, value: object) -> bool:
+    """Whether a text is one that the mechanism declares, such as the name of a built-in table."""
+    return type(value) is str and value in cls.choices.get(name, ())
 
 
 def _never() -> bool:
