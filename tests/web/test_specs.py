@@ -16,9 +16,9 @@ from veil.text.mechanisms.catalogue import mechanism
 from veil.text.mechanisms.words import MECHANISMS
 from veil.text.mechanisms.words.cmp import CMP
 from veil.text.vectors.embeddings import Embeddings
-from veil.web.answers import catalogue
 from veil.web.messages import StatusError
 from veil.web.routes import OPERATIONS
+from veil.web.text import catalogue
 
 TAKES_SPECS = [one for one in OPERATIONS if "mechanism" in one.ask.model_fields]
 BODIES: dict[str, dict[str, object]] = {

@@ -128,13 +128,13 @@ def _is_plain(kind: object) -> bool:
 
 def _aliases(cls: type[Component]) -> set[str]:
     """Return all names of parameters that are not those of their fields."""
-    found: set[str] = set()
+    aliases: set[str] = set()
     for field in cls.model_fields.values():
         alias = field.validation_alias
-        each = alias.choices if isinstance(alias, AliasChoices) else [alias]
-        paths = [one.path[0] if isinstance(one, AliasPath) else one for one in each]
-        found |= {one for one in paths if isinstance(one, str)}
-    return found
+        options = alias.choices if isinstance(alias, AliasChoices) else [alias]
+        paths = [option.path[0] if isinstance(option, AliasPath) else option for option in options]
+        aliases |= {option for option in paths if isinstance(option, str)}
+    return aliases
 
 
 def _is_default(cls: type[TextMechanism], name: str, value: object) -> bool:
@@ -204,10 +204,10 @@ class Ask(BaseModel):
     verb: ClassVar[str]
 
     @classmethod
-    def read(cls, given: object, *, strict: bool) -> Self:
+    def read(cls, values: object, *, strict: bool) -> Self:
         """Check what was given; `strict` for JSON, where numbers are not written as texts."""
         try:
-            return cls.model_validate(given, strict=strict)
+            return cls.model_validate(values, strict=strict)
         except ValidationError as error:
             raise StatusError(422, _sentence(cls, error.errors())) from None
 
@@ -385,7 +385,7 @@ def _unfit(sentence: str) -> PydanticCustomError:
 
 def _sentence(cls: type[Ask], details: list[ErrorDetails]) -> str:
     """Render the most telling error in one sentence: a misspelt name comes first."""
-    detail = min(details, key=lambda each: each["type"] != "extra_forbidden")
+    detail = min(details, key=lambda error: error["type"] != "extra_forbidden")
     known = ", ".join(cls.model_fields) or "none"
     kind, place = detail["type"], detail["loc"]
     if kind == "extra_forbidden":
@@ -408,5 +408,5 @@ def _wanted(kind: str, detail: ErrorDetails) -> str:
         return f"must have at most {context['max_length']:,} items"
     if kind == "too_short":
         return f"must have at least {context['min_length']:,} items"
-    said = detail["msg"].partition(", got ")[0].partition(", unable ")[0]
-    return said.replace("Input should be", "must be").replace("String should", "must")
+    message = detail["msg"].partition(", got ")[0].partition(", unable ")[0]
+    return message.replace("Input should be", "must be").replace("String should", "must")

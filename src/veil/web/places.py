@@ -64,14 +64,14 @@ class PlacesAsk(Ask):
     def opened(self, file: File, what: str) -> Points:
         """Read points from memory: the file of a person is never on the disk of this page."""
         held = HeldFile(f"{what}.{file.format}", file.text)
-        found = load(held, crs=self.crs if file.format == "csv" else None)
-        if len(found) > MOST:
+        points = load(held, crs=self.crs if file.format == "csv" else None)
+        if len(points) > MOST:
             raise StatusError(
                 422,
                 f"This page takes at most {MOST:,} rows of a file; use 'veil places' on the"
                 " command line for more.",
             )
-        return found
+        return points
 
 
 class PlacesPlaneAsk(PlacesAsk):

@@ -67,8 +67,8 @@ async def search(service: Service, request: Request) -> Response:
 
 async def _asked(service: Service, request: Request) -> Response:
     """Search for what the browser's address bar asks; what another site asks is held."""
-    given = fields(request.scope["query_string"])
-    query = given.get("q", "")
+    address = fields(request.scope["query_string"])
+    query = address.get("q", "")
     if not query.strip():
         return await home(service, request)
     if request.method == "HEAD" or is_followed_link(request.scope):
@@ -81,30 +81,30 @@ async def _asked(service: Service, request: Request) -> Response:
 async def _posted(service: Service, request: Request) -> Response:
     """Search for what the form of our own page asks."""
     require_type(request, _FORM)
-    given = fields(await read_body(request, FORM_BYTES, service.patience))
+    form = fields(await read_body(request, FORM_BYTES, service.patience))
     last = len(service.plane.stops) - 1
-    stop = whole_number(given["stop"], "stop", 0, last) if "stop" in given else service.slider.stop
-    answer = await _searched(service, request, given.get("q", ""), stop, _way(service, given))
+    stop = whole_number(form["stop"], "stop", 0, last) if "stop" in form else service.slider.stop
+    answer = await _searched(service, request, form.get("q", ""), stop, _way(service, form))
     return _led(service, request, answer)
 
 
-def _way(service: Service, given: Mapping[str, str]) -> Way:
+def _way(service: Service, form: Mapping[str, str]) -> Way:
     """Return how to search: documents of the user's own as it is, unless a demonstration is asked.
 
     Whatever a form says, a query is never sent in clear but by a rule, nor searched as it is but
     here: the desk sees to that.
     """
     if service.own:
-        return "private" if given.get("demo") == "1" else "here"
-    return "clear" if given.get("plain") == "1" else "private"
+        return "private" if form.get("demo") == "1" else "here"
+    return "clear" if form.get("plain") == "1" else "private"
 
 
 async def results(service: Service, request: Request) -> Response:
     """Show once more what came of a search; nothing is asked for that."""
-    found = service.kept.find(fields(request.scope["query_string"]).get("page", ""))
-    if found is None:
+    answer = service.kept.find(fields(request.scope["query_string"]).get("page", ""))
+    if answer is None:
         raise StatusError(410, "These results are not kept any more; search again.")
-    return found
+    return answer
 
 
 def _led(service: Service, request: Request, answer: Response) -> Response:
@@ -121,14 +121,14 @@ async def _searched(
         check_query(query)
         service.bucket.take()
         search = partial(_search, service, query, stop, way)
-        found = await service.searches.run(request, search)
+        outcome = await service.searches.run(request, search)
     except VeilError as error:
         return await _refused(service, request, query, stop, error)
     if stop != service.slider.stop and way != "here":  # one that was searched with
         service.slider.stop = stop
         chosen = partial(service.desk.choose, service.plane.stops[stop].setting)
         await service.looks.run(request, chosen)
-    return page(pages.results(service.common_of(found.budget, stop), query, found))
+    return page(pages.results(service.common_of(outcome.budget, stop), query, outcome))
 
 
 def _search(service: Service, query: str, stop: int, way: Way) -> SearchOutcome:
@@ -160,19 +160,19 @@ async def _gate(service: Service, request: Request, query: str) -> Decision | No
 
 async def ledger(service: Service, request: Request) -> Response:
     """Show what was released, newest first."""
-    given = fields(request.scope["query_string"])
-    before = whole_number(given["before"], "before", 1, 2**63 - 1) if "before" in given else None
+    older = fields(request.scope["query_string"]).get("before")
+    before = None if older is None else whole_number(older, "before", 1, 2**63 - 1)
     desk, run = service.desk, service.looks.run
-    found = await run(request, partial(desk.releases, _ENTRIES + 1, before))
-    older = found[_ENTRIES - 1].number if len(found) > _ENTRIES else None
-    return page(pages.ledger(await service.common(request), found[:_ENTRIES], older))
+    releases = await run(request, partial(desk.releases, _ENTRIES + 1, before))
+    last = releases[_ENTRIES - 1].number if len(releases) > _ENTRIES else None
+    return page(pages.ledger(await service.common(request), releases[:_ENTRIES], last))
 
 
 async def forget(service: Service, request: Request) -> Response:
     """Forget an entry of the ledger."""
     require_type(request, _FORM)
-    given = fields(await read_body(request, FORM_BYTES, service.patience))
-    number = whole_number(given.get("number", ""), "number", 1, 2**63 - 1)
+    form = fields(await read_body(request, FORM_BYTES, service.patience))
+    number = whole_number(form.get("number", ""), "number", 1, 2**63 - 1)
     desk = service.desk
     if not await service.looks.run(request, partial(desk.forget, number)):
         raise StatusError(404, "The ledger has no entry with this number.")
@@ -216,6 +216,6 @@ def _given(opened: OpenedDocument) -> Response:
     stem, dot, ending = opened.name.rpartition(".")
     mark = " (changed since it was indexed)" if opened.state == "changed" else ""
     name = printable(f"{stem}{mark}{dot}{ending}")
-    told = f"attachment; filename*=UTF-8''{quote(name, safe='')}"
-    headers = {"content-security-policy": _POLICY, "content-disposition": told}
+    disposition = f"attachment; filename*=UTF-8''{quote(name, safe='')}"
+    headers = {"content-security-policy": _POLICY, "content-disposition": disposition}
     return Response(opened.data, 200, headers, opened.media)

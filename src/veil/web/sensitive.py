@@ -133,11 +133,11 @@ class ClearedAnswer(Answer):
 def uncleared(service: Service, ask: SensitiveAsk) -> UnclearedAnswer:
     """Search for who is not cleared: the strategy says what is shown, and what is told."""
     room, strategy = _room(service), strategy_of(ask.strategy)
-    found = room.searcher(strategy).answer(ask.query, ask.k)
+    answer = room.searcher(strategy).answer(ask.query, ask.k)
     return UnclearedAnswer(
         strategy=strategy.brief,
-        shown=[ShownAnswer(**_document(room, place)) for place in found.positions.tolist()],
-        total=found.total,
+        shown=[ShownAnswer(**_document(room, place)) for place in answer.positions.tolist()],
+        total=answer.total,
         cost=CostAnswer.of(strategy.guarantee),
     )
 
@@ -153,17 +153,17 @@ def cleared(service: Service, ask: SensitiveAsk) -> ClearedAnswer:
     return ClearedAnswer(
         shown=shown,
         total=int((scores > 0).sum()),
-        withheld=sum(one.rank is None for one in shown),
+        withheld=sum(document.rank is None for document in shown),
     )
 
 
 def _seen(room: Room, place: int, ranks: dict[int, int]) -> SeenAnswer:
-    said = int(room.stored.collection.sensitive[place])
+    label = int(room.stored.collection.sensitive[place])
     p = float(room.scene.p[place])
     return SeenAnswer(
         **_document(room, place),
         p=None if math.isnan(p) else p,
-        label=None if said < 0 else bool(said),
+        label=None if label < 0 else bool(label),
         rank=ranks.get(place),
     )
 

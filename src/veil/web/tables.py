@@ -212,7 +212,7 @@ def _built(table: Table, method: str) -> tuple[Table, dict[str, str]]:
     seen = describe(table)
     built = {name: seen[name].proposal.hierarchy or ALL_OR_NOTHING for name in table.qi}
     hierarchies = {name: _hierarchy(table, name, by) for name, by in built.items()}
-    nodes = prod(one.height + 1 for one in hierarchies.values())
+    nodes = prod(hierarchy.height + 1 for hierarchy in hierarchies.values())
     if nodes > _NODES:
         raise StatusError(
             422,
@@ -227,8 +227,8 @@ def _hierarchy(table: Table, name: str, by: str) -> Hierarchy:
     column = table.column(name)
     if not column.different:
         raise StatusError(422, f"The column '{name}' is empty; give it another role.")
-    made = builder(by)
-    return Hierarchy.of(made or [[label, TOP] for label in column.categories], column, name)
+    levels = builder(by)
+    return Hierarchy.of(levels or [[label, TOP] for label in column.categories], column, name)
 
 
 ATTACKER = "linkage"
@@ -267,17 +267,17 @@ def step(table: Table, spec: str) -> StepAnswer:
 
 def columns(table: Table) -> list[ColumnAnswer]:
     """Say what each column is, and what should be thought of."""
-    apart = telling(table)
+    unique = telling(table)
     return [
         ColumnAnswer(
-            name=one.name,
-            kind=one.kind,
-            different=one.distinct,
-            missing=one.missing,
-            role=table.roles[one.name],
-            says=_TELLING if one.name in apart else _sentence(one.suspicious),
+            name=column.name,
+            kind=column.kind,
+            different=column.distinct,
+            missing=column.missing,
+            role=table.roles[column.name],
+            says=_TELLING if column.name in unique else _sentence(column.suspicious),
         )
-        for one in describe(table).columns
+        for column in describe(table).columns
     ]
 
 
@@ -288,7 +288,7 @@ def _sentence(words: str) -> str:
 
 def proposed(table: Table) -> dict[str, Role]:
     """Return a role for each column that a person may change; none is taken to be harmless."""
-    return {one.name: one.proposal.role for one in describe(table).columns}
+    return {column.name: column.proposal.role for column in describe(table).columns}
 
 
 def drawn(original: Table, release: Release, changed: Sequence[str]) -> list[str]:
