@@ -1,9 +1,10 @@
 """The page of places: a file that a person opens is measured, masked and drawn on this machine.
 
-What comes in is held in memory while a request lasts, and never in a file. No answer or message
-holds a true coordinate but the map that is asked for with them.
+The points are in memory while a request lasts, and never in a file. Only the map that a request
+asks for with true points holds a true coordinate; no other answer and no message does.
 """
 
+from functools import partial
 from typing import ClassVar, Literal
 
 from pydantic import BaseModel, Field
@@ -35,10 +36,8 @@ Kind = Literal["csv", "geojson"]
 
 async def show(service: Service, request: Request) -> Response:
     """Show where a file of points is opened, masked and drawn."""
-    values = {
-        "common": await service.common(request),
-        "mechanisms": list(offered(MECHANISMS, DEFAULT)),
-    }
+    classes = await service.looks.run(request, partial(offered, MECHANISMS, DEFAULT))
+    values = {"common": await service.common(request), "mechanisms": list(classes)}
     return page(render("places.html", values))
 
 

@@ -1,14 +1,15 @@
-"""The page of sensitive documents: the same search, by who is not cleared and by who is.
+"""The page of sensitive documents: one search, for people without and with clearance.
 
-The index is named when the server starts, and never by a request. The answer for who is not
-cleared is made by the strategy alone, and holds nothing else: no count of what is withheld, which
-would tell that it exists. The other one is for who may see everything, as whoever has the token of
-this server can: it is their index.
+The index is named when the server starts, and never by a request. The strategy alone makes the
+answer for people without clearance, which holds nothing else: a count of what is withheld would
+reveal that it exists. The other answer is for people who may see everything, as everybody with the
+token of this server can: it is their index.
 """
 
 import math
 import threading
 from collections import OrderedDict
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -59,10 +60,11 @@ class Room:
 async def show(service: Service, request: Request) -> Response:
     """Show where an index is searched as somebody who is not cleared, and as somebody who is."""
     room = service.sensitive
+    classes = await service.looks.run(request, partial(offered, MECHANISMS, DEFAULT))
     values = {
         "common": await service.common(request),
         "documents": None if room is None else len(room.stored.collection.documents),
-        "presets": {name: cls.presets for name, cls in offered(MECHANISMS, DEFAULT).items()},
+        "presets": {name: cls.presets for name, cls in classes.items()},
     }
     return page(render("sensitive.html", values))
 
@@ -106,7 +108,7 @@ class ShownAnswer(Answer):
 
 
 class UnclearedAnswer(Answer):
-    """What somebody sees who is not cleared, and nothing else."""
+    """What people without clearance see, and nothing else."""
 
     strategy: str
     shown: list[ShownAnswer]
@@ -115,7 +117,7 @@ class UnclearedAnswer(Answer):
 
 
 class SeenAnswer(ShownAnswer):
-    """A document of the list of who is cleared."""
+    """A document of the list for people with clearance."""
 
     p: Figure = Field(description="how likely it is sensitive; null where nothing is known")
     label: bool | None = Field(description="what a human said; null: nothing")
@@ -123,7 +125,7 @@ class SeenAnswer(ShownAnswer):
 
 
 class ClearedAnswer(Answer):
-    """What somebody sees who is cleared. Not to be shown to anybody else."""
+    """What people with clearance see. Not to be shown to anybody else."""
 
     shown: list[SeenAnswer]
     total: int = Field(description="documents that match")
@@ -131,7 +133,7 @@ class ClearedAnswer(Answer):
 
 
 def uncleared(service: Service, ask: SensitiveAsk) -> UnclearedAnswer:
-    """Search for who is not cleared: the strategy says what is shown, and what is told."""
+    """Search for somebody who is not cleared: the strategy alone decides what is shown."""
     room, strategy = _room(service), strategy_of(ask.strategy)
     answer = room.searcher(strategy).answer(ask.query, ask.k)
     return UnclearedAnswer(
@@ -143,7 +145,7 @@ def uncleared(service: Service, ask: SensitiveAsk) -> UnclearedAnswer:
 
 
 def cleared(service: Service, ask: SensitiveAsk) -> ClearedAnswer:
-    """Search for who is cleared: everything by relevance, and what of it the others see."""
+    """Search for somebody who is cleared: all by relevance, and which of it the others see."""
     room, strategy = _room(service), strategy_of(ask.strategy)
     scores = matcher(room.stored.collection).scores(ask.query)
     every = np.ones(len(scores), dtype=np.bool_)

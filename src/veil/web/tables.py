@@ -1,13 +1,13 @@
 """The page of tables: a file that a person opens is measured, protected and drawn here.
 
-What comes in is held in memory while a request lasts, and never in a file. No answer holds a value
-of it but the released file, and the drawings of before and after, which say so. No message holds
-one.
+The table is in memory while a request lasts, and never in a file. Only the released file and the
+drawings of before and after, which say so, hold values of it; no message does.
 """
 
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from math import prod
 from typing import Any, ClassVar
 
@@ -48,9 +48,8 @@ from veil.web.service import Service
 
 async def show(service: Service, request: Request) -> Response:
     """Show where a table is opened, measured and protected."""
-    mechanisms = [
-        (name, summary(cls).rstrip(".")) for name, cls in offered(MECHANISMS, DEFAULT).items()
-    ]
+    classes = await service.looks.run(request, partial(offered, MECHANISMS, DEFAULT))
+    mechanisms = [(name, summary(cls).rstrip(".")) for name, cls in classes.items()]
     values = {"common": await service.common(request), "mechanisms": mechanisms}
     return page(render("tables.html", values))
 
@@ -67,7 +66,7 @@ class ColumnAnswer(Answer):
 
 
 class StandAnswer(Answer):
-    """How exposed the records of a table are; null where no column is a qi."""
+    """How exposed the records of a table are; null if no column is a qi."""
 
     rows: int
     classes: int | None = Field(description="groups of records that look alike")
@@ -84,7 +83,7 @@ class StandAnswer(Answer):
 
 
 class MethodAnswer(Answer):
-    """A method, and whether it has anything to do here."""
+    """A mechanism, and whether its presets fit this table."""
 
     name: str
     says: str
@@ -110,7 +109,7 @@ class StepAnswer(Answer):
 
 
 class LeftAnswer(Answer):
-    """A strength that cannot be had for this table."""
+    """A strength that cannot be reached for this table."""
 
     spec: str
     why: str
@@ -155,7 +154,7 @@ TOO_MANY = f"This page measures at most {KNOWN} known columns; say which of them
 
 
 def check_size(table: Table) -> None:
-    """Refuse a table that is too much for a page, or cannot be measured."""
+    """Refuse a table that is too large for a page, or cannot be measured."""
     if len(table) > MOST or len(table.columns) > COLUMNS:
         raise StatusError(
             422,
@@ -175,7 +174,7 @@ def unmeasured(table: Table) -> str:
 
 
 def ready(table: Table, method: str) -> tuple[Table, dict[str, str]]:
-    """Give columns hierarchies if a method needs them, and say how they were built, or refuse."""
+    """Return the table with the hierarchies that a mechanism needs, and how they were built."""
     table.require_qi()
     if unmeasured(table):
         raise StatusError(422, TOO_MANY)
@@ -192,7 +191,7 @@ def ready(table: Table, method: str) -> tuple[Table, dict[str, str]]:
 
 
 def methods(table: Table) -> list[MethodAnswer]:
-    """Say what each method of the page does, and why not here."""
+    """Return what each mechanism of the page does, and why not here."""
     return [
         MethodAnswer(name=name, says=summary(cls), unfit=_unfit(table, name))
         for name, cls in offered(MECHANISMS, DEFAULT).items()
