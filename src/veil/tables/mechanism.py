@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal, cast
+from typing import ClassVar, Literal, NamedTuple, cast
 
 import numpy as np
 from numpy.random import Generator
@@ -22,6 +22,15 @@ GROUPS = (2, 3, 5, 10, 20, 50, 100)  # sizes of groups to choose from
 _FEW = 4  # groups that a table must have room for
 
 Presets = Callable[[Table], Sequence[str]]
+
+
+class Grid(NamedTuple):
+    """Values of one parameter that a study compares; `groups` are sizes of groups of rows."""
+
+    spec: str
+    parameter: str
+    values: tuple[float, ...]
+    groups: bool = False
 
 
 def group_sizes(table: Table) -> list[int]:
@@ -58,7 +67,8 @@ class Mechanism(Component):
     `presets` returns specs for a table, each protecting more than the last. A mechanism that has
     them is offered on pages: a request can then name it with any of its parameters, so none of
     these may name something to open. `most_cells` is the number of known cells (rows times
-    quasi-identifiers) beyond which a page does not wait for it.
+    quasi-identifiers) beyond which a page does not wait for it. `grid` is compared by `veil tables
+    choose` if no mechanism is named, on tables that the mechanism `fits`.
     """
 
     family: ClassVar[str] = "Other"
@@ -67,6 +77,16 @@ class Mechanism(Component):
     random: ClassVar[bool] = True
     presets: ClassVar[Presets | None] = None
     most_cells: ClassVar[int | None] = None
+    grid: ClassVar[Grid | None] = None
+
+    @classmethod
+    def fits(cls, table: Table) -> bool:
+        """Whether every quasi-identifier is of its kind, and has the hierarchy that it needs."""
+        names = table.require_qi()
+        if "hierarchies" in cls.needs and not all(name in table.hierarchies for name in names):
+            return False
+        numeric = [table.column(name).numeric for name in names]
+        return {"numeric": all(numeric), "categorical": not any(numeric)}.get(cls.kind, True)
 
     @property
     def alone(self) -> Alone:

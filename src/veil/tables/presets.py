@@ -31,31 +31,20 @@ def unfit(name: str, table: Table) -> str:
 
 
 def ladder(table: Table) -> list[dict[str, object]]:
-    """Return the grids of a study with methods that apply to a table.
+    """Return the grids of a study: those of the mechanisms that fit a table.
 
     >>> from veil.tables.schema import load
     >>> ages = load({"age": list(range(40))}, qi=["age"])
     >>> [grid["spec"] for grid in ladder(ages)]
-    ['mondrian', 'mdav', 'rank_swap', 'noise']
+    ['mdav', 'mondrian', 'noise', 'rank_swap']
     """
-    names = table.require_qi()
-    groups = [k for k in GROUPS if 2 * k <= len(table)]
-    if not groups:
-        raise InputError("The table has too few rows to choose a method for it.")
-    numeric = [table.column(name).numeric for name in names]
-    whole = not any(bool(table.column(name).missing.any()) for name in names)
-    grids = [_grid("mondrian", "k", groups)]
-    if all(name in table.hierarchies for name in names):
-        grids.append(_grid("ola(suppression=0.05)", "k", groups))
-    if all(numeric) and whole:
-        grids.append(_grid("mdav", "k", groups))
-    if all(numeric):
-        grids.append(_grid("rank_swap", "p", [2, 5, 10, 20, 40]))
-        grids.append(_grid("noise", "scale", [0.1, 0.2, 0.5, 1.0]))
-    if not any(numeric):
-        grids.append(_grid("pram", "p", [0.5, 0.7, 0.8, 0.9, 0.95]))
+    if len(table) < 2 * min(GROUPS):
+        raise InputError("The table has too few rows to choose a mechanism for it.")
+    grids = []
+    for cls in map(MECHANISMS.get, MECHANISMS.names()):
+        grid = vars(cls).get("grid")  # not inherited: it names its mechanism
+        if grid is not None and cls.fits(table):
+            spec, parameter, values, groups = grid
+            room = [float(value) for value in values if not groups or 2 * value <= len(table)]
+            grids.append({"spec": spec, "parameter": parameter, "values": room})
     return grids
-
-
-def _grid(spec: str, parameter: str, values: list[int] | list[float]) -> dict[str, object]:
-    return {"spec": spec, "parameter": parameter, "values": [float(value) for value in values]}

@@ -13,7 +13,9 @@ from veil.core.guarantee import Guarantee
 from veil.core.types import Floats, Ids
 from veil.tables.column import Column
 from veil.tables.mechanism import (
+    GROUPS,
     UNIT,
+    Grid,
     Kind,
     Masked,
     Mechanism,
@@ -50,6 +52,7 @@ class MDAV(Mechanism):
     """
 
     name: ClassVar[str] = "mdav"
+    grid: ClassVar[Grid | None] = Grid("mdav", "k", GROUPS, groups=True)
     presets: ClassVar[Presets | None] = lambda table: [f"mdav(k={k})" for k in group_sizes(table)]
     family: ClassVar[str] = "Microaggregation"
     kind: ClassVar[Kind] = "numeric"
@@ -57,6 +60,12 @@ class MDAV(Mechanism):
     k: Annotated[
         int, Field(ge=2, description="size of a group", examples=[5], json_schema_extra=PRIVATE)
     ]
+
+    @classmethod
+    def fits(cls, table: Table) -> bool:
+        """Whether all quasi-identifiers are numbers, and none is missing."""
+        gaps = any(bool(table.column(name).missing.any()) for name in table.qi)
+        return super().fits(table) and not gaps
 
     def mask(self, table: Table, columns: Sequence[str], rng: Generator) -> Masked:
         """Group the rows without a missing value; what others have joins the nearest group."""

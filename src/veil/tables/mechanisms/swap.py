@@ -11,7 +11,7 @@ from pydantic import Field
 from veil.core.component import PRIVATE
 from veil.core.types import Floats, Ids
 from veil.tables.column import Column
-from veil.tables.mechanism import Kind, Masked, Mechanism, Presets
+from veil.tables.mechanism import Grid, Kind, Masked, Mechanism, Presets
 from veil.tables.table import Table, row_classes
 
 
@@ -70,6 +70,7 @@ class RankSwap(Mechanism):
     """
 
     name: ClassVar[str] = "rank_swap"
+    grid: ClassVar[Grid | None] = Grid("rank_swap", "p", (2, 5, 10, 20, 40))
     presets: ClassVar[Presets | None] = lambda _: [
         f"rank_swap(p={p})" for p in (1, 2, 5, 10, 20, 50, 100)
     ]
