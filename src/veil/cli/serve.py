@@ -161,7 +161,7 @@ def serve(
 serve.params.append(VECTORS_OPTION)
 
 
-_OF_WEB = ("anyio", "starlette", "uvicorn")
+_OF_WEB = ("anyio", "jinja2", "starlette", "uvicorn")
 _OF_ENGINES = {"bm25": ("bm25s",), "tfidf": ("bm25s",)}
 _OF_ENCODERS = {"minilm": ("onnxruntime", "tokenizers"), "wordllama": ("tokenizers",)}
 
