@@ -109,7 +109,7 @@ def test_the_report_shows_what_was_guessed_and_what_it_cost(ward: Path, tmp_path
     assert "averaging(times=2)" in drawn  # membership has scores, and no guesses
     step = next(one for one in experiment.cells()[0].steps if one.by.startswith("averaging"))
     guesses = experiment.attacked(step, 0).found >= 0.5
-    assert drawn.count('class="wrong"') >= int((guesses != experiment.group(0)).sum())
+    assert drawn.count('wrong"') >= int((guesses != experiment.group(0)).sum())
     told = "".join(costs.content)
     assert "epsilon 0.05" in told
     assert "epsilon 192" in told  # 24 questions at 8
@@ -308,7 +308,7 @@ def test_what_the_command_refuses(ward: Path) -> None:
     assert "leave --target out" in refused("attack", "membership", *secret, "--target", 1)
     assert "of the attacker membership" in refused("attack", "tracker", *secret, "--unit", "word")
     assert "from 0 to 39" in refused("attack", "tracker", *secret, "--target", 40)
-    assert "No attacker called" in refused("attack", "traker", *secret)
+    assert "No attack called" in refused("attack", "traker", *secret)
     assert "mechanism for" in refused("attack", "tracker", *secret, "-m", "geometrc")
     with pytest.raises(ParameterError, match="rows"):
         opened(ward, rows=1)

@@ -26,8 +26,8 @@ from veil.places.links import (
 from veil.places.measures import utility
 from veil.places.mechanism import Mechanism
 from veil.places.mechanisms import mechanism as method_of
-from veil.places.plot import Kind
-from veil.places.plot import plot as plotted
+from veil.places.pictures import Kind
+from veil.places.pictures import plot as plotted
 from veil.places.protect import protect as protected
 from veil.places.release import Release, Steps
 

@@ -4,13 +4,13 @@ import math
 from dataclasses import dataclass
 from datetime import datetime
 
+from veil.drawing.markup import Markup as Markup
+from veil.drawing.markup import join as join
+from veil.drawing.markup import number, percent
+from veil.drawing.markup import tag as tag
 from veil.proxy.settings import Budget
 from veil.proxy.slider import MeasuredPlane
 from veil.search.locality import Locality
-from veil.studies.report.markup import Markup as Markup
-from veil.studies.report.markup import join as join
-from veil.studies.report.markup import number, percent
-from veil.studies.report.markup import tag as tag
 
 ON = ""  # value of an attribute that counts by being there
 

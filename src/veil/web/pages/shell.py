@@ -192,7 +192,7 @@ def document(
 
 
 def _head(title: str, drawn: bool, more: tuple[str, ...]) -> Markup:
-    styles = ("drawing.css", "page.css") if drawn else ("page.css",)
+    styles = ("drawing.css", "page.css") if drawn or more else ("page.css",)
     scripts = ("page.js", "plane.js", "drawing.js") if drawn else ("page.js",)
     return join(
         void("meta", charset="utf-8"),
