@@ -111,8 +111,8 @@ class LogScale:
         return left + width * math.log(max(count, 1) / self.low) / math.log(self.high / self.low)
 
     def ticks(self, usual: Sequence[float]) -> list[tuple[float, str]]:
-        """Label the usual counts, and others where there is room."""
-        inside = [count for count in usual if self.low <= count <= self.high]
+        """Label counts that occur: the ends, the usual ones, and others where there is room."""
+        inside = [count for count in usual if count in self.counts]
         labels: list[float] = []
         for count in dict.fromkeys([self.low, self.high, *inside, *self.counts]):
             if all(abs(self.place(count) - self.place(other)) > 18 for other in labels):
@@ -174,6 +174,8 @@ def chart(
         role="img",
         aria_labelledby=f"{identity}-title {identity}-desc",
         viewBox=f"0 0 {width} {height}",
+        width=width if file else None,
+        height=height if file else None,
     )
 
 

@@ -132,7 +132,7 @@ CLASSES = (  # least risk, its colour and its label
     (0.2, "#d9602c", "≥ 20 %"),
     (0.1, "#f0ae5a", "≥ 10 %"),
     (0.05, "#f5dfa5", "≥ 5 %"),
-    (0.0, "#dfe7ee", "below"),
+    (0.0, "rule", "below"),
 )
 ACROSS, DOWN = 40, 16
 _SIDE, _BAR_GAP, _HEAD = 8.0, 1.0, 24.0
