@@ -8,17 +8,18 @@ strongest attacker that knows the mechanism: `bayes` where there is a law, `reru
 drawn, with all queries of the log equally likely. It writes ``docs/plane.svg``.
 """
 
-import re
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from veil.drawing.axes import colour, shape
+from veil.drawing.markup import Markup, join, tag
+from veil.drawing.page import PICTURES
+from veil.drawing.plane import draw
 from veil.studies.export import read_csv
 from veil.studies.plane import Panel, panels
-from veil.studies.report import svg
-from veil.studies.report.drawing import draw_plane, styles_of
-from veil.studies.report.markup import PLANES, Markup, join, tag
+from veil.studies.report.drawing import plane_of, styles_of
 from veil.studies.results import PLAIN, Row
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -47,25 +48,24 @@ def drawn(panel: Panel) -> str:
     names = [curve.name for curve in panel.curves]
     first = sorted(names, key=lambda name: (name != "cover", name != "blind", name))
     styles = styles_of([panel], first)
-    figure = draw_plane(panel, styles, names, "plane")
-    found = re.search(r"<svg.*</svg>", figure, re.DOTALL)
-    if found is None:
-        raise SystemExit("There is nothing to draw.")
-    inner = Markup(found[0].replace("<svg", '<svg x="0" y="0" width="420" height="400"', 1))
+    picture = draw(plane_of(panel, styles), "plane")
+    inner = Markup(picture.replace("<svg", '<svg x="0" y="0" width="420" height="400"', 1))
     legend = [
         tag(
             "g",
-            tag("g", svg.shape(styles[name]), transform="translate(0 -4)"),
+            tag("g", shape(styles[name]), transform="translate(0 -4)"),
             tag("text", name, x=14, y=0, class_="name"),
-            class_=f"curve c{styles[name] % svg.COLOURS}",
+            class_=f"curve {colour(styles[name])}",
             transform=f"translate(445 {50 + i * _LINE})",
         )
         for i, name in enumerate(first)
     ]
     prior = tag("text", PRIOR, x=430, y=388, class_="name", style="font-size:10px")
-    style = PLANES + "svg .name{font-size:13px;fill:var(--ink)}"
+    style = PICTURES + "svg .name{font-size:13px;fill:var(--ink)}"
     return join(
-        Markup(f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} 400">'),
+        Markup(
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} 400" class="chart">'
+        ),
         Markup(f"<style>{style}</style>"),
         Markup('<rect width="100%" height="100%" fill="var(--ground)"/>'),
         inner,

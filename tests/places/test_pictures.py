@@ -1,97 +1,74 @@
-"""The drawings: one scale, north up, originals only on request, and then marked."""
+"""Maps as files: whole, for all or for their owner, never more than was handed in."""
 
 import re
-import xml.etree.ElementTree as ET
+from pathlib import Path
+from typing import cast
 
 import numpy as np
 import pytest
 from numpy.random import Generator
 
-from veil.core.types import Floats
-from veil.places.pictures import SECTORS, WARNING, Sheet, chart, petals, rose, surfaces, thin_slice
-
-
-def read(picture: str) -> ET.Element:
-    """Read a drawing as XML; it is one of ours."""
-    return ET.fromstring(picture)  # noqa: S314
+from veil import places
+from veil.core.errors import InputError, ParameterError
+from veil.places.pictures import Kind
+from veil.places.points import Points
 
 
 @pytest.fixture
-def points(rng: Generator) -> Floats:
-    return rng.normal(size=(40, 2)) * [400, 150] + [1e6, 5e6]
+def homes(rng: Generator) -> Points:
+    return Points(np.column_stack([rng.normal(-0.13, 0.004, 50), rng.normal(51.5, 0.003, 50)]),
+                  "EPSG:4326")  # fmt: skip
 
 
-def moves(picture: str, kind: str) -> Floats:
-    """Return where the path of a class has its points (n, 2)."""
-    paths = read(picture).iter("{http://www.w3.org/2000/svg}path")
-    path = next(one for one in paths if one.get("class") == kind)
-    return np.array(re.findall(r"M([\d.-]+) ([\d.-]+)", path.get("d", "")), dtype=np.float64)
+def test_a_map_of_a_release(homes: Points, tmp_path: Path) -> None:
+    release = places.protect(homes, "donut(low=20, high=90)", size=2, rng=1)
+    path = places.plot(release, tmp_path / "map.svg")
+    text = path.read_text()
+    assert "donut(low=20.0, high=90.0" in text
+    assert "not for release" not in text
+    assert f"{release.xy[0, 0, 1]:.3f}" not in text  # no coordinate is written out
+    other = places.plot(release, tmp_path / "other.svg", release=1).read_text()
+    assert other != text
+    with pytest.raises(InputError, match="2 releases"):
+        places.plot(release, tmp_path / "no.svg", release=2)
 
 
-def test_a_map_has_one_scale_and_north_is_up(points: Floats) -> None:
-    drawn = moves(chart(points, "donut"), "released")
-    scale = np.ptp(drawn[:, 0]) / np.ptp(points[:, 0])
-    assert np.ptp(drawn[:, 1]) / np.ptp(points[:, 1]) == pytest.approx(scale, rel=1e-3)
-    order = np.lexsort((points[:, 1], points[:, 0]))  # from west to east, whatever their rows
-    assert drawn[:, 1].argmin() == points[order, 1].argmax()
-    assert drawn[:, 0].argmax() == points[order, 0].argmax()
+def test_a_map_with_originals_is_for_its_owner(homes: Points, tmp_path: Path) -> None:
+    release = places.protect(homes, "donut(low=20, high=90)", rng=1)
+    path = places.plot(release, tmp_path / "map.svg", original=homes)
+    assert "not for release" in path.read_text()
+    assert path.stat().st_mode & 0o077 == 0
 
 
-def test_the_bar_has_the_length_that_it_says(points: Floats) -> None:
-    picture = chart(points, "")
-    said = re.search(r">(\d+) m<", picture)
-    bar = re.search(r'd="M([\d.]+) [\d.]+V[\d.]+H([\d.]+)V', picture)
-    assert said is not None
-    assert bar is not None
-    drawn = moves(picture, "released")
-    scale = np.ptp(drawn[:, 0]) / np.ptp(points[:, 0])
-    assert (float(bar[2]) - float(bar[1])) / scale == pytest.approx(float(said[1]), rel=1e-2)
+@pytest.mark.parametrize("kind", ["density", "rose"])
+def test_other_drawings_need_the_originals(homes: Points, tmp_path: Path, kind: Kind) -> None:
+    release = places.protect(homes, "donut(low=20, high=90)", rng=1)
+    path = places.plot(release, tmp_path / "map.svg", homes, kind=kind)
+    assert "not for release" in path.read_text()
+    assert path.stat().st_mode & 0o077 == 0
+    with pytest.raises(InputError, match="needs the originals"):
+        places.plot(release, tmp_path / "no.svg", kind=kind)
+    with pytest.raises(ParameterError, match="one of map"):
+        places.plot(release, tmp_path / "no.svg", kind=cast(Kind, "tiles"))
 
 
-def test_originals_are_drawn_on_request_alone_and_marked(points: Floats) -> None:
-    released = points + 50.0
-    without, beside = chart(released, "x"), chart(released, "x", points)
-    assert WARNING not in without
-    assert 'class="original"' not in without
-    assert f'class="warning">{WARNING}<' in beside
-    assert len(moves(beside, "original")) == len(points)
-    for picture in (surfaces(points, released), rose(points, released)):
-        assert WARNING in picture
+def test_degrees_are_drawn_with_one_scale(homes: Points, tmp_path: Path) -> None:
+    text = places.plot(homes, tmp_path / "map.svg").read_text()
+    drawn = re.findall(r' d="([^"]*)"[^>]*\breleased"', text)[0]
+    spots = np.array([part.split() for part in drawn.replace("h0", "").split("M")[1:]], float)
+    wide = places.distance(
+        [[homes.xy[:, 0].min(), 51.5]], [[homes.xy[:, 0].max(), 51.5]], homes.crs
+    )[0]
+    high = np.ptp(homes.xy[:, 1]) * np.pi / 180 * 6_371_008.8
+    ratio = np.ptp(spots[:, 0]) / np.ptp(spots[:, 1])
+    assert ratio == pytest.approx(wide / high, rel=5e-3)
 
 
-def test_a_drawing_loads_nothing_and_quotes_nothing(points: Floats) -> None:
-    for picture in (chart(points, "<b>", points), surfaces(points, points), rose(points, points)):
-        read(picture)
-        assert "<b>" not in picture
-        assert "style" not in picture
-        assert "http" not in picture.replace("http://www.w3.org/2000/svg", "")
-
-
-def test_one_place_can_be_drawn() -> None:
-    assert len(moves(chart(np.full((3, 2), 7.0), ""), "released")) == 3
-
-
-def test_of_many_points_some_are_drawn_and_that_is_said(rng: Generator) -> None:
-    picture = chart(rng.normal(size=(50_001, 2)), "")
-    drawn = len(moves(picture, "released"))
-    assert drawn == len(range(0, 50_001, 3))
-    assert f"({drawn:,} of them drawn)" in picture
-    assert thin_slice(20_000) == slice(None, None, 1)
-
-
-def test_petals_are_shares_by_azimuth(rng: Generator) -> None:
-    turns = np.repeat(np.arange(SECTORS), 5) * 2 * np.pi / SECTORS
-    moved = 100 * np.column_stack([np.sin(turns), np.cos(turns)])
-    moved[:5] *= 3  # those to the north went farther
-    shares, near = petals(moved)
-    assert shares == pytest.approx(np.full(SECTORS, 1 / SECTORS))
-    assert near[0] == 0
-    assert near[1:].max() > 0
-    assert petals(np.zeros((4, 2)))[0].sum() == 0
-
-
-def test_a_sheet_holds_all_of_it(points: Floats) -> None:
-    sheet = Sheet.around(points, 5, 7, 100, 60)
-    places = sheet.place(points)
-    assert (places >= [5, 7]).all()
-    assert (places <= [105, 67]).all()
+def test_what_cannot_be_drawn_leaves_no_file(homes: Points, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="ends in .svg"):
+        places.plot(homes, tmp_path / "map.png")
+    with pytest.raises(InputError, match="as many"):
+        places.plot(homes, tmp_path / "map.svg", original=homes.take(np.arange(3)))
+    with pytest.raises(InputError, match="one coordinate system"):
+        places.plot(homes, tmp_path / "map.svg", original=Points(homes.xy))
+    assert list(tmp_path.iterdir()) == []

@@ -22,17 +22,16 @@ from veil.dp.attacks.attacker import Mask
 from veil.dp.attacks.plane import Trial, trial
 from veil.dp.inputs import read_bits
 from veil.dp.mechanisms import COUNTING
+from veil.drawing.markup import Markup, number, tag
+from veil.drawing.page import head, row, table
+from veil.drawing.svg import at, paint, picture
 from veil.studies.experiment import Axis, Cell, Experiment, Figure, Step, Vocabulary, step_key
-from veil.studies.report.markup import Markup, number, tag
-from veil.studies.report.svg import at
-from veil.studies.report.tables import head, table
 from veil.studies.results import Results, Section
 from veil.studies.store import Result
 from veil.studies.study import Study
 
 SHOWN = 200  # records of a group that are drawn
 _COLUMNS, _SIDE, _GAP, _EDGE = 10, 20.0, 3.0, 4.0
-_YES, _NO, _WRONG, _PAPER = "#1d5c8f", "#e3e8ee", "#c4431a", "#ffffff"
 
 _HINT = (
     "Each square is a record of the first group, in the order of the file: dark where the secret"
@@ -88,14 +87,13 @@ def secrets_drawn(secret: Ids, guessed: Sequence[Guessed]) -> Section:
 def costs(bills: Sequence[CostRow]) -> Section:
     """Put the costs of all questions beside what they gave away."""
     body = [
-        tag(
-            "tr",
-            tag("th", bill.spec, scope="row"),
-            tag("td", bill.by),
-            tag("td", f"{bill.asked:,}" + (f" × {bill.size:,}" if bill.size > 1 else "")),
-            tag("td", short(bill.each)),
-            tag("td", short(bill.total)),
-            tag("td", number(bill.advantage, 2)),
+        row(
+            bill.spec,
+            bill.by,
+            f"{bill.asked:,}" + (f" × {bill.size:,}" if bill.size > 1 else ""),
+            short(bill.each),
+            short(bill.total),
+            number(bill.advantage, 2),
         )
         for bill in bills
     ]
@@ -130,24 +128,21 @@ def _figure(secret: Ids, found: Floats | None, title: str, said: str) -> Markup:
     step = _SIDE + _GAP
     width = 2 * _EDGE + _COLUMNS * step - _GAP
     height = 2 * _EDGE + -(-len(shown) // _COLUMNS) * step - _GAP
-    parts = [tag("rect", width=at(width), height=at(height), fill=_PAPER)]
+    parts = []
     for place, bit in enumerate(shown.tolist()):
         x, y = _EDGE + place % _COLUMNS * step, _EDGE + place // _COLUMNS * step
-        colour = {1: _YES, 0: _NO}.get(bit, _PAPER)
+        coloured = {1: paint("after", "after"), 0: paint("rule", "rule")}
         parts.append(
-            tag("rect", x=at(x), y=at(y), width=at(_SIDE), height=at(_SIDE), rx="3", fill=colour,
-                stroke="#b9c2cc" if bit < 1 else _YES)
+            tag("rect", x=at(x), y=at(y), width=at(_SIDE), height=at(_SIDE), rx="3",
+                **coloured.get(bit, paint("ground", "rule")))
         )  # fmt: skip
         if bit != secret[place]:
             cross = f"M{at(x + 4)} {at(y + 4)}l12 12M{at(x + 16)} {at(y + 4)}l-12 12"
-            parts.append(tag("path", d=cross, stroke=_PAPER, stroke_width="6", class_="halo"))
-            parts.append(tag("path", d=cross, stroke=_WRONG, stroke_width="3.5", class_="wrong"))
+            halo, wrong = paint(stroke="ground"), paint(stroke="alert", class_="wrong")
+            parts.append(tag("path", d=cross, stroke_width="6", **halo))
+            parts.append(tag("path", d=cross, stroke_width="3.5", **wrong))
     more = "" if len(secret) <= SHOWN else f"; the first {SHOWN} are drawn"
-    svg = tag(
-        "svg", tag("title", title), tag("desc", f"{title}: {said}."), *parts, role="img",
-        xmlns="http://www.w3.org/2000/svg", viewBox=f"0 0 {at(width)} {at(height)}",
-        width=at(width), height=at(height), class_="secrets",
-    )  # fmt: skip
+    svg = picture(width, height, title, f"{title}: {said}.", *parts)
     caption = tag("figcaption", tag("strong", title), tag("br"), f"{said}{more}")
     return tag("figure", caption, svg, class_="secret")
 

@@ -8,8 +8,8 @@ from importlib.resources import files
 
 from veil.core.formatting import printable
 from veil.dpia.answers import GAP
-from veil.studies.report.markup import STYLE, Markup, join, page, tag
-from veil.studies.report.tables import head, table
+from veil.drawing.markup import Markup, join, tag
+from veil.drawing.page import STYLE, head, page, table
 from veil.studies.results import Section
 
 

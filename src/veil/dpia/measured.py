@@ -11,10 +11,10 @@ from veil.core.formatting import printable
 from veil.data.files import scratch_folder
 from veil.dpia.answers import GAP, Measurement
 from veil.dpia.load import AnswersFile
+from veil.drawing.markup import interval, number
 from veil.studies.domains import domain, domains, make_study, vocabulary
 from veil.studies.export import Claim, Facts, facts_of, read_csv, read_facts
 from veil.studies.plane import is_utility
-from veil.studies.report.markup import interval, number
 from veil.studies.results import PLAIN, Row
 from veil.studies.study import short_spec
 from veil.studies.sweep import sweep

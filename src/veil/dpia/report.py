@@ -20,8 +20,8 @@ from veil.dpia.answers import (
 from veil.dpia.assessment import REVIEW, Assessment
 from veil.dpia.document import Chapter, Document, Grid, Heading, Items, Pairs, Paragraph, Part
 from veil.dpia.measured import UNKNOWN, Source, configuration_name, estimate
+from veil.drawing.markup import number, percent
 from veil.studies.domains import vocabulary
-from veil.studies.report.markup import number, percent
 from veil.studies.results import PLAIN, Row
 
 _MOST = 40  # configurations, or figures of one, that are listed

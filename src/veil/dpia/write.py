@@ -30,7 +30,7 @@ from veil.dpia.report import (
     protections,
     risk_origin,
 )
-from veil.studies.report.markup import tag
+from veil.drawing.markup import tag
 
 _ID = 1  # of the assessment: a file holds one
 _EDITED = 0  # the status of an assessment that nobody has looked at

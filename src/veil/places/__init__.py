@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from veil.places.mechanisms import MECHANISMS as MECHANISMS
     from veil.places.mechanisms import mechanism as mechanism
     from veil.places.neighbours import radius_for_k as radius_for_k
+    from veil.places.pictures import plot as plot
     from veil.places.plane import plane as plane
-    from veil.places.plot import plot as plot
     from veil.places.points import Points as Points
     from veil.places.points import thin as thin
     from veil.places.projection import destination as destination
@@ -50,7 +50,7 @@ _PLACES = {
     "veil.places.mechanism": "Mechanism",
     "veil.places.mechanisms": "MECHANISMS mechanism",
     "veil.places.plane": "plane",
-    "veil.places.plot": "plot",
+    "veil.places.pictures": "plot",
     "veil.places.points": "Points thin",
     "veil.places.projection": "destination distance",
     "veil.places.neighbours": "radius_for_k",

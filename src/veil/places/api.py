@@ -24,7 +24,7 @@ from veil.places.links import (
 )
 from veil.places.measures import utility
 from veil.places.mechanisms import mechanism as mechanism_of
-from veil.places.plot import Kind
+from veil.places.pictures import Kind
 from veil.places.release import Release, Steps
 
 _UNKNOWN = (

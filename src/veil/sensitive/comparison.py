@@ -10,14 +10,14 @@ from numpy.typing import ArrayLike
 from veil.core.errors import InputError
 from veil.core.types import Floats
 from veil.data.files import require_folder, whole_file
+from veil.drawing.markup import Markup, interval, join, number, percent, tag
+from veil.drawing.page import head, page, table
 from veil.measures.estimate import Estimate
 from veil.sensitive.collection import SensitiveCollection
 from veil.sensitive.cross_validate import CrossValidated
 from veil.sensitive.evaluate import Scores, by_topic, evaluate
 from veil.sensitive.mechanism import Shown
 from veil.sensitive.rank import rank
-from veil.studies.report.markup import Markup, interval, join, number, page, percent, tag
-from veil.studies.report.tables import head, table
 from veil.studies.results import Section
 
 EMPTY = "empty list"

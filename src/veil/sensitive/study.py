@@ -14,6 +14,8 @@ from veil.core.rng import stream
 from veil.core.types import Floats, Ids
 from veil.corpus.catalogue import load_collection
 from veil.data.fetch import Report, no_progress
+from veil.drawing.markup import Markup, interval, number, percent, tag
+from veil.drawing.page import head, table
 from veil.measures.estimate import Estimate
 from veil.sensitive.attacker import Exposure, Probe, Sightings
 from veil.sensitive.attacks import ATTACKS
@@ -34,8 +36,6 @@ from veil.studies.experiment import (
     digest,
     step_key,
 )
-from veil.studies.report.markup import Markup, interval, number, percent, tag
-from veil.studies.report.tables import head, table
 from veil.studies.results import PLAIN, Results, Section
 from veil.studies.store import Result
 from veil.studies.study import Grid, Study

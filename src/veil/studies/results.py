@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from veil.drawing.markup import Section as Section
 from veil.studies import DEFAULT
 
 PLAIN = "plain"  # the mechanism of rows that were measured without any protection
@@ -139,20 +140,6 @@ class Card:
     caveat: str
     unit: str = "word"
     size: int = 1
-
-
-@dataclass(frozen=True, slots=True)
-class Section:
-    """One part of the report, with the name that its address and its place in the list use.
-
-    `content` is markup, as `veil.studies.report.markup.tag` makes it; plain strings are escaped.
-    A `private` one was made with originals: the report is then for its owner alone.
-    """
-
-    identity: str
-    title: str
-    content: tuple[str, ...]
-    private: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,12 @@
-"""Drawings of tables before and after a release; none shows a value or a record."""
+"""Draw tables before and after a release.
 
-import math
+Pictures in reports show no value and no record. `compare_sizes` and `compare_shares` show values
+of the original: they are for the owner of the table, and not for release.
+"""
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -11,16 +15,19 @@ import numpy as np
 from veil.core.errors import InputError
 from veil.core.types import Floats, Ids
 from veil.data.files import require_folder, whole_file
+from veil.drawing import page
+from veil.drawing import plane as drawing
+from veil.drawing.axes import Curve, legend
+from veil.drawing.bars import NAMES, BarPair, bar_pairs, draw_histograms, draw_pairs
+from veil.drawing.markup import Markup, join, number, percent, tag
+from veil.drawing.svg import box, key, picture
 from veil.studies.plane import is_utility
-from veil.studies.report.markup import Markup, interval, join, number, page, percent, tag
-from veil.studies.report.svg import at
-from veil.studies.report.tables import head
-from veil.studies.report.tables import table as laid_out
 from veil.studies.results import PLAIN, Results, Section
+from veil.tables.column import format_number
 from veil.tables.measures.loss import loss_of
 from veil.tables.measures.pair import Bins, Pair, shares
 from veil.tables.mechanisms import MECHANISMS
-from veil.tables.plane import NOTHING, Plane, PlanePoint
+from veil.tables.plane import Plane
 from veil.tables.table import Table, row_classes
 
 EDGES = (1, 2, 3, 5, 10, 20, 50, 100)  # least sizes of classes that are shown together
@@ -120,119 +127,28 @@ def _most(bins: Bins, both: Floats) -> Floats:
     return np.concatenate([both[:, first], both[:, rest].sum(axis=1, keepdims=True)], axis=1)
 
 
-INK, SOFT, PALE, RULE = "#1b1b1b", "#5c6670", "#c3ccd6", "#d9dee3"
-BEFORE, AFTER = "#aab4bf", "#1d5c8f"
-_FONT = "system-ui, sans-serif"
-
-
-def words(
-    x: float, y: float, text: str, size: float = 11, anchor: str = "start", fill: str = INK
-) -> Markup:
-    """Write words into a drawing."""
-    return tag(
-        "text", text, x=at(x), y=at(y), font_family=_FONT, font_size=f"{size:g}", fill=fill,
-        text_anchor=anchor,
-    )  # fmt: skip
-
-
-def box(x: float, y: float, width: float, height: float, fill: str, says: str = "") -> Markup:
-    """Draw a rectangle; `says` is read on pointing at it."""
-    drawn = tag("rect", x=at(x), y=at(y), width=at(max(0.0, width)), height=at(max(0.0, height)),
-                fill=fill)  # fmt: skip
-    return tag("g", drawn, tag("title", says)) if says else drawn
-
-
-def picture(
-    width: float, height: float, title: str, says: str, *parts: Markup, wide: str = "100%"
-) -> Markup:
-    """Return a whole drawing, with its title and description for those who cannot see it."""
-    return tag(
-        "svg", tag("title", title), tag("desc", says),
-        tag("rect", width=at(width), height=at(height), fill="#ffffff"), *parts, class_="map",
-        xmlns="http://www.w3.org/2000/svg", role="img", viewBox=f"0 0 {at(width)} {at(height)}",
-        width=wide,
-    )  # fmt: skip
-
-
-def figure(caption: Sequence[str], drawn: Markup) -> Markup:
-    """Put a caption above a drawing."""
-    return tag("figure", tag("figcaption", *caption), drawn, class_="panel")
-
-
-def key(x: float, y: float, entries: Sequence[tuple[str, str]]) -> list[Markup]:
-    """Return what colours mean, side by side."""
-    parts = []
-    for colour, text in entries:
-        parts += [box(x, y - 8, 10, 10, colour), words(x + 14, y + 1, text, 10, fill=SOFT)]
-        x += 26 + 5.6 * len(text)
-    return parts
-
-
-_WIDTH, _HIGH, _TOP, _FOOT = 200.0, 70.0, 24.0, 6.0
-_ACROSS, _GAP = 5, 14.0
-
-
-def columns(shares: Mapping[str, Floats]) -> Markup:
-    """Draw a small chart for each column: a pair of bars for each bin."""
-    rows = -(-len(shares) // _ACROSS)
-    step = _TOP + _HIGH + _FOOT
-    across = min(_ACROSS, len(shares))
-    width = across * (_WIDTH + _GAP) - _GAP
-    parts = key(0, 12, [(BEFORE, "before"), (AFTER, "after")])
-    for place, (name, both) in enumerate(shares.items()):
-        x, y = place % _ACROSS * (_WIDTH + _GAP), 20 + place // _ACROSS * step
-        parts += _chart(x, y, name, both)
-    says = "; ".join(f"{name}: {percent(_moved(both))} moved" for name, both in shares.items())
-    return picture(
-        width, 20 + rows * step, "Shares before and after", f"{says}.", *parts, wide=at(width)
-    )
-
-
-def _moved(both: Floats) -> float:
-    return 0.5 * float(np.abs(both[0] - both[1]).sum())
-
-
-def _chart(x: float, y: float, name: str, both: Floats) -> list[Markup]:
-    shown = both[:, both.sum(axis=0) > 0]
-    base, count = y + _TOP + _HIGH, max(1, shown.shape[1])
-    scale = _HIGH / max(1e-9, float(shown.max(initial=0.0)))
-    wide = min(18.0, _WIDTH / count)
-    told = name if len(name) <= 22 else f"{name[:21]}…"
-    parts = [
-        words(x, y + 14, told, 11),
-        words(x + _WIDTH, y + 14, f"{percent(_moved(both))} moved", 10, "end", SOFT),
-        tag("path", d=f"M{at(x)} {at(base)}h{at(_WIDTH)}", stroke=RULE),
-    ]
-    for place, (one, two) in enumerate(shown.T.tolist()):
-        left = x + place * wide
-        says = f"bin {place + 1}: {percent(one)} before, {percent(two)} after"
-        parts.append(box(left, base - one * scale, wide * 0.44, one * scale, BEFORE, says))
-        parts.append(
-            box(left + wide * 0.46, base - two * scale, wide * 0.44, two * scale, AFTER, says)
-        )
-    return parts
-
-
-CLASSES = (  # least risk, its colour, and how it is told
+CLASSES = (  # least risk, its colour and its label
     (0.5, "#8c1d18", "≥ 50 %"),
     (0.2, "#d9602c", "≥ 20 %"),
     (0.1, "#f0ae5a", "≥ 10 %"),
     (0.05, "#f5dfa5", "≥ 5 %"),
-    (0.0, "#dfe7ee", "below"),
+    (0.0, "rule", "below"),
 )
 ACROSS, DOWN = 40, 16
 _SIDE, _BAR_GAP, _HEAD = 8.0, 1.0, 24.0
 
 
 def risk_map(risks: Floats, says: str) -> Markup:
-    """Draw risks (n,), highest first, as squares that stand for equal shares of the records."""
+    """Draw risks (n,), highest first, as squares for equal shares of the records."""
     cells = squares(risks)
     step = _SIDE + _BAR_GAP
-    parts = key(0, 12, [(colour, told) for _, colour, told in CLASSES])
+    parts = key(0, 12, [(colour, label) for _, colour, label in CLASSES])
     for place, risk in enumerate(cells.tolist()):
         x, y = place // DOWN * step, _HEAD + place % DOWN * step
         parts.append(box(x, y, _SIDE, _SIDE, colour_of(risk)))
-    return picture(ACROSS * step, _HEAD + DOWN * step, "Risk of all records, sorted", says, *parts)
+    height = _HEAD + DOWN * step
+    title = "Risk of all records, sorted"
+    return picture(ACROSS * step, height, title, says, *parts, wide="100%")
 
 
 def squares(risks: Floats) -> Floats:
@@ -247,36 +163,89 @@ def colour_of(risk: float) -> str:
     return next(colour for least, colour, _ in CLASSES if risk >= least)
 
 
-_SIZES_WIDTH, _LEFT, _ROW, _SIZES_TOP, _RIGHT = 340.0, 84.0, 28.0, 30.0, 46.0
-
-
-def sizes(before: Floats, after: Floats) -> Markup:
-    """Draw the share of records by the number of those that look like them."""
+def draw_sizes(before: Floats, after: Floats) -> Markup:
+    """Draw the share of records by the number of records that look like them."""
     removed = max(0.0, 1 - float(after.sum()))
-    rows = [(name, one, two) for name, one, two in zip(SIZES, before, after, strict=True)]
+    rows = bar_pairs(SIZES, before, after)
     if removed > 1e-9:
-        rows.append(("removed", 0.0, removed))
-    height = _SIZES_TOP + len(rows) * _ROW + 8
-    parts = key(_LEFT, 14, [(BEFORE, "before"), (AFTER, "after")])
-    parts.append(tag("path", d=f"M{at(_LEFT)} {at(_SIZES_TOP - 4)}V{at(height - 4)}", stroke=RULE))
-    reach = _SIZES_WIDTH - _LEFT - _RIGHT
-    for place, (name, one, two) in enumerate(rows):
-        y = _SIZES_TOP + place * _ROW
-        parts.append(words(_LEFT - 6, y + 15, name, 11, "end"))
-        for at_y, share, colour, when in (
-            (y, one, BEFORE, "before"),
-            (y + 11, two, AFTER, "after"),
-        ):
-            told = f"{name}, {when}: {percent(float(share))}"
-            parts.append(box(_LEFT, at_y, reach * float(share), 10, colour, told))
-            if share > 0:
-                x = _LEFT + reach * float(share) + 4
-                parts.append(words(x, at_y + 9, percent(float(share)), 9, fill=SOFT))
-    says = (
-        f"Before, {percent(float(before[0]))} of the records are alone; after,"
-        f" {percent(float(after[0]))}."
+        rows.append(BarPair("removed", 0.0, removed))
+    return draw_pairs(_ALIKE, _alone(before, after, NAMES), rows)
+
+
+_ALIKE = "Records by how many look alike"
+
+
+def _alone(before: Floats, after: Floats | None, names: tuple[str, str]) -> str:
+    released = "" if after is None else f", {percent(float(after[0]))} {names[1]}"
+    return (
+        f"Alone with what an attacker may know: {percent(float(before[0]))} of the records"
+        f" {names[0]}{released}."
     )
-    return picture(_SIZES_WIDTH, height, "Records by how many look alike", says, *parts)
+
+
+_COMPARED = ("original", "released")
+
+
+def compare_sizes(original: Table, released: Table | None = None) -> Markup:
+    """Draw the shares of records by the size of their class, for the owner of the table."""
+    before = _size_shares(original)
+    after = None if released is None else _size_shares(released)
+    pairs = bar_pairs(SIZES, before, after)
+    return draw_pairs(_ALIKE, _alone(before, after, _COMPARED), pairs, _COMPARED)
+
+
+def _size_shares(table: Table) -> Floats:
+    return by_size(np.bincount(table.classes)[table.classes]) / max(1, len(table))
+
+
+ROWS = 10  # values that have a row of their own
+
+
+def compare_shares(pair: Pair, name: str) -> Markup:
+    """Draw the shares of a column's values before and after, for the owner of the table.
+
+    More than ten numbers are cut at their deciles. A released label, such as an interval, is
+    spread evenly over the values that it covers.
+    """
+    bins = pair.bins(name)
+    before = np.bincount(bins.codes, minlength=bins.size) / max(1, len(bins.codes))
+    after = shares(bins, pair.placed(name), pair.removed)
+    labels, rows = _rows(bins, before)
+    rest = np.setdiff1d(np.arange(bins.size), rows)
+    kept = [before[rows], after[rows]]
+    for label, places in (
+        ("missing", [bins.gap]),
+        ("new values", [bins.outside]),
+        ("all others", np.setdiff1d(rest, [bins.gap, bins.outside])),
+    ):
+        extras = [float(column[places].sum()) for column in (before, after)]
+        if sum(extras) > 0:
+            labels.append(label)
+            kept = [np.append(row, extra) for row, extra in zip(kept, extras, strict=True)]
+    says = f"Shares of the values of the column {name} in the original and in the release."
+    return draw_pairs(name, says, bar_pairs(labels, kept[0], kept[1]), _COMPARED)
+
+
+def _rows(bins: Bins, before: Floats) -> tuple[list[str], Ids]:
+    """Return the labels of the rows and their bins."""
+    if bins.cuts is not None:
+        return _ranges(bins.cuts), np.arange(bins.named)
+    order = np.arange(bins.named)
+    if bins.named > ROWS or not bins.column.numeric:
+        order = np.argsort(-before[: bins.named], kind="stable")[:ROWS]
+    if bins.column.numeric:
+        order = np.sort(order)
+    return [bins.column.categories[place] for place in order.tolist()], order
+
+
+def _ranges(cuts: Floats) -> list[str]:
+    texts = [_short_number(cut) for cut in cuts.tolist()]
+    middle = [f"{low} to {high}" for low, high in pairwise(texts)]
+    return [f"below {texts[0]}", *middle, f"{texts[-1]} and more"]
+
+
+def _short_number(number: float) -> str:
+    return format_number(float(f"{number:.4g}"))
 
 
 BOUND, HIGH = 0.05, 0.2  # a risk that is looked for; a risk of a record that is counted
@@ -365,9 +334,9 @@ def _drawn(plain: Shown, one: Shown, why: str, n: int) -> list[Markup]:
     assert plain.glance is not None and one.glance is not None  # noqa: S101, PT018 - as chosen
     by = one.strongest
     before = plain.risks.get(by, plain.risks[plain.strongest])
-    classes = figure(
+    classes = page.figure(
         [tag("strong", "How many look alike"), tag("br"), _told(plain.glance, one.glance, n)],
-        sizes(plain.glance.sizes, one.glance.sizes),
+        draw_sizes(plain.glance.sizes, one.glance.sizes),
     )
     return [
         tag("h3", one.title),
@@ -384,14 +353,15 @@ def _drawn(plain: Shown, one: Shown, why: str, n: int) -> list[Markup]:
             tag("summary", "Shares of each column, before and after"),
             tag("p", "Bars are bins: categories by their share, numbers by size; the smallest are"
                 " together. What they stand for is not shown.", class_="hint"),
-            tag("figure", columns(one.glance.columns)),
+            tag("figure", draw_histograms(one.glance.columns)),
         ),
     ]  # fmt: skip
 
 
 def _map(title: str, risks: Floats, worst: float) -> Markup:
     told = _risk_told(risks, worst)
-    return figure([tag("strong", title), tag("br"), told], risk_map(risks, f"{title}: {told}"))
+    caption = [tag("strong", title), tag("br"), told]
+    return page.figure(caption, risk_map(risks, f"{title}: {told}"))
 
 
 def _risk_told(risks: Floats, worst: float) -> str:
@@ -419,148 +389,81 @@ def _lines(plain: Shown, others: Sequence[Shown], utilities: Mapping[str, float]
         assert one.glance is not None  # noqa: S101 - only those are handed in
         by, told = one.strongest, one.glance.figures
         body.append(
-            tag(
-                "tr",
-                tag("th", one.title, scope="row"),
-                tag("td", by),
-                tag("td", percent(one.risk)),
-                tag("td", percent(one.worst[by])),
-                tag("td", percent(float(np.mean(one.risks[by] > HIGH)))),
-                tag("td", f"{int(told['k']):,}"),
-                tag("td", f"{int(told['uniques']):,}"),
-                tag("td", percent(told["removed"])),
-                tag("td", number(utilities.get(one.spec, 1.0), 2)),
+            page.row(
+                one.title,
+                by,
+                percent(one.risk),
+                percent(one.worst[by]),
+                percent(float(np.mean(one.risks[by] > HIGH))),
+                f"{int(told['k']):,}",
+                f"{int(told['uniques']):,}",
+                percent(told["removed"]),
+                number(utilities.get(one.spec, 1.0), 2),
             )
         )
-    heads = [
-        head("configuration", "strongest attacker", "average risk", "worst record", "above 20 %",
-             "k", "alone", "rows removed", "information kept")
-    ]  # fmt: skip
-    return laid_out("Risk of records by configuration", heads, body)
+    names = ("strongest attacker", "average risk", "worst record", "above 20 %", "k", "alone")
+    heads = page.head("configuration", *names, "rows removed", "information kept")
+    return page.table("Risk of records by configuration", [heads], body)
 
 
-_PLANE_SIDE, _PLANE_LEFT, _PLANE_TOP, _PLANE_FOOT, _PLANE_RIGHT = 360.0, 52.0, 14.0, 46.0, 110.0
+_PLANE = "Risk and utility"
 _HOW = (
-    "To the right the attacker is right about more records, upwards the release keeps more of what"
-    " the table says: the best place is above on the left. Above the dashed line more is kept than"
-    " is given away."
+    "Further right, the attacker is right about more records; further up, the release keeps more"
+    " of the table. Above the dashed line, more is kept than given away. Bars are 95 % intervals."
 )
 
 
 def write_plane(plane: Plane, path: Path) -> None:
-    """Write the page, whole or not at all."""
+    """Write a plane as a page, whole or not at all."""
     if path.suffix.lower() not in (".html", ".htm"):
         raise InputError("A plane is drawn as a page; name a file that ends in .html.")
     require_folder(path)
     title = f"{plane.name}: risk against {plane.attacker}, and utility by {plane.utility}"
-    worst = max(plane.rows, key=lambda row: float(row.utility) - float(row.risk))
+    shown = plane_of(plane)
+    names = legend({curve.name: curve.style for curve in shown.curves})
+    panel = tag(
+        "div", page.figure([plane.attacker], drawing.draw(shown, "plane")), class_="panels"
+    )
+    best = max(plane.rows, key=lambda row: float(row.utility) - float(row.risk))
     summary = [
         join(
             f"Published as it is, {percent(float(plane.plain.risk))} of the records are found; the"
-            " method that keeps most beyond what it gives away is ",
-            tag("strong", worst.spec),
+            " mechanism that keeps most beyond what it gives away is ",
+            tag("strong", best.spec),
             ".",
         )
     ]
     sections = [
-        Section("plane", "Risk and utility", (tag("p", _HOW, class_="hint"), draw_plane(plane))),
-        Section("figures", "Figures", (figures(plane), scores(plane))),
+        Section("plane", _PLANE, (tag("p", _HOW, class_="hint"), names, panel)),
+        Section("figures", "Figures", (drawing.table(shown), scores(plane))),
     ]
     with whole_file(path, private=True) as part:
-        part.write_text(page(title, summary, sections), encoding="utf-8")
+        part.write_text(page.page(title, summary, sections), encoding="utf-8")
 
 
-def draw_plane(plane: Plane) -> Markup:
-    """Draw the methods, and the table itself."""
-    diagonal = f"M{at(_x(0))} {at(_y(0))}L{at(_x(1))} {at(_y(1))}"
-    parts = [
-        tag(
-            "rect",
-            x=at(_PLANE_LEFT),
-            y=at(_PLANE_TOP),
-            width=at(_PLANE_SIDE),
-            height=at(_PLANE_SIDE),
-            fill="#fdfdfb",
-            stroke=RULE,
-        ),
-        tag("path", d=diagonal, fill="none", stroke=SOFT, stroke_dasharray="4 3"),
-    ]
-    for value in (0.0, 0.25, 0.5, 0.75, 1.0):
-        parts.append(
-            words(_x(value), _PLANE_TOP + _PLANE_SIDE + 16, f"{value:g}", 10, "middle", SOFT)
+def plane_of(plane: Plane) -> drawing.Plane:
+    """Return the mechanisms and the table itself as numbers and labels."""
+    names = drawing.styles([row.spec for row in (*plane.rows, plane.plain)])
+    points = {
+        row.spec: drawing.place(
+            row.spec,
+            drawing.figure_of(row.risk),
+            drawing.figure_of(row.utility),
+            facts={
+                "worst record": number(row.worst),
+                "rows removed": percent(row.removed),
+                "proved": row.guarantee,
+            },
         )
-        parts.append(words(_PLANE_LEFT - 6, _y(value) + 3, f"{value:g}", 10, "end", SOFT))
-    parts.append(
-        words(_PLANE_LEFT + _PLANE_SIDE / 2, _PLANE_TOP + _PLANE_SIDE + 36, "risk →", 12, "middle")
-    )
-    turned = f"translate(14 {at(_PLANE_TOP + _PLANE_SIDE / 2)}) rotate(-90)"
-    parts.append(tag("g", words(0, 0, "utility →", 12, "middle"), transform=turned))
-    parts += [_spot(row, AFTER) for row in plane.rows]
-    parts.append(_spot(plane.plain, "#c4431a"))
-    told = "; ".join(
-        f"{row.spec}: risk {row.risk:.3f}, utility {row.utility:.3f}" for row in plane
-    )
-    svg = picture(
-        _PLANE_LEFT + _PLANE_SIDE + _PLANE_RIGHT,
-        _PLANE_TOP + _PLANE_SIDE + _PLANE_FOOT,
-        "Risk and utility",
-        told,
-        *parts,
-    )
-    return tag("div", tag("figure", svg, class_="panel"), class_="panels")
-
-
-def _spot(row: PlanePoint, colour: str) -> Markup:
-    x, y = _x(float(row.risk)), _y(float(row.utility))
-    bars = f"M{at(_x(row.risk.low))} {at(y)}H{at(_x(row.risk.high))}"
-    bars += f"M{at(x)} {at(_y(row.utility.low))}V{at(_y(row.utility.high))}"
-    says = f"{row.spec}: risk {row.risk:.3f}, utility {row.utility:.3f}"
-    short = row.spec if len(row.spec) <= 28 else f"{row.spec[:27]}…"
-    return tag(
-        "g",
-        tag("path", d=bars, stroke=colour, fill="none", opacity="0.6"),
-        tag("circle", cx=at(x), cy=at(y), r="4.5", fill=colour),
-        words(x + 8, y + 4, short, 10, fill=colour),
-        tag("title", says),
-    )
-
-
-def figures(plane: Plane) -> Markup:
-    """Return a table with a line of each method."""
-    body = [
-        tag(
-            "tr",
-            tag("th", row.spec, scope="row"),
-            tag("td", number(row.risk), " ", tag("small", interval(row.risk.low, row.risk.high))),
-            tag("td", number(row.worst)),
-            tag("td", number(row.utility), " ", tag("small", _spread(row))),
-            tag("td", percent(row.removed)),
-            tag("td", row.guarantee),
-        )
-        for row in (plane.plain, *plane.rows)
-    ]
-    heads = [head("method", "risk", "worst record", "utility", "rows removed", "proved")]
-    return laid_out("Risk and utility, with 95 % intervals", heads, body)
+        for row in (*plane.rows, plane.plain)
+    }
+    curves = tuple(Curve(name, (points[name],), style) for name, style in names.items())
+    return drawing.Plane(_PLANE, curves, plane.utility)
 
 
 def scores(plane: Plane) -> Markup:
     """Return the QuIPU scores of curves of more than one point."""
-    body = [
-        tag("tr", tag("th", name, scope="row"), tag("td", number(score)))
-        for name, score in {**plane.scores, "all of them": plane.quipu}.items()
-    ]
-    return laid_out("QuIPU scores: 1 is best, and that of a single point is 0",
-                 [head("curve", "score")], body)  # fmt: skip
-
-
-def _spread(row: PlanePoint) -> str:
-    same = math.isclose(row.utility.low, row.utility.high)
-    return "" if same or row.spec == NOTHING else interval(row.utility.low, row.utility.high)
-
-
-def _x(risk: float) -> float:
-    return _PLANE_LEFT + _PLANE_SIDE * (0.04 + 0.92 * risk)
-
-
-def _y(utility: float) -> float:
-    return _PLANE_TOP + _PLANE_SIDE * (0.96 - 0.92 * utility)
+    named = {**plane.scores, "all of them": plane.quipu}
+    body = [page.row(name, number(score)) for name, score in named.items()]
+    caption = "QuIPU scores: 1 is best, and that of a single point is 0"
+    return page.table(caption, [page.head("curve", "score")], body)

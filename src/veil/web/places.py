@@ -11,13 +11,13 @@ from pydantic import BaseModel, Field
 
 from veil.core.registry import read_spec
 from veil.data.lines import HeldFile
+from veil.drawing.plane import draw_stops, figure_of
 from veil.places.formats.files import load, text_of
 from veil.places.links import ASSUMED, assumes_metres, distinct
 from veil.places.measures import LEAST
 from veil.places.mechanisms import MECHANISMS
-from veil.places.pictures import spots
+from veil.places.pictures import drawing
 from veil.places.plane import METRES, ladder, plane
-from veil.places.plot import drawing
 from veil.places.points import Points
 from veil.places.protect import protect
 from veil.places.release import Release
@@ -152,7 +152,10 @@ def measured(ask: PlacesPlaneAsk) -> PlacesPlaneAnswer:
         ],
         points=len(points),
         addresses=len(register),
-        svg=spots(rows.rows, f"{ask.method} from {METRES[0]} to {METRES[-1]:,} metres"),
+        svg=draw_stops(
+            ask.method,
+            [(row.spec, figure_of(row.risk), figure_of(row.utility)) for row in rows],
+        ),
     )
 
 

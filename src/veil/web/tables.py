@@ -20,9 +20,8 @@ from veil.core.registry import read_spec
 from veil.core.rng import generator
 from veil.data.files import scratch_folder
 from veil.data.lines import HeldFile
-from veil.measures.estimate import Estimate
-from veil.places.pictures import spots
-from veil.places.plane import PlanePoint
+from veil.drawing.plane import Figure as Interval
+from veil.drawing.plane import draw_stops
 from veil.proxy.answers import Answer, CostAnswer, Figure, Text
 from veil.tables.attack import attack
 from veil.tables.column import Column
@@ -34,12 +33,12 @@ from veil.tables.measures.pair import Pair
 from veil.tables.measures.utility import utility
 from veil.tables.mechanism import Release
 from veil.tables.mechanisms import MECHANISMS
+from veil.tables.pictures import compare_shares, compare_sizes
 from veil.tables.presets import strengths, unfit
 from veil.tables.protect import protect
 from veil.tables.schema import load, telling
 from veil.tables.table import Role, Table
 from veil.web.asks import Ask, offered, require_offered
-from veil.web.charts import shares, sizes
 from veil.web.messages import Request, Response, StatusError, page
 from veil.web.operation import Operation, alone
 from veil.web.pages import render
@@ -295,8 +294,8 @@ def drawn(original: Table, release: Release, changed: Sequence[str]) -> list[str
     pair = Pair.of(original, release)
     names = [name for name in pair.columns if name in changed or name in original.qi]
     return [
-        sizes(original, release.table),
-        *(shares(pair, name) for name in names[:_DRAWN]),
+        compare_sizes(original, release.table),
+        *(compare_shares(pair, name) for name in names[:_DRAWN]),
     ]
 
 
@@ -428,7 +427,7 @@ def open_table(ask: TablesAsk) -> TablesOpenAnswer:
         stand=exposure(table, table),
         methods=methods(table),
         note=unmeasured(table),
-        svg="" if unmeasured(table) else sizes(table),
+        svg="" if unmeasured(table) else compare_sizes(table),
     )
 
 
@@ -444,9 +443,11 @@ def compare_strengths(ask: TablesPlaneAsk) -> TablesPlaneAnswer:
             left.append(LeftAnswer(spec=spec, why=str(error)))
     if not stops:
         raise StatusError(422, left[0].why)
-    ends = f"from {stops[0].spec} to {stops[-1].spec}"
     return TablesPlaneAnswer(
-        stops=stops, left_out=left, hierarchies=built, svg=spots([*map(_spot, stops)], ends)
+        stops=stops,
+        left_out=left,
+        hierarchies=built,
+        svg=draw_stops(ask.method, [*map(_stop, stops)]),
     )
 
 
@@ -480,12 +481,10 @@ def _of(roles: dict[str, Role], wanted: Role) -> list[str]:
     return [name for name, role in roles.items() if role == wanted]
 
 
-def _spot(stop: StepAnswer) -> PlanePoint:
-    stand = stop.stand
-    risk = Estimate(stand.risk or 0.0, stand.low or 0.0, stand.high or 0.0, stand.rows)
-    return PlanePoint(
-        stop.spec, risk, Estimate(stop.utility, stop.utility, stop.utility, stand.rows)
-    )
+def _stop(stop: StepAnswer) -> tuple[str, Interval, Interval]:
+    stand, utility = stop.stand, stop.utility
+    risk = (stand.risk or 0.0, stand.low or 0.0, stand.high or 0.0)
+    return stop.spec, risk, (utility, utility, utility)
 
 
 OPERATIONS = (

@@ -14,9 +14,10 @@ import pytest
 from tests.conftest import SHARED
 
 from veil.core.errors import InputError
+from veil.drawing import axes
+from veil.drawing.svg import at
 from veil.measures.quipu import quipu
 from veil.studies.plane import scores
-from veil.studies.report import svg as _svg
 from veil.studies.report.report import render, write_report
 from veil.studies.report.tables import changed
 from veil.studies.results import Card, Example, Results, Row, Score
@@ -189,8 +190,8 @@ def test_points_lie_where_their_figures_say() -> None:
     utilities = {r.spec: r.score for r in results.rows if r.kind == "utility"}
     risks = {r.spec: r.score for r in results.rows if r.kind == "risk"}
     assert {a["data-spec"] for a in points} == set(risks)
-    inner = _svg.SIDE / (1 + 2 * _svg.PAD)
-    zero_x, zero_y = _svg.LEFT + _svg.PAD * inner, _svg.TOP + (1 + _svg.PAD) * inner
+    inner = axes.SIDE / (1 + 2 * axes.PAD)
+    zero_x, zero_y = axes.LEFT + axes.PAD * inner, axes.TOP + (1 + axes.PAD) * inner
     for place, point in zip(spots, points, strict=False):
         x, y = spot(place)
         assert (x - zero_x) / inner == pytest.approx(risks[point["data-spec"]], abs=1e-3)
@@ -201,10 +202,10 @@ def test_error_bars_go_both_ways_and_end_at_the_interval() -> None:
     page = Page(render(replace(full(), rows=tuple(rows_of("cmp", [(1.0, 0.4, 0.5)])))))
     ((bars, _),) = page.all("path", "bars")
     x0, x1, y0, y1 = (
-        _svg.at(f(v)) for f, ends in ((_svg.unit_x, (0.3, 0.5)), (_svg.unit_y, (0.3, 0.7)))
+        at(f(v)) for f, ends in ((axes.unit_x, (0.3, 0.5)), (axes.unit_y, (0.3, 0.7)))
         for v in ends
     )  # fmt: skip
-    middle = _svg.at(_svg.unit_x(0.4)), _svg.at(_svg.unit_y(0.5))
+    middle = at(axes.unit_x(0.4)), at(axes.unit_y(0.5))
     assert bars["d"] == f"M{x0} {middle[1]}H{x1}M{middle[0]} {y0}V{y1}"
 
 
@@ -373,7 +374,7 @@ def test_recovery_is_drawn_by_number_of_variants() -> None:
     assert steps == sorted(steps)
     assert steps[1] - steps[0] == pytest.approx(steps[3] - steps[2], abs=0.02)  # logarithmic
     for point, (_, y) in zip(points, spots, strict=True):
-        assert y == pytest.approx(_svg.unit_y(float(point["data-score"])), abs=0.01)
+        assert y == pytest.approx(axes.unit_y(float(point["data-score"])), abs=0.01)
 
 
 def test_hostile_texts_stay_texts() -> None:
@@ -452,12 +453,12 @@ def test_very_long_names_and_many_curves() -> None:
 
 
 def test_no_two_of_many_curves_look_alike() -> None:
-    looks = {(_svg.colour(i), str(_svg.shape(i))) for i in range(80)}
+    looks = {(axes.colour(i), str(axes.shape(i))) for i in range(80)}
     assert len(looks) == 80
 
 
 def test_labels_do_not_cover_each_other() -> None:
-    labels = _svg.Labels()
+    labels = axes.Labels()
     for i in range(40):
         labels.place(100 + i, 100, f"{i}")
     boxes = labels.taken

@@ -41,8 +41,8 @@ def test_a_file_is_opened_masked_and_drawn(page: Page, town: Path) -> None:
     assert "donut(low=" in page.shown("#places-spec")
     assert "identifies" in page.shown("#places-figures")
     assert "no formal guarantee" in page.shown("#places-cost")
-    assert page.count("#places-plane .spot") == 9
-    assert page.count("#places-plane .spot.chosen") == 1
+    assert page.count("#places-plane .point") == 9
+    assert page.count("#places-plane .point.chosen") == 1
     assert dots(page).count("M") == 60
     assert page.count("#places-map .original") == 0
     page.shoot("places")
@@ -57,9 +57,9 @@ def test_the_slider_moves_the_method_and_the_map(page: Page, town: Path) -> None
     assert page.texts("#places-spec")[0] != spec
     assert "high=2500" in page.texts("#places-spec")[0]
     assert page.shown("#places-figures") != figures
-    assert page.value("#places-plane .spot.chosen", "data-stop") == "8"
+    assert page.value("#places-plane .point.chosen", "data-stop") == "8"
     far = dots(page)
-    page.click("#places-plane .spot[data-stop='6']")
+    page.click("#places-plane .point[data-stop='6']")
     page.until(lambda: dots(page) != far and ready(page), "a map of that stop")
     assert page.value("#places-stop", "value") == "6"
 

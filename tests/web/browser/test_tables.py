@@ -81,9 +81,9 @@ def test_roles_are_chosen_and_the_risk_is_seen_at_once(page: Page, clinic: Path)
 def test_the_slider_moves_along_the_plane(page: Page, clinic: Path) -> None:
     choose(page, clinic)
     along(page)
-    stops = page.count("#tables-plane .spot")
+    stops = page.count("#tables-plane .point")
     assert stops == 5
-    assert page.count("#tables-plane .spot.chosen") == 1
+    assert page.count("#tables-plane .point.chosen") == 1
     assert page.texts("#tables-spec") == ["mondrian(k=5)"]
     assert "k-anonymity: k = 5" in page.shown("#tables-cost")
     assert "confidential values" in page.shown("#tables-caveat")
@@ -98,8 +98,8 @@ def test_the_slider_moves_along_the_plane(page: Page, clinic: Path) -> None:
     page.find("#tables-stop").send_keys(Keys.END)
     page.until(lambda: page.texts("#tables-spec") == ["mondrian(k=20)"] and ready(page), "k = 20")
     assert page.shown("#tables-figures") != figures
-    assert page.value("#tables-plane .spot.chosen", "data-stop") == "4"
-    page.click("#tables-plane .spot[data-stop='0']")
+    assert page.value("#tables-plane .point.chosen", "data-stop") == "4"
+    page.click("#tables-plane .point[data-stop='0']")
     page.until(lambda: "k = 2" in page.shown("#tables-cost") and ready(page), "k = 2")
     assert page.value("#tables-stop", "value") == "0"
 

@@ -10,6 +10,7 @@ import numpy as np
 from veil.core.formatting import count_of
 from veil.core.guarantee import Guarantee
 from veil.data.fetch import Report, no_progress
+from veil.drawing.markup import join
 from veil.search.study.material import StudyMaterial, absolute
 from veil.search.study.steps import (
     AS_DEEP,
@@ -30,7 +31,6 @@ from veil.search.study.study import (
 )
 from veil.studies.experiment import Axis, Cell, Experiment, Figure, Methods, Step, Vocabulary
 from veil.studies.figures import ranked
-from veil.studies.report.markup import join
 from veil.studies.results import PLAIN, Example, Results, Row
 from veil.studies.store import Result
 from veil.studies.study import Grid, locate_errors, short_spec

@@ -1,34 +1,17 @@
 """Tables of a report: configurations, measures, scores, claims and examples."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from difflib import SequenceMatcher
 
 from veil.core.guarantee import KINDS
+from veil.drawing.markup import Markup, interval, join, number, p_value, tag
+from veil.drawing.page import head, table
 from veil.studies import DEFAULT
 from veil.studies.domains import OTHER, mechanism_class, vocabulary
 from veil.studies.experiment import Vocabulary
 from veil.studies.plane import key
-from veil.studies.report.markup import Markup, interval, join, number, p_value, tag
 from veil.studies.results import PLAIN, Card, Example, Row, Score
-
-
-def scrolling(label: str, table: Markup) -> Markup:
-    """Let a wide table be moved sideways, by the keyboard too."""
-    return tag("div", table, class_="scroll", role="region", aria_label=label, tabindex="0")
-
-
-def table(caption: str, heads: Sequence[Markup], body: Iterable[Markup]) -> Markup:
-    """Put a table together from rows of its head and body."""
-    return scrolling(
-        caption,
-        tag("table", tag("caption", caption), tag("thead", *heads), tag("tbody", *body)),
-    )
-
-
-def head(*names: str) -> Markup:
-    """Return the single row of a simple table's head."""
-    return tag("tr", *(tag("th", name, scope="col") for name in names))
 
 
 def figures(
@@ -141,11 +124,6 @@ def facts(pairs: Sequence[tuple[str, str]]) -> Markup:
         for name, value in pairs
     ]
     return table("What produced this report", [head("fact", "value")], body)
-
-
-def listed(items: Iterable[str]) -> Markup:
-    """Return a list of sentences."""
-    return tag("ul", *(tag("li", join(item)) for item in items))
 
 
 _Column = tuple[str, str]  # measure, data and task

@@ -3,8 +3,8 @@
 import math
 from datetime import datetime
 
+from veil.drawing.markup import number, percent
 from veil.proxy.settings import Budget
-from veil.studies.report.markup import number, percent
 
 _SPACE = "\N{NO-BREAK SPACE}"
 

@@ -59,7 +59,7 @@
     at("figures").textContent =
       `Who knows the method and ${addresses ? "the addresses" : "just these places"} identifies`
       + ` ${(100 * now.risk).toFixed(1)} % at one guess; utility ${now.utility.toFixed(3)}.`;
-    for (const spot of document.querySelectorAll("#places-plane .spot")) {
+    for (const spot of document.querySelectorAll("#places-plane .point")) {
       spot.classList.toggle("chosen", spot.dataset.stop === at("stop").value);
     }
   }
@@ -113,7 +113,7 @@
   at("out").addEventListener("change", mask);
   at("original").addEventListener("change", mask);
   at("plane").addEventListener("click", (event) => {
-    const spot = event.target.closest(".spot");
+    const spot = event.target.closest(".point");
     if (!spot) return;
     at("stop").value = spot.dataset.stop;
     mask();

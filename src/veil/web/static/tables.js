@@ -183,7 +183,7 @@
     at("spec").textContent = stop.spec;
     at("stop").setAttribute("aria-valuetext", stop.spec);
     facts(at("figures"), [...exposed(stand), ["Utility", utility.toFixed(3)]]);
-    for (const spot of document.querySelectorAll("#tables-plane .spot")) {
+    for (const spot of document.querySelectorAll("#tables-plane .point")) {
       spot.classList.toggle("chosen", spot.dataset.stop === at("stop").value);
     }
   }
@@ -254,7 +254,7 @@
   at("stop").addEventListener("change", protect);
   at("safe").addEventListener("change", protect);
   at("plane").addEventListener("click", (event) => {
-    const spot = event.target.closest(".spot");
+    const spot = event.target.closest(".point");
     if (!spot) return;
     at("stop").value = spot.dataset.stop;
     protect();
