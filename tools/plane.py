@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from veil.studies.export import read_csv
-from veil.studies.plane import Panel, panels
+from veil.studies.panels import Panel, panels
 from veil.studies.report import svg
 from veil.studies.report.drawing import draw_plane, styles_of
 from veil.studies.report.markup import PLANES, Markup, join, tag

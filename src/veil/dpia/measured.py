@@ -13,7 +13,7 @@ from veil.dpia.answers import GAP, Measurement
 from veil.dpia.load import AnswersFile
 from veil.studies.domains import domain, domains, make_study, vocabulary
 from veil.studies.export import Claim, Facts, facts_of, read_csv, read_facts
-from veil.studies.plane import is_utility
+from veil.studies.panels import is_utility
 from veil.studies.report.markup import interval, number
 from veil.studies.results import PLAIN, Row
 from veil.studies.study import short_spec

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from veil.core.types import Floats
+from veil.measures.plane import PlanePoint
 from veil.places.measures import CELLS, Frame, centres, hottest, surface
-from veil.places.plane import PlanePoint
 from veil.places.points import Points
 from veil.places.projection import Flat
 from veil.places.release import Release

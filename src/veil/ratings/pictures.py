@@ -8,7 +8,7 @@ import numpy as np
 from veil.core.types import Floats, Ids
 from veil.ratings.mechanisms import MECHANISMS
 from veil.ratings.ratings import Ratings, id_hashes, mix
-from veil.studies.plane import is_utility
+from veil.studies.panels import is_utility
 from veil.studies.report.markup import Markup, percent, tag
 from veil.studies.report.svg import at
 from veil.studies.report.tables import head, table

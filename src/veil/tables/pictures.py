@@ -11,7 +11,8 @@ import numpy as np
 from veil.core.errors import InputError
 from veil.core.types import Floats, Ids
 from veil.data.files import require_folder, whole_file
-from veil.studies.plane import is_utility
+from veil.measures.plane import NOTHING, Plane, PlanePoint
+from veil.studies.panels import is_utility
 from veil.studies.report.markup import Markup, interval, join, number, page, percent, tag
 from veil.studies.report.svg import at
 from veil.studies.report.tables import head
@@ -20,7 +21,6 @@ from veil.studies.results import PLAIN, Results, Section
 from veil.tables.measures.loss import loss_of
 from veil.tables.measures.pair import Bins, Pair, shares
 from veil.tables.mechanisms import MECHANISMS
-from veil.tables.plane import NOTHING, Plane, PlanePoint
 from veil.tables.table import Table, row_classes
 
 EDGES = (1, 2, 3, 5, 10, 20, 50, 100)  # least sizes of classes that are shown together

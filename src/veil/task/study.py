@@ -298,7 +298,7 @@ class Tasks(Experiment):
         return study.model_copy(update=settled)
 
     @classmethod
-    def spelt(cls, attackers: Sequence[str]) -> tuple[str, ...]:
+    def attacker_specs(cls, attackers: Sequence[str]) -> tuple[str, ...]:
         """Normalise the specs of attackers, including their encoders."""
         return attacker_specs(attackers)
 

@@ -15,7 +15,7 @@ from tests.conftest import SHARED
 
 from veil.core.errors import InputError
 from veil.measures.quipu import quipu
-from veil.studies.plane import scores
+from veil.studies.panels import scores
 from veil.studies.report import svg as _svg
 from veil.studies.report.report import render, write_report
 from veil.studies.report.tables import changed

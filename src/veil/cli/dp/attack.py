@@ -181,7 +181,7 @@ def _show(folder: Path, attacker: str, records: int) -> None:
     from veil.dp.attacks.attack import count_questions
     from veil.dp.mechanisms import mechanism
     from veil.studies.export import read_csv
-    from veil.studies.plane import panels
+    from veil.studies.panels import panels
 
     asked = count_questions(attacker, records)
     for panel in panels(read_csv(folder / "results.csv")):

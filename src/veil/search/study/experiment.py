@@ -110,7 +110,7 @@ class SearchExperiment(Experiment):
         return grid
 
     @classmethod
-    def with_foes(cls, grid: Grid) -> Grid:
+    def add_declared_attackers(cls, grid: Grid) -> Grid:
         """Add the attackers that a mechanism declares to the default ones."""
         foes = TEXT_MECHANISMS.get(grid.spec.partition("(")[0].strip()).foes
         usual: tuple[str, ...] = cls.keys.model_fields["attackers"].default
@@ -119,7 +119,7 @@ class SearchExperiment(Experiment):
         return grid.model_copy(update={"attackers": (*usual, *foes)})
 
     @classmethod
-    def spelt(cls, attackers: Sequence[str]) -> tuple[str, ...]:
+    def attacker_specs(cls, attackers: Sequence[str]) -> tuple[str, ...]:
         """Write the encoder of an attacker in one way, too."""
         return attacker_specs(attackers)
 

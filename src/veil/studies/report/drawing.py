@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from veil.studies import DEFAULT
 from veil.studies.domains import vocabulary
 from veil.studies.experiment import Vocabulary
-from veil.studies.plane import Curve, Panel, Point, panels
+from veil.studies.panels import Curve, Panel, Point, panels
 from veil.studies.report import captions as hints
 from veil.studies.report import svg as _svg
 from veil.studies.report.markup import PLANES, Markup, interval, join, number, percent, tag

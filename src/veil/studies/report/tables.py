@@ -8,7 +8,7 @@ from veil.core.guarantee import KINDS
 from veil.studies import DEFAULT
 from veil.studies.domains import OTHER, mechanism_class, vocabulary
 from veil.studies.experiment import Vocabulary
-from veil.studies.plane import key
+from veil.studies.panels import key
 from veil.studies.report.markup import Markup, interval, join, number, p_value, tag
 from veil.studies.results import PLAIN, Card, Example, Row, Score
 
