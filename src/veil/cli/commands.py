@@ -49,6 +49,11 @@ COMMANDS: dict[str, Row] = {
         "Studies",
         "Choose the most useful mechanism under a bound on the risk.",
     ),
+    "completion": Row(
+        "veil.cli.completion:completion",
+        "Service",
+        "Print the script that completes commands, options and specs in a shell.",
+    ),
     "cover": Row(
         "veil.cli.cover:cover",
         "Search",
@@ -170,6 +175,21 @@ class Commands(click.Group):
                 f" see {ctx.command_path} --help.{suggestion(args[0], known)}"
             )
         return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List all commands with their whole first sentences."""
+        commands = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
+        rows = [
+            (name, command.get_short_help_str(_WHOLE))
+            for name, command in commands
+            if command is not None and not command.hidden
+        ]
+        if rows:
+            with formatter.section("Commands"):
+                formatter.write_dl(rows)
+
+
+_WHOLE = 10_000  # characters; no sentence is cut
 
 
 class Lazy(Commands):

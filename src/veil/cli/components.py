@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from veil.cli.listing import show_components, show_methods
+from veil.cli.listing import show_components, show_mechanisms
 from veil.core.registry import Registry
 from veil.encoders import ENCODERS
 from veil.measures import EVERYWHERE
@@ -60,6 +60,6 @@ def mechanisms(names: tuple[str, ...], as_json: bool) -> None:
 
     With NAMES, only those; what is not proved is listed, too.
     """
-    show_methods(TEXT_MECHANISMS, names, as_json=as_json)
+    show_mechanisms(TEXT_MECHANISMS, names, as_json=as_json)
     if not as_json:
         click.echo("Budgets add up: words x variants x epsilon (sequential composition).")
