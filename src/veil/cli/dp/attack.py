@@ -163,7 +163,7 @@ def _plane(attacker: str, secret: str, given: dict[str, Any]) -> None:
     click.get_current_context().invoke(
         domain_group("dp").commands["plane"],
         mechanism=tuple(noise),
-        attacker=(attacker,),
+        attack=(attacker,),
         size=(),
         out=out,
         **{key: given[key] for key in ("seed", "workers")},
