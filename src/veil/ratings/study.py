@@ -156,7 +156,7 @@ class RatingsExperiment(Experiment):
     @cached_property
     def _order(self) -> Ids:
         """A place for each user that only who has the ratings can undo, for what is kept."""
-        key = str(self.inputs["material" if self.in_memory else "train"])
+        key = str(self.inputs.get("train") or self.inputs["material"])
         return stream(int(key[:15], 16), 0).permutation(self.n)
 
     def comparisons(self, mechanism: Mechanism | Recommender | None) -> list[tuple[str, str]]:
