@@ -488,22 +488,27 @@ class Experiment(ABC):
         if self.attackers is not None:
             vars(other)["attackers"] = WithObjects(self.attackers, attacking)
         grids = tuple(Grid(spec=spec) for spec in protecting)
-        update = {"mechanism": grids, "attackers": tuple(attacking)}
+        usual = type(self.study).model_fields["attackers"].default
+        update = {"mechanism": grids, "attackers": tuple(attacking) or usual}
         other.study = self.study.model_copy(update=update)
         return other
 
     def step(self, kind: str, spec: str = "", size: int = 0, of: str = "", by: str = "") -> Step:
         """Return a step, with a key made from everything that changes its result."""
+        key = step_key(kind, self.version, self.changes(kind, spec, size, of, by))
+        return Step(kind, key, spec, size, of, by, size)
+
+    def changes(self, kind: str, spec: str, size: int, of: str, by: str) -> dict[str, object]:
+        """Return everything that changes the result of a step."""
+        del kind
         changes = {**self.inputs, "spec": spec, "of": of, "by": by}
-        if not self.single:
-            changes["size"] = size
-        return Step(kind, step_key(kind, self.version, changes), spec, size, of, by, size)
+        return changes if self.single else {**changes, "size": size}
 
     def cells(self) -> Sequence[Cell]:
         """Return all configurations: a release of each mechanism, compared and attacked."""
         return [
             self._cell(grid, mechanism, value, size)
-            for size in self.study.sizes
+            for size in dict.fromkeys(self.study.sizes)
             for grid in self.study.mechanism
             for mechanism, value in grid.mechanisms(self.mechanisms)
         ]

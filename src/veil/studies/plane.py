@@ -52,14 +52,15 @@ def plane(
     if isinstance(mechanisms, str) or not len(mechanisms):
         raise ParameterError("A plane needs a list of mechanisms; name at least one spec.")
     experiment = experiment.trying(mechanisms, attackers)
+    cells = experiment.cells()
     measures = (
         measure or experiment.plane_measure or experiment.words.risks[0].name,
         experiment.words.utility.name,
     )
+    experiment.prepare([step for cell in cells for step in (cell.release, *cell.steps)])
     shared: dict[str, Result] = {}
     points = {
-        str(cell.mechanism): _cell_point(experiment, cell, measures, shared)
-        for cell in experiment.cells()
+        str(cell.mechanism): _cell_point(experiment, cell, measures, shared) for cell in cells
     }
     components = [
         experiment.mechanisms.parse(item) if isinstance(item, str) else item for item in mechanisms
@@ -70,7 +71,7 @@ def plane(
         )
         for item in components
     ]
-    by = (step.by for cell in experiment.cells() for step in cell.steps if step.kind == ATTACK)
+    by = (step.by for cell in cells for step in cell.steps if step.kind == ATTACK)
     return Plane.of(
         rows,
         components,
