@@ -142,10 +142,13 @@ def commands() -> Iterator[tuple[str, list[str]]]:
                 child = command.get_command(context, name)
                 if child is not None:
                     yield from walk(child, f"{path} {name}".strip(), context)
-            for name, current in RENAMED.items() if type(command) is DomainCommands else ():
+            renamed = {"": {"attackers": "attacks"}}.get(path, {})
+            if type(command) is DomainCommands:
+                renamed = RENAMED
+            for name, current in renamed.items():
                 child = command.get_command(context, current)
                 if child is not None:
-                    yield from walk(child, f"{path} {name}", context)
+                    yield from walk(child, f"{path} {name}".strip(), context)
 
     yield from walk(program, "", click.Context(program))
 

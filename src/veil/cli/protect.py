@@ -194,7 +194,7 @@ protect = Family(
             help="variants per text; each adds to the cost  [default: 1; cover: a whole group]",
         ),
         click.Option(
-            ["-o", "--output"],
+            ["-o", "--out", "--output", "output"],
             type=NEW,
             help="file to write (.csv .tsv .jsonl .parquet .txt), whole or not at all",
         ),
