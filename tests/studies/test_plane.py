@@ -156,7 +156,7 @@ def test_the_planes_of_all_domains_are_one_class_with_intervals() -> None:
             for value in (point.risk, point.utility):
                 assert isinstance(value, Estimate)
                 assert 0 <= value.low <= value <= value.high <= 1
-            assert point.risk.low < point.risk.high or point.risk in (0, 1)
+            assert point.risk.low < point.risk.high or float(point.risk) in (0.0, 1.0)
             assert isinstance(point.cost, Guarantee)
             assert point.guarantee
     assert planes["dp"][0].utility.low < planes["dp"][0].utility.high

@@ -57,6 +57,10 @@ class PlanePoint(NamedTuple):
     cost: Guarantee = Guarantee("none")
 
 
+_UNKNOWN = Estimate(math.nan, math.nan, math.nan, 0)
+UNATTACKED = PlanePoint(NOTHING, _UNKNOWN, _UNKNOWN)
+
+
 class Utilities(tuple[Estimate, ...]):
     """Utility of each point, which also equals the name of its measure.
 
@@ -94,7 +98,7 @@ class Plane:
     scores
         The QuIPU score of each curve, by its name.
     plain
-        The same work without protection, or None where it was not attacked.
+        The same work without protection; `UNATTACKED` where nobody attacks that.
     attacker, measure, recommender
         Who attacks, how utility is measured, and what is learnt from a release.
     name, subjects
@@ -104,7 +108,7 @@ class Plane:
     rows: tuple[PlanePoint, ...]
     quipu: float
     scores: Mapping[str, float] = field(default_factory=dict)
-    plain: PlanePoint | None = None
+    plain: PlanePoint = UNATTACKED
     attacker: str = ""
     measure: str = ""
     recommender: str = ""

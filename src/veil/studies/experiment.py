@@ -382,7 +382,7 @@ class Experiment(ABC):
         rng: Randomness = None,
         *,
         inputs: Mapping[str, object] | None = None,
-        **keys: object,
+        **keys: Any,  # noqa: ANN401 - of its own types
     ) -> Self:
         """Return an experiment on material in memory.
 
@@ -507,13 +507,14 @@ class Experiment(ABC):
     def cells(self) -> Sequence[Cell]:
         """Return all configurations: a release of each mechanism, compared and attacked."""
         return [
-            self._cell(grid, mechanism, value, size)
+            self.cell(grid, mechanism, value, size)
             for size in dict.fromkeys(self.study.sizes)
             for grid in self.study.mechanism
             for mechanism, value in grid.mechanisms(self.mechanisms)
         ]
 
-    def _cell(self, grid: Grid, mechanism: Any, value: float, size: int) -> Cell:  # noqa: ANN401
+    def cell(self, grid: Grid, mechanism: Any, value: float, size: int) -> Cell:  # noqa: ANN401
+        """Return one configuration."""
         spec = str(mechanism)
         attackers = self.study.against(grid) or self.usual_attackers(mechanism)
         release = self.release_step(spec, size)

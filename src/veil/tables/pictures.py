@@ -11,7 +11,7 @@ import numpy as np
 from veil.core.errors import InputError
 from veil.core.types import Floats, Ids
 from veil.data.files import require_folder, whole_file
-from veil.measures.plane import NOTHING, Plane, PlanePoint
+from veil.measures.plane import NOTHING, UNATTACKED, Plane, PlanePoint
 from veil.studies.panels import is_utility
 from veil.studies.report.markup import Markup, interval, join, number, page, percent, tag
 from veil.studies.report.svg import at
@@ -453,15 +453,13 @@ def write_plane(plane: Plane, path: Path) -> None:
         raise InputError("A plane is drawn as a page; name a file that ends in .html.")
     require_folder(path)
     title = f"{plane.name}: risk against {plane.attacker}, and utility by {plane.utility}"
-    worst = max(plane.rows, key=lambda row: float(row.utility) - float(row.risk))
-    summary = [
-        join(
-            f"Published as it is, {percent(float(plane.plain.risk))} of the records are found; the"
-            " method that keeps most beyond what it gives away is ",
-            tag("strong", worst.spec),
-            ".",
-        )
-    ]
+    best = max(plane.rows, key=lambda row: float(row.utility) - float(row.risk))
+    start = "The mechanism"
+    if plane.plain is not UNATTACKED:
+        share = percent(float(plane.plain.risk))
+        start = f"Published as it is, {share} of the {plane.subjects} are found; the mechanism"
+    ends = " that keeps most beyond what it gives away is ", tag("strong", best.spec), "."
+    summary = [join(start, *ends)]
     sections = [
         Section("plane", "Risk and utility", (tag("p", _HOW, class_="hint"), draw_plane(plane))),
         Section("figures", "Figures", (figures(plane), scores(plane))),
@@ -496,7 +494,8 @@ def draw_plane(plane: Plane) -> Markup:
     turned = f"translate(14 {at(_PLANE_TOP + _PLANE_SIDE / 2)}) rotate(-90)"
     parts.append(tag("g", words(0, 0, "utility →", 12, "middle"), transform=turned))
     parts += [_spot(row, AFTER) for row in plane.rows]
-    parts.append(_spot(plane.plain, "#c4431a"))
+    if plane.plain is not UNATTACKED:
+        parts.append(_spot(plane.plain, "#c4431a"))
     told = "; ".join(
         f"{row.spec}: risk {row.risk:.3f}, utility {row.utility:.3f}" for row in plane
     )
@@ -532,14 +531,14 @@ def figures(plane: Plane) -> Markup:
             "tr",
             tag("th", row.spec, scope="row"),
             tag("td", number(row.risk), " ", tag("small", interval(row.risk.low, row.risk.high))),
-            tag("td", number(row.worst)),
+            tag("td", number(row.worst) if math.isfinite(row.worst) else "–"),
             tag("td", number(row.utility), " ", tag("small", _spread(row))),
             tag("td", percent(row.removed)),
             tag("td", row.guarantee),
         )
-        for row in (plane.plain, *plane.rows)
+        for row in (*([] if plane.plain is UNATTACKED else [plane.plain]), *plane.rows)
     ]
-    heads = [head("method", "risk", "worst record", "utility", "rows removed", "proved")]
+    heads = [head("mechanism", "risk", "worst case", "utility", "rows removed", "proved")]
     return laid_out("Risk and utility, with 95 % intervals", heads, body)
 
 
