@@ -16,7 +16,7 @@ from veil.core.version import __version__
 @click.group(
     cls=Lazy,
     table=COMMANDS,
-    former=_FORMER,
+    former={"attackers": "attacks"},
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 @click.version_option(__version__)
