@@ -215,8 +215,8 @@ class Places(Experiment):
         assumed = assumes_metres(self.study.points, self.points, self.study.crs or None)
         return [
             *([f"{ASSUMED} (crs)."] if assumed else []),
-            "Utility is one figure of a whole map: its interval in the planes is no interval over"
-            " households. Those of its parts are over releases, and say nothing of one release.",
+            "Utility is one figure for a whole map. Its interval, and those of its parts, are over"
+            " releases, not over households; a single release has none.",
             "Attackers know the method and its parameters, where it has a law in closed form.",
         ]
 

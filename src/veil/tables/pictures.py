@@ -441,9 +441,8 @@ def _lines(plain: Shown, others: Sequence[Shown], utilities: Mapping[str, float]
 
 _PLANE_SIDE, _PLANE_LEFT, _PLANE_TOP, _PLANE_FOOT, _PLANE_RIGHT = 360.0, 52.0, 14.0, 46.0, 110.0
 _HOW = (
-    "To the right the attacker is right about more records, upwards the release keeps more of what"
-    " the table says: the best place is above on the left. Above the dashed line more is kept than"
-    " is given away."
+    "Further right, attackers succeed more often; further up, releases stay more useful. The best"
+    " place is at the top left. Above the dashed line, a release keeps more than it gives away."
 )
 
 

@@ -351,8 +351,8 @@ class Tables(Experiment):
     def notes(self) -> Sequence[str]:
         """Say what the figures are not."""
         return [
-            "Utility is one figure of a whole table: its interval in the planes is no interval"
-            " over records.",
+            "Utility is one figure for a whole table. Its interval is over draws, not over"
+            " records; a single release has none.",
             "A risk is an average over all records; some have more, which the map of risk shows.",
             "Each release is attacked by itself. Who publishes several of one table gives away"
             " more: k-anonymity and its relatives do not compose.",
