@@ -48,16 +48,16 @@ def domain(name: str) -> Domain:
 
 
 def _plugins() -> dict[str, str]:
-    found: dict[str, str] = {}
+    places: dict[str, str] = {}
     for point in entry_points(group=GROUP):
-        other = DOMAINS[point.name].place if point.name in DOMAINS else found.get(point.name, "")
+        other = DOMAINS[point.name].place if point.name in DOMAINS else places.get(point.name, "")
         if other not in ("", point.value):
             raise UnknownNameError(
                 f"There are two domains called '{point.name}': {other} and {point.value}; rename"
                 " an entry point, or uninstall one."
             )
-        found[point.name] = point.value
-    return found
+        places[point.name] = point.value
+    return places
 
 
 def vocabulary(name: str) -> Vocabulary:
@@ -67,10 +67,10 @@ def vocabulary(name: str) -> Vocabulary:
 
 def mechanism_class(name: str, mechanism: str) -> type[Component] | None:
     """Return a mechanism of a domain by its name, None for one that is not installed here."""
-    found = domain(name or DEFAULT)
+    kind = domain(name or DEFAULT)
     try:
-        named = found.words.elsewhere.get(mechanism, mechanism)
-        return cast(type[Component], found.mechanisms.get(named))
+        current = kind.words.elsewhere.get(mechanism, mechanism)
+        return cast(type[Component], kind.mechanisms.get(current))
     except VeilError:
         return None
 
@@ -82,10 +82,15 @@ def open_experiment(study: Study) -> Experiment:
 
 
 def compute(study: Study, step: Step, of: Result | None) -> Result:
-    """Compute a step in this process, and say how long it took."""
+    """Compute a step of a study in this process, and say how long it took."""
+    return compute_step(open_experiment(study), step, of)
+
+
+def compute_step(experiment: Experiment, step: Step, of: Result | None) -> Result:
+    """Compute a step of an open experiment, and say how long it took."""
     started = time.perf_counter()
     try:
-        made = open_experiment(study).compute(step, of)
+        result = experiment.compute(step, of)
     except (VeilError, OSError):  # told as they are: a full disk, a missing file
         raise
     except Exception as error:  # noqa: BLE001 - its own message could quote what is protected
@@ -94,7 +99,7 @@ def compute(study: Study, step: Step, of: Result | None) -> Result:
             f"The step '{step.kind}' of {step.spec or 'the data'}{by} failed:"
             f" {error_location(error)}; what is done is kept."
         ) from None
-    return Result(made.arrays, made.data, time.perf_counter() - started)
+    return Result(result.arrays, result.data, time.perf_counter() - started)
 
 
 _MAX_BYTES = 2**20  # of a study file
@@ -116,11 +121,11 @@ def load_study(path: Path) -> Study:
 def parse_study(text: str, name: str, folder: Path) -> Study:
     """Read a study from the text of a TOML file called `name` that lies in `folder`."""
     try:
-        found = tomllib.loads(text)
+        keys = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise InputError(f"{name} is not a TOML file: {str(error).rstrip('.')}.") from None
-    found.setdefault("name", Path(name).stem)
-    return make_study(found, name, folder)
+    keys.setdefault("name", Path(name).stem)
+    return make_study(keys, name, folder)
 
 
 def make_study(keys: dict[str, Any], name: str, folder: Path) -> Study:
@@ -139,7 +144,7 @@ def make_study(keys: dict[str, Any], name: str, folder: Path) -> Study:
     except ValidationError as error:
         raise ParameterError(error_sentence(error.errors()[0], keys, name, known)) from None
     with locate_errors(f"In {name}, 'attackers'"):
-        study = study.model_copy(update={"attackers": chosen.spelt(study.attackers)})
+        study = study.model_copy(update={"attackers": chosen.attacker_specs(study.attackers)})
     study = chosen.settle(study, name, folder)
     specs: set[str] = set()
     grids = tuple(
@@ -174,12 +179,12 @@ def _settled(
             raise no_such_key(f"The {cls.name} mechanism", grid.parameter, tuple(cls.model_fields))
         next(grid.mechanisms(chosen.mechanisms))
         if usual:
-            grid = chosen.with_foes(grid)
+            grid = chosen.add_declared_attackers(grid)
         if grid.attackers is not None:
-            grid = grid.model_copy(update={"attackers": chosen.spelt(grid.attackers)})
+            grid = grid.model_copy(update={"attackers": chosen.attacker_specs(grid.attackers)})
         grid = chosen.settle_grid(grid, where, folder)
-        for each, _ in grid.mechanisms(chosen.mechanisms):
-            if str(each) in specs:
-                raise ParameterError(f"{each} is there twice; keep one of them.")
-            specs.add(str(each))
+        for mechanism, _ in grid.mechanisms(chosen.mechanisms):
+            if str(mechanism) in specs:
+                raise ParameterError(f"{mechanism} is there twice; keep one of them.")
+            specs.add(str(mechanism))
     return grid

@@ -4,6 +4,7 @@ Pictures in reports show no value and no record. `compare_sizes` and `compare_sh
 of the original: they are for the owner of the table, and not for release.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -21,13 +22,13 @@ from veil.drawing.axes import Curve, legend
 from veil.drawing.bars import NAMES, BarPair, bar_pairs, draw_histograms, draw_pairs
 from veil.drawing.markup import Markup, join, number, percent, tag
 from veil.drawing.svg import box, key, picture
-from veil.studies.plane import is_utility
+from veil.measures.plane import UNATTACKED, Plane, PlanePoint
+from veil.studies.panels import is_utility
 from veil.studies.results import PLAIN, Results, Section
 from veil.tables.column import format_number
 from veil.tables.measures.loss import loss_of
 from veil.tables.measures.pair import Bins, Pair, shares
 from veil.tables.mechanisms import MECHANISMS
-from veil.tables.plane import Plane
 from veil.tables.table import Table, row_classes
 
 EDGES = (1, 2, 3, 5, 10, 20, 50, 100)  # least sizes of classes that are shown together
@@ -408,8 +409,8 @@ def _lines(plain: Shown, others: Sequence[Shown], utilities: Mapping[str, float]
 
 _PLANE = "Risk and utility"
 _HOW = (
-    "Further right, the attacker is right about more records; further up, the release keeps more"
-    " of the table. Above the dashed line, more is kept than given away. Bars are 95 % intervals."
+    "Further right, attackers succeed more often; further up, releases stay more useful. Above the"
+    " dashed line, a release keeps more than it gives away. Bars are 95 % intervals."
 )
 
 
@@ -425,14 +426,12 @@ def write_plane(plane: Plane, path: Path) -> None:
         "div", page.figure([plane.attacker], drawing.draw(shown, "plane")), class_="panels"
     )
     best = max(plane.rows, key=lambda row: float(row.utility) - float(row.risk))
-    summary = [
-        join(
-            f"Published as it is, {percent(float(plane.plain.risk))} of the records are found; the"
-            " mechanism that keeps most beyond what it gives away is ",
-            tag("strong", best.spec),
-            ".",
-        )
-    ]
+    start = "The mechanism"
+    if plane.plain is not UNATTACKED:
+        share = percent(float(plane.plain.risk))
+        start = f"Published as it is, {share} of the {plane.subjects} are found; the mechanism"
+    ends = " that keeps most beyond what it gives away is ", tag("strong", best.spec), "."
+    summary = [join(start, *ends)]
     sections = [
         Section("plane", _PLANE, (tag("p", _HOW, class_="hint"), names, panel)),
         Section("figures", "Figures", (drawing.table(shown), scores(plane))),
@@ -443,22 +442,27 @@ def write_plane(plane: Plane, path: Path) -> None:
 
 def plane_of(plane: Plane) -> drawing.Plane:
     """Return the mechanisms and the table itself as numbers and labels."""
-    names = drawing.styles([row.spec for row in (*plane.rows, plane.plain)])
+    names = drawing.styles([row.spec for row in points_of(plane)])
     points = {
         row.spec: drawing.place(
             row.spec,
             drawing.figure_of(row.risk),
             drawing.figure_of(row.utility),
             facts={
-                "worst record": number(row.worst),
+                "worst record": number(row.worst) if math.isfinite(row.worst) else "–",
                 "rows removed": percent(row.removed),
                 "proved": row.guarantee,
             },
         )
-        for row in (*plane.rows, plane.plain)
+        for row in points_of(plane)
     }
     curves = tuple(Curve(name, (points[name],), style) for name, style in names.items())
-    return drawing.Plane(_PLANE, curves, plane.utility)
+    return drawing.Plane(_PLANE, curves, plane.measure)
+
+
+def points_of(plane: Plane) -> tuple[PlanePoint, ...]:
+    """Return the points of a plane, and the table itself if it was attacked."""
+    return plane.rows if plane.plain is UNATTACKED else (*plane.rows, plane.plain)
 
 
 def scores(plane: Plane) -> Markup:
