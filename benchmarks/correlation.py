@@ -23,7 +23,7 @@ from veil.measures.quipu import quipu
 from veil.proxy.slider import SHIPPED
 from veil.studies.domains import vocabulary
 from veil.studies.export import read_csv
-from veil.studies.plane import Panel, key, panels
+from veil.studies.panels import Panel, key, panels
 from veil.studies.results import Row
 
 LEAST = 4  # curves, for a correlation to say anything

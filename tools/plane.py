@@ -18,7 +18,7 @@ from veil.drawing.markup import Markup, join, tag
 from veil.drawing.page import PICTURES
 from veil.drawing.plane import draw
 from veil.studies.export import read_csv
-from veil.studies.plane import Panel, panels
+from veil.studies.panels import Panel, panels
 from veil.studies.report.drawing import plane_of, styles_of
 from veil.studies.results import PLAIN, Row
 

@@ -12,7 +12,7 @@ from veil.places import Points, attack, load, plot, protect, risk, save
 from veil.places.links import rounding
 from veil.places.mechanisms import MECHANISMS
 from veil.places.projection import surface
-from veil.places.study import _usual
+from veil.places.study import Places
 from veil.studies.report.report import write_report
 from veil.studies.results import Results, Section
 
@@ -93,7 +93,7 @@ def test_each_method_faces_who_can_undo_it() -> None:
         "donut(low=1, high=9)": ("bayes", "nearest"),
         "predictive(epsilon=0.1, threshold=9)": ("nearest",),
     }.items():
-        assert _usual(MECHANISMS.parse(spec)) == usual
+        assert Places.usual_attackers(MECHANISMS.parse(spec)) == usual
 
 
 def test_a_report_with_originals_is_for_its_owner_alone(tmp_path: Path) -> None:

@@ -41,9 +41,9 @@ def test_the_score_runs_from_the_lowest_risk_to_the_highest() -> None:
 
 
 def test_a_plane_needs_strategies() -> None:
-    with pytest.raises(ParameterError, match="list of strategies"):
+    with pytest.raises(ParameterError, match="list of mechanisms"):
         sensitive.plane(COLLECTION, [], P)
-    with pytest.raises(ParameterError, match="list of strategies"):
+    with pytest.raises(ParameterError, match="list of mechanisms"):
         sensitive.plane(COLLECTION, "relevance()", P)
 
 

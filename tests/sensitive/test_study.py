@@ -53,7 +53,7 @@ def keys(folder: Path, **given: Any) -> dict[str, Any]:  # noqa: ANN401 - keys o
 
 def brief(by: str) -> str:
     """Return the spec of an attacker as a study writes it."""
-    return Sensitive.spelt([by])[0]
+    return Sensitive.attacker_specs([by])[0]
 
 
 def opened(folder: Path, **given: Any) -> Sensitive:  # noqa: ANN401 - keys of any kind

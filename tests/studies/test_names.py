@@ -1,6 +1,6 @@
 """Curves are named by what tells them apart."""
 
-from veil.studies.plane import Key, short_names
+from veil.studies.panels import Key, short_names
 
 VICKREY = "vickrey(t=0.75, noise='{}', lam=1.0, unit_direction=False, k=2)"
 

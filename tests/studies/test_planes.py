@@ -18,7 +18,7 @@ from veil.measures.quipu import quipu, quipu_difference, quipu_interval
 from veil.search.study.experiment import WORDS
 from veil.studies.domains import load_study
 from veil.studies.figures import Samples, _by_subject, ranked, results
-from veil.studies.plane import compared, key, panels, scores
+from veil.studies.panels import compared, key, panels, scores
 from veil.studies.results import Results, Row, Score
 from veil.studies.store import FILE, Store
 from veil.studies.sweep import sweep

@@ -9,8 +9,8 @@ from tests.tables.people import PERSON, QI, town
 
 from veil import quipu, tables
 from veil.core.errors import InputError, ParameterError, UnknownNameError
+from veil.measures.plane import NOTHING, curves
 from veil.tables.mechanisms import mechanism
-from veil.tables.plane import NOTHING, curves
 
 SPECS = ["mondrian(k=3)", "mondrian(k=20)"]
 
@@ -58,7 +58,8 @@ def test_several_curves_and_single_points() -> None:
 def test_several_draws_give_an_interval_of_their_mean() -> None:
     found = tables.plane(town(), ["pram(p=0.7)", "mondrian(k=5)"], rng=4, times=5)
     assert found[0].utility.low < found[0].utility < found[0].utility.high
-    assert found[0].risk.n == 5
+    assert (found[0].utility.n, found[0].risk.n) == (5, 60)  # draws, and records
+    assert found[0].risk.low < found[0].risk < found[0].risk.high
     assert found[1].utility.low == found[1].utility.high  # nothing is drawn
     again = tables.plane(town(), ["pram(p=0.7)", "mondrian(k=5)"], rng=4, times=5)
     assert again[0] == found[0]
@@ -76,7 +77,7 @@ def test_other_attackers_and_utilities() -> None:
 def test_bad_input_is_refused() -> None:
     t = town()
     for specs in (list[str](), "mdav(k=3)"):
-        with pytest.raises(ParameterError, match="list of methods"):
+        with pytest.raises(ParameterError, match="list of mechanisms"):
             tables.plane(t, specs)
     with pytest.raises(ParameterError, match="times"):
         tables.plane(t, SPECS, times=0)

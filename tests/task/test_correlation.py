@@ -13,7 +13,7 @@ from veil.core.errors import InputError
 from veil.measures.estimate import Estimate
 from veil.proxy.slider import SHIPPED
 from veil.studies.export import read_csv
-from veil.studies.plane import panels
+from veil.studies.panels import panels
 from veil.studies.results import Row
 
 

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.random import Generator
@@ -14,18 +14,33 @@ from veil.core.errors import InputError
 from veil.core.guarantee import Guarantee
 from veil.core.rng import stream
 from veil.core.types import Floats, Ids
-from veil.data.fetch import Report, no_progress
-from veil.data.files import digest as file_digest
+from veil.data.fetch import Report
 from veil.dp.attacks import ATTACKS
-from veil.dp.attacks.attack import RATE, NoisyCounts, count_questions, usefulness, workload
-from veil.dp.attacks.attacker import Mask
-from veil.dp.attacks.plane import Trial, trial
+from veil.dp.attacks.attack import (
+    RATE,
+    NoisyCounts,
+    count_questions,
+    gains,
+    mean_advantage,
+    usefulness,
+    workload,
+)
+from veil.dp.attacks.attacker import Attack, Mask, Questions
 from veil.dp.inputs import read_bits
+from veil.dp.mechanism import Mechanism
 from veil.dp.mechanisms import COUNTING
 from veil.drawing.markup import Markup, number, tag
 from veil.drawing.page import head, row, table
 from veil.drawing.svg import at, paint, picture
-from veil.studies.experiment import Axis, Cell, Experiment, Figure, Step, Vocabulary, step_key
+from veil.studies.experiment import (
+    Axis,
+    Cell,
+    Experiment,
+    Figure,
+    Step,
+    Vocabulary,
+    digest,
+)
 from veil.studies.results import Results, Section
 from veil.studies.store import Result
 from veil.studies.study import Study
@@ -148,8 +163,6 @@ def _figure(secret: Ids, found: Floats | None, title: str, said: str) -> Markup:
 
 
 ADVANTAGE, WORTH = "advantage", "useful counts"
-_VERSION = 1  # of what the steps compute
-_USUAL = ("reconstruction",)
 MOST = 5  # configurations whose guesses are drawn
 _COMMANDS = (
     "release law histogram compose budget report estimate oracles mechanisms sql mine audit attack"
@@ -159,6 +172,36 @@ _COMMANDS = (
 def _text(value: object) -> object:
     """Read a number, which a flag may look like, as the text that a file has."""
     return str(value) if isinstance(value, int | float) else value
+
+
+class Trial(NamedTuple):
+    """The guesses or scores of one attack (n,), its questions, and each record's gain (n,).
+
+    `guesses` is whether `found` are guesses, and not scores.
+    """
+
+    found: Floats
+    asked: int
+    gains: Floats
+    guesses: bool = True
+
+
+def trial(by: Attack, bit: Ids, mechanism: Mechanism, rng: Generator, size: int = 1) -> Trial:
+    """Let an attacker ask for noisy counts, and score its guesses by the truth."""
+    ask = Questions(NoisyCounts(bit, mechanism, rng, size))
+    guesses = by.found(ask, len(bit), rng)
+    scores = by.gives == "scores"
+    few = min(int(bit.sum()), int((1 - bit).sum())) < 2  # too few to choose a threshold by
+    added = np.zeros(len(bit)) if scores and few else gains(guesses, bit, scores=scores)
+    return Trial(guesses, ask.asked, added, not scores)
+
+
+@dataclass(frozen=True, eq=False)
+class Secrets:
+    """Secret bits of distinct groups of records (groups, records)."""
+
+    name: str
+    bits: Ids
 
 
 class CountsStudy(Study):
@@ -206,56 +249,34 @@ class Counts(Experiment):
     }
     source = "secret"
 
-    def __init__(self, study: CountsStudy, report: Report = no_progress) -> None:
-        del report  # nothing takes long here
-        self.study: CountsStudy = study
-        bits = read_bits(Path(study.secret), study.column, study.equals or None)
-        if len(bits) < 2:
-            raise InputError(f"{Path(study.secret).name} must have at least two records.")
-        size = min(study.rows, len(bits))
-        self.bits = bits[: len(bits) // size * size].reshape(-1, size)  # (distinct groups, size)
-        self.data, self.n = Path(study.secret).stem, study.groups
-        own = {key: value for key, value in study if key not in Study.model_fields}
-        self._of = own | {
-            "secret": file_digest(Path(study.secret), "sha256"),
-            "seed": str(study.seed),
-        }
+    domain = "dp"
+    paths = ("secret",)
+    release_kind = "answer"
+    usual = ("reconstruction",)
 
     @classmethod
-    def settle(cls, study: CountsStudy, name: str, folder: Path) -> CountsStudy:
-        """Make the path absolute: workers may run elsewhere."""
-        del name
-        return study.model_copy(update={"secret": str((folder / study.secret).resolve())})
+    def read(cls, study: CountsStudy, report: Report) -> Secrets:
+        """Read the secret bits, and cut them into groups."""
+        del report  # nothing takes long here
+        path = Path(study.secret)
+        bits = read_bits(path, study.column, study.equals or None)
+        if len(bits) < 2:
+            raise InputError(f"{path.name} must have at least two records.")
+        size = min(study.rows, len(bits))
+        return Secrets(path.stem, bits[: len(bits) // size * size].reshape(-1, size))
+
+    def use(self, material: Secrets) -> None:
+        """Keep the bits."""
+        self.bits, self.data, self.n = material.bits, material.name, self.study.groups
+
+    @classmethod
+    def content(cls, material: Secrets) -> str:
+        """Return the digest of the bits."""
+        return digest([material.bits.tobytes()])
 
     def group(self, number: int) -> Ids:
         """Return the secrets of a group; they begin again where a file has too few records."""
         return np.asarray(self.bits[number % len(self.bits)])
-
-    def _step(self, kind: str, spec: str = "", size: int = 0, of: str = "", by: str = "") -> Step:
-        """Name a step by all that changes its result."""
-        made = {**self._of, "spec": spec, "size": size, "of": of, "by": by}
-        return Step(kind, step_key(kind, _VERSION, made), spec, size, of, by, size)
-
-    def plain(self) -> list[Step]:
-        """Compare exact answers with themselves."""
-        return [self._step("measure")]
-
-    def cells(self) -> list[Cell]:
-        """Return the answers of each mechanism, compared and attacked."""
-        found = []
-        for size in self.study.sizes:
-            for grid in self.study.mechanism:
-                for mechanism, value in grid.mechanisms(COUNTING):
-                    spec, attackers = str(mechanism), self.study.against(grid) or _USUAL
-                    release = self._step("answer", spec, size)
-                    steps = [self._step("measure", spec, size, release.key)]
-                    steps += [
-                        self._step("attack", spec, size, release.key, by) for by in attackers
-                    ]
-                    found.append(
-                        Cell(mechanism, grid.parameter, value, size, release, tuple(steps))
-                    )
-        return found
 
     def compute(self, step: Step, of: Result | None) -> Result:
         """Answer, compare, or attack, each group with draws of its own."""
@@ -264,26 +285,29 @@ class Counts(Experiment):
             return Result({"answers": np.stack(answers)})
         if step.kind == "measure":
             return self._measured(None if of is None else of.arrays["answers"])
-        tried = [self.attacked(step, number) for number in range(self.n)]
-        return Result(
-            {
-                "advantage": np.array([max(0.0, float(one.gains.mean())) for one in tried]),
-                "right": np.stack([self._right(one, at) for at, one in enumerate(tried)]),
-                "asked": np.array([one.asked for one in tried]),
-            }
-        )
+        trials = [self.attacked(step, number) for number in range(self.n)]
+        arrays = {
+            "advantage": np.array([max(0.0, float(one.gains.mean())) for one in trials]),
+            "right": np.stack([self._right(one, at) for at, one in enumerate(trials)]),
+            "asked": np.array([one.asked for one in trials]),
+        }
+        if self.in_memory:  # one group, attacked several times
+            arrays["gains"] = np.stack([one.gains for one in trials])
+        return Result(arrays)
 
     def _questions(self, number: int) -> Mask:
         """Return the sets that are asked about, the same for every mechanism."""
         rng = stream(self.study.seed, number)
         return workload(self.bits.shape[1], rng, self.study.queries)
 
-    def _draws(self, step: Step, number: int) -> Generator:
+    def _group_draws(self, step: Step, number: int) -> Generator:
         return stream(self.study.seed, int(step.key[:12], 16) << 16 | number)
 
     def _answers(self, step: Step, number: int) -> Floats:
-        mechanism = COUNTING.parse(step.spec)
-        ask = NoisyCounts(self.group(number), mechanism, self._draws(step, number), step.size)
+        mechanism = self.mechanisms.parse(step.spec)
+        ask = NoisyCounts(
+            self.group(number), mechanism, self._group_draws(step, number), step.size
+        )
         return np.array([ask(one) for one in self._questions(number)])
 
     def _measured(self, answers: Floats | None) -> Result:
@@ -299,8 +323,9 @@ class Counts(Experiment):
 
     def attacked(self, step: Step, number: int) -> Trial:
         """Attack one group: the same whoever computes it, and when."""
-        by, mechanism = ATTACKS.parse(step.by), COUNTING.parse(step.spec)
-        return trial(by, self.group(number), mechanism, self._draws(step, number), step.size)
+        assert self.attackers is not None  # noqa: S101 - counts have attackers
+        by, mechanism = self.attackers.parse(step.by), self.mechanisms.parse(step.spec)
+        return trial(by, self.group(number), mechanism, self._group_draws(step, number), step.size)
 
     def _right(self, tried: Trial, number: int) -> Floats:
         """Return whether each secret was guessed (size,); nan for scores, which are no guesses."""
@@ -308,17 +333,19 @@ class Counts(Experiment):
             return np.full(len(tried.found), np.nan)
         return np.asarray(bits_of(tried.found) == self.group(number), dtype=np.float64)
 
-    def figures(self, cell: Cell | None, step: Step, found: Result) -> Iterator[Figure]:
+    def figures(self, cell: Cell | None, step: Step, result: Result) -> Iterator[Figure]:
         """Yield the utility, the advantage, and the share of secrets that were guessed."""
         if step.kind == "measure":
-            yield Figure("utility", WORTH, found.arrays["worth"])
+            yield Figure("utility", WORTH, result.arrays["worth"])
             if cell is not None:
-                yield Figure("similarity", "counts that are exact", found.arrays["exact"])
+                yield Figure("similarity", "counts that are exact", result.arrays["exact"])
         elif step.kind == "attack":
-            yield Figure("risk", ADVANTAGE, found.arrays["advantage"], by=step.by, chance=0.0)
+            gained, added = result.arrays["advantage"], result.arrays.get("gains")
+            mean = None if added is None else mean_advantage(added)  # over records, not groups
+            yield Figure("risk", ADVANTAGE, gained, by=step.by, chance=0.0, mean=mean)
             shares = [self.group(number).mean() for number in range(self.n)]
             blind = float(np.mean([max(share, 1 - share) for share in shares]))
-            right = found.arrays["right"].mean(axis=1)
+            right = result.arrays["right"].mean(axis=1)
             yield Figure("recovery", "secrets", right, by=step.by, chance=blind, plane=False)
 
     def cost(self, cell: Cell, made: Result) -> Guarantee:
@@ -326,6 +353,12 @@ class Counts(Experiment):
         del made
         claim = cell.mechanism.guarantee
         return claim.compose(cell.size * self.study.queries, "record")
+
+    def details(self, cell: Cell, made: Result, attacked: Result) -> dict[str, Any]:
+        """Return how often the attacker asked one group, and what that costs."""
+        del made
+        claim, asked = cell.mechanism.guarantee, int(attacked.arrays["asked"][0])
+        return {"asked": asked, "cost": claim.compose(asked * cell.size, claim.unit)}
 
     def facts(self) -> Sequence[tuple[str, str]]:
         """Say how much there is."""
@@ -377,7 +410,9 @@ class Counts(Experiment):
         shown = [step for _, step in tried if step.by == first and step.size == tried[0][0].size]
         if shown:
             guessed = [
-                Guessed(COUNTING.parse(step.spec).brief, step.by, self.attacked(step, 0).found)
+                Guessed(
+                    self.mechanisms.parse(step.spec).brief, step.by, self.attacked(step, 0).found
+                )
                 for step in spread_steps(shown)
             ]
             found.insert(0, secrets_drawn(self.group(0), guessed))

@@ -14,7 +14,7 @@ from veil.dpia.load import AnswersFile
 from veil.drawing.markup import interval, number
 from veil.studies.domains import domain, domains, make_study, vocabulary
 from veil.studies.export import Claim, Facts, facts_of, read_csv, read_facts
-from veil.studies.plane import is_utility
+from veil.studies.panels import is_utility
 from veil.studies.results import PLAIN, Row
 from veil.studies.study import short_spec
 from veil.studies.sweep import sweep

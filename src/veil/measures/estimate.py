@@ -84,6 +84,11 @@ def bootstrap(values: ArrayLike, groups: ArrayLike | None = None) -> Estimate:
     return interval(float(cases.mean()), np.concatenate(means), len(sums))
 
 
+def exactly(value: float, n: int) -> Estimate:
+    """Return one figure of n cases together, which no case has by itself: without an interval."""
+    return Estimate(value, value, value, n)
+
+
 def interval(value: float, resampled: Floats, n: int) -> Estimate:
     """Return a value with the 95 % percentile interval of its resampled values."""
     low, high = np.quantile(resampled, [0.025, 0.975])

@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, ClassVar, cast
 
@@ -12,8 +13,8 @@ from veil.core.errors import LawError
 from veil.core.guarantee import Guarantee
 from veil.core.rng import stream
 from veil.core.types import Floats
-from veil.data.fetch import Report, no_progress
-from veil.data.files import digest as file_digest
+from veil.data.fetch import Report
+from veil.measures.estimate import bootstrap, exactly
 from veil.places.attack import attack, true_entries
 from veil.places.attacker import HOUSEHOLD
 from veil.places.attacks import ATTACKS
@@ -23,19 +24,17 @@ from veil.places.measures import PARTS, parts_of
 from veil.places.mechanism import Mechanism
 from veil.places.mechanisms import MECHANISMS
 from veil.places.pictures import picture_sections
+from veil.places.points import Points
 from veil.places.projection import Flat, surface
 from veil.places.protect import protect
 from veil.places.release import Release
-from veil.studies.experiment import Axis, Cell, Experiment, Figure, Step, Vocabulary, step_key
+from veil.studies.experiment import Axis, Cell, Experiment, Figure, Step, Vocabulary, digest
 from veil.studies.figures import ranked
 from veil.studies.results import Results, Section
 from veil.studies.store import Result
 from veil.studies.study import Study
 
 STRUCTURE = "structure kept"
-_VERSION = 1  # of what the steps compute
-_LAWFUL, _TURNED, _OTHER = ("bayes", "nearest"), ("align", "nearest"), ("nearest",)
-_PATHS = ("points", "register", "population", "within")
 
 
 with warnings.catch_warnings():  # every class has a 'register'; that of classes is not needed here
@@ -54,6 +53,20 @@ with warnings.catch_warnings():  # every class has a 'register'; that of classes
         within: Annotated[str, Field(description="GeoJSON of the region to stay in")] = ""
         crs: Annotated[str, Field(description="coordinates of all files; none is a plane")] = ""
         weights: Annotated[str, Field(description="column of the register: people")] = ""
+
+
+@dataclass(frozen=True, eq=False)
+class PlacesMaterial:
+    """Points, the register of attackers, and the people that methods count.
+
+    `guesses` is how many an attacker has, if the plane counts other than one or ten.
+    """
+
+    name: str
+    points: Points
+    register: Points
+    population: Points
+    guesses: int | None = None
 
 
 class Places(Experiment):
@@ -76,63 +89,48 @@ class Places(Experiment):
     }
     source = "points"
 
-    def __init__(self, study: PlacesStudy, report: Report = no_progress) -> None:
-        del report  # nothing takes long here
-        self.study = study
-        crs = study.crs or None
-        self.points = load(study.points, crs=crs)
-        self.register = distinct(self.points)
-        if study.register:
-            self.register = open_like(
-                Path(study.register), self.points, crs, study.weights or None
-            )
-        self.population = self.register
-        if study.population:
-            self.population = open_like(Path(study.population), self.points, crs)
-        self.data, self.n = Path(study.points).stem, len(self.points)
-        self._of = {
-            key: file_digest(Path(getattr(study, key)), "sha256")
-            for key in _PATHS
-            if getattr(study, key)
-        } | {"crs": study.crs, "weights": study.weights, "seed": str(study.seed)}
+    domain = "places"
+    paths = ("points", "register", "population", "within")
+    release_kind = "mask"
 
     @classmethod
-    def settle(cls, study: PlacesStudy, name: str, folder: Path) -> PlacesStudy:
-        """Make the paths absolute: workers may run elsewhere."""
-        del name
-        given = {key: getattr(study, key) for key in _PATHS}
-        found = {key: str((folder / path).resolve()) for key, path in given.items() if path}
-        return study.model_copy(update=found)
+    def read(cls, study: PlacesStudy, report: Report) -> PlacesMaterial:
+        """Read the points, the register and the population."""
+        del report  # nothing takes long here
+        crs = study.crs or None
+        points = load(study.points, crs=crs)
+        register = distinct(points)
+        if study.register:
+            register = open_like(Path(study.register), points, crs, study.weights or None)
+        population = register
+        if study.population:
+            population = open_like(Path(study.population), points, crs)
+        return PlacesMaterial(Path(study.points).stem, points, register, population)
 
-    def _step(self, kind: str, spec: str = "", size: int = 0, of: str = "", by: str = "") -> Step:
-        """Name a step by all that changes its result."""
-        made = {**self._of, "spec": spec, "size": size, "of": of, "by": by}
-        return Step(kind, step_key(kind, _VERSION, made), spec, size, of, by, size)
+    def use(self, material: PlacesMaterial) -> None:
+        """Keep the points."""
+        self.points, self.register = material.points, material.register
+        self.population, self.guesses = material.population, material.guesses
+        self.data, self.n = material.name, len(self.points)
 
-    def plain(self) -> list[Step]:
-        """Compare the true map with itself."""
-        return [self._step("measure")]
+    @classmethod
+    def content(cls, material: PlacesMaterial) -> str:
+        """Return the digest of all coordinates."""
+        held = (material.points, material.register, material.population)
+        return digest(points.xy.tobytes() for points in held)
 
-    def cells(self) -> list[Cell]:
-        """Return a release for each method and number of releases, compared and attacked."""
-        found = []
-        for size in self.study.sizes:
-            for grid in self.study.mechanism:
-                for method, value in grid.mechanisms(MECHANISMS):
-                    spec, attackers = str(method), self.study.against(grid) or _usual(method)
-                    release = self._step("mask", spec, size)
-                    steps = [self._step("measure", spec, size, release.key)]
-                    steps += [
-                        self._step("attack", spec, size, release.key, by) for by in attackers
-                    ]
-                    found.append(Cell(method, grid.parameter, value, size, release, tuple(steps)))
-        return found
+    @classmethod
+    def usual_attackers(cls, mechanism: Mechanism) -> tuple[str, ...]:
+        """Return who knows most of how a mechanism works."""
+        if mechanism.lawful:
+            return ("bayes", "nearest")
+        return ("nearest",) if mechanism.random else ("align", "nearest")
 
     def release(self, spec: str, size: int, key: str) -> Release:
         """Return the releases of a step: the same whoever computes it, and when."""
         return protect(
             self.points,
-            spec,
+            self.mechanisms.parse(spec),
             size=size,
             within=self.study.within or None,
             population=self.population,
@@ -147,37 +145,47 @@ class Places(Experiment):
         if step.kind == "measure":
             flat = Flat.around(self.points.xy, self.points.crs)
             true = flat.metres(self.points.xy)
-            found = [parts_of(true, flat.metres(one)) for one in places]
-            return Result({part: np.array([one[part] for one in found]) for part in PARTS})
+            rows = [parts_of(true, flat.metres(release)) for release in places]
+            return Result({part: np.array([row[part] for row in rows]) for part in PARTS})
         return self._attacked(step, places)
 
     def _attacked(self, step: Step, places: Floats) -> Result:
         """Attack with knowledge of the method, where it has a law."""
-        method = MECHANISMS.parse(step.spec)
-        law = method if method.lawful or step.by.startswith("bayes") else None
+        assert self.attackers is not None  # noqa: S101 - places have attackers
+        method, by = self.mechanisms.parse(step.spec), self.attackers.parse(step.by)
+        law = method if method.lawful or by.name == "bayes" else None
         try:
             found = attack(
-                places, self.points, self.register, step.by, law, population=self.population,
+                places, self.points, self.register, by, law, population=self.population,
                 same=rounding(self.points),
             )  # fmt: skip
         except LawError as error:
             return Result(data={"gap": str(error)})
         return Result.of(found.outcome())
 
-    def figures(self, cell: Cell | None, step: Step, found: Result) -> Iterator[Figure]:
+    def figures(self, cell: Cell | None, step: Step, result: Result) -> Iterator[Figure]:
         """Yield the utility and its parts, and the risks that follow from ranks."""
-        if "gap" in found.data:
+        if "gap" in result.data:
             return
         if step.kind == "attack":
-            yield from ranked(found.outcome(), step.by, self.words)
+            outcome = result.outcome()
+            yield from ranked(outcome, step.by, self.words)
+            if self.guesses is not None:
+                guesses = np.minimum(self.guesses, outcome.candidates)
+                ties = 1 if outcome.ties is None else outcome.ties
+                hits = np.clip((guesses - outcome.ranks + 1) / ties, 0.0, 1.0)
+                yield Figure("risk", within(self.guesses), hits, by=step.by)
         elif step.kind == "measure":
-            score = float(np.mean([found.arrays[part].mean() for part in PARTS]))
-            # One figure of the whole map: the same for every household. A task of its own keeps
-            # the true map from being compared with it household by household.
+            releases = np.mean([result.arrays[part] for part in PARTS], axis=0)
+            score = float(np.mean([result.arrays[part].mean() for part in PARTS]))
+            # One figure of the whole map: the same for every household. Its interval is over
+            # releases. A task of its own keeps the true map from being compared with it household
+            # by household.
             task = "" if cell is None else "map"
-            yield Figure("utility", STRUCTURE, np.full(self.n, score), task=task)
+            mean = bootstrap(releases) if len(releases) > 1 else exactly(score, self.n)
+            yield Figure("utility", STRUCTURE, np.full(self.n, score), task=task, mean=mean)
             for part in PARTS:
-                yield Figure("similarity", part, found.arrays[part])
+                yield Figure("similarity", part, result.arrays[part])
 
     def cost(self, cell: Cell, made: Result) -> Guarantee:
         """Return what all releases of one household cost; of a trace, of the longest."""
@@ -218,8 +226,6 @@ class Places(Experiment):
         return picture_sections(self.points, self.cells(), self.release)
 
 
-def _usual(method: Mechanism) -> tuple[str, ...]:
-    """Return who attacks unless the study says so: whoever knows most of how it works."""
-    if method.lawful:
-        return _LAWFUL
-    return _OTHER if method.random else _TURNED
+def within(guesses: int) -> str:
+    """Return the name of the measure that allows so many guesses."""
+    return {1: "lazy", 10: "active"}.get(guesses, f"found within {guesses} guesses")

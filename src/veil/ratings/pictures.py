@@ -12,7 +12,7 @@ from veil.drawing.markup import Markup, join, percent, tag
 from veil.drawing.page import figure, head, row, table
 from veil.ratings.mechanisms import MECHANISMS
 from veil.ratings.ratings import Ratings, id_hashes, mix
-from veil.studies.plane import is_utility
+from veil.studies.panels import is_utility
 from veil.studies.results import PLAIN, Results, Section
 
 KNOWN = (1, 2, 4, 8)

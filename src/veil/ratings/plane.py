@@ -1,66 +1,19 @@
-"""Place one protection on the risk-utility plane: protect, attack, learn, measure."""
+"""Place one mechanism for ratings on the risk-utility plane: protect, attack, learn, measure."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
 
-import numpy as np
-
+from veil import studies
 from veil.core.errors import ParameterError
-from veil.core.rng import Randomness, generator
-from veil.measures.estimate import Estimate
-from veil.measures.quipu import quipu
-from veil.ratings.attack import attack as attacked
+from veil.core.rng import Randomness
+from veil.measures.plane import Plane as Plane
+from veil.measures.plane import PlanePoint as PlanePoint
 from veil.ratings.attacker import Attack
-from veil.ratings.attacks import ATTACKS
-from veil.ratings.evaluate import Measure, fit_release, utility
+from veil.ratings.evaluate import Measure
 from veil.ratings.mechanisms import MECHANISMS
-from veil.ratings.protect import protect
 from veil.ratings.ratings import Ratings
-from veil.ratings.recommender import Recommender, positive_of
-
-
-class PlanePoint(NamedTuple):
-    """One configuration on the plane."""
-
-    spec: str
-    value: float
-    risk: Estimate
-    utility: Estimate
-    guarantee: str
-
-
-@dataclass(frozen=True)
-class Plane:
-    """Configurations in the order in which their values were named.
-
-    `quipu` is the score of the curve from the most private value to the most useful one, whichever
-    way the values were named.
-    """
-
-    rows: tuple[PlanePoint, ...]
-    quipu: float
-    attacker: str
-    recommender: str
-
-    @property
-    def risk(self) -> tuple[Estimate, ...]:
-        """Risk of each value."""
-        return tuple(row.risk for row in self.rows)
-
-    @property
-    def utility(self) -> tuple[Estimate, ...]:
-        """Utility of each value."""
-        return tuple(row.utility for row in self.rows)
-
-    def __iter__(self) -> Iterator[PlanePoint]:
-        return iter(self.rows)
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def __getitem__(self, number: int) -> PlanePoint:
-        return self.rows[number]
+from veil.ratings.recommender import Recommender
+from veil.ratings.recommenders import recommender as recommender_of
+from veil.ratings.study import RatingsExperiment, RatingsMaterial
 
 
 def plane(
@@ -84,7 +37,7 @@ def plane(
         What is protected, and held-out ratings of the same users. People keep their own ratings
         at home: what is learnt of the release meets them there.
     name, sweep
-        A protection, with its fixed parameters if any, and the values of one, as ``{"k": [20, 10,
+        A mechanism, with its fixed parameters if any, and the values of one, as ``{"k": [20, 10,
         5, 2]}``.
     attack, recommender
         Who attacks; what is learnt of released ratings. A private recommender is measured itself.
@@ -93,22 +46,15 @@ def plane(
     """
     if len(sweep) != 1 or not len(next(iter(sweep.values()), ())):
         raise ParameterError("A plane needs one parameter and its values, as {'k': [20, 10, 5]}.")
-    (parameter, values), draws = next(iter(sweep.items())), generator(rng)
-    by = ATTACKS.parse(attack) if isinstance(attack, str) else attack
-    liked = positive_of(train, positive)
+    parameter, values = next(iter(sweep.items()))
     cls, fixed = MECHANISMS.read(name)
-    rows = []
-    for value in values:
-        made = cls.load({**fixed, parameter: value})
-        release = protect(train, made, rng=draws)
-        target = made if by.fits else release
-        found = attacked(target, train, by, draws, positive=liked)
-        model = fit_release(release, train, recommender, liked, draws)
-        worth = utility(model, test, measure, k).score
-        rows.append(PlanePoint(made.brief, float(value), found.risk, worth, str(release.cost)))
-    order = np.argsort([row.value for row in rows], kind="stable")
-    if cls.direction(parameter) == "private":
-        order = order[::-1]
-    score = quipu([float(rows[i].risk) for i in order], [float(rows[i].utility) for i in order])
-    learner = recommender if isinstance(recommender, str) else recommender.brief
-    return Plane(tuple(rows), score, by.brief, learner)
+    mechanisms = [cls.load({**fixed, parameter: value}) for value in values]
+    learner = recommender_of(recommender) if isinstance(recommender, str) else recommender
+    material = RatingsMaterial("ratings", train, test, learner)
+    experiment = RatingsExperiment.of(
+        material, rng, positive=positive, utility=measure, depth=k, people=""
+    )
+    return studies.plane(
+        experiment, mechanisms, [attack], parameter=parameter, spec=lambda made: made.brief,
+        utility=measure, recommender=learner.brief,
+    )  # fmt: skip

@@ -1,7 +1,7 @@
 """Ratings as an experiment: protected, attacked and evaluated."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
@@ -9,12 +9,11 @@ from typing import Annotated, Any, ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from veil.core.errors import InputError, LawError, ParameterError
+from veil.core.errors import InputError, LawError
 from veil.core.guarantee import Guarantee
 from veil.core.rng import stream
 from veil.core.types import Floats, Ids
-from veil.data.fetch import Report, no_progress
-from veil.data.files import digest as file_digest
+from veil.data.fetch import Report
 from veil.measures.bounds import excess_bound
 from veil.measures.estimate import Estimate, above_chance, stand_in
 from veil.ratings.attack import attack, unprotected_release
@@ -31,12 +30,10 @@ from veil.ratings.recommender import NOTHING, Recommender, positive_of
 from veil.ratings.recommenders import recommender
 from veil.ratings.release import Release
 from veil.ratings.split import align, split
-from veil.studies.experiment import Axis, Cell, Experiment, Figure, Step, Vocabulary, step_key
+from veil.studies.experiment import Axis, Cell, Experiment, Figure, Step, Vocabulary, digest
 from veil.studies.results import PLAIN, Results, Section
 from veil.studies.store import Result
-from veil.studies.study import Grid, Specs, Study
-
-PATHS = ("train", "test", "items", "people")
+from veil.studies.study import Specs, Study
 
 
 class RatingsStudy(Study):
@@ -75,27 +72,19 @@ def parts_of(study: RatingsStudy) -> tuple[Ratings, Ratings]:
     return align(whole, load(study.test, whole.scale if scale is None else scale, columns))
 
 
-def made_from(study: RatingsStudy) -> dict[str, object]:
-    """Return all of a study that changes results: the contents of files, and not their names."""
-    own = {
-        key: list(value) if isinstance(value, tuple) else value
-        for key, value in study
-        if key not in Study.model_fields and key not in (*PATHS, "title")
-    }
-    files = {}
-    for key in ("train", "test", "people"):
-        if given := getattr(study, key):
-            if not Path(given).is_file():
-                raise InputError(f"There is no file {given}.")
-            files[key] = file_digest(Path(given), "sha256")
-    return {**own, **files, "seed": str(study.seed)}
+@dataclass(frozen=True, eq=False)
+class RatingsMaterial:
+    """Ratings to protect, held-out ones of the same users, and what is learnt of a release."""
+
+    name: str
+    train: Ratings
+    test: Ratings
+    recommender: Recommender
 
 
 WORTH, ABOVE = "recommendation", "success"
-_VERSION = 3  # of what the steps compute
 _PROFILES, _MODELS = ("scoreboard(known=8)",), ("membership",)  # who attacks unless told
 _SAME = ("identify", "attack")  # whose targets are the same at every point
-_REMEMBERED = 2  # releases that a process keeps: several steps work on each
 _COMMANDS = "describe split fit recommend evaluate protect attack plane serve join"
 
 
@@ -123,82 +112,77 @@ class RatingsExperiment(Experiment):
     }
     source = "train"
 
-    def __init__(self, study: RatingsStudy, report: Report = no_progress) -> None:
+    domain = "ratings"
+    version = 3
+    paths = ("train", "test", "items", "people")
+    digested = ("train", "test", "people")
+    unkeyed = ("title",)
+    single = "each release is attacked by itself"
+    attacks_plain = True
+    report_only = ("identify",)
+
+    @classmethod
+    def read(cls, study: RatingsStudy, report: Report) -> RatingsMaterial:
+        """Read both parts of the ratings."""
         del report  # nothing takes long here
-        self.study: RatingsStudy = study
-        if study.sizes != (1,):
-            raise ParameterError(
-                "The 'sizes' of a study of ratings must be [1]: each release is attacked by"
-                " itself."
-            )
-        self.recommender = recommender(study.recommender)
-        self.train, self.test = parts_of(study)
-        self.positive = positive_of(self.train, study.positive)
-        self.data, self.n = Path(study.train).name.partition(".")[0], self.train.n
-        self._of = made_from(study)
-        self._released: dict[str, Release] = {}
+        learner = recommender(study.recommender)
+        name = Path(study.train).name.partition(".")[0]
+        return RatingsMaterial(name, *parts_of(study), learner)
+
+    def use(self, material: RatingsMaterial) -> None:
+        """Keep the ratings."""
+        self.train, self.test = material.train, material.test
+        self.recommender = material.recommender
+        self.positive = positive_of(self.train, self.study.positive)
+        self.data, self.n = material.name, self.train.n
         self._shown: dict[str, Shown] = {}
 
     @classmethod
+    def content(cls, material: RatingsMaterial) -> str:
+        """Return the digest of all ratings, and of what is learnt from them."""
+        parts: list[str | bytes] = [str(material.recommender)]
+        for data in (material.train, material.test):
+            parts += [*data.users, "", *data.items, ""]
+            parts += [values.tobytes() for values in (data.user, data.item, data.value)]
+        return digest(parts)
+
+    @classmethod
     def settle(cls, study: RatingsStudy, name: str, folder: Path) -> RatingsStudy:
-        """Make the paths absolute: workers may run elsewhere."""
-        del name
+        """Make the paths absolute, and check the recommender."""
         recommender(study.recommender)
-        given = {key: getattr(study, key) for key in PATHS}
-        found = {key: str((folder / path).resolve()) for key, path in given.items() if path}
-        return study.model_copy(update=found)
+        settled: RatingsStudy = super().settle(study, name, folder)
+        return settled
 
     @cached_property
     def _order(self) -> Ids:
         """A place for each user that only who has the ratings can undo, for what is kept."""
-        return stream(int(str(self._of["train"])[:15], 16), 0).permutation(self.n)
+        key = str(self.inputs.get("train") or self.inputs["material"])
+        return stream(int(key[:15], 16), 0).permutation(self.n)
 
-    def _step(self, kind: str, spec: str = "", of: str = "", by: str = "") -> Step:
-        """Name a step by all that changes its result."""
-        made = {**self._of, "spec": spec, "of": of, "by": by}
-        size = 1 if spec else 0
-        return Step(kind, step_key(kind, _VERSION, made), spec, size, of, by, size)
+    def comparisons(self, mechanism: Mechanism | Recommender | None) -> list[tuple[str, str]]:
+        """Measure a release, and look for users in those that have profiles."""
+        steps = [("measure", "")]
+        return steps if isinstance(mechanism, Recommender) else [*steps, ("identify", "")]
 
-    def plain(self) -> list[Step]:
-        """Recommend from the ratings themselves, and attack them as they are."""
-        attackers = self.study.all_attackers or _PROFILES
-        steps = [self._step("measure"), self._step("identify")]
-        return steps + [self._step("attack", by=by) for by in attackers]
-
-    def cells(self) -> list[Cell]:
-        """Return a release for each configuration, measured and attacked."""
-        return [
-            self._cell(grid, made, value)
-            for grid in self.study.mechanism
-            for made, value in grid.mechanisms(MECHANISMS)
-        ]
-
-    def _cell(self, grid: Grid, made: Mechanism | Recommender, value: float) -> Cell:
-        spec, profiles = str(made), isinstance(made, Mechanism)
-        attackers = self.study.against(grid) or (_PROFILES if profiles else _MODELS)
-        release = self._step("protect", spec)
-        steps = [self._step("measure", spec, release.key)]
-        steps += [self._step("identify", spec, release.key)] if profiles else []
-        steps += [self._step("attack", spec, release.key, by) for by in attackers]
-        return Cell(made, grid.parameter, value, 1, release, tuple(steps))
+    @classmethod
+    def usual_attackers(cls, mechanism: Mechanism | Recommender | None) -> tuple[str, ...]:
+        """Return who attacks profiles, or models."""
+        return _MODELS if isinstance(mechanism, Recommender) else _PROFILES
 
     def release(self, spec: str) -> Release:
         """Return the release of a spec: the same whoever makes it, and when."""
         if not spec:
             return unprotected_release(self.train)
-        key = self._step("protect", spec).key
-        if key not in self._released:
-            made = protect(self.train, spec, rng=stream(self.study.seed, int(key[:15], 16)))
-            for old in list(self._released)[: 1 - _REMEMBERED]:
-                del self._released[old]
-            self._released[key] = made
-        return self._released[key]
+        step, mechanism = self.step(self.release_kind, spec, 1), self.mechanisms.parse(spec)
+        return self.remembered(
+            step.key, lambda: protect(self.train, mechanism, rng=self.draws(step))
+        )
 
     def compute(self, step: Step, of: Result | None) -> Result:
         """Protect, measure or attack; which profile is whose is never kept."""
         if of is not None and "refused" in of.data:
             return Result(data={"gap": of.data["refused"]})
-        rng = self._draws(step)
+        rng = self.draws(step)
         if step.kind == "protect":
             return self._protected(step.spec)
         if step.kind == "measure":
@@ -213,13 +197,12 @@ class RatingsExperiment(Experiment):
         except (InputError, LawError) as error:  # it cannot be used against that release
             return Result(data={"gap": str(error)})
 
-    def _draws(self, step: Step) -> np.random.Generator:
-        """Return what a step draws from: an attacker looks for the same users in all releases.
+    def draws(self, step: Step) -> np.random.Generator:
+        """Return the generator of a step: an attacker looks for the same users in all releases.
 
-        Scores of curves are made of users who are known at every point.
+        Scores of curves are means over users who are known at every point.
         """
-        drawn = self._step(step.kind, by=step.by) if step.kind in _SAME else step
-        return stream(self.study.seed, int(drawn.key[:15], 16))
+        return super().draws(self.step(step.kind, by=step.by) if step.kind in _SAME else step)
 
     def _protected(self, spec: str) -> Result:
         try:
@@ -254,10 +237,11 @@ class RatingsExperiment(Experiment):
         return Result({"shares": np.array(shares)})
 
     def _attacked(self, step: Step, rng: np.random.Generator) -> Result:
-        by = ATTACKS.parse(step.by)
-        target: Release | str = self.release(step.spec)
+        assert self.attackers is not None  # noqa: S101 - ratings have attackers
+        by = self.attackers.parse(step.by)
+        target: Release | Mechanism | Recommender = self.release(step.spec)
         if by.fits:
-            target = step.spec or self.study.recommender
+            target = self.mechanisms.parse(step.spec) if step.spec else self.recommender
         people = self.study.people or None
         found = attack(target, self.train, by, rng, positive=self.positive, people=people)
         values, users = by_user(found, self.n, rng)
@@ -267,27 +251,27 @@ class RatingsExperiment(Experiment):
             details |= {"mean": [float(risk), risk.low, risk.high], "cases": risk.n}
         return Result({"risks": values, "users": self._order[users]}, details)
 
-    def figures(self, cell: Cell | None, step: Step, found: Result) -> Iterator[Figure]:
+    def figures(self, cell: Cell | None, step: Step, result: Result) -> Iterator[Figure]:
         """Yield what recommendations are worth, and how far an attacker is above chance."""
-        if "gap" in found.data or step.kind == "protect":
+        if "gap" in result.data or step.kind == "protect":
             return
         shown = self._shown.setdefault(PLAIN if cell is None else step.spec, Shown())
         task = "" if cell is None else self.recommender.name
         if step.kind == "measure":
-            shown.lists = found.arrays["lists"]
-            yield Figure("utility", WORTH, found.arrays["values"], task=task)
+            shown.lists = result.arrays["lists"]
+            yield Figure("utility", WORTH, result.arrays["values"], task=task)
         elif step.kind == "identify":
-            shown.shares = found.arrays["shares"]
+            shown.shares = result.arrays["shares"]
         elif step.kind == "attack":
-            risks = found.arrays["risks"]
+            risks = result.arrays["risks"]
             task = self.recommender.name if cell is None else ""
             mean = None
-            if "mean" in found.data:
-                value, low, high = found.data["mean"]
-                mean = Estimate(value, low, high, int(found.data["cases"]))
+            if "mean" in result.data:
+                value, low, high = result.data["mean"]
+                mean = Estimate(value, low, high, int(result.data["cases"]))
             yield Figure(
-                "risk", ABOVE, risks, found.arrays["users"], step.by, task, chance=0.0, mean=mean,
-                upper=found.data["upper"],
+                "risk", ABOVE, risks, result.arrays["users"], step.by, task, chance=0.0, mean=mean,
+                upper=result.data["upper"],
             )  # fmt: skip
 
     def claim(self, cell: Cell, made: Result) -> Guarantee:

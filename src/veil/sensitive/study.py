@@ -4,16 +4,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, cast
 
 import numpy as np
 from pydantic import Field
 
-from veil.core.errors import InputError, ParameterError
+from veil.core.errors import InputError
 from veil.core.rng import stream
 from veil.core.types import Floats, Ids
 from veil.corpus.catalogue import load_collection
-from veil.data.fetch import Report, no_progress
+from veil.data.fetch import Report
 from veil.drawing.markup import Markup, interval, number, percent, tag
 from veil.drawing.page import head, table
 from veil.measures.estimate import Estimate
@@ -23,7 +23,7 @@ from veil.sensitive.classifiers import classifier
 from veil.sensitive.collection import SensitiveCollection, load, simulate
 from veil.sensitive.cross_validate import cross_validate
 from veil.sensitive.evaluate import evaluate
-from veil.sensitive.mechanism import Searcher
+from veil.sensitive.mechanism import Mechanism, Searcher
 from veil.sensitive.mechanisms import MECHANISMS
 from veil.sensitive.rank import scene_of
 from veil.studies.experiment import (
@@ -34,11 +34,10 @@ from veil.studies.experiment import (
     Step,
     Vocabulary,
     digest,
-    step_key,
 )
 from veil.studies.results import PLAIN, Results, Section
 from veil.studies.store import Result
-from veil.studies.study import Grid, Study
+from veil.studies.study import Study
 
 QUALITY = {
     "auc": "AUC",
@@ -52,7 +51,7 @@ def figures_of(
     collection: SensitiveCollection,
     lists: Mapping[str, Ids],
     p: Floats | None,
-    spec: str,
+    strategy: Mechanism | None,
     k: int,
     cost: float,
 ) -> tuple[dict[str, float], dict[str, Any]]:
@@ -76,7 +75,7 @@ def figures_of(
         "empty": float(summary.empty),
         "skill": float(summary.skill),
     }
-    threshold = getattr(MECHANISMS.parse(spec), "threshold", None) if spec else None
+    threshold = getattr(strategy, "threshold", None)
     if threshold is not None and p is not None:
         kept = p < threshold  # nan is withheld
         data["caught"] = float((~kept[hot]).mean())
@@ -164,10 +163,7 @@ def _cell(value: Estimate) -> Markup:
 
 
 UTILITY, SHOWN, EXPOSURE = "nDCG-visible@10", "shown", "exposure"
-_VERSION = 2  # of what the steps compute
-_USUAL = ("queries", "known-item", "gap", "count", "frequency")
-_OPENED = 2  # strategies that a process keeps open: several steps ask each
-_K = 10  # documents of a list: the depth of the utility, too
+_K = 10  # documents of a list in a study
 _COMMANDS = "index search evaluate attack"
 
 
@@ -184,6 +180,16 @@ class SensitiveStudy(Study):
     )
     folds: Annotated[int, Field(ge=2, le=100, description="of cross-validation")] = 5
     cost: Annotated[float, Field(ge=0, description="of one sensitive document in nCS-DCG")] = 12.0
+
+
+@dataclass(frozen=True, eq=False)
+class SensitiveMaterial:
+    """A collection; `p` (n,) is how likely documents are sensitive, if no classifier says it."""
+
+    name: str
+    collection: SensitiveCollection
+    p: Floats | None = None
+    k: int = _K
 
 
 class Sensitive(Experiment):
@@ -211,102 +217,111 @@ class Sensitive(Experiment):
     }
     source = "collection"
 
-    def __init__(self, study: SensitiveStudy, report: Report = no_progress) -> None:
-        self.study: SensitiveStudy = study
-        if study.sizes != (1,):
-            raise ParameterError(
-                "The 'sizes' of a study of sensitive documents must be [1]: nothing is drawn."
-            )
-        self.collection = _opened(study, report)
+    domain = "sensitive"
+    version = 2
+    paths = ("collection", "sensitivity")
+    single = "nothing is drawn"
+    release_kind = "show"
+    usual = ("queries", "known-item", "gap", "count", "frequency")
+    attacks_plain = True
+    plane_measure = EXPOSURE
+
+    @classmethod
+    def read(cls, study: SensitiveStudy, report: Report) -> SensitiveMaterial:
+        """Read the collection with its labels."""
+        folder = Path(study.collection)
+        if study.simulated:
+            collection = simulate(load_collection(folder, report))
+        else:
+            collection = load(folder, study.sensitivity or None, report)
+        if len({collection.topic(query) for query in collection.queries}) < 2:
+            raise InputError("A study needs queries of at least two topics.")
+        return SensitiveMaterial(folder.name, collection)
+
+    def use(self, material: SensitiveMaterial) -> None:
+        """Keep the collection."""
+        self.material, self.collection = material, material.collection
         queries = self.collection.queries
         self._topics = {name: self.collection.topic(name) for name in queries}
         self._rows = {topic: row for row, topic in enumerate(dict.fromkeys(self._topics.values()))}
-        self.data, self.n = Path(study.collection).name, len(self._rows)
-        if self.n < 2:
-            raise InputError("A study needs queries of at least two topics.")
-        self._of = {
-            "data": _digest(self.collection),
+        self.data, self.n = material.name, len(self._rows)
+        self._summaries: dict[str, StrategySummary] = {}
+        self._quality: Mapping[str, float] = {}
+
+    @classmethod
+    def content(cls, material: SensitiveMaterial) -> str:
+        """Return the digest of all of a collection that changes results."""
+        return _digest(material.collection)
+
+    @classmethod
+    def inputs_of(cls, study: SensitiveStudy, material: SensitiveMaterial) -> dict[str, object]:
+        """Return the content of the collection, whatever files it was read from."""
+        return {
+            "data": cls.content(material),
             "classifier": str(classifier(study.classifier)),
             "folds": study.folds,
             "cost": study.cost,
             "seed": study.seed,
         }
-        self._searchers: dict[str, Searcher] = {}
-        self._told: dict[str, StrategySummary] = {}
-        self._quality: Mapping[str, float] = {}
 
     @classmethod
     def settle(cls, study: SensitiveStudy, name: str, folder: Path) -> SensitiveStudy:
-        """Make the paths absolute: workers may run elsewhere."""
-        del name
+        """Make paths absolute, and leave the names of collections as they are."""
         classifier(study.classifier)
-        given = {key: getattr(study, key) for key in ("collection", "sensitivity")}
-        found = {key: folder / path for key, path in given.items() if path}
-        there = {key: str(path.resolve()) for key, path in found.items() if path.exists()}
-        return study.model_copy(update=there)
+        settled: SensitiveStudy = super().settle(study, name, folder)
+        named = {
+            key: getattr(study, key)
+            for key in cls.paths
+            if not (folder / getattr(study, key)).exists()
+        }
+        return settled.model_copy(update=named)
 
     @cached_property
     def _order(self) -> Ids:
         """An order of the sensitive documents that only who has them can undo."""
         count = int((self.collection.sensitive == 1).sum())
-        return stream(int(str(self._of["data"])[:16], 16), 0).permutation(count)
+        return stream(int(_digest(self.collection)[:16], 16), 0).permutation(count)
 
-    def _step(self, kind: str, spec: str = "", of: str = "", by: str = "") -> Step:
-        """Name a step by all that changes its result."""
-        made = {**self._of, "spec": spec, "of": of, "by": by}
-        size = 1 if spec else 0
-        return Step(kind, step_key(kind, _VERSION, made), spec, size, of, by, size)
+    def release_step(self, spec: str, size: int) -> Step:
+        """Return the step that shows the lists of a strategy, and measures them, too."""
+        probabilities = "" if self.in_memory else self.step("classify").key
+        return self.step("show", spec, size, probabilities)
 
-    @cached_property
-    def _classified(self) -> Step:
-        return self._step("classify")
-
-    def plain(self) -> list[Step]:
-        """Learn how likely documents are sensitive; show and attack what ignores that."""
-        attackers = self.study.all_attackers or _USUAL
-        shown = self._step("show")
-        return [self._classified, shown, *(self._step("attack", by=by) for by in attackers)]
-
-    def cells(self) -> list[Cell]:
-        """Return the lists of each strategy, measured and attacked."""
-        return [
-            self._cell(grid, strategy, value)
-            for grid in self.study.mechanism
-            for strategy, value in grid.mechanisms(MECHANISMS)
-        ]
-
-    def _cell(self, grid: Grid, strategy: object, value: float) -> Cell:
-        spec, attackers = str(strategy), self.study.against(grid) or _USUAL
-        shown = self._step("show", spec, self._classified.key)
-        steps = tuple(self._step("attack", spec, shown.key, by) for by in attackers)
-        return Cell(MECHANISMS.parse(spec), grid.parameter, value, 1, shown, steps)
+    def comparisons(self, mechanism: object) -> list[tuple[str, str]]:
+        """Learn how likely documents are sensitive, and show what ignores that."""
+        if mechanism is not None:
+            return []
+        return [("show", "")] if self.in_memory else [("classify", ""), ("show", "")]
 
     def compute(self, step: Step, of: Result | None) -> Result:
         """Classify, show or attack; what is kept names no document."""
         if step.kind == "classify":
-            found = cross_validate(
+            quality = cross_validate(
                 self.collection, self.study.classifier, self.study.folds, self.study.seed
             )
-            return Result({"p": found.p}, {name: getattr(found, name) for name in QUALITY})
-        p = None if of is None else of.arrays["p"]
+            return Result({"p": quality.p}, {name: getattr(quality, name) for name in QUALITY})
+        p = None
+        if step.spec:
+            p = self.material.p if of is None or "p" not in of.arrays else of.arrays["p"]
         searcher = self._searcher(step.spec or "relevance()", p)
+        k = self.material.k
         lists = {
-            name: searcher.answer(text, _K, self._topics[name]).positions
+            name: searcher.answer(text, k, self._topics[name]).positions
             for name, text in self.collection.queries.items()
         }
         if step.kind == "show":
             return self._shown(step, lists, p)
-        seen = ATTACKS.parse(step.by).run(Probe(self.collection, searcher, _K, self.study.seed))
+        assert self.attackers is not None  # noqa: S101 - collections have attackers
+        probe = Probe(self.collection, searcher, k, self.study.seed)
+        seen = self.attackers.parse(step.by).run(probe)
         arrays = {name: getattr(seen, name)[self._order] for name in ("seen", "claims", "alarms")}
         return Result({**arrays, "shown": self._any(lists)})
 
     def _searcher(self, spec: str, p: Floats | None) -> Searcher:
-        if spec not in self._searchers:
-            strategy = MECHANISMS.parse(spec)
-            for old in list(self._searchers)[: 1 - _OPENED]:
-                del self._searchers[old]
-            self._searchers[spec] = strategy.open(scene_of(self.collection, strategy, p))
-        return self._searchers[spec]
+        strategy = self.mechanisms.parse(spec)
+        return self.remembered(
+            spec, lambda: cast(Searcher, strategy.open(scene_of(self.collection, strategy, p)))
+        )
 
     def _any(self, lists: Mapping[str, Ids]) -> Floats:
         """Return the share of the queries of each topic (n,) that show a sensitive document."""
@@ -322,26 +337,30 @@ class Sensitive(Experiment):
         return means
 
     def _shown(self, step: Step, lists: Mapping[str, Ids], p: Floats | None) -> Result:
-        values, data = figures_of(self.collection, lists, p, step.spec, _K, self.study.cost)
+        strategy = self.mechanisms.parse(step.spec) if step.spec else None
+        values, data = figures_of(
+            self.collection, lists, p, strategy, self.material.k, self.study.cost
+        )
         arrays = {"utility": self._by_topic(values)} | ({} if p is None else {"p": p})
         return Result(arrays, data)
 
-    def figures(self, cell: Cell | None, step: Step, found: Result) -> Iterator[Figure]:
+    def figures(self, cell: Cell | None, step: Step, result: Result) -> Iterator[Figure]:
         """Yield the utility by topic, and what attackers see and infer."""
         del cell
         if step.kind == "classify":
-            self._quality = found.data
+            self._quality = result.data
             return
-        told = self._told.setdefault(step.spec or PLAIN, StrategySummary())
+        summary = self._summaries.setdefault(step.spec or PLAIN, StrategySummary())
         if step.kind == "show":
-            told.shown = found.data
-            yield Figure("utility", UTILITY, found.arrays["utility"])
+            summary.shown = result.data
+            yield Figure("utility", UTILITY, result.arrays["utility"])
             return
-        seen = Sightings(*(found.arrays[name] for name in ("seen", "claims", "alarms")))
+        seen = Sightings(*(result.arrays[name] for name in ("seen", "claims", "alarms")))
         exposure = Exposure.of(seen)
-        told.attacks[step.by] = exposure
-        if ATTACKS.parse(step.by).name == "queries":
-            yield Figure("risk", SHOWN, found.arrays["shown"], by=step.by)
+        summary.attacks[step.by] = exposure
+        assert self.attackers is not None  # noqa: S101 - collections have attackers
+        if self.attackers.parse(step.by).name == "queries":
+            yield Figure("risk", SHOWN, result.arrays["shown"], by=step.by)
         # What is not seen has the same risk each, so that the mean is that of the attack. The
         # documents are dealt out to topics, at least two to each: the difference of two rates is
         # as uncertain as one rate of half as many cases, and bounds must not be lower.
@@ -359,7 +378,7 @@ class Sensitive(Experiment):
             ("documents", f"{len(self.collection.documents):,}"),
             ("of them sensitive", f"{hot:,}"),
             ("queries, topics", f"{len(self._topics):,}, {self.n:,}"),
-            ("classifier", f"{self._of['classifier']}, {self.study.folds} folds, out of fold"),
+            ("classifier", f"{self.inputs['classifier']}, {self.study.folds} folds, out of fold"),
             *quality,
             ("cost of a sensitive document in nCS-DCG", f"{self.study.cost:g}"),
         ]
@@ -380,14 +399,7 @@ class Sensitive(Experiment):
     def sections(self, results: Results) -> Sequence[Section]:
         """Say what is shown and withheld, and what each attacker found; in figures alone."""
         del results
-        return sections(self._told)
-
-
-def _opened(study: SensitiveStudy, report: Report) -> SensitiveCollection:
-    folder = Path(study.collection)
-    if study.simulated:
-        return simulate(load_collection(folder, report))
-    return load(folder, study.sensitivity or None, report)
+        return sections(self._summaries)
 
 
 def _digest(collection: SensitiveCollection) -> str:

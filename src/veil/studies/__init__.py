@@ -4,7 +4,12 @@
 in a sentence. A new one is a row here, or an entry point of the group ``veil.domains``.
 """
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+from veil.core.facade import facade
+
+if TYPE_CHECKING:
+    from veil.studies.plane import plane as plane
 
 
 class DomainEntry(NamedTuple):
@@ -49,3 +54,11 @@ DOMAINS: dict[str, DomainEntry] = {
         "Classifiers on protected texts: train, attack and compare.",
     ),
 }
+
+facade(
+    __name__,
+    {
+        "veil.studies.plane": "plane",
+        "veil.studies": "DEFAULT DOMAINS DomainEntry GROUP Place",
+    },
+)

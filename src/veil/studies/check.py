@@ -13,7 +13,7 @@ from veil.studies.choose import choose
 from veil.studies.domains import domain, make_study
 from veil.studies.experiment import Experiment
 from veil.studies.export import export, read_csv
-from veil.studies.plane import is_utility
+from veil.studies.panels import is_utility
 from veil.studies.report.report import render
 from veil.studies.results import PLAIN, Results
 from veil.studies.store import Store

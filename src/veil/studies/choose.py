@@ -10,7 +10,7 @@ from veil.measures.bounds import CONFIDENCE, cases_needed, upper_bound
 from veil.studies import DEFAULT
 from veil.studies.domains import mechanism_class, vocabulary
 from veil.studies.experiment import Axis
-from veil.studies.plane import is_utility
+from veil.studies.panels import is_utility
 from veil.studies.results import PLAIN, Row, Score
 
 _NAMED = 5  # rivals that a sentence names

@@ -82,10 +82,15 @@ def open_experiment(study: Study) -> Experiment:
 
 
 def compute(study: Study, step: Step, of: Result | None) -> Result:
-    """Compute a step in this process, and say how long it took."""
+    """Compute a step of a study in this process, and say how long it took."""
+    return compute_step(open_experiment(study), step, of)
+
+
+def compute_step(experiment: Experiment, step: Step, of: Result | None) -> Result:
+    """Compute a step of an open experiment, and say how long it took."""
     started = time.perf_counter()
     try:
-        made = open_experiment(study).compute(step, of)
+        result = experiment.compute(step, of)
     except (VeilError, OSError):  # told as they are: a full disk, a missing file
         raise
     except Exception as error:  # noqa: BLE001 - its own message could quote what is protected
@@ -94,7 +99,7 @@ def compute(study: Study, step: Step, of: Result | None) -> Result:
             f"The step '{step.kind}' of {step.spec or 'the data'}{by} failed:"
             f" {error_location(error)}; what is done is kept."
         ) from None
-    return Result(made.arrays, made.data, time.perf_counter() - started)
+    return Result(result.arrays, result.data, time.perf_counter() - started)
 
 
 _MAX_BYTES = 2**20  # of a study file
@@ -139,7 +144,7 @@ def make_study(keys: dict[str, Any], name: str, folder: Path) -> Study:
     except ValidationError as error:
         raise ParameterError(error_sentence(error.errors()[0], keys, name, known)) from None
     with locate_errors(f"In {name}, 'attackers'"):
-        study = study.model_copy(update={"attackers": chosen.spelt(study.attackers)})
+        study = study.model_copy(update={"attackers": chosen.attacker_specs(study.attackers)})
     study = chosen.settle(study, name, folder)
     specs: set[str] = set()
     grids = tuple(
@@ -174,9 +179,9 @@ def _settled(
             raise no_such_key(f"The {cls.name} mechanism", grid.parameter, tuple(cls.model_fields))
         next(grid.mechanisms(chosen.mechanisms))
         if usual:
-            grid = chosen.with_foes(grid)
+            grid = chosen.add_declared_attackers(grid)
         if grid.attackers is not None:
-            grid = grid.model_copy(update={"attackers": chosen.spelt(grid.attackers)})
+            grid = grid.model_copy(update={"attackers": chosen.attacker_specs(grid.attackers)})
         grid = chosen.settle_grid(grid, where, folder)
         for each, _ in grid.mechanisms(chosen.mechanisms):
             if str(each) in specs:

@@ -9,7 +9,7 @@ import platform
 import shlex
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Protocol, cast
@@ -26,7 +26,7 @@ from veil.measures.risk import ATTACKERS, chance, successes
 from veil.studies.choose import cautions
 from veil.studies.domains import open_experiment
 from veil.studies.experiment import Cell, Experiment, Figure, Step, Vocabulary
-from veil.studies.plane import Planned, compared, is_utility, key, scores
+from veil.studies.panels import Planned, compared, is_utility, key, scores
 from veil.studies.results import PLAIN, Card, Example, Kind, Results, Row, Score
 from veil.studies.store import Result, Store
 from veil.studies.study import Study
@@ -109,7 +109,7 @@ def gather(
 
     `seconds` is how long this run took, `workers` how many processes computed it.
     """
-    sheet = _Sheet(experiment, store)
+    sheet = Sheet(experiment, store)
     for step in plain:
         sheet.add(None, step)
     for cell in cells:
@@ -143,11 +143,20 @@ class ResultSource(Protocol):
         ...
 
 
-class _Sheet:
-    """What has been gathered so far."""
+class Sheet:
+    """The rows, samples and cards of the steps that were added so far.
 
-    def __init__(self, experiment: Experiment, store: ResultSource) -> None:
+    `measures` are the only ones of which means are taken; None for all.
+    """
+
+    def __init__(
+        self,
+        experiment: Experiment,
+        store: ResultSource,
+        measures: Container[str] | None = None,
+    ) -> None:
         self.experiment, self.store = experiment, store
+        self.measures = measures  # None: all
         self.rows: list[Row] = []
         self.samples: Samples = {}
         self.planned: Planned = Counter()
@@ -200,6 +209,8 @@ class _Sheet:
 
     def _add(self, head: Row, figure: Figure) -> None:
         """Add the mean over what could be measured, if there was anything."""
+        if self.measures is not None and figure.measure not in self.measures:
+            return
         values = np.asarray(figure.values, dtype=np.float64)
         known = np.isfinite(values)
         if not known.any():

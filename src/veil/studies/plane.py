@@ -1,345 +1,160 @@
-"""From the tidy table to curves of the risk-utility plane, and their scores."""
+"""Measure mechanisms on the risk-utility plane, in this process and without a store."""
 
 import math
-import re
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
 
-import numpy as np
-from numpy.typing import NDArray
-
-from veil.core.parallel import one_blas_thread
-from veil.core.types import Floats
-from veil.measures.estimate import p_values
-from veil.measures.quipu import quipu_difference, quipu_interval
-from veil.studies import DEFAULT
-from veil.studies.domains import mechanism_class, vocabulary
-from veil.studies.results import PLAIN, Row, Score
-
-Key = tuple[str, str, str]  # mechanism, swept parameter, the rest of the spec
+from veil.core.component import Component
+from veil.core.errors import InputError, ParameterError
+from veil.measures.estimate import Estimate
+from veil.measures.plane import NOTHING, Plane, PlanePoint
+from veil.studies.domains import compute_step
+from veil.studies.experiment import Cell, Experiment, Step
+from veil.studies.figures import ATTACK, Sheet
+from veil.studies.panels import is_utility
+from veil.studies.results import Row
+from veil.studies.store import Result
 
 
-@dataclass(frozen=True, slots=True)
-class Point:
-    """One configuration in the plane."""
+def plane(
+    experiment: Experiment,
+    mechanisms: Sequence[str | Component],
+    attackers: Sequence[str | Component] = (),
+    *,
+    measure: str = "",
+    parameter: str = "",
+    spec: Callable[[Component], str] = str,
+    utility: str = "",
+    recommender: str = "",
+) -> Plane:
+    """Protect the data of an experiment by each mechanism, attack the releases, and measure them.
 
-    risk: Row
-    utility: Row
-
-
-@dataclass(frozen=True, slots=True)
-class Curve:
-    """The points of one mechanism, in order of its parameter, towards the more useful end."""
-
-    name: str
-    points: tuple[Point, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Panel:
-    """One plane: the data, its user, an attacker, and the measure of the attacker's success.
-
-    `plain` is the utility without any protection, `lost` the number of configurations that have
-    no place in the plane, because a figure is missing or not a number.
-    """
-
-    data: str
-    task: str
-    attacker: str
-    measure: str
-    curves: tuple[Curve, ...]
-    plain: Row | None
-    chance: float | None
-    lost: int
-    domain: str
-
-
-def key(row: Row) -> Key:
-    """Return what the rows of one curve have in common.
-
-    >>> row = Row("c", "e", "vickrey", "vickrey(epsilon=5.0, t=0.75)", "epsilon", 5.0, 50,
-    ...           "risk", "lazy", "inference", 0.1, 0.0, 0.2, 43)
-    >>> key(row)
-    ('vickrey', 'epsilon', 'vickrey(t=0.75)')
-    """
-    if not row.parameter:
-        return row.mechanism, "", row.spec
-    swept = rf"\b{re.escape(row.parameter)}=[^,()]*"
-    rest = re.sub(rf"{swept},\s*|,\s*{swept}|{swept}", "", row.spec, count=1)
-    return row.mechanism, row.parameter, rest.removesuffix("()")
-
-
-def names(rows: Iterable[Row]) -> dict[tuple[Key, int], str]:
-    """Name each curve by its mechanism, and by what tells it from the others of that mechanism.
-
-    Size 0 stands for the curve whatever the number of releases.
-    """
-    sizes: dict[Key, set[int]] = {}
-    kind = DEFAULT
-    for row in rows:
-        kind = row.domain
-        if row.mechanism != PLAIN:
-            counted = sizes.setdefault(key(row), set())
-            if row.kind == "risk":
-                counted.add(row.size)
-    short = short_names(sizes)
-    named: dict[tuple[Key, int], str] = {}
-    for one, counted in sizes.items():
-        named[one, 0] = short[one]
-        for size in sorted(counted):
-            several = f", {vocabulary(kind).sizes(size)}" if len(counted) > 1 else ""
-            named[one, size] = short[one] + several
-    return named
-
-
-def panels(rows: Sequence[Row]) -> list[Panel]:
-    """Join each risk with the utility of the same configuration."""
-    utility = _utilities(rows)
-    cells: dict[tuple[str, str, str, str], list[Point]] = {}
-    for row in rows:
-        if row.kind == "risk":
-            for found in utility.get((row.data, row.spec, row.size), [_missing(row)]):
-                if not row.task or found.task in ("", row.task):
-                    task = found.task or row.task
-                    place = (row.data, task, row.attacker, row.measure)
-                    cells.setdefault(place, []).append(Point(row, found))
-    order = list(dict.fromkeys((c, e, a) for c, e, a, _ in cells))
-    words = vocabulary(rows[0].domain if rows else DEFAULT)
-    places = sorted(cells, key=lambda cell: (order.index(cell[:3]), words.rank(cell[3])))
-    named = names(rows)
-    return [_panel(place, cells[place], named, rows) for place in places]
-
-
-def is_utility(row: Row) -> bool:
-    """Whether this is the utility that the plane shows."""
-    if row.kind != "utility":
-        return False
-    return row.measure.casefold() == vocabulary(row.domain).utility.name.casefold()
-
-
-def _utilities(rows: Sequence[Row]) -> dict[tuple[str, str, int], list[Row]]:
-    found: dict[tuple[str, str, int], list[Row]] = {}
-    for row in filter(is_utility, rows):
-        found.setdefault((row.data, row.spec, row.size), []).append(row)
-    return found
-
-
-def _missing(row: Row) -> Row:
-    gap = math.nan
-    return Row(
-        row.data, row.task, row.mechanism, row.spec, row.parameter, row.value, row.size,
-        "utility", vocabulary(row.domain).utility.name, "", gap, gap, gap, 0, domain=row.domain,
-    )  # fmt: skip
-
-
-def _ordered(points: Sequence[Point]) -> tuple[Point, ...]:
-    """Order points towards the more useful: the sign of an area depends on the direction."""
-    first = points[0].risk
-    cls = mechanism_class(first.domain, first.mechanism)
-    turned = cls is not None and cls.direction(first.parameter) == "private"
-    return tuple(sorted(points, key=lambda point: point.risk.value, reverse=turned))
-
-
-def _panel(
-    place: tuple[str, str, str, str],
-    points: list[Point],
-    named: dict[tuple[Key, int], str],
-    rows: Sequence[Row],
-) -> Panel:
-    data, task, attacker, measure = place
-    lines: dict[str, list[Point]] = {}
-    lost = 0
-    for point in points:
-        if point.risk.mechanism == PLAIN:
-            continue
-        if math.isfinite(point.risk.score) and math.isfinite(point.utility.score):
-            lines.setdefault(named[key(point.risk), point.risk.size], []).append(point)
-        else:
-            lost += 1
-    curves = tuple(Curve(name, _ordered(line)) for name, line in lines.items())
-    plain = [
-        row
-        for row in filter(is_utility, rows)
-        if row.mechanism == PLAIN
-        and (row.data, row.task) == (data, task)
-        and math.isfinite(row.score)
-    ]
-    chances = [point.risk.chance for point in points if point.risk.chance is not None]
-    chance = max((one for one in chances if math.isfinite(one)), default=None)
-    return Panel(
-        data,
-        task,
-        attacker,
-        measure,
-        curves,
-        plain[0] if plain else None,
-        chance,
-        lost,
-        rows[0].domain,
-    )
-
-
-_VALUE = re.compile(r"""(\w+)=("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^,]*)""")
-
-
-def short_names(keys: Iterable[Key]) -> dict[Key, str]:
-    """Name curves by their mechanism and by the fixed values that its curves do not share.
-
-    >>> one, other = ("v", "e", "v(t=0.75, noise='cmp')"), ("v", "e", "v(t=0.75, noise='mhl')")
-    >>> list(short_names([one, other]).values())
-    ['v(noise=cmp)', 'v(noise=mhl)']
-    >>> short_names([one])[one]
-    'v'
-    """
-    groups: dict[str, list[Key]] = {}
-    for one in keys:
-        groups.setdefault(one[0], []).append(one)
-    return {one: name for alike in groups.values() for one, name in _told_apart(alike).items()}
-
-
-def _told_apart(alike: list[Key]) -> dict[Key, str]:
-    """Name curves of one mechanism; where that does not tell them apart, say more."""
-    for named in (_by_what_differs(alike), {one: one[2] for one in alike}):
-        if len(set(named.values())) == len(alike):
-            return named
-    return {one: f"{one[2]} by {one[1] or 'nothing'}" for one in alike}
-
-
-def _by_what_differs(alike: list[Key]) -> dict[Key, str]:
-    fixed = {one: _fixed(one) for one in alike}
-    named = {}
-    for one, values in fixed.items():
-        told = [
-            f"{name}={value}"
-            for name, value in values.items()
-            if any(other.get(name) != value for other in fixed.values())
-        ]
-        named[one] = f"{one[0]}({', '.join(told)})" if told else one[0]
-    return named
-
-
-def _fixed(one: Key) -> dict[str, str]:
-    """Return the values of a spec as they are written, texts without their quotes."""
-    mechanism, _, rest = one
-    return {
-        name: value[1:-1] if value[:1] in ("'", '"') else value.strip()
-        for name, value in _VALUE.findall(rest.removeprefix(mechanism)[1:-1])
-    }
-
-
-Planned = Counter[
-    tuple[Key, int, str]
-]  # points of a curve, by its number of releases and attacker
-
-
-def scores(
-    rows: Sequence[Row], samples: Mapping[Row, Floats], planned: Planned | None = None
-) -> tuple[Score, ...]:
-    """Return the score of each curve, and how far it lies behind the best one of its plane.
+    The cells, steps and figures are those of a sweep. With the same material and the same seed a
+    study gives the same figures.
 
     Parameters
     ----------
-    samples
-        (n,) the values by subject that a row of risk or utility is the mean of, in the same order
-        of subjects for all; nan where a subject has none.
-    planned
-        How many points each curve has when everything is computed.
+    experiment
+        What is measured; its own mechanisms and attackers do not count.
+    mechanisms
+        Specs, or objects, which need not be registered.
+    attackers
+        Specs or objects; by default those that the domain tries on each mechanism. The risk of a
+        point is the highest among them.
+    measure
+        How success is counted; by default the first of the domain's measures that each attack has.
+    parameter
+        The one in which the mechanisms differ, which gives the points their `value`.
+    spec
+        Writes a mechanism for its point.
+    utility, recommender
+        Labels of the plane: how utility is measured, and what is learnt from a release.
     """
-    found: list[Score] = []
-    with one_blas_thread():  # the products are many and small
-        for panel in panels(rows):
-            if vocabulary(panel.domain).axis(panel.measure).scored:
-                lines = [_Line.of(curve, samples) for curve in panel.curves]
-                found += _ranked(lines, [_score(panel, line, planned) for line in lines])
-    return tuple(found)
-
-
-@dataclass(frozen=True, eq=False)
-class _Line:
-    """A curve by subject: column j of both arrays (points, n) is the same one."""
-
-    curve: Curve
-    risks: Floats
-    utilities: Floats
-
-    @classmethod
-    def of(cls, curve: Curve, samples: Mapping[Row, Floats]) -> "_Line":
-        return cls(
-            curve,
-            np.stack([samples[point.risk] for point in curve.points]),
-            np.stack([samples[point.utility] for point in curve.points]),
-        )
-
-    @property
-    def known(self) -> NDArray[np.bool_]:
-        """Which subjects (n,) are known at every point."""
-        return np.asarray(np.isfinite(self.risks + self.utilities).all(axis=0))
-
-    def at(self, subjects: NDArray[np.bool_]) -> tuple[Floats, Floats]:
-        return self.risks[:, subjects], self.utilities[:, subjects]
-
-
-def _score(panel: Panel, line: _Line, planned: Planned | None) -> Score:
-    first = line.curve.points[0].risk
-    mechanism, parameter, spec = key(first)
-    points = len(line.curve.points)
-    wanted = planned[key(first), first.size, panel.attacker] if planned is not None else points
-    made = Score(
-        panel.data, panel.task, panel.attacker, panel.measure, line.curve.name, mechanism,
-        spec, parameter, first.size, math.nan, math.nan, math.nan, 0, points, wanted - points,
-        domain=panel.domain,
-    )  # fmt: skip
-    if not line.known.any():
-        return made
-    found = quipu_interval(*line.at(line.known))
-    return replace(made, score=float(found), low=found.low, high=found.high, n=found.n)
-
-
-def _ranked(lines: Sequence[_Line], made: Sequence[Score]) -> list[Score]:
-    """Compare every curve of more than one point with the best of them, on the same subjects."""
-    ranked = [i for i, one in enumerate(made) if one.points > 1 and one.n]
-    if not ranked:
-        return list(made)
-    best = lines[max(ranked, key=lambda i: made[i].score)]
-    return [
-        _behind(best, line, one) if i in ranked else one
-        for i, (line, one) in enumerate(zip(lines, made, strict=True))
+    if isinstance(mechanisms, str) or not len(mechanisms):
+        raise ParameterError("A plane needs a list of mechanisms; name at least one spec.")
+    experiment = experiment.trying(mechanisms, attackers)
+    cells = experiment.cells()
+    measures = (
+        measure or experiment.plane_measure or experiment.words.risks[0].name,
+        experiment.words.utility.name,
+    )
+    experiment.prepare([step for cell in cells for step in (cell.release, *cell.steps)])
+    shared: dict[str, Result] = {}
+    points = {
+        str(cell.mechanism): _cell_point(experiment, cell, measures, shared) for cell in cells
+    }
+    components = [
+        experiment.mechanisms.parse(item) if isinstance(item, str) else item for item in mechanisms
     ]
+    rows = [
+        points[str(item)]._replace(
+            spec=spec(item), value=float(getattr(item, parameter)) if parameter else 0.0
+        )
+        for item in components
+    ]
+    by = (step.by for cell in cells for step in cell.steps if step.kind == ATTACK)
+    return Plane.of(
+        rows,
+        components,
+        parameter,
+        plain=_plain_point(experiment, measures),
+        attacker=", ".join(dict.fromkeys(by)),
+        measure=utility or measures[1],
+        recommender=recommender,
+        name=experiment.data,
+        subjects=experiment.words.subjects,
+    )
 
 
-def _behind(best: _Line, line: _Line, made: Score) -> Score:
-    both = best.known & line.known
-    if not both.any():
-        return made
-    gap = quipu_difference(*best.at(both), *line.at(both))
-    return replace(made, behind=float(gap), behind_low=gap.low, behind_high=gap.high)
+def _cell_point(
+    experiment: Experiment, cell: Cell, measures: tuple[str, str], shared: dict[str, Result]
+) -> PlanePoint:
+    """Compute a configuration and return its point; what cannot be measured is an error.
 
-
-def compared(rows: Sequence[Row], samples: Mapping[Row, Floats]) -> tuple[Row, ...]:
-    """Give each utility its p-value against no protection for the same task, where that is known.
-
-    The test is paired: the same subjects, by a random choice of signs of their differences.
+    `shared` keeps what releases are made from, as the probabilities of a classifier.
     """
-    found: dict[Row, float] = {}
-    for plain in rows:
-        if plain.mechanism == PLAIN and is_utility(plain):
-            place = (plain.data, plain.task)
-            others = [
-                row
-                for row in filter(is_utility, rows)
-                if row.mechanism != PLAIN and (row.data, row.task) == place
-            ]
-            found |= _against(samples[plain], others, samples)
-    return tuple(replace(row, p_value=found[row]) if row in found else row for row in rows)
+    for step in experiment.plain() if cell.release.of else ():
+        if step.key == cell.release.of and step.key not in shared:
+            _compute(experiment, step, shared)
+    results = dict(shared)
+    for step in (cell.release, *cell.steps):
+        _compute(experiment, step, results)
+    for result in results.values():
+        if reason := result.data.get("refused") or result.data.get("gap"):
+            raise InputError(str(reason))
+    sheet = Sheet(experiment, results, measures)
+    for step in (cell.release, *cell.steps):
+        if step.key in results:
+            sheet.add(cell, step)
+    risk, utility = _strongest(sheet.rows), _utility(sheet.rows)
+    if risk is None or utility is None:
+        raise InputError(
+            f"No attack on {cell.mechanism.name} measures '{measures[0]}'; choose another"
+            " attacker or measure."
+        )
+    attack = next(s for s in cell.steps if s.kind == ATTACK and s.by == risk.attacker)
+    release, attacked = results[cell.release.key], results[attack.key]
+    extra = {
+        "worst": float(attacked.data.get("worst", math.nan)),
+        "guarantee": str(experiment.claim(cell, release)),
+        "cost": experiment.cost(cell, release),
+    }
+    return PlanePoint(str(cell.mechanism), _estimate(risk), _estimate(utility))._replace(
+        **extra | dict(experiment.details(cell, release, attacked))
+    )
 
 
-def _against(
-    plain: Floats, others: Sequence[Row], samples: Mapping[Row, Floats]
-) -> dict[Row, float]:
-    gaps = {row: samples[row] - plain for row in others}
-    known = {row: gap for row, gap in gaps.items() if np.isfinite(gap).any()}
-    if not known:
-        return {}
-    values = p_values(np.stack(list(known.values())))
-    return dict(zip(known, values.tolist(), strict=True))
+def _plain_point(experiment: Experiment, measures: tuple[str, str]) -> PlanePoint | None:
+    """Return the point without protection, or None where that was not attacked."""
+    if not experiment.attacks_plain:
+        return None
+    results: dict[str, Result] = {}
+    sheet = Sheet(experiment, results, measures)
+    for step in experiment.plain():
+        _compute(experiment, step, results)
+        if step.key in results:
+            sheet.add(None, step)
+    risk, utility = _strongest(sheet.rows), _utility(sheet.rows)
+    if risk is None or utility is None:
+        return None
+    attack = next(s for s in experiment.plain() if s.kind == ATTACK and s.by == risk.attacker)
+    worst = float(results[attack.key].data.get("worst", math.nan))
+    return PlanePoint(NOTHING, _estimate(risk), _estimate(utility), worst=worst)
+
+
+def _compute(experiment: Experiment, step: Step, results: dict[str, Result]) -> None:
+    if step.kind not in experiment.report_only:
+        results[step.key] = compute_step(experiment, step, results.get(step.of))
+
+
+def _strongest(rows: Sequence[Row]) -> Row | None:
+    """Return the row of the most successful attacker."""
+    risks = [row for row in rows if row.kind == "risk"]
+    return max(risks, key=lambda row: row.score, default=None)
+
+
+def _utility(rows: Sequence[Row]) -> Row | None:
+    return next(filter(is_utility, rows), None)
+
+
+def _estimate(row: Row) -> Estimate:
+    return Estimate(row.score, row.low, row.high, row.n)

@@ -21,13 +21,13 @@ from veil.drawing.axes import Curve, legend
 from veil.drawing.bars import NAMES, BarPair, bar_pairs, draw_histograms, draw_pairs
 from veil.drawing.markup import Markup, join, number, percent, tag
 from veil.drawing.svg import box, key, picture
-from veil.studies.plane import is_utility
+from veil.measures.plane import Plane
+from veil.studies.panels import is_utility
 from veil.studies.results import PLAIN, Results, Section
 from veil.tables.column import format_number
 from veil.tables.measures.loss import loss_of
 from veil.tables.measures.pair import Bins, Pair, shares
 from veil.tables.mechanisms import MECHANISMS
-from veil.tables.plane import Plane
 from veil.tables.table import Table, row_classes
 
 EDGES = (1, 2, 3, 5, 10, 20, 50, 100)  # least sizes of classes that are shown together

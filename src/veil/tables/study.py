@@ -2,9 +2,9 @@
 
 import math
 import warnings
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict
-from functools import cached_property
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
@@ -12,30 +12,37 @@ import numpy as np
 from numpy.random import Generator
 from pydantic import Field
 
-from veil.core.errors import InputError, ParameterError
+from veil.core.errors import InputError
 from veil.core.guarantee import Guarantee
 from veil.core.rng import stream
 from veil.core.types import Floats, Ids
-from veil.data.fetch import Report, no_progress
-from veil.data.files import digest as file_digest
-from veil.measures.estimate import Estimate, above_chance, stand_in
-from veil.studies.experiment import Axis, Cell, Experiment, Figure, Step, Vocabulary, step_key
+from veil.data.fetch import Report
+from veil.measures.estimate import Estimate, above_chance, bootstrap, exactly, stand_in
+from veil.studies.experiment import (
+    Axis,
+    Cell,
+    Experiment,
+    Figure,
+    Step,
+    Vocabulary,
+    digest,
+    path_digest,
+    step_key,
+)
 from veil.studies.results import PLAIN, Results, Section
 from veil.studies.store import Result
-from veil.studies.study import Grid, Specs, Study
+from veil.studies.study import Specs, Study
 from veil.tables.attack import attack
 from veil.tables.attacks import ATTACKS
 from veil.tables.attacks.scene import AttackResult
 from veil.tables.measures.pair import Pair
-from veil.tables.measures.utility import UTILITIES
+from veil.tables.measures.utility import UTILITIES, Utility
 from veil.tables.mechanism import Mechanism, Release, nothing
 from veil.tables.mechanisms import MECHANISMS
 from veil.tables.pictures import Preview, Shown, picture_sections, preview
 from veil.tables.protect import protect
 from veil.tables.schema import Source, at_worst, read_schema
 from veil.tables.table import Table
-
-PATHS = ("table", "hierarchies", "schema", "population", "control")
 
 with warnings.catch_warnings():  # every class has a 'schema'; that of classes is not needed here
     warnings.simplefilter("ignore", UserWarning)
@@ -84,40 +91,21 @@ def source_of(study: TablesStudy) -> Source:
     )
 
 
-def made_from(study: TablesStudy, digest: str) -> dict[str, object]:
-    """Return all of a study that changes results: the contents of files, and not their names."""
-    own = {
-        key: list(value) if isinstance(value, tuple) else value
-        for key, value in study
-        if key not in Study.model_fields and key not in PATHS
-    }
-    files = {
-        key: _digest(Path(getattr(study, key)))
-        for key in ("schema", "population", "control")
-        if getattr(study, key)
-    }
-    if study.schema:
-        told = read_schema(Path(study.schema))[1]
-        named = {name: path for name, path in told.items() if isinstance(path, Path)}
-        files |= {f"schema {name}": _digest(path) for name, path in named.items()}
-    folder = {}
-    if study.hierarchies and Path(study.hierarchies).is_dir():
-        listed = sorted(Path(study.hierarchies).glob("*.csv"))
-        folder = {path.name: _digest(path) for path in listed}
-    return {**own, **files, "table": digest, "hierarchies": folder, "seed": str(study.seed)}
+@dataclass(frozen=True, eq=False)
+class TablesMaterial:
+    """What is protected, what attackers know besides, and how utility is measured."""
 
-
-def _digest(path: Path) -> str:
-    if not path.is_file():
-        raise InputError(f"There is no file {path}.")
-    return file_digest(path, "sha256")
+    table: Table
+    name: str
+    measure: Utility
+    population: Table | float | None = None
+    control: Table | None = None
+    warnings: Sequence[str] = ()
+    digest: str = ""
 
 
 KEPT, SUCCESS = "information kept", "success"
-_VERSION = 3  # of what the steps compute
-_USUAL = ("linkage",)
 _WEAK = "the attack does no better than who sees nothing, and says nothing of the release"
-_REMEMBERED = 4  # releases that a process keeps: several steps work on each
 _COMMANDS = "protect measure attack loss plane choose describe count"
 
 
@@ -146,92 +134,92 @@ class Tables(Experiment):
     } | {"dpia": "veil.cli.dpia:dpia"}
     source = "table"
 
-    def __init__(self, study: TablesStudy, report: Report = no_progress) -> None:
+    domain = "tables"
+    version = 3
+    paths = ("table", "hierarchies", "schema", "population", "control")
+    digested = ("table", "schema", "population", "control")
+    single = "each release is attacked by itself; 'draws' says how often it is repeated"
+    release_kind = "mask"
+    usual = ("linkage",)
+    attacks_plain = True
+    kept = 4
+
+    @classmethod
+    def read(cls, study: TablesStudy, report: Report) -> TablesMaterial:
+        """Read the table, and the tables of attackers."""
         del report  # nothing takes long here
-        self.study: TablesStudy = study
-        if study.sizes != (1,):
-            raise ParameterError(
-                "The 'sizes' of a study of tables must be [1]: each release is attacked by itself;"
-                " 'draws' says how often it is repeated."
-            )
         table, warned = source_of(study).opened(Path(study.table))
-        self.table, assumed = at_worst(table)
-        self.warned = [*assumed, *([] if assumed else warned)]
-        self.measure = UTILITIES.parse(study.utility)
-        self.data, self.n = Path(study.table).stem, len(self.table)
-        self._digest = file_digest(Path(study.table), "sha256")
-        self._of = made_from(study, self._digest)
-        self._released: dict[str, Release] = {}
+        table, assumed = at_worst(table)
+        population, control = (
+            at_worst(source_of(study).opened(Path(path))[0])[0] if path else None
+            for path in (study.population, study.control)
+        )
+        return TablesMaterial(
+            table,
+            Path(study.table).stem,
+            UTILITIES.parse(study.utility),
+            population,
+            control,
+            [*assumed, *([] if assumed else warned)],
+            path_digest(study.table),
+        )
+
+    def use(self, material: TablesMaterial) -> None:
+        """Keep the tables."""
+        self.material, self.table, self.measure = material, material.table, material.measure
+        self.data, self.n = material.name, len(material.table)
+        self._digest = material.digest or self.content(material)
         self._shown: dict[str, Shown] = {}
 
     @classmethod
+    def content(cls, material: TablesMaterial) -> str:
+        """Return the digest of the values and roles of the table."""
+        table = material.table
+        parts = [repr(sorted(table.roles.items())), str(material.measure)]
+        for name in table:
+            values = table.column(name).values
+            parts += [name, repr(values.tolist())]
+        return digest(parts)
+
+    @classmethod
+    def inputs_of(cls, study: TablesStudy, material: TablesMaterial) -> dict[str, object]:
+        """Add the files of hierarchies, in a folder or named by the schema."""
+        files = {}
+        if study.schema:
+            hierarchies = read_schema(Path(study.schema))[1]
+            named = {name: path for name, path in hierarchies.items() if isinstance(path, Path)}
+            files = {f"schema {name}": path_digest(str(path)) for name, path in named.items()}
+        folder = {}
+        if study.hierarchies and Path(study.hierarchies).is_dir():
+            listed = sorted(Path(study.hierarchies).glob("*.csv"))
+            folder = {path.name: path_digest(str(path)) for path in listed}
+        return {**super().inputs_of(study, material), **files, "hierarchies": folder}
+
+    @classmethod
     def settle(cls, study: TablesStudy, name: str, folder: Path) -> TablesStudy:
-        """Make the paths absolute: workers may run elsewhere."""
-        del name
+        """Make the paths absolute, and check the measure of utility."""
         UTILITIES.parse(study.utility)
-        given = {key: getattr(study, key) for key in PATHS}
-        found = {key: str((folder / path).resolve()) for key, path in given.items() if path}
-        return study.model_copy(update=found)
-
-    @cached_property
-    def population(self) -> Table | None:
-        """Everybody, for attackers that know them."""
-        return self._beside(self.study.population)
-
-    @cached_property
-    def control(self) -> Table | None:
-        """Rows that were never used."""
-        return self._beside(self.study.control)
-
-    def _beside(self, path: str) -> Table | None:
-        return at_worst(source_of(self.study).opened(Path(path))[0])[0] if path else None
+        settled: TablesStudy = super().settle(study, name, folder)
+        return settled
 
     @cached_property
     def _order(self) -> Ids:
         """An order of the records that only who has the table can undo, for what is kept."""
         return stream(int(self._digest[:16], 16), 0).permutation(self.n)
 
-    def _step(self, kind: str, spec: str = "", of: str = "", by: str = "") -> Step:
-        """Name a step by all that changes its result."""
-        made = {**self._of, "spec": spec, "of": of, "by": by}
-        size = 1 if spec else 0
-        return Step(kind, step_key(kind, _VERSION, made), spec, size, of, by, size)
-
-    def plain(self) -> list[Step]:
-        """Compare the table with itself, and attack it as it is."""
-        attackers = self.study.all_attackers or _USUAL
-        steps = [self._step("measure", by=self.measure.brief)]
-        return steps + [self._step("attack", by=by) for by in attackers]
-
-    def cells(self) -> list[Cell]:
-        """Return a release for each method, compared and attacked."""
-        return [
-            self._cell(grid, method, value)
-            for grid in self.study.mechanism
-            for method, value in grid.mechanisms(MECHANISMS)
-        ]
-
-    def _cell(self, grid: Grid, method: Mechanism, value: float) -> Cell:
-        spec, attackers = str(method), self.study.against(grid) or _USUAL
-        release = self._step("mask", spec)
-        steps = [self._step("measure", spec, release.key, self.measure.brief)]
-        steps += [self._step("attack", spec, release.key, by) for by in attackers]
-        return Cell(method, grid.parameter, value, 1, release, tuple(steps))
+    def comparisons(self, mechanism: object) -> list[tuple[str, str]]:
+        """Measure a release by the study's utility."""
+        del mechanism
+        return [("measure", self.measure.brief)]
 
     def releases(self, spec: str) -> Iterator[Release]:
         """Yield the releases of a method: the same whoever makes them, and when."""
-        method = MECHANISMS.parse(spec)
+        method: Mechanism = self.mechanisms.parse(spec)
         for number in range(self.study.draws if method.random else 1):
-            yield self._release(method, number)
-
-    def _release(self, method: Mechanism, number: int) -> Release:
-        key = step_key("mask", _VERSION, {**self._of, "spec": str(method), "number": number})
-        if key not in self._released:
-            made = protect(self.table, method, rng=stream(self.study.seed, int(key[:15], 16)))
-            for old in list(self._released)[: 1 - _REMEMBERED]:
-                del self._released[old]
-            self._released[key] = made
-        return self._released[key]
+            changes = {**self.inputs, "spec": str(method), "number": number}
+            key = step_key("mask", self.version, changes)
+            rng = stream(self.study.seed, int(key[:15], 16))
+            yield self.remembered(key, partial(protect, self.table, method, rng=rng))
 
     def compute(self, step: Step, of: Result | None) -> Result:
         """Mask, compare or attack; which row is whose is never kept."""
@@ -247,11 +235,15 @@ class Tables(Experiment):
             return Result(data={"gap": str(error)})
 
     def _masked(self, spec: str) -> Result:
+        claims, removed = [], []
         try:
-            claims = [release.guarantee for release in self.releases(spec)]
+            for release in self.releases(spec):
+                claims.append(release.guarantee)
+                removed.append(0.0 if release.rows is None else 1 - len(release) / self.n)
         except InputError as error:  # it cannot be done with this table; others can
             return Result(data={"refused": str(error)})
-        return Result(data={"claim": asdict(claims[0])})
+        share = max(0.0, float(np.mean(removed)))
+        return Result(data={"claim": asdict(claims[0]), "removed": share})
 
     def _measured(self, spec: str) -> Result:
         """Compare releases, and take what is drawn of the first."""
@@ -268,12 +260,12 @@ class Tables(Experiment):
         return Result({"kept": np.array(kept), **first.arrays()}, first.data())
 
     def _attacked(self, step: Step) -> Result:
-        given: list[Any] = list(self.releases(step.spec)) if step.spec else [self.bare]
-        rng = stream(self.study.seed, int(step.key[:15], 16))
-        made = [
-            attack(self.table, one, step.by, self.population, self.control, rng) for one in given
-        ]
-        if any(one.details.get("succeeded") is False for one in made):
+        assert self.attackers is not None  # noqa: S101 - tables have attackers
+        by, rng = self.attackers.parse(step.by), self.draws(step)
+        known = self.material.population, self.material.control
+        releases: Iterable[Any] = self.releases(step.spec) if step.spec else [self.bare]
+        made = [attack(self.table, release, by, *known, rng) for release in releases]
+        if any(one.details.get("succeeded") is False for one in made) and not self.in_memory:
             return Result(data={"gap": _WEAK})
         risks = np.stack([by_record(one, self.n, rng) for one in made])
         blind = [  # nothing, where the risk is what lies above it
@@ -294,33 +286,35 @@ class Tables(Experiment):
         """The table as it would be published without any method."""
         return self.table.without(self.table.of_role("identifier"))
 
-    def figures(self, cell: Cell | None, step: Step, found: Result) -> Iterator[Figure]:
+    def figures(self, cell: Cell | None, step: Step, result: Result) -> Iterator[Figure]:
         """Yield what is kept, and how often an attacker is right."""
-        if "gap" in found.data or step.kind == "mask":
+        if "gap" in result.data or step.kind == "mask":
             return
         spec = PLAIN if cell is None else step.spec
         shown = self._shown.setdefault(spec, Shown(spec))
         if step.kind == "measure":
-            shown.glance = Preview.of(found.arrays, found.data)
-            kept = found.arrays["kept"]
+            shown.glance = Preview.of(result.arrays, result.data)
+            kept = result.arrays["kept"]
             # One figure of the whole table: the same for every record. A task of its own keeps
             # the table itself from being compared with it record by record.
             task = "" if cell is None else self.measure.name
-            yield Figure("utility", KEPT, np.full(self.n, kept.mean()), task=task)
+            # Its interval is over draws.
+            mean = bootstrap(kept) if len(kept) > 1 else exactly(float(kept[0]), self.n)
+            yield Figure("utility", KEPT, np.full(self.n, mean), task=task, mean=mean)
             if cell is not None:
                 yield Figure("similarity", f"{self.measure.name}, by draw", kept)
         elif step.kind == "attack":
-            risks = found.arrays["risks"]
+            risks = result.arrays["risks"]
             mean = None
-            if "mean" in found.data:  # records of their own say nothing of a single one
-                value, low, high = found.data["mean"]
-                mean = Estimate(value, low, high, int(found.data["cases"]))
+            if "mean" in result.data:  # records of their own say nothing of a single one
+                value, low, high = result.data["mean"]
+                mean = Estimate(value, low, high, int(result.data["cases"]))
             single = risks if mean is None else np.full(self.n, float(mean))
             shown.risks[step.by] = np.sort(np.clip(single, 0.0, 1.0))[::-1]
-            shown.worst[step.by] = float(found.data["worst"])
+            shown.worst[step.by] = float(result.data["worst"])
             task = self.measure.name if cell is None else ""
-            chance = found.data.get("chance")
-            upper = found.data.get("upper")
+            chance = result.data.get("chance")
+            upper = result.data.get("upper")
             yield Figure(
                 "risk",
                 SUCCESS,
@@ -338,6 +332,11 @@ class Tables(Experiment):
         if "claim" not in made.data:
             return nothing("It cannot be done with this table.")
         return Guarantee(**made.data["claim"])
+
+    def details(self, cell: Cell, made: Result, attacked: Result) -> dict[str, Any]:
+        """Return the share of the rows that are not in a release."""
+        del cell, attacked
+        return {"removed": float(made.data.get("removed", 0.0))}
 
     def facts(self) -> Sequence[tuple[str, str]]:
         """Say how much there is, and what is known."""
@@ -357,7 +356,7 @@ class Tables(Experiment):
             "A risk is an average over all records; some have more, which the map of risk shows.",
             "Each release is attacked by itself. Who publishes several of one table gives away"
             " more: k-anonymity and its relatives do not compose.",
-            *self.warned,
+            *self.material.warnings,
         ]
 
     def remarks(self, results: Results) -> Sequence[str]:

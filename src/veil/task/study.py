@@ -31,7 +31,6 @@ from veil.studies.experiment import (
     Step,
     Vocabulary,
     digest,
-    step_key,
 )
 from veil.studies.figures import ranked
 from veil.studies.results import Example
@@ -254,7 +253,6 @@ def _protected_training(bench: TaskBench, classifier: Classifier, rows: Rows) ->
 
 
 ABOVE, ACCURACY = "accuracy above majority", "accuracy"
-_VERSION = 1  # of the steps computed here: part of their keys
 _EXAMPLES = 3
 WORDS = Vocabulary(
     title="a task on protected texts",
@@ -279,79 +277,67 @@ class Tasks(Experiment):
     verbs: ClassVar[dict[str, str]] = {"sentiment": "veil.task.api:sentiment"}
     source = "texts"
 
-    def __init__(self, study: TaskStudy, report: Report = no_progress) -> None:
-        self.study: TaskStudy = study
-        self.bench = TaskBench(study, report)
-        self.data, self.n = self.bench.labelled.name, len(self.bench.test)
+    paths = ("texts",)
+
+    @classmethod
+    def read(cls, study: TaskStudy, report: Report) -> TaskBench:
+        """Read the labelled texts; other material is opened when a step needs it."""
+        return TaskBench(study, report)
+
+    @classmethod
+    def inputs_of(cls, study: TaskStudy, material: TaskBench) -> dict[str, object]:
+        """Return the texts with their labels, and the seed."""
+        parts = [
+            digest([*texts.texts, "", *texts.labels])
+            for texts in (material.test, material.training)
+        ]
+        return {"texts": parts, "seed": study.seed}
+
+    def use(self, material: TaskBench) -> None:
+        """Keep the texts."""
+        self.bench, self.data, self.n = material, material.labelled.name, len(material.test)
 
     @classmethod
     def settle(cls, study: TaskStudy, name: str, folder: Path) -> TaskStudy:
         """Make paths absolute and normalise specs."""
-        settled: dict[str, object] = {
-            "texts": str((folder / study.texts).resolve()),
-            "vectors": absolute(study.vectors, "vectors", name, folder),
-        }
+        settled = {"vectors": absolute(study.vectors, "vectors", name, folder)}
         if study.log != OWN:
             settled["log"] = absolute(study.log, "log", name, folder)
         with locate_errors(f"In {name}, 'classifier'"):
-            settled["classifier"] = distinct_specs(map(CLASSIFIERS.parse, study.classifier))
-        return study.model_copy(update=settled)
+            classifiers = distinct_specs(map(CLASSIFIERS.parse, study.classifier))
+        whole: TaskStudy = super().settle(study, name, folder)
+        return whole.model_copy(update={**settled, "classifier": classifiers})
 
     @classmethod
-    def spelt(cls, attackers: Sequence[str]) -> tuple[str, ...]:
+    def attacker_specs(cls, attackers: Sequence[str]) -> tuple[str, ...]:
         """Normalise the specs of attackers, including their encoders."""
         return attacker_specs(attackers)
 
-    @cached_property
-    def _inputs(self) -> dict[str, object]:
-        """The inputs of every step: the texts with their labels, and the seed."""
-        parts = [
-            digest([*texts.texts, "", *texts.labels])
-            for texts in (self.bench.test, self.bench.training)
-        ]
-        return {"texts": parts, "seed": self.study.seed}
+    def comparisons(self, mechanism: object) -> list[tuple[str, str]]:
+        """Classify plain texts, or protected ones, by each classifier."""
+        kind = "plain" if mechanism is None else "read"
+        return [(kind, classifier) for classifier in self.study.classifier]
 
-    def _classifier_inputs(self, spec: str) -> dict[str, object]:
-        classifier = CLASSIFIERS.parse(spec)
-        return {"classifier": str(classifier), "weights": classifier.key()}
+    def changes(self, kind: str, spec: str, size: int, of: str, by: str) -> dict[str, object]:
+        """Return everything that changes the result of a step."""
+        if kind == "protect":
+            changes = {**self.inputs, "size": size, "training": self.bench.protected}
+            return changes | inputs(self.mechanisms.parse(spec), self.bench, size)
+        if kind == "attack":
+            return {"of": of, **self._attack_inputs(by)}
+        classifier = CLASSIFIERS.parse(by)
+        changes = {"classifier": str(classifier), "weights": classifier.key()}
+        return {**self.inputs, **changes} if kind == "plain" else {"of": of, **changes}
 
-    def plain(self) -> list[Step]:
-        """Return the steps that classify the plain texts, one per classifier."""
-        steps = []
-        for spec in self.study.classifier:
-            key = step_key("plain", _VERSION, {**self._inputs, **self._classifier_inputs(spec)})
-            steps.append(Step("plain", key, by=spec))
-        return steps
-
-    def cells(self) -> list[Cell]:
-        """Return a run for each mechanism, value and size: a release, classified and attacked."""
-        cells = []
-        for size in dict.fromkeys(self.study.sizes):
-            for grid in self.study.mechanism:
-                for mechanism, value in grid.mechanisms(TEXT_MECHANISMS):
-                    parts = {**self._inputs, "size": size, "training": self.bench.protected}
-                    parts |= inputs(mechanism, self.bench, size)
-                    key = step_key("protect", _VERSION, parts)
-                    release = Step("protect", key, str(mechanism), size)
-                    steps = tuple(self._steps(release, self.study.against(grid)))
-                    cells.append(Cell(mechanism, grid.parameter, value, size, release, steps))
-        return cells
-
-    def _steps(self, release: Step, attackers: Sequence[str]) -> Iterator[Step]:
-        spec, size, of = release.spec, release.size, release.key
-        for classifier in self.study.classifier:
-            key = step_key("read", _VERSION, {"of": of, **self._classifier_inputs(classifier)})
-            yield Step("read", key, spec, size, of, classifier, size)
-        for name in attackers:
-            attacker = ATTACKS.parse(name)
-            parts = {"of": of, "attacker": str(attacker), "reads": attacker.reads}
-            parts["version"] = str(SEARCH_VERSIONS["attack"])
-            if "log" in attacker.needs:
-                parts["log"] = self.bench.log_digest
-            if isinstance(attacker, EncoderAttack):
-                parts["encoder"] = self.bench.encoder_key(attacker.encoder)
-            key = step_key("attack", _VERSION, parts)
-            yield Step("attack", key, spec, size, of, name, size)
+    def _attack_inputs(self, by: str) -> dict[str, object]:
+        attacker = ATTACKS.parse(by)
+        parts: dict[str, object] = {"attacker": str(attacker), "reads": attacker.reads}
+        parts["version"] = str(SEARCH_VERSIONS["attack"])
+        if "log" in attacker.needs:
+            parts["log"] = self.bench.log_digest
+        if isinstance(attacker, EncoderAttack):
+            parts["encoder"] = self.bench.encoder_key(attacker.encoder)
+        return parts
 
     def prepare(self, missing: Sequence[Step]) -> None:
         """Fetch or compute the files that mechanisms and attacks need."""
@@ -372,17 +358,17 @@ class Tasks(Experiment):
             return compute_attack(self.bench, step, of)
         return read_texts(self.bench, CLASSIFIERS.parse(step.by), of)
 
-    def figures(self, cell: Cell | None, step: Step, found: Result) -> Iterator[Figure]:
+    def figures(self, cell: Cell | None, step: Step, result: Result) -> Iterator[Figure]:
         """Yield the utility with its accuracy, or the risks."""
         del cell
-        if "gap" in found.data or step.kind == "protect":
+        if "gap" in result.data or step.kind == "protect":
             return
         if step.kind == "attack":
-            outcome = found.outcome()
+            outcome = result.outcome()
             unit = WORDS.subject if outcome.unit == "query" else outcome.unit
             yield from ranked(replace(outcome, unit=unit), step.by, WORDS)
             return
-        right, plain, majority = (found.arrays[name] for name in ("right", "plain", "majority"))
+        right, plain, majority = (result.arrays[name] for name in ("right", "plain", "majority"))
         yield Figure("utility", ABOVE, above_majority(right, plain, majority), task=step.by)
         yield Figure("utility", ACCURACY, right, task=step.by, plane=False)
 

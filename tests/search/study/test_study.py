@@ -80,7 +80,7 @@ MISTAKES = [
     (
         '["bayes"]',
         '["bays"]',
-        "In tiny.toml, 'attackers': No attacker called 'bays'. Did you mean",
+        "In tiny.toml, 'attackers': No attack called 'bays'. Did you mean",
     ),
     (
         '["bayes"]',
@@ -100,7 +100,7 @@ MISTAKES = [
     (
         'spec = "cmp"',
         'spec = "cmp"\nattackers = "bays"',
-        "In [[mechanism]] 1 of tiny.toml: No attacker called 'bays'. Did you mean 'bayes'?",
+        "In [[mechanism]] 1 of tiny.toml: No attack called 'bays'. Did you mean 'bayes'?",
     ),
     (
         '"custext(k=5)"\nparameter = "epsilon"\nvalues = [2]',

@@ -17,7 +17,7 @@ from veil.core.errors import InputError
 from veil.drawing import axes
 from veil.drawing.svg import at
 from veil.measures.quipu import quipu
-from veil.studies.plane import scores
+from veil.studies.panels import scores
 from veil.studies.report.report import render, write_report
 from veil.studies.report.tables import changed
 from veil.studies.results import Card, Example, Results, Row, Score

@@ -163,7 +163,7 @@ def _plane(attacker: str, secret: str, given: dict[str, Any]) -> None:
     click.get_current_context().invoke(
         domain_group("dp").commands["plane"],
         mechanism=tuple(noise),
-        attacker=(attacker,),
+        attack=(attacker,),
         size=(),
         out=out,
         **{key: given[key] for key in ("seed", "workers")},
@@ -181,7 +181,7 @@ def _show(folder: Path, attacker: str, records: int) -> None:
     from veil.dp.attacks.attack import count_questions
     from veil.dp.mechanisms import mechanism
     from veil.studies.export import read_csv
-    from veil.studies.plane import panels
+    from veil.studies.panels import panels
 
     asked = count_questions(attacker, records)
     for panel in panels(read_csv(folder / "results.csv")):

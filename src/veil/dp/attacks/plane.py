@@ -1,85 +1,25 @@
 """Place a mechanism for counts on the risk-utility plane: protect, attack, measure."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+from collections.abc import Iterable, Sequence
 
 import numpy as np
-from numpy.random import Generator
 from numpy.typing import ArrayLike
 
+from veil import studies
 from veil.core.errors import ParameterError
-from veil.core.guarantee import Guarantee
 from veil.core.registry import read_spec
-from veil.core.rng import Randomness, generator
-from veil.core.types import Floats, Ids
-from veil.dp.attacks.attack import (
-    QUESTIONS,
-    RATE,
-    NoisyCounts,
-    attacker_of,
-    bits,
-    gains,
-    mean_advantage,
-    usefulness,
-    workload,
-)
-from veil.dp.attacks.attacker import Attack, Questions
+from veil.core.rng import Randomness
+from veil.dp.attacks.attack import QUESTIONS, RATE, attacker_of, bits
+from veil.dp.attacks.attacker import Attack
 from veil.dp.inputs import count, positive
 from veil.dp.mechanism import Mechanism
 from veil.dp.mechanisms import COUNTING
-from veil.measures.estimate import Estimate
-from veil.measures.quipu import quipu
+from veil.dp.study import Counts, Secrets
+from veil.measures.plane import Plane as Plane
+from veil.measures.plane import PlanePoint as PlanePoint
 
-RUNS = 10  # of an attack, whose mean is told
+RUNS = 10  # of an attack, whose mean is the risk
 _SWEPT = ("epsilon", "rho", "sigma")  # the parameter whose values are tried, unless it is given
-
-
-class PlanePoint(NamedTuple):
-    """One value of the parameter: the attacker's advantage, and what the answers are worth.
-
-    `cost` is that of all the attacker's questions together: budgets are summed.
-    """
-
-    value: float
-    risk: Estimate
-    utility: float
-    spec: str
-    asked: int
-    cost: Guarantee
-
-
-@dataclass(frozen=True)
-class Plane:
-    """Points in the order in which the values were named, and their QuIPU score.
-
-    The score takes them from the most private to the most useful: by the parameter, in the
-    direction that the mechanism declares for it.
-    """
-
-    rows: tuple[PlanePoint, ...]
-    quipu: float
-
-    def __iter__(self) -> Iterator[PlanePoint]:
-        return iter(self.rows)
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def __getitem__(self, number: int) -> PlanePoint:
-        return self.rows[number]
-
-
-class Trial(NamedTuple):
-    """What one attack found (n,), how often it asked, and what each record adds to the risk.
-
-    `guesses` says whether what it found are guesses, and not scores.
-    """
-
-    found: Floats
-    asked: int
-    gains: Floats
-    guesses: bool = True
 
 
 def plane(
@@ -119,56 +59,21 @@ def plane(
     >>> [point.value for point in found], found[1].cost.epsilon
     ([0.1, 5.0], 35.0)
     """
-    by, bit, draws = attacker_of(attacker), bits(secret), generator(rng)
+    by, bit = attacker_of(attacker), bits(secret)
     known = positive("rate", rate, zero=True)
     if known > 1:
         raise ParameterError(f"The 'rate' argument must be from 0 to 1. Got {known:g} instead.")
     asked = count("queries", getattr(by, "queries", QUESTIONS) if queries is None else queries)
-    times = count("runs", runs)
-    rows = [
-        _spot(one, value, by, bit, draws, asked, known, times)
-        for value, one in sweep_budget(name, values)
-    ]
-    order = np.argsort([row.value for row in rows], kind="stable")
-    if COUNTING.get(read_spec(name)[0]).direction(parameter_of(name)) == "private":
-        order = order[::-1]
-    score = quipu([float(rows[at].risk) for at in order], [rows[at].utility for at in order])
-    return Plane(tuple(rows), score)
-
-
-def _spot(
-    mechanism: Mechanism, value: float, by: Attack, bit: Ids, rng: Generator, queries: int,
-    rate: float, runs: int,
-) -> PlanePoint:  # fmt: skip
-    tried = [trial(by, bit, mechanism, rng) for _ in range(runs)]
-    worth = np.mean([worth_of(bit, mechanism, rng, queries, rate) for _ in range(runs)])
-    cost = mechanism.guarantee.compose(tried[0].asked, mechanism.guarantee.unit)
-    risk = mean_advantage(np.stack([one.gains for one in tried]))
-    return PlanePoint(value, risk, float(worth), str(mechanism), tried[0].asked, cost)
-
-
-def worth_of(
-    bit: Ids, mechanism: Mechanism, rng: Generator, queries: int = QUESTIONS, rate: float = RATE
-) -> float:
-    """Return how useful noisy counts of random sets are, from 0 to 1."""
-    sets, ask = workload(len(bit), rng, queries), NoisyCounts(bit, mechanism, rng)
-    answers = np.array([ask(one) for one in sets])
-    return usefulness((sets @ bit).astype(np.int64), answers, rate * sets.sum(axis=1))
-
-
-def trial(by: Attack, bit: Ids, mechanism: Mechanism, rng: Generator, size: int = 1) -> Trial:
-    """Let an attacker ask for noisy counts, and score what it finds; the truth scores alone."""
-    ask = Questions(NoisyCounts(bit, mechanism, rng, size))
-    found = by.found(ask, len(bit), rng)
-    scores = by.gives == "scores"
-    few = min(int(bit.sum()), int((1 - bit).sum())) < 2  # too few to choose a threshold by
-    added = np.zeros(len(bit)) if scores and few else gains(found, bit, scores=scores)
-    return Trial(found, ask.asked, added, not scores)
+    mechanisms = [mechanism for _, mechanism in sweep_budget(name, values)]
+    experiment = Counts.of(
+        Secrets("counts", bit[None]), rng, groups=count("runs", runs), queries=asked, rate=known
+    )
+    return studies.plane(experiment, mechanisms, [by], parameter=parameter_of(name))
 
 
 def sweep_budget(name: str, values: Sequence[float]) -> list[tuple[float, Mechanism]]:
     """Return the mechanism for each value of its budget, or of its noise."""
-    head, given = read_spec(name)
+    head, fixed = read_spec(name)
     listed = list(values) if isinstance(values, Iterable) else []
     if not listed:
         raise ParameterError("A plane needs values of the parameter; name at least one.")
@@ -180,7 +85,7 @@ def sweep_budget(name: str, values: Sequence[float]) -> list[tuple[float, Mechan
     if any(isinstance(value, bool | np.bool_) for value in listed):
         raise ParameterError(f"The values of '{key}' must be numbers, and no truth values.")
     cls = COUNTING.get(head)
-    return [(value, cls.load({**given, key: value})) for value in numbers]
+    return [(value, cls.load({**fixed, key: value})) for value in numbers]
 
 
 def parameter_of(name: str) -> str:
@@ -189,10 +94,10 @@ def parameter_of(name: str) -> str:
     >>> parameter_of("geometric"), parameter_of("gaussian"), parameter_of("gaussian(delta=1e-6)")
     ('epsilon', 'sigma', 'epsilon')
     """
-    head, given = read_spec(name)
+    head, fixed = read_spec(name)
     known = COUNTING.get(head).model_fields
-    free = [key for key in _SWEPT if key in known and key not in given]
-    if "delta" in known and "delta" not in given:  # an epsilon is nothing without it
+    free = [key for key in _SWEPT if key in known and key not in fixed]
+    if "delta" in known and "delta" not in fixed:  # an epsilon is nothing without it
         free = [key for key in free if key != "epsilon"]
     if not free:
         raise ParameterError(

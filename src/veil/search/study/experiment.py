@@ -3,10 +3,11 @@
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from veil.core.component import Component
 from veil.core.formatting import count_of
 from veil.core.guarantee import Guarantee
 from veil.data.fetch import Report, no_progress
@@ -110,7 +111,7 @@ class SearchExperiment(Experiment):
         return grid
 
     @classmethod
-    def with_foes(cls, grid: Grid) -> Grid:
+    def add_declared_attackers(cls, grid: Grid) -> Grid:
         """Add the attackers that a mechanism declares to the default ones."""
         foes = TEXT_MECHANISMS.get(grid.spec.partition("(")[0].strip()).foes
         usual: tuple[str, ...] = cls.keys.model_fields["attackers"].default
@@ -119,9 +120,15 @@ class SearchExperiment(Experiment):
         return grid.model_copy(update={"attackers": (*usual, *foes)})
 
     @classmethod
-    def spelt(cls, attackers: Sequence[str]) -> tuple[str, ...]:
+    def attacker_specs(cls, attackers: Sequence[str]) -> tuple[str, ...]:
         """Write the encoder of an attacker in one way, too."""
         return attacker_specs(attackers)
+
+    def trying(
+        self, mechanisms: Sequence[str | Component], attackers: Sequence[str | Component] = ()
+    ) -> Self:
+        """Open the study with other mechanisms and attackers, which must be registered."""
+        return type(self)(super().trying(mechanisms, attackers).study)
 
     def cells(self) -> list[Cell]:
         """Return a cell for each mechanism, value and number of variants."""
@@ -149,26 +156,26 @@ class SearchExperiment(Experiment):
         """Protect, search, compare or attack."""
         return compute(self.bench, step, of)
 
-    def figures(self, cell: Cell | None, step: Step, found: Result) -> Iterator[Figure]:
+    def figures(self, cell: Cell | None, step: Step, result: Result) -> Iterator[Figure]:
         """Yield what a step measured."""
         del cell
         if step.kind == "protect":
-            rows = zip(self.bench.texts, found.data["variants"], strict=True)
+            rows = zip(self.bench.texts, result.data["variants"], strict=True)
             sent = [folded(text) in map(folded, row) for text, row in rows if row]
             yield Figure("similarity", IN_CLEAR, np.array(sent, dtype=np.float64), plane=False)
         elif step.kind == "attack":
-            yield from self._attacked(step, found)
+            yield from self._attacked(step, result)
         else:
             kind = "similarity" if step.kind == "similarity" else "utility"
             task = "" if kind == "similarity" else step.by
-            for measure, values in found.arrays.items():
+            for measure, values in result.arrays.items():
                 yield Figure(kind, measure, values, task=task)
 
-    def _attacked(self, step: Step, found: Result) -> Iterator[Figure]:
+    def _attacked(self, step: Step, result: Result) -> Iterator[Figure]:
         whole = step.count == step.size
-        if "gap" in found.data or (not whole and step.count in self.study.sizes):
+        if "gap" in result.data or (not whole and step.count in self.study.sizes):
             return  # it cannot work there, or a cell of its own has that number of variants
-        yield from ranked(found.outcome(), step.by, WORDS, whole=whole)
+        yield from ranked(result.outcome(), step.by, WORDS, whole=whole)
 
     def cost(self, cell: Cell, made: Result) -> Guarantee:
         """Return what all variants of a query of the usual length cost."""

@@ -18,7 +18,7 @@ from veil.encoders.catalogue import parse as parse_encoder
 from veil.search.engines import ENGINES
 from veil.search.engines.engine import MAX_K
 from veil.studies.domains import parse_study
-from veil.studies.plane import key, names
+from veil.studies.panels import key, names
 from veil.studies.results import PLAIN, Row
 from veil.studies.study import MAX_SIZE, Specs, Study, distinct_specs, short_spec
 from veil.text.attacks import ATTACKS

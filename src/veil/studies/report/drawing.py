@@ -11,7 +11,7 @@ from veil.drawing.plane import styles as number_styles
 from veil.studies import DEFAULT
 from veil.studies.domains import vocabulary
 from veil.studies.experiment import Vocabulary
-from veil.studies.plane import Curve, Panel, Point, panels
+from veil.studies.panels import Curve, Panel, Point, panels
 from veil.studies.report import captions as hints
 from veil.studies.report.tables import plane_figures
 from veil.studies.results import Row

@@ -14,7 +14,7 @@ from veil.studies import DEFAULT
 from veil.studies.choose import UncertifiedError, choose
 from veil.studies.domains import vocabulary
 from veil.studies.experiment import Vocabulary
-from veil.studies.plane import Key, Panel, is_utility, key, names, panels
+from veil.studies.panels import Key, Panel, is_utility, key, names, panels
 from veil.studies.report import captions as hints
 from veil.studies.report.drawing import best_curves, groups, styles_of
 from veil.studies.report.tables import (

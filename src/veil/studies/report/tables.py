@@ -10,7 +10,7 @@ from veil.drawing.page import head, table
 from veil.studies import DEFAULT
 from veil.studies.domains import OTHER, mechanism_class, vocabulary
 from veil.studies.experiment import Vocabulary
-from veil.studies.plane import key
+from veil.studies.panels import key
 from veil.studies.results import PLAIN, Card, Example, Row, Score
 
 

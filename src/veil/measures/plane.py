@@ -1,0 +1,198 @@
+"""The risk-utility plane: one point per configuration, and the score of its curves.
+
+The QuIPU score of a curve takes its points from the most private to the most useful. A curve is a
+mechanism whose points differ in one number, so that the direction that this parameter declares
+gives the order. Other points have no common parameter and are taken in the order of their risk.
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from veil.core.component import Component
+from veil.core.guarantee import Guarantee
+from veil.measures.estimate import Estimate
+from veil.measures.quipu import quipu
+
+NOTHING = "no protection"
+
+
+class PlanePoint(NamedTuple):
+    """One configuration on the plane.
+
+    Attributes
+    ----------
+    spec
+        The mechanism.
+    risk, utility
+        Mean with its 95 % interval over the units of the domain. Where there is one figure for a
+        whole release the interval is over repeated draws, or empty for a single one.
+    value
+        Value of the swept parameter; 0 without one.
+    worst
+        The highest risk of a single unit; nan where it is not known.
+    removed
+        Share of the units that are not in the release.
+    guarantee
+        What is proved for one release, in words.
+    asked
+        Number of questions that an attacker asked; 0 where attackers ask nothing.
+    cost
+        What all that the attacker saw costs one unit: budgets are summed.
+    """
+
+    spec: str
+    risk: Estimate
+    utility: Estimate
+    value: float = 0.0
+    worst: float = math.nan
+    removed: float = 0.0
+    guarantee: str = ""
+    asked: int = 0
+    cost: Guarantee = Guarantee("none")
+
+
+class Utilities(tuple[Estimate, ...]):
+    """Utility of each point, which also equals the name of its measure.
+
+    `Plane.utility` of a table was that name in the last release. Remove in 0.4.
+    """
+
+    measure: str
+
+    def __new__(cls, values: Sequence[Estimate], measure: str) -> "Utilities":
+        """Keep values and the name of their measure."""
+        utilities = super().__new__(cls, values)
+        utilities.measure = measure
+        return utilities
+
+    def __eq__(self, other: object) -> bool:
+        return self.measure == other if isinstance(other, str) else tuple.__eq__(self, other)
+
+    def __hash__(self) -> int:
+        return tuple.__hash__(self)
+
+    def __str__(self) -> str:
+        return self.measure
+
+
+@dataclass(frozen=True)
+class Plane:
+    """Configurations on the plane, in the order in which they were named.
+
+    Attributes
+    ----------
+    rows
+        One point per configuration.
+    quipu
+        The QuIPU score of all points: of the curve if they are one, else in the order of risk.
+    scores
+        The QuIPU score of each curve, by its name.
+    plain
+        The same work without protection, or None where it was not attacked.
+    attacker, measure, recommender
+        Who attacks, how utility is measured, and what is learnt from a release.
+    name, subjects
+        Name of the data, and what is protected: "records", "households".
+    """
+
+    rows: tuple[PlanePoint, ...]
+    quipu: float
+    scores: Mapping[str, float] = field(default_factory=dict)
+    plain: PlanePoint | None = None
+    attacker: str = ""
+    measure: str = ""
+    recommender: str = ""
+    name: str = "data"
+    subjects: str = "records"
+
+    @classmethod
+    def of(
+        cls,
+        rows: Sequence[PlanePoint],
+        mechanisms: Sequence[Component],
+        parameter: str = "",
+        **labels: Any,  # noqa: ANN401 - the other fields
+    ) -> "Plane":
+        """Return the plane of points and of the mechanism of each, with all scores.
+
+        `parameter` is the only one in which the mechanisms differ, if the caller knows that.
+        """
+        if parameter:
+            whole = by_privacy(mechanisms, range(len(mechanisms)), parameter)
+            lines = {f"{mechanisms[0].name}({parameter})": whole}
+        else:
+            lines = curves(mechanisms)
+        scores = {name: _score([rows[at] for at in line]) for name, line in lines.items()}
+        by_risk = sorted(rows, key=lambda point: (float(point.risk), float(point.utility)))
+        score = next(iter(scores.values())) if len(scores) == 1 else _score(by_risk)
+        return cls(tuple(rows), score, scores, **labels)
+
+    @property
+    def risk(self) -> tuple[Estimate, ...]:
+        """Risk of each point."""
+        return tuple(point.risk for point in self.rows)
+
+    @property
+    def utility(self) -> Utilities:
+        """Utility of each point."""
+        return Utilities([point.utility for point in self.rows], self.measure)
+
+    def __iter__(self) -> Iterator[PlanePoint]:
+        return iter(self.rows)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, number: int) -> PlanePoint:
+        return self.rows[number]
+
+    def to_html(self, path: str | Path) -> None:
+        """Draw the plane as a page, written whole or not at all."""
+        import_module("veil.tables.pictures").write_plane(self, Path(path))
+
+
+def curves(mechanisms: Sequence[Component]) -> dict[str, list[int]]:
+    """Return the positions of mechanisms that differ in one number, the most private first.
+
+    >>> from veil.tables.mechanisms import mechanism
+    >>> curves([mechanism(spec) for spec in ("mdav(k=3)", "noise(scale=0.2)", "mdav(k=10)")])
+    {'mdav(k)': [2, 0], 'noise(scale=0.2)': [1]}
+    """
+    remaining, lines = list(range(len(mechanisms))), dict[str, list[int]]()
+    while remaining:
+        first = mechanisms[remaining[0]]
+        family = [at for at in remaining if type(mechanisms[at]) is type(first)]
+        swept = [
+            key
+            for key, value in first
+            if any(getattr(mechanisms[at], key) != value for at in family)
+        ]
+        numbers = [getattr(mechanisms[at], swept[0]) for at in family] if len(swept) == 1 else []
+        if len(family) > 1 and numbers and all(isinstance(n, int | float) for n in numbers):
+            lines[f"{first.name}({swept[0]})"] = by_privacy(mechanisms, family, swept[0])
+            remaining = [at for at in remaining if at not in family]
+        else:
+            lines[first.brief] = [remaining.pop(0)]
+    return lines
+
+
+def by_privacy(
+    mechanisms: Sequence[Component], positions: Sequence[int], parameter: str
+) -> list[int]:
+    """Return positions in the order of a parameter, from the most private value."""
+    values = np.array([float(getattr(mechanisms[at], parameter)) for at in positions])
+    order = np.argsort(values, kind="stable")
+    if type(mechanisms[positions[0]]).direction(parameter) == "private":
+        order = order[::-1]
+    return [positions[at] for at in order.tolist()]
+
+
+def _score(points: Sequence[PlanePoint]) -> float:
+    risks, utilities = zip(*((float(row.risk), float(row.utility)) for row in points), strict=True)
+    return quipu(risks, utilities)
