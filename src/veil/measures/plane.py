@@ -19,7 +19,7 @@ from veil.core.guarantee import Guarantee
 from veil.data.files import require_folder, whole_file
 from veil.drawing import plane as drawing
 from veil.drawing.axes import Curve, Point, short
-from veil.drawing.markup import number, percent
+from veil.drawing.markup import join, number, percent, tag
 from veil.measures.estimate import Estimate
 from veil.measures.quipu import quipu
 
@@ -166,10 +166,13 @@ class Plane:
             raise InputError("A plane is drawn as a page; name a file that ends in .html.")
         require_folder(target)
         best = max(self.rows, key=lambda point: float(point.utility) - float(point.risk)).spec
-        summary = [f"The mechanism that keeps most beyond what it gives away is {best}."]
+        lead = "The mechanism that keeps most beyond what it gives away is "
+        summary = [join(lead, tag("strong", best), ".")]
         if self.plain is not None:
             risk = percent(float(self.plain.risk))
-            summary.insert(0, f"Published as it is, {risk} of the {self.subjects} are found.")
+            summary.insert(
+                0, join(f"Published as it is, {risk} of the {self.subjects} are found.")
+            )
         with whole_file(target, private=True) as part:
             part.write_text(drawing.page(self._drawing(), summary), encoding="utf-8")
 
