@@ -9,7 +9,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from veil.cli.screen import VECTORS_OPTION, open_vectors
+from veil.cli.options import VECTORS_OPTION
+from veil.cli.screen import open_vectors
 from veil.cli.terminal import fits, progress_bar, stderr, stdout
 from veil.cli.verb import SpecType
 from veil.core.errors import InputError, ParameterError

@@ -9,7 +9,6 @@ import difflib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
-from importlib.metadata import entry_points
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -227,7 +226,7 @@ class Lazy(Commands):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the command that was typed, also by its former name."""
-        if args and args[0] in self._former:
+        if args and args[0] in {*self._table, *self._former, *DOMAINS}:  # no plugin is looked for
             return args[0], self.get_command(ctx, args[0]), args[1:]
         return super().resolve_command(ctx, args)
 
@@ -264,12 +263,14 @@ class Lazy(Commands):
 
 def _domains() -> dict[str, str]:
     """Return the domains that have commands of their own, without loading any."""
+    from importlib.metadata import entry_points  # slow to load, and most commands need no plugin
+
     plugins = {point.name: f"A domain of {point.module}." for point in entry_points(group=GROUP)}
     return plugins | {name: row.says for name, row in DOMAINS.items()}
 
 
 def _domain(name: str) -> click.Command | None:
-    if name not in _domains():
+    if name not in DOMAINS and name not in _domains():
         return None
     from veil.cli.domain import domain_group
 

@@ -14,8 +14,8 @@ from typing import get_args
 import click
 
 from veil.cli.flags import Family
-from veil.cli.options import SELECT_OPTIONS, policies_of, selection_of
-from veil.cli.screen import VECTORS_OPTION, not_covered, open_space, show_summary
+from veil.cli.options import SELECT_OPTIONS, VECTORS_OPTION, policies_of, selection_of
+from veil.cli.screen import not_covered, open_space, show_summary
 from veil.cli.terminal import NEW, progress_bar
 from veil.core.errors import InputError, ParameterError
 from veil.core.formatting import brief
