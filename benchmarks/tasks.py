@@ -97,7 +97,7 @@ def main() -> None:
     given = parser.parse_args()
     study = load_study(given.study)
     print(table(sweep(study, given.out, workers=given.workers)))
-    experiment = Tasks(study)  # type: ignore[arg-type]  # the study of a task
+    experiment = Tasks(study)
     with Store(given.out) as store:
         for classifier in experiment.study.classifier:
             found = right(experiment, store, classifier)

@@ -177,19 +177,26 @@ def test_a_mechanism_of_a_plugin_is_placed_if_it_answers_counts(
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: veil-twice\nVersion: 0.1\n")
     points = f"twice = {module}:Twice\nbroken = veil_that_is_not:There\n"
-    (info / "entry_points.txt").write_text(f"[veil.dp.mechanisms]\n{points}")
+    (info / "entry_points.txt").write_text(f"[veil.mechanisms.dp]\n{points}")
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(MECHANISMS._loaded, "twice", raising=False)
     arguments = ["dp", "plane", ward, "--column", "ill", "--rows", 12, "--groups", 3,
                  "--queries", 9, "-m", "twice(epsilon=0.5)", "-m", "twice(epsilon=5)",
                  "--workers", 0, "-o", tmp_path / "page.html"]  # fmt: skip
     result = CliRunner().invoke(veil, list(map(str, arguments)))
+    attack = ["attack", "differencing", "--secret", f"{ward}:ill", "-m", "twice",
+              "--values", "0.5,5", "--rows", 12, "--groups", 3, "--workers", 0,
+              "-o", tmp_path / "attack.html"]  # fmt: skip
     if answers:
         assert result.exit_code == 0, result.output
         assert "twice" in Counts.mechanisms.names()
         assert len(plane("twice", [0.5, 5], "differencing", [1, 0, 1, 1], rng=1, runs=2)) == 2
+        table = run(*attack)
+        assert "twice(epsilon=0.5)" in table
+        assert "twice(epsilon=5.0)" in table
     else:
         assert result.exit_code != 0
+        assert "does not declare answers = 'count'" in refused(*attack)
         with pytest.raises(UnknownNameError, match="twice is no mechanism for counts"):
             plane("twice", [0.5], "differencing", [1, 0, 1, 1])
         assert Counts.mechanisms.names() == (

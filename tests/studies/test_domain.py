@@ -27,17 +27,19 @@ def test_the_town_keeps_the_contract(town: Path) -> None:
 
 
 FAULTS = {  # what is said, and the change of the page's code that brings it about
-    "each step needs a key of its own": ('"spec": spec,', '"spec": "",'),
+    "each step needs a key of its own": ('("nearest",)', '("nearest", "nearest")'),
     "an attacker must give a risk": ('"household", ties=ties', '"room", ties=ties'),
     "a sweep that is resumed must give the same": (
-        "stream(self.study.seed, int(step.key[:16], 16))",
+        "self.draws(step)",
         "generator(None)",
     ),
     "a step works on the release of its cell": (
-        "made), spec, size, of, by",
-        'made), spec, size, of and "x", by',
+        "    def use(self",
+        "    def step(self, kind, spec='', size=0, of='', by=''):\n"
+        "        return super().step(kind, spec, size, of and 'x', by)\n\n"
+        "    def use(self",
     ),
-    "the same study must give the same keys": ('"size": size,', '"size": [size, str(chance())],'),
+    "the same study must give the same keys": ('"squares")', 'f"squares{chance()}")'),
     "each configuration needs a right square": (
         'Figure("utility", "right square"',
         'Figure("utility", "squares"',

@@ -1,5 +1,6 @@
 """One plane for all domains: the figures of a sweep, objects, intervals, and gaps."""
 
+import html
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -134,7 +135,7 @@ def test_material_in_memory_gives_the_figures_of_its_files(write: Writer, tmp_pa
     assert plane.quipu == files.quipu
 
 
-def test_the_planes_of_all_domains_are_one_class_with_intervals() -> None:
+def test_the_planes_of_all_domains_are_one_class_with_intervals(tmp_path: Path) -> None:
     rng = np.random.default_rng(2)
     points = Points(rng.normal(size=(40, 2)) * 400)
     letter = letters()
@@ -156,9 +157,13 @@ def test_the_planes_of_all_domains_are_one_class_with_intervals() -> None:
             for value in (point.risk, point.utility):
                 assert isinstance(value, Estimate)
                 assert 0 <= value.low <= value <= value.high <= 1
-            assert point.risk.low < point.risk.high or point.risk in (0, 1)
+            assert point.risk.low < point.risk.high or float(point.risk) in (0.0, 1.0)
             assert isinstance(point.cost, Guarantee)
             assert point.guarantee
+        plane.to_html(tmp_path / f"{name}.html")
+        page = (tmp_path / f"{name}.html").read_text()
+        assert plane[0].spec in html.unescape(page)
+        assert "nan" not in page
     assert planes["dp"][0].utility.low < planes["dp"][0].utility.high
     assert planes["dp"][0].cost.epsilon == planes["dp"][0].asked == 31
 

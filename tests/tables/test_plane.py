@@ -71,7 +71,8 @@ def test_other_attackers_and_utilities() -> None:
     release = tables.protect(t, "mondrian(k=5)")
     assert float(found[0].risk) == tables.attack(t, release, "prosecutor").risk
     assert float(found[0].utility) == tables.utility(t, release, "cells")
-    assert (found.attacker, found.utility) == ("prosecutor", "cells")
+    assert (found.attacker, found.measure) == ("prosecutor", "cells")
+    assert found.utility == "cells"  # its former name
 
 
 def test_bad_input_is_refused() -> None:

@@ -32,15 +32,7 @@ from veil.dp.mechanisms import COUNTING
 from veil.drawing.markup import Markup, number, tag
 from veil.drawing.page import head, row, table
 from veil.drawing.svg import at, paint, picture
-from veil.studies.experiment import (
-    Axis,
-    Cell,
-    Experiment,
-    Figure,
-    Step,
-    Vocabulary,
-    digest,
-)
+from veil.studies.experiment import Axis, Cell, Experiment, Figure, Step, Vocabulary
 from veil.studies.results import Results, Section
 from veil.studies.store import Result
 from veil.studies.study import Study
@@ -269,11 +261,6 @@ class Counts(Experiment):
         """Keep the bits."""
         self.bits, self.data, self.n = material.bits, material.name, self.study.groups
 
-    @classmethod
-    def content(cls, material: Secrets) -> str:
-        """Return the digest of the bits."""
-        return digest([material.bits.tobytes()])
-
     def group(self, number: int) -> Ids:
         """Return the secrets of a group; they begin again where a file has too few records."""
         return np.asarray(self.bits[number % len(self.bits)])
@@ -348,15 +335,15 @@ class Counts(Experiment):
             right = result.arrays["right"].mean(axis=1)
             yield Figure("recovery", "secrets", right, by=step.by, chance=blind, plane=False)
 
-    def cost(self, cell: Cell, made: Result) -> Guarantee:
+    def cost(self, cell: Cell, release: Result) -> Guarantee:
         """Return what all counts of a group cost one record: budgets are summed."""
-        del made
+        del release
         claim = cell.mechanism.guarantee
         return claim.compose(cell.size * self.study.queries, "record")
 
-    def details(self, cell: Cell, made: Result, attacked: Result) -> dict[str, Any]:
+    def details(self, cell: Cell, release: Result, attacked: Result) -> dict[str, Any]:
         """Return how often the attacker asked one group, and what that costs."""
-        del made
+        del release
         claim, asked = cell.mechanism.guarantee, int(attacked.arrays["asked"][0])
         return {"asked": asked, "cost": claim.compose(asked * cell.size, claim.unit)}
 

@@ -61,6 +61,10 @@ class PlanePoint(NamedTuple):
     cost: Guarantee = Guarantee("none")
 
 
+_UNKNOWN = Estimate(math.nan, math.nan, math.nan, 0)
+UNATTACKED = PlanePoint(NOTHING, _UNKNOWN, _UNKNOWN)
+
+
 class Utilities(tuple[Estimate, ...]):
     """Utility of each point, which also equals the name of its measure.
 
@@ -98,7 +102,7 @@ class Plane:
     scores
         The QuIPU score of each curve, by its name.
     plain
-        The same work without protection, or None where it was not attacked.
+        The same work without protection; `UNATTACKED` where nobody attacks that.
     attacker, measure, recommender
         Who attacks, how utility is measured, and what is learnt from a release.
     name, subjects
@@ -110,7 +114,7 @@ class Plane:
     rows: tuple[PlanePoint, ...]
     quipu: float
     scores: Mapping[str, float] = field(default_factory=dict)
-    plain: PlanePoint | None = None
+    plain: PlanePoint = UNATTACKED
     attacker: str = ""
     measure: str = ""
     recommender: str = ""
@@ -168,7 +172,7 @@ class Plane:
         best = max(self.rows, key=lambda point: float(point.utility) - float(point.risk)).spec
         lead = "The mechanism that keeps most beyond what it gives away is "
         summary = [join(lead, tag("strong", best), ".")]
-        if self.plain is not None:
+        if self.plain is not UNATTACKED:
             risk = percent(float(self.plain.risk))
             summary.insert(
                 0, join(f"Published as it is, {risk} of the {self.subjects} are found.")
@@ -188,7 +192,7 @@ class Plane:
         """Return the points as numbers and labels; the data without protection are a point."""
         lines = self.lines or {point.spec: [at] for at, point in enumerate(self.rows)}
         curves = {name: [self.rows[at] for at in line] for name, line in lines.items()}
-        if self.plain is not None:
+        if self.plain is not UNATTACKED:
             curves[NOTHING] = [self.plain]
         return drawing.Plane(
             f"{self.name}: risk against {self.attacker}, and utility by {self.measure}",

@@ -28,7 +28,7 @@ from veil.places.points import Points
 from veil.places.projection import Flat, surface
 from veil.places.protect import protect
 from veil.places.release import Release
-from veil.studies.experiment import Axis, Cell, Experiment, Figure, Step, Vocabulary, digest
+from veil.studies.experiment import Axis, Cell, Experiment, Figure, Step, Vocabulary
 from veil.studies.figures import ranked
 from veil.studies.results import Results, Section
 from veil.studies.store import Result
@@ -114,12 +114,6 @@ class Places(Experiment):
         self.data, self.n = material.name, len(self.points)
 
     @classmethod
-    def content(cls, material: PlacesMaterial) -> str:
-        """Return the digest of all coordinates."""
-        held = (material.points, material.register, material.population)
-        return digest(points.xy.tobytes() for points in held)
-
-    @classmethod
     def usual_attackers(cls, mechanism: Mechanism) -> tuple[str, ...]:
         """Return who knows most of how a mechanism works."""
         if mechanism.lawful:
@@ -187,9 +181,9 @@ class Places(Experiment):
             for part in PARTS:
                 yield Figure("similarity", part, result.arrays[part])
 
-    def cost(self, cell: Cell, made: Result) -> Guarantee:
+    def cost(self, cell: Cell, release: Result) -> Guarantee:
         """Return what all releases of one household cost; of a trace, of the longest."""
-        del made
+        del release
         users = self.points.users
         fixes = 1 if users is None else int(np.unique(users, return_counts=True)[1].max())
         promise = cast(Mechanism, cell.mechanism).promise(surface(self.points.crs))
@@ -215,8 +209,8 @@ class Places(Experiment):
         assumed = assumes_metres(self.study.points, self.points, self.study.crs or None)
         return [
             *([f"{ASSUMED} (crs)."] if assumed else []),
-            "Utility is one figure of a whole map: its interval in the planes is no interval over"
-            " households. Those of its parts are over releases, and say nothing of one release.",
+            "Utility is one figure for a whole map. Its interval, and those of its parts, are over"
+            " releases, not over households; a single release has none.",
             "Attackers know the method and its parameters, where it has a law in closed form.",
         ]
 

@@ -30,7 +30,7 @@ from veil.ratings.recommender import NOTHING, Recommender, positive_of
 from veil.ratings.recommenders import recommender
 from veil.ratings.release import Release
 from veil.ratings.split import align, split
-from veil.studies.experiment import Axis, Cell, Experiment, Figure, Step, Vocabulary, digest
+from veil.studies.experiment import Axis, Cell, Experiment, Figure, Step, Vocabulary
 from veil.studies.results import PLAIN, Results, Section
 from veil.studies.store import Result
 from veil.studies.study import Specs, Study
@@ -136,15 +136,6 @@ class RatingsExperiment(Experiment):
         self.positive = positive_of(self.train, self.study.positive)
         self.data, self.n = material.name, self.train.n
         self._shown: dict[str, Shown] = {}
-
-    @classmethod
-    def content(cls, material: RatingsMaterial) -> str:
-        """Return the digest of all ratings, and of what is learnt from them."""
-        parts: list[str | bytes] = [str(material.recommender)]
-        for data in (material.train, material.test):
-            parts += [*data.users, "", *data.items, ""]
-            parts += [values.tobytes() for values in (data.user, data.item, data.value)]
-        return digest(parts)
 
     @classmethod
     def settle(cls, study: RatingsStudy, name: str, folder: Path) -> RatingsStudy:
@@ -274,10 +265,10 @@ class RatingsExperiment(Experiment):
                 upper=result.data["upper"],
             )  # fmt: skip
 
-    def claim(self, cell: Cell, made: Result) -> Guarantee:
+    def claim(self, cell: Cell, release: Result) -> Guarantee:
         """Return what is proved of the release that was made."""
         del cell
-        return Guarantee(**made.data["claim"]) if "claim" in made.data else NOTHING
+        return Guarantee(**release.data["claim"]) if "claim" in release.data else NOTHING
 
     def facts(self) -> Sequence[tuple[str, str]]:
         """Say how much there is, and what is learnt."""

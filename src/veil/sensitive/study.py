@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, cast
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from pydantic import Field
@@ -319,9 +319,9 @@ class Sensitive(Experiment):
 
     def _searcher(self, spec: str, p: Floats | None) -> Searcher:
         strategy = self.mechanisms.parse(spec)
-        return self.remembered(
-            spec, lambda: cast(Searcher, strategy.open(scene_of(self.collection, strategy, p)))
-        )
+        scene = scene_of(self.collection, strategy, p)
+        searcher: Searcher = self.remembered(spec, lambda: strategy.open(scene))
+        return searcher
 
     def _any(self, lists: Mapping[str, Ids]) -> Floats:
         """Return the share of the queries of each topic (n,) that show a sensitive document."""

@@ -48,16 +48,16 @@ def domain(name: str) -> Domain:
 
 
 def _plugins() -> dict[str, str]:
-    found: dict[str, str] = {}
+    places: dict[str, str] = {}
     for point in entry_points(group=GROUP):
-        other = DOMAINS[point.name].place if point.name in DOMAINS else found.get(point.name, "")
+        other = DOMAINS[point.name].place if point.name in DOMAINS else places.get(point.name, "")
         if other not in ("", point.value):
             raise UnknownNameError(
                 f"There are two domains called '{point.name}': {other} and {point.value}; rename"
                 " an entry point, or uninstall one."
             )
-        found[point.name] = point.value
-    return found
+        places[point.name] = point.value
+    return places
 
 
 def vocabulary(name: str) -> Vocabulary:
@@ -67,10 +67,10 @@ def vocabulary(name: str) -> Vocabulary:
 
 def mechanism_class(name: str, mechanism: str) -> type[Component] | None:
     """Return a mechanism of a domain by its name, None for one that is not installed here."""
-    found = domain(name or DEFAULT)
+    kind = domain(name or DEFAULT)
     try:
-        named = found.words.elsewhere.get(mechanism, mechanism)
-        return cast(type[Component], found.mechanisms.get(named))
+        current = kind.words.elsewhere.get(mechanism, mechanism)
+        return cast(type[Component], kind.mechanisms.get(current))
     except VeilError:
         return None
 
@@ -121,11 +121,11 @@ def load_study(path: Path) -> Study:
 def parse_study(text: str, name: str, folder: Path) -> Study:
     """Read a study from the text of a TOML file called `name` that lies in `folder`."""
     try:
-        found = tomllib.loads(text)
+        keys = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise InputError(f"{name} is not a TOML file: {str(error).rstrip('.')}.") from None
-    found.setdefault("name", Path(name).stem)
-    return make_study(found, name, folder)
+    keys.setdefault("name", Path(name).stem)
+    return make_study(keys, name, folder)
 
 
 def make_study(keys: dict[str, Any], name: str, folder: Path) -> Study:
@@ -183,8 +183,8 @@ def _settled(
         if grid.attackers is not None:
             grid = grid.model_copy(update={"attackers": chosen.attacker_specs(grid.attackers)})
         grid = chosen.settle_grid(grid, where, folder)
-        for each, _ in grid.mechanisms(chosen.mechanisms):
-            if str(each) in specs:
-                raise ParameterError(f"{each} is there twice; keep one of them.")
-            specs.add(str(each))
+        for mechanism, _ in grid.mechanisms(chosen.mechanisms):
+            if str(mechanism) in specs:
+                raise ParameterError(f"{mechanism} is there twice; keep one of them.")
+            specs.add(str(mechanism))
     return grid

@@ -10,7 +10,7 @@ import hashlib
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, Self, TypeVar
 
@@ -382,7 +382,7 @@ class Experiment(ABC):
         rng: Randomness = None,
         *,
         inputs: Mapping[str, object] | None = None,
-        **keys: object,
+        **keys: Any,  # noqa: ANN401 - of its own types
     ) -> Self:
         """Return an experiment on material in memory.
 
@@ -427,8 +427,8 @@ class Experiment(ABC):
 
     @classmethod
     def content(cls, material: Any) -> str:  # noqa: ANN401 - of its own type
-        """Return the digest of material in memory."""
-        raise NotImplementedError
+        """Return the digest of material in memory: arrays, dataclasses, components, texts."""
+        return digest(_parts_of(material))
 
     @classmethod
     def inputs_of(cls, study: Any, material: Any) -> dict[str, object]:  # noqa: ANN401 - its own
@@ -507,13 +507,14 @@ class Experiment(ABC):
     def cells(self) -> Sequence[Cell]:
         """Return all configurations: a release of each mechanism, compared and attacked."""
         return [
-            self._cell(grid, mechanism, value, size)
+            self.cell(grid, mechanism, value, size)
             for size in dict.fromkeys(self.study.sizes)
             for grid in self.study.mechanism
             for mechanism, value in grid.mechanisms(self.mechanisms)
         ]
 
-    def _cell(self, grid: Grid, mechanism: Any, value: float, size: int) -> Cell:  # noqa: ANN401
+    def cell(self, grid: Grid, mechanism: Any, value: float, size: int) -> Cell:  # noqa: ANN401
+        """Return one configuration."""
         spec = str(mechanism)
         attackers = self.study.against(grid) or self.usual_attackers(mechanism)
         release = self.release_step(spec, size)
@@ -578,23 +579,23 @@ class Experiment(ABC):
         """Yield what a step measured; `cell` is None for work without protection."""
         ...
 
-    def claim(self, cell: Cell, made: Result) -> Guarantee:
-        """Return what is proved for one unit and one release; it may depend on what was made."""
-        del made
+    def claim(self, cell: Cell, release: Result) -> Guarantee:
+        """Return what is proved for one unit and one release; it may depend on the release."""
+        del release
         return cell.mechanism.guarantee
 
-    def cost(self, cell: Cell, made: Result) -> Guarantee:
+    def cost(self, cell: Cell, release: Result) -> Guarantee:
         """Return what a whole release of one subject costs."""
-        return self.claim(cell, made).compose(cell.size, self.words.subject)
+        return self.claim(cell, release).compose(cell.size, self.words.subject)
 
-    def details(self, cell: Cell, made: Result, attacked: Result) -> Mapping[str, Any]:
+    def details(self, cell: Cell, release: Result, attacked: Result) -> Mapping[str, Any]:
         """Return attributes of a `PlanePoint` that only this domain knows."""
-        del cell, made, attacked
+        del cell, release, attacked
         return {}
 
-    def examples(self, cell: Cell, made: Result) -> Iterator[Example]:
+    def examples(self, cell: Cell, release: Result) -> Iterator[Example]:
         """Yield subjects and some releases of each, for the report."""
-        del cell, made
+        del cell, release
         yield from ()
 
     def facts(self) -> Sequence[tuple[str, str]]:
@@ -619,6 +620,28 @@ class Experiment(ABC):
         """Return parts of the report that only this domain has."""
         del results
         return ()
+
+
+def _parts_of(value: Any) -> Iterator[str | bytes]:  # noqa: ANN401 - of any kind
+    """Yield everything that a value is made of, in a fixed order."""
+    if isinstance(value, np.ndarray):
+        yield f"{value.dtype} {value.shape}"
+        yield repr(value.tolist()) if value.dtype.hasobject else value.tobytes()
+    elif is_dataclass(value):
+        for part in fields(value):
+            yield part.name
+            yield from _parts_of(getattr(value, part.name))
+    elif isinstance(value, Mapping):
+        yield f"{len(value)} entries"
+        for key, entry in value.items():
+            yield str(key)
+            yield from _parts_of(entry)
+    elif isinstance(value, list | tuple):
+        yield f"{len(value)} items"
+        for item in value:
+            yield from _parts_of(item)
+    else:
+        yield str(value)
 
 
 def _parsed(

@@ -39,7 +39,7 @@ ATTACK = "attack"  # the kind of steps that give risks
 def ranked(
     outcome: Outcome, by: str, words: Vocabulary, *, whole: bool = True
 ) -> Iterator[Figure]:
-    """Yield what an attack that ranks the truth found: risks, recovery, or linkage.
+    """Yield the figures of an attack that ranks the truth: risks, recovery, or linkage.
 
     Where not the `whole` release was looked at there is no risk: only what is recovered of it.
     """
@@ -75,8 +75,8 @@ def _recovery(outcome: Outcome, by: str, words: Vocabulary) -> Iterator[Figure]:
     if outcome.prior is not None:
         blind = first_guess(outcome.prior, outcome.prior_ties)
     if outcome.unit in (words.subject, LABEL):
-        named = f"{LABEL}s" if outcome.unit == LABEL else words.subjects
-        yield _recovered(named, right, blind, outcome, by)
+        measure = f"{LABEL}s" if outcome.unit == LABEL else words.subjects
+        yield _recovered(measure, right, blind, outcome, by)
         return
     subjects, owner = np.unique(outcome.subjects, return_inverse=True)
     all_right, lucky = np.ones(len(subjects)), np.ones(len(subjects))
@@ -116,7 +116,7 @@ def gather(
         for step in (cell.release, *cell.steps):
             sheet.add(cell, step)
     scored = scores(sheet.rows, sheet.samples, sheet.planned)
-    found = Results(
+    gathered = Results(
         experiment.study.name,
         compared(sheet.rows, sheet.samples),
         tuple(sheet.examples),
@@ -128,10 +128,10 @@ def gather(
         worst=tuple(sheet.worst),
     )
     return replace(
-        found,
-        remarks=tuple(experiment.remarks(found)),
-        warnings=(*cautions(found.rows, found.scores), *experiment.warnings(found)),
-        sections=tuple(experiment.sections(found)),
+        gathered,
+        remarks=tuple(experiment.remarks(gathered)),
+        warnings=(*cautions(gathered.rows, gathered.scores), *experiment.warnings(gathered)),
+        sections=tuple(experiment.sections(gathered)),
     )
 
 
@@ -171,19 +171,19 @@ class Sheet:
         start = self._head(cell, step)
         if step.kind == ATTACK and step.count == step.size:
             self.planned[key(start), start.size, step.by] += 1
-        found = self.store.get(step.key)
-        if found is None:
+        result = self.store.get(step.key)
+        if result is None:
             self.missing += 1
             return
-        self.seconds += found.seconds
-        if step.kind == ATTACK and "worst" in found.data:
-            self.worst.append((start.spec, start.size, step.by, float(found.data["worst"])))
+        self.seconds += result.seconds
+        if step.kind == ATTACK and "worst" in result.data:
+            self.worst.append((start.spec, start.size, step.by, float(result.data["worst"])))
         if cell is not None:
             if step is cell.release:
-                self.cards.append(_card(self.experiment, cell, found))
-                self.examples += self.experiment.examples(cell, found)
-            self.gaps |= dict.fromkeys(_gaps(cell, step, found))
-        for figure in self.experiment.figures(cell, step, found):
+                self.cards.append(_card(self.experiment, cell, result))
+                self.examples += self.experiment.examples(cell, result)
+            self.gaps |= dict.fromkeys(_gaps(cell, step, result))
+        for figure in self.experiment.figures(cell, step, result):
             self._add(start, figure)
 
     def _head(self, cell: Cell | None, step: Step) -> Row:
@@ -246,11 +246,11 @@ class Sheet:
         return replace(row, score=score, low=low, high=high)
 
 
-def _gaps(cell: Cell, step: Step, found: Result) -> Iterator[str]:
+def _gaps(cell: Cell, step: Step, result: Result) -> Iterator[str]:
     """Yield what an attack could not do: work against a mechanism at all, or have an answer."""
-    if reason := found.data.get("gap", ""):
+    if reason := result.data.get("gap", ""):
         yield f"{step.by} against {cell.mechanism.name}: {reason}"
-    if lost := int(np.sum(found.arrays.get("unanswered", 0))):
+    if lost := int(np.sum(result.arrays.get("unanswered", 0))):
         yield (
             f"{step.by} against {cell.mechanism}: {lost:,} guesses had no answer and count as not"
             " found, so that the risk is a lower bound."
@@ -268,11 +268,11 @@ def _by_subject(figure: Figure, values: Floats, n: int) -> Floats:
     return means
 
 
-def _card(experiment: Experiment, cell: Cell, made: Result) -> Card:
+def _card(experiment: Experiment, cell: Cell, release: Result) -> Card:
     """Return what is claimed of a configuration, for one unit and for a whole release."""
-    claim = experiment.claim(cell, made)
+    claim = experiment.claim(cell, release)
     epsilon = claim.epsilon if claim.kind != "none" and math.isfinite(claim.epsilon) else None
-    total = str(experiment.cost(cell, made))
+    total = str(experiment.cost(cell, release))
     spec, means = str(cell.mechanism), KINDS[claim.kind]
     return Card(spec, claim.kind, epsilon, total, means, claim.caveat, claim.unit, cell.size)
 

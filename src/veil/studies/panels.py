@@ -71,7 +71,7 @@ def key(row: Row) -> Key:
 
 
 def names(rows: Iterable[Row]) -> dict[tuple[Key, int], str]:
-    """Name each curve by its mechanism, and by what tells it from the others of that mechanism.
+    """Name each curve by its mechanism, and by the values that only this curve of it has.
 
     Size 0 stands for the curve whatever the number of releases.
     """
@@ -84,13 +84,13 @@ def names(rows: Iterable[Row]) -> dict[tuple[Key, int], str]:
             if row.kind == "risk":
                 counted.add(row.size)
     short = short_names(sizes)
-    named: dict[tuple[Key, int], str] = {}
-    for one, counted in sizes.items():
-        named[one, 0] = short[one]
+    labels: dict[tuple[Key, int], str] = {}
+    for curve, counted in sizes.items():
+        labels[curve, 0] = short[curve]
         for size in sorted(counted):
             several = f", {vocabulary(kind).sizes(size)}" if len(counted) > 1 else ""
-            named[one, size] = short[one] + several
-    return named
+            labels[curve, size] = short[curve] + several
+    return labels
 
 
 def panels(rows: Sequence[Row]) -> list[Panel]:
@@ -99,16 +99,16 @@ def panels(rows: Sequence[Row]) -> list[Panel]:
     cells: dict[tuple[str, str, str, str], list[Point]] = {}
     for row in rows:
         if row.kind == "risk":
-            for found in utility.get((row.data, row.spec, row.size), [_missing(row)]):
-                if not row.task or found.task in ("", row.task):
-                    task = found.task or row.task
+            for useful in utility.get((row.data, row.spec, row.size), [_missing(row)]):
+                if not row.task or useful.task in ("", row.task):
+                    task = useful.task or row.task
                     place = (row.data, task, row.attacker, row.measure)
-                    cells.setdefault(place, []).append(Point(row, found))
+                    cells.setdefault(place, []).append(Point(row, useful))
     order = list(dict.fromkeys((c, e, a) for c, e, a, _ in cells))
     words = vocabulary(rows[0].domain if rows else DEFAULT)
     places = sorted(cells, key=lambda cell: (order.index(cell[:3]), words.rank(cell[3])))
-    named = names(rows)
-    return [_panel(place, cells[place], named, rows) for place in places]
+    labels = names(rows)
+    return [_panel(place, cells[place], labels, rows) for place in places]
 
 
 def is_utility(row: Row) -> bool:
@@ -119,10 +119,10 @@ def is_utility(row: Row) -> bool:
 
 
 def _utilities(rows: Sequence[Row]) -> dict[tuple[str, str, int], list[Row]]:
-    found: dict[tuple[str, str, int], list[Row]] = {}
+    utilities: dict[tuple[str, str, int], list[Row]] = {}
     for row in filter(is_utility, rows):
-        found.setdefault((row.data, row.spec, row.size), []).append(row)
-    return found
+        utilities.setdefault((row.data, row.spec, row.size), []).append(row)
+    return utilities
 
 
 def _missing(row: Row) -> Row:
@@ -137,14 +137,14 @@ def _ordered(points: Sequence[Point]) -> tuple[Point, ...]:
     """Order points towards the more useful: the sign of an area depends on the direction."""
     first = points[0].risk
     cls = mechanism_class(first.domain, first.mechanism)
-    turned = cls is not None and cls.direction(first.parameter) == "private"
-    return tuple(sorted(points, key=lambda point: point.risk.value, reverse=turned))
+    private = cls is not None and cls.direction(first.parameter) == "private"
+    return tuple(sorted(points, key=lambda point: point.risk.value, reverse=private))
 
 
 def _panel(
     place: tuple[str, str, str, str],
     points: list[Point],
-    named: dict[tuple[Key, int], str],
+    labels: dict[tuple[Key, int], str],
     rows: Sequence[Row],
 ) -> Panel:
     data, task, attacker, measure = place
@@ -154,7 +154,7 @@ def _panel(
         if point.risk.mechanism == PLAIN:
             continue
         if math.isfinite(point.risk.score) and math.isfinite(point.utility.score):
-            lines.setdefault(named[key(point.risk), point.risk.size], []).append(point)
+            lines.setdefault(labels[key(point.risk), point.risk.size], []).append(point)
         else:
             lost += 1
     curves = tuple(Curve(name, _ordered(line)) for name, line in lines.items())
@@ -166,7 +166,7 @@ def _panel(
         and math.isfinite(row.score)
     ]
     chances = [point.risk.chance for point in points if point.risk.chance is not None]
-    chance = max((one for one in chances if math.isfinite(one)), default=None)
+    chance = max(filter(math.isfinite, chances), default=None)
     return Panel(
         data,
         task,
@@ -193,35 +193,38 @@ def short_names(keys: Iterable[Key]) -> dict[Key, str]:
     'v'
     """
     groups: dict[str, list[Key]] = {}
-    for one in keys:
-        groups.setdefault(one[0], []).append(one)
-    return {one: name for alike in groups.values() for one, name in _told_apart(alike).items()}
+    for curve in keys:
+        groups.setdefault(curve[0], []).append(curve)
+    return {
+        curve: name for group in groups.values() for curve, name in _distinct_names(group).items()
+    }
 
 
-def _told_apart(alike: list[Key]) -> dict[Key, str]:
-    """Name curves of one mechanism; where that does not tell them apart, say more."""
-    for named in (_by_what_differs(alike), {one: one[2] for one in alike}):
-        if len(set(named.values())) == len(alike):
-            return named
-    return {one: f"{one[2]} by {one[1] or 'nothing'}" for one in alike}
+def _distinct_names(group: list[Key]) -> dict[Key, str]:
+    """Name curves of one mechanism by the shortest form that is different for all."""
+    for labels in (_differing_values(group), {curve: curve[2] for curve in group}):
+        if len(set(labels.values())) == len(group):
+            return labels
+    return {curve: f"{curve[2]} by {curve[1] or 'nothing'}" for curve in group}
 
 
-def _by_what_differs(alike: list[Key]) -> dict[Key, str]:
-    fixed = {one: _fixed(one) for one in alike}
-    named = {}
-    for one, values in fixed.items():
-        told = [
+def _differing_values(group: list[Key]) -> dict[Key, str]:
+    """Name curves by the fixed values that not all of them share."""
+    fixed = {curve: _fixed_values(curve) for curve in group}
+    labels = {}
+    for curve, values in fixed.items():
+        differing = [
             f"{name}={value}"
             for name, value in values.items()
             if any(other.get(name) != value for other in fixed.values())
         ]
-        named[one] = f"{one[0]}({', '.join(told)})" if told else one[0]
-    return named
+        labels[curve] = f"{curve[0]}({', '.join(differing)})" if differing else curve[0]
+    return labels
 
 
-def _fixed(one: Key) -> dict[str, str]:
+def _fixed_values(curve: Key) -> dict[str, str]:
     """Return the values of a spec as they are written, texts without their quotes."""
-    mechanism, _, rest = one
+    mechanism, _, rest = curve
     return {
         name: value[1:-1] if value[:1] in ("'", '"') else value.strip()
         for name, value in _VALUE.findall(rest.removeprefix(mechanism)[1:-1])
@@ -246,13 +249,13 @@ def scores(
     planned
         How many points each curve has when everything is computed.
     """
-    found: list[Score] = []
+    results: list[Score] = []
     with one_blas_thread():  # the products are many and small
         for panel in panels(rows):
             if vocabulary(panel.domain).axis(panel.measure).scored:
                 lines = [_Line.of(curve, samples) for curve in panel.curves]
-                found += _ranked(lines, [_score(panel, line, planned) for line in lines])
-    return tuple(found)
+                results += _ranked(lines, [_score(panel, line, planned) for line in lines])
+    return tuple(results)
 
 
 @dataclass(frozen=True, eq=False)
@@ -285,35 +288,35 @@ def _score(panel: Panel, line: _Line, planned: Planned | None) -> Score:
     mechanism, parameter, spec = key(first)
     points = len(line.curve.points)
     wanted = planned[key(first), first.size, panel.attacker] if planned is not None else points
-    made = Score(
+    score = Score(
         panel.data, panel.task, panel.attacker, panel.measure, line.curve.name, mechanism,
         spec, parameter, first.size, math.nan, math.nan, math.nan, 0, points, wanted - points,
         domain=panel.domain,
     )  # fmt: skip
     if not line.known.any():
-        return made
-    found = quipu_interval(*line.at(line.known))
-    return replace(made, score=float(found), low=found.low, high=found.high, n=found.n)
+        return score
+    area = quipu_interval(*line.at(line.known))
+    return replace(score, score=float(area), low=area.low, high=area.high, n=area.n)
 
 
-def _ranked(lines: Sequence[_Line], made: Sequence[Score]) -> list[Score]:
+def _ranked(lines: Sequence[_Line], results: Sequence[Score]) -> list[Score]:
     """Compare every curve of more than one point with the best of them, on the same subjects."""
-    ranked = [i for i, one in enumerate(made) if one.points > 1 and one.n]
+    ranked = [i for i, score in enumerate(results) if score.points > 1 and score.n]
     if not ranked:
-        return list(made)
-    best = lines[max(ranked, key=lambda i: made[i].score)]
+        return list(results)
+    best = lines[max(ranked, key=lambda i: results[i].score)]
     return [
-        _behind(best, line, one) if i in ranked else one
-        for i, (line, one) in enumerate(zip(lines, made, strict=True))
+        _behind(best, line, score) if i in ranked else score
+        for i, (line, score) in enumerate(zip(lines, results, strict=True))
     ]
 
 
-def _behind(best: _Line, line: _Line, made: Score) -> Score:
+def _behind(best: _Line, line: _Line, score: Score) -> Score:
     both = best.known & line.known
     if not both.any():
-        return made
+        return score
     gap = quipu_difference(*best.at(both), *line.at(both))
-    return replace(made, behind=float(gap), behind_low=gap.low, behind_high=gap.high)
+    return replace(score, behind=float(gap), behind_low=gap.low, behind_high=gap.high)
 
 
 def compared(rows: Sequence[Row], samples: Mapping[Row, Floats]) -> tuple[Row, ...]:
@@ -321,7 +324,7 @@ def compared(rows: Sequence[Row], samples: Mapping[Row, Floats]) -> tuple[Row, .
 
     The test is paired: the same subjects, by a random choice of signs of their differences.
     """
-    found: dict[Row, float] = {}
+    p: dict[Row, float] = {}
     for plain in rows:
         if plain.mechanism == PLAIN and is_utility(plain):
             place = (plain.data, plain.task)
@@ -330,8 +333,8 @@ def compared(rows: Sequence[Row], samples: Mapping[Row, Floats]) -> tuple[Row, .
                 for row in filter(is_utility, rows)
                 if row.mechanism != PLAIN and (row.data, row.task) == place
             ]
-            found |= _against(samples[plain], others, samples)
-    return tuple(replace(row, p_value=found[row]) if row in found else row for row in rows)
+            p |= _against(samples[plain], others, samples)
+    return tuple(replace(row, p_value=p[row]) if row in p else row for row in rows)
 
 
 def _against(

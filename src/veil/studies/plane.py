@@ -2,11 +2,12 @@
 
 import math
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from veil.core.component import Component
 from veil.core.errors import InputError, ParameterError
 from veil.measures.estimate import Estimate
-from veil.measures.plane import NOTHING, Plane, PlanePoint
+from veil.measures.plane import NOTHING, UNATTACKED, Plane, PlanePoint
 from veil.studies.domains import compute_step
 from veil.studies.experiment import Cell, Experiment, Step
 from veil.studies.figures import ATTACK, Sheet
@@ -113,20 +114,19 @@ def _cell_point(
         )
     attack = next(s for s in cell.steps if s.kind == ATTACK and s.by == risk.attacker)
     release, attacked = results[cell.release.key], results[attack.key]
-    extra = {
+    details: dict[str, Any] = {
         "worst": float(attacked.data.get("worst", math.nan)),
         "guarantee": str(experiment.claim(cell, release)),
         "cost": experiment.cost(cell, release),
     }
-    return PlanePoint(str(cell.mechanism), _estimate(risk), _estimate(utility))._replace(
-        **extra | dict(experiment.details(cell, release, attacked))
-    )
+    details |= experiment.details(cell, release, attacked)
+    return PlanePoint(str(cell.mechanism), _estimate(risk), _estimate(utility), **details)
 
 
-def _plain_point(experiment: Experiment, measures: tuple[str, str]) -> PlanePoint | None:
-    """Return the point without protection, or None where that was not attacked."""
+def _plain_point(experiment: Experiment, measures: tuple[str, str]) -> PlanePoint:
+    """Return the point without protection, `UNATTACKED` where nobody attacks that."""
     if not experiment.attacks_plain:
-        return None
+        return UNATTACKED
     results: dict[str, Result] = {}
     sheet = Sheet(experiment, results, measures)
     for step in experiment.plain():
@@ -135,7 +135,7 @@ def _plain_point(experiment: Experiment, measures: tuple[str, str]) -> PlanePoin
             sheet.add(None, step)
     risk, utility = _strongest(sheet.rows), _utility(sheet.rows)
     if risk is None or utility is None:
-        return None
+        return UNATTACKED
     attack = next(s for s in experiment.plain() if s.kind == ATTACK and s.by == risk.attacker)
     worst = float(results[attack.key].data.get("worst", math.nan))
     return PlanePoint(NOTHING, _estimate(risk), _estimate(utility), worst=worst)

@@ -95,8 +95,8 @@ class Study(BaseModel):
     @property
     def all_attackers(self) -> tuple[str, ...]:
         """The attackers that are tried on any mechanism."""
-        own = (each for grid in self.mechanism for each in self.against(grid))
-        return tuple(dict.fromkeys(own))
+        attackers = (spec for grid in self.mechanism for spec in self.against(grid))
+        return tuple(dict.fromkeys(attackers))
 
     def against(self, grid: Grid) -> tuple[str, ...]:
         """Return the attackers that are tried on a mechanism."""
@@ -138,7 +138,7 @@ def no_such_key(where: str, key: str, keys: Sequence[str]) -> ParameterError:
 
 def error_sentence(
     detail: ErrorDetails,
-    found: Mapping[str, Any],
+    content: Mapping[str, Any],
     name: str,
     keys: Callable[[Place], Sequence[str]],
 ) -> str:
@@ -149,8 +149,8 @@ def error_sentence(
     inner = detail["loc"][len(place) :]
     key = str(inner[0])
     if detail["type"] in ("extra_forbidden", "missing"):
-        table = found["mechanism"][place[1]] if nested else found
-        unknown = next((each for each in table if each not in keys(place)), None)
+        table = content["mechanism"][place[1]] if nested else content
+        unknown = next((name for name in table if name not in keys(place)), None)
         if unknown is not None:  # also when the key that it was to be is missing
             return str(no_such_key(where, unknown, keys(place)))
         written = "[[mechanism]]" if key == "mechanism" else f"'{key}'"
@@ -192,12 +192,12 @@ def short_spec(component: Component, leave: str = "") -> str:
     ('blur(far=2.0)', 'blur(near=1.0)')
     """
     fields = type(component).model_fields
-    told = [
+    changed = [
         f"{key}={_value(value)}"
         for key, value in component
         if key != leave and value != fields[key].default
     ]
-    return f"{component.name}({', '.join(told)})" if told else component.name
+    return f"{component.name}({', '.join(changed)})" if changed else component.name
 
 
 def _value(value: object) -> str:

@@ -93,17 +93,17 @@ class _Run:
         self.cells: list[Cell] = list(experiment.cells())
         self.plain: list[Step] = list(experiment.plain())
         steps = [*self.plain, *(s for cell in self.cells for s in (cell.release, *cell.steps))]
-        there = store.keys()
+        stored = store.keys()
         self.missing = [
             step
             for step in dict.fromkeys(steps)
-            if step.key not in there or store.get(step.key) is None
+            if step.key not in stored or store.get(step.key) is None
         ]
         self.total, self.done = len(set(steps)), len(set(steps)) - len(self.missing)
         self.before = self.done
         self.waiting: dict[str, list[Step]] = {}  # by the key of the step that they need
         self.ready: deque[Step] = deque()
-        self.made: dict[str, Result | None] = {}  # what others work on
+        self.needed: dict[str, Result | None] = {}  # results that other steps work on
         self.attempts: Counter[str] = Counter()
         absent = {step.key for step in self.missing}
         for step in self.missing:
@@ -143,7 +143,7 @@ class _Run:
         while under_way:
             finished, _ = wait(under_way, _PULSE, return_when=FIRST_COMPLETED)
             whole = not is_cut_off(pool)
-            if finished and (whole or any(not _failed((each, None)) for each in finished)):
+            if finished and (whole or any(not _failed((future, None)) for future in finished)):
                 return finished
             now = time.monotonic()
             cut_off = None if whole else now if cut_off is None else cut_off
@@ -161,19 +161,19 @@ class _Run:
         while self.ready and len(under_way) < room:
             step = self.ready[0]
             try:
-                future = pool.submit(compute, self.study, step, self._made(step))
+                future = pool.submit(compute, self.study, step, self._needed(step))
             except BrokenExecutor:
                 return False
             under_way[future] = self.ready.popleft()
         return True
 
-    def _made(self, step: Step) -> Result | None:
+    def _needed(self, step: Step) -> Result | None:
         """Return the result of the step that this one works on."""
         if not step.of:
             return None
-        if step.of not in self.made:
-            self.made[step.of] = self.store.get(step.of)
-        return self.made[step.of]
+        if step.of not in self.needed:
+            self.needed[step.of] = self.store.get(step.of)
+        return self.needed[step.of]
 
     def _take(self, finished: Sequence[tuple[Future[Result], Step]]) -> bool:
         """Keep what was computed; say whether a worker died, whose steps are ready again."""
@@ -204,7 +204,7 @@ class _Run:
         self.store.put(step.key, step.kind, step.spec, result)
         self.done += 1
         if step.key in self.waiting:
-            self.made[step.key] = result
+            self.needed[step.key] = result
         self.ready.extendleft(reversed(self.waiting.pop(step.key, [])))
         label = " ".join(filter(None, (step.kind, step.spec.partition("(")[0], step.by)))
         self.report(f"{label}{self._left()}", self.done, self.total)

@@ -25,7 +25,6 @@ from veil.studies.experiment import (
     Figure,
     Step,
     Vocabulary,
-    digest,
     path_digest,
     step_key,
 )
@@ -172,16 +171,6 @@ class Tables(Experiment):
         self._shown: dict[str, Shown] = {}
 
     @classmethod
-    def content(cls, material: TablesMaterial) -> str:
-        """Return the digest of the values and roles of the table."""
-        table = material.table
-        parts = [repr(sorted(table.roles.items())), str(material.measure)]
-        for name in table:
-            values = table.column(name).values
-            parts += [name, repr(values.tolist())]
-        return digest(parts)
-
-    @classmethod
     def inputs_of(cls, study: TablesStudy, material: TablesMaterial) -> dict[str, object]:
         """Add the files of hierarchies, in a folder or named by the schema."""
         files = {}
@@ -326,17 +315,17 @@ class Tables(Experiment):
                 upper=upper,
             )
 
-    def claim(self, cell: Cell, made: Result) -> Guarantee:
+    def claim(self, cell: Cell, release: Result) -> Guarantee:
         """Return what is proved of the release that was made, which may be more than of any."""
         del cell
-        if "claim" not in made.data:
+        if "claim" not in release.data:
             return nothing("It cannot be done with this table.")
-        return Guarantee(**made.data["claim"])
+        return Guarantee(**release.data["claim"])
 
-    def details(self, cell: Cell, made: Result, attacked: Result) -> dict[str, Any]:
+    def details(self, cell: Cell, release: Result, attacked: Result) -> dict[str, Any]:
         """Return the share of the rows that are not in a release."""
         del cell, attacked
-        return {"removed": float(made.data.get("removed", 0.0))}
+        return {"removed": float(release.data.get("removed", 0.0))}
 
     def facts(self) -> Sequence[tuple[str, str]]:
         """Say how much there is, and what is known."""
@@ -351,8 +340,8 @@ class Tables(Experiment):
     def notes(self) -> Sequence[str]:
         """Say what the figures are not."""
         return [
-            "Utility is one figure of a whole table: its interval in the planes is no interval"
-            " over records.",
+            "Utility is one figure for a whole table. Its interval is over draws, not over"
+            " records; a single release has none.",
             "A risk is an average over all records; some have more, which the map of risk shows.",
             "Each release is attacked by itself. Who publishes several of one table gives away"
             " more: k-anonymity and its relatives do not compose.",

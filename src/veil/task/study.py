@@ -372,18 +372,18 @@ class Tasks(Experiment):
         yield Figure("utility", ABOVE, above_majority(right, plain, majority), task=step.by)
         yield Figure("utility", ACCURACY, right, task=step.by, plane=False)
 
-    def cost(self, cell: Cell, made: Result) -> Guarantee:
+    def cost(self, cell: Cell, release: Result) -> Guarantee:
         """Return the cost of all variants of a text of median length."""
         mechanism = self.bench.mechanism(str(cell.mechanism), cell.size)
         if isinstance(mechanism, QueryMechanism) and mechanism.whole:
             return whole_cost(mechanism.guarantee, 1)
-        words = int(np.median(made.arrays["protected"]))
+        words = int(np.median(release.arrays["protected"]))
         size = f"{count_of(words, 'word')} x {count_of(cell.size, 'variant')}"
         return cell.mechanism.guarantee.compose(words * cell.size, f"text ({size})")
 
-    def examples(self, cell: Cell, made: Result) -> Iterator[Example]:
+    def examples(self, cell: Cell, release: Result) -> Iterator[Example]:
         """Yield the first texts that have variants, with some of their variants."""
-        rows = zip(self.bench.texts, made.data["variants"], strict=True)
+        rows = zip(self.bench.texts, release.data["variants"], strict=True)
         for text, row in [(text, row) for text, row in rows if row][:_EXAMPLES]:
             yield Example(str(cell.mechanism), text, tuple(dict.fromkeys(row[:_EXAMPLES])))
 

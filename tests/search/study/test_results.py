@@ -12,7 +12,7 @@ from tests.search.study.material import STUDY, load
 from veil.search.study.experiment import SearchExperiment
 from veil.search.study.study import SearchStudy
 from veil.studies.experiment import Cell, Step
-from veil.studies.figures import _Sheet
+from veil.studies.figures import Sheet
 from veil.studies.results import Row
 from veil.studies.store import Result, Store
 
@@ -31,7 +31,7 @@ def experiment(study: SearchStudy) -> SearchExperiment:
 
 def rows(experiment: SearchExperiment, cell: Cell, step: Step, found: Result) -> list[Row]:
     """Return the rows of a step that gave this result."""
-    sheet = _Sheet(experiment, cast(Store, _Kept(found)))
+    sheet = Sheet(experiment, cast(Store, _Kept(found)))
     sheet.add(cell, step)
     return sheet.rows
 

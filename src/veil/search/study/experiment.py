@@ -177,20 +177,20 @@ class SearchExperiment(Experiment):
             return  # it cannot work there, or a cell of its own has that number of variants
         yield from ranked(result.outcome(), step.by, WORDS, whole=whole)
 
-    def cost(self, cell: Cell, made: Result) -> Guarantee:
+    def cost(self, cell: Cell, release: Result) -> Guarantee:
         """Return what all variants of a query of the usual length cost."""
         mechanism = self.bench.mechanism(str(cell.mechanism), cell.size)
         if isinstance(mechanism, QueryMechanism) and mechanism.whole:
             return whole_cost(mechanism.guarantee, 1)
-        words = made.arrays["protected"]
+        words = release.arrays["protected"]
         usual = int(np.median(words)) if len(words) else 0
         size = f"{count_of(usual, 'word')} x {count_of(cell.size, 'variant')}"
         return cell.mechanism.guarantee.compose(usual * cell.size, f"query ({size})")
 
-    def examples(self, cell: Cell, made: Result) -> Iterator[Example]:
+    def examples(self, cell: Cell, release: Result) -> Iterator[Example]:
         """Yield the first queries that have variants, and some of those."""
         shown = 0
-        for text, row in zip(self.bench.texts, made.data["variants"], strict=True):
+        for text, row in zip(self.bench.texts, release.data["variants"], strict=True):
             if row and shown < _EXAMPLES:
                 shown += 1
                 variants = tuple(list(dict.fromkeys(row))[:_EXAMPLES])
