@@ -96,7 +96,7 @@ def test_the_page_shows_every_method_and_no_value(tmp_path: Path) -> None:
     found.to_html(page)
     text = page.read_text(encoding="utf-8")
     assert stat.S_IMODE(page.stat().st_mode) == 0o600
-    assert text.count("<circle") == 4
+    assert text.count('class="point"') == 4
     for spec in (*SPECS, "pram(p=0.7)", NOTHING):
         assert spec in text
     assert "QuIPU" in text

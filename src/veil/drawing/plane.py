@@ -5,15 +5,13 @@ numbers and labels. Every picture has a table with the same figures.
 """
 
 from collections.abc import Container, Mapping, Sequence
-from dataclasses import dataclass
-from types import MappingProxyType
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from veil.drawing import axes
+from veil.drawing import page as pages
 from veil.drawing.axes import Curve, Labels, Point, Span, unit_x, unit_y
-from veil.drawing.markup import Markup, interval, join, number, tag
-from veil.drawing.page import PLANES, head, row
-from veil.drawing.page import table as page_table
+from veil.drawing.markup import Markup, Section, interval, join, number, tag
 from veil.drawing.svg import at
 
 CORNERS = (
@@ -53,6 +51,8 @@ class Plane:
         The risk that a blind guess reaches.
     plain
         The utility without protection, and what that is called.
+    scores
+        The QuIPU score of each curve.
     """
 
     title: str
@@ -60,6 +60,7 @@ class Plane:
     utility: str = ""
     chance: float | None = None
     plain: tuple[str, float] | None = None
+    scores: Mapping[str, float] = field(default_factory=dict)
 
 
 def figure_of(value: Estimated) -> Figure:
@@ -75,8 +76,8 @@ def place(
     heading: str = "",
     label: str = "",
     ring: bool = False,
-    facts: Mapping[str, str] = MappingProxyType({}),
-    data: Mapping[str, str] = MappingProxyType({}),
+    facts: Mapping[str, str] | None = None,
+    data: Mapping[str, str] | None = None,
 ) -> Point:
     """Return a point of the plane; its tip has the heading, or the name, and both figures."""
     tip = (
@@ -86,8 +87,8 @@ def place(
     )
     figures = {"risk": f"{risk[0]:.6g}", "utility": f"{utility[0]:.6g}"}
     return Point(
-        risk[0], utility[0], _span(risk), _span(utility), name, label, tip, ring, facts,
-        {**figures, **data},
+        risk[0], utility[0], _span(risk), _span(utility), name, label, tip, ring,
+        facts or {}, {**figures, **(data or {})},
     )  # fmt: skip
 
 
@@ -242,7 +243,7 @@ def table(plane: Plane, caption: str = "Risk and utility, with 95 % intervals") 
     points = [point for curve in plane.curves for point in curve.points]
     facts = list(dict.fromkeys(name for point in points for name in point.facts))
     body = [
-        row(
+        pages.row(
             point.name,
             _figure(point.x, point.across),
             _figure(point.y, point.along),
@@ -250,22 +251,46 @@ def table(plane: Plane, caption: str = "Risk and utility, with 95 % intervals") 
         )
         for point in points
     ]
-    return page_table(caption, [head("configuration", "risk", "utility", *facts)], body)
+    return pages.table(caption, [pages.head("configuration", "risk", "utility", *facts)], body)
 
 
 def _figure(value: float, span: Span | None) -> Markup:
     return join(number(value), " ", tag("small", interval(*span) if span else ""))
 
 
+_HOW = (
+    "Further right, the attacker succeeds more often; further up, the release is more useful."
+    " Above the dashed line, more is kept than given away. Bars are 95 % intervals."
+)
+_SCORES = "QuIPU scores: 1 is best, and that of a single point is 0"
+
+
+def page(plane: Plane, summary: Sequence[str]) -> str:
+    """Return a plane as a page, with its legend and tables; `summary` has its sentences."""
+    body = [pages.row(name, number(score)) for name, score in plane.scores.items()]
+    scores = [pages.table(_SCORES, [pages.head("curve", "score")], body)] if body else []
+    sections = [
+        Section(
+            "plane", "Risk and utility", (tag("p", _HOW, class_="hint"), *_with_legend(plane))
+        ),
+        Section("figures", "Figures", (table(plane), *scores)),
+    ]
+    return pages.page(plane.title, [join(sentence) for sentence in summary], sections)
+
+
+def _with_legend(plane: Plane) -> tuple[Markup, Markup]:
+    names = {curve.name: curve.style for curve in plane.curves}
+    panel = tag("figure", draw(plane, "plane"), class_="panel")
+    return axes.legend(names), tag("div", panel, class_="panels")
+
+
 def html(plane: Plane) -> Markup:
     """Return a plane for a notebook: the drawing with its style, its legend and its table."""
-    names = {curve.name: curve.style for curve in plane.curves}
     figures = tag("details", tag("summary", "All figures"), table(plane))
-    drawing = tag("div", tag("figure", draw(plane, "plane"), class_="panel"), class_="panels")
-    scoped = PLANES.replace(":root", "&")  # nested, so that it styles nothing else
+    scoped = pages.PLANES.replace(":root", "&")  # nested, so that it styles nothing else
     ground = "background:var(--ground);color:var(--ink);padding:.5rem;"
     style = tag("style", Markup(f".veil-plane{{{ground}{scoped}}}"))
-    return tag("div", style, axes.legend(names), drawing, figures, class_="veil-plane")
+    return tag("div", style, *_with_legend(plane), figures, class_="veil-plane")
 
 
 def text(plane: Plane, width: int = 61, height: int = 21) -> str:

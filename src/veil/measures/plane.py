@@ -8,14 +8,18 @@ gives the order. Other points have no common parameter and are taken in the orde
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from veil.core.component import Component
+from veil.core.errors import InputError
 from veil.core.guarantee import Guarantee
+from veil.data.files import require_folder, whole_file
+from veil.drawing import plane as drawing
+from veil.drawing.axes import Curve, Point, short
+from veil.drawing.markup import join, number, percent, tag
 from veil.measures.estimate import Estimate
 from veil.measures.quipu import quipu
 
@@ -103,6 +107,8 @@ class Plane:
         Who attacks, how utility is measured, and what is learnt from a release.
     name, subjects
         Name of the data, and what is protected: "records", "households".
+    lines
+        Positions of the points of each curve, from the most private.
     """
 
     rows: tuple[PlanePoint, ...]
@@ -114,6 +120,7 @@ class Plane:
     recommender: str = ""
     name: str = "data"
     subjects: str = "records"
+    lines: Mapping[str, Sequence[int]] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -135,7 +142,7 @@ class Plane:
         scores = {name: _score([rows[at] for at in line]) for name, line in lines.items()}
         by_risk = sorted(rows, key=lambda point: (float(point.risk), float(point.utility)))
         score = next(iter(scores.values())) if len(scores) == 1 else _score(by_risk)
-        return cls(tuple(rows), score, scores, **labels)
+        return cls(tuple(rows), score, scores, lines=lines, **labels)
 
     @property
     def risk(self) -> tuple[Estimate, ...]:
@@ -158,7 +165,53 @@ class Plane:
 
     def to_html(self, path: str | Path) -> None:
         """Draw the plane as a page, written whole or not at all."""
-        import_module("veil.tables.pictures").write_plane(self, Path(path))
+        target = Path(path)
+        if target.suffix.lower() not in (".html", ".htm"):
+            raise InputError("A plane is drawn as a page; name a file that ends in .html.")
+        require_folder(target)
+        best = max(self.rows, key=lambda point: float(point.utility) - float(point.risk)).spec
+        lead = "The mechanism that keeps most beyond what it gives away is "
+        summary = [join(lead, tag("strong", best), ".")]
+        if self.plain is not UNATTACKED:
+            risk = percent(float(self.plain.risk))
+            summary.insert(
+                0, join(f"Published as it is, {risk} of the {self.subjects} are found.")
+            )
+        with whole_file(target, private=True) as part:
+            part.write_text(drawing.page(self._drawing(), summary), encoding="utf-8")
+
+    def to_text(self) -> str:
+        """Return the plane as a small plot for a terminal."""
+        return drawing.text(self._drawing())
+
+    def _repr_html_(self) -> str:
+        """Draw the plane in a notebook."""
+        return drawing.html(self._drawing())
+
+    def _drawing(self) -> drawing.Plane:
+        """Return the points as numbers and labels; the data without protection are a point."""
+        lines = self.lines or {point.spec: [at] for at, point in enumerate(self.rows)}
+        curves = {name: [self.rows[at] for at in line] for name, line in lines.items()}
+        if self.plain is not UNATTACKED:
+            curves[NOTHING] = [self.plain]
+        return drawing.Plane(
+            f"{self.name}: risk against {self.attacker}, and utility by {self.measure}",
+            tuple(
+                Curve(name, tuple(map(_drawn_point, points)), style)
+                for style, (name, points) in enumerate(curves.items())
+            ),
+            self.measure,
+            scores={**self.scores, "all of them": self.quipu},
+        )
+
+
+def _drawn_point(point: PlanePoint) -> Point:
+    facts = {} if math.isnan(point.worst) else {"worst": number(point.worst)}
+    facts |= {"removed": percent(point.removed)} if point.removed else {}
+    facts |= {"proved": point.guarantee} if point.guarantee else {}
+    label = short(point.value) if point.value else ""
+    risk, utility = drawing.figure_of(point.risk), drawing.figure_of(point.utility)
+    return drawing.place(point.spec, risk, utility, label=label, facts=facts)
 
 
 def curves(mechanisms: Sequence[Component]) -> dict[str, list[int]]:

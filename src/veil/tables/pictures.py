@@ -4,25 +4,18 @@ Pictures in reports show no value and no record. `compare_sizes` and `compare_sh
 of the original: they are for the owner of the table, and not for release.
 """
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from veil.core.errors import InputError
 from veil.core.types import Floats, Ids
-from veil.data.files import require_folder, whole_file
 from veil.drawing import page
-from veil.drawing import plane as drawing
-from veil.drawing.axes import Curve, legend
 from veil.drawing.bars import NAMES, BarPair, bar_pairs, draw_histograms, draw_pairs
-from veil.drawing.markup import Markup, join, number, percent, tag
+from veil.drawing.markup import Markup, number, percent, tag
 from veil.drawing.svg import box, key, picture
-from veil.measures.plane import UNATTACKED, Plane, PlanePoint
 from veil.studies.panels import is_utility
 from veil.studies.results import PLAIN, Results, Section
 from veil.tables.column import format_number
@@ -405,69 +398,3 @@ def _lines(plain: Shown, others: Sequence[Shown], utilities: Mapping[str, float]
     names = ("strongest attacker", "average risk", "worst record", "above 20 %", "k", "alone")
     heads = page.head("configuration", *names, "rows removed", "information kept")
     return page.table("Risk of records by configuration", [heads], body)
-
-
-_PLANE = "Risk and utility"
-_HOW = (
-    "Further right, attackers succeed more often; further up, releases stay more useful. Above the"
-    " dashed line, a release keeps more than it gives away. Bars are 95 % intervals."
-)
-
-
-def write_plane(plane: Plane, path: Path) -> None:
-    """Write a plane as a page, whole or not at all."""
-    if path.suffix.lower() not in (".html", ".htm"):
-        raise InputError("A plane is drawn as a page; name a file that ends in .html.")
-    require_folder(path)
-    title = f"{plane.name}: risk against {plane.attacker}, and utility by {plane.utility}"
-    shown = plane_of(plane)
-    names = legend({curve.name: curve.style for curve in shown.curves})
-    panel = tag(
-        "div", page.figure([plane.attacker], drawing.draw(shown, "plane")), class_="panels"
-    )
-    best = max(plane.rows, key=lambda row: float(row.utility) - float(row.risk))
-    start = "The mechanism"
-    if plane.plain is not UNATTACKED:
-        share = percent(float(plane.plain.risk))
-        start = f"Published as it is, {share} of the {plane.subjects} are found; the mechanism"
-    ends = " that keeps most beyond what it gives away is ", tag("strong", best.spec), "."
-    summary = [join(start, *ends)]
-    sections = [
-        Section("plane", _PLANE, (tag("p", _HOW, class_="hint"), names, panel)),
-        Section("figures", "Figures", (drawing.table(shown), scores(plane))),
-    ]
-    with whole_file(path, private=True) as part:
-        part.write_text(page.page(title, summary, sections), encoding="utf-8")
-
-
-def plane_of(plane: Plane) -> drawing.Plane:
-    """Return the mechanisms and the table itself as numbers and labels."""
-    names = drawing.styles([row.spec for row in points_of(plane)])
-    points = {
-        row.spec: drawing.place(
-            row.spec,
-            drawing.figure_of(row.risk),
-            drawing.figure_of(row.utility),
-            facts={
-                "worst record": number(row.worst) if math.isfinite(row.worst) else "–",
-                "rows removed": percent(row.removed),
-                "proved": row.guarantee,
-            },
-        )
-        for row in points_of(plane)
-    }
-    curves = tuple(Curve(name, (points[name],), style) for name, style in names.items())
-    return drawing.Plane(_PLANE, curves, plane.measure)
-
-
-def points_of(plane: Plane) -> tuple[PlanePoint, ...]:
-    """Return the points of a plane, and the table itself if it was attacked."""
-    return plane.rows if plane.plain is UNATTACKED else (*plane.rows, plane.plain)
-
-
-def scores(plane: Plane) -> Markup:
-    """Return the QuIPU scores of curves of more than one point."""
-    named = {**plane.scores, "all of them": plane.quipu}
-    body = [page.row(name, number(score)) for name, score in named.items()]
-    caption = "QuIPU scores: 1 is best, and that of a single point is 0"
-    return page.table(caption, [page.head("curve", "score")], body)
