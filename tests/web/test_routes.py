@@ -304,3 +304,17 @@ def test_pages_open_while_searches_run_and_more_are_refused(
         thread.join(120)
     assert replies == [503, 200, 200]
     assert client.form("/search", {"q": "a"}).status == 200
+
+
+@pytest.mark.parametrize("path", ["/search%0A", "/ledger/", "//ledger", "/Ledger", "/ledger%00"])
+def test_an_address_is_matched_exactly(client: Client, path: str) -> None:
+    reply = client.get(path)
+    assert reply.status == 404
+    assert "There is nothing at this address." in reply.text
+
+
+def test_a_method_that_an_address_does_not_take_is_named(client: Client) -> None:
+    for path, allowed in (("/search", "GET, HEAD, POST"), ("/ledger", "GET, HEAD")):
+        reply = client.ask("DELETE", path)
+        assert (reply.status, reply.headers["allow"]) == (405, allowed)
+    assert client.ask("DELETE", "/ledger/forget").headers["allow"] == "POST"

@@ -1,7 +1,7 @@
-"""The page of a database: questions in SQL, answered with noise, and what is left of the budget.
+"""The page of a database: questions in SQL, noisy answers, and the rest of the budget.
 
-The database and its policy are named when the server starts, and never by a request. What comes
-back is a noisy answer; no message holds a value of the data.
+The database and its policy are named when the server starts, and never by a request. Only noisy
+answers leave it; no message holds a value of the data.
 """
 
 import math
@@ -83,7 +83,7 @@ class ExplainedAnswer(Answer):
     budget: LeftAnswer
 
 
-def answered(service: Service, ask: SqlAsk) -> SqlAnswer:
+def answer_query(service: Service, ask: SqlAsk) -> SqlAnswer:
     """Answer with noise, and charge the budget."""
     db = _database(service)
     release = db.sql(ask.query, ask.epsilon, ask.delta, ask.params)
@@ -98,7 +98,7 @@ def answered(service: Service, ask: SqlAsk) -> SqlAnswer:
     )
 
 
-def explained(service: Service, ask: SqlAsk) -> ExplainedAnswer:
+def explain_query(service: Service, ask: SqlAsk) -> ExplainedAnswer:
     """Say what a query would compute and cost."""
     db = _database(service)
     says = str(db.explain(ask.query, ask.epsilon, ask.delta, ask.params))
@@ -175,7 +175,7 @@ def summary_of(db: "Database") -> DatabaseSummary:
     for source in sources[:2]:
         examples += _examples(source)
     return DatabaseSummary(
-        tuple(_told(source) for source in sources),
+        tuple(_table_summary(source) for source in sources),
         tuple(examples[:5]),
         db.budget.epsilon,
         db.budget.delta,
@@ -186,17 +186,19 @@ def summary_of(db: "Database") -> DatabaseSummary:
     )
 
 
-def _told(source: "Source") -> TableSummary:
+def _table_summary(source: "Source") -> TableSummary:
     unit = "a row" if source.unit is None else source.unit.name
     if source.unit is not None:
         unit += f", with at most {count_of(source.max_rows, 'row')} in each of at most"
         unit += f" {count_of(source.max_groups, 'group')}"
     return TableSummary(
-        source.name, unit, tuple((name, _what(column)) for name, column in source.columns.items())
+        source.name,
+        unit,
+        tuple((name, _column_summary(column)) for name, column in source.columns.items()),
     )
 
 
-def _what(column: "ListedColumn") -> str:
+def _column_summary(column: "ListedColumn") -> str:
     if column.keys is not None:
         return f"{len(column.keys):,} public keys"
     if column.bounds is not None:
@@ -224,7 +226,7 @@ OPERATIONS = (
         "POST",
         "/api/dp/sql",
         "Answer a question in SQL with noise, and charge the budget of the policy.",
-        answered,
+        answer_query,
         SqlAsk,
         SqlAnswer,
     ),
@@ -232,7 +234,7 @@ OPERATIONS = (
         "POST",
         "/api/dp/explain",
         "Say what a question in SQL would compute and cost. Nothing is read or spent.",
-        explained,
+        explain_query,
         SqlAsk,
         ExplainedAnswer,
     ),

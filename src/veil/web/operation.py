@@ -43,7 +43,7 @@ class Operation:
     sends: bool = False
 
 
-def alone(work: Callable[[Any], BaseModel]) -> Callable[[Service, Any], BaseModel]:
+def without_service(work: Callable[[Any], BaseModel]) -> Callable[[Service, Any], BaseModel]:
     """Return an operation's function from one that needs no service."""
     return lambda _, ask: work(ask)
 

@@ -24,7 +24,7 @@ from veil.places.release import Release
 from veil.proxy.answers import Answer, CostAnswer
 from veil.web.asks import Ask, offered, require_offered
 from veil.web.messages import Request, Response, StatusError, page
-from veil.web.operation import Operation, alone
+from veil.web.operation import Operation, without_service
 from veil.web.pages import render
 from veil.web.service import Service
 
@@ -138,7 +138,7 @@ class PlacesProtectAnswer(Answer):
     cost: CostAnswer
 
 
-def measured(ask: PlacesPlaneAsk) -> PlacesPlaneAnswer:
+def compare_strengths(ask: PlacesPlaneAsk) -> PlacesPlaneAnswer:
     """Mask points by each strength of a method, attack the releases, and compare them."""
     points = ask.opened(ask.points, "points")
     register = distinct(points)
@@ -159,13 +159,13 @@ def measured(ask: PlacesPlaneAsk) -> PlacesPlaneAnswer:
     )
 
 
-def _beside(release: Release, points: Points) -> list[str]:
+def _comparisons(release: Release, points: Points) -> list[str]:
     if len(points) < LEAST:  # there is no density of them
         return []
     return [drawing(release, points, kind="density"), drawing(release, points, kind="rose")]
 
 
-def masked(ask: PlacesProtectAsk) -> PlacesProtectAnswer:
+def protect_points(ask: PlacesProtectAsk) -> PlacesProtectAnswer:
     """Mask points, draw them, and write them as a file."""
     points = ask.opened(ask.points, "points")
     release = protect(points, ask.method)
@@ -176,7 +176,7 @@ def masked(ask: PlacesProtectAsk) -> PlacesProtectAnswer:
         method=release.method,
         file=text_of(release, f".{ask.out}"),
         svg=drawing(release, points if ask.original else None),
-        beside=_beside(release, points) if ask.original else [],
+        beside=_comparisons(release, points) if ask.original else [],
         cost=CostAnswer.of(cost),
     )
 
@@ -186,7 +186,7 @@ OPERATIONS = (
         "POST",
         "/api/places/plane",
         "Measure what a method leaves of points at several strengths. Nothing is kept.",
-        alone(measured),
+        without_service(compare_strengths),
         PlacesPlaneAsk,
         PlacesPlaneAnswer,
     ),
@@ -194,7 +194,7 @@ OPERATIONS = (
         "POST",
         "/api/places/protect",
         "Mask points, and draw them. Nothing is kept, and nothing is counted in the ledger.",
-        alone(masked),
+        without_service(protect_points),
         PlacesProtectAsk,
         PlacesProtectAnswer,
     ),

@@ -56,7 +56,7 @@ async def home(service: Service, request: Request) -> Response:
 
 
 async def plane(service: Service, request: Request) -> Response:
-    """Show what the slider moves along."""
+    """Show the measured plane that the slider moves along."""
     return page(pages.plane(await service.common(request)))
 
 
@@ -66,7 +66,7 @@ async def search(service: Service, request: Request) -> Response:
 
 
 async def _asked(service: Service, request: Request) -> Response:
-    """Search for what the browser's address bar asks; what another site asks is held."""
+    """Search for a query from the browser's address bar; one of another site is held."""
     address = fields(request.scope["query_string"])
     query = address.get("q", "")
     if not query.strip():
@@ -74,25 +74,25 @@ async def _asked(service: Service, request: Request) -> Response:
     if request.method == "HEAD" or is_followed_link(request.scope):
         return page(pages.held(await service.common(request), query, _HELD))
     way: Way = "here" if service.own else "private"
-    answer = await _searched(service, request, query, service.slider.stop, way)
-    return _led(service, request, answer)
+    answer = await _run_search(service, request, query, service.slider.stop, way)
+    return _redirect(service, request, answer)
 
 
 async def _posted(service: Service, request: Request) -> Response:
-    """Search for what the form of our own page asks."""
+    """Search for a query from the form of our own page."""
     require_type(request, _FORM)
     form = fields(await read_body(request, FORM_BYTES, service.patience))
     last = len(service.plane.stops) - 1
     stop = whole_number(form["stop"], "stop", 0, last) if "stop" in form else service.slider.stop
-    answer = await _searched(service, request, form.get("q", ""), stop, _way(service, form))
-    return _led(service, request, answer)
+    answer = await _run_search(service, request, form.get("q", ""), stop, _way(service, form))
+    return _redirect(service, request, answer)
 
 
 def _way(service: Service, form: Mapping[str, str]) -> Way:
     """Return how to search: documents of the user's own as it is, unless a demonstration is asked.
 
-    Whatever a form says, a query is never sent in clear but by a rule, nor searched as it is but
-    here: the desk sees to that.
+    Whatever a form says, the desk sends a query in clear only if a rule lets it, and searches for
+    it directly only on this machine.
     """
     if service.own:
         return "private" if form.get("demo") == "1" else "here"
@@ -100,21 +100,21 @@ def _way(service: Service, form: Mapping[str, str]) -> Way:
 
 
 async def results(service: Service, request: Request) -> Response:
-    """Show once more what came of a search; nothing is asked for that."""
+    """Show the results of an earlier search again; no engine is queried."""
     answer = service.kept.find(fields(request.scope["query_string"]).get("page", ""))
     if answer is None:
         raise StatusError(410, "These results are not kept any more; search again.")
     return answer
 
 
-def _led(service: Service, request: Request, answer: Response) -> Response:
-    """Lead a browser to an address that it can go back to; programs are answered at once."""
+def _redirect(service: Service, request: Request, answer: Response) -> Response:
+    """Redirect a browser to an address that it can go back to; programs get the answer at once."""
     if header_values(request.scope, "sec-fetch-mode") != ["navigate"]:
         return answer
     return Response(None, 303, {"location": f"/results?page={service.kept.put(answer)}"})
 
 
-async def _searched(
+async def _run_search(
     service: Service, request: Request, query: str, stop: int, way: Way
 ) -> Response:
     try:
@@ -201,18 +201,18 @@ async def open_file(service: Service, request: Request) -> Response:
             "The file is no longer where it was when it was indexed, or cannot be opened; run"
             " 'veil index' again.",
         )
-    return _shown(opened) if opened.text is not None else _given(opened)
+    return _as_text(opened) if opened.text is not None else _download(opened)
 
 
-def _shown(opened: OpenedDocument) -> Response:
+def _as_text(opened: OpenedDocument) -> Response:
     note = _CHANGED if opened.state == "changed" else ""
     content = f"{note}{opened.text}".encode("utf-8", "replace")
     headers = {"content-security-policy": _POLICY, "content-disposition": "inline"}
     return Response(content, 200, headers, "text/plain; charset=utf-8")
 
 
-def _given(opened: OpenedDocument) -> Response:
-    """Hand a file over; that it changed is told in its name, which is where a person looks."""
+def _download(opened: OpenedDocument) -> Response:
+    """Return a file as a download; its name says that it changed, where a person looks."""
     stem, dot, ending = opened.name.rpartition(".")
     mark = " (changed since it was indexed)" if opened.state == "changed" else ""
     name = printable(f"{stem}{mark}{dot}{ending}")

@@ -40,7 +40,7 @@ from veil.tables.schema import load, telling
 from veil.tables.table import Role, Table
 from veil.web.asks import Ask, offered, require_offered
 from veil.web.messages import Request, Response, StatusError, page
-from veil.web.operation import Operation, alone
+from veil.web.operation import Operation, without_service
 from veil.web.pages import render
 from veil.web.service import Service
 
@@ -492,7 +492,7 @@ OPERATIONS = (
         "POST",
         "/api/tables/open",
         "Say how exposed the records of a table are. Nothing is kept.",
-        alone(open_table),
+        without_service(open_table),
         TablesAsk,
         TablesOpenAnswer,
     ),
@@ -500,7 +500,7 @@ OPERATIONS = (
         "POST",
         "/api/tables/plane",
         "Measure what a method leaves of a table at several strengths. Nothing is kept.",
-        alone(compare_strengths),
+        without_service(compare_strengths),
         TablesPlaneAsk,
         TablesPlaneAnswer,
     ),
@@ -508,7 +508,7 @@ OPERATIONS = (
         "POST",
         "/api/tables/protect",
         "Protect a table, and draw it. Nothing is kept, and nothing is counted in the ledger.",
-        alone(protect_table),
+        without_service(protect_table),
         TablesProtectAsk,
         TablesProtectAnswer,
     ),
