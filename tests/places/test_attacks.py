@@ -7,8 +7,8 @@ from tests.places.snow import FILES, deaths, golden, masked, needs_snow, registe
 
 from veil.core.component import example
 from veil.core.errors import InputError, LawError, ParameterError, UnknownNameError
+from veil.core.estimate import bootstrap
 from veil.core.types import Floats
-from veil.measures.estimate import bootstrap
 from veil.places.attack import attack, compare_positions, localise, true_entries
 from veil.places.attacker import Found, hit_chances, risk
 from veil.places.attacks import ATTACKS

@@ -11,7 +11,7 @@ from tests.ratings.taste import parts, people, written
 
 from veil import ratings
 from veil.core.errors import InputError, ParameterError
-from veil.measures.estimate import bootstrap
+from veil.core.estimate import bootstrap
 from veil.ratings.pictures import favourites
 from veil.ratings.study import ABOVE, WORTH, RatingsExperiment, RatingsStudy, by_user, most
 from veil.studies.choose import choose

@@ -12,8 +12,8 @@ from rich.table import Table
 from veil.cli.screen import VECTORS_OPTION, open_vectors
 from veil.cli.terminal import fits, progress_bar, stderr, stdout
 from veil.core.errors import InputError, ParameterError
+from veil.core.estimate import Estimate
 from veil.corpus.logs import read_log
-from veil.measures.estimate import Estimate
 from veil.measures.risk import ATTACKERS, Attacker, chance, risk
 from veil.text.api import attack as run_attack
 from veil.text.attacks import ATTACKS

@@ -28,10 +28,10 @@ from veil.cli.listing import show_components, show_methods
 from veil.cli.studies import WORKERS, WORKERS_HELP, choose, run_study
 from veil.cli.terminal import NEW, stderr, stdout
 from veil.core.errors import InputError, ParameterError
+from veil.core.estimate import Estimate, bootstrap
 from veil.core.outcome import Outcome
 from veil.core.registry import read_spec
 from veil.core.types import Release
-from veil.measures.estimate import Estimate, bootstrap
 from veil.measures.risk import ATTACKERS, chance, risk
 from veil.studies.domains import Domain, domain, make_study, vocabulary
 from veil.studies.export import read_csv

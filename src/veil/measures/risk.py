@@ -26,10 +26,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from veil.core.errors import InputError, ParameterError
+from veil.core.estimate import Estimate, bootstrap
 from veil.core.outcome import Ranks, first_guess
 from veil.core.registry import unknown_name
 from veil.core.types import Floats, Ids
-from veil.measures.estimate import Estimate, bootstrap
 
 Attacker = Literal["lazy", "active", "motivated", "persistent"]
 ATTACKERS: tuple[Attacker, ...] = get_args(Attacker)

@@ -8,8 +8,8 @@ from typing import cast
 import numpy as np
 
 from veil.core.errors import InputError, ParameterError
+from veil.core.estimate import Estimate
 from veil.core.types import Floats
-from veil.measures.estimate import Estimate
 from veil.places.attack import attack as attacked
 from veil.places.attack import compare_positions
 from veil.places.attacker import Attack, risk

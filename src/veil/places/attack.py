@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from veil.core.errors import InputError
+from veil.core.estimate import Estimate, bootstrap
 from veil.core.types import Floats, Ids
-from veil.measures.estimate import Estimate, bootstrap
 from veil.places.attacker import BLOCK, Attack, Found, Scene, Truth
 from veil.places.attacks import ATTACKS
 from veil.places.attacks.addresses import log_posteriors

@@ -12,10 +12,10 @@ import numpy as np
 
 from veil.core.component import Component
 from veil.core.errors import InputError, ParameterError
+from veil.core.estimate import Estimate, bootstrap
 from veil.core.formatting import brief
 from veil.core.outcome import Outcome
 from veil.core.types import Floats, Ids
-from veil.measures.estimate import Estimate, bootstrap
 from veil.measures.risk import successes
 from veil.places.mechanism import Mechanism
 from veil.places.points import Points, Texts

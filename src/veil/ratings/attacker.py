@@ -9,10 +9,10 @@ import numpy as np
 from numpy.random import Generator
 
 from veil.core.component import Component
+from veil.core.estimate import Estimate, interval, resamples
 from veil.core.formatting import count_of
 from veil.core.outcome import Outcome as Ranked
 from veil.core.types import Floats, Ids
-from veil.measures.estimate import Estimate, interval, resamples
 from veil.ratings.mechanism import Mechanism
 from veil.ratings.ratings import Ratings
 from veil.ratings.recommender import Model, Recommender

@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from veil.core.errors import ParameterError
+from veil.core.estimate import Estimate
 from veil.core.rng import Randomness, generator
-from veil.measures.estimate import Estimate
 from veil.measures.quipu import quipu
 from veil.ratings.attack import attack as attacked
 from veil.ratings.attacker import Attack

@@ -10,13 +10,13 @@ import numpy as np
 from pydantic import Field
 
 from veil.core.errors import InputError, LawError, ParameterError
+from veil.core.estimate import Estimate, above_chance, stand_in
 from veil.core.guarantee import Guarantee
 from veil.core.rng import stream
 from veil.core.types import Floats, Ids
 from veil.data.fetch import Report, no_progress
 from veil.data.files import digest as file_digest
 from veil.measures.bounds import excess_bound
-from veil.measures.estimate import Estimate, above_chance, stand_in
 from veil.ratings.attack import attack, unprotected_release
 from veil.ratings.attacker import Outcome
 from veil.ratings.attacks import ATTACKS

@@ -11,11 +11,11 @@ from numpy.random import Generator
 
 from veil.core.component import Component
 from veil.core.errors import InputError
+from veil.core.estimate import Estimate, interval, resamples
 from veil.core.rng import generator
 from veil.core.types import Floats, Ids
 from veil.corpus.lexical import term_of, words_of
 from veil.corpus.tokens import STOP_WORDS
-from veil.measures.estimate import Estimate, interval, resamples
 from veil.sensitive.candidates import matcher
 from veil.sensitive.collection import SensitiveCollection
 from veil.sensitive.measures import Flags

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from numpy.typing import ArrayLike
 
 from veil.core.errors import ParameterError
-from veil.measures.estimate import Estimate
+from veil.core.estimate import Estimate
 from veil.measures.quipu import quipu
 from veil.sensitive.attack import attack
 from veil.sensitive.attacker import Attack

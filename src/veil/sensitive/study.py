@@ -10,11 +10,11 @@ import numpy as np
 from pydantic import Field
 
 from veil.core.errors import InputError, ParameterError
+from veil.core.estimate import Estimate
 from veil.core.rng import stream
 from veil.core.types import Floats, Ids
 from veil.corpus.catalogue import load_collection
 from veil.data.fetch import Report, no_progress
-from veil.measures.estimate import Estimate
 from veil.sensitive.attacker import Exposure, Probe, Sightings
 from veil.sensitive.attacks import ATTACKS
 from veil.sensitive.classifiers import classifier

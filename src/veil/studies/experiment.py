@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
 from veil.core.errors import ParameterError
+from veil.core.estimate import Estimate
 from veil.core.guarantee import Guarantee
 from veil.core.types import Floats, Ids
 from veil.data.fetch import Report, no_progress
-from veil.measures.estimate import Estimate
 from veil.studies.results import Example, Results, Section
 from veil.studies.store import Result
 from veil.studies.study import Grid, Study, distinct_specs

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.random import Generator
 
 from veil.core.errors import ParameterError
+from veil.core.estimate import Estimate, bootstrap
 from veil.core.rng import Randomness, generator
-from veil.measures.estimate import Estimate, bootstrap
 from veil.measures.quipu import quipu
 from veil.tables.attack import attack
 from veil.tables.attacks import attacker as attacker_of

@@ -13,12 +13,12 @@ from numpy.random import Generator
 from pydantic import Field
 
 from veil.core.errors import InputError, ParameterError
+from veil.core.estimate import Estimate, above_chance, stand_in
 from veil.core.guarantee import Guarantee
 from veil.core.rng import stream
 from veil.core.types import Floats, Ids
 from veil.data.fetch import Report, no_progress
 from veil.data.files import digest as file_digest
-from veil.measures.estimate import Estimate, above_chance, stand_in
 from veil.studies.experiment import Axis, Cell, Experiment, Figure, Step, Vocabulary, step_key
 from veil.studies.results import PLAIN, Results, Section
 from veil.studies.store import Result

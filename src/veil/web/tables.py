@@ -16,11 +16,11 @@ from pydantic import Field
 
 from veil.core.component import summary
 from veil.core.errors import InputError
+from veil.core.estimate import Estimate
 from veil.core.registry import read_spec
 from veil.core.rng import generator
 from veil.data.files import scratch_folder
 from veil.data.lines import HeldFile
-from veil.measures.estimate import Estimate
 from veil.places.pictures import spots
 from veil.places.plane import PlanePoint
 from veil.proxy.answers import Answer, CostAnswer, Figure, Text

@@ -5,13 +5,13 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike
 
 from veil.core.errors import InputError
+from veil.core.estimate import Estimate, interval, resamples
 from veil.core.rng import Randomness, generator
 from veil.core.types import Floats, Ids
 from veil.dp.attacks import ATTACKS
 from veil.dp.attacks.attacker import Ask, Attack, Mask, Questions
 from veil.dp.inputs import count
 from veil.dp.mechanism import Mechanism
-from veil.measures.estimate import Estimate, interval, resamples
 
 
 def advantage(guess: ArrayLike, truth: ArrayLike, *, scores: bool | None = None) -> Estimate:

@@ -10,12 +10,12 @@ from numpy.typing import ArrayLike
 from pydantic import Field
 
 from veil.core.errors import InputError
+from veil.core.estimate import Estimate
 from veil.core.rng import Randomness, generator
 from veil.core.types import Floats, Ids
 from veil.dp.attacks.attack import advantage
 from veil.dp.attacks.attacker import Attack, Questions
 from veil.dp.mechanisms.laplace import Geometric
-from veil.measures.estimate import Estimate
 
 
 class Membership(Attack):

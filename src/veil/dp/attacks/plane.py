@@ -9,6 +9,7 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike
 
 from veil.core.errors import ParameterError
+from veil.core.estimate import Estimate
 from veil.core.guarantee import Guarantee
 from veil.core.registry import read_spec
 from veil.core.rng import Randomness, generator
@@ -28,7 +29,6 @@ from veil.dp.attacks.attacker import Attack, Questions
 from veil.dp.inputs import count, positive
 from veil.dp.mechanism import Mechanism
 from veil.dp.mechanisms import COUNTING
-from veil.measures.estimate import Estimate
 from veil.measures.quipu import quipu
 
 RUNS = 10  # of an attack, whose mean is told

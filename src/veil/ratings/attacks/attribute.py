@@ -6,8 +6,8 @@ import numpy as np
 from pydantic import Field
 
 from veil.core.errors import InputError, ParameterError
+from veil.core.estimate import bootstrap
 from veil.core.types import Floats, Ids
-from veil.measures.estimate import bootstrap
 from veil.ratings.attacker import Attack, Outcome, Scene
 from veil.ratings.attacks.linkage import ReleasedRatings, released_ratings
 from veil.ratings.ratings import Ratings

@@ -6,8 +6,8 @@ import numpy as np
 from pydantic import Field
 
 from veil.core.errors import InputError
+from veil.core.estimate import bootstrap
 from veil.core.types import Floats, Ids
-from veil.measures.estimate import bootstrap
 from veil.ratings.attacker import Attack, Outcome, Scene, Target
 from veil.ratings.mechanisms import MECHANISMS
 from veil.ratings.ratings import Ratings

@@ -15,9 +15,9 @@ from pydantic import Field
 
 from veil.core.component import PRIVATE
 from veil.core.errors import InputError, ParameterError
+from veil.core.estimate import bootstrap
 from veil.core.outcome import first_guess, rank_with_ties
 from veil.core.types import Floats, Ids
-from veil.measures.estimate import bootstrap
 from veil.measures.risk import successes
 from veil.ratings.attacker import Attack, Outcome, Scene, Target
 from veil.ratings.ratings import Ratings, id_hashes, mix, pair_hashes

@@ -7,9 +7,9 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from veil.core.errors import InputError
+from veil.core.estimate import bootstrap
 from veil.core.outcome import first_guess, rank_with_ties
 from veil.core.types import Floats, Ids
-from veil.measures.estimate import bootstrap
 from veil.measures.risk import successes
 from veil.ratings.attacker import Attack, Outcome, Scene
 from veil.ratings.ratings import Ratings

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from veil.core.component import Component
 from veil.core.errors import InputError
+from veil.core.estimate import RESAMPLES, Estimate, bootstrap, interval
 from veil.core.rng import generator
 from veil.core.types import Floats, Ids
-from veil.measures.estimate import RESAMPLES, Estimate, bootstrap, interval
 from veil.tables.column import MISSING, Column
 from veil.tables.hierarchy import TOP, Hierarchy
 from veil.tables.labels import Bools, Cover, Missing, Span, members, read_spans, star_codes
