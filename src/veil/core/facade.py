@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping
 from importlib import import_module
 from types import MappingProxyType, ModuleType
 
-from veil.core.former import warn_renamed
+from veil.core.former import FORMER, warn_renamed
 
 
 def facade(
@@ -37,7 +37,11 @@ def facade(
                 return import_module(f"{package}.{name}")
             if name in former:
                 warn_renamed(f"{package}.{name}", f"{package}.{former[name]}")
-                self.__dict__[name] = getattr(self, former[name])
+                module = f"{package}.{name}"
+                current = former[name]
+                self.__dict__[name] = (
+                    import_module(module) if module in FORMER else getattr(self, current)
+                )
                 return self.__dict__[name]
             if name not in modules:
                 raise AttributeError(f"module {package!r} has no attribute {name!r}")

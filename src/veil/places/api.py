@@ -10,9 +10,9 @@ import numpy as np
 from veil.core.errors import InputError, ParameterError
 from veil.core.estimate import Estimate
 from veil.core.types import Floats
+from veil.places.attack import Attack, risk
 from veil.places.attack import attack as attacked
-from veil.places.attack import compare_positions
-from veil.places.attacker import Attack, risk
+from veil.places.attacks.addresses import compare_positions
 from veil.places.formats.files import load, save
 from veil.places.links import (
     ASSUMED,
@@ -113,18 +113,18 @@ def attack(
     found = attacked(
         seen, points, listed, attacker, method, population=people, rounding=digits, same=digits
     )
-    lines = [f"{len(found):,} points, {found.among:,} addresses."]
-    if found.absent and listed is not None:
-        lines.append(
-            f"{found.absent:,} of the points are not in the register: they count as not found."
-        )
-    elif found.absent:
-        lines.append(f"{found.absent:,} users have too few fixes, and are left out.")
+    absent = found.details["absent"]
+    lines = [f"{len(found):,} points, {found.candidates[0]:,} addresses."]
+    if absent and listed is not None:
+        lines.append(f"{absent:,} of the points are not in the register: they count as not found.")
+    elif absent:
+        lines.append(f"{absent:,} users have too few fixes, and are left out.")
     for count in _counts(guesses):
         share = risk(found, count)
         among = ""
-        if found.absent and listed is not None:
-            among = f"; of those in the register {min(1.0, float(share) / found.listed):.4f}"
+        if absent and listed is not None:
+            inside = min(1.0, float(share) / found.details["listed"])
+            among = f"; of those in the register {inside:.4f}"
         lines.append(f"identified within {count:>3} guesses: {_said(share)}{among}")
     lines.append(f"motivated (1 / rank): {_said(risk(found, 'motivated'))}")
     if method is not None and listed is not None and method_of(method).lawful:

@@ -10,8 +10,7 @@ from veil.core.errors import ParameterError
 from veil.core.estimate import Estimate
 from veil.core.rng import Randomness, generator
 from veil.measures.quipu import quipu
-from veil.places.attack import attack
-from veil.places.attacker import Attack, risk
+from veil.places.attack import Attack, attack, risk
 from veil.places.attacks import ATTACKS
 from veil.places.measures import utility
 from veil.places.mechanism import Mechanism

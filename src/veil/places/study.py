@@ -14,8 +14,7 @@ from veil.core.rng import stream
 from veil.core.types import Floats
 from veil.data.fetch import Report, no_progress
 from veil.data.files import digest as file_digest
-from veil.places.attack import attack, true_entries
-from veil.places.attacker import HOUSEHOLD
+from veil.places.attack import HOUSEHOLD, attack, true_entries
 from veil.places.attacks import ATTACKS
 from veil.places.formats.files import load
 from veil.places.links import ASSUMED, assumes_metres, distinct, open_like, rounding
@@ -162,7 +161,7 @@ class Places(Experiment):
             )  # fmt: skip
         except LawError as error:
             return Result(data={"gap": str(error)})
-        return Result.of(found.outcome())
+        return Result.of(found)
 
     def figures(self, cell: Cell | None, step: Step, found: Result) -> Iterator[Figure]:
         """Yield the utility and its parts, and the risks that follow from ranks."""

@@ -57,7 +57,7 @@ def _risks(outcome: Outcome, by: str, kind: str) -> Iterator[Figure]:
     """Yield the four risks of one attack, each beside what a blind guess reaches."""
     among = outcome.candidates
     for who in ATTACKERS:
-        gained = successes(outcome.ranks, who, candidates=among, ties=outcome.ties)
+        gained = successes(outcome, who)
         blind = chance(
             among, who, ranks=outcome.ranks, prior=outcome.prior, prior_ties=outcome.prior_ties
         )
