@@ -80,7 +80,7 @@ def test_figures_are_those_of_the_verbs(swept: tuple[RatingsExperiment, Results,
     bare = ratings.attack(made.train, made.train, "scoreboard(known=4)", rng=0)
     risk = rows[PLAIN, "risk", "scoreboard(known=4)"]
     assert risk.score == pytest.approx(float(bare.risk), abs=0.1)
-    assert risk.n == len(bare.hits)
+    assert risk.n == len(bare.per_record)
     assert rows["kprofiles", "risk", "scoreboard(known=4)"].score < risk.score
     assert rows["krr", "risk", "bayes(known=4)"].score > 0.5
     assert {row.measure for row in found.rows if row.kind == "risk"} == {ABOVE}

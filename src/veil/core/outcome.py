@@ -5,7 +5,7 @@ among its candidates, if it ranks any. `Choice` is the result of an attack that 
 worlds, with and without a person.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -91,6 +91,10 @@ def _no_ranks() -> Ids:
     return np.zeros(0, dtype=np.int64)
 
 
+def _no_numbers() -> Floats:
+    return np.zeros(0)
+
+
 @brief("unit", "per_record")
 @dataclass(frozen=True, eq=False, repr=False)
 class Outcome:
@@ -108,7 +112,7 @@ class Outcome:
         (m,) number of candidates the attacker chose from. Empty if the attack ranks nothing.
     subjects
         (m,) subject (a query, a user, a household) of each guess; 0, 1, ..., n - 1 if whole
-        subjects are guessed. None if the records are not guesses about single subjects.
+        subjects are guessed. Empty if the records are not guesses about single subjects.
     unit
         What is guessed: a whole subject, by its name ("query"); a part of one ("word");
         `RELEASE`, which release belongs to the same subject; or `LABEL`, what it is about.
@@ -148,7 +152,7 @@ class Outcome:
 
     ranks: Ids = field(default_factory=_no_ranks)
     candidates: Ids = field(default_factory=_no_ranks)
-    subjects: Ids | None = None
+    subjects: Ids = field(default_factory=_no_ranks)
     unit: str = "query"
     prior: Ids | None = None
     left: Ids | None = None
@@ -156,7 +160,7 @@ class Outcome:
     prior_ties: Ids | None = None
     unanswered: Ids | None = None
     _: KW_ONLY
-    per_record: Floats = None  # type: ignore[assignment]  # filled in from the ranks
+    per_record: Floats = field(default_factory=_no_numbers)
     baseline: float | None = None
     excess: bool = False
     mean: Estimate | None = None
@@ -166,7 +170,7 @@ class Outcome:
     details: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if self.per_record is None:
+        if not len(self.per_record):
             present = self.ranks <= self.candidates
             object.__setattr__(self, "per_record", first_guess(self.ranks, self.ties) * present)
         if self.baseline is None and len(self.ranks):
@@ -184,7 +188,9 @@ class Outcome:
     @cached_property
     def success(self) -> Estimate:
         """Share of records that the first guess gets right, with its interval over subjects."""
-        return bootstrap(self.per_record, self.subjects) if self.mean is None else self.mean
+        if self.mean is not None:
+            return self.mean
+        return bootstrap(self.per_record, self.subjects if len(self.subjects) else None)
 
     @cached_property
     def risk(self) -> Estimate:
@@ -225,33 +231,16 @@ class Outcome:
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> object:
-            if name not in FORMER:
+            from veil.core.former_outcomes import ATTRIBUTES
+
+            if name not in ATTRIBUTES:
                 raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
-            current, value = FORMER[name]
+            current, value = ATTRIBUTES[name]
             warn_renamed(f"{type(self).__name__}.{name}", current)
             return value(self)
 
 
-FORMER: Mapping[str, tuple[str, Callable[[Outcome], object]]] = {
-    "first": ("ranks", lambda outcome: outcome.ranks),
-    "tied": ("ties", lambda outcome: outcome.ties),
-    "among": ("candidates", lambda outcome: int(outcome.candidates[0])),
-    "absent": ("details['absent']", lambda outcome: outcome.details["absent"]),
-    "listed": ("details['listed']", lambda outcome: outcome.details["listed"]),
-    "outcome": ("the Outcome itself", lambda outcome: lambda: outcome),
-    "ranked": ("the Outcome itself", lambda outcome: lambda: outcome),
-    "hits": ("per_record", lambda outcome: outcome.per_record),
-    "exposed": ("details['exposed']", lambda outcome: outcome.details["exposed"]),
-    "inferred": ("details['inferred']", lambda outcome: outcome.details["inferred"]),
-    "false_alarms": ("details['false_alarms']", lambda outcome: outcome.details["false_alarms"]),
-}
-"""Former attributes of results of attacks -> today's attribute and its value. Remove it in 0.4."""
-
 Flags = NDArray[np.bool_]
-
-
-def _no_scores() -> Floats:
-    return np.zeros(0)
 
 
 def _no_flags() -> Flags:
@@ -279,11 +268,11 @@ class Choice(Outcome):
     _: KW_ONLY
     decisions: Flags = field(default_factory=_no_flags)
     inside: Flags = field(default_factory=_no_flags)
-    scores: Floats = field(default_factory=_no_scores)
+    scores: Floats = field(default_factory=_no_numbers)
     excess: bool = True
 
     def __post_init__(self) -> None:
-        if self.per_record is None:
+        if not len(self.per_record):
             right = (self.decisions == self.inside).astype(np.float64)
             object.__setattr__(self, "per_record", right)
         if self.baseline is None:

@@ -73,7 +73,7 @@ def risk(
     >>> risk([1, 2, 50, 1], "lazy")
     0.5000 [0.0000, 1.0000] (n=4)
     """
-    if isinstance(ranks, Outcome) and groups is None:
+    if isinstance(ranks, Outcome) and groups is None and len(ranks.subjects):
         groups = ranks.subjects
     gains = successes(ranks, attacker, k=k, p=p, candidates=candidates, ties=ties)
     return bootstrap(gains, groups)

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 from veil.core.facade import facade
 
 if TYPE_CHECKING:
+    from veil.core.former_outcomes import Found as Found
     from veil.places import attacks as attacks
     from veil.places import mechanisms as mechanisms
     from veil.places.anonymity import displacement as displacement
     from veil.places.anonymity import spatial_k as spatial_k
     from veil.places.attack import Attack as Attack
-    from veil.places.attack import Found as Found
     from veil.places.attack import attack as attack
     from veil.places.attack import risk as risk
     from veil.places.attacks import ATTACKS as ATTACKS
@@ -40,7 +40,8 @@ if TYPE_CHECKING:
     from veil.places.release import Release as Release
 
 _PLACES = {
-    "veil.places.attack": "Attack Found attack risk",
+    "veil.core.former_outcomes": "Found",
+    "veil.places.attack": "Attack attack risk",
     "veil.places.attacks": "ATTACKS",
     "veil.places.attacks.addresses": "localise",
     "veil.places.protect": "Budget protect",

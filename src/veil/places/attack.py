@@ -5,7 +5,6 @@ the `Truth` only scores the guesses. `attack` builds both and runs an attack by 
 """
 
 from abc import abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -14,7 +13,6 @@ import numpy as np
 from veil.core.component import Component
 from veil.core.errors import InputError, ParameterError
 from veil.core.estimate import Estimate
-from veil.core.former import warn_renamed
 from veil.core.outcome import Flags, Outcome
 from veil.core.types import Floats, Ids
 from veil.measures import risk as risks
@@ -263,18 +261,3 @@ def true_entries(original: Points, register: Points, on: Surface, same: float = 
     entries = np.full((len(original), max(1, int(counts.max()))), -1, dtype=np.int64)
     entries[np.arange(entries.shape[1]) < counts[:, None]] = np.concatenate(matches)
     return entries
-
-
-class Found(Outcome):
-    """Former result of an attack on places, now `veil.core.outcome.Outcome`; gone in 0.4."""
-
-    first: Ids
-    tied: Ids
-    among: int
-    absent: int
-    listed: float
-    outcome: Callable[[], Outcome]
-
-    def __init__(self, first: Ids, tied: Ids, among: int, absent: int = 0) -> None:
-        warn_renamed("veil.places.Found", "veil.core.outcome.Outcome")
-        super().__init__(**vars(outcome(first, tied, among, absent)))

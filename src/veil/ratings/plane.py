@@ -10,8 +10,8 @@ from veil.core.errors import ParameterError
 from veil.core.estimate import Estimate
 from veil.core.rng import Randomness, generator
 from veil.measures.quipu import quipu
+from veil.ratings.attack import Attack
 from veil.ratings.attack import attack as attacked
-from veil.ratings.attacker import Attack
 from veil.ratings.attacks import ATTACKS
 from veil.ratings.evaluate import Measure, fit_release, utility
 from veil.ratings.mechanisms import MECHANISMS

@@ -9,8 +9,7 @@ from numpy.typing import ArrayLike
 from veil.core.errors import ParameterError
 from veil.core.estimate import Estimate
 from veil.measures.quipu import quipu
-from veil.sensitive.attack import attack
-from veil.sensitive.attacker import Attack
+from veil.sensitive.attack import Attack, attack
 from veil.sensitive.attacks import attacker as attacker_of
 from veil.sensitive.collection import SensitiveCollection
 from veil.sensitive.evaluate import evaluate

@@ -11,11 +11,12 @@ from pydantic import Field
 
 from veil.core.errors import InputError, ParameterError
 from veil.core.estimate import Estimate
+from veil.core.outcome import Outcome
 from veil.core.rng import stream
 from veil.core.types import Floats, Ids
 from veil.corpus.catalogue import load_collection
 from veil.data.fetch import Report, no_progress
-from veil.sensitive.attacker import Exposure, Probe, Sightings
+from veil.sensitive.attack import Scene, score
 from veil.sensitive.attacks import ATTACKS
 from veil.sensitive.classifiers import classifier
 from veil.sensitive.collection import SensitiveCollection, load, simulate
@@ -113,7 +114,7 @@ class StrategySummary:
     """What there is to say of one strategy."""
 
     shown: Mapping[str, Any] = field(default_factory=dict)
-    attacks: dict[str, Exposure] = field(default_factory=dict)
+    attacks: dict[str, Outcome] = field(default_factory=dict)
 
 
 def sections(told: Mapping[str, StrategySummary]) -> list[Section]:
@@ -154,8 +155,9 @@ def _line(spec: str, shown: Mapping[str, Any]) -> Markup:
     return tag("tr", _title(spec), *(tag("td", cell) for cell in cells))
 
 
-def _attack(spec: str, by: str, found: Exposure) -> Markup:
-    figures = (found.exposed, found.inferred, found.false_alarms, found.risk)
+def _attack(spec: str, by: str, outcome: Outcome) -> Markup:
+    shares = (outcome.details[name] for name in ("exposed", "inferred", "false_alarms"))
+    figures = (*shares, outcome.risk)
     return tag("tr", _title(spec), tag("td", by), *map(_cell, figures))
 
 
@@ -296,8 +298,10 @@ class Sensitive(Experiment):
         }
         if step.kind == "show":
             return self._shown(step, lists, p)
-        seen = ATTACKS.parse(step.by).run(Probe(self.collection, searcher, _K, self.study.seed))
-        arrays = {name: getattr(seen, name)[self._order] for name in ("seen", "claims", "alarms")}
+        outcome = ATTACKS.parse(step.by).run(Scene(self.collection, searcher, _K, self.study.seed))
+        arrays = {
+            name: outcome.details[name][self._order] for name in ("seen", "claims", "alarms")
+        }
         return Result({**arrays, "shown": self._any(lists)})
 
     def _searcher(self, spec: str, p: Floats | None) -> Searcher:
@@ -337,16 +341,14 @@ class Sensitive(Experiment):
             told.shown = found.data
             yield Figure("utility", UTILITY, found.arrays["utility"])
             return
-        seen = Sightings(*(found.arrays[name] for name in ("seen", "claims", "alarms")))
-        exposure = Exposure.of(seen)
+        exposure = score(*(found.arrays[name] for name in ("seen", "claims", "alarms")))
         told.attacks[step.by] = exposure
         if ATTACKS.parse(step.by).name == "queries":
             yield Figure("risk", SHOWN, found.arrays["shown"], by=step.by)
         # What is not seen has the same risk each, so that the mean is that of the attack. The
         # documents are dealt out to topics, at least two to each: the difference of two rates is
         # as uncertain as one rate of half as many cases, and bounds must not be lower.
-        lift = max(0.0, float(exposure.inferred) - float(exposure.false_alarms))
-        risks = np.where(seen.seen, 1.0, lift)
+        risks = exposure.per_record
         groups = min(self.n, max(1, len(risks) // 2))
         yield Figure("risk", EXPOSURE, risks, np.arange(len(risks)) % groups, by=step.by)
 

@@ -49,7 +49,7 @@ class Result:
 
     def outcome(self) -> Outcome:
         """Return the outcome of an attack that was kept."""
-        arrays = dict(self.arrays)
+        arrays: dict[str, Any] = dict(self.arrays)
         if "texts" in arrays:  # as older stores call them
             arrays["subjects"] = arrays.pop("texts")
         return Outcome(**arrays, unit=self.data["unit"])
