@@ -105,6 +105,7 @@ def test_ranks_and_ties_are_those_of_brute_force(rng: Generator) -> None:
         own = scores[2 * i]
         ahead = (scores > own + 1e-9).sum() if np.isfinite(own) else np.isfinite(scores).sum()
         level = scores == -np.inf if np.isinf(own) else np.abs(scores - own) <= 1e-9
+        assert found.ties is not None
         assert (found.ranks[i], found.ties[i]) == (1 + ahead, level.sum())
     assert found.candidates[0] == 80
 

@@ -12,9 +12,8 @@ from veil.core.errors import ParameterError
 from veil.core.estimate import Estimate, bootstrap
 from veil.core.rng import Randomness, generator
 from veil.measures.quipu import quipu
-from veil.tables.attack import attack
+from veil.tables.attack import Attack, attack
 from veil.tables.attacks import attacker as attacker_of
-from veil.tables.attacks.scene import Attack
 from veil.tables.measures.pair import Pair
 from veil.tables.measures.utility import UTILITIES, Utility
 from veil.tables.mechanism import Mechanism
@@ -156,7 +155,7 @@ class _Scene:
             found = attack(
                 self.table, release, self.by, self.population, self.control, rng=self.rng
             )
-            risks.append(Estimate(found.risk, found.low, found.high, len(found.per_record)))
+            risks.append(found.risk)
             worths.append(self.measure.score(Pair.of(self.table, release)))
             worst = max(worst, float(found.per_record.max(initial=0.0)))
         removed = 0.0 if release.rows is None else 1 - len(release) / len(self.table)
@@ -169,9 +168,8 @@ class _Scene:
         """Attack the table itself, without its identifiers."""
         bare = self.table.without(self.table.of_role("identifier"))
         found = attack(self.table, bare, self.by, self.population, self.control, rng=self.rng)
-        risk = Estimate(found.risk, found.low, found.high, len(found.per_record))
         worst = float(found.per_record.max(initial=0.0))
-        return PlanePoint(NOTHING, risk, Estimate(1.0, 1.0, 1.0, 1), worst)
+        return PlanePoint(NOTHING, found.risk, Estimate(1.0, 1.0, 1.0, 1), worst)
 
 
 def _short(method: Mechanism) -> str:

@@ -73,6 +73,7 @@ def test_nothing_of_the_truth_but_what_is_known_is_used() -> None:
     assert whole.ranks is not None
     assert less.ranks is not None
     assert np.array_equal(whole.ranks, less.ranks)
+    assert whole.baseline is not None
     assert whole.success > 5 * whole.baseline
 
 

@@ -82,7 +82,7 @@ def test_three_axes() -> None:
     assert found.low[0, 1, 1] == 0
     assert found.high[0, 1, 1] >= 5
     assert found.high[1, 2, 2] >= 4
-    assert tables.attack(cells, release, "intervals").risk == 0
+    assert tables.attack(cells, release, "intervals").risk == 0.0
 
 
 def test_one_axis() -> None:
@@ -227,7 +227,7 @@ def test_nested_categories_are_protected_through_their_subtotals() -> None:
         ([[1, 2]], "suppress(protection=0)", "protection"),
         ([[1, 2]], "suppress(rule='p_percent(p=10)')", "contributions"),
         ([[1, 2]], "suppress(rule=nothing)", "No rule"),
-        ([[1, 2]], "supress", "No method for cells"),
+        ([[1, 2]], "supress", "No mechanism for cells"),
         ([[1.5, 2]], "cta", "not whole"),
         ([[1.5, 2]], "sample(rate=0.5)", "sampled"),
     ],
