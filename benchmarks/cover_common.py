@@ -21,7 +21,7 @@ from veil.encoders.catalogue import encoder
 from veil.encoders.vectors import document_vectors
 from veil.measures.effectiveness import effectiveness
 from veil.search.rerank import cheap_scores
-from veil.text.attacks.log import QueryLog
+from veil.text.log import QueryLog
 
 Flags = NDArray[np.bool_]
 Floats = NDArray[np.float64]

@@ -15,10 +15,10 @@ from veil.core.errors import InputError, ParameterError
 from veil.core.estimate import Estimate
 from veil.corpus.logs import read_log
 from veil.measures.risk import ATTACKERS, Attacker, chance, risk
-from veil.text.api import attack as run_attack
+from veil.text.attack import Attack, EncoderAttack, Outcome
+from veil.text.attack import attack as run_attack
 from veil.text.attacks import ATTACKS
-from veil.text.attacks.attack import Attack, EncoderAttack, Outcome
-from veil.text.attacks.log import QueryLog
+from veil.text.log import QueryLog
 from veil.text.variants import VariantTable, made_by, read_variants
 
 _MEANINGS: dict[Attacker, str] = {

@@ -38,10 +38,9 @@ def facade(
             if name in former:
                 warn_renamed(f"{package}.{name}", f"{package}.{former[name]}")
                 module = f"{package}.{name}"
-                current = former[name]
-                self.__dict__[name] = (
-                    import_module(module) if module in FORMER else getattr(self, current)
-                )
+                if former[name] in subpackages and module in FORMER:
+                    return import_module(module)
+                self.__dict__[name] = getattr(self, former[name])
                 return self.__dict__[name]
             if name not in modules:
                 raise AttributeError(f"module {package!r} has no attribute {name!r}")

@@ -35,6 +35,7 @@ FORMER = {
         name: f"veil.core.estimate:{name}"
         for name in "Comparison Estimate above_chance bootstrap compare interval p_values".split()
     },
+    "veil.text.attacks.log": {"QueryLog": "veil.text.log:QueryLog"},
     "veil.search.engines.network.fields": {
         "Timeout": "veil.search.engines.network.remote:Timeout",
         "Url": "veil.search.engines.network.remote:Url",

@@ -16,9 +16,8 @@ from veil.core.rng import stream
 from veil.core.types import Floats, Ids
 from veil.data.fetch import Report, no_progress
 from veil.data.files import digest as file_digest
+from veil.dp.attack import RATE, Mask, NoisyCounts, count_questions, usefulness, workload
 from veil.dp.attacks import ATTACKS
-from veil.dp.attacks.attack import RATE, NoisyCounts, count_questions, usefulness, workload
-from veil.dp.attacks.attacker import Mask
 from veil.dp.attacks.plane import Trial, trial
 from veil.dp.inputs import read_bits
 from veil.dp.mechanisms import COUNTING

@@ -16,7 +16,7 @@ from veil.studies.figures import results
 from veil.studies.store import Result, Store
 from veil.studies.study import Study
 from veil.studies.sweep import sweep
-from veil.text.attacks.attack import Outcome
+from veil.text.attack import Outcome
 from veil.text.attacks.bayes import Bayes
 
 

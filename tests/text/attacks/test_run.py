@@ -7,11 +7,10 @@ import pytest
 from tests.search.conftest import BagEncoder
 
 from veil.core.errors import VeilError
-from veil.text.api import attack
+from veil.text.attack import Attack, attack
 from veil.text.attacks import ATTACKS
-from veil.text.attacks.attack import Attack
 from veil.text.attacks.inference import Inference
-from veil.text.attacks.log import QueryLog
+from veil.text.log import QueryLog
 from veil.text.mechanisms.catalogue import mechanism
 from veil.text.protect import protect
 from veil.text.vectors.embeddings import Embeddings

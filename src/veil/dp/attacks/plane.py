@@ -14,10 +14,12 @@ from veil.core.guarantee import Guarantee
 from veil.core.registry import read_spec
 from veil.core.rng import Randomness, generator
 from veil.core.types import Floats, Ids
-from veil.dp.attacks.attack import (
+from veil.dp.attack import (
     QUESTIONS,
     RATE,
+    Attack,
     NoisyCounts,
+    Questions,
     attacker_of,
     bits,
     gains,
@@ -25,7 +27,6 @@ from veil.dp.attacks.attack import (
     usefulness,
     workload,
 )
-from veil.dp.attacks.attacker import Attack, Questions
 from veil.dp.inputs import count, positive
 from veil.dp.mechanism import Mechanism
 from veil.dp.mechanisms import COUNTING
@@ -159,7 +160,7 @@ def worth_of(
 def trial(by: Attack, bit: Ids, mechanism: Mechanism, rng: Generator, size: int = 1) -> Trial:
     """Let an attacker ask for noisy counts, and score what it finds; the truth scores alone."""
     ask = Questions(NoisyCounts(bit, mechanism, rng, size))
-    found = by.found(ask, len(bit), rng)
+    found = by.run(ask, len(bit), rng)
     scores = by.gives == "scores"
     few = min(int(bit.sum()), int((1 - bit).sum())) < 2  # too few to choose a threshold by
     added = np.zeros(len(bit)) if scores and few else gains(found, bit, scores=scores)
