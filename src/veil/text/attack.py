@@ -15,6 +15,7 @@ from pydantic import Field
 from veil.core.component import Component
 from veil.core.errors import InputError, ParameterError
 from veil.core.formatting import brief
+from veil.core.former import warn_renamed
 from veil.core.outcome import Outcome as Outcome
 from veil.core.types import Encoder, Variants
 from veil.corpus.tokens import check_text
@@ -73,6 +74,11 @@ class Attack(Component):
     @abstractmethod
     def run(self, scene: Scene, report: Report = no_progress) -> Outcome:
         """Rank all possible sources of the release, and return the rank of the truth."""
+
+    def attack(self, scene: Scene, report: Report = no_progress) -> Outcome:
+        """Run the attack: the former name of `run`, which goes away in 0.4."""
+        warn_renamed(f"{type(self).__name__}.attack", f"{type(self).__name__}.run")
+        return self.run(scene, report)
 
     def __init_subclass__(cls, **options: Any) -> None:  # noqa: ANN401
         """Run attacks of the last release, which define `attack`; goes away in 0.4."""
