@@ -130,7 +130,7 @@ def test_attacks_of_the_last_release_still_run() -> None:
             return Outcome(np.array([1]), np.array([2]), np.array([0]))
 
     scene = Scene((("x",),), ("x",))
-    assert Old().run(scene).ranks.tolist() == [1]
+    assert Old().run(scene).ranks.tolist() == [1]  # type: ignore[abstract]
 
     class New(Attack):
         name: ClassVar[str] = "new"
