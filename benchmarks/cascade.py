@@ -23,11 +23,11 @@ import numpy as np
 from benchmarks.report import Report
 
 import veil
+from veil.core.estimate import compare
 from veil.core.types import Encoder, Engine, Ranking, Released, Role, Singles
 from veil.encoders.catalogue import encoder
 from veil.encoders.vectors import DocumentVectors, document_vectors
 from veil.measures.effectiveness import effectiveness
-from veil.measures.estimate import compare
 from veil.search.engines.engine import Hit, ranking
 from veil.search.pipeline import ask, reciprocal_rank, release
 from veil.search.rerank import LEAST, LETTERS, POOL, Reranker, cheap_order

@@ -17,8 +17,8 @@ from pathlib import Path
 import numpy as np
 
 from veil.core.errors import InputError
+from veil.core.estimate import Estimate, interval, resamples
 from veil.core.types import Floats
-from veil.measures.estimate import Estimate, interval, resamples
 from veil.measures.quipu import quipu
 from veil.proxy.slider import SHIPPED
 from veil.studies.domains import vocabulary

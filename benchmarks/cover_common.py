@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import veil
+from veil.core.estimate import bootstrap, compare
 from veil.corpus.collection import Collection, Document, Documents
 from veil.corpus.logs import read_log
 from veil.corpus.tokens import fold_text
@@ -19,9 +20,8 @@ from veil.cover import Table, build, exact_risk
 from veil.encoders.catalogue import encoder
 from veil.encoders.vectors import document_vectors
 from veil.measures.effectiveness import effectiveness
-from veil.measures.estimate import bootstrap, compare
 from veil.search.rerank import cheap_scores
-from veil.text.attacks.log import QueryLog
+from veil.text.log import QueryLog
 
 Flags = NDArray[np.bool_]
 Floats = NDArray[np.float64]

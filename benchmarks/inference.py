@@ -22,7 +22,7 @@ from benchmarks.scale import short_texts
 import veil
 from veil.core.types import Floats, Role, Singles
 from veil.text.attacks.inference import centroids, ranks
-from veil.text.attacks.log import QueryLog
+from veil.text.log import QueryLog
 
 ROWS, DIM, QUERIES, VARIANTS = 750_000, 768, 43, 50
 GIGABYTES = 4 * ROWS * DIM / 1e9  # of vectors on disk

@@ -8,11 +8,11 @@ on other topics, from nine values, by nCS-DCG.
 import numpy as np
 
 from veil import sensitive
+from veil.core.estimate import compare
 from veil.core.rng import generator
 from veil.core.types import Floats, Ids
 from veil.encoders.catalogue import encoder
 from veil.encoders.vectors import document_vectors
-from veil.measures.estimate import compare
 from veil.sensitive.collection import SensitiveCollection
 from veil.sensitive.cross_validate import CrossValidated, candidates, copies, folds_of, platt
 from veil.sensitive.evaluate import by_topic

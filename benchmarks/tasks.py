@@ -15,8 +15,8 @@ from pathlib import Path
 import benchmarks.report  # noqa: F401 - says in one sentence what is missing
 import numpy as np
 
+from veil.core.estimate import Estimate, bootstrap
 from veil.core.types import Floats
-from veil.measures.estimate import Estimate, bootstrap
 from veil.studies.domains import load_study
 from veil.studies.experiment import Cell
 from veil.studies.store import Store

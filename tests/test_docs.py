@@ -4,6 +4,7 @@ import importlib.util
 import re
 import shlex
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
@@ -19,7 +20,6 @@ from veil.cli.index import index
 from veil.core.component import example
 from veil.corpus.collection import Collection, Document, Documents
 from veil.search import rerank
-from veil.text.attacks import attack
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
@@ -210,7 +210,7 @@ def small_space(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     small = Collection("small", documents, {"q": "skin"}, {"q": {"d4": 1}}, words)
     monkeypatch.setattr(veil, "load_collection", lambda _: small)
     monkeypatch.setattr(rerank, "encoder", lambda *_: BagEncoder())
-    monkeypatch.setattr(attack, "open_encoder", lambda *_: BagEncoder())
+    monkeypatch.setattr(import_module("veil.text.attack"), "open_encoder", lambda *_: BagEncoder())
     monkeypatch.setenv("VEIL_CACHE", str(tmp_path))
 
 

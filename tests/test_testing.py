@@ -25,7 +25,7 @@ from veil.search.engines.engine import Hit, check_call, ranking
 from veil.search.engines.network.remote import Remote
 from veil.testing import check_attack, check_engine, check_measure, check_mechanism
 from veil.testing.checks import small_log
-from veil.text.attacks.attack import Attack, Outcome, Scene
+from veil.text.attack import Attack, Outcome, Scene
 from veil.text.attacks.bayes import Bayes
 from veil.text.measures.measure import Comparison, TextMeasure
 from veil.text.mechanisms.mechanism import WordMechanism
@@ -181,10 +181,10 @@ class Spoilt(Attack):
     needs: ClassVar[frozenset[str]] = frozenset({"log", "mechanism", "space"})
     fault: str = ""
 
-    def attack(self, scene: Scene, report: Report = no_progress) -> Outcome:
+    def run(self, scene: Scene, report: Report = no_progress) -> Outcome:
         if self.fault == "never":
             raise ParameterError("It cannot work against this mechanism.")
-        found = Bayes().attack(scene, report)
+        found = Bayes().run(scene, report)
         n = len(found.ranks)
         changes: dict[str, dict[str, Ids]] = {
             "nothing": dict.fromkeys(
@@ -405,7 +405,7 @@ class Forgetful(Attack):
 
     name: ClassVar[str] = "forgetful"
 
-    def attack(self, scene: Scene, report: Report = no_progress) -> Outcome:
+    def run(self, scene: Scene, report: Report = no_progress) -> Outcome:
         assert len(scene.log.texts), QUOTED  # type: ignore[union-attr]
         raise KeyError(QUOTED)
 

@@ -51,11 +51,11 @@ if TYPE_CHECKING:
         UnprotectedError,
         VeilError,
     )
+    from veil.core.estimate import Estimate
     from veil.core.guarantee import Guarantee
     from veil.core.types import Ranking, Released, Variants
     from veil.corpus.collection import Collection
     from veil.encoders import ENCODERS
-    from veil.measures.estimate import Estimate
     from veil.proxy.ledger.ledger import StaleError
     from veil.ratings.federated.primitives import ProtocolError, VoidError
     from veil.search.engines import ENGINES
@@ -99,7 +99,7 @@ _PLACES = {
     "veil.text.measures": "MEASURES",
     "veil.text.measures.claims": "audit_claim",
     "veil.text.api": "measure_all",
-    "veil.measures.estimate": "Estimate",
+    "veil.core.estimate": "Estimate",
     "veil.text.mechanisms.queries": "QUERY_MECHANISMS",
     "veil.text.mechanisms.queries.aea": "AEA",
     "veil.text.mechanisms.queries.fea": "FEA",

@@ -10,10 +10,10 @@ from veil.encoders.catalogue import encoder
 from veil.measures.quipu import quipu
 from veil.measures.risk import risk
 from veil.search.api import ask, came_back, engine, search
-from veil.text import api
-from veil.text.attacks.attack import Attack
-from veil.text.attacks.log import QueryLog
+from veil.text.attack import Attack
+from veil.text.attack import attack as rank_truth
 from veil.text.explain import explain, law, log_ratio
+from veil.text.log import QueryLog
 from veil.text.measures.similarity import similarity
 from veil.text.mechanisms.catalogue import mechanism
 from veil.text.mechanisms.mechanism import TextMechanism
@@ -63,12 +63,12 @@ def attack(
 
     `veil.risk` makes a risk of ranks, and counts guesses that stand as high as the truth, which
     are in the attribute `ties`, as tried in any order. An original that the log lacks has rank
-    len(log) + 1: the risk is then a lower bound. `veil.text.api.attack` has the details,
+    len(log) + 1: the risk is then a lower bound. `veil.text.attack.attack` has the details,
     and tells among how many the attacker chose. `space` may be the name of vectors, or their path.
     """
     if isinstance(space, str):
         space = load_embeddings(space, report)
-    found = api.attack(
+    found = rank_truth(
         variants,
         originals,
         log,

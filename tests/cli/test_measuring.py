@@ -3,6 +3,7 @@
 import json
 import re
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,6 @@ from veil.cli.studies import show_scores
 from veil.search.study.study import default_study, demo_study
 from veil.studies.export import read_csv
 from veil.studies.results import Results, Score
-from veil.text.attacks import attack as attack_module
 
 LOG = "cat has flu\nthe dog\nmoney in the bank\nmad doctor\nlondon and paris\n"
 
@@ -40,7 +40,7 @@ def variants(tmp_path: Path) -> Path:
 @pytest.fixture(autouse=True)
 def bag(monkeypatch: pytest.MonkeyPatch) -> None:
     made = BagEncoder()
-    monkeypatch.setattr(attack_module, "open_encoder", lambda *_: made)
+    monkeypatch.setattr(import_module("veil.text.attack"), "open_encoder", lambda *_: made)
 
 
 def test_attack_prints_risks_and_chance(veil: Veil, variants: Path, log: Path) -> None:

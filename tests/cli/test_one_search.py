@@ -25,7 +25,7 @@ from veil.proxy.opening import open_desk
 from veil.proxy.preflight import Preflight
 from veil.proxy.private import PrivateDesk
 from veil.proxy.settings import NO_LEDGER
-from veil.text.attacks.log import QueryLog
+from veil.text.log import QueryLog
 from veil.text.mechanisms.mechanism import LAYOUT, UNKNOWN
 from veil.web.app import make_app
 

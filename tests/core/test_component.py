@@ -30,7 +30,7 @@ def test_a_truth_value_is_no_number(parameter: str, value: object) -> None:
 def test_a_truth_value_is_one_where_it_is_asked_for() -> None:
     made = Sample(strict=True, either=False)
     assert (made.strict, made.either) == (True, False)
-    assert dp.mechanism("noisy_max(epsilon=1, monotone=true)").monotone is True  # type: ignore[attr-defined]
+    assert dp.mechanism("noisy_max(epsilon=1, monotone=true)").monotone is True
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,8 @@ from veil.corpus.document_file import OpenedDocument
 from veil.data.rows import Row
 from veil.dp.local.reports import Desk
 from veil.task.labelled import Labelled
-from veil.text.attacks.log import QueryLog
 from veil.text.files import FileJob
+from veil.text.log import QueryLog
 from veil.text.variants import VariantTable
 
 ADA = "ada.lovelace@example.org"

@@ -17,7 +17,7 @@ from tests.dp.attacks.people import FILE, needs_counts
 from veil.cli import veil
 from veil.core.errors import InputError, ParameterError, UnknownNameError, VeilError
 from veil.core.rng import generator
-from veil.dp.attacks.attack import count_questions
+from veil.dp.attack import count_questions
 from veil.dp.attacks.plane import plane, sweep_budget
 from veil.dp.inputs import read_bits, read_numbers, source_of
 from veil.dp.mechanisms import COUNTING, MECHANISMS

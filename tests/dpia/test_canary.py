@@ -5,6 +5,7 @@ import json
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ from veil.studies.export import export
 from veil.studies.results import PLAIN, Card, Example, Results, Row, Section
 from veil.studies.sweep import sweep
 from veil.task.classifiers import logistic
-from veil.text.attacks import attack, posterior
+from veil.text.attacks import posterior
 
 CANARY = "xanthippe"
 Made = tuple[dict[str, Any], list[str]]  # keys of a study, and what may not be seen of its data
@@ -129,7 +130,7 @@ def no_models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     bag = BagEncoder()
     for place, verb in (
         (logistic, "open_encoder"),
-        (attack, "open_encoder"),
+        (import_module("veil.text.attack"), "open_encoder"),
         (posterior, "encoder"),
     ):
         monkeypatch.setattr(place, verb, lambda *_, **__: bag)

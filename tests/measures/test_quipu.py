@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from numpy.random import Generator
 
 from veil.core.errors import InputError
-from veil.measures.estimate import resamples
+from veil.core.estimate import resamples
 from veil.measures.quipu import NAMED_POINTS, quipu, quipu_difference, quipu_interval
 
 SHARE = st.floats(0, 1)
@@ -94,7 +94,7 @@ def test_interval_and_difference_are_those_of_plain_loops(rng: Generator) -> Non
 def test_many_queries_are_drawn_in_blocks_and_not_kept(
     rng: Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from veil.measures import estimate
+    from veil.core import estimate
     from veil.measures import quipu as module
 
     curve = rng.random((2, 3, 30))

@@ -7,14 +7,15 @@ from tests.places.snow import FILES, deaths, golden, masked, needs_snow, registe
 
 from veil.core.component import example
 from veil.core.errors import InputError, LawError, ParameterError, UnknownNameError
+from veil.core.estimate import bootstrap
+from veil.core.outcome import Outcome
 from veil.core.types import Floats
-from veil.measures.estimate import bootstrap
-from veil.places.attack import attack, compare_positions, localise, true_entries
-from veil.places.attacker import Found, hit_chances, risk
+from veil.measures.risk import successes
+from veil.places.attack import attack, outcome, risk, true_entries
 from veil.places.attacks import ATTACKS
 from veil.places.attacks import addresses as matchings
 from veil.places.attacks import home as homes
-from veil.places.attacks.addresses import similarity
+from veil.places.attacks.addresses import compare_positions, localise, similarity
 from veil.places.mechanisms import MECHANISMS
 from veil.places.points import Points
 from veil.places.projection import distance, middle, surface
@@ -22,7 +23,7 @@ from veil.places.projection import distance, middle, surface
 GUESSES = (1, 5, 10)
 
 
-def shares(found: Found) -> list[float]:
+def shares(found: Outcome) -> list[float]:
     return [float(risk(found, guesses)) for guesses in GUESSES]
 
 
@@ -104,8 +105,9 @@ def test_ranks_and_ties_are_those_of_brute_force(rng: Generator) -> None:
         own = scores[2 * i]
         ahead = (scores > own + 1e-9).sum() if np.isfinite(own) else np.isfinite(scores).sum()
         level = scores == -np.inf if np.isinf(own) else np.abs(scores - own) <= 1e-9
-        assert (found.first[i], found.tied[i]) == (1 + ahead, level.sum())
-    assert found.among == 80
+        assert found.ties is not None
+        assert (found.ranks[i], found.ties[i]) == (1 + ahead, level.sum())
+    assert found.candidates[0] == 80
 
 
 def test_nearest_looks_at_the_first_release_and_average_at_all(rng: Generator) -> None:
@@ -142,7 +144,7 @@ def test_on_plane_and_sphere_the_same_town_is_attacked_alike(
     seen = Points(there(moved), crs)
     found = attack(seen, register_of, register_of, "bayes", "gaussian(sigma=40)")
     plain = attack(Points(moved), people, people, "bayes", "gaussian(sigma=40)")
-    assert found.first.tolist() == plain.first.tolist()
+    assert found.ranks.tolist() == plain.ranks.tolist()
     near = distance(localise(seen, register_of, "gaussian(sigma=40)"), there(moved), crs)
     assert near.mean() < 60
 
@@ -175,7 +177,7 @@ def test_matching_uses_all_points_at_once(rng: Generator) -> None:
     assert float(risk(known)) == 1  # nothing else is possible
     fewer = places.take(np.arange(4))
     found = attack(moved, places, fewer, "matching")
-    assert (found.absent, found.among) == (6, 4)
+    assert (found.details["absent"], found.candidates[0]) == (6, 4)
     assert float(risk(found, 10)) <= 0.4
 
 
@@ -201,8 +203,8 @@ def test_who_is_not_in_the_register_is_counted_and_never_found(rng: Generator) -
     people = town(rng)
     strangers = Points(np.concatenate([people.xy[:3], people.xy[:2] + 0.5]))
     found = attack(strangers, strangers, people, "nearest")
-    assert found.absent == 2
-    assert found.first.tolist() == [1, 1, 1, 81, 81]
+    assert found.details["absent"] == 2
+    assert found.ranks.tolist() == [1, 1, 1, 81, 81]
     assert float(risk(found, 1_000)) == pytest.approx(3 / 5)
 
 
@@ -214,14 +216,17 @@ def test_a_double_entry_hides_nothing() -> None:
     assert entries.tolist() == [[0, 2], [-1, -1]]
     seen = np.array([[3.0, 0.0]])
     found = attack(seen, twice.take(np.array([0])), twice, "bayes", "disk(radius=90)")
-    assert (found.first[0], found.tied[0]) == (1, 1)  # the heavier of the two is guessed first
+    assert (found.ranks.tolist(), risk(found)) == (
+        [1],
+        1.0,
+    )  # the heavier one is guessed first
 
 
 def test_risk_is_exact_for_ties() -> None:
-    found = Found(np.array([1, 3, 11]), np.array([4, 2, 1]), 10, 1)
-    assert hit_chances(found, 1).tolist() == [0.25, 0, 0]
-    assert hit_chances(found, 3).tolist() == [0.75, 0.5, 0]
-    assert hit_chances(found, 50).tolist() == [1, 1, 0]
+    found = outcome(np.array([1, 3, 11]), np.array([4, 2, 1]), 10, 1)
+    assert successes(found, "active", k=1).tolist() == [0.25, 0, 0]
+    assert successes(found, "active", k=3).tolist() == [0.75, 0.5, 0]
+    assert successes(found, "active", k=50).tolist() == [1, 1, 0]
     assert float(risk(found, "lazy")) == float(risk(found, 1))
     assert float(risk(found, "active")) == float(risk(found, 10))
     with pytest.raises(ParameterError, match="whole number"):
@@ -271,7 +276,7 @@ def test_home_is_where_the_nights_are(rng: Generator) -> None:
     spec = "home(utc_offset=8)"
     found = attack(original, original, None, spec)
     assert float(risk(found)) == 1
-    assert found.among == 4  # a blind guess is right once in as many times
+    assert found.candidates[0] == 4  # a blind guess is right once in as many times
     elsewhere = original.xy + rng.uniform(3_000, 9_000, original.xy.shape)
     assert float(risk(attack(elsewhere, original, None, spec))) == 0
     with pytest.raises(InputError, match="No user has 5"):
@@ -293,7 +298,7 @@ def test_users_with_few_nights_are_left_out(rng: Generator) -> None:
     assert original.times is not None
     rows = np.flatnonzero((np.asarray(original.users) != "u0") | (original.times < 4 * 86_400))
     found = attack(original.take(rows), original.take(rows), None, "home(utc_offset=8)")
-    assert (found.absent, len(found)) == (1, 3)
+    assert (found.details["absent"], len(found)) == (1, 3)
 
 
 def test_night_is_by_the_clock_of_the_place() -> None:
@@ -317,7 +322,7 @@ def test_geolife_homes_are_found_in_the_raw_trace() -> None:
         users=np.array([row["user"] for row in rows]),
     )
     found = attack(original, original, None, "home(utc_offset=8)")
-    assert (len(found), found.absent) == (8, 3)  # illustration: eight users
+    assert (len(found), found.details["absent"]) == (8, 3)  # illustration: eight users
     assert float(risk(found)) == 1
     rng = np.random.default_rng(5)
     moved = MECHANISMS.parse("laplace(epsilon=0.05)").draw(original.xy, surface("EPSG:4326"), rng)

@@ -134,4 +134,4 @@ def test_registries_are_attributes_of_a_fresh_package() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=False
     )
     assert found.returncode == 0, found.stderr
-    assert {"methods", "attackers"} <= set(dir(places))
+    assert {"mechanisms", "attacks"} <= set(dir(places))

@@ -77,12 +77,12 @@ def test_a_register_that_lists_nobody_is_refused() -> None:
     with pytest.raises(InputError, match="None of the original points is in the register"):
         attack(release, homes, elsewhere, "nearest")
     some = attack(release, homes, Points(homes.xy[:20], homes.crs), "nearest")
-    assert some.absent == 40
-    assert some.listed == pytest.approx(1 / 3)
+    assert some.details["absent"] == 40
+    assert some.details["listed"] == pytest.approx(1 / 3)
     rounded = Points(np.round(homes.xy, 7), homes.crs)
     digits = rounding(homes)
     found = attack(release, homes, rounded, "nearest", same=digits)
-    assert found.absent == 0
+    assert found.details["absent"] == 0
     assert float(risk(found)) > 0.9
 
 

@@ -6,7 +6,7 @@ from numpy.random import Generator
 
 from veil import places
 from veil.core.errors import InputError
-from veil.places.attack import localise
+from veil.places.attacks.addresses import localise
 from veil.places.measures import moran
 from veil.places.points import Points
 from veil.places.projection import Flat, distance, surface

@@ -22,7 +22,7 @@ from veil.proxy.settings import TruthRank
 from veil.proxy.source import EngineRoute
 from veil.proxy.sticky import PreflightBound, PreparedVariants, StickyVariants, UnrecordedVariants
 from veil.search.engines.engine import Hit, ranking
-from veil.text.attacks.log import QueryLog
+from veil.text.log import QueryLog
 from veil.text.mechanisms.queries.cover import Cover
 
 BITS = 3  # of the small table: eight groups

@@ -16,10 +16,10 @@ from veil.corpus.collection import Collection, Document, Documents
 from veil.proxy import preflight as module
 from veil.proxy.preflight import Preflight, open_preflight_log
 from veil.proxy.settings import PreflightResult
-from veil.text.api import attack
+from veil.text.attack import attack
 from veil.text.attacks import likelihood as _tables
 from veil.text.attacks import likelihood_boxes, likelihood_exponential, posterior
-from veil.text.attacks.log import QueryLog
+from veil.text.log import QueryLog
 from veil.text.mechanisms.catalogue import mechanism
 from veil.text.mechanisms.mechanism import TextMechanism, WordMechanism
 from veil.text.protect import protect_words

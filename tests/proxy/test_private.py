@@ -38,7 +38,7 @@ from veil.proxy.settings import Configuration
 from veil.proxy.sticky import PreflightBound, StickyVariants, UnrecordedVariants
 from veil.search.engines.engine import Hit, ranking
 from veil.search.rerank import Reranker
-from veil.text.attacks.log import QueryLog
+from veil.text.log import QueryLog
 from veil.text.mechanisms.mechanism import QueryMechanism, QueryRelease
 from veil.text.mechanisms.words.cmp import CMP as MECHANISM
 from veil.text.mechanisms.words.kernels import NoiseKernel

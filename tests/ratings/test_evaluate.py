@@ -6,8 +6,8 @@ from tests.ratings.golden import made
 
 from veil import ratings
 from veil.core.errors import InputError, ParameterError
+from veil.core.estimate import bootstrap
 from veil.core.types import Floats, Ids
-from veil.measures.estimate import bootstrap
 from veil.ratings.evaluate import Scores
 from veil.ratings.measures import NAMES
 from veil.ratings.ratings import Ratings, of_arrays

@@ -11,7 +11,7 @@ from tests.ratings.taste import parts, people, written
 
 from veil import ratings
 from veil.core.errors import InputError, ParameterError
-from veil.measures.estimate import bootstrap
+from veil.core.estimate import bootstrap
 from veil.ratings.pictures import favourites
 from veil.ratings.study import ABOVE, WORTH, RatingsExperiment, RatingsStudy, by_user, most
 from veil.studies.choose import choose
@@ -80,7 +80,7 @@ def test_figures_are_those_of_the_verbs(swept: tuple[RatingsExperiment, Results,
     bare = ratings.attack(made.train, made.train, "scoreboard(known=4)", rng=0)
     risk = rows[PLAIN, "risk", "scoreboard(known=4)"]
     assert risk.score == pytest.approx(float(bare.risk), abs=0.1)
-    assert risk.n == len(bare.hits)
+    assert risk.n == len(bare.per_record)
     assert rows["kprofiles", "risk", "scoreboard(known=4)"].score < risk.score
     assert rows["krr", "risk", "bayes(known=4)"].score > 0.5
     assert {row.measure for row in found.rows if row.kind == "risk"} == {ABOVE}

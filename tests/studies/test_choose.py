@@ -8,8 +8,8 @@ import pytest
 from numpy.random import Generator
 
 from veil.core.errors import InputError, UnknownNameError
+from veil.core.estimate import bootstrap
 from veil.measures.bounds import upper_bound
-from veil.measures.estimate import bootstrap
 from veil.measures.risk import ATTACKERS
 from veil.studies.choose import Choice, UncertifiedError, cautions, choose, pareto
 from veil.studies.results import Row, Score

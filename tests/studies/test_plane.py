@@ -18,11 +18,11 @@ from tests.tables.people import written as written_table
 
 from veil import dp, places, ratings, sensitive, studies, tables
 from veil.core.errors import InputError, ParameterError
+from veil.core.estimate import Estimate
 from veil.core.guarantee import Guarantee
 from veil.core.types import Floats
 from veil.data.fetch import no_progress
 from veil.dp.study import Counts
-from veil.measures.estimate import Estimate
 from veil.measures.plane import Plane, PlanePoint, curves
 from veil.places.mechanism import Mechanism
 from veil.places.mechanisms import mechanism

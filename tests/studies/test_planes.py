@@ -11,9 +11,9 @@ import pytest
 from numpy.random import Generator
 from tests.search.study.material import STUDY
 
+from veil.core.estimate import Estimate, compare
 from veil.core.outcome import Outcome
 from veil.core.types import Floats
-from veil.measures.estimate import Estimate, compare
 from veil.measures.quipu import quipu, quipu_difference, quipu_interval
 from veil.search.study.experiment import WORDS
 from veil.studies.domains import load_study

@@ -14,12 +14,13 @@ from tests.tables.people import ILLNESSES, PERSON, QI, written
 
 from veil import tables
 from veil.core.errors import InputError, ParameterError, UnknownNameError
+from veil.core.estimate import Estimate
+from veil.core.outcome import Outcome
 from veil.studies.choose import choose
 from veil.studies.domains import load_study, make_study
 from veil.studies.report.report import render
 from veil.studies.results import PLAIN, Results
 from veil.studies.sweep import sweep
-from veil.tables.attacks.scene import AttackResult
 from veil.tables.pictures import ACROSS, CLASSES, DOWN, Shown, choose_pictures, colour_of, squares
 from veil.tables.study import KEPT, SUCCESS, Tables, TablesStudy, by_record
 from veil.testing import check_domain
@@ -216,18 +217,18 @@ def test_unknown_names_are_refused(folder: Path) -> None:
 
 def test_risks_of_records_average_to_that_of_the_attack() -> None:
     risks, rng = np.array([1.0, 0.5, 0.0, 0.5]), np.random.default_rng(0)
-    whole = AttackResult(0.5, risks)
+    whole = Outcome(per_record=risks)
     assert np.array_equal(by_record(whole, 4, rng), risks)
-    lowered = by_record(replace(whole, risk=1 / 3, baseline=0.25), 4, rng)
+    lowered = by_record(replace(whole, excess=True, baseline=0.25), 4, rng)
     assert lowered.tolist() == pytest.approx([1.0, 1 / 3, -1 / 3, 1 / 3])  # (hit - b)/(1 - b)
-    beaten = by_record(replace(whole, risk=0.0, baseline=0.75), 4, rng)
+    beaten = by_record(replace(whole, excess=True, baseline=0.75), 4, rng)
     assert beaten.mean() == pytest.approx(-1.0)  # worse than a blind guess: cut at 0 afterwards
-    sampled = by_record(AttackResult(0.7, risks, 0.1, 0.2, 0.6, 0.8), 400, rng)  # of other records
+    estimate = Estimate(0.7, 0.6, 0.8, 4)
+    sampled = by_record(Outcome(per_record=risks, estimate=estimate), 400, rng)  # of other records
     assert sampled.mean() == pytest.approx(0.7)
     assert 1.96 * sampled.std() / 20 == pytest.approx(0.1, rel=0.001)
-    assert (
-        by_record(AttackResult(0.0, np.zeros(0), low=0.0, high=0.0), 3, rng).tolist() == [0.0] * 3
-    )
+    nothing = Outcome(estimate=Estimate(0.0, 0.0, 0.0, 0))
+    assert by_record(nothing, 3, rng).tolist() == [0.0] * 3
 
 
 def coverage(by: str, truth: Callable[[float], float], n: int) -> tuple[float, float]:

@@ -1,5 +1,6 @@
 """Texts whose words tell their label, over a small space, and an encoder without a model."""
 
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +9,6 @@ from tests.conftest import make_space
 from tests.search.conftest import BagEncoder
 
 from veil.task.classifiers import logistic
-from veil.text.attacks import attack as attacks
 from veil.text.attacks import posterior
 
 
@@ -26,7 +26,7 @@ def bag(monkeypatch: pytest.MonkeyPatch) -> BagEncoder:
         return encoder
 
     monkeypatch.setattr(logistic, "open_encoder", opened)
-    monkeypatch.setattr(attacks, "open_encoder", opened)
+    monkeypatch.setattr(import_module("veil.text.attack"), "open_encoder", opened)
     monkeypatch.setattr(posterior, "encoder", opened)
     monkeypatch.setattr("veil.search.study.material.encoder", opened)
     return encoder

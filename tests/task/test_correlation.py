@@ -10,7 +10,7 @@ from benchmarks.tasks import gap, verdict
 from numpy.random import Generator
 
 from veil.core.errors import InputError
-from veil.measures.estimate import Estimate
+from veil.core.estimate import Estimate
 from veil.proxy.slider import SHIPPED
 from veil.studies.export import read_csv
 from veil.studies.panels import panels

@@ -5,7 +5,7 @@ import pytest
 from numpy.random import Generator
 
 from veil.core.errors import InputError
-from veil.measures.estimate import bootstrap
+from veil.core.estimate import bootstrap
 from veil.measures.quipu import quipu, quipu_difference, quipu_interval
 from veil.task.study import above_majority
 

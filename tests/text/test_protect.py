@@ -3,6 +3,7 @@
 import pickle
 import string
 import unicodedata
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -13,7 +14,6 @@ from tests.text.rows import NAMES, built
 
 import veil
 from veil.core.types import Ids
-from veil.text import protect as module
 from veil.text.mechanisms.mechanism import (
     CONTEXT,
     LAYOUT,
@@ -244,7 +244,7 @@ def test_percent_signs_and_braces_are_text() -> None:
 
 
 def test_long_releases_are_drawn_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_DRAWS", 64)
+    monkeypatch.setattr(import_module("veil.text.protect"), "_DRAWS", 64)
     texts = [" ".join(SPACE.words[: i % 7]) for i in range(40)] + [" ".join(SPACE.words)]
     out = veil.protect(texts, WBB_ALL, SPACE, 11, select="all", rng=3)
     assert len(out) == 41

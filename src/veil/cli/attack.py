@@ -14,13 +14,13 @@ from veil.cli.screen import open_vectors
 from veil.cli.terminal import fits, progress_bar, stderr, stdout
 from veil.cli.verb import SpecType
 from veil.core.errors import InputError, ParameterError
+from veil.core.estimate import Estimate
 from veil.corpus.logs import read_log
-from veil.measures.estimate import Estimate
 from veil.measures.risk import ATTACKERS, Attacker, chance, risk
-from veil.text.api import attack as run_attack
+from veil.text.attack import Attack, EncoderAttack, Outcome
+from veil.text.attack import attack as run_attack
 from veil.text.attacks import ATTACKS
-from veil.text.attacks.attack import Attack, EncoderAttack, Outcome
-from veil.text.attacks.log import QueryLog
+from veil.text.log import QueryLog
 from veil.text.mechanisms.catalogue import TEXT_MECHANISMS
 from veil.text.variants import VariantTable, made_by, read_variants
 

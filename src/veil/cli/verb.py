@@ -34,6 +34,7 @@ from veil.cli.former import rewrite
 from veil.cli.terminal import NEW, NEW_FILE, fits, progress_bar, stderr, stdout
 from veil.core.component import Component
 from veil.core.errors import InputError, ParameterError, VeilError
+from veil.core.estimate import Estimate, bootstrap
 from veil.core.formatting import escaped_json, printable
 from veil.core.outcome import Outcome
 from veil.core.types import Release
@@ -46,7 +47,6 @@ from veil.core.verb import (
     parameter_help,
     verb_help,
 )
-from veil.measures.estimate import Estimate, bootstrap
 from veil.measures.risk import ATTACKERS, chance, risk
 
 if TYPE_CHECKING:

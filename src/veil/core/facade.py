@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping
 from importlib import import_module
 from types import MappingProxyType, ModuleType
 
-from veil.core.former import warn_renamed
+from veil.core.former import FORMER, warn_renamed
 
 
 def facade(
@@ -37,6 +37,9 @@ def facade(
                 return import_module(f"{package}.{name}")
             if name in former:
                 warn_renamed(f"{package}.{name}", f"{package}.{former[name]}")
+                module = f"{package}.{name}"
+                if former[name] in subpackages and module in FORMER:
+                    return import_module(module)
                 self.__dict__[name] = getattr(self, former[name])
                 return self.__dict__[name]
             if name not in modules:

@@ -31,6 +31,11 @@ FORMER = {
         "Document": "veil.corpus.collection:Document",
         "Documents": "veil.corpus.collection:Documents",
     },
+    "veil.measures.estimate": {
+        name: f"veil.core.estimate:{name}"
+        for name in "Comparison Estimate above_chance bootstrap compare interval p_values".split()
+    },
+    "veil.text.attacks.log": {"QueryLog": "veil.text.log:QueryLog"},
     "veil.search.engines.network.fields": {
         "Timeout": "veil.search.engines.network.remote:Timeout",
         "Url": "veil.search.engines.network.remote:Url",

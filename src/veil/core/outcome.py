@@ -1,11 +1,21 @@
-"""The outcome of an attack: the rank of the truth among the guesses."""
+"""The result of an attack, the same for every kind of data.
 
-from dataclasses import dataclass
-from typing import Any
+`Outcome` holds how often an attacker is right and about which records, and where the truth ranks
+among its candidates, if it ranks any. `Choice` is the result of an attack that decides between two
+worlds, with and without a person.
+"""
+
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from veil.core.estimate import Estimate, above_chance, bootstrap, interval, resamples
+from veil.core.formatting import brief
+from veil.core.former import warn_renamed
 from veil.core.types import Floats, Ids
 
 
@@ -77,23 +87,32 @@ RELEASE = "release"  # the unit of an attack that finds which releases belong to
 LABEL = "label"  # the unit of an attack that finds what a subject is about, not which it is
 
 
-@dataclass(frozen=True, eq=False)
-class Outcome:
-    """The outcome of an attack; `veil.measures.risk` turns it into risks.
+def _no_ranks() -> Ids:
+    return np.zeros(0, dtype=np.int64)
 
-    An attack that decides between two worlds, with and without a person, has two candidates.
+
+def _no_numbers() -> Floats:
+    return np.zeros(0)
+
+
+@brief("unit", "per_record")
+@dataclass(frozen=True, eq=False, repr=False)
+class Outcome:
+    """The result of an attack; `veil.risk` turns it into the risks of more patient attackers.
+
+    An attack that ranks candidates gives `ranks` and `candidates`; the rest follows. Any other
+    attack gives `per_record`, and `baseline` where that is known.
 
     Attributes
     ----------
     ranks
         (m,) 1 + the number of candidates with a higher score; ``candidates + 1`` if the truth is
-        not among the candidates.
+        not among the candidates. Empty if the attack ranks nothing.
     candidates
-        (m,) number of candidates the attacker chose from; a blind guess is right with probability
-        1 / candidates.
+        (m,) number of candidates the attacker chose from. Empty if the attack ranks nothing.
     subjects
-        (m,) subject (a query, a record, a household) of each guess; 0, 1, ..., n - 1 if whole
-        subjects are guessed.
+        (m,) subject (a query, a user, a household) of each guess; 0, 1, ..., n - 1 if whole
+        subjects are guessed. Empty if the records are not guesses about single subjects.
     unit
         What is guessed: a whole subject, by its name ("query"); a part of one ("word");
         `RELEASE`, which release belongs to the same subject; or `LABEL`, what it is about.
@@ -109,19 +128,182 @@ class Outcome:
     unanswered
         (m,) 1 if the service that the attack queries gave no answer: there is no guess, and the
         truth counts as not found, so the risk is a lower bound. None if it queries no service.
+    per_record
+        (m,) success of the first guess about each record, from 0 to 1; of tables, the risk of each
+        record. Computed from the ranks by default. Never written to a file.
+    baseline
+        Success of an attacker without the release; None if unknown. Computed from the ranks by
+        default: the first guess follows the `prior` if there is one, and is otherwise uniform over
+        the candidates.
+    excess
+        Whether `risk` counts only the success above the `baseline`.
+    mean
+        The success and its interval, if not the mean of `per_record`.
+    estimate
+        The risk and its interval, if not computed from `success`.
+    control
+        Success of the same attack on records that were not in the data, if there are any.
+    upper
+        Upper bound of `risk` with 97.5 % confidence, if the bound of a mean does not apply because
+        a baseline or a control is subtracted.
+    details
+        What else the attack found, by name.
     """
 
-    ranks: Ids
-    candidates: Ids
-    subjects: Ids
+    ranks: Ids = field(default_factory=_no_ranks)
+    candidates: Ids = field(default_factory=_no_ranks)
+    subjects: Ids = field(default_factory=_no_ranks)
     unit: str = "query"
     prior: Ids | None = None
     left: Ids | None = None
     ties: Ids | None = None
     prior_ties: Ids | None = None
     unanswered: Ids | None = None
+    _: KW_ONLY
+    per_record: Floats = field(default_factory=_no_numbers)
+    baseline: float | None = None
+    excess: bool = False
+    mean: Estimate | None = None
+    estimate: Estimate | None = None
+    control: float | None = None
+    upper: float | None = None
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not len(self.per_record):
+            present = self.ranks <= self.candidates
+            object.__setattr__(self, "per_record", first_guess(self.ranks, self.ties) * present)
+        if self.baseline is None and len(self.ranks):
+            object.__setattr__(self, "baseline", float(self._blind().mean()))
+
+    def _blind(self) -> Floats:
+        """Return the success (m,) of the first guess without the release."""
+        if self.prior is not None:
+            return first_guess(self.prior, self.prior_ties) * (self.prior <= self.candidates)
+        return np.where(self.ranks <= self.candidates, 1.0 / np.maximum(self.candidates, 1), 0.0)
+
+    def __len__(self) -> int:
+        return len(self.per_record)
+
+    @cached_property
+    def success(self) -> Estimate:
+        """Share of records that the first guess gets right, with its interval over subjects."""
+        if self.mean is not None:
+            return self.mean
+        return bootstrap(self.per_record, self.subjects if len(self.subjects) else None)
+
+    @cached_property
+    def risk(self) -> Estimate:
+        """Success; of `excess`, max(0, (success - baseline)/(1 - baseline))."""
+        if self.estimate is not None:
+            return self.estimate
+        success, base = self.success, self.baseline
+        if not self.excess or base is None:
+            return success
+        ends = above_chance([success, success.low, success.high], base)
+        value, low, high = np.maximum(ends, 0.0).tolist()
+        return Estimate(value, low, high, success.n)
+
+    @property
+    def low(self) -> float:
+        """Lower end of the 95 % interval of `risk`."""
+        return self.risk.low
+
+    @property
+    def high(self) -> float:
+        """Upper end of the 95 % interval of `risk`."""
+        return self.risk.high
+
+    @property
+    def gains(self) -> Floats | None:
+        """Values (m,) whose mean, cut at 0, is the risk; None if it is not a mean over records."""
+        if self.estimate is not None:
+            return None
+        return (
+            above_chance(self.per_record, self.baseline or 0.0) if self.excess else self.per_record
+        )
 
     @property
     def silences(self) -> int:
         """Number of guesses that are missing because there was no answer."""
         return 0 if self.unanswered is None else int(self.unanswered.sum())
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> object:
+            from veil.core.former_outcomes import ATTRIBUTES
+
+            if name not in ATTRIBUTES:
+                raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+            current, value = ATTRIBUTES[name]
+            warn_renamed(f"{type(self).__name__}.{name}", current)
+            return value(self)
+
+
+Flags = NDArray[np.bool_]
+
+
+def _no_flags() -> Flags:
+    return np.zeros(0, dtype=np.bool_)
+
+
+@brief("unit", "per_record")
+@dataclass(frozen=True, eq=False, repr=False)
+class Choice(Outcome):
+    """The result of an attack that decides between two worlds, with and without a person.
+
+    By default `per_record` says which decisions are right, and `success` is the advantage, which
+    is 0 for a blind guess (`baseline`).
+
+    Attributes
+    ----------
+    decisions
+        (m,) whether the attacker decides that the person is in the data.
+    inside
+        (m,) whether the person is.
+    scores
+        (m,) what the decisions are made from: the higher, the likelier inside. Empty if unknown.
+    """
+
+    _: KW_ONLY
+    decisions: Flags = field(default_factory=_no_flags)
+    inside: Flags = field(default_factory=_no_flags)
+    scores: Floats = field(default_factory=_no_numbers)
+    excess: bool = True
+
+    def __post_init__(self) -> None:
+        if not len(self.per_record):
+            right = (self.decisions == self.inside).astype(np.float64)
+            object.__setattr__(self, "per_record", right)
+        if self.baseline is None:
+            object.__setattr__(self, "baseline", 0.0)
+
+    @property
+    def true_positive_rate(self) -> float:
+        """Share of the persons inside for whom the attacker decides so."""
+        return float(self.decisions[self.inside].mean())
+
+    @property
+    def false_positive_rate(self) -> float:
+        """Share of the other persons whom the attacker takes for insiders."""
+        return float(self.decisions[~self.inside].mean())
+
+    @cached_property
+    def advantage(self) -> Estimate:
+        """True minus false positive rate, with its interval over both groups."""
+        members = self.decisions[self.inside].astype(np.float64)
+        others = self.decisions[~self.inside].astype(np.float64)
+        drawn = [members[rows].mean(axis=1) for rows in resamples(len(members))]
+        against = [others[rows].mean(axis=1) for rows in resamples(len(others))]
+        differences = np.concatenate(drawn) - np.concatenate(against)[::-1]
+        return interval(float(members.mean() - others.mean()), differences, len(self.inside))
+
+    @cached_property
+    def success(self) -> Estimate:
+        """The advantage, unless the attack measured another success (`mean`)."""
+        return self.advantage if self.mean is None else self.mean
+
+    @property
+    def gains(self) -> Floats | None:
+        """None: the advantage is not a mean over records."""
+        return None

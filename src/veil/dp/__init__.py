@@ -16,8 +16,10 @@ if TYPE_CHECKING:
     from veil.dp.accounting.compose import group as group
     from veil.dp.accounting.compose import parallel as parallel
     from veil.dp.accounting.cost import sampled as sampled
-    from veil.dp.attacks.attack import advantage as advantage
-    from veil.dp.attacks.attack import attack as attack
+    from veil.dp.attack import Attack as Attack
+    from veil.dp.attack import advantage as advantage
+    from veil.dp.attack import attack as attack
+    from veil.dp.attack import score as score
     from veil.dp.attacks.membership import membership as membership
     from veil.dp.attacks.plane import plane as plane
     from veil.dp.attacks.reconstruct import reconstruct as reconstruct
@@ -38,13 +40,13 @@ if TYPE_CHECKING:
     from veil.dp.local.files import save_reports as save_reports
     from veil.dp.local.oracle import Oracle as Oracle
     from veil.dp.local.oracles import ORACLES as ORACLES
+    from veil.dp.local.oracles import mechanism as mechanism
     from veil.dp.local.oracles import oracle as oracle
     from veil.dp.local.reports import Reports as Reports
     from veil.dp.local.reports import report as report
     from veil.dp.local.reports import report_blocks as report_blocks
     from veil.dp.mechanism import Mechanism as Mechanism
     from veil.dp.mechanisms import MECHANISMS as MECHANISMS
-    from veil.dp.mechanisms import mechanism as mechanism
     from veil.dp.mining.columns import bins as bins
     from veil.dp.mining.kmeans import kmeans as kmeans
     from veil.dp.mining.logistic import logistic as logistic
@@ -59,7 +61,7 @@ _PLACES = {
     "veil.dp.accounting.budget": "Budget",
     "veil.dp.accounting.compose": "compose group parallel",
     "veil.dp.accounting.cost": "sampled",
-    "veil.dp.attacks.attack": "advantage attack",
+    "veil.dp.attack": "Attack advantage attack score",
     "veil.dp.attacks.membership": "membership",
     "veil.dp.attacks.plane": "plane",
     "veil.dp.attacks.reconstruct": "reconstruct",
@@ -72,10 +74,10 @@ _PLACES = {
     "veil.dp.local.estimate": "discover aggregate estimate estimate_mean",
     "veil.dp.local.files": "load_reports save_reports",
     "veil.dp.local.oracle": "Oracle",
-    "veil.dp.local.oracles": "ORACLES oracle",
+    "veil.dp.local.oracles": "ORACLES mechanism oracle",
     "veil.dp.local.reports": "report report_blocks Reports",
     "veil.dp.mechanism": "Mechanism",
-    "veil.dp.mechanisms": "MECHANISMS mechanism",
+    "veil.dp.mechanisms": "MECHANISMS",
     "veil.dp.mining.columns": "bins",
     "veil.dp.mining.kmeans": "kmeans",
     "veil.dp.mining.logistic": "logistic",

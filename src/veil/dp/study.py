@@ -15,17 +15,19 @@ from veil.core.guarantee import Guarantee
 from veil.core.rng import stream
 from veil.core.types import Floats, Ids
 from veil.data.fetch import Report
-from veil.dp.attacks import ATTACKS
-from veil.dp.attacks.attack import (
+from veil.dp.attack import (
     RATE,
+    Attack,
+    Mask,
     NoisyCounts,
+    Questions,
     count_questions,
     gains,
     mean_advantage,
     usefulness,
     workload,
 )
-from veil.dp.attacks.attacker import Attack, Mask, Questions
+from veil.dp.attacks import ATTACKS
 from veil.dp.inputs import read_bits
 from veil.dp.mechanism import Mechanism
 from veil.dp.mechanisms import COUNTING
@@ -181,7 +183,7 @@ class Trial(NamedTuple):
 def trial(by: Attack, bit: Ids, mechanism: Mechanism, rng: Generator, size: int = 1) -> Trial:
     """Let an attacker ask for noisy counts, and score its guesses by the truth."""
     ask = Questions(NoisyCounts(bit, mechanism, rng, size))
-    guesses = by.found(ask, len(bit), rng)
+    guesses = by.run(ask, len(bit), rng)
     scores = by.gives == "scores"
     few = min(int(bit.sum()), int((1 - bit).sum())) < 2  # too few to choose a threshold by
     added = np.zeros(len(bit)) if scores and few else gains(guesses, bit, scores=scores)

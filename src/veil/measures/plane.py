@@ -15,12 +15,12 @@ import numpy as np
 
 from veil.core.component import Component
 from veil.core.errors import InputError
+from veil.core.estimate import Estimate
 from veil.core.guarantee import Guarantee
 from veil.data.files import require_folder, whole_file
 from veil.drawing import plane as drawing
 from veil.drawing.axes import Curve, Point, short
 from veil.drawing.markup import join, number, percent, tag
-from veil.measures.estimate import Estimate
 from veil.measures.quipu import quipu
 
 NOTHING = "no protection"

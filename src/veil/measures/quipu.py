@@ -29,8 +29,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from veil.core.errors import InputError
+from veil.core.estimate import Estimate, interval, resamples
 from veil.core.types import Floats
-from veil.measures.estimate import Estimate, interval, resamples
 
 NAMED_POINTS: dict[str, tuple[float, float]] = {  # (risk, utility)
     "no utility": (0.0, 0.0),

@@ -26,10 +26,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from veil.core.errors import InputError, ParameterError
-from veil.core.outcome import Ranks, first_guess
+from veil.core.estimate import Estimate, bootstrap
+from veil.core.outcome import Outcome, Ranks, first_guess
 from veil.core.registry import unknown_name
 from veil.core.types import Floats, Ids
-from veil.measures.estimate import Estimate, bootstrap
 
 Attacker = Literal["lazy", "active", "motivated", "persistent"]
 ATTACKERS: tuple[Attacker, ...] = get_args(Attacker)
@@ -38,7 +38,7 @@ _MAX_SUMMED = 1000  # up to this many terms the harmonic sum is computed term by
 
 
 def risk(
-    ranks: ArrayLike,
+    ranks: ArrayLike | Outcome,
     attacker: Attacker,
     *,
     k: int = 10,
@@ -52,7 +52,9 @@ def risk(
     Parameters
     ----------
     ranks
-        (n,) rank of the truth among the guesses: 1 + the number of guesses with a higher score.
+        (n,) rank of the truth among the guesses: 1 + the number of guesses with a higher score. Or
+        the outcome of an attack, with its candidates, ties and groups; if it ranks nothing, the
+        attacker makes one guess about each record.
     attacker
         Patience of the attacker: see the module.
     k, p
@@ -71,12 +73,14 @@ def risk(
     >>> risk([1, 2, 50, 1], "lazy")
     0.5000 [0.0000, 1.0000] (n=4)
     """
+    if isinstance(ranks, Outcome) and groups is None and len(ranks.subjects):
+        groups = ranks.subjects
     gains = successes(ranks, attacker, k=k, p=p, candidates=candidates, ties=ties)
     return bootstrap(gains, groups)
 
 
 def successes(
-    ranks: ArrayLike,
+    ranks: ArrayLike | Outcome,
     attacker: Attacker,
     *,
     k: int = 10,
@@ -90,8 +94,16 @@ def successes(
     [1.0, 1.0, 1.0, 0.0]
     >>> successes([1, 2], "active", ties=[40, 3]).tolist()
     [0.25, 1.0]
+    >>> successes(Outcome(np.array([1, 3]), np.array([8, 8])), "motivated").tolist()
+    [1.0, 0.3333333333333333]
     """
     _check(attacker, k, p)
+    if isinstance(ranks, Outcome):
+        if not len(ranks.ranks):
+            return ranks.per_record * (1 - p if attacker == "persistent" else 1.0)
+        candidates = ranks.candidates if candidates is None else candidates
+        ties = ranks.ties if ties is None else ties
+        ranks = ranks.ranks
     positions = _positive_integers(ranks, "A rank")
     if ties is None and isinstance(ranks, Ranks):
         ties = ranks.ties

@@ -10,15 +10,16 @@ from typing import TYPE_CHECKING
 from veil.core.facade import facade
 
 if TYPE_CHECKING:
+    from veil.core.former_outcomes import Found as Found
     from veil.places import attacks as attacks
     from veil.places import mechanisms as mechanisms
     from veil.places.anonymity import displacement as displacement
     from veil.places.anonymity import spatial_k as spatial_k
+    from veil.places.attack import Attack as Attack
     from veil.places.attack import attack as attack
-    from veil.places.attack import localise as localise
-    from veil.places.attacker import Found as Found
-    from veil.places.attacker import risk as risk
+    from veil.places.attack import risk as risk
     from veil.places.attacks import ATTACKS as ATTACKS
+    from veil.places.attacks.addresses import localise as localise
     from veil.places.claims import audit_claim as audit_claim
     from veil.places.formats.files import load as load
     from veil.places.formats.files import save as save
@@ -39,13 +40,14 @@ if TYPE_CHECKING:
     from veil.places.release import Release as Release
 
 _PLACES = {
-    "veil.places.attack": "attack localise",
+    "veil.core.former_outcomes": "Found",
+    "veil.places.attack": "Attack attack risk",
     "veil.places.attacks": "ATTACKS",
+    "veil.places.attacks.addresses": "localise",
     "veil.places.protect": "Budget protect",
     "veil.places.claims": "audit_claim",
     "veil.places.anonymity": "displacement spatial_k",
     "veil.places.formats.files": "load save",
-    "veil.places.attacker": "Found risk",
     "veil.places.measures": "Utility utility",
     "veil.places.mechanism": "Mechanism",
     "veil.places.mechanisms": "MECHANISMS mechanism",

@@ -7,11 +7,11 @@ import numpy as np
 
 from veil import places
 from veil.core.errors import InputError, ParameterError
+from veil.core.estimate import Estimate
 from veil.core.types import Floats
 from veil.core.verb import Columns, File, NewPath, Reply
-from veil.measures.estimate import Estimate
-from veil.places.attack import compare_positions
-from veil.places.attacker import risk
+from veil.places.attack import risk
+from veil.places.attacks.addresses import compare_positions
 from veil.places.formats.files import load, save
 from veil.places.links import (
     ASSUMED,
@@ -154,18 +154,20 @@ def attack(
         release, points, addresses, attack, mechanism,
         population=people, rounding=digits, same=digits,
     )  # fmt: skip
-    lines = [f"{len(outcome):,} points, {outcome.among:,} addresses."]
-    if outcome.absent and addresses is not None:
-        lines.append(f"{outcome.absent:,} points are not in the register and count as not found.")
-    elif outcome.absent:
-        lines.append(f"{outcome.absent:,} users have too few fixes and are left out.")
-    data: dict[str, object] = {"points": len(outcome), "addresses": outcome.among,
-                               "absent": outcome.absent}  # fmt: skip
+    absent, entries = int(outcome.details["absent"]), int(outcome.candidates[0])
+    lines = [f"{len(outcome):,} points, {entries:,} addresses."]
+    if absent and addresses is not None:
+        lines.append(f"{absent:,} points are not in the register and count as not found.")
+    elif absent:
+        lines.append(f"{absent:,} users have too few fixes and are left out.")
+    data: dict[str, object] = {"points": len(outcome), "addresses": entries,
+                               "absent": absent}  # fmt: skip
     for count in _counts(guesses):
         share = risk(outcome, count)
         listed = ""
-        if outcome.absent and addresses is not None:
-            listed = f"; of those in the register {min(1.0, float(share) / outcome.listed):.4f}"
+        if absent and addresses is not None:
+            inside = min(1.0, float(share) / outcome.details["listed"])
+            listed = f"; of those in the register {inside:.4f}"
         lines.append(f"identified within {count:>3} guesses: {_with_interval(share)}{listed}")
         data[f"within_{count}"] = [float(share), share.low, share.high]
     motivated = risk(outcome, "motivated")

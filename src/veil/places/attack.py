@@ -1,30 +1,170 @@
-r"""Attack a release: which address is behind each point, or where a point was.
+"""Attack masked points: which address is behind each released point.
 
-Where a point was, on average: the posterior mean, and how far from the truth it lies.
-
-.. math:: \hat x = \sum_y P(y \mid z_1 \dots z_m)\, y
+Every attack subclasses `Attack`. It guesses from a `Scene`, which holds what the attacker knows;
+the `Truth` only scores the guesses. `attack` builds both and runs an attack by its spec.
 """
 
+from abc import abstractmethod
 from dataclasses import dataclass
+from typing import ClassVar, Literal
 
 import numpy as np
 
-from veil.core.errors import InputError
+from veil.core.component import Component
+from veil.core.errors import InputError, ParameterError
+from veil.core.estimate import Estimate
+from veil.core.outcome import Flags, Outcome
 from veil.core.types import Floats, Ids
-from veil.measures.estimate import Estimate, bootstrap
-from veil.places.attacker import BLOCK, Attack, Found, Scene, Truth
-from veil.places.attacks import ATTACKS
-from veil.places.attacks.addresses import log_posteriors
-from veil.places.crs import from_lonlat
+from veil.measures import risk as risks
 from veil.places.mechanism import Mechanism
 from veil.places.mechanisms import MECHANISMS
-from veil.places.mechanisms import mechanism as method_of
+from veil.places.mechanisms import mechanism as mechanism_of
 from veil.places.neighbours import tree
-from veil.places.points import Points
-from veil.places.projection import Surface, blocks, common, degrees, distance
+from veil.places.points import Points, Texts
+from veil.places.projection import Surface, blocks, common
 from veil.places.release import Masked, Release, crs_of, releases_of
 
+HOUSEHOLD = "household"
+BLOCK = 16 * 2**20  # bytes of one block of scores
 SAME = 1e-6  # metres within which an entry of the register is a true point
+
+
+@dataclass(frozen=True, eq=False, repr=False)  # a log line shows no coordinate
+class Scene:
+    """What an attacker sees and knows.
+
+    Attributes
+    ----------
+    releases
+        (m, n, 2) m releases of the same n points.
+    on
+        The surface that the points lie on.
+    register
+        Addresses with weights, or None if the attacker has none.
+    method
+        The mechanism that made the releases, or None if the attacker does not know it.
+    population
+        The points that the mechanism used as population.
+    known
+        (k, 2) true places of the first k points, or None.
+    users, times
+        User and time of each point of a trace, or None.
+    """
+
+    releases: Floats
+    on: Surface
+    register: Points | None = None
+    method: Mechanism | None = None
+    population: Points | None = None
+    known: Floats | None = None
+    users: Texts | None = None
+    times: Floats | None = None
+
+    def listed(self, by: str) -> Points:
+        """Return the register, or raise an error that names the attack that needs it."""
+        if self.register is None:
+            raise InputError(f"The attacker {by} needs a register of addresses; hand it in.")
+        return self.register
+
+    def law(self, by: str) -> Mechanism:
+        """Return the mechanism, or raise an error that names the attack that needs it."""
+        if self.method is None:
+            raise InputError(
+                f"The attacker {by} needs the method that made the release; name it by its spec."
+            )
+        if not self.method.lawful:
+            raise self.method.lawless()
+        return self.method
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Truth:
+    """The true points, and the entries (n, g) of the register at each, padded with -1."""
+
+    points: Points
+    entries: Ids
+
+    @property
+    def absent(self) -> int:
+        """Number of points that are not in the register."""
+        return int((self.entries[:, 0] < 0).sum())
+
+
+class Attack(Component):
+    """An attack on places. `knows` is the number of points whose true place the attacker has."""
+
+    @property
+    def knows(self) -> int:
+        """Number of rows, from the first on, whose true place the attacker knows."""
+        return 0
+
+    @abstractmethod
+    def run(self, scene: Scene, truth: Truth) -> Outcome:
+        """Guess from the scene, and score the guesses by the truth."""
+
+
+class Ranker(Attack):
+    """An attack that ranks the whole register for each point.
+
+    Scores that differ by at most `absolute` plus `relative` times the true entry's score count as
+    tied, because they were computed no more precisely.
+    """
+
+    absolute: ClassVar[float] = 0.0
+    relative: ClassVar[float] = 0.0
+
+    @abstractmethod
+    def scores(self, scene: Scene, rows: slice) -> Floats:
+        """Return the score (b, m) of each entry of the register for some rows; more is better."""
+
+    def run(self, scene: Scene, truth: Truth) -> Outcome:
+        """Count the entries that score higher than the true one, and those that tie with it."""
+        register = scene.listed(self.name)
+        n, among = scene.releases.shape[1], len(register)
+        ranks, ties = np.full(n, among + 1), np.ones(n, dtype=np.int64)
+        for rows in blocks(n, among, BLOCK):
+            entries = truth.entries[rows]
+            present = np.flatnonzero(entries[:, 0] >= 0)
+            scores = self.scores(scene, rows)[present]
+            own = np.take_along_axis(scores, np.maximum(entries[present], 0), axis=1)
+            own = np.where(entries[present] >= 0, own, -np.inf).max(axis=1, keepdims=True)
+            size = np.where(np.isfinite(own), np.abs(own), 0.0)
+            tolerance = self.absolute + self.relative * size
+            ahead = (scores > own + tolerance).sum(axis=1)
+            ranks[rows.start + present] = 1 + ahead
+            ties[rows.start + present] = (scores >= own - tolerance).sum(axis=1) - ahead
+        return outcome(ranks, ties, among, truth.absent)
+
+
+def outcome(ranks: Ids, ties: Ids | None, among: int, absent: int) -> Outcome:
+    """Return the outcome of ranks (n,) among as many candidates.
+
+    `absent` counts the points that are not in the register, or, of traces, the users who are left
+    out; `details` has it, and the share of the points that are in the register (`listed`).
+    """
+    n = len(ranks)
+    details = {"absent": absent, "listed": 1 - absent / n}
+    candidates = np.full(n, among, dtype=np.int64)
+    return Outcome(ranks, candidates, np.arange(n), HOUSEHOLD, ties=ties, details=details)
+
+
+def single_guess(right: Flags, among: int, absent: int) -> Outcome:
+    """Return the outcome of one guess about each point (n,): rank 1, or none if it is wrong."""
+    ranks = np.where(right, 1, among + 1)
+    return outcome(ranks, np.ones_like(ranks), among, absent)
+
+
+def risk(found: Outcome, guesses: int | Literal["lazy", "active", "motivated"] = 1) -> Estimate:
+    """Return the share of points that are identified within some guesses, with its interval.
+
+    One guess is *lazy*, ten are *active*, and *motivated* is 1/rank: see `veil.risk`. Ties count
+    as the mean over all their orders.
+    """
+    if isinstance(guesses, str):
+        return risks.risk(found, guesses)
+    if isinstance(guesses, bool) or not isinstance(guesses, int | np.integer) or guesses < 1:
+        raise ParameterError("The 'guesses' must be a whole number >= 1.")
+    return risks.risk(found, "active", k=int(guesses))
 
 
 def attack(
@@ -37,7 +177,7 @@ def attack(
     population: Points | None = None,
     rounding: float = 0.0,
     same: float = SAME,
-) -> Found:
+) -> Outcome:
     """Guess the address behind each released point, and score the guesses by the originals.
 
     Parameters
@@ -50,34 +190,37 @@ def attack(
     attacker
         Spec: nearest, bayes, average, matching, align or home.
     method
-        Spec of the method, for who knows it. `bayes` needs it, and takes it from a Release that
-        says so.
+        Spec of the mechanism, if the attacker knows it. `bayes` needs it, and by default takes it
+        from the Release.
     population
-        What the method was handed as population; the register if nothing is told.
+        The points that the mechanism used as population; by default the register.
     rounding
         Metres by which released coordinates may be off because a file was written with few
-        digits: the edges of laws are moved by that.
+        digits. The edges of densities are moved by that.
     same
         Metres within which an entry of the register is a true point.
 
     Raises
     ------
     InputError
-        If none of the points is in the register: nobody could be found, and nothing would follow.
+        If none of the points is in the register, so that the attack would show nothing.
     """
+    from veil.places.attacks import ATTACKS
+
     by = ATTACKS.parse(attacker) if isinstance(attacker, str) else attacker
-    law = _told(masked, by, method)
-    if law is not None and rounding:
-        law = method_of(law).blurred(rounding)
-    scene = scene_of(masked, original, register, law, population)
-    if len(original) != scene.releases.shape[1]:
+    if method is None and by.name == "bayes" and isinstance(masked, Release):
+        method = MECHANISMS.parse(masked.method)
+    if method is not None and rounding:
+        method = mechanism_of(method).blurred(rounding)
+    public = scene_of(masked, original, register, method, population)
+    if len(original) != public.releases.shape[1]:
         raise InputError(
             f"There must be as many released points as originals, in the same order:"
-            f" {len(original):,} and not {scene.releases.shape[1]:,}."
+            f" {len(original):,} and not {public.releases.shape[1]:,}."
         )
     known = original.xy[: by.knows] if by.knows else None
-    told = Scene(
-        scene.releases, scene.on, register, scene.method, scene.population, known,
+    scene = Scene(
+        public.releases, public.on, register, public.method, public.population, known,
         original.users, original.times,
     )  # fmt: skip
     entries = np.full((len(original), 1), -1, dtype=np.int64)
@@ -89,115 +232,32 @@ def attack(
             "None of the original points is in the register, so that no attack on it says anything"
             " about them; hand in a register that lists them, in the same coordinates."
         )
-    return by.found(told, truth)
+    return by.run(scene, truth)
 
 
 def scene_of(
     masked: Masked,
-    beside: Points,
+    reference: Points,
     register: Points | None,
     method: str | Mechanism | None,
     population: Points | None = None,
 ) -> Scene:
-    """Return what is to be seen; all points must have one coordinate system."""
+    """Return what any attacker sees; `reference` must have the coordinate system of the rest."""
     releases = releases_of(masked)
-    codes = [crs_of(masked, beside), beside.crs, *([register.crs] if register else [])]
-    law = None if method is None else method_of(method)
+    codes = [crs_of(masked, reference), reference.crs, *([register.crs] if register else [])]
+    law = None if method is None else mechanism_of(method)
     return Scene(releases, common(*codes), register, law, population or register)
 
 
 def true_entries(original: Points, register: Points, on: Surface, same: float = SAME) -> Ids:
     """Return the entries (n, g) of the register at each true point, padded with -1.
 
-    Several may be at one place: whichever is guessed first counts, so that nothing is hidden by
-    an address that is listed twice.
+    If several entries are at one place, whichever is guessed first counts: listing an address
+    twice hides nothing.
     """
     reach = float(on.chord(np.array(same)))
-    found = tree(on.embed(register.xy)).query_ball_point(on.embed(original.xy), reach)
-    counts = np.array([len(one) for one in found])
+    matches = tree(on.embed(register.xy)).query_ball_point(on.embed(original.xy), reach)
+    counts = np.array([len(entry) for entry in matches])
     entries = np.full((len(original), max(1, int(counts.max()))), -1, dtype=np.int64)
-    entries[np.arange(entries.shape[1]) < counts[:, None]] = np.concatenate(found)
+    entries[np.arange(entries.shape[1]) < counts[:, None]] = np.concatenate(matches)
     return entries
-
-
-def _told(masked: Masked, by: Attack, method: str | Mechanism | None) -> str | Mechanism | None:
-    """Return what the attacker knows of the method; for bayes also what the release says."""
-    if method is None and by.name == "bayes" and isinstance(masked, Release):
-        return MECHANISMS.parse(masked.method)
-    return method
-
-
-@dataclass(frozen=True)
-class Localised:
-    """How well points are localised: the mean error in metres, and what that is as a risk.
-
-    Attributes
-    ----------
-    error
-        Mean distance from the posterior mean to the true point.
-    without
-        The same for who has the register and no release.
-    risk
-        1 - error / without, clipped to [0, 1].
-    """
-
-    error: Estimate
-    without: Estimate
-    risk: float
-
-
-def localise(
-    masked: Masked,
-    register: Points,
-    method: str | Mechanism,
-    *,
-    population: Points | None = None,
-) -> Floats:
-    """Return the posterior means (n, 2), in the coordinates of the register.
-
-    On the sphere it is the direction of the mean of the unit vectors. Where no entry could have
-    become the release it is the mean of the register: the release says nothing of that law.
-    """
-    scene = scene_of(masked, register, register, method, population)
-    places = scene.on.embed(register.xy)  # (m, 2) or (m, 3)
-    n = scene.releases.shape[1]
-    means = np.empty((n, places.shape[1]))
-    for rows in blocks(n, len(register), BLOCK):
-        means[rows] = posteriors(scene, rows) @ places
-    return means if register.crs is None else from_lonlat(degrees(means), register.crs)
-
-
-def posteriors(scene: Scene, rows: slice) -> Floats:
-    """Return P(y|z) (b, m) for some rows of the releases; each row sums to 1."""
-    chances = log_posteriors(scene, rows, "localise")
-    top = chances.max(axis=1, keepdims=True)
-    nowhere = ~np.isfinite(top[:, 0])
-    chances -= np.where(np.isfinite(top), top, 0.0)
-    np.exp(chances, out=chances)
-    if nowhere.any():
-        weights = scene.listed("localise").weights
-        chances[nowhere] = 1.0 if weights is None else weights
-    chances /= chances.sum(axis=1, keepdims=True)
-    return chances
-
-
-def compare_positions(
-    masked: Masked,
-    original: Points,
-    register: Points,
-    method: str | Mechanism,
-    *,
-    population: Points | None = None,
-) -> Localised:
-    """Compare the posterior means with the true points."""
-    there = localise(masked, register, method, population=population)
-    weights = np.ones(len(register)) if register.weights is None else register.weights
-    scene = scene_of(masked, original, register, method)
-    mean = (weights @ scene.on.embed(register.xy) / weights.sum())[None]
-    blind = mean if register.crs is None else from_lonlat(degrees(mean), register.crs)
-    error = bootstrap(distance(there, original.xy, register.crs))
-    without = bootstrap(
-        distance(np.repeat(blind, len(original), axis=0), original.xy, register.crs)
-    )
-    gained = 1 - float(error) / float(without) if float(without) > 0 else 0.0
-    return Localised(error, without, min(1.0, max(0.0, gained)))

@@ -45,8 +45,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from veil.core.errors import InputError
+from veil.core.estimate import Estimate, bootstrap
 from veil.core.types import Floats, Ids
-from veil.measures.estimate import Estimate, bootstrap
 from veil.places.neighbours import tree
 from veil.places.points import Points
 from veil.places.projection import Flat, common, distance

@@ -7,7 +7,7 @@ from veil.core.errors import ParameterError
 from veil.core.rng import Randomness
 from veil.measures.plane import Plane as Plane
 from veil.measures.plane import PlanePoint as PlanePoint
-from veil.places.attacker import Attack
+from veil.places.attack import Attack
 from veil.places.mechanism import Mechanism
 from veil.places.points import Points
 from veil.places.study import Places, PlacesMaterial, within

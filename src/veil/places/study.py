@@ -10,13 +10,12 @@ import numpy as np
 from pydantic import Field
 
 from veil.core.errors import LawError
+from veil.core.estimate import bootstrap, exactly
 from veil.core.guarantee import Guarantee
 from veil.core.rng import stream
 from veil.core.types import Floats
 from veil.data.fetch import Report
-from veil.measures.estimate import bootstrap, exactly
-from veil.places.attack import attack, true_entries
-from veil.places.attacker import HOUSEHOLD
+from veil.places.attack import HOUSEHOLD, attack, true_entries
 from veil.places.attacks import ATTACKS
 from veil.places.formats.files import load
 from veil.places.links import ASSUMED, assumes_metres, distinct, open_like, rounding
@@ -155,7 +154,7 @@ class Places(Experiment):
             )  # fmt: skip
         except LawError as error:
             return Result(data={"gap": str(error)})
-        return Result.of(found.outcome())
+        return Result.of(found)
 
     def figures(self, cell: Cell | None, step: Step, result: Result) -> Iterator[Figure]:
         """Yield the utility and its parts, and the risks that follow from ranks."""

@@ -15,8 +15,8 @@ from veil.proxy.settings import PreflightResult, TruthRank
 from veil.text.attacks import ATTACKS
 from veil.text.attacks.bayes import Bayes
 from veil.text.attacks.inference import Inference
-from veil.text.attacks.log import QueryLog
 from veil.text.attacks.single import Single, SingleBayes, SingleGroups, SingleInference
+from veil.text.log import QueryLog
 from veil.text.mechanisms.mechanism import QueryMechanism, TextMechanism, WordMechanism, table_of
 from veil.text.mechanisms.queries.cover import Cover
 from veil.text.vectors.embeddings import Embeddings

@@ -1,25 +1,62 @@
-"""Attack a release, a model, or what a recommender or a protection would make of ratings."""
+"""Attack a release, a model, or what a recommender or a mechanism makes of ratings.
 
-from collections.abc import Mapping, Sequence
+Every attack subclasses `Attack` and gets a `Scene`. `attack` runs one by its spec.
+"""
+
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import ClassVar
 
 from numpy.random import Generator
 
+from veil.core.component import Component
 from veil.core.errors import InputError
+from veil.core.formatting import count_of
+from veil.core.outcome import Outcome
 from veil.core.registry import read_spec
 from veil.core.rng import Randomness, generator
-from veil.ratings.attacker import Attack, Outcome, Scene, Target
-from veil.ratings.attacks import ATTACKS
 from veil.ratings.mechanism import Mechanism
 from veil.ratings.mechanisms import MECHANISMS
 from veil.ratings.protect import protect
 from veil.ratings.ratings import Ratings
 from veil.ratings.reader import read_people
-from veil.ratings.recommender import NOTHING, Recommender, positive_of
+from veil.ratings.recommender import NOTHING, Model, Recommender, positive_of
 from veil.ratings.recommenders import RECOMMENDERS
 from veil.ratings.release import Release
 
+Target = Release | Model | Recommender | Mechanism
 People = Mapping[str, Sequence[str | None]] | str | Path
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Scene:
+    """What is attacked, and the original ratings.
+
+    An attack uses `truth` for three things only: to draw its targets, to derive what it knows of
+    them (a few of their ratings), and to score its guesses. `people` are columns of a table of
+    users, in the order of `truth.users`; None where a value is missing.
+    """
+
+    target: Target
+    truth: Ratings
+    rng: Generator
+    positive: float
+    people: Mapping[str, Sequence[str | None]] = field(default_factory=dict)
+
+
+class Attack(Component):
+    """An attack on ratings.
+
+    `fits` says that it makes the release or the model itself, from a part of the ratings.
+    """
+
+    fits: ClassVar[bool] = False
+
+    @abstractmethod
+    def run(self, scene: Scene) -> Outcome:
+        """Guess, and score the guesses by the truth."""
 
 
 def attack(
@@ -31,20 +68,20 @@ def attack(
     positive: float | None = None,
     people: People | None = None,
 ) -> Outcome:
-    """Attack as somebody would who knows what the attacker is said to know, and score it.
+    """Attack ratings with the knowledge that the attack declares, and score its guesses.
 
     Parameters
     ----------
     target
-        A release, a model, or ratings as they are; or the spec of a protection or a recommender,
-        which the experiment applies itself. Attackers of membership then train on one half.
+        A release, a model, or ratings as they are; or the spec of a mechanism or a recommender,
+        which is then applied to the ratings. Membership attacks train it on one half.
     truth
-        The originals: targets are drawn from them, what is known of a target is made of them, and
-        guesses are scored by them. No guess is made of them.
+        The originals. Targets and what is known of them are drawn from here, and guesses are
+        scored by them; no guess is made from them.
     spec
-        Who attacks, as ``scoreboard(known=8, wrong=2)``.
+        The attack, as ``scoreboard(known=8, wrong=2)``.
     positive
-        From which rating on an item is liked; by default three quarters up the scale.
+        Lowest rating of an item that is liked; by default three quarters up the scale.
     people
         A table of users for ``attribute(column=...)``: a file with a column of the users' ids, or
         columns in the order of ``truth.users``.
@@ -58,22 +95,35 @@ def attack(
     >>> float(attack(one, one, "scoreboard(known=1)", rng=0).success)
     1.0
     """
+    from veil.ratings.attacks import ATTACKS
+
     if not len(truth):
         raise InputError("An attack needs the original ratings; hand in at least one.")
     by = ATTACKS.parse(spec) if isinstance(spec, str) else spec
     liked = positive_of(truth, positive)
     draws = generator(rng)
-    given = _target(target)
+    goal = _target(target)
     if not by.fits:
-        given = _made(given, truth, liked, draws)
+        goal = _applied(goal, truth, liked, draws)
     columns: Mapping[str, Sequence[str | None]] = {}
     if people is not None:
         columns = people if isinstance(people, Mapping) else read_people(Path(people), truth)
-    return by.run(Scene(given, truth, draws, liked, columns))
+    return by.run(Scene(goal, truth, draws, liked, columns))
+
+
+def format_attack(outcome: Outcome, by: str) -> Iterator[str]:
+    """Yield lines with the success, the baseline, the risk above it, and the details."""
+    success, risk = outcome.success, outcome.risk
+    size = count_of(success.n, outcome.unit)
+    yield f"{by}: success {float(success):.4f} [{success.low:.4f}, {success.high:.4f}], {size}"
+    yield f"  who sees nothing: {outcome.baseline:.4g}"
+    yield f"  risk above that: {float(risk):.4f} [{risk.low:.4f}, {risk.high:.4f}]"
+    for name, value in outcome.details.items():
+        yield f"  {name}: {value:.4g}"
 
 
 def unprotected_release(data: Ratings) -> Release:
-    """Return ratings as a release that nothing protects."""
+    """Return ratings as an unprotected release."""
     return Release(data, "", NOTHING, seeded=False, rows=tuple(range(data.n)))
 
 
@@ -88,8 +138,8 @@ def _target(target: Target | Ratings | str) -> Target:
     return MECHANISMS.parse(target)
 
 
-def _made(target: Target, truth: Ratings, positive: float, rng: Generator) -> Target:
-    """Apply a protection to all ratings, or fit a recommender on them."""
+def _applied(target: Target, truth: Ratings, positive: float, rng: Generator) -> Target:
+    """Apply a mechanism to all ratings, or fit a recommender on them."""
     if isinstance(target, Recommender):
         return target.fit(truth, positive=positive, rng=rng)
     return protect(truth, target, rng=rng) if isinstance(target, Mechanism) else target

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from veil.core.errors import InputError, ParameterError
+from veil.core.estimate import Estimate, interval, resamples
 from veil.core.rng import Randomness
 from veil.core.types import Floats, Ids
-from veil.measures.estimate import Estimate, interval, resamples
 from veil.ratings.measures import COVERAGE, ERRORS, LISTS, NAMES, Block, TrainStats
 from veil.ratings.ratings import Likes, Ratings, spread, top
 from veil.ratings.recommender import BLOCK, Model, Recommender, check_k
@@ -27,7 +27,7 @@ def estimates(values: Mapping[str, Floats], sizes: Floats | None = None) -> dict
     """Return the means of columns (n,) with 95 % bootstrap intervals over the n users.
 
     With `sizes` (n,) the columns are sums over as many cases of each user, and the mean is that of
-    the cases. It is `veil.measures.estimate.bootstrap`, with one pass of draws for all columns.
+    the cases. It is `veil.core.estimate.bootstrap`, with one pass of draws for all columns.
     """
     if not values:
         return {}

@@ -7,7 +7,7 @@ from veil.core.errors import ParameterError
 from veil.core.rng import Randomness
 from veil.measures.plane import Plane as Plane
 from veil.measures.plane import PlanePoint as PlanePoint
-from veil.ratings.attacker import Attack
+from veil.ratings.attack import Attack
 from veil.ratings.evaluate import Measure
 from veil.ratings.mechanisms import MECHANISMS
 from veil.ratings.ratings import Ratings

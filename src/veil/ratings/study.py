@@ -10,14 +10,14 @@ import numpy as np
 from pydantic import Field
 
 from veil.core.errors import InputError, LawError
+from veil.core.estimate import Estimate, stand_in
 from veil.core.guarantee import Guarantee
+from veil.core.outcome import Outcome
 from veil.core.rng import stream
 from veil.core.types import Floats, Ids
 from veil.data.fetch import Report
 from veil.measures.bounds import excess_bound
-from veil.measures.estimate import Estimate, above_chance, stand_in
 from veil.ratings.attack import attack, unprotected_release
-from veil.ratings.attacker import Outcome
 from veil.ratings.attacks import ATTACKS
 from veil.ratings.evaluate import fit_release, utility
 from veil.ratings.mechanism import Mechanism
@@ -238,7 +238,7 @@ class RatingsExperiment(Experiment):
         values, users = by_user(found, self.n, rng)
         risk = found.risk
         details: dict[str, Any] = {"base": found.baseline, "upper": most(found)}
-        if found.subjects is None:
+        if found.gains is None:
             details |= {"mean": [float(risk), risk.low, risk.high], "cases": risk.n}
         return Result({"risks": values, "users": self._order[users]}, details)
 
@@ -314,17 +314,17 @@ def by_user(found: Outcome, n: int, rng: np.random.Generator) -> tuple[Floats, I
     A user who is guessed less often than blindly has a negative value. Where success is not of
     single users, the values stand in for users who are not known: see `stand_in`.
     """
-    if found.subjects is None:
+    if found.gains is None:
         return stand_in(found.risk, n, rng), np.arange(n)
-    return above_chance(found.hits, found.baseline), found.subjects
+    return found.gains, found.subjects
 
 
 def most(found: Outcome) -> float:
     """Return what the risk is at most, with 97.5 % confidence."""
     if found.upper is not None:
         return found.upper
-    hits = found.hits
-    if found.subjects is not None:  # what is guessed of one user is not independent
+    hits = found.per_record
+    if len(found.subjects):  # what is guessed of one user is not independent
         _, owner = np.unique(found.subjects, return_inverse=True)
         hits = np.bincount(owner, hits) / np.bincount(owner)
-    return excess_bound(hits, found.baseline)
+    return excess_bound(hits, found.baseline or 0.0)

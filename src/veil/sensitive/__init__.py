@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from veil.core.facade import facade
 
 if TYPE_CHECKING:
+    from veil.core.former_outcomes import Exposure as Exposure
+    from veil.sensitive.attack import Attack as Attack
     from veil.sensitive.attack import attack as attack
-    from veil.sensitive.attacker import Attack as Attack
-    from veil.sensitive.attacker import Exposure as Exposure
     from veil.sensitive.attacks import ATTACKS as ATTACKS
     from veil.sensitive.classifiers import CLASSIFIERS as CLASSIFIERS
     from veil.sensitive.classifiers import Classifier as Classifier
@@ -28,13 +28,14 @@ if TYPE_CHECKING:
     from veil.sensitive.mechanism import Mechanism as Mechanism
     from veil.sensitive.mechanism import Shown as Shown
     from veil.sensitive.mechanisms import MECHANISMS as MECHANISMS
+    from veil.sensitive.mechanisms import mechanism as mechanism
     from veil.sensitive.mechanisms.optimum import optimum as optimum
     from veil.sensitive.plane import plane as plane
     from veil.sensitive.rank import rank as rank
 
 _PLACES = {
-    "veil.sensitive.attack": "attack",
-    "veil.sensitive.attacker": "Attack Exposure",
+    "veil.core.former_outcomes": "Exposure",
+    "veil.sensitive.attack": "Attack attack",
     "veil.sensitive.attacks": "ATTACKS",
     "veil.sensitive.evaluate": "bounds evaluate Scores",
     "veil.sensitive.classifiers": "Classifier CLASSIFIERS",
@@ -44,7 +45,7 @@ _PLACES = {
     "veil.sensitive.plane": "plane",
     "veil.sensitive.rank": "rank",
     "veil.sensitive.mechanism": "Shown Mechanism",
-    "veil.sensitive.mechanisms": "MECHANISMS",
+    "veil.sensitive.mechanisms": "MECHANISMS mechanism",
 }
 
 _FORMER = {

@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from veil.core.errors import InputError
+from veil.core.estimate import Estimate
 from veil.core.types import Floats
 from veil.data.files import require_folder, whole_file
 from veil.drawing.markup import Markup, interval, join, number, percent, tag
 from veil.drawing.page import head, page, table
-from veil.measures.estimate import Estimate
 from veil.sensitive.collection import SensitiveCollection
 from veil.sensitive.cross_validate import CrossValidated
 from veil.sensitive.evaluate import Scores, by_topic, evaluate

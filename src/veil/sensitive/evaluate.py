@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from veil.core.errors import InputError
+from veil.core.estimate import Estimate, bootstrap, interval, resamples
 from veil.core.types import Floats
 from veil.corpus.collection import Judgements
-from veil.measures.estimate import Estimate, bootstrap, interval, resamples
 from veil.sensitive.inputs import Run, prices_of, read_lists
 from veil.sensitive.measures import Judged, Pool, Prices, extremes, measure, unclipped_ncs_dcg
 

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 from veil import studies
 from veil.measures.plane import Plane as Plane
 from veil.measures.plane import PlanePoint as PlanePoint
-from veil.sensitive.attacker import Attack
+from veil.sensitive.attack import Attack
 from veil.sensitive.collection import SensitiveCollection
 from veil.sensitive.inputs import check_k, probabilities_of
 from veil.sensitive.mechanism import Mechanism

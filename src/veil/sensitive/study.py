@@ -10,14 +10,15 @@ import numpy as np
 from pydantic import Field
 
 from veil.core.errors import InputError
+from veil.core.estimate import Estimate
+from veil.core.outcome import Outcome
 from veil.core.rng import stream
 from veil.core.types import Floats, Ids
 from veil.corpus.catalogue import load_collection
 from veil.data.fetch import Report
 from veil.drawing.markup import Markup, interval, number, percent, tag
 from veil.drawing.page import head, table
-from veil.measures.estimate import Estimate
-from veil.sensitive.attacker import Exposure, Probe, Sightings
+from veil.sensitive.attack import Scene, score
 from veil.sensitive.attacks import ATTACKS
 from veil.sensitive.classifiers import classifier
 from veil.sensitive.collection import SensitiveCollection, load, simulate
@@ -112,7 +113,7 @@ class StrategySummary:
     """What there is to say of one strategy."""
 
     shown: Mapping[str, Any] = field(default_factory=dict)
-    attacks: dict[str, Exposure] = field(default_factory=dict)
+    attacks: dict[str, Outcome] = field(default_factory=dict)
 
 
 def sections(told: Mapping[str, StrategySummary]) -> list[Section]:
@@ -153,8 +154,9 @@ def _line(spec: str, shown: Mapping[str, Any]) -> Markup:
     return tag("tr", _title(spec), *(tag("td", cell) for cell in cells))
 
 
-def _attack(spec: str, by: str, found: Exposure) -> Markup:
-    figures = (found.exposed, found.inferred, found.false_alarms, found.risk)
+def _attack(spec: str, by: str, outcome: Outcome) -> Markup:
+    shares = (outcome.details[name] for name in ("exposed", "inferred", "false_alarms"))
+    figures = (*shares, outcome.risk)
     return tag("tr", _title(spec), tag("td", by), *map(_cell, figures))
 
 
@@ -311,10 +313,10 @@ class Sensitive(Experiment):
         }
         if step.kind == "show":
             return self._shown(step, lists, p)
-        assert self.attackers is not None  # noqa: S101 - collections have attackers
-        probe = Probe(self.collection, searcher, k, self.study.seed)
-        seen = self.attackers.parse(step.by).run(probe)
-        arrays = {name: getattr(seen, name)[self._order] for name in ("seen", "claims", "alarms")}
+        outcome = ATTACKS.parse(step.by).run(Scene(self.collection, searcher, k, self.study.seed))
+        arrays = {
+            name: outcome.details[name][self._order] for name in ("seen", "claims", "alarms")
+        }
         return Result({**arrays, "shown": self._any(lists)})
 
     def _searcher(self, spec: str, p: Floats | None) -> Searcher:
@@ -355,17 +357,14 @@ class Sensitive(Experiment):
             summary.shown = result.data
             yield Figure("utility", UTILITY, result.arrays["utility"])
             return
-        seen = Sightings(*(result.arrays[name] for name in ("seen", "claims", "alarms")))
-        exposure = Exposure.of(seen)
+        exposure = score(*(result.arrays[name] for name in ("seen", "claims", "alarms")))
         summary.attacks[step.by] = exposure
-        assert self.attackers is not None  # noqa: S101 - collections have attackers
-        if self.attackers.parse(step.by).name == "queries":
+        if ATTACKS.parse(step.by).name == "queries":
             yield Figure("risk", SHOWN, result.arrays["shown"], by=step.by)
         # What is not seen has the same risk each, so that the mean is that of the attack. The
         # documents are dealt out to topics, at least two to each: the difference of two rates is
         # as uncertain as one rate of half as many cases, and bounds must not be lower.
-        lift = max(0.0, float(exposure.inferred) - float(exposure.false_alarms))
-        risks = np.where(seen.seen, 1.0, lift)
+        risks = exposure.per_record
         groups = min(self.n, max(1, len(risks) // 2))
         yield Figure("risk", EXPOSURE, risks, np.arange(len(risks)) % groups, by=step.by)
 

@@ -19,12 +19,12 @@ from numpy.random import Generator
 
 from veil.core.component import Component
 from veil.core.errors import InputError, ParameterError
+from veil.core.estimate import Estimate
 from veil.core.guarantee import Guarantee
 from veil.core.rng import Randomness, generator, stream
 from veil.core.types import Floats, Ids
 from veil.data.fetch import Report, no_progress
 from veil.data.files import digest as file_digest
-from veil.measures.estimate import Estimate
 from veil.studies.results import Example, Results, Section
 from veil.studies.store import Result
 from veil.studies.study import Grid, Study, distinct_specs, short_spec

@@ -16,12 +16,12 @@ from typing import Protocol, cast
 
 import numpy as np
 
+from veil.core.estimate import bootstrap
 from veil.core.guarantee import KINDS
 from veil.core.outcome import LABEL, RELEASE, Outcome, first_guess
 from veil.core.parallel import cores
 from veil.core.types import Floats
 from veil.core.version import __version__
-from veil.measures.estimate import bootstrap
 from veil.measures.risk import ATTACKERS, chance, successes
 from veil.studies.choose import cautions
 from veil.studies.domains import open_experiment
@@ -57,7 +57,7 @@ def _risks(outcome: Outcome, by: str, kind: str) -> Iterator[Figure]:
     """Yield the four risks of one attack, each beside what a blind guess reaches."""
     among = outcome.candidates
     for who in ATTACKERS:
-        gained = successes(outcome.ranks, who, candidates=among, ties=outcome.ties)
+        gained = successes(outcome, who)
         blind = chance(
             among, who, ranks=outcome.ranks, prior=outcome.prior, prior_ties=outcome.prior_ties
         )

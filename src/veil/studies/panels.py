@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from veil.core.estimate import p_values
 from veil.core.parallel import one_blas_thread
 from veil.core.types import Floats
-from veil.measures.estimate import p_values
 from veil.measures.quipu import quipu_difference, quipu_interval
 from veil.studies import DEFAULT
 from veil.studies.domains import mechanism_class, vocabulary

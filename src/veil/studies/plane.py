@@ -6,7 +6,7 @@ from typing import Any
 
 from veil.core.component import Component
 from veil.core.errors import InputError, ParameterError
-from veil.measures.estimate import Estimate
+from veil.core.estimate import Estimate
 from veil.measures.plane import NOTHING, UNATTACKED, Plane, PlanePoint
 from veil.studies.domains import compute_step
 from veil.studies.experiment import Cell, Experiment, Step

@@ -7,7 +7,7 @@ import sqlite3
 import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -21,6 +21,7 @@ from veil.core.outcome import Outcome
 
 FILE = "study.sqlite"
 FORMAT = 1  # of the tables; a change of layout needs a new number
+_RANKS = ("ranks", "candidates", "subjects", "prior", "left", "ties", "prior_ties", "unanswered")
 _WAIT = 60.0  # seconds for another process to finish its writing
 _TABLES = """
 CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL);
@@ -41,15 +42,14 @@ class Result:
 
     @classmethod
     def of(cls, outcome: Outcome) -> "Result":
-        """Return what is kept of an attack."""
-        found = {one.name: getattr(outcome, one.name) for one in fields(Outcome)}
-        unit = found.pop("unit")
-        arrays = {name: array for name, array in found.items() if array is not None}
-        return cls(arrays, {"unit": unit})
+        """Return the ranks of an attack, from which its other figures follow."""
+        arrays = {name: getattr(outcome, name) for name in _RANKS}
+        kept = {name: array for name, array in arrays.items() if array is not None}
+        return cls(kept, {"unit": outcome.unit})
 
     def outcome(self) -> Outcome:
         """Return the outcome of an attack that was kept."""
-        arrays = dict(self.arrays)
+        arrays: dict[str, Any] = dict(self.arrays)
         if "texts" in arrays:  # as older stores call them
             arrays["subjects"] = arrays.pop("texts")
         return Outcome(**arrays, unit=self.data["unit"])

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Any
 
+    from veil.tables.attack import Attack as Attack
     from veil.tables.attack import attack as attack
     from veil.tables.attacks import ATTACKS as ATTACKS
     from veil.tables.attacks.anonymeter import residual as residual
@@ -51,7 +52,7 @@ if TYPE_CHECKING:
 
 _PLACES = {
     "veil.dpia.write": "dpia",
-    "veil.tables.attack": "attack",
+    "veil.tables.attack": "Attack attack",
     "veil.tables.attacks": "ATTACKS",
     "veil.tables.attacks.anonymeter": "residual",
     "veil.tables.blocks": "protect_blocks Blocks",

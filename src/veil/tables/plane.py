@@ -9,7 +9,7 @@ from veil.core.rng import Randomness
 from veil.measures.plane import NOTHING as NOTHING
 from veil.measures.plane import Plane as Plane
 from veil.measures.plane import PlanePoint as PlanePoint
-from veil.tables.attacks.scene import Attack
+from veil.tables.attack import Attack
 from veil.tables.measures.utility import UTILITIES, Utility
 from veil.tables.mechanism import Mechanism
 from veil.tables.study import Tables, TablesMaterial

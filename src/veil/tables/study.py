@@ -1,6 +1,5 @@
 """Tables as an experiment."""
 
-import math
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -13,11 +12,12 @@ from numpy.random import Generator
 from pydantic import Field
 
 from veil.core.errors import InputError
+from veil.core.estimate import Estimate, bootstrap, exactly, stand_in
 from veil.core.guarantee import Guarantee
+from veil.core.outcome import Outcome
 from veil.core.rng import stream
 from veil.core.types import Floats, Ids
 from veil.data.fetch import Report
-from veil.measures.estimate import Estimate, above_chance, bootstrap, exactly, stand_in
 from veil.studies.experiment import (
     Axis,
     Cell,
@@ -33,7 +33,6 @@ from veil.studies.store import Result
 from veil.studies.study import Specs, Study
 from veil.tables.attack import attack
 from veil.tables.attacks import ATTACKS
-from veil.tables.attacks.scene import AttackResult
 from veil.tables.measures.pair import Pair
 from veil.tables.measures.utility import UTILITIES, Utility
 from veil.tables.mechanism import Mechanism, Release, nothing
@@ -364,32 +363,19 @@ class Tables(Experiment):
         return picture_sections(self.table, self._shown, results)
 
 
-def whole(found: AttackResult, n: int) -> bool:
-    """Tell whether the risk of an attack is the mean of one value for each of n records.
+def whole(outcome: Outcome, n: int) -> bool:
+    """Return whether the risk of an attack is the mean of one value for each of n records.
 
-    It is if the attack is of all records, and subtracts nothing or a baseline that is known.
+    It is if the attack is on all records, and subtracts nothing or a known baseline.
     """
-    return len(found.per_record) == n and bool(n) and _subtracted(found) is not None
+    return bool(n) and len(outcome) == n and outcome.gains is not None
 
 
-def _subtracted(found: AttackResult) -> float | None:
-    """Return the share of success that the risk does not count, 0 for all of it; None: neither."""
-    mean = float(found.per_record.mean()) if len(found.per_record) else 0.0
-    for base in (0.0, found.baseline):
-        above = float(above_chance([mean], base)[0]) if base is not None else math.nan
-        if math.isclose(max(0.0, above), found.risk, abs_tol=1e-9):
-            return base
-    return None
-
-
-def by_record(found: AttackResult, n: int, rng: Generator) -> Floats:
+def by_record(outcome: Outcome, n: int, rng: Generator) -> Floats:
     """Return a value for each record (n,) whose mean, cut at 0, is the risk of the attack.
 
-    Where the attack subtracts a baseline, records it is wrong about have negative values. Where it
-    is not of all records, or compares with controls, the values stand in for records that are not
-    known: see `stand_in`.
+    If the attack subtracts a baseline, records that it is wrong about have negative values. If it
+    is not on all records, or compares with controls, the values are drawn by `stand_in`.
     """
-    base = _subtracted(found)
-    if whole(found, n) and base is not None:
-        return above_chance(found.per_record, base)
-    return stand_in(Estimate(found.risk, found.low, found.high, len(found.per_record)), n, rng)
+    gains = outcome.gains
+    return gains if whole(outcome, n) and gains is not None else stand_in(outcome.risk, n, rng)

@@ -6,7 +6,7 @@ from dataclasses import asdict
 
 from veil.core.errors import InputError
 from veil.core.formatting import count_of
-from veil.tables.attacks.scene import AttackResult
+from veil.core.outcome import Outcome
 from veil.tables.measures.anonymity import Anonymity
 from veil.tables.measures.loss import Loss
 from veil.tables.measures.loss import quality as quality_of
@@ -121,12 +121,12 @@ def format_quality(found: Mapping[str, float]) -> Iterator[str]:
             yield f"  {name:<15} {shown:>16}   {says}"
 
 
-def format_attack(found: AttackResult, by: str, n: int) -> Iterator[str]:
+def format_attack(found: Outcome, by: str, n: int) -> Iterator[str]:
     """Say how often an attacker is right, on average and about the worst record."""
     if found.details.get("succeeded") is False:
         yield f"{by} does no better than who sees nothing: it says nothing of the release."
         return
-    mean = f"{found.risk:.4f} [{found.low:.4f}, {found.high:.4f}]"
+    mean = f"{float(found.risk):.4f} [{found.low:.4f}, {found.high:.4f}]"
     yield f"{by}: risk {mean}, the average of {count_of(n, 'record')}"
     if found.details.get("per") == "person":
         yield (

@@ -38,8 +38,8 @@ from veil.studies.store import Result
 from veil.studies.study import Specs, Study, distinct_specs, locate_errors
 from veil.task.classifiers import CLASSIFIERS, Classifier, Model
 from veil.task.labelled import LEAST, Labelled, load
+from veil.text.attack import EncoderAttack
 from veil.text.attacks import ATTACKS
-from veil.text.attacks.attack import EncoderAttack
 from veil.text.mechanisms.catalogue import TEXT_MECHANISMS
 from veil.text.mechanisms.mechanism import QueryMechanism
 from veil.text.mechanisms.queries.scramble import whole_cost

@@ -17,8 +17,8 @@ from veil.core.guarantee import KINDS, Guarantee
 from veil.core.types import ClosedForm, Engine, Ids, Released, Role, Seeded, Singles
 from veil.corpus.wordnet import Thesaurus, wordnet
 from veil.measures.risk import chance, successes
-from veil.text.attacks.attack import Attack, EncoderAttack, Outcome, Scene
-from veil.text.attacks.log import QueryLog
+from veil.text.attack import Attack, EncoderAttack, Outcome, Scene
+from veil.text.log import QueryLog
 from veil.text.measures.measure import NEEDS, Comparison, TextMeasure
 from veil.text.mechanisms.mechanism import (
     QueryMechanism,
@@ -218,7 +218,7 @@ Rows = tuple[tuple[str, ...], ...]
 
 @in_one_sentence("; declare what it requires in `needs`: log, mechanism, space")
 def check_attack(attacker: Attack) -> None:
-    """Raise AssertionError if an attack breaks the contract of `attack`.
+    """Raise AssertionError if an attack breaks the contract of `Attack.run`.
 
     The attack gets barely changed texts of a small log, and may know the mechanism. It must be
     right more than twice as often as random guessing, must not use the truth of one text for
@@ -333,7 +333,7 @@ def _works(attacker: Attack, scene: Scene) -> bool:
 def _attack(attacker: Attack, scene: Scene) -> Outcome:
     if isinstance(attacker, EncoderAttack):
         return attacker.rank(scene, Letters())
-    return attacker.attack(scene)
+    return attacker.run(scene)
 
 
 @in_one_sentence("; declare what it requires in `needs`")

@@ -250,7 +250,7 @@ def exposure(original: Table, released: Release | Table) -> StandAnswer:
         k=alike.k,
         k_any=anonymity(table, (), missing="any").k if gaps else None,
         largest=1 / alike.k,
-        risk=found.risk,
+        risk=float(found.risk),
         low=found.low,
         high=found.high,
         worst=max(float(found.per_record.max()), float(str(found.details["largest"]))),

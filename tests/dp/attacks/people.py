@@ -8,7 +8,7 @@ import pytest
 from tests.dp.golden import SHARED
 
 from veil.core.types import Ids
-from veil.dp.attacks.attacker import Ask, Mask
+from veil.dp.attack import Ask, Mask
 
 FILE = SHARED / "counts" / "pums.csv"
 NGRAMS = SHARED / "counts" / "ngrams.csv.gz"

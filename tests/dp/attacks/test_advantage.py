@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from numpy.random import Generator
 
 from veil.core.errors import InputError
-from veil.dp.attacks.attack import advantage, gains
+from veil.dp.attack import advantage, gains, score
 
 NAN = float("nan")
 
@@ -98,3 +98,27 @@ def test_scores_need_members_and_others() -> None:
         advantage([0.2, 0.3, 0.4], [1, 1, 0])
     with pytest.raises(InputError, match="by 0 and 1"):
         advantage([0.2, 0.3, 0.4], [1, 2, 0], scores=True)
+
+
+def test_guesses_of_bits_are_a_choice() -> None:
+    guess, secret = [1, 1, 0, np.nan, 0, 1], [1, 1, 0, 0, 1, 0]
+    choice = score(guess, secret)
+    assert choice.risk == advantage(guess, secret)
+    assert (choice.risk.low, choice.risk.high) == (
+        advantage(guess, secret).low,
+        advantage(guess, secret).high,
+    )
+    assert choice.baseline == 0.5
+    assert choice.per_record.tolist() == [1, 1, 1, 0.5, 0, 0]
+    assert choice.true_positive_rate == pytest.approx(2 / 3)
+    assert choice.false_positive_rate == pytest.approx(1 / 3)
+
+
+def test_scores_of_members_are_a_choice() -> None:
+    guess, members = [0.7, 0.6, 0.9, -0.2, 0.1, 0.3], [1, 1, 1, 0, 0, 0]
+    choice = score(guess, members, scores=True)
+    assert choice.risk == advantage(guess, members, scores=True) == 1.0
+    assert (choice.true_positive_rate, choice.false_positive_rate) == (1.0, 0.0)
+    assert float(choice.advantage) == 1.0
+    with pytest.raises(InputError, match="0 or 1"):
+        score([1, 2], [1, 2])

@@ -10,9 +10,8 @@ from tests.dp.golden import golden
 
 from veil.core.errors import InputError, ParameterError, RefusedError, UnknownNameError
 from veil.core.types import Ids
+from veil.dp.attack import Ask, Mask, Questions, advantage, attack
 from veil.dp.attacks import ATTACKS
-from veil.dp.attacks.attack import advantage, attack
-from veil.dp.attacks.attacker import Ask, Mask, Questions
 from veil.dp.restricted.statistical_database import StatisticalDatabase
 
 ALL = [

@@ -9,7 +9,7 @@ from numpy.random import Generator
 from tests.dp.attacks.people import NGRAMS, needs_counts
 
 from veil.core.errors import InputError
-from veil.dp.attacks.attack import advantage
+from veil.dp.attack import advantage
 from veil.dp.attacks.membership import membership, tracing
 from veil.dp.release import release
 

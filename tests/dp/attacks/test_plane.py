@@ -7,7 +7,7 @@ from tests.dp.attacks.people import column, needs_counts
 from tests.dp.golden import golden
 
 from veil.core.errors import InputError, ParameterError
-from veil.dp.attacks.attack import NoisyCounts, usefulness, workload
+from veil.dp.attack import NoisyCounts, usefulness, workload
 from veil.dp.attacks.plane import parameter_of, plane
 from veil.dp.mechanisms import mechanism
 from veil.measures.quipu import quipu

@@ -56,7 +56,7 @@ def test_released_profiles_are_looked_at_and_missing_values_left_out() -> None:
     release = ratings.protect(DATA, "pseudonyms", rng=1)
     found = ratings.attack(release, DATA, "attribute(column=taste)", people=columns)
     plain = ratings.attack(DATA, DATA, "attribute(column=taste)", people=columns)
-    assert len(found.hits) == 40
+    assert len(found.per_record) == 40
     assert float(found.success) == float(plain.success)
     assert found.subjects is not None
     assert found.subjects.min() == 20
@@ -67,7 +67,7 @@ def test_a_table_of_users_is_read(tmp_path: Path) -> None:
     table = tmp_path / "people.csv"
     table.write_text("\n".join(["userID;taste", *rows[:50], f"{DATA.users[50]};?", "stranger;1"]))
     found = ratings.attack(DATA, DATA, "attribute(column=taste)", people=table)
-    assert len(found.hits) == 50
+    assert len(found.per_record) == 50
     table.write_text("name,taste\na,1\n")
     with pytest.raises(InputError, match="column of users"):
         ratings.attack(DATA, DATA, "attribute(column=taste)", people=table)

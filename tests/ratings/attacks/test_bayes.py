@@ -9,7 +9,7 @@ from tests.ratings.taste import people
 
 from veil import ratings
 from veil.core.errors import InputError, LawError
-from veil.ratings.attacker import Scene
+from veil.ratings.attack import Scene
 from veil.ratings.attacks.bayes import Bayes, law_of, level_frequencies, value_likelihood
 from veil.ratings.attacks.linkage import released_ratings
 

@@ -34,9 +34,10 @@ def test_one_update_gives_all_items_and_values() -> None:
     assert found.details["exact item sets"] == 1
     assert found.details["values right"] == 1
     assert found.details["most frequent value"] < 0.6
+    assert found.baseline is not None
     assert 0 < found.baseline < 0.6
     named = ratings.attack("als(factors=6)", DATA, "gradient(clients=20)", rng=0)
-    assert len(named.hits) == 20
+    assert len(named.per_record) == 20
     assert float(named.success) == 1
 
 

@@ -26,6 +26,7 @@ def test_who_knows_more_finds_the_new_item() -> None:
         for n in (1, 8)
     )
     assert many.details["within ten"] > few.details["within ten"]
+    assert many.baseline is not None
     assert many.success > many.baseline
     assert many.ranks is not None
     assert many.candidates is not None

@@ -11,8 +11,7 @@ from tests.ratings.taste import people
 from veil import ratings
 from veil.core.errors import InputError, ParameterError
 from veil.ratings import Ratings, of_arrays
-from veil.ratings.attack import unprotected_release
-from veil.ratings.attacker import Scene
+from veil.ratings.attack import Scene, unprotected_release
 from veil.ratings.attacks.linkage import (
     Scoreboard,
     draw_knowledge,
@@ -57,7 +56,7 @@ def test_equal_profiles_share_the_success() -> None:
     names = [str(n) for n in range(20)]
     data = of_arrays(list("abcd"), names, np.repeat(np.arange(4), 5), item, value, scale=(1, 5))
     found = ratings.attack(data, data, "scoreboard(known=5)", rng=0)
-    assert found.hits.tolist() == pytest.approx([1 / 3, 1 / 3, 1 / 3, 1])
+    assert found.per_record.tolist() == pytest.approx([1 / 3, 1 / 3, 1 / 3, 1])
     assert found.ties is not None
     assert found.ties.tolist() == [3, 3, 3, 1]
     assert found.baseline == 1 / 4
@@ -74,6 +73,7 @@ def test_nothing_of_the_truth_but_what_is_known_is_used() -> None:
     assert whole.ranks is not None
     assert less.ranks is not None
     assert np.array_equal(whole.ranks, less.ranks)
+    assert whole.baseline is not None
     assert whole.success > 5 * whole.baseline
 
 
@@ -114,8 +114,8 @@ def test_who_is_not_in_the_release_is_not_found() -> None:
     assert found.subjects is not None
     out = found.subjects % 2 == 1
     assert (found.ranks[out] == 61).all()
-    assert (found.hits[out] == 0).all()
-    assert found.hits[~out].mean() > 0.7
+    assert (found.per_record[out] == 0).all()
+    assert found.per_record[~out].mean() > 0.7
 
 
 def test_claims_are_made_where_one_stands_out() -> None:

@@ -16,7 +16,7 @@ from veil.studies.figures import results
 from veil.studies.store import Result, Store
 from veil.studies.study import Study
 from veil.studies.sweep import sweep
-from veil.text.attacks.attack import Outcome
+from veil.text.attack import Outcome
 from veil.text.attacks.bayes import Bayes
 
 
@@ -28,7 +28,7 @@ def test_an_error_that_may_pass_is_no_result(
         raise error
 
     with monkeypatch.context() as patch:
-        patch.setattr(Bayes, "attack", fail)
+        patch.setattr(Bayes, "run", fail)
         with pytest.raises(type(error), match=str(error)):
             sweep(study, folder / "out", workers=0)
     found = sweep(study, folder / "out", workers=0)
@@ -43,7 +43,7 @@ def test_a_reason_is_told_once_for_a_mechanism(
     def fail(*_: object) -> Outcome:
         raise error
 
-    monkeypatch.setattr(Bayes, "attack", fail)
+    monkeypatch.setattr(Bayes, "run", fail)
     told = sweep(study, folder / "out", workers=0).notes
     assert [note for note in told if "bayes" in note] == [
         f"bayes against cmp: {error}",

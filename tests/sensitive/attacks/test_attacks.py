@@ -9,7 +9,8 @@ from tests.sensitive.attacks.rooms import MISSED, SENSITIVE, Leaky, letters, tol
 
 from veil import sensitive
 from veil.core.errors import InputError, ParameterError, UnknownNameError
-from veil.sensitive.attacker import Exposure, Probe, Sightings, decoys, strongest, targets
+from veil.sensitive.attack import Scene as AttackScene
+from veil.sensitive.attack import decoys, score, strongest, targets
 from veil.sensitive.attacks.frequency import withheld
 from veil.sensitive.attacks.known_item import has_gap
 from veil.sensitive.candidates import matcher
@@ -21,10 +22,10 @@ MISS = MISSED / SENSITIVE
 GUESSERS = ("gap", "count", "frequency")
 
 
-def probe(strategy: str | Mechanism, k: int = 10) -> Probe:
+def probe(strategy: str | Mechanism, k: int = 10) -> AttackScene:
     """Open a strategy for an attacker."""
     chosen = sensitive.MECHANISMS.parse(strategy) if isinstance(strategy, str) else strategy
-    return Probe(COLLECTION, chosen.open(Scene(COLLECTION, P)), k)
+    return AttackScene(COLLECTION, chosen.open(Scene(COLLECTION, P)), k)
 
 
 def flags(*values: int) -> NDArray[np.bool_]:
@@ -32,9 +33,9 @@ def flags(*values: int) -> NDArray[np.bool_]:
 
 
 def test_risk_is_what_is_seen_and_what_is_rightly_concluded_beyond_chance() -> None:
-    found = Exposure.of(Sightings(flags(1, 0, 0, 0), flags(1, 1, 1, 0), flags(1, 0, 0, 0)))
-    assert (found.exposed, found.false_alarms) == (0.25, 0.25)
-    assert found.inferred == pytest.approx(2 / 3)  # of those that are not seen
+    found = score(flags(1, 0, 0, 0), flags(1, 1, 1, 0), flags(1, 0, 0, 0))
+    assert (found.details["exposed"], found.details["false_alarms"]) == (0.25, 0.25)
+    assert found.details["inferred"] == pytest.approx(2 / 3)  # of those that are not seen
     assert found.risk == pytest.approx(0.25 + 0.75 * (2 / 3 - 0.25))
     assert found.risk.low <= found.risk <= found.risk.high
     assert found.risk.n == 4
@@ -52,7 +53,7 @@ def test_risk_is_what_is_seen_and_what_is_rightly_concluded_beyond_chance() -> N
 def test_risk_at_its_ends(
     seen: tuple[int, ...], claims: tuple[int, ...], alarms: tuple[int, ...], risk: float
 ) -> None:
-    assert Exposure.of(Sightings(flags(*seen), flags(*claims), flags(*alarms))).risk == risk
+    assert score(flags(*seen), flags(*claims), flags(*alarms)).risk == risk
 
 
 def test_a_document_is_known_by_its_strongest_words() -> None:
@@ -85,7 +86,7 @@ def test_decoys_are_as_many_and_as_long_and_of_documents_that_may_be_seen() -> N
 def test_known_items_are_what_the_classifier_missed() -> None:
     for spec in ("prefilter(threshold=0.5)", "postfilter(threshold=0.5)"):
         found = sensitive.attack(COLLECTION, spec, P, "known-item(terms=5)", k=10)
-        assert (found.exposed, found.risk) == (MISS, MISS)
+        assert (found.details["exposed"], found.risk) == (MISS, MISS)
     assert sensitive.attack(COLLECTION, "relevance()", None, "known-item").risk == 1.0
 
 
@@ -94,21 +95,21 @@ def test_queries_expose_what_their_lists_show() -> None:
     seen = {name for row in range(len(shown.index)) for name in shown.list(row)}
     hot = {name for name, label in COLLECTION.labels.items() if label}
     found = sensitive.attack(COLLECTION, "relevance()", None, "queries", k=10)
-    assert 0 < found.exposed < 1
-    assert found.exposed == pytest.approx(len(seen & hot) / len(hot))
+    assert 0 < found.details["exposed"] < 1
+    assert found.details["exposed"] == pytest.approx(len(seen & hot) / len(hot))
 
 
 def test_gap_finds_lists_that_were_cut_before_withholding() -> None:
     cut = sensitive.attack(COLLECTION, "postfilter(threshold=0.5, refill=false)", P, "gap", k=3)
-    assert cut.inferred > cut.false_alarms + 0.2
+    assert cut.details["inferred"] > cut.details["false_alarms"] + 0.2
     assert cut.risk > MISS + 0.1
     refilled = sensitive.attack(COLLECTION, "postfilter(threshold=0.5)", P, "gap", k=3)
-    assert (refilled.inferred, refilled.risk) == (0.0, MISS)
+    assert (refilled.details["inferred"], refilled.risk) == (0.0, MISS)
 
 
 def test_a_page_as_long_as_the_depth_has_gaps_even_if_refilled() -> None:
     deep = "postfilter(threshold=0.5, depth=10)"
-    assert sensitive.attack(COLLECTION, deep, P, "gap", k=10).inferred > 0.5
+    assert sensitive.attack(COLLECTION, deep, P, "gap", k=10).details["inferred"] > 0.5
     assert "ends before its total" in sensitive.MECHANISMS.parse(deep).guarantee.caveat
 
 
@@ -133,18 +134,18 @@ def test_scores_are_no_ranks_with_holes() -> None:
 
 def test_count_finds_totals_from_before_withholding() -> None:
     found = sensitive.attack(COLLECTION, Leaky(scores=False), P, "count")
-    assert found.inferred == 1.0
+    assert found.details["inferred"] == 1.0
     assert found.risk > 0.8
     honest = sensitive.attack(COLLECTION, Leaky(scores=False, total=False), P, "count")
-    assert (honest.inferred, honest.risk) == (0.0, MISS)
+    assert (honest.details["inferred"], honest.risk) == (0.0, MISS)
 
 
 def test_frequency_finds_scores_from_before_withholding() -> None:
     found = sensitive.attack(COLLECTION, Leaky(total=False), P, "frequency")
-    assert found.inferred > 0.7
+    assert found.details["inferred"] > 0.7
     assert found.risk > 0.6
     hidden = sensitive.attack(COLLECTION, Leaky(total=False, scores=False), P, "frequency")
-    assert (hidden.inferred, hidden.risk) == (0.0, MISS)
+    assert (hidden.details["inferred"], hidden.risk) == (0.0, MISS)
 
 
 def test_frequency_computes_how_many_documents_of_a_word_are_withheld() -> None:
@@ -166,15 +167,17 @@ def test_frequency_computes_how_many_documents_of_a_word_are_withheld() -> None:
 )
 def test_nothing_can_be_concluded_from_what_our_strategies_show(strategy: str, by: str) -> None:
     found = sensitive.attack(COLLECTION, strategy, P, by)
-    assert (found.inferred, found.false_alarms) == (0.0, 0.0)
+    assert (found.details["inferred"], found.details["false_alarms"]) == (0.0, 0.0)
 
 
 def test_decoys_of_another_seed_are_others_and_figures_repeat() -> None:
     spec = "postfilter(threshold=0.5, refill=false)"
-    first = sensitive.attack(COLLECTION, spec, P, "gap", k=3)
-    assert first == sensitive.attack(COLLECTION, spec, P, "gap", k=3)
+    first, again = (sensitive.attack(COLLECTION, spec, P, "gap", k=3) for _ in range(2))
+    assert (first.risk, first.risk.low) == (again.risk, again.risk.low)
+    assert first.details["false_alarms"] == again.details["false_alarms"]
     alarms = {
-        float(sensitive.attack(COLLECTION, spec, P, "gap", 3, s).false_alarms) for s in range(6)
+        float(sensitive.attack(COLLECTION, spec, P, "gap", 3, s).details["false_alarms"])
+        for s in range(6)
     }
     assert len(alarms) > 1
 

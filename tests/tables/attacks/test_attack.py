@@ -8,8 +8,8 @@ import pytest
 from veil import tables
 from veil.core.component import example
 from veil.core.errors import InputError, ParameterError, UnknownNameError
+from veil.tables.attack import bootstrap_mean
 from veil.tables.attacks.linkage import Exact
-from veil.tables.attacks.scene import bootstrap_mean
 from veil.tables.column import Column
 from veil.tables.mechanism import Release
 
@@ -181,7 +181,7 @@ def test_no_message_quotes_a_cell() -> None:
 def test_intervals_of_many_records_are_those_of_single_draws() -> None:
     rng = np.random.default_rng(1)
     values = rng.choice([0.0, 0.25, 1.0], 4000, p=[0.7, 0.2, 0.1])
-    from veil.measures.estimate import bootstrap
+    from veil.core.estimate import bootstrap
 
     by_value, one_by_one = bootstrap_mean(values), bootstrap(values)
     assert float(by_value) == float(one_by_one)

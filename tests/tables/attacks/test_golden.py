@@ -142,8 +142,8 @@ def test_fellegi_and_sunter(case: int) -> None:
     }
     a = tables.attack(t, t.changed(made), "fellegi_sunter")
     assert a.risk == pytest.approx(known["expected_correct_share"], abs=1e-4)
-    assert [*a.details["m"].values()] == pytest.approx(known["m"], abs=1e-4)  # type: ignore[attr-defined]
-    assert [*a.details["u"].values()] == pytest.approx(known["u"], abs=1e-4)  # type: ignore[attr-defined]
+    assert [*a.details["m"].values()] == pytest.approx(known["m"], abs=1e-4)
+    assert [*a.details["u"].values()] == pytest.approx(known["u"], abs=1e-4)
 
 
 @pytest.mark.parametrize("case", [0, 1])

@@ -112,7 +112,7 @@ def test_the_informed_attacker_is_told_how_often_columns_agree() -> None:
     blind, told = (
         tables.attack(t, r, spec) for spec in ("fellegi_sunter", "fellegi_sunter(m=0.75)")
     )
-    assert set(told.details["m"].values()) == {0.75}  # type: ignore[attr-defined]
+    assert set(told.details["m"].values()) == {0.75}
     assert told.risk > 20 * 1 / 200
     assert told.risk >= blind.risk - 0.05
 

@@ -6,9 +6,9 @@ import pytest
 from veil import tables
 from veil.core.errors import InputError, ParameterError
 from veil.core.guarantee import Guarantee
-from veil.tables.attack import AttackResult
+from veil.core.outcome import Outcome
+from veil.tables.attack import Scene
 from veil.tables.attacks.anonymeter import Clause, Reader, Speaker, equal_values, nearest_rows
-from veil.tables.attacks.scene import Scene
 from veil.tables.column import Column
 from veil.tables.mechanism import Release
 from veil.tables.table import Table
@@ -69,7 +69,7 @@ def test_the_same_seed_gives_the_same_attack(attacker: str) -> None:
     t, control = people(100, 1), people(100, 2)
     r = tables.protect(t, "noise(scale=0.1)", rng=1)
 
-    def once() -> AttackResult:
+    def once() -> Outcome:
         return tables.attack(t, r, f"{attacker}(attacks=20)", control=control, rng=5)
 
     first, second = once(), once()

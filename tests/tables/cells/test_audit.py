@@ -105,7 +105,7 @@ def test_sums_that_are_rounded_on_their_own_can_give_all_away() -> None:
     np.testing.assert_array_equal(found.low, cells.margins)
     np.testing.assert_array_equal(found.high, cells.margins)
     attack = tables.attack(cells, release, "intervals")
-    assert attack.risk == 1
+    assert attack.risk == 1.0
     assert attack.details["fewer_than_base"] == 1
 
 

@@ -159,13 +159,13 @@ def test_risk_is_how_much_of_the_room_is_lacking() -> None:
     cells = tables.tabulate([[1, 30, 30], [30, 30, 30]])
     release = tables.protect(cells, "suppress(threshold=2, protection=1)")
     own = tables.attack(cells, release, "intervals")
-    assert own.risk == 0
+    assert own.risk == 0.0
     more = tables.attack(cells, release, "intervals(threshold=2, protection=100)")
     found = tables.audit(release)
     width = found.high[0, 0] - found.low[0, 0]
     assert more.risk == pytest.approx(1 - width / 101)
     assert more.low == more.high == more.risk
-    assert tables.attack(cells, release, "intervals(threshold=1)").risk == 0
+    assert tables.attack(cells, release, "intervals(threshold=1)").risk == 0.0
 
 
 def test_another_table_is_refused() -> None:

@@ -57,7 +57,7 @@ def test_protected_cells_have_their_room(cells: Cells) -> None:
     assert (found.low[release.primary] <= np.maximum(0, values - 5)).all()
     assert (found.high[release.primary] >= values + 5).all()
     attack = tables.attack(cells, release, "intervals")
-    assert attack.risk == 0
+    assert attack.risk == 0.0
     assert attack.details["exact"] == 0
 
 

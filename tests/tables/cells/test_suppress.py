@@ -82,7 +82,7 @@ def test_three_axes() -> None:
     assert found.low[0, 1, 1] == 0
     assert found.high[0, 1, 1] >= 5
     assert found.high[1, 2, 2] >= 4
-    assert tables.attack(cells, release, "intervals").risk == 0
+    assert tables.attack(cells, release, "intervals").risk == 0.0
 
 
 def test_one_axis() -> None:

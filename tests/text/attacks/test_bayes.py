@@ -9,13 +9,13 @@ from tests.search.conftest import BagEncoder
 from veil.core.errors import ParameterError
 from veil.core.types import ClosedForm
 from veil.measures.risk import chance
-from veil.text.attacks.attack import Scene
+from veil.text.attack import Scene
 from veil.text.attacks.bayes import Bayes
 from veil.text.attacks.inference import inference_ranks
 from veil.text.attacks.likelihood import likelihood
-from veil.text.attacks.log import QueryLog
 from veil.text.attacks.posterior import ShapedLog
 from veil.text.attacks.shapes import ShapeReader, chunks, reader
+from veil.text.log import QueryLog
 from veil.text.mechanisms.catalogue import mechanism
 from veil.text.mechanisms.mechanism import WordMechanism
 from veil.text.protect import protect_words
@@ -73,7 +73,7 @@ def test_likelihoods_are_those_of_the_laws(
         assert (possible == (found > -np.inf)).all()
         np.testing.assert_allclose(found[possible], expected[possible], rtol=1e-5, atol=1e-4)
         assert possible[i]  # the truth is never ruled out
-    ranks = Bayes(select="all").attack(scene).ranks
+    ranks = Bayes(select="all").run(scene).ranks
     last = shaped.scores(scene.variants[-1], likelihood(made, words))
     assert ranks[-1] == sorted_rank(last.tolist(), len(ranks) - 1)[0]
 
@@ -83,7 +83,7 @@ def test_knowing_the_mechanism_helps(
     spec: str, words: Embeddings, queries: list[str], encoder: BagEncoder
 ) -> None:
     scene = scene_of(spec, words, queries, size=6, n=40)
-    informed = Bayes(select="all").attack(scene)
+    informed = Bayes(select="all").run(scene)
     blind = inference_ranks(scene, encoder)
     assert (1 / informed.ranks).mean() >= (1 / blind.ranks).mean()
     assert (informed.candidates == len(queries)).all()
@@ -109,8 +109,8 @@ def test_frequency_prior_moves_frequent_queries_up(words: Embeddings) -> None:
     log = QueryLog.of([a, *[b] * 1000])
     made = word_mechanism("santext(epsilon=0.001)")  # says nothing
     scene = Scene(((b,), (a,)), (b, a), log, made, words)
-    assert Bayes(prior="frequency").attack(scene).ranks.tolist() == [1, 2]
-    assert Bayes().attack(scene).ranks.tolist() == [1, 1]
+    assert Bayes(prior="frequency").run(scene).ranks.tolist() == [1, 2]
+    assert Bayes().run(scene).ranks.tolist() == [1, 1]
 
 
 def test_kept_words_must_match(words: Embeddings) -> None:
@@ -119,7 +119,7 @@ def test_kept_words_must_match(words: Embeddings) -> None:
     log = QueryLog.of([f"{a} the {b}?", f"{a} of {b}?", f"{a} the {c}?", f"{a} the {b}"])
     row = protect_words([f"{a} of {b}?"], made, words, 4, rng=1, select="content").rows
     scene = Scene(row, (f"{a} of {b}?",), log, made, words)
-    assert Bayes(select="content").attack(scene).ranks.tolist() == [1]
+    assert Bayes(select="content").run(scene).ranks.tolist() == [1]
 
 
 def test_case_of_kept_words_does_not_matter(words: Embeddings) -> None:
@@ -141,7 +141,7 @@ def test_capitals_of_the_variants_are_those_of_the_query() -> None:
     ranks = []
     for log in (queries, [query.lower() for query in queries], map(str.upper, queries)):
         scene = Scene(rows, originals, QueryLog.of(log), made, space)
-        ranks.append(Bayes().attack(scene).ranks.tolist())
+        ranks.append(Bayes().run(scene).ranks.tolist())
     assert ranks[0] == ranks[1] == ranks[2]
     assert np.mean(np.array(ranks[0]) <= 10) > 0.5
 
@@ -155,19 +155,19 @@ def test_a_belief_of_its_own_is_what_it_is_compared_with(words: Embeddings) -> N
     a, b = words.words[:2]
     log = QueryLog.of([a, *[b] * 1000])
     scene = Scene(((b,), (a,)), (b, a), log, word_mechanism("santext(epsilon=0.001)"), words)
-    outcome = Bayes(prior="frequency").attack(scene)
+    outcome = Bayes(prior="frequency").run(scene)
     assert outcome.prior is not None
     assert outcome.prior.tolist() == [1, 2]
     assert chance(outcome.candidates, "lazy", ranks=outcome.ranks, prior=outcome.prior) == 0.5
-    assert Bayes().attack(scene).prior is None
+    assert Bayes().run(scene).prior is None
 
 
 def test_without_evidence_the_prior_decides(words: Embeddings) -> None:
     a, b = words.words[:2]
     log = QueryLog.of([a, b, b])
     scene = Scene(((), ("one two three",)), (b, b), log, word_mechanism("cmp(epsilon=1)"), words)
-    assert Bayes(prior="frequency").attack(scene).ranks.tolist() == [1, 1]
-    level = Bayes().attack(scene)
+    assert Bayes(prior="frequency").run(scene).ranks.tolist() == [1, 1]
+    level = Bayes().run(scene)
     assert level.ranks.tolist() == [1, 1]
     assert level.ties is not None
     assert level.ties.tolist() == [2, 2]
@@ -177,7 +177,7 @@ def test_unknown_output_says_nothing(words: Embeddings, queries: list[str]) -> N
     scene = scene_of("santext(epsilon=3)", words, queries, size=2, n=5)
     strange = tuple((*row, " ".join(["zzzz"] * len(row[0].split()))) for row in scene.variants)
     with_strange = Scene(strange, scene.originals, scene.log, scene.mechanism, words)
-    assert (Bayes().attack(scene).ranks == Bayes().attack(with_strange).ranks).all()
+    assert (Bayes().run(scene).ranks == Bayes().run(with_strange).ranks).all()
 
 
 def test_shapes_are_read_back(words: Embeddings) -> None:
@@ -198,7 +198,7 @@ def test_shapes_are_read_back(words: Embeddings) -> None:
 def test_mechanisms_of_whole_queries_are_refused(words: Embeddings) -> None:
     scene = Scene((("x",),), ("x",), QueryLog.of(["x"]), mechanism("aea"), words)
     with pytest.raises(ParameterError, match="rewrites whole queries"):
-        Bayes().attack(scene)
+        Bayes().run(scene)
 
 
 def test_more_variants_never_favour_a_shape_that_explains_less(words: Embeddings) -> None:
@@ -210,7 +210,7 @@ def test_more_variants_never_favour_a_shape_that_explains_less(words: Embeddings
     for size in (1, 5, 50):
         row = protect_words([truth], made, words, size, rng=size, select="all").rows
         scene = Scene(row, (truth,), log, made, words)
-        assert Bayes(select="all").attack(scene).ranks.tolist() == [1]
+        assert Bayes(select="all").run(scene).ranks.tolist() == [1]
 
 
 def test_words_that_cannot_be_told_apart_are_not_read(words: Embeddings) -> None:

@@ -11,9 +11,9 @@ from tests.cover.conftest import texts as texts
 import veil
 from veil.cover import Table, build, exact_risk
 from veil.measures.risk import successes
+from veil.text.attack import EncoderAttack, Outcome, Scene
 from veil.text.attacks import ATTACKS
-from veil.text.attacks.attack import EncoderAttack, Outcome, Scene
-from veil.text.attacks.log import LogGroups, QueryLog
+from veil.text.log import LogGroups, QueryLog
 from veil.text.mechanisms.queries.cover import Cover
 
 
@@ -35,7 +35,7 @@ def attacked(spec: str, scene: Scene) -> Outcome:
     attacker = ATTACKS.parse(spec)
     if isinstance(attacker, EncoderAttack):
         return attacker.rank(scene, Bag())
-    return attacker.attack(scene)
+    return attacker.run(scene)
 
 
 def test_a_log_is_looked_up_as_the_table_does(half: Table, texts: list[str]) -> None:

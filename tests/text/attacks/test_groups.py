@@ -6,10 +6,9 @@ import pytest
 from veil.core.errors import ParameterError
 from veil.measures.risk import successes
 from veil.testing.checks import Grouped, GroupTable
-from veil.text.api import attack
-from veil.text.attacks.attack import Outcome, Scene
+from veil.text.attack import Outcome, Scene, attack
 from veil.text.attacks.bayes import Bayes
-from veil.text.attacks.log import LogGroups, QueryLog
+from veil.text.log import LogGroups, QueryLog
 
 TEXTS = [f"query number {i}" for i in range(400)]
 LOG = QueryLog.of(TEXTS)
@@ -25,7 +24,7 @@ def released(texts: list[str]) -> tuple[tuple[str, ...], ...]:
 
 
 def attacked(attacker: Bayes, texts: list[str], log: QueryLog = LOG) -> Outcome:
-    return attacker.attack(Scene(released(texts), tuple(texts), log, Grouped()))
+    return attacker.run(Scene(released(texts), tuple(texts), log, Grouped()))
 
 
 def test_queries_of_the_group_share_the_first_place() -> None:
@@ -65,7 +64,7 @@ def test_what_is_asked_more_often_comes_first_within_the_group() -> None:
 def test_a_part_of_a_group_tells_as_much_and_a_strange_release_nothing() -> None:
     part = tuple(text.upper() for text in TABLE.group(int(ADDRESSES[0]))[:2])
     scene = Scene((part, ("strange", *part), ()), (TEXTS[0],) * 3, LOG, Grouped())
-    outcome = Bayes().attack(scene)
+    outcome = Bayes().run(scene)
     assert outcome.ties is not None
     assert outcome.ties.tolist() == [np.count_nonzero(ADDRESSES[0] == ADDRESSES), 400, 400]
 

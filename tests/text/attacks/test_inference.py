@@ -12,9 +12,9 @@ from tests.search.conftest import BagEncoder
 from veil.core.outcome import rank_with_ties
 from veil.core.types import Role, Singles
 from veil.data.records import Columns, read_records
-from veil.text.attacks.attack import Scene
+from veil.text.attack import Scene
 from veil.text.attacks.inference import centroids, inference_ranks, ranks
-from veil.text.attacks.log import QueryLog
+from veil.text.log import QueryLog
 from veil.text.variants import read_variants
 
 

@@ -18,11 +18,11 @@ from tests.text.attacks.endpoint import LIBRARY, late, likeliest, serving
 
 from veil.cli import veil
 from veil.core.errors import AssetError, EngineError, MissingExtraError, ParameterError
+from veil.text.attack import EncoderAttack, Outcome, Scene
 from veil.text.attacks import ATTACKS
-from veil.text.attacks.attack import EncoderAttack, Outcome, Scene
 from veil.text.attacks.candidates import MAX_ANSWER, candidates
 from veil.text.attacks.inference import Inference
-from veil.text.attacks.log import QueryLog
+from veil.text.log import QueryLog
 
 LOG = [f"w{i} w{i + 1} w{i + 2}" for i in range(30)]
 TRUTH = LOG[4:10]

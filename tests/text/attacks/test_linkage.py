@@ -10,10 +10,10 @@ from tests.search.conftest import BagEncoder
 from tests.text.attacks.test_bayes import word_mechanism
 
 from veil.core.types import Ids
-from veil.text.attacks.attack import Scene
+from veil.text.attack import Scene
 from veil.text.attacks.inference import inference_ranks
-from veil.text.attacks.log import QueryLog
 from veil.text.attacks.session import Linkage
+from veil.text.log import QueryLog
 from veil.text.protect import protect_words
 from veil.text.vectors.embeddings import Embeddings
 

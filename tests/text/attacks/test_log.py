@@ -6,8 +6,8 @@ from collections.abc import Callable
 import pytest
 
 from veil.data.arrays import Strings
-from veil.text.attacks import log as module
-from veil.text.attacks.log import QueryLog
+from veil.text import log as module
+from veil.text.log import QueryLog
 
 TEXTS = ["Skin  Cancer", "new york", "skin cancer ", "Straße", "a\tb", "x\0y"]
 PLACES = {"skin CANCER": 0, " New\nYork": 1, "STRASSE": 2, "a b": 3, "X\0Y": 4, "xy": -1, "": -1}

@@ -8,13 +8,13 @@ import pytest
 from tests.conftest import make_space
 from tests.text.attacks.test_bayes import word_mechanism
 
+from veil.text.attack import Scene
 from veil.text.attacks import likelihood as _tables
 from veil.text.attacks import likelihood_boxes, likelihood_exponential
-from veil.text.attacks.attack import Scene
 from veil.text.attacks.bayes import Bayes, Reconstruct
 from veil.text.attacks.likelihood import likelihood
-from veil.text.attacks.log import QueryLog
 from veil.text.attacks.posterior import prepare
+from veil.text.log import QueryLog
 from veil.text.protect import protect_words
 from veil.text.vectors.embeddings import Embeddings, open_folder
 
@@ -42,7 +42,7 @@ def test_the_attack_finds_everything_made(folder: Path, monkeypatch: pytest.Monk
     attacker = Bayes(select="all")
     mechanisms = [word_mechanism(spec) for spec in SPECS]
     prepare(attacker, mechanisms, ready.originals, ready.log, space)
-    expected = [attacker.attack(scene(spec, space)).ranks.tolist() for spec in SPECS]
+    expected = [attacker.run(scene(spec, space)).ranks.tolist() for spec in SPECS]
 
     def fail(*given: object) -> bool:
         laws, ids = given[:2]
@@ -57,7 +57,7 @@ def test_the_attack_finds_everything_made(folder: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(likelihood_boxes, "_search", None)
     fresh = open_folder(folder)  # as another process would open it
     for spec, ranks in zip(SPECS, expected, strict=True):
-        assert attacker.attack(scene(spec, fresh)).ranks.tolist() == ranks
+        assert attacker.run(scene(spec, fresh)).ranks.tolist() == ranks
 
 
 @pytest.mark.parametrize("attacker", [Bayes(select="all"), Reconstruct(select="all")])
@@ -73,7 +73,7 @@ def test_what_others_asked_before_changes_nothing(
     spec = "santext(epsilon=2)"
     law = likelihood(word_mechanism(spec), used)
     law.prepare(np.arange(0, 900, 3))
-    found = [attacker.attack(_unknown(scene(spec, space))) for space in (fresh, used)]
+    found = [attacker.run(_unknown(scene(spec, space))) for space in (fresh, used)]
     assert found[0].ranks.tolist() == found[1].ranks.tolist()
 
 

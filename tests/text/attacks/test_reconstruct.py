@@ -11,8 +11,8 @@ from tests.text.attacks.test_bayes import EXACT, NOISE, word_mechanism
 from veil.core.errors import ParameterError
 from veil.core.outcome import first_guess, rank_with_ties
 from veil.core.types import ClosedForm
+from veil.text.attack import Scene
 from veil.text.attacks import likelihood_exponential
-from veil.text.attacks.attack import Scene
 from veil.text.attacks.bayes import Intersect, Reconstruct
 from veil.text.attacks.likelihood import likelihood
 from veil.text.protect import protect_words
@@ -96,7 +96,7 @@ def test_recovery_grows_with_the_variants(spec: str, words: Embeddings) -> None:
     scene, right = scene_of(spec, words, size=50), []
     for size in (1, 2, 5, 10, 20, 50):
         seen = replace(scene, variants=tuple(row[:size] for row in scene.variants))
-        outcome = Reconstruct(select="all").attack(seen)
+        outcome = Reconstruct(select="all").run(seen)
         assert outcome.unit == "word"
         assert outcome.subjects.tolist() == np.repeat(np.arange(12), 3).tolist()
         assert (outcome.candidates == 60).all()
@@ -109,7 +109,7 @@ def test_an_unknown_word_cannot_be_guessed(words: Embeddings) -> None:
     made = word_mechanism("santext(epsilon=1e4)")
     originals = (f"{words.words[3]} {words.words[4]}", f"qqqx {words.words[5]}", "?!")
     scene = Scene((originals[:1], (originals[1],), ("?!",)), originals, None, made, words)
-    outcome = Reconstruct().attack(scene)
+    outcome = Reconstruct().run(scene)
     assert outcome.ranks.tolist() == [1, 1, 61, 1]
     assert outcome.subjects.tolist() == [0, 0, 1, 1]
 
@@ -121,20 +121,20 @@ def test_words_are_guessed_without_the_truth(words: Embeddings) -> None:
     for word in words.words:
         truth = (" ".join([word, *scene.originals[0].split()[1:]]),)
         guess = Scene(scene.variants, truth, None, scene.mechanism, words)
-        ranks.append(Reconstruct().attack(guess).ranks.tolist())
+        ranks.append(Reconstruct().run(guess).ranks.tolist())
     assert sorted(row[0] for row in ranks) == list(range(1, 61))
     assert len({tuple(row[1:]) for row in ranks}) == 1
 
 
 def test_nothing_seen_leaves_the_order_of_the_vocabulary(words: Embeddings) -> None:
     scene = Scene(((),), (words.words[9],), None, word_mechanism("cmp(epsilon=1)"), words)
-    assert Reconstruct(prior="frequency").attack(scene).ranks.tolist() == [10]
+    assert Reconstruct(prior="frequency").run(scene).ranks.tolist() == [10]
 
 
 def test_other_places_are_refused_without_a_quote(words: Embeddings) -> None:
     scene = Scene((("a b",),), ("xanthippe",), None, word_mechanism("cmp(epsilon=1)"), words)
     with pytest.raises(ParameterError, match="variants of text 1") as caught:
-        Reconstruct().attack(scene)
+        Reconstruct().run(scene)
     assert "xanthippe" not in str(caught.value)
 
 
@@ -147,7 +147,7 @@ def test_the_true_word_is_never_ruled_out(spec: str, words: Embeddings) -> None:
     left = []
     for size in (1, 4, 16):
         scene = scene_of(spec, words, size)
-        outcome = Intersect(select="all").attack(scene)
+        outcome = Intersect(select="all").run(scene)
         assert outcome.left is not None
         assert (outcome.ranks <= outcome.left).all()
         assert (outcome.candidates == words.size).all()  # a blind guess rules nothing out
@@ -176,14 +176,14 @@ def test_intersect_needs_candidates(words: Embeddings) -> None:
     with pytest.raises(
         ParameterError, match="needs a mechanism with a CandidateKernel.*but tem has another"
     ):
-        Intersect().attack(scene)
+        Intersect().run(scene)
 
 
 def test_what_cannot_have_been_is_not_a_success(words: Embeddings) -> None:
     made = word_mechanism("custext(epsilon=4, k=8)")
     row = (" ".join(words.words), " ".join(reversed(words.words)))
     scene = Scene((row, ("x",)), (" ".join(words.words), "qqqx"), None, made, words)
-    outcome = Intersect().attack(scene)
+    outcome = Intersect().run(scene)
     assert (outcome.ranks > 1).any()
     assert outcome.ranks[-1] == 61
     assert (outcome.ranks[outcome.ranks > 60] == outcome.candidates[outcome.ranks > 60] + 1).all()

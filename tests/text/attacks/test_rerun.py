@@ -10,9 +10,9 @@ import pytest
 from veil.core.errors import ParameterError
 from veil.core.guarantee import Guarantee
 from veil.corpus.collection import Collection, Document, Documents
-from veil.text.attacks.attack import Scene
-from veil.text.attacks.log import QueryLog
+from veil.text.attack import Scene
 from veil.text.attacks.rerun import Rerun, TargetDocuments
+from veil.text.log import QueryLog
 from veil.text.mechanisms.catalogue import mechanism
 from veil.text.mechanisms.mechanism import QueryMechanism, QueryRelease
 
@@ -48,13 +48,13 @@ def rows(texts: Sequence[str], size: int) -> tuple[tuple[str, ...], ...]:
 
 def test_queries_stand_by_how_much_of_the_release_they_give() -> None:
     texts = ("bone pain", "skin rash", "Bone  Pair of all", "measles")
-    outcome = Rerun().attack(Scene(rows(texts, 4), texts, LOG, Rules()))
+    outcome = Rerun().run(Scene(rows(texts, 4), texts, LOG, Rules()))
     # "bon", "bon pai" is given by "bone pain" alone: "bone pair of all" gives two more
     assert outcome.ranks.tolist() == [1, 1, 1, 6]
     assert outcome.ties is not None
     assert outcome.ties.tolist() == [1, 1, 1, 1]
     seen = (("bon",), ("bon pat", "ski"), ())
-    scores = Rerun().attack(Scene(seen, ("bone path", "bone path", "skin"), LOG, Rules()))
+    scores = Rerun().run(Scene(seen, ("bone path", "bone path", "skin"), LOG, Rules()))
     # of two sent: 1 of 2 ("bone path" and its like), then 1 of 3; 1 of 2 for "skin" stands first
     assert scores.ranks.tolist() == [1, 2, 1]
     assert scores.ties is not None
@@ -63,7 +63,7 @@ def test_queries_stand_by_how_much_of_the_release_they_give() -> None:
 
 def test_equal_releases_share_the_first_place() -> None:
     log = QueryLog.of(["bones", "bonet", "boned", "skin"])
-    outcome = Rerun().attack(Scene((("bone",),), ("boned",), log, Rules()))
+    outcome = Rerun().run(Scene((("bone",),), ("boned",), log, Rules()))
     assert outcome.ranks.tolist() == [1]
     assert outcome.ties is not None
     assert outcome.ties.tolist() == [3]
@@ -74,7 +74,7 @@ def test_each_query_of_the_log_is_run_once_for_all_texts() -> None:
     texts = ("bone pain", "skin rash")
     seen = rows(texts, 4)
     RUN.clear()
-    Rerun().attack(Scene(seen, texts, log, Rules()))
+    Rerun().run(Scene(seen, texts, log, Rules()))
     assert sorted(RUN) == sorted(LOG.texts)
 
 
@@ -93,16 +93,16 @@ def test_with_a_collection_the_most_promising_are_run_until_one_is_the_same(
     log = QueryLog.of(["bone pain", "bone path", "flu", "skin rash", "skin cancer"])
     seen = (("skin", "skin cance"), ("flu",))
     RUN.clear()
-    outcome = Rerun(best=2).attack(Scene(seen, texts, log, Rules(index=index)))
+    outcome = Rerun(best=2).run(Scene(seen, texts, log, Rules(index=index)))
     assert set(RUN) == {"skin cancer", "skin rash", "flu", "bone pain"}  # best two of each
     assert outcome.ranks.tolist() == [1, 1]
     RUN.clear()
     again = QueryLog.of(list(log.texts))
-    Rerun(best=2).attack(Scene((("ski", "ski cance"),), texts[:1], again, Rules(index=index)))
+    Rerun(best=2).run(Scene((("ski", "ski cance"),), texts[:1], again, Rules(index=index)))
     assert "bone pain" not in RUN
     full = QueryLog.of(list(log.texts))
     RUN.clear()
-    Rerun(best=0).attack(Scene(seen[:1], texts[:1], full, Rules(index=index)))
+    Rerun(best=0).run(Scene(seen[:1], texts[:1], full, Rules(index=index)))
     assert sorted(RUN) == sorted(log.texts)
 
 
@@ -119,4 +119,4 @@ def test_a_query_is_worth_what_its_documents_gain(tmp_path: Path) -> None:
 def test_mechanisms_that_draw_are_refused() -> None:
     for known, said in ((mechanism("cmp(epsilon=5)"), "cmp is random"), (None, "give mechanism=")):
         with pytest.raises(ParameterError, match=said):
-            Rerun().attack(Scene((("a",),), ("a",), LOG, known))
+            Rerun().run(Scene((("a",),), ("a",), LOG, known))

@@ -1,17 +1,19 @@
 """The door for all attackers: what it takes, and what it says of what it does not take."""
 
 import pickle
-from typing import Any
+from typing import Any, ClassVar
 
+import numpy as np
 import pytest
 from tests.search.conftest import BagEncoder
 
 from veil.core.errors import VeilError
-from veil.text.api import attack
+from veil.core.outcome import Outcome
+from veil.data.fetch import Report, no_progress
+from veil.text.attack import Attack, Scene, attack
 from veil.text.attacks import ATTACKS
-from veil.text.attacks.attack import Attack
 from veil.text.attacks.inference import Inference
-from veil.text.attacks.log import QueryLog
+from veil.text.log import QueryLog
 from veil.text.mechanisms.catalogue import mechanism
 from veil.text.protect import protect
 from veil.text.vectors.embeddings import Embeddings
@@ -118,3 +120,23 @@ def test_an_encoder_is_refused_where_none_is_used(words: Embeddings) -> None:
             space=words,
             encoder="minilm",
         )
+
+
+def test_attacks_of_the_last_release_still_run() -> None:
+    class Old(Attack):
+        name: ClassVar[str] = "old"
+
+        def attack(self, scene: Scene, report: Report = no_progress) -> Outcome:
+            return Outcome(np.array([1]), np.array([2]), np.array([0]))
+
+    scene = Scene((("x",),), ("x",))
+    assert Old().run(scene).ranks.tolist() == [1]  # type: ignore[abstract]
+
+    class New(Attack):
+        name: ClassVar[str] = "new"
+
+        def run(self, scene: Scene, report: Report = no_progress) -> Outcome:
+            return Outcome(np.array([2]), np.array([2]), np.array([0]))
+
+    with pytest.warns(DeprecationWarning, match="New.attack is now New.run"):
+        assert New().attack(scene).ranks.tolist() == [2]

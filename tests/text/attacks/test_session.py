@@ -11,10 +11,10 @@ from tests.search.conftest import BagEncoder
 from veil.core.errors import LawError
 from veil.core.types import Ids, Singles
 from veil.testing.checks import Grouped
-from veil.text.attacks.attack import Scene
+from veil.text.attack import Scene
 from veil.text.attacks.bayes import Bayes
-from veil.text.attacks.log import QueryLog, folded
 from veil.text.attacks.session import Session, neighbours
+from veil.text.log import QueryLog, folded
 from veil.text.mechanisms.catalogue import mechanism
 
 WORDS = "skin bone lung pain rash flu".split()
@@ -93,8 +93,8 @@ def test_ranks_are_those_of_all_walks_counted(stay: float, encoder: BagEncoder) 
 
 
 def test_probabilities_are_those_of_all_walks_counted(encoder: BagEncoder) -> None:
-    from veil.text.attacks.log import LogGroups as Groups
     from veil.text.attacks.session import _Stay, _Walks
+    from veil.text.log import LogGroups as Groups
 
     for stay in (0.75, 2.0):
         log = QueryLog.of(TEXTS)
@@ -112,7 +112,7 @@ def test_probabilities_are_those_of_all_walks_counted(encoder: BagEncoder) -> No
 def test_a_session_of_one_query_is_bayes(encoder: BagEncoder) -> None:
     rows = tuple(Table().group(int(a)) for a in ADDRESSES[:6])
     scene = Scene((*rows, ()), (*TEXTS[:6], TEXTS[0]), QueryLog.of(TEXTS), Staying())
-    one, single = Session(length=1).rank(scene, encoder), Bayes().attack(scene)
+    one, single = Session(length=1).rank(scene, encoder), Bayes().run(scene)
     assert one.ranks.tolist() == single.ranks.tolist()
     assert one.ties is not None
     assert single.ties is not None

@@ -6,11 +6,10 @@ from tests.search.conftest import BagEncoder
 
 from veil.core.errors import ParameterError
 from veil.testing.checks import Grouped, GroupTable
-from veil.text.api import attack
-from veil.text.attacks.attack import Scene
+from veil.text.attack import Scene, attack
 from veil.text.attacks.bayes import Bayes
-from veil.text.attacks.log import QueryLog
 from veil.text.attacks.shortlist import Shortlist, _suspects_of
+from veil.text.log import QueryLog
 from veil.text.mechanisms.catalogue import mechanism
 from veil.text.mechanisms.mechanism import WordMechanism
 from veil.text.protect import protect_words
@@ -23,7 +22,7 @@ def test_suspects_of_one_group_share_the_first_place() -> None:
     texts = tuple(f"query number {i}" for i in range(60))
     addresses = TABLE.address(texts)
     rows = tuple(TABLE.group(int(address)) for address in addresses)
-    outcome = Shortlist().attack(Scene(rows, texts, None, Grouped()))
+    outcome = Shortlist().run(Scene(rows, texts, None, Grouped()))
     assert outcome.ranks.tolist() == [1] * 60
     assert outcome.ties is not None
     assert outcome.ties.tolist() == np.bincount(addresses)[addresses].tolist()
@@ -35,10 +34,10 @@ def test_it_is_bayes_with_the_texts_for_a_log(words: Embeddings, queries: list[s
     assert isinstance(made, WordMechanism)
     texts = tuple(queries[:20])
     rows = protect_words(texts, made, words, 3, rng=5, select="all").rows
-    own = Shortlist(select="all").attack(Scene(rows, texts, None, made, words))
-    wide = Bayes(select="all").attack(Scene(rows, texts, QueryLog.of(texts), made, words))
+    own = Shortlist(select="all").run(Scene(rows, texts, None, made, words))
+    wide = Bayes(select="all").run(Scene(rows, texts, QueryLog.of(texts), made, words))
     assert own.ranks.tolist() == wide.ranks.tolist()
-    few = Shortlist(n=4, select="all").attack(Scene(rows, texts, None, made, words))
+    few = Shortlist(n=4, select="all").run(Scene(rows, texts, None, made, words))
     assert (few.candidates == 4).all()
     assert (few.ranks <= own.ranks).all()
     assert few.ranks.max() <= 4
@@ -47,8 +46,8 @@ def test_it_is_bayes_with_the_texts_for_a_log(words: Embeddings, queries: list[s
 def test_suspects_beside_a_text_do_not_depend_on_the_order_of_all() -> None:
     texts = tuple(f"query number {i}" for i in range(30))
     rows = tuple(TABLE.group(int(address)) for address in TABLE.address(texts))
-    found = Shortlist(n=7).attack(Scene(rows, texts, None, Grouped()))
-    turned = Shortlist(n=7).attack(Scene(rows[::-1], texts[::-1], None, Grouped()))
+    found = Shortlist(n=7).run(Scene(rows, texts, None, Grouped()))
+    turned = Shortlist(n=7).run(Scene(rows[::-1], texts[::-1], None, Grouped()))
     assert found.ties is not None
     assert turned.ties is not None
     assert found.ties.tolist() == turned.ties[::-1].tolist()

@@ -12,7 +12,7 @@ from veil.core.errors import ParameterError
 from veil.core.guarantee import Guarantee
 from veil.core.outcome import rank_with_ties
 from veil.core.types import Floats, Ids
-from veil.text.attacks.attack import Scene
+from veil.text.attack import Scene
 from veil.text.attacks.bayes import Reconstruct
 from veil.text.attacks.likelihood import SimulatedLikelihood, likelihood
 from veil.text.mechanisms.mechanism import WordMechanism
@@ -112,9 +112,9 @@ def test_any_mechanism_that_can_be_drawn_from_can_be_attacked(words: Embeddings)
     originals = tuple(space.words[i] for i in range(0, 60, 5))
     released = protect_words(originals, _Turn(), space, 20, rng=2, select="all")
     scene = Scene(released.rows, originals, None, _Turn(), space)
-    assert (Reconstruct(select="all").attack(scene).ranks == 1).mean() > 0.9
+    assert (Reconstruct(select="all").run(scene).ranks == 1).mean() > 0.9
     with pytest.raises(ParameterError, match="surrogate='simulated'"):
-        Reconstruct(select="all", surrogate="density").attack(scene)
+        Reconstruct(select="all", surrogate="density").run(scene)
 
 
 def test_a_flat_space_is_no_error() -> None:

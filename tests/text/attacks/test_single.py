@@ -24,9 +24,9 @@ from veil.text.attacks.likelihood_exponential import (
     compute_normalisers,
     prepare_normalisers,
 )
-from veil.text.attacks.log import QueryLog
 from veil.text.attacks.posterior import LetterCase, ShapedLog
 from veil.text.attacks.shapes import ShapeReader
+from veil.text.log import QueryLog
 from veil.text.vectors.embeddings import Embeddings, open_folder
 
 SPACE = make_space(60, 4)

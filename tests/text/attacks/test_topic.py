@@ -11,12 +11,12 @@ from veil.measures.risk import chance
 from veil.search.study.experiment import WORDS
 from veil.studies.figures import ranked
 from veil.testing.checks import Grouped, GroupTable
-from veil.text.attacks.attack import Scene
+from veil.text.attack import Scene
 from veil.text.attacks.likelihood import likelihood
-from veil.text.attacks.log import QueryLog
 from veil.text.attacks.posterior import ShapedLog
 from veil.text.attacks.shapes import reader
 from veil.text.attacks.topic import Topic
+from veil.text.log import QueryLog
 from veil.text.mechanisms.catalogue import mechanism
 from veil.text.mechanisms.mechanism import WordMechanism
 from veil.text.protect import protect_words
@@ -30,7 +30,7 @@ ADDRESSES = TABLE.address(TEXTS)
 def test_labels_stand_by_their_share_of_the_group() -> None:
     originals = tuple(TEXTS[:40])
     rows = tuple(TABLE.group(int(a)) for a in TABLE.address(originals))
-    outcome = Topic().attack(Scene(rows, originals, QueryLog.of(TEXTS), Grouped()))
+    outcome = Topic().run(Scene(rows, originals, QueryLog.of(TEXTS), Grouped()))
     heads = np.array([text[-1] for text in TEXTS])
     for i, own in enumerate(heads[:40]):
         group = heads[ADDRESSES[i] == ADDRESSES].tolist()
@@ -53,7 +53,7 @@ def test_the_posterior_of_words_is_summed(words: Embeddings, queries: list[str])
     originals = tuple(queries[:10])
     rows = protect_words(originals, made, words, 1, rng=5, select="all").rows
     log = QueryLog.of(queries)
-    outcome = Topic(select="all").attack(Scene(rows, originals, log, made, words))
+    outcome = Topic(select="all").run(Scene(rows, originals, log, made, words))
     shaped, law = ShapedLog.of(log, reader(made, words, "all")), likelihood(made, words)
     heads = [query.split()[-1] for query in queries]
     for i, row in enumerate(rows):
@@ -72,7 +72,7 @@ def test_a_file_of_labels(tmp_path: Path) -> None:
     originals = (TEXTS[0], TEXTS[3], TEXTS[1])
     rows = tuple(TABLE.group(int(a)) for a in TABLE.address(originals))
     attacker = Topic(labels=str(path))
-    outcome = attacker.attack(Scene(rows, originals, QueryLog.of(TEXTS[:4]), Grouped()))
+    outcome = attacker.run(Scene(rows, originals, QueryLog.of(TEXTS[:4]), Grouped()))
     assert outcome.subjects.tolist() == [0, 2]  # the other has no label
     assert outcome.candidates.tolist() == [2, 2]
     assert outcome.prior is not None
@@ -81,10 +81,10 @@ def test_a_file_of_labels(tmp_path: Path) -> None:
     path.write_text("query 0 a\tone\n", "utf-8")
     assert attacker.reads != before
     with pytest.raises(InputError, match="do not fit these queries"):
-        attacker.attack(Scene(rows, originals, QueryLog.of(TEXTS[:4]), Grouped()))
+        attacker.run(Scene(rows, originals, QueryLog.of(TEXTS[:4]), Grouped()))
     path.write_text("query 0 a\nsecret", "utf-8")
     with pytest.raises(InputError, match=r"Line 1 of labels.tsv must be a query") as caught:
-        attacker.attack(Scene(rows, originals, QueryLog.of(TEXTS[:4]), Grouped()))
+        attacker.run(Scene(rows, originals, QueryLog.of(TEXTS[:4]), Grouped()))
     assert "query 0" not in str(caught.value)
     with pytest.raises(InputError, match="nor a file"):
         read_labels(tmp_path / "none.tsv")
@@ -96,12 +96,12 @@ def test_a_file_of_labels(tmp_path: Path) -> None:
 def test_tracks_are_those_of_a_table() -> None:
     scene = Scene((TABLE.group(0),), (TEXTS[0],), QueryLog.of(TEXTS), Grouped())
     with pytest.raises(ParameterError, match="Only a cover table has tracks"):
-        Topic(labels="tracks").attack(scene)
+        Topic(labels="tracks").run(scene)
 
 
 def test_a_label_is_no_query() -> None:
     originals = tuple(TEXTS[:4])
     rows = tuple(TABLE.group(int(a)) for a in TABLE.address(originals))
-    outcome = Topic().attack(Scene(rows, originals, QueryLog.of(TEXTS), Grouped()))
+    outcome = Topic().run(Scene(rows, originals, QueryLog.of(TEXTS), Grouped()))
     (figure,) = ranked(outcome, "topic", WORDS)
     assert (figure.kind, figure.measure) == ("recovery", "labels")

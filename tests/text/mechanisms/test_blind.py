@@ -9,7 +9,7 @@ import pytest
 import veil
 from veil.core.errors import InputError, ParameterError, VeilError
 from veil.measures.risk import chance, successes
-from veil.text.api import attack
+from veil.text.attack import attack
 from veil.text.mechanisms.queries.blind import Blind
 
 UNIVERSE = [f"public text {i}" for i in range(50)]

@@ -30,7 +30,7 @@ from veil.proxy.sticky import PreflightBound, StickyVariants
 from veil.search.engines.engine import Hit, ranking
 from veil.search.rerank import Reranker
 from veil.sensitive.index import Stored
-from veil.text.attacks.log import QueryLog
+from veil.text.log import QueryLog
 from veil.text.mechanisms.words import MECHANISMS
 from veil.text.vectors.embeddings import Embeddings
 from veil.web.app import make_app

@@ -178,7 +178,7 @@ def _show(folder: Path, attacker: str, records: int) -> None:
     from rich.table import Column, Table
 
     from veil.cli.terminal import stdout
-    from veil.dp.attacks.attack import count_questions
+    from veil.dp.attack import count_questions
     from veil.dp.mechanisms import mechanism
     from veil.studies.export import read_csv
     from veil.studies.panels import panels

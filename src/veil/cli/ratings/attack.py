@@ -6,8 +6,8 @@ from pathlib import Path
 import click
 
 from veil.core.errors import InputError
+from veil.ratings.attack import Attack, format_attack
 from veil.ratings.attack import attack as attacked
-from veil.ratings.attacker import Attack, format_attack
 from veil.ratings.attacks import ATTACKS
 from veil.ratings.mechanisms import MECHANISMS
 from veil.ratings.ratings import Ratings

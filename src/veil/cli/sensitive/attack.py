@@ -69,7 +69,8 @@ def attack(
             for by in chosen:
                 report(f"{by.brief} against {one.brief}", 0, 0)
                 found = attacked(collection, one, p, by, k, seed)
-                figures = (found.exposed, found.inferred, found.false_alarms, found.risk)
+                shares = (found.details[name] for name in ("exposed", "inferred", "false_alarms"))
+                figures = (*shares, found.risk)
                 spread = f"{found.risk.low:.3f}-{found.risk.high:.3f}"
                 rows.append((one.brief, by.brief, *(f"{value:.3f}" for value in figures), spread))
     console, shown = stdout(), _table(rows)

@@ -1,7 +1,7 @@
-"""Who attacks the answers of a database, by name; each is loaded on first use."""
+"""Attacks on the answers of a database by name; each is loaded on first use."""
 
 from veil.core.registry import Registry
-from veil.dp.attacks.attacker import Attack as Attack
+from veil.dp.attack import Attack as Attack
 
 ATTACKS: Registry[Attack] = Registry(
     noun="attack",

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.random import Generator
 from pydantic import Field
 
-from veil.dp.attacks.attacker import Mask, Questions, Targeted
+from veil.dp.attack import Mask, Questions, Targeted
 
 
 class Averaging(Targeted):

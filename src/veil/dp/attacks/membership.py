@@ -10,12 +10,11 @@ from numpy.typing import ArrayLike
 from pydantic import Field
 
 from veil.core.errors import InputError
+from veil.core.estimate import Estimate
 from veil.core.rng import Randomness, generator
 from veil.core.types import Floats, Ids
-from veil.dp.attacks.attack import advantage
-from veil.dp.attacks.attacker import Attack, Questions
+from veil.dp.attack import Attack, Questions, advantage
 from veil.dp.mechanisms.laplace import Geometric
-from veil.measures.estimate import Estimate
 
 
 class Membership(Attack):
@@ -37,7 +36,7 @@ class Membership(Attack):
     gives: ClassVar[Literal["guesses", "scores"]] = "scores"
     queries: Annotated[int, Field(ge=1, le=10**5, description="random sets asked about")] = 400
 
-    def found(self, ask: Questions, n: int, rng: Generator) -> Floats:
+    def run(self, ask: Questions, n: int, rng: Generator) -> Floats:
         """Ask about sets that each record is in with probability 1/2."""
         sets = rng.integers(0, 2, (self.queries, n)).astype(np.bool_)
         answers = ask.each(sets)

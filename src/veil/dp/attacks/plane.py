@@ -9,8 +9,13 @@ from veil import studies
 from veil.core.errors import ParameterError
 from veil.core.registry import read_spec
 from veil.core.rng import Randomness
-from veil.dp.attacks.attack import QUESTIONS, RATE, attacker_of, bits
-from veil.dp.attacks.attacker import Attack
+from veil.dp.attack import (
+    QUESTIONS,
+    RATE,
+    Attack,
+    attacker_of,
+    bits,
+)
 from veil.dp.inputs import count, positive
 from veil.dp.mechanism import Mechanism
 from veil.dp.mechanisms import COUNTING

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from veil.core.errors import InputError, MissingExtraError, VeilError
 from veil.core.types import Floats
-from veil.dp.attacks.attacker import Attack, Questions
+from veil.dp.attack import Attack, Questions
 
 _LARGE = 300  # records beyond which an interior point finds the end sooner
 
@@ -34,7 +34,7 @@ class Reconstruction(Attack):
     name: ClassVar[str] = "reconstruction"
     queries: Annotated[int, Field(ge=1, le=10**5, description="random sets asked about")] = 400
 
-    def found(self, ask: Questions, n: int, rng: Generator) -> Floats:
+    def run(self, ask: Questions, n: int, rng: Generator) -> Floats:
         """Ask about sets that each record is in with probability 1/2."""
         sets = rng.integers(0, 2, (self.queries, n)).astype(np.bool_)
         answers = ask.each(sets)

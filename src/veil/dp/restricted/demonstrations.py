@@ -12,8 +12,7 @@ from numpy.typing import ArrayLike
 
 from veil.core.errors import InputError, ParameterError, RefusedError
 from veil.core.rng import Randomness, generator
-from veil.dp.attacks.attack import NoisyCounts, attack, bits
-from veil.dp.attacks.attacker import Mask
+from veil.dp.attack import Mask, NoisyCounts, attack, bits
 from veil.dp.attacks.differencing import Averaging, Differencing, Tracker
 from veil.dp.mechanisms import mechanism as named
 from veil.dp.restricted.auditors import numbers

@@ -1,7 +1,7 @@
-"""The table of attackers; each row is loaded on first use."""
+"""Attacks on places by name; each is loaded on first use."""
 
 from veil.core.registry import Registry
-from veil.places.attacker import Attack as Attack
+from veil.places.attack import Attack as Attack
 
 ATTACKS: Registry[Attack] = Registry(
     noun="attack",
@@ -16,4 +16,4 @@ ATTACKS: Registry[Attack] = Registry(
         "nearest": "veil.places.attacks.addresses:Nearest",
     },
 )
-"""Attackers of points, also of plugins: `names()`, `get(name)`, `parse(spec)`."""
+"""Attacks on places, also of plugins: `names()`, `get(name)`, `parse(spec)`."""

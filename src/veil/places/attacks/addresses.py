@@ -1,14 +1,24 @@
-"""Attackers that guess addresses: nearest, average, Bayes, alignment and matching."""
+"""Attacks that guess addresses: nearest, average, Bayes, alignment and matching.
 
+`localise` guesses the place itself: the posterior mean.
+"""
+
+from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 import numpy as np
 from pydantic import Field
 
 from veil.core.errors import InputError, MissingExtraError
+from veil.core.estimate import Estimate, bootstrap
+from veil.core.outcome import Outcome
 from veil.core.types import Floats, Ids
-from veil.places.attacker import Attack, Found, Ranker, Scene, Truth
-from veil.places.projection import Flat, middle, pairs
+from veil.places.attack import BLOCK, Attack, Ranker, Scene, Truth, scene_of, single_guess
+from veil.places.crs import from_lonlat
+from veil.places.mechanism import Mechanism
+from veil.places.points import Points
+from veil.places.projection import Flat, blocks, degrees, distance, middle, pairs
+from veil.places.release import Masked
 
 
 class Nearest(Ranker):
@@ -16,7 +26,7 @@ class Nearest(Ranker):
 
     .. math:: d(z, y)
 
-    It needs no knowledge of the method. Of several releases it looks at the first.
+    The attacker need not know the mechanism. Of several releases it looks at the first.
     """
 
     name: ClassVar[str] = "nearest"
@@ -40,8 +50,8 @@ class Average(Ranker):
 
     .. math:: d\left(\tfrac1m \sum_j z_j,\, y\right)
 
-    It shows what fresh noise costs, without any knowledge of the method. On the sphere the mean is
-    that of the unit vectors.
+    It shows what fresh noise costs, without any knowledge of the mechanism. On the sphere the mean
+    is that of the unit vectors.
     """
 
     name: ClassVar[str] = "average"
@@ -147,20 +157,18 @@ class Matching(Attack):
     .. math:: \min_\pi \sum_i \sum_j d(z_{ij}, \pi(i))^2 \quad \text{or} \quad
        \min_\pi -\sum_i \sum_j \log f(z_{ij} \mid \pi(i))
 
-    the latter where the method is known. It makes one guess for each point; where there are more
-    points than addresses some get none. Addresses at the same place count as the same.
+    the latter if the attacker knows the mechanism. It makes one guess for each point. If there are
+    more points than addresses, some points get none. Addresses at the same place count as one.
     """
 
     name: ClassVar[str] = "matching"
 
-    def found(self, scene: Scene, truth: Truth) -> Found:
+    def run(self, scene: Scene, truth: Truth) -> Outcome:
         """Compare the assigned addresses with the true ones."""
         register = scene.listed(self.name)
         guess = assign(costs(scene))
         right = (guess >= 0) & (guess[:, None] == truth.entries).any(axis=1)
-        among = len(register)
-        first = np.where(right, 1, among + 1)
-        return Found(first, np.ones_like(first), among, truth.absent)
+        return single_guess(right, len(register), truth.absent)
 
 
 def costs(scene: Scene) -> Floats:
@@ -191,9 +199,9 @@ def assign(cost: Floats) -> Ids:
             "The attacker matching needs scipy: pip install 'veil[places]'."
         ) from error
     rows, columns = linear_sum_assignment(cost)
-    found = np.full(len(cost), -1, dtype=np.int64)
-    found[rows] = columns
-    return found
+    assigned = np.full(len(cost), -1, dtype=np.int64)
+    assigned[rows] = columns
+    return assigned
 
 
 def _feasible(cost: Floats) -> Floats:
@@ -205,3 +213,81 @@ def _feasible(cost: Floats) -> Floats:
     top = float(cost[known].max()) if known.any() else 0.0
     cost[~known] = top + (span + 1.0) * min(cost.shape)
     return cost
+
+
+@dataclass(frozen=True)
+class Localised:
+    """The mean error in metres of the attacker's best guess of each place, and its risk.
+
+    Attributes
+    ----------
+    error
+        Mean distance from the posterior mean to the true point.
+    without
+        The same for an attacker who has the register and no release.
+    risk
+        1 - error / without, clipped to [0, 1].
+    """
+
+    error: Estimate
+    without: Estimate
+    risk: float
+
+
+def localise(
+    masked: Masked,
+    register: Points,
+    method: str | Mechanism,
+    *,
+    population: Points | None = None,
+) -> Floats:
+    r"""Return the posterior means (n, 2) of the true places, in the coordinates of the register.
+
+    .. math:: \hat x = \sum_y P(y \mid z_1 \dots z_m)\, y
+
+    On the sphere this is the direction of the mean of the unit vectors. If no entry could have
+    become the release, it is the mean of the register.
+    """
+    scene = scene_of(masked, register, register, method, population)
+    places = scene.on.embed(register.xy)  # (m, 2) or (m, 3)
+    n = scene.releases.shape[1]
+    means = np.empty((n, places.shape[1]))
+    for rows in blocks(n, len(register), BLOCK):
+        means[rows] = posteriors(scene, rows) @ places
+    return means if register.crs is None else from_lonlat(degrees(means), register.crs)
+
+
+def posteriors(scene: Scene, rows: slice) -> Floats:
+    """Return P(y|z) (b, m) for some rows of the releases; each row sums to 1."""
+    chances = log_posteriors(scene, rows, "localise")
+    top = chances.max(axis=1, keepdims=True)
+    unexplained = ~np.isfinite(top[:, 0])
+    chances -= np.where(np.isfinite(top), top, 0.0)
+    np.exp(chances, out=chances)
+    if unexplained.any():
+        weights = scene.listed("localise").weights
+        chances[unexplained] = 1.0 if weights is None else weights
+    chances /= chances.sum(axis=1, keepdims=True)
+    return chances
+
+
+def compare_positions(
+    masked: Masked,
+    original: Points,
+    register: Points,
+    method: str | Mechanism,
+    *,
+    population: Points | None = None,
+) -> Localised:
+    """Compare the posterior means with the true points."""
+    guesses = localise(masked, register, method, population=population)
+    weights = np.ones(len(register)) if register.weights is None else register.weights
+    scene = scene_of(masked, original, register, method)
+    mean = (weights @ scene.on.embed(register.xy) / weights.sum())[None]
+    blind = mean if register.crs is None else from_lonlat(degrees(mean), register.crs)
+    error = bootstrap(distance(guesses, original.xy, register.crs))
+    without = bootstrap(
+        distance(np.repeat(blind, len(original), axis=0), original.xy, register.crs)
+    )
+    gained = 1 - float(error) / float(without) if float(without) > 0 else 0.0
+    return Localised(error, without, min(1.0, max(0.0, gained)))

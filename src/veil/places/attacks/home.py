@@ -8,8 +8,9 @@ from numpy.typing import NDArray
 from pydantic import Field, create_model
 
 from veil.core.errors import InputError
+from veil.core.outcome import Outcome
 from veil.core.types import Floats, Ids
-from veil.places.attacker import Attack, Found, Scene, Truth
+from veil.places.attack import Attack, Scene, Truth, single_guess
 from veil.places.mechanism import Mechanism
 from veil.places.projection import Flat, Plane
 
@@ -39,7 +40,7 @@ class _Home(Attack):
         float, Field(ge=-14, le=14, description="hours to add to GMT", examples=[8])
     ]
 
-    def found(self, scene: Scene, truth: Truth) -> Found:
+    def run(self, scene: Scene, truth: Truth) -> Outcome:
         """Find the homes in the release and in the truth, and compare them."""
         flat = Flat.around(scene.releases[0], scene.on.crs)
         seen, true = flat.metres(scene.releases), flat.metres(truth.points.xy)
@@ -56,9 +57,7 @@ class _Home(Attack):
             raise InputError(
                 f"No user has {LEAST} fixes of the night; check the offset to GMT and the hours."
             )
-        among = len(right)  # the homes of all users, of which one is guessed
-        first = np.where(right, 1, among + 1)
-        return Found(first, np.ones_like(first), among, left)
+        return single_guess(np.array(right), len(right), left)  # among the homes of all users
 
     def _of(self, parameter: str) -> float:
         return float(getattr(self, parameter))

@@ -1,7 +1,7 @@
-"""Attackers on ratings by name; a plugin announces its own in ``veil.ratings.attacks``."""
+"""Attacks on ratings by name; plugins add theirs in the group ``veil.attacks.ratings``."""
 
 from veil.core.registry import Registry
-from veil.ratings.attacker import Attack
+from veil.ratings.attack import Attack
 
 ATTACKS: Registry[Attack] = Registry(
     noun="attack",
@@ -16,4 +16,4 @@ ATTACKS: Registry[Attack] = Registry(
         "scoreboard": "veil.ratings.attacks.linkage:Scoreboard",
     },
 )
-"""Attackers of ratings, also of plugins: `names()`, `get(name)`, `parse(spec)`."""
+"""Attacks on ratings, also of plugins: `names()`, `get(name)`, `parse(spec)`."""

@@ -6,9 +6,10 @@ import numpy as np
 from pydantic import Field
 
 from veil.core.errors import InputError, ParameterError
+from veil.core.estimate import bootstrap
+from veil.core.outcome import Outcome
 from veil.core.types import Floats, Ids
-from veil.measures.estimate import bootstrap
-from veil.ratings.attacker import Attack, Outcome, Scene
+from veil.ratings.attack import Attack, Scene
 from veil.ratings.attacks.linkage import ReleasedRatings, released_ratings
 from veil.ratings.ratings import Ratings
 
@@ -108,7 +109,15 @@ def _outcome(scores: Floats, labels: Ids, users: Ids) -> Outcome:
     if len(sizes) == 2:
         details["auc"] = area(*(scores[labels == one] @ [-1.0, 1.0] for one in (1, 0)))
     base = float(sizes.max() / len(labels))
-    return Outcome(hits, base, bootstrap(hits), details=details, subjects=users)
+    return Outcome(
+        subjects=users,
+        unit="user",
+        per_record=hits,
+        baseline=base,
+        excess=True,
+        mean=bootstrap(hits),
+        details=details,
+    )
 
 
 def area(members: Floats, others: Floats) -> float:

@@ -8,7 +8,7 @@ import numpy as np
 
 from veil.core.errors import InputError, LawError
 from veil.core.types import Floats, Ids
-from veil.ratings.attacker import Scene
+from veil.ratings.attack import Scene
 from veil.ratings.attacks.linkage import Linker, ReleasedRatings, Scorer
 from veil.ratings.mechanism import Levels, Mechanism
 from veil.ratings.mechanisms import MECHANISMS

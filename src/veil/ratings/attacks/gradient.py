@@ -6,9 +6,10 @@ import numpy as np
 from pydantic import Field
 
 from veil.core.errors import InputError
+from veil.core.estimate import bootstrap
+from veil.core.outcome import Outcome
 from veil.core.types import Floats, Ids
-from veil.measures.estimate import bootstrap
-from veil.ratings.attacker import Attack, Outcome, Scene, Target
+from veil.ratings.attack import Attack, Scene, Target
 from veil.ratings.mechanisms import MECHANISMS
 from veil.ratings.ratings import Ratings
 from veil.ratings.recommender import Recommender
@@ -148,7 +149,15 @@ def _outcome(truth: Ratings, users: Ids, found: list[tuple[Ids, Floats]], popula
         "most frequent value": float(sizes.max() / len(truth)),
     }
     base = float(np.mean(blind))
-    return Outcome(scores, base, bootstrap(scores), details=details, subjects=users)
+    return Outcome(
+        subjects=users,
+        unit="user",
+        per_record=scores,
+        baseline=base,
+        excess=True,
+        mean=bootstrap(scores),
+        details=details,
+    )
 
 
 def overlap(guess: Ids, true: Ids) -> float:

@@ -15,11 +15,11 @@ from pydantic import Field
 
 from veil.core.component import PRIVATE
 from veil.core.errors import InputError, ParameterError
-from veil.core.outcome import first_guess, rank_with_ties
+from veil.core.estimate import bootstrap
+from veil.core.outcome import Outcome, first_guess, rank_with_ties
 from veil.core.types import Floats, Ids
-from veil.measures.estimate import bootstrap
 from veil.measures.risk import successes
-from veil.ratings.attacker import Attack, Outcome, Scene, Target
+from veil.ratings.attack import Attack, Scene, Target
 from veil.ratings.ratings import Ratings, id_hashes, mix, pair_hashes
 from veil.ratings.release import Release
 
@@ -254,7 +254,11 @@ def _outcome(found: Floats, users: Ids, n: int) -> Outcome:
         "claims": float(claims),
         "claims right": float(right),
     }
-    return Outcome(hits, 1 / n, bootstrap(hits), ranks, ties, among, "user", details, users)
+    return Outcome(
+        ranks, among, users, "user",
+        ties=ties, per_record=hits, baseline=1 / n, excess=True, mean=bootstrap(hits),
+        details=details,
+    )  # fmt: skip
 
 
 _DAY_SCALE, _FORGETS = 86_400.0, 30.0

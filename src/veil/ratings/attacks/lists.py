@@ -7,11 +7,11 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from veil.core.errors import InputError
-from veil.core.outcome import first_guess, rank_with_ties
+from veil.core.estimate import bootstrap
+from veil.core.outcome import Outcome, first_guess, rank_with_ties
 from veil.core.types import Floats, Ids
-from veil.measures.estimate import bootstrap
 from veil.measures.risk import successes
-from veil.ratings.attacker import Attack, Outcome, Scene
+from veil.ratings.attack import Attack, Scene
 from veil.ratings.ratings import Ratings
 from veil.ratings.recommender import Recommender
 
@@ -124,4 +124,8 @@ def _outcome(found: Ids, users: Ids, among: int) -> Outcome:
         "within ten, by popularity": float(successes(blind, "active", ties=level).mean()),
     }
     base = float(first_guess(blind, level).mean())
-    return Outcome(hits, base, bootstrap(hits), ranks, ties, candidates, "user", details, users)
+    return Outcome(
+        ranks, candidates, users, "user",
+        ties=ties, per_record=hits, baseline=base, excess=True, mean=bootstrap(hits),
+        details=details,
+    )  # fmt: skip

@@ -10,9 +10,10 @@ from pydantic import Field
 
 from veil.core.errors import InputError
 from veil.core.guarantee import Guarantee
+from veil.core.outcome import Choice
 from veil.core.types import Floats, Ids
 from veil.measures.bounds import ERROR, lower_share, upper_share
-from veil.ratings.attacker import Attack, Outcome, Scene, Target, advantage
+from veil.ratings.attack import Attack, Scene, Target
 from veil.ratings.attacks.attribute import area
 from veil.ratings.mechanism import Mechanism
 from veil.ratings.protect import protect
@@ -29,17 +30,16 @@ _FEW = 0.01  # of the others, who are taken for members
 
 def decide_by_threshold(
     members: Floats, others: Floats, rng: Generator, claim: Guarantee | None, unit: str
-) -> Outcome:
-    """Choose a threshold on one half of both groups; success is TPR - FPR on the other half.
+) -> Choice:
+    """Choose a threshold on one half of both groups, and decide by it on the other half.
 
-    `claim` is what is proved where it bounds this success, or None.
+    If `claim` bounds the advantage, the bound is in the details.
     """
     if min(len(members), len(others)) < 4:
         raise InputError("Membership needs four people or more who are in it, and as many not.")
     chosen, judged = zip(_halves(members, rng), _halves(others, rng), strict=True)
     cut, strict = threshold(*chosen), quantile(chosen[1])
     decisions = [(group > cut).astype(np.float64) for group in judged]
-    success = advantage(*decisions)
     details = {
         "auc": area(members, others),
         "true positives": float(decisions[0].mean()),
@@ -50,9 +50,14 @@ def decide_by_threshold(
     bound = dp_bound(claim)
     if bound is not None:
         details |= {"proved bound": bound, "exceeds it": float(details["at least"] > bound)}
-    hits = np.concatenate([decisions[0], 1 - decisions[1]])
-    upper = _at_most(*decisions)
-    return Outcome(hits, 0.0, success, unit=unit, details=details, upper=upper)
+    return Choice(
+        unit=unit,
+        decisions=np.concatenate(decisions) > 0,
+        inside=np.arange(len(judged[0]) + len(judged[1])) < len(judged[0]),
+        scores=np.concatenate(judged),
+        upper=_at_most(*decisions),
+        details=details,
+    )
 
 
 def threshold(members: Floats, others: Floats) -> float:
@@ -272,11 +277,11 @@ class Membership(Attack):
         int, Field(ge=0, description="users who train, on average; 0: half of them")
     ] = 0
 
-    def run(self, scene: Scene) -> Outcome:
+    def run(self, scene: Scene) -> Choice:
         """Decide on users, or on ratings."""
         return self._users(scene) if self.of == "user" else self._ratings(scene)
 
-    def _users(self, scene: Scene) -> Outcome:
+    def _users(self, scene: Scene) -> Choice:
         truth, target, rng = scene.truth, scene.target, scene.rng
         active = np.flatnonzero(truth.per_user > 0)
         if isinstance(target, Recommender | Mechanism):
@@ -309,7 +314,7 @@ class Membership(Attack):
         learnt = recommender(self.learner).fit(target.data, scene.positive, scene.rng)
         return learnt, target.cost
 
-    def _ratings(self, scene: Scene) -> Outcome:
+    def _ratings(self, scene: Scene) -> Choice:
         target, truth = scene.target, scene.truth
         if isinstance(target, Recommender):
             target = target.fit(split(truth)[0], scene.positive, scene.rng)

@@ -24,9 +24,9 @@ from veil.studies.figures import gather, ranked
 from veil.studies.results import Results
 from veil.studies.store import Result
 from veil.studies.study import Grid
-from veil.text.api import attack
+from veil.text.attack import attack
 from veil.text.attacks import ATTACKS
-from veil.text.attacks.log import QueryLog, folded
+from veil.text.log import QueryLog, folded
 from veil.text.mechanisms.catalogue import TEXT_MECHANISMS
 from veil.text.variants import made_by
 from veil.text.vectors.catalogue import load_embeddings

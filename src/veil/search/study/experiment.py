@@ -36,7 +36,7 @@ from veil.studies.results import PLAIN, Example, Results, Row
 from veil.studies.store import Result
 from veil.studies.study import Grid, locate_errors, short_spec
 from veil.text.attacks import ATTACKS
-from veil.text.attacks.log import folded
+from veil.text.log import folded
 from veil.text.mechanisms.catalogue import TEXT_MECHANISMS
 from veil.text.mechanisms.mechanism import QueryMechanism
 from veil.text.mechanisms.queries.cover import Cover

@@ -30,8 +30,8 @@ from veil.search.rerank import Reranker, reranker
 from veil.search.study.study import SearchStudy
 from veil.studies.experiment import digest
 from veil.text.attacks import ATTACKS
-from veil.text.attacks.log import QueryLog
 from veil.text.attacks.posterior import prepare
+from veil.text.log import QueryLog
 from veil.text.mechanisms.catalogue import mechanism, mechanism_class
 from veil.text.mechanisms.mechanism import TextMechanism, WordMechanism
 from veil.text.mechanisms.queries.blind import Blind

@@ -27,8 +27,8 @@ from veil.studies.experiment import Cell, Step, step_key
 from veil.studies.store import Result
 from veil.studies.study import Grid
 from veil.text.api import measure_all
+from veil.text.attack import EncoderAttack, Scene
 from veil.text.attacks import ATTACKS
-from veil.text.attacks.attack import EncoderAttack, Scene
 from veil.text.measures import MEASURES
 from veil.text.mechanisms.catalogue import TEXT_MECHANISMS
 from veil.text.mechanisms.mechanism import QueryMechanism, TextMechanism
@@ -329,7 +329,7 @@ def _attack(material: StudyMaterial, step: Step, rows: Rows) -> Result:
         space=material.space if "space" in attacker.against(known) else None,
     )
     try:
-        outcome = attacker.attack(scene)
+        outcome = attacker.run(scene)
     except (LawError, ParameterError) as error:
         return Result(data={"gap": str(error)})
     return Result.of(outcome)

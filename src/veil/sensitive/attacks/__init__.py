@@ -1,7 +1,7 @@
-"""Attackers on searchable collections by name; plugins: ``veil.attacks.sensitive``."""
+"""Attacks on sensitive search by name; plugins add theirs in ``veil.attacks.sensitive``."""
 
 from veil.core.registry import Registry
-from veil.sensitive.attacker import Attack
+from veil.sensitive.attack import Attack
 
 ATTACKS: Registry[Attack] = Registry(
     noun="attack",
@@ -15,9 +15,9 @@ ATTACKS: Registry[Attack] = Registry(
         "queries": "veil.sensitive.attacks.known_item:Queries",
     },
 )
-"""Attackers of sensitive search, also of plugins: `names()`, `get(name)`, `parse(spec)`."""
+"""Attacks on sensitive search, also of plugins: `names()`, `get(name)`, `parse(spec)`."""
 
 
 def attacker(spec: str | Attack) -> Attack:
-    """Return an attacker by its spec, as ``known-item(terms=5)``."""
+    """Return an attack from its spec, as ``known-item(terms=5)``."""
     return spec if isinstance(spec, Attack) else ATTACKS.parse(spec)

@@ -17,8 +17,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from veil.core.outcome import Outcome
 from veil.core.types import Floats
-from veil.sensitive.attacker import PAGED, Attack, Probe, Sightings, Words, decoys, targets
+from veil.sensitive.attack import PAGED, Attack, Scene, Words, decoys, outcome, targets
 from veil.sensitive.attacks.known_item import Terms
 from veil.sensitive.candidates import K1, B, matcher
 from veil.sensitive.mechanism import Answer
@@ -37,14 +38,14 @@ class Frequency(Attack):
 
     terms: Terms = 5
 
-    def run(self, probe: Probe) -> Sightings:
+    def run(self, scene: Scene) -> Outcome:
         """Ask word by word, and compute what the engine counted."""
-        real, fake = targets(probe, self.terms), decoys(probe, self.terms)
-        asked = {word: probe.page(word) for words in real for word in words}
-        others = {word: asked.get(word) or probe.page(word) for words in fake for word in words}
-        excess = withheld(probe, {**asked, **others})
-        return Sightings.of(
-            probe,
+        real, fake = targets(scene, self.terms), decoys(scene, self.terms)
+        asked = {word: scene.page(word) for words in real for word in words}
+        others = {word: asked.get(word) or scene.page(word) for words in fake for word in words}
+        excess = withheld(scene, {**asked, **others})
+        return outcome(
+            scene,
             list(asked.values()),
             [_concludes(words, excess) for words in real],
             [_concludes(words, excess) for words in fake],
@@ -80,9 +81,9 @@ class _Shown:
         return float(np.exp(np.median(self.scores * (self.counts + long) / self.counts)))
 
 
-def withheld(probe: Probe, answers: dict[str, Answer]) -> dict[str, int]:
+def withheld(scene: Scene, answers: dict[str, Answer]) -> dict[str, int]:
     """Return how many documents of each word are counted but cannot be seen, where it is told."""
-    shown = {word: _read(probe, word, answer) for word, answer in answers.items()}
+    shown = {word: _read(scene, word, answer) for word, answer in answers.items()}
     told = {word: one for word, one in shown.items() if one is not None}
     lengths = [one.mean_length() for one in told.values() if len(one.scores) >= _FEWEST]
     lengths = [one for one in lengths if np.isfinite(one)]
@@ -94,12 +95,12 @@ def withheld(probe: Probe, answers: dict[str, Answer]) -> dict[str, int]:
     return {word: round(size / odds[word] - 0.5 - len(one.scores)) for word, one in told.items()}
 
 
-def _read(probe: Probe, word: str, answer: Answer) -> _Shown | None:
+def _read(scene: Scene, word: str, answer: Answer) -> _Shown | None:
     """Return what an answer to one term shows; None without scores, or with too many pages."""
     places, scores = answer.positions, np.asarray(answer.scores, dtype=np.float64)
     if not 0 < len(places) < PAGED or np.array_equal(scores, 1 / np.arange(1, len(places) + 1)):
         return None
-    index = matcher(probe.collection).index
+    index = matcher(scene.collection).index
     terms = index.ids(word)
     if len(terms) != 1 or (scores <= 0).any():
         return None

@@ -6,7 +6,8 @@ import numpy as np
 from pydantic import Field
 
 from veil.core.errors import InputError
-from veil.sensitive.attacker import MOST, PAGED, Attack, Probe, Sightings, Words, decoys, targets
+from veil.core.outcome import Outcome
+from veil.sensitive.attack import MOST, PAGED, Attack, Scene, Words, decoys, outcome, targets
 from veil.sensitive.mechanism import Answer
 
 
@@ -15,13 +16,13 @@ class Queries(Attack):
 
     name: ClassVar[str] = "queries"
 
-    def run(self, probe: Probe) -> Sightings:
+    def run(self, scene: Scene) -> Outcome:
         """Look at every list, and conclude nothing."""
-        asked = probe.collection.queries
+        asked = scene.collection.queries
         if not asked:
             raise InputError("The attacker 'queries' needs queries of the collection.")
-        topic = probe.collection.topic
-        return Sightings.of(probe, [probe.ask(text, topic(name)) for name, text in asked.items()])
+        topic = scene.collection.topic
+        return outcome(scene, [scene.ask(text, topic(name)) for name, text in asked.items()])
 
 
 Terms = Annotated[
@@ -36,10 +37,10 @@ class KnownItem(Attack):
 
     terms: Terms = 5
 
-    def run(self, probe: Probe) -> Sightings:
+    def run(self, scene: Scene) -> Outcome:
         """Look at the lists, and conclude nothing: the document is known to exist."""
-        return Sightings.of(
-            probe, [probe.ask(" ".join(words)) for words in targets(probe, self.terms) if words]
+        return outcome(
+            scene, [scene.ask(" ".join(words)) for words in targets(scene, self.terms) if words]
         )
 
 
@@ -54,13 +55,13 @@ class Count(Attack):
 
     terms: Terms = 5
 
-    def run(self, probe: Probe) -> Sightings:
+    def run(self, scene: Scene) -> Outcome:
         """Page through the answers to each word, of documents and of decoys."""
-        real, fake = targets(probe, self.terms), decoys(probe, self.terms)
-        asked = {word: probe.page(word) for words in real for word in words}
-        others = {word: asked.get(word) or probe.page(word) for words in fake for word in words}
-        return Sightings.of(
-            probe,
+        real, fake = targets(scene, self.terms), decoys(scene, self.terms)
+        asked = {word: scene.page(word) for words in real for word in words}
+        others = {word: asked.get(word) or scene.page(word) for words in fake for word in words}
+        return outcome(
+            scene,
             list(asked.values()),
             [_concludes(words, asked) for words in real],
             [_concludes(words, others) for words in fake],
@@ -88,16 +89,16 @@ class Gap(Attack):
 
     terms: Terms = 5
 
-    def run(self, probe: Probe) -> Sightings:
+    def run(self, scene: Scene) -> Outcome:
         """Conclude from gaps, about documents and about decoys."""
-        real, fake = targets(probe, self.terms), decoys(probe, self.terms)
-        answers = [probe.ask(" ".join(words)) for words in real]
-        others = [probe.ask(" ".join(words)) for words in fake]
-        return Sightings.of(
-            probe,
+        real, fake = targets(scene, self.terms), decoys(scene, self.terms)
+        answers = [scene.ask(" ".join(words)) for words in real]
+        others = [scene.ask(" ".join(words)) for words in fake]
+        return outcome(
+            scene,
             answers,
-            [has_gap(answer, probe.k) for answer in answers],
-            [has_gap(answer, probe.k) for answer in others],
+            [has_gap(answer, scene.k) for answer in answers],
+            [has_gap(answer, scene.k) for answer in others],
         )
 
 

@@ -1,8 +1,8 @@
-"""Attackers of tables by name."""
+"""Attacks on tables by name."""
 
 from veil.core.errors import ParameterError
 from veil.core.registry import Registry
-from veil.tables.attacks.scene import Attack
+from veil.tables.attack import Attack
 
 ATTACKS: Registry[Attack] = Registry(
     noun="attack on tables",
@@ -27,11 +27,11 @@ ATTACKS: Registry[Attack] = Registry(
         "unique": "veil.tables.attacks.classes:Unique",
     },
 )
-"""Attackers of tables, also of plugins: `names()`, `get(name)`, `parse(spec)`."""
+"""Attacks on tables, also of plugins: `names()`, `get(name)`, `parse(spec)`."""
 
 
 def attacker(spec: str | Attack) -> Attack:
-    """Return an attacker from its spec, as ``interval(width=0.05)``."""
+    """Return an attack from its spec, as ``interval(width=0.05)``."""
     if isinstance(spec, Attack):
         return spec
     if not isinstance(spec, str):

@@ -3,7 +3,7 @@
 import math
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import NormalDist
 from typing import Annotated, ClassVar, Literal, NamedTuple
 
@@ -12,19 +12,15 @@ from numpy.random import Generator
 from pydantic import Field
 
 from veil.core.errors import InputError, ParameterError
+from veil.core.estimate import Estimate
+from veil.core.outcome import Outcome
 from veil.core.types import Floats, Ids
 from veil.measures.bounds import ERROR, lower_share, upper_share
+from veil.tables.attack import Attack, Scene, Truth
 from veil.tables.attacks.disclosure import ColumnName, confidential
-from veil.tables.attacks.scene import (
-    Attack,
-    AttackResult,
-    Grid,
-    Scene,
-    Truth,
-    codes_with_missing,
-)
 from veil.tables.column import Column
 from veil.tables.labels import Bools, star_codes
+from veil.tables.patterns import Grid, codes_with_missing
 from veil.tables.table import Table, unknown_column
 
 Trials = tuple[int, int]  # how many attacks, and how many of them hit
@@ -272,18 +268,19 @@ class Trier(Attack):
     def hits(self, scene: Scene, truth: Truth, control: Table, rng: Generator) -> Hits:
         """Make the attacks."""
 
-    def attack(self, scene: Scene, truth: Truth, rng: Generator) -> AttackResult:
+    def run(self, scene: Scene, truth: Truth, rng: Generator) -> Outcome:
         """Compare the shares of hits."""
         control = scene.control
         if control is None or not len(control):
             raise InputError(f"The attacker {self.name} needs control rows; hand them in.")
         return self.judged(self.hits(scene, truth, control, rng))
 
-    def judged(self, hits: Hits, more: Mapping[str, object] | None = None) -> AttackResult:
+    def judged(self, hits: Hits, more: Mapping[str, object] | None = None) -> Outcome:
         """Return the risk of what hit."""
         if not len(hits.main):
             details = {"succeeded": False, "attacks": 0, "caveat": WEAK, **(more or {})}
-            return AttackResult(0.0, np.zeros(0), 0.0, 0.0, 0.0, 1.0, details)
+            nothing = Estimate(0.0, 0.0, 1.0, 0)
+            return Outcome(baseline=0.0, control=0.0, estimate=nothing, details=details)
         found = residual(
             (len(hits.main), int(hits.main.sum())),
             (len(hits.chance), int(hits.chance.sum())),
@@ -297,15 +294,14 @@ class Trier(Attack):
             "caveat": "" if found.succeeded else WEAK,
             **(more or {}),
         }
-        return AttackResult(
-            found.risk,
-            hits.main.astype(np.float64),
-            found.baseline_rate,
-            found.control_rate,
-            found.low,
-            found.high,
-            details,
-            _most(hits),
+        return Outcome(
+            unit="record",
+            per_record=hits.main.astype(np.float64),
+            baseline=found.baseline_rate,
+            estimate=Estimate(found.risk, found.low, found.high, len(hits.main)),
+            control=found.control_rate,
+            upper=_most(hits),
+            details=details,
         )
 
     def drawn(self, n: int, rng: Generator) -> Ids:
@@ -490,28 +486,19 @@ class Inference(Trier):
         0.05
     )
 
-    def attack(self, scene: Scene, truth: Truth, rng: Generator) -> AttackResult:
+    def run(self, scene: Scene, truth: Truth, rng: Generator) -> Outcome:
         """Attack every confidential column."""
         names = confidential(scene, truth, self.column)
         found = {name: self._on(scene, truth, name, rng) for name in names}
         worst = max(found, key=lambda name: found[name].risk)
         attack = found[worst]
-        columns = {name: one.risk for name, one in found.items()}
+        columns = {name: float(one.risk) for name, one in found.items()}
         details = {**attack.details, "column": worst, "columns": columns}
-        return AttackResult(
-            attack.risk,
-            attack.per_record,
-            attack.baseline,
-            attack.control,
-            attack.low,
-            attack.high,
-            details,
-            attack.upper,
-        )
+        return replace(attack, details=details)
 
-    def _on(self, scene: Scene, truth: Truth, name: str, rng: Generator) -> AttackResult:
+    def _on(self, scene: Scene, truth: Truth, name: str, rng: Generator) -> Outcome:
         inner = self.model_copy(update={"column": name})
-        return super(Inference, inner).attack(scene, truth, rng)
+        return super(Inference, inner).run(scene, truth, rng)
 
     def hits(self, scene: Scene, truth: Truth, control: Table, rng: Generator) -> Hits:
         """Guess the values of some targets."""

@@ -8,18 +8,13 @@ from numpy.random import Generator
 from pydantic import Field
 
 from veil.core.errors import InputError
+from veil.core.outcome import Outcome
 from veil.core.types import Floats
+from veil.tables.attack import Attack, Scene, Truth, mean_attack
 from veil.tables.attacks.nearest import Compatible
-from veil.tables.attacks.scene import (
-    Attack,
-    AttackResult,
-    Patterns,
-    Scene,
-    Truth,
-    mean_attack,
-)
 from veil.tables.column import Column
 from veil.tables.labels import Matching, Missing
+from veil.tables.patterns import Patterns
 from veil.tables.table import Table, row_classes
 
 Reading = Annotated[
@@ -343,7 +338,7 @@ class Prosecutor(Attack):
     threshold: Threshold = 0.2
     missing: Reading = "equal"
 
-    def attack(self, scene: Scene, truth: Truth, rng: Generator) -> AttackResult:
+    def run(self, scene: Scene, truth: Truth, rng: Generator) -> Outcome:
         """Count the rows that are alike."""
         del rng
         alike = sizes(scene, self.missing)
@@ -374,7 +369,7 @@ class Journalist(Attack):
     threshold: Threshold = 0.2
     missing: Reading = "equal"
 
-    def attack(self, scene: Scene, truth: Truth, rng: Generator) -> AttackResult:
+    def run(self, scene: Scene, truth: Truth, rng: Generator) -> Outcome:
         """Count the people who may be each row."""
         del rng
         people = frequencies(scene, table_of(scene, self.name), self.missing)
@@ -415,7 +410,7 @@ class Marketer(Attack):
         str, Field(description="column of the original that says who lives together")
     ] = ""
 
-    def attack(self, scene: Scene, truth: Truth, rng: Generator) -> AttackResult:
+    def run(self, scene: Scene, truth: Truth, rng: Generator) -> Outcome:
         """Count the people who may be each row, or estimate how many they are."""
         del rng
         alike = sizes(scene, self.missing)
@@ -469,7 +464,7 @@ class Unique(Attack):
     name: ClassVar[str] = "unique"
     family: ClassVar[str] = "Re-identification"
 
-    def attack(self, scene: Scene, truth: Truth, rng: Generator) -> AttackResult:
+    def run(self, scene: Scene, truth: Truth, rng: Generator) -> Outcome:
         """Count, and estimate if the population is known."""
         del rng
         alone = (sizes(scene, "equal") == 1) & ~truth.starred(scene)

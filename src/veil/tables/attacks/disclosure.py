@@ -9,23 +9,16 @@ from numpy.random import Generator
 from pydantic import Field
 
 from veil.core.errors import InputError
+from veil.core.outcome import Outcome
 from veil.core.types import Floats, Ids
 from veil.measures.bounds import excess_bound
+from veil.tables.attack import Attack, Scene, Truth, bootstrap_mean, mean_attack
 from veil.tables.attacks.nearest import Compatible, Nearest
-from veil.tables.attacks.scene import (
-    Attack,
-    AttackResult,
-    Patterns,
-    Scene,
-    Truth,
-    bootstrap_mean,
-    codes_with_missing,
-    mean_attack,
-)
 from veil.tables.column import Column
 from veil.tables.criteria import alike_codes
 from veil.tables.hierarchy import Hierarchy
 from veil.tables.labels import Bools
+from veil.tables.patterns import Patterns, codes_with_missing
 from veil.tables.table import row_classes, unknown_column
 
 ColumnName = Annotated[
@@ -102,7 +95,7 @@ class Discloser(Attack):
     def disclosed(self, scene: Scene, truth: Truth, name: str) -> Bools:
         """Tell of which released rows (m,) the class gives a confidential column away."""
 
-    def attack(self, scene: Scene, truth: Truth, rng: Generator) -> AttackResult:
+    def run(self, scene: Scene, truth: Truth, rng: Generator) -> Outcome:
         """Take the column of which most is told."""
         del rng
         names = confidential(scene, truth, self.column)
@@ -260,7 +253,7 @@ class Interval(Attack):
     needs: ClassVar[frozenset[str]] = frozenset({"qi", "rows"})
     width: Annotated[float, Field(gt=0, description="share of a standard deviation")] = 0.05
 
-    def attack(self, scene: Scene, truth: Truth, rng: Generator) -> AttackResult:
+    def run(self, scene: Scene, truth: Truth, rng: Generator) -> Outcome:
         """Compare the numbers of each released row with the original ones."""
         del rng
         rows = truth.of(self.name)
@@ -331,31 +324,34 @@ class Attribute(Attack):
     needs: ClassVar[frozenset[str]] = frozenset({"qi", "confidential"})
     column: ColumnName = ""
 
-    def attack(self, scene: Scene, truth: Truth, rng: Generator) -> AttackResult:
+    def run(self, scene: Scene, truth: Truth, rng: Generator) -> Outcome:
         """Guess each column, and take the one with the largest risk."""
         del rng
         names = confidential(scene, truth, self.column)
         found = {name: self._of(scene, truth, name) for name in names}
         worst = max(found, key=lambda name: found[name].risk)
-        risks = {name: attack.risk for name, attack in found.items()}
+        risks = {name: float(attack.risk) for name, attack in found.items()}
         attack = found[worst]
         details = {**attack.details, "column": worst, "columns": risks}
         details |= _classes(scene, truth, worst)
         return replace(attack, details=details)
 
-    def _of(self, scene: Scene, truth: Truth, name: str) -> AttackResult:
+    def _of(self, scene: Scene, truth: Truth, name: str) -> Outcome:
         values = truth.original.column(name)
         targets = codes_with_missing(values)
         labels = same_labels(scene.released.column(name), values)[targets]
         hits = _guessed(scene, codes_with_missing(scene.released.column(name)), labels)
         baseline = float(np.bincount(targets).max()) / len(targets)
         success = bootstrap_mean(hits)
-        risk, low, high = (
-            max(0.0, (share - baseline) / (1 - baseline)) if baseline < 1 else 0.0
-            for share in (float(success), success.low, success.high)
+        return Outcome(
+            unit="record",
+            per_record=hits,
+            baseline=baseline,
+            excess=True,
+            mean=success,
+            upper=excess_bound(hits, baseline),
+            details={"success": float(success)},
         )
-        details, upper = {"success": float(success)}, excess_bound(hits, baseline)
-        return AttackResult(risk, hits, baseline, None, low, high, details, upper)
 
 
 def same_labels(released: Column, original: Column) -> Ids:

@@ -2,23 +2,18 @@
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated, ClassVar, Protocol
 
 import numpy as np
 from numpy.random import Generator
 from pydantic import Field
 
+from veil.core.outcome import Outcome
 from veil.core.types import Floats, Ids
+from veil.tables.attack import Attack, Scene, Truth, mean_attack
 from veil.tables.attacks.nearest import Compatible, Nearest, Tallies, Tally
-from veil.tables.attacks.scene import (
-    Attack,
-    AttackResult,
-    Patterns,
-    Scene,
-    Truth,
-    mean_attack,
-)
+from veil.tables.patterns import Patterns
 
 
 class Guesses(Protocol):
@@ -50,7 +45,7 @@ class Linker(Attack):
     def links(self, scene: Scene) -> Links:
         """Guess; nothing is known of who is who."""
 
-    def attack(self, scene: Scene, truth: Truth, rng: Generator) -> AttackResult:
+    def run(self, scene: Scene, truth: Truth, rng: Generator) -> Outcome:
         """Score the guesses."""
         del rng
         rows = truth.of(self.name)
@@ -292,16 +287,14 @@ class Linkage(Attack):
     family: ClassVar[str] = "Record linkage"
     needs: ClassVar[frozenset[str]] = frozenset({"qi", "rows"})
 
-    def attack(self, scene: Scene, truth: Truth, rng: Generator) -> AttackResult:
+    def run(self, scene: Scene, truth: Truth, rng: Generator) -> Outcome:
         """Run all three."""
         truth.of(self.name)
         attackers = (Exact(), Distance(), FellegiSunter())
-        found = {one.name: one.attack(scene, truth, rng) for one in attackers}
+        found = {one.name: one.run(scene, truth, rng) for one in attackers}
         best = max(found, key=lambda name: found[name].risk)
-        risks = {name: attack.risk for name, attack in found.items()}
+        risks = {name: float(attack.risk) for name, attack in found.items()}
         won = found[best]
-        largest = max(float(str(attack.details["largest"])) for attack in found.values())
+        largest = max(attack.details["largest"] for attack in found.values())
         details = {**won.details, "attacker": best, "risks": risks, "largest": largest}
-        return AttackResult(
-            won.risk, won.per_record, won.baseline, None, won.low, won.high, details
-        )
+        return replace(won, details=details)

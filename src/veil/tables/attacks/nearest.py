@@ -24,7 +24,8 @@ from numpy.typing import NDArray
 
 from veil.core.errors import MissingExtraError
 from veil.core.types import Floats, Ids
-from veil.tables.attacks.scene import (
+from veil.tables.labels import UNCOVERED, Bools, Cover
+from veil.tables.patterns import (
     BLOCK,
     Grid,
     LabelDistance,
@@ -32,7 +33,6 @@ from veil.tables.attacks.scene import (
     described_values,
     rows_across,
 )
-from veil.tables.labels import UNCOVERED, Bools, Cover
 from veil.tables.table import row_classes
 
 _EXACT = 2**24  # up to which single precision counts without error

@@ -7,9 +7,10 @@ from pydantic import Field
 
 from veil.core.component import Component
 from veil.core.errors import InputError, ParameterError
+from veil.core.estimate import Estimate
+from veil.core.outcome import Outcome
 from veil.core.registry import read_spec, unknown_name
 from veil.core.types import Floats, Ids
-from veil.tables.attacks.scene import AttackResult
 from veil.tables.cells.audit import Audit, audit
 from veil.tables.cells.cells import Cells
 from veil.tables.cells.release import CELL_MECHANISMS, CellRelease, Mask
@@ -48,7 +49,7 @@ class Intervals(Component):
         own = self.protection or told.get("protection")
         return judge(cells, threshold, None if own is None else float(str(own)), rule)
 
-    def attack(self, cells: Cells, release: CellRelease) -> AttackResult:
+    def run(self, cells: Cells, release: CellRelease) -> Outcome:
         """Audit the release, and compare with what the cells need."""
         wanted = self.sensitive(cells, release)
         found = audit(release)
@@ -63,7 +64,8 @@ class Intervals(Component):
             risks, more = _by_contributors(cells, release, wanted, risks)
             details |= {"worst": float(risks.max(initial=0.0)), **more}
         risk = float(risks.mean()) if len(risks) else 0.0
-        return AttackResult(risk, risks, low=risk, high=risk, details=details)
+        estimate = Estimate(risk, risk, risk, len(risks))  # nothing is drawn
+        return Outcome(unit="cell", per_record=risks, estimate=estimate, details=details)
 
 
 _PUSHES = 2_000  # linear programs after which no more contributors are tried
@@ -105,16 +107,16 @@ def _by_contributors(
 
 def attack_cells(
     cells: Cells, release: CellRelease, attacker: "str | Intervals" = "intervals"
-) -> AttackResult:
+) -> Outcome:
     """Attack a published table of cells; the one attacker is ``intervals``."""
     if isinstance(attacker, Intervals):
-        return attacker.attack(cells, release)
+        return attacker.run(cells, release)
     if not isinstance(attacker, str):
         raise ParameterError("A table of cells is attacked by intervals.")
     name, parameters = read_spec(attacker)
     if name != Intervals.name:
         raise unknown_name("attacker of cells", name, (Intervals.name,))
-    return Intervals.load(parameters).attack(cells, release)
+    return Intervals.load(parameters).run(cells, release)
 
 
 class _Seen(NamedTuple):

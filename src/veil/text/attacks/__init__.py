@@ -2,10 +2,12 @@
 
 from veil.core.former import warn_renamed
 from veil.core.registry import Registry
-from veil.text.attacks.attack import Attack as Attack
-from veil.text.attacks.attack import EncoderAttack as EncoderAttack
-from veil.text.attacks.attack import Outcome as Outcome
-from veil.text.attacks.attack import Scene as Scene
+from veil.text.attack import Attack as Attack
+from veil.text.attack import EncoderAttack as EncoderAttack
+from veil.text.attack import Outcome as Outcome
+from veil.text.attack import Scene as Scene
+
+AttackSpec = Attack  # the former name, which goes away in 0.4
 
 ATTACKS: Registry[Attack] = Registry(
     noun="attack",

@@ -10,7 +10,7 @@ from veil.core.errors import ParameterError
 from veil.core.outcome import rank_with_ties
 from veil.core.types import Floats, Ids
 from veil.data.fetch import Report, no_progress
-from veil.text.attacks.attack import Attack, Outcome, Scene
+from veil.text.attack import Attack, Outcome, Scene
 from veil.text.attacks.inference import log_positions, queries_ranked, require_log
 from veil.text.attacks.likelihood import Surrogate, likelihood, slot_likelihoods
 from veil.text.attacks.posterior import add_prior, query_posterior
@@ -70,7 +70,7 @@ class Bayes(Attack):
         """Return the logarithm of the prior (N,), up to a constant."""
         return np.log(counts) if self.prior == "frequency" else np.zeros(len(counts))
 
-    def attack(self, scene: Scene, report: Report = no_progress) -> Outcome:
+    def run(self, scene: Scene, report: Report = no_progress) -> Outcome:
         """Rank each original in the log by its probability."""
         log = require_log(scene, self.name)
         posterior = query_posterior(scene, log, self.name, self.surrogate, self.select, report)
@@ -109,7 +109,7 @@ class Intersect(Attack):
 
     select: Selection = ""
 
-    def attack(self, scene: Scene, report: Report = no_progress) -> Outcome:
+    def run(self, scene: Scene, report: Report = no_progress) -> Outcome:
         """Rank the true word of each slot among the possible words."""
         space = space_of(scene, self.name)
         mechanism = word_mechanism(scene, self.name)
@@ -168,7 +168,7 @@ class Reconstruct(Attack):
     surrogate: Surrogate = "simulated"
     select: Selection = ""
 
-    def attack(self, scene: Scene, report: Report = no_progress) -> Outcome:
+    def run(self, scene: Scene, report: Report = no_progress) -> Outcome:
         """Rank the true word of each slot among all words."""
         space = space_of(scene, self.name)
         law = likelihood(word_mechanism(scene, self.name), space, self.surrogate)

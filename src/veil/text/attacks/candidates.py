@@ -26,7 +26,7 @@ from veil.core.errors import AssetError, EngineError, MissingExtraError, Paramet
 from veil.core.types import Encoder, Floats, Ids
 from veil.data.fetch import Report, no_progress
 from veil.encoders.encoder import unit
-from veil.text.attacks.attack import EncoderAttack, Outcome, Scene
+from veil.text.attack import EncoderAttack, Outcome, Scene
 from veil.text.attacks.inference import (
     centroids,
     inference_ranks,
@@ -34,7 +34,7 @@ from veil.text.attacks.inference import (
     require_log,
     without_blanks,
 )
-from veil.text.attacks.log import folded
+from veil.text.log import folded
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,8 +12,8 @@ from veil.core.outcome import rank_with_ties
 from veil.core.parallel import in_threads, one_blas_thread
 from veil.core.types import Encoder, Floats, Ids, RawEncoder, Singles
 from veil.data.fetch import Report, no_progress
-from veil.text.attacks.attack import EncoderAttack, Outcome, Scene
-from veil.text.attacks.log import QueryLog
+from veil.text.attack import EncoderAttack, Outcome, Scene
+from veil.text.log import QueryLog
 
 _STEP = 512  # texts encoded at a time
 _MAX_CACHED = 512  # rows of texts whose mean is cached

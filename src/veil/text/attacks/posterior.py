@@ -15,7 +15,7 @@ from veil.core.types import Floats, Ids
 from veil.data.fetch import Report, no_progress
 from veil.data.memo import Memo
 from veil.encoders.catalogue import encoder
-from veil.text.attacks.attack import Attack, EncoderAttack, Scene
+from veil.text.attack import Attack, EncoderAttack, Scene
 from veil.text.attacks.likelihood import Likelihood, Surrogate, WordLikelihoods, likelihood
 from veil.text.attacks.likelihood_boxes import CandidateLikelihood
 from veil.text.attacks.likelihood_exponential import (
@@ -23,8 +23,8 @@ from veil.text.attacks.likelihood_exponential import (
     Normalisers,
     prepare_normalisers,
 )
-from veil.text.attacks.log import LogGroups, QueryLog
 from veil.text.attacks.shapes import Shape, ShapeReader, chunks, reader, space_of, word_mechanism
+from veil.text.log import LogGroups, QueryLog
 from veil.text.mechanisms.mechanism import QueryMechanism, WordMechanism, table_of
 from veil.text.mechanisms.words.kernels import CandidateKernel, ExponentialKernel
 from veil.text.vectors.embeddings import Embeddings

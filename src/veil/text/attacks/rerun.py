@@ -14,10 +14,10 @@ from veil.core.types import Floats, Ids
 from veil.corpus.catalogue import Collection, load_collection
 from veil.corpus.lexical import Lexical, top
 from veil.data.fetch import Report, no_progress
-from veil.text.attacks.attack import Attack, Outcome, Scene
+from veil.text.attack import Attack, Outcome, Scene
 from veil.text.attacks.bayes import Bayes
 from veil.text.attacks.inference import log_positions, queries_ranked, require_log
-from veil.text.attacks.log import QueryLog, folded
+from veil.text.log import QueryLog, folded
 from veil.text.mechanisms.mechanism import OpenedMechanism, QueryMechanism
 
 _K1, _B = 0.9, 0.4  # the same as in the mechanisms with a local collection
@@ -111,11 +111,11 @@ class Rerun(Attack):
         Field(ge=0, description="queries to run a mechanism with a collection on; 0: all"),
     ] = 80
 
-    def attack(self, scene: Scene, report: Report = no_progress) -> Outcome:
+    def run(self, scene: Scene, report: Report = no_progress) -> Outcome:
         """Rank each original in the log by the similarity of its release."""
         log, mechanism = require_log(scene, self.name), _deterministic_mechanism(scene)
         if mechanism.whole:
-            return Bayes().attack(scene, report)
+            return Bayes().run(scene, report)
         index = getattr(mechanism, "index", "") if self.best else ""
         targets = (
             TargetDocuments.of(log, load_collection(index, report), report) if index else None

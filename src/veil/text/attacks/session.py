@@ -13,7 +13,7 @@ from veil.core.outcome import rank_with_ties
 from veil.core.types import Encoder, Floats, Ids, Singles
 from veil.data.fetch import Report, no_progress
 from veil.encoders.encoder import unit
-from veil.text.attacks.attack import EncoderAttack, Outcome, Scene
+from veil.text.attack import EncoderAttack, Outcome, Scene
 from veil.text.attacks.inference import (
     centroids,
     log_positions,
@@ -21,7 +21,7 @@ from veil.text.attacks.inference import (
     ranks,
     require_log,
 )
-from veil.text.attacks.log import LogGroups, LookupTable, QueryEncoder, QueryLog, folded
+from veil.text.log import LogGroups, LookupTable, QueryEncoder, QueryLog, folded
 from veil.text.mechanisms.mechanism import GroupTable, QueryMechanism, table_of
 
 _BYTES = 64 * 2**20  # of scores at a time

@@ -15,7 +15,7 @@ import numpy as np
 
 from veil.core.errors import ParameterError
 from veil.core.types import Ids
-from veil.text.attacks.attack import Scene
+from veil.text.attack import Scene
 from veil.text.mechanisms.mechanism import WordMechanism
 from veil.text.policy import Planner
 from veil.text.vectors.embeddings import Embeddings

@@ -10,12 +10,12 @@ from veil.core.outcome import rank_with_ties
 from veil.core.types import Encoder, Floats, Ids
 from veil.data.fetch import Report, no_progress
 from veil.encoders.encoder import unit
-from veil.text.attacks.attack import EncoderAttack, Outcome, Scene
+from veil.text.attack import EncoderAttack, Outcome, Scene
 from veil.text.attacks.bayes import Selection
 from veil.text.attacks.inference import centroids, without_blanks
 from veil.text.attacks.likelihood import Surrogate
-from veil.text.attacks.log import QueryLog, folded
 from veil.text.attacks.posterior import add_prior, query_posterior
+from veil.text.log import QueryLog, folded
 from veil.text.mechanisms.mechanism import QueryMechanism
 
 _ROUNDING = 1e-6  # of a cosine
@@ -43,16 +43,16 @@ class Shortlist(EncoderAttack):
     surrogate: Surrogate = "simulated"
     select: Selection = ""
 
-    def attack(self, scene: Scene, report: Report = no_progress) -> Outcome:
+    def run(self, scene: Scene, report: Report = no_progress) -> Outcome:
         """Attack, and open the encoder only if it is needed."""
         if _has_no_law(scene):
-            return super().attack(scene, report)
+            return super().run(scene, report)
         return self._outcome(scene, *self._scores(scene, report))
 
     def rank(self, scene: Scene, encoder: Encoder, report: Report = no_progress) -> Outcome:
         """Attack with an open encoder."""
         if not _has_no_law(scene):
-            return self.attack(scene, report)
+            return self.run(scene, report)
         rows = [without_blanks(row) for row in scene.variants]
         centres = unit(centroids(rows, encoder, report).astype(np.float32)).astype(np.float64)
         suspects = QueryLog.of(scene.originals)

@@ -18,9 +18,9 @@ from veil.text.attacks.bayes import Bayes
 from veil.text.attacks.inference import CentroidCache, ranks, ranks_beside, without_blanks
 from veil.text.attacks.likelihood import Likelihood, WordLikelihoods, is_fast, likelihood
 from veil.text.attacks.likelihood_exponential import ExponentialLikelihood
-from veil.text.attacks.log import LogGroups, QueryLog
 from veil.text.attacks.posterior import ShapedLog, add_prior
 from veil.text.attacks.shapes import reader, slots_in
+from veil.text.log import LogGroups, QueryLog
 from veil.text.mechanisms.mechanism import GroupTable, WordMechanism
 from veil.text.vectors.distances import in_chunks
 from veil.text.vectors.embeddings import Embeddings

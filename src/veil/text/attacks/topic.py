@@ -12,12 +12,12 @@ from veil.core.outcome import LABEL, rank_with_ties
 from veil.core.types import Floats, Ids
 from veil.corpus.logs import ICD10CM, file_digest, icd10cm_labels, read_labels
 from veil.data.fetch import Report, no_progress
-from veil.text.attacks.attack import Attack, Outcome, Scene
+from veil.text.attack import Attack, Outcome, Scene
 from veil.text.attacks.bayes import Bayes, Prior, Selection
 from veil.text.attacks.inference import require_log
 from veil.text.attacks.likelihood import Surrogate
-from veil.text.attacks.log import LogGroups, QueryLog, folded
 from veil.text.attacks.posterior import QueryPosterior, add_prior, query_posterior
+from veil.text.log import LogGroups, QueryLog, folded
 
 HEAD, TRACKS = "head", "tracks"
 _ROUNDING = 1e-9  # of sums of probabilities
@@ -61,7 +61,7 @@ class Topic(Attack):
         """Digest of the file of labels, if there is one."""
         return "" if self.labels in (HEAD, TRACKS, *ICD10CM) else file_digest(Path(self.labels))
 
-    def attack(self, scene: Scene, report: Report = no_progress) -> Outcome:
+    def run(self, scene: Scene, report: Report = no_progress) -> Outcome:
         """Rank the label of each original among all labels of the log."""
         log = require_log(scene, self.name)
         posterior = query_posterior(scene, log, self.name, self.surrogate, self.select, report)

@@ -8,10 +8,10 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from veil.core.errors import InputError, ParameterError
+from veil.core.estimate import Estimate, bootstrap
 from veil.core.types import Encoder, Floats, Ids
 from veil.corpus.wordnet import Thesaurus, wordnet, wordnet_folder
 from veil.encoders.catalogue import encoder as find_encoder
-from veil.measures.estimate import Estimate, bootstrap
 from veil.text.measures.measure import Comparison, PairMeasure
 
 

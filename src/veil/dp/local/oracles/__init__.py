@@ -1,7 +1,11 @@
 """The table of oracles; each row is loaded on first use."""
 
-from veil.core.registry import Registry
+from typing import Any, overload
+
+from veil.core.registry import Registry, read_spec, unknown_name
 from veil.dp.local.oracle import Oracle as Oracle
+from veil.dp.mechanism import Mechanism
+from veil.dp.mechanisms import MECHANISMS
 
 ORACLES: Registry[Oracle] = Registry(
     noun="oracle",
@@ -25,3 +29,25 @@ ORACLES: Registry[Oracle] = Registry(
 def oracle(spec: str | Oracle) -> Oracle:
     """Return the oracle that a spec such as ``hcms(epsilon=4)`` names."""
     return spec if isinstance(spec, Oracle) else ORACLES.parse(spec)
+
+
+@overload
+def mechanism(spec: Mechanism) -> Mechanism: ...
+@overload
+def mechanism(spec: Oracle) -> Oracle: ...
+@overload
+def mechanism(spec: str) -> Any: ...  # noqa: ANN401 - the spec decides
+def mechanism(spec: str | Mechanism | Oracle) -> Mechanism | Oracle:
+    """Return the mechanism for numbers, or the oracle for local reports, that a spec names.
+
+    >>> mechanism("geometric(epsilon=1)").name, mechanism("grr(epsilon=1, size=4)").name
+    ('geometric', 'grr')
+    """
+    if not isinstance(spec, str):
+        return spec
+    name, _ = read_spec(spec)
+    if name in MECHANISMS.names():
+        return MECHANISMS.parse(spec)
+    if name in ORACLES.names():
+        return ORACLES.parse(spec)
+    raise unknown_name("mechanism", name, (*MECHANISMS.names(), *ORACLES.names()))

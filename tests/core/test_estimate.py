@@ -9,7 +9,7 @@ import pytest
 from numpy.random import Generator
 
 from veil.core.errors import InputError
-from veil.measures.estimate import RESAMPLES, Estimate, bootstrap, resamples
+from veil.core.estimate import RESAMPLES, Estimate, bootstrap, resamples
 
 
 def test_it_is_a_number_that_remembers_its_interval() -> None:

@@ -1,79 +1,39 @@
-"""The contract of attackers on tables: what they are given, and how they are scored.
+"""Distinct rows of columns, and how released labels compare with original values.
 
-What an attacker of a table is given, and what it declares.
-The truth is used to score, never to guess: which original row a released one is stands in `Truth`
-alone, and what an attacker guesses from is a `Scene`.
+Attacks compare `Patterns`, the distinct rows of labels and of values, instead of all rows. A
+`Grid` joins the relations of single columns, and `LabelDistance` is the distance of labels and
+values of one column.
 """
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Any, ClassVar, Literal, Protocol
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
 
 import numpy as np
-from numpy.random import Generator
 from numpy.typing import NDArray
 
-from veil.core.component import Component
-from veil.core.errors import InputError
-from veil.core.rng import generator
 from veil.core.types import Floats, Ids
-from veil.measures.estimate import RESAMPLES, Estimate, bootstrap, interval
 from veil.tables.column import MISSING, Column
 from veil.tables.hierarchy import TOP, Hierarchy
-from veil.tables.labels import Bools, Cover, Missing, Span, members, read_spans, star_codes
-from veil.tables.table import Table, row_classes
-
-
-@dataclass(frozen=True, eq=False)
-class AttackResult:
-    """The risk that an attacker is right, and for whom.
-
-    Attributes
-    ----------
-    risk
-        Between 0 and 1.
-    per_record
-        The risk of each record (n,), or of each sensitive cell; never written to a file.
-    baseline
-        What who sees nothing achieves, where that is known.
-    control
-        What the same attack achieves on records that were not in the data, where there are any.
-    low, high
-        An interval of 95 % of `risk`; both are `risk` where nothing is drawn.
-    details
-        What else was found, by name.
-    upper
-        What `risk` is at most with 97.5 % confidence, where the attack subtracts a baseline or a
-        control, for which the bound of a mean does not hold; else None.
-    """
-
-    risk: float
-    per_record: Floats
-    baseline: float | None = None
-    control: float | None = None
-    low: float = 0.0
-    high: float = 1.0
-    details: Mapping[str, object] = field(default_factory=dict)
-    upper: float | None = None
-
+from veil.tables.labels import Bools, Cover, Span, members, read_spans, star_codes
+from veil.tables.table import row_classes
 
 BLOCK = 8 * 2**20  # bytes of one block of pairs
 
 
 @dataclass(frozen=True, eq=False)
 class Patterns:
-    """The different rows of some columns.
+    """The distinct rows of some columns.
 
     Attributes
     ----------
     codes
         (m, columns) categories; the number of categories stands for a missing value.
     sizes
-        (m,) how many rows are alike.
+        (m,) number of rows with each pattern.
     at
-        (n,) which pattern each row has.
+        (n,) pattern of each row.
     """
 
     codes: Ids
@@ -85,13 +45,13 @@ class Patterns:
 
     @classmethod
     def of(cls, columns: Sequence[Column]) -> "Patterns":
-        """Find the different rows."""
+        """Return the distinct rows of columns."""
         coded = [codes_with_missing(column) for column in columns]
         return cls.of_codes(np.stack(coded, axis=1))
 
     @classmethod
     def of_codes(cls, codes: Ids) -> "Patterns":
-        """Find the different rows of codes (n, columns)."""
+        """Return the distinct rows of codes (n, columns)."""
         at = row_classes(list(codes.T), len(codes))
         sizes = np.bincount(at).astype(np.float64)
         first = np.empty(len(sizes), dtype=np.int64)
@@ -106,21 +66,21 @@ def codes_with_missing(column: Column) -> Ids:
 
 
 class Pairing(Protocol):
-    """Tells something of labels of a released column and values of the original one."""
+    """A relation of the labels of a released column and the values of the original one."""
 
     labels: int
     values: int
 
     def between(self, labels: Ids, values: Ids) -> NDArray[Any]:
-        """Tell it of codes that are broadcast together."""
+        """Return the relation of codes, broadcast together."""
         ...
 
 
 class Grid:
     """All pairs of some patterns of one side with all patterns `across`, over all columns.
 
-    What single columns tell is joined by `joined`: a sum, or a conjunction. A block is
-    (across, b): taking whole rows of it is fast.
+    The relations of single columns are joined by `joined`: a sum, or a conjunction. A block is
+    (across, b), so that taking whole rows of it is fast.
     """
 
     def __init__(
@@ -130,7 +90,7 @@ class Grid:
         self._released = released  # whether `across` are labels, and blocks are of values
 
     def block(self, codes: Ids) -> NDArray[Any]:
-        """Return what is told (across, b) of patterns (b, columns)."""
+        """Return the joined relation (across, b) of patterns (b, columns)."""
         total: NDArray[Any] | None = None
         room: NDArray[Any] | None = None
         for column, pairing in enumerate(self._pairings):
@@ -153,52 +113,18 @@ class Grid:
 
 
 def rows_across(pairing: Pairing, codes: Ids, *, released: bool) -> NDArray[Any]:
-    """Return what is told of codes (b,) and all labels, or values, across: (those + 1, b)."""
+    """Return the relation (labels or values + 1, b) of codes (b,) and all labels or values."""
     if released:
         return pairing.between(np.arange(pairing.labels + 1)[:, None], codes[None, :])
     return pairing.between(codes[None, :], np.arange(pairing.values + 1)[:, None])
 
 
 def described_values(pairings: Sequence[Pairing], labels: Ids, values: Ids) -> list[NDArray[Any]]:
-    """Return per column what is told of n pairs of patterns (n, columns)."""
+    """Return the relation in each column of n pairs of patterns (n, columns)."""
     return [
         pairing.between(labels[:, column], values[:, column])
         for column, pairing in enumerate(pairings)
     ]
-
-
-_FEW = 2_000  # records up to which they are drawn one by one
-_VALUES = 5_000  # different values up to which they are drawn by how often they occur
-_SEED = 20261118  # the same records give the same interval
-
-
-def mean_attack(
-    per_record: Floats,
-    baseline: float | None = None,
-    details: Mapping[str, object] | None = None,
-) -> AttackResult:
-    """Return an attack whose risk is the mean over records; the worst case stands beside it."""
-    mean = bootstrap_mean(per_record)
-    largest = float(per_record.max(initial=0.0))
-    certain = int((per_record >= 1).sum())
-    told = {"largest": largest, "certain": certain, **(details or {})}
-    return AttackResult(float(mean), per_record, baseline, None, mean.low, mean.high, told)
-
-
-def bootstrap_mean(values: Floats) -> Estimate:
-    """Return the mean with its 95 % bootstrap interval over records.
-
-    Of many records with few different values it is drawn how often each value occurs, which is the
-    same law.
-    """
-    if len(values) <= _FEW:
-        return bootstrap(values)
-    different, counts = np.unique(values, return_counts=True)
-    if len(different) > _VALUES:
-        return bootstrap(values)
-    n = len(values)
-    drawn = generator(_SEED).multinomial(n, counts / n, size=RESAMPLES)
-    return interval(float(values.mean()), drawn @ different / n, n)
 
 
 Metric = Literal["euclidean", "gower"]
@@ -419,129 +345,3 @@ def _flags(count: int, codes: list[int]) -> Bools:
     made = np.zeros(count + 1, dtype=np.bool_)
     made[codes] = True
     return made
-
-
-@dataclass(frozen=True, eq=False, repr=False)  # a log line shows no cell
-class Scene:
-    """What an attacker sees and knows.
-
-    Attributes
-    ----------
-    released
-        What is published.
-    known
-        The quasi-identifiers of all targets, one row each, in the order of the original.
-    hierarchies, levels
-        By column, as they are public: the hierarchy, and the level of the whole column.
-    closed
-        Columns whose intervals have both their ends, though they may look as if they had not.
-    population
-        A table of everybody, or how many they are; None: not known.
-    control
-        Rows that were never used for the release; None: there are none.
-    """
-
-    released: Table
-    known: Table
-    hierarchies: Mapping[str, Hierarchy] = field(default_factory=dict)
-    levels: Mapping[str, int] = field(default_factory=dict)
-    closed: frozenset[str] = frozenset()
-    population: Table | float | None = None
-    control: Table | None = None
-
-    @property
-    def qi(self) -> tuple[str, ...]:
-        """Columns that the attacker knows of targets and sees in the release."""
-        return self.known.columns
-
-    @cached_property
-    def patterns(self) -> tuple[Patterns, Patterns]:
-        """The different rows of labels, and of known values, over the quasi-identifiers."""
-        return (
-            Patterns.of([self.released.column(name) for name in self.qi]),
-            Patterns.of([self.known.column(name) for name in self.qi]),
-        )
-
-    def covers(self, beside: Table, names: Sequence[str], missing: Missing) -> list[Cover]:
-        """Return what the labels of columns cover of the values of another table."""
-        return [
-            Cover(
-                self.released.column(name),
-                beside.column(name),
-                self.hierarchies.get(name),
-                self.levels.get(name),
-                missing,
-                closed=name in self.closed,
-            )
-            for name in names
-        ]
-
-    def aparts(self, beside: Table, names: Sequence[str], metric: Metric) -> list[LabelDistance]:
-        """Return how far the labels of columns are from the values of another table."""
-        return [
-            label_distance(
-                self.released.column(name),
-                beside.column(name),
-                self.hierarchies.get(name),
-                self.levels.get(name),
-                metric,
-            )
-            for name in names
-        ]
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Truth:
-    """What an attack is scored by: the original, and which row of it each released row is."""
-
-    original: Table
-    rows: Ids | None
-
-    def of(self, by: str) -> Ids:
-        """Return the original rows (m,), or say that released rows are nobody's."""
-        if self.rows is None:
-            raise InputError(
-                f"The attacker {by} needs to know which original row each released row is, and"
-                " synthetic rows are nobody's; use attribute, singling_out, linkability or"
-                " inference."
-            )
-        return self.rows
-
-    def spread(self, values: Floats, by: str) -> Floats:
-        """Return for each original row (n,) what its released row has; 0 if it was removed."""
-        made = np.zeros(len(self.original))
-        np.maximum.at(made, self.of(by), values)
-        return made
-
-    def starred(self, scene: Scene) -> Bools:
-        """Tell which released rows (m,) have nothing left of what was known of them."""
-        gone = _blank([scene.released.column(name) for name in scene.qi])
-        if self.rows is None or gone.all():
-            return np.zeros(len(gone), dtype=np.bool_)
-        return gone & ~_blank([scene.known.column(name) for name in scene.qi])[self.rows]
-
-
-def _blank(columns: Sequence[Column]) -> Bools:
-    """Tell which rows have a star, or nothing, in all columns."""
-    stars = [np.array(star_codes(column)[1:], dtype=np.int64) for column in columns]
-    flags = [
-        column.missing | np.isin(column.codes, codes)
-        for column, codes in zip(columns, stars, strict=True)
-    ]
-    made: Bools = np.logical_and.reduce(flags)
-    return made
-
-
-class Attack(Component):
-    """Attacks a released table.
-
-    `family` groups attackers that do alike, `needs` says what must be there ("qi", "confidential",
-    "rows", "control").
-    """
-
-    family: ClassVar[str] = "Other"
-    needs: ClassVar[frozenset[str]] = frozenset({"qi"})
-
-    @abstractmethod
-    def attack(self, scene: Scene, truth: Truth, rng: Generator) -> AttackResult:
-        """Guess from the scene, and score the guesses by the truth."""

@@ -11,7 +11,7 @@ from numpy.random import Generator
 from scipy import stats
 
 from veil.core.errors import InputError
-from veil.measures.estimate import compare, p_values
+from veil.core.estimate import compare, p_values
 
 
 @given(st.lists(st.integers(-5, 5), min_size=1, max_size=9))
