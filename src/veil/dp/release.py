@@ -7,7 +7,7 @@ import numpy as np
 
 from veil.core.errors import ParameterError
 from veil.core.guarantee import Guarantee
-from veil.core.registry import read_spec, unknown_name
+from veil.core.registry import Registry, read_spec, unknown_name
 from veil.core.rng import Randomness, generator
 from veil.dp.local.oracle import Oracle
 from veil.dp.local.oracles import ORACLES
@@ -16,21 +16,43 @@ from veil.dp.mechanisms import MECHANISMS
 from veil.dp.mechanisms import mechanism as named
 
 
+@dataclass(frozen=True)
+class Families:
+    """Mechanisms and oracles together, by name; a name of both is the mechanism."""
+
+    def names(self) -> tuple[str, ...]:
+        """Return all names: mechanisms, then oracles."""
+        return (*MECHANISMS.names(), *ORACLES.names())
+
+    def get(self, name: str) -> type[Mechanism] | type[Oracle]:
+        """Return the class of that name; plugins are searched for if no built-in has it."""
+        return self._registry(name).get(name)
+
+    def parse(self, spec: str) -> Mechanism | Oracle:
+        """Build a mechanism or an oracle from its spec."""
+        return self._registry(read_spec(spec)[0]).parse(spec)
+
+    def _registry(self, name: str) -> Registry[Mechanism] | Registry[Oracle]:
+        if name in MECHANISMS.builtin or (
+            name not in ORACLES.builtin and name in MECHANISMS.names()
+        ):
+            return MECHANISMS
+        if name in ORACLES.builtin or name in ORACLES.names():
+            return ORACLES
+        raise unknown_name("mechanism or oracle", name, self.names())
+
+
+FAMILIES = Families()
+
+
 def mechanism_or_oracle(spec: str | Mechanism | Oracle) -> Mechanism | Oracle:
-    """Return the mechanism or the oracle that a spec names.
+    """Return the mechanism or the oracle of a spec.
 
     >>> local, central = "hcms(epsilon=4)", "laplace(epsilon=1)"
     >>> mechanism_or_oracle(local).guarantee.kind, mechanism_or_oracle(central).guarantee.kind
     ('local-dp', 'dp')
     """
-    if isinstance(spec, Mechanism | Oracle):
-        return spec
-    name, _ = read_spec(spec)
-    if name in MECHANISMS.builtin or (name not in ORACLES.builtin and name in MECHANISMS.names()):
-        return MECHANISMS.parse(spec)  # names of plugins are read from files, where needed
-    if name in ORACLES.builtin or name in ORACLES.names():
-        return ORACLES.parse(spec)
-    raise unknown_name("mechanism or oracle", name, [*MECHANISMS.names(), *ORACLES.names()])
+    return FAMILIES.parse(spec) if isinstance(spec, str) else spec
 
 
 @dataclass(frozen=True, eq=False)

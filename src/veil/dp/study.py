@@ -22,6 +22,7 @@ from veil.dp.attacks.attacker import Mask
 from veil.dp.attacks.plane import Trial, trial
 from veil.dp.inputs import read_bits
 from veil.dp.mechanisms import COUNTING
+from veil.dp.release import FAMILIES
 from veil.studies.experiment import Axis, Cell, Experiment, Figure, Step, Vocabulary, step_key
 from veil.studies.report.markup import Markup, number, tag
 from veil.studies.report.svg import at
@@ -156,9 +157,6 @@ ADVANTAGE, WORTH = "advantage", "useful counts"
 _VERSION = 1  # of what the steps compute
 _USUAL = ("reconstruction",)
 MOST = 5  # configurations whose guesses are drawn
-_COMMANDS = (
-    "release law histogram compose budget report estimate oracles mechanisms sql mine audit attack"
-)
 
 
 def _text(value: object) -> object:
@@ -206,8 +204,20 @@ class Counts(Experiment):
     keys = CountsStudy
     mechanisms = COUNTING
     attackers = ATTACKS
+    listed = FAMILIES
+    advice = "Releases of the same data add up: see 'veil dp compose'."
     verbs: ClassVar[dict[str, str]] = {
-        verb: f"veil.cli.dp.{verb}:{verb}" for verb in _COMMANDS.split()
+        "release": "veil.dp.api:release",
+        "law": "veil.dp.api:law",
+        "histogram": "veil.dp.api:histogram",
+        "compose": "veil.dp.api:compose",
+        "budget": "veil.dp.api:budget",
+        "report": "veil.dp.api_local:report",
+        "estimate": "veil.dp.api_local:estimate",
+        "sql": "veil.dp.api:sql",
+        "mine": "veil.dp.api:mine",
+        "audit": "veil.dp.api:audit",
+        "attack": "veil.dp.api:attack",
     }
     source = "secret"
 
