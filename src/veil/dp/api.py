@@ -29,7 +29,7 @@ from veil.dp.inputs import numbers_of, read_bits, read_given_numbers, read_numbe
 from veil.dp.inputs import source_of as split_source
 from veil.dp.mechanism import Array, Mechanism
 from veil.dp.mechanisms import MECHANISMS
-from veil.dp.release import FAMILIES
+from veil.dp.release import FAMILIES, table_of_law
 
 Seed = Annotated[int | None, Field(ge=0)]
 Accountant = Literal["advanced", "basic", "pld", "zcdp"]
@@ -107,8 +107,6 @@ def law(
         An output, as NUMBER[,NUMBER...]; repeatable.  [default: all outputs, or those around one
         number]
     """
-    from veil.dp.law import table_of_law
-
     chosen = MECHANISMS.parse(mechanism)
     rows = table_of_law(chosen, read_given_numbers(numbers), _outputs(output))
     sheet = Sheet(
