@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from veil.dp.release import Release as Release
     from veil.dp.release import law as law
     from veil.dp.release import release as release
-    from veil.dp.restricted.statistical_database import StatisticalDatabase as StatisticalDatabase
+    from veil.dp.restricted import StatisticalDatabase as StatisticalDatabase
     from veil.dp.sql.database import connect as connect
 
 _PLACES = {
@@ -80,7 +80,7 @@ _PLACES = {
     "veil.dp.mining.logistic": "logistic",
     "veil.dp.mining.naive_bayes": "naive_bayes",
     "veil.dp.release": "Release law release",
-    "veil.dp.restricted.statistical_database": "StatisticalDatabase",
+    "veil.dp.restricted": "StatisticalDatabase",
 }
 
 facade(__name__, _PLACES)

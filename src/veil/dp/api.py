@@ -654,7 +654,7 @@ def _story(
     seed: int | None,
 ) -> Reply:  # fmt: skip
     """Show one attack step by step."""
-    from veil.dp.restricted import demonstrations
+    from veil.dp.attacks import demonstrations
 
     path, column, value = split_source(secret)
     if name == "averaging":

@@ -13,7 +13,7 @@ from veil.core.types import Ids
 from veil.dp.attacks import ATTACKS
 from veil.dp.attacks.attack import advantage, attack
 from veil.dp.attacks.attacker import Ask, Mask, Questions
-from veil.dp.restricted.statistical_database import StatisticalDatabase
+from veil.dp.restricted import StatisticalDatabase
 
 ALL = [
     "averaging(times=3)",

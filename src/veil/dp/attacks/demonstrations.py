@@ -16,8 +16,7 @@ from veil.dp.attacks.attack import NoisyCounts, attack, bits
 from veil.dp.attacks.attacker import Mask
 from veil.dp.attacks.differencing import Averaging, Differencing, Tracker
 from veil.dp.mechanisms import mechanism as named
-from veil.dp.restricted.auditors import numbers
-from veil.dp.restricted.statistical_database import StatisticalDatabase
+from veil.dp.restricted import StatisticalDatabase, numbers
 
 _TOLD = 12  # questions that are told one by one
 
