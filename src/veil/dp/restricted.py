@@ -24,7 +24,7 @@ What = Literal["sum", "count", "max"]
 
 
 class StatisticalDatabase:
-    """Exact answers about sets of records, restricted as it was done before noise.
+    """Exact answers about sets of records, restricted as they were before noise.
 
     None of this is differential privacy: `veil.dp.attack` gets around size and overlap control,
     and auditing covers one statistic, exact disclosure, and no knowledge from elsewhere.
@@ -34,12 +34,13 @@ class StatisticalDatabase:
     values
         (n,) one number per record.
     min_size
-        Least size k of a set and of its complement: k <= size <= n - k. With 1 every set that is
-        not empty is answered, also that of all.
+        Smallest size k of a set and of its complement: k <= size <= n - k. With 1 every non-empty
+        set is answered, also the set of all records.
     max_overlap
-        How many records two answered sets may share; None for any number.
+        Largest number of records that two answered sets may share; None for any number.
     audit
-        "sum", "max", "max-simulatable", or None. Whoever audits one statistic refuses the other.
+        "sum", "max", "max-simulatable", or None. A database that audits one statistic refuses the
+        other.
 
     Examples
     --------
@@ -87,7 +88,7 @@ class StatisticalDatabase:
 
     @property
     def caveat(self) -> str:
-        """What the restriction does not cover."""
+        """Limits of the restriction."""
         exact = "Answers are exact: nothing is differentially private."
         return exact if self._auditor is None else f"{exact} {self._auditor.caveat}"
 
@@ -207,8 +208,8 @@ class Auditor(ABC):
     what
         The statistic that it can judge; others are refused.
     simulatable
-        Whether it decides by the queries and the answers before alone. Who asks could then decide
-        as well, and a denial tells nothing. One that is not is handed the answer, and its denials
+        Whether it decides by earlier queries and answers only. The caller could then decide as
+        well, and a denial reveals nothing. Any other auditor gets the answer, and its denials
         leak.
     caveat
         What its answers may still disclose.
@@ -223,7 +224,7 @@ class Auditor(ABC):
 
     @abstractmethod
     def allows(self, mask: Mask, answer: float | None) -> bool:
-        """Decide; `answer` is None for whoever is simulatable."""
+        """Decide; `answer` is None if the auditor is simulatable."""
 
     @abstractmethod
     def keep(self, mask: Mask, answer: float) -> None:
@@ -231,7 +232,7 @@ class Auditor(ABC):
 
 
 def _judge(auditor: Auditor, chosen: Mask, what: str, answer: float) -> None:
-    """Let the auditor decide; one that is simulatable is not handed the answer."""
+    """Let the auditor decide; a simulatable one does not get the answer."""
     if what != auditor.what:
         raise RefusedError(
             f"The query is not answered: the auditor judges a {auditor.what}, and no {what}."
@@ -295,8 +296,8 @@ class Maxima:
 class Max(Auditor):
     """Refuse a maximum when its true answer would determine some value.
 
-    Nothing follows from the answers; but a denial is made with the truth, and tells it: the
-    maximum of a, b and c is 9, that of a and b is refused, hence c is 9.
+    Nothing follows from the answers, but a denial depends on the truth, and reveals it: if the
+    maximum of a, b and c is 9, and that of a and b is refused, c is 9.
 
     References
     ----------
