@@ -216,7 +216,7 @@ def test_a_refuted_claim_is_told_by_the_exit_code(veil: Veil) -> None:
 def test_without_names_all_are_audited(veil: Veil) -> None:
     result = veil("dp", "audit", "--samples", 1000, "--seed", 1, "--json")
     assert result.code == 0
-    told = [found["mechanism"].partition("(")[0] for found in json.loads(result.out)]
+    told = [found["mechanism"].partition("(")[0] for found in json.loads(result.out)["audits"]]
     assert told == [*dp.MECHANISMS.names(), *dp.ORACLES.names()]
 
 
@@ -224,7 +224,7 @@ def test_an_audit_as_json(veil: Veil) -> None:
     result = veil(
         "dp", "audit", "-m", "geometric(epsilon=1)", "--samples", 2000, "--json", "--seed", 1
     )
-    (found,) = json.loads(result.out)
+    (found,) = json.loads(result.out)["audits"]
     assert (found["verdict"], found["claimed"], found["refuted"]) == ("not refuted", 1.0, False)
     assert found["measured"] < found["reach"]
 

@@ -81,5 +81,5 @@ class Reply:
     lines: Sequence[str | Sheet] = ()
     notes: Sequence[str] = ()
     cautions: Sequence[str] = ()
-    data: Mapping[str, object] | Sequence[object] = field(default_factory=dict)
+    data: Mapping[str, object] = field(default_factory=dict)
     code: int = 0

@@ -7,7 +7,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
 from pydantic import Field
@@ -23,13 +23,14 @@ from veil.data.fetch import Report, no_progress
 from veil.data.lines import read_lines, require_file
 from veil.data.releases import check_output, open_writer
 from veil.data.rows import read_table
-from veil.dp.accounting.budget import Spent
-from veil.dp.accounting.cost import cost_of, whole_times
 from veil.dp.inputs import numbers_of, read_bits, read_given_numbers, read_numbers, read_texts
 from veil.dp.inputs import source_of as split_source
 from veil.dp.mechanism import Array, Mechanism
 from veil.dp.mechanisms import MECHANISMS
 from veil.dp.release import FAMILIES, table_of_law
+
+if TYPE_CHECKING:
+    from veil.dp.accounting.budget import Spent
 
 Seed = Annotated[int | None, Field(ge=0)]
 Accountant = Literal["advanced", "basic", "pld", "zcdp"]
@@ -213,6 +214,8 @@ def compose(
     accountant
         How the costs are added up.
     """
+    from veil.dp.accounting.cost import cost_of
+
     pairs = count_releases(releases)
     total = dp.compose(pairs, delta, accountant)
     rows = [(spec, f"{times:,}", brief_cost(cost_of(spec)[0].guarantee)) for spec, times in pairs]
@@ -400,7 +403,7 @@ def audit(
     )
     return Reply(
         [Sheet(("mechanism", "claimed", "measured ≥", "verdict"), rows), reach],
-        data=figures,
+        data={"audits": figures},
         code=int(any(result.exceeded for result in audits)),
     )
 
@@ -602,6 +605,8 @@ def count_releases(words: Sequence[str]) -> list[tuple[str, int]]:
     >>> count_releases(("gaussian(sigma=4)", "x100", "laplace(epsilon=0.25)"))
     [('gaussian(sigma=4)', 100), ('laplace(epsilon=0.25)', 1)]
     """
+    from veil.dp.accounting.cost import whole_times
+
     pairs: list[tuple[str, int]] = []
     after_spec = False
     for word in words:
@@ -779,7 +784,7 @@ def _cell(value: object, error: float) -> str:
     return f"{text} ± {number_of(float(f'{error:.3g}'))}" if error else text
 
 
-def _charge(cost: Guarantee, left: Spent) -> Mapping[str, object]:
+def _charge(cost: Guarantee, left: "Spent") -> Mapping[str, object]:
     remaining = {"epsilon": left.epsilon, "delta": left.delta}
     return {"epsilon": cost.epsilon, "delta": cost.delta, "unit": cost.unit,
             "remaining": remaining}  # fmt: skip
