@@ -53,7 +53,7 @@ def mechanism_or_oracle(spec: str | Mechanism | Oracle) -> Mechanism | Oracle:
     >>> mechanism_or_oracle(local).guarantee.kind, mechanism_or_oracle(central).guarantee.kind
     ('local-dp', 'dp')
     """
-    return FAMILIES.parse(spec) if isinstance(spec, str) else spec
+    return spec if isinstance(spec, Mechanism | Oracle) else FAMILIES.parse(spec)
 
 
 @dataclass(frozen=True, eq=False)

@@ -210,14 +210,14 @@ class Counts(Experiment):
         "release": "veil.dp.api:release",
         "law": "veil.dp.api:law",
         "histogram": "veil.dp.api:histogram",
-        "compose": "veil.dp.api:compose",
-        "budget": "veil.dp.api:budget",
-        "report": "veil.dp.api_local:report",
-        "estimate": "veil.dp.api_local:estimate",
+        "compose": "veil.dp.api_audit:compose",
+        "budget": "veil.dp.api_audit:budget",
+        "report": "veil.dp.api:report",
+        "estimate": "veil.dp.api:estimate",
         "sql": "veil.dp.api:sql",
         "mine": "veil.dp.api:mine",
-        "audit": "veil.dp.api:audit",
-        "attack": "veil.dp.api:attack",
+        "audit": "veil.dp.api_audit:audit",
+        "attack": "veil.dp.api_audit:attack",
     }
     source = "secret"
 
