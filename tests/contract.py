@@ -137,6 +137,8 @@ def commands() -> Iterator[tuple[str, list[str]]]:
         flags = [opt for param in command.params for opt in [*param.opts, *param.secondary_opts]]
         former = FORMER.get(path, PLANE if path.endswith(" plane") else None)
         yield path, sorted({*flags, *(former.options if former else ())})
+        if former is not None and former.component:
+            yield from components(command, path, flags)
         if isinstance(command, click.Group):
             for name in command.list_commands(context):
                 child = command.get_command(context, name)
@@ -149,6 +151,22 @@ def commands() -> Iterator[tuple[str, list[str]]]:
                 child = command.get_command(context, current)
                 if child is not None:
                     yield from walk(child, f"{path} {name}".strip(), context)
+
+    def components(
+        command: click.Command, path: str, flags: list[str]
+    ) -> Iterator[tuple[str, list[str]]]:
+        """Yield the former command of each component, whose fields were flags."""
+        types: dict[str | None, Any] = {param.name: param.type for param in command.params}
+        registry = types["mechanism"].registry
+        for name in registry.names():
+            fields = registry.get(name).model_fields.items()
+            own = [f"--{key}".replace("_", "-") for key, _ in fields]
+            own += [
+                f"--no-{key}".replace("_", "-")
+                for key, field in fields
+                if field.annotation is bool
+            ]
+            yield f"{path} {name}", sorted([*flags, *own])
 
     yield from walk(program, "", click.Context(program))
 

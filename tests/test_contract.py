@@ -9,6 +9,7 @@ from click.testing import CliRunner
 from tests import contract
 
 from veil.cli import veil as program
+from veil.cli.former import FORMER
 
 pytestmark = pytest.mark.filterwarnings("ignore:.* is now:DeprecationWarning")
 FROZEN: contract.Contract = json.loads(contract.FILE.read_text())
@@ -62,7 +63,10 @@ def test_command_keeps_its_flags(path: str, now: contract.Contract) -> None:
 def test_documented_command_has_help(form: str) -> None:
     result = CliRunner().invoke(program, [*form.split(), "--help"])
     assert result.exit_code == 0, result.output
-    assert f"Usage: veil {form}" in result.output
+    command, _, component = form.rpartition(" ")
+    former = FORMER.get(command)  # `release geometric` is `release` today
+    usage = command if former is not None and former.component and component else form
+    assert f"Usage: veil {usage}" in result.output
 
 
 def test_entry_point_groups_remain(now: contract.Contract) -> None:

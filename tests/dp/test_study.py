@@ -265,11 +265,11 @@ def test_the_plane_of_the_command(
     monkeypatch.setenv("COLUMNS", "80")  # every configuration is told apart there, too
     out = tmp_path / "plane.html"
     told = run(
-        "attack", "reconstruction(queries=80)", "--mechanism", "geometric", "--values", "0.1,4",
-        "--secret", f"{ward}:word=yes", "--rows", 20, "--groups", 2, "-o", out, "--workers", 0,
+        "attack", f"{ward}:word=yes", "-a", "reconstruction(queries=80)", "-m", "geometric",
+        "--values", "0.1,4", "--rows", 20, "--groups", 2, "-o", out, "--workers", 0,
     )  # fmt: skip
-    assert "geometric(epsilon=0.1) " in told
-    assert "geometric(epsilon=4.0) " in told
+    assert "geometric(epsilon=0.1)\n" in told
+    assert "geometric(epsilon=4.0)\n" in told
     assert "epsilon 320" in told
     assert "<svg" in out.read_text()
     assert out.stat().st_mode & 0o077 == 0  # the secrets are in it
@@ -285,15 +285,15 @@ def test_the_plane_of_the_command(
 
 def test_attacks_step_by_step(ward: Path) -> None:
     money = read_numbers(ward, "money")
-    told = run("attack", "tracker", "--secret", f"{ward}:money", "--min-size", 9, "--target", 7)
+    told = run("attack", f"{ward}:money", "-a", "tracker", "--min-size", 9, "--target", 7)
     assert f"Hence record 7 has {int(money[7]):,}: 3 questions" in told
-    told = run("attack", "differencing", "--secret", f"{ward}:money", "--target", 7)
+    told = run("attack", f"{ward}:money", "-a", "differencing", "--target", 7)
     assert f"{int(money[7]):,}" in told
-    told = run("attack", "averaging", "--secret", f"{ward}:ill", "--target", 7, "--times", 40)
+    told = run("attack", f"{ward}:ill", "-a", "averaging", "--target", 7, "--times", 40)
     assert "40 times with fresh noise" in told
-    told = run("attack", "denial", "--secret", f"{ward}:money")
+    told = run("attack", f"{ward}:money", "-a", "denial")
     assert f"has {int(money.max()):,}: the denial told it" in told
-    told = run("attack", "denial", "--secret", f"{ward}:money", "--audit", "max-simulatable")
+    told = run("attack", f"{ward}:money", "-a", "denial", "--audit", "max-simulatable")
     assert "a denial tells nothing" in told
 
 
@@ -301,22 +301,26 @@ def test_tracing_from_the_command(tmp_path: Path, rng: Generator) -> None:
     rows = [f"p{i},w{j}" for i in range(60) for j in np.flatnonzero(rng.random(40) < 0.4)]
     path = tmp_path / "words.csv"
     path.write_text("person,word\n" + "\n".join(rows) + "\n")
-    told = run("attack", "membership", "--secret", f"{path}:word", "--unit", "person",
+    told = run("attack", f"{path}:word", "-a", "membership", "--unit", "person",
                "--members", 20, "--max-items", 5, "--values", "3", "--seed", 1)  # fmt: skip
     assert "exact counts of 5 items a person" in told
     assert "geometric(epsilon=3.0, sensitivity=5)" in told
 
 
 def test_what_the_command_refuses(ward: Path) -> None:
-    secret = ("--secret", f"{ward}:ill")
-    assert "as pums.csv:married" in refused("attack", "tracker", "--secret", "ward.csv")
-    assert "name a file that ends in .html" in refused("attack", "tracker", *secret, "-o", "x")
-    assert "numbers with commas" in refused("attack", "tracker", *secret, "--values", "a")
-    assert "leave --target out" in refused("attack", "membership", *secret, "--target", 1)
-    assert "of the attacker membership" in refused("attack", "tracker", *secret, "--unit", "word")
-    assert "from 0 to 39" in refused("attack", "tracker", *secret, "--target", 40)
-    assert "No attack called" in refused("attack", "traker", *secret)
-    assert "mechanism for" in refused("attack", "tracker", *secret, "-m", "geometrc")
+    secret = f"{ward}:ill"
+    assert "as pums.csv:married" in refused("attack", "ward.csv", "-a", "tracker")
+    assert "name a file that ends in .html" in refused(
+        "attack", secret, "-a", "tracker", "-o", "x"
+    )
+    assert "numbers with commas" in refused("attack", secret, "-a", "tracker", "--values", "a")
+    assert "leave --target out" in refused("attack", secret, "-a", "membership", "--target", 1)
+    assert "of the attack membership" in refused(
+        "attack", secret, "-a", "tracker", "--unit", "word"
+    )
+    assert "from 0 to 39" in refused("attack", secret, "-a", "tracker", "--target", 40)
+    assert "No attack called" in refused("attack", secret, "-a", "traker")
+    assert "mechanism for" in refused("attack", secret, "-a", "tracker", "-m", "geometrc")
     with pytest.raises(ParameterError, match="rows"):
         opened(ward, rows=1)
 

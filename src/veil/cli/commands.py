@@ -278,6 +278,7 @@ def _domain(name: str) -> click.Command | None:
 
 
 _NOTHING = "no file was written"
+_KEPT = "what is done is kept"
 _SENT = "variants may have been sent, and count as released"
 
 
@@ -293,6 +294,6 @@ def count_as_sent() -> Iterator[None]:
 
 def leftover_notice(error: BaseException) -> str:
     """Say what the work that an error ended left behind."""
-    both = (error, error.__cause__)  # an interrupt is the cause of click's own error
-    sent = any(_SENT in getattr(each, "__notes__", ()) for each in both)
-    return _SENT if sent else _NOTHING
+    causes = (error, error.__cause__)  # an interrupt is the cause of click's own error
+    notes = [note for cause in causes for note in getattr(cause, "__notes__", ())]
+    return next((note for note in notes if note == _SENT or note.startswith(_KEPT)), _NOTHING)

@@ -22,10 +22,10 @@ from veil.cli.studies import WORKERS, WORKERS_HELP, choose, run_study
 from veil.cli.terminal import NEW
 from veil.cli.verb import SpecType, VerbCommand, sentence, split_names
 from veil.core.errors import InputError, ParameterError
-from veil.core.registry import read_spec
 from veil.studies.domains import Domain, domain, make_study, vocabulary
 from veil.studies.export import read_csv
 from veil.studies.study import Study
+from veil.studies.study import group_specs as group_specs
 
 SEED_HELP = "Repeats the draws, for experiments: NOT PRIVATE."
 ORDER = ("protect", "attack", "measure", "plane", "choose", "mechanisms", "attacks")
@@ -94,7 +94,10 @@ def _mechanisms(experiment: Domain) -> click.Command:
     @click.option("--json", "as_json", is_flag=True, help="print JSON, with a schema each")
     def mechanisms(names: tuple[str, ...], as_json: bool) -> None:
         """List mechanisms, their parameters, what is proved and what is not."""
-        show_mechanisms(experiment.mechanisms, names, as_json=as_json)
+        listed = experiment.listed or experiment.mechanisms
+        show_mechanisms(listed, names, as_json=as_json)
+        if experiment.advice and not as_json:
+            click.echo(experiment.advice)
 
     return mechanisms
 
@@ -276,39 +279,3 @@ def value_of(text: str) -> object:
     if not isinstance(value, int | float | list | tuple | str):
         raise ParameterError("A value must be a number, a text, or a list of them.")
     return list(value) if isinstance(value, tuple) else value
-
-
-def group_specs(specs: Sequence[str]) -> list[dict[str, object]]:
-    """Put specs that differ in one number together, as a curve.
-
-    >>> group_specs(["donut(low=1, high=5)", "donut(low=1, high=9)", "laplace(epsilon=2)"])
-    ... # doctest: +NORMALIZE_WHITESPACE
-    [{'spec': 'donut(low=1)', 'parameter': 'high', 'values': [5.0, 9.0]},
-     {'spec': 'laplace(epsilon=2)'}]
-    """
-    read = [(spec, *read_spec(spec)) for spec in specs]
-    made: list[dict[str, object]] = []
-    left = list(read)
-    while left:
-        spec, head, values = left[0]
-        alike = [one for one in left if one[1] == head and set(one[2]) == set(values)]
-        swept = {key for key in values for one in alike if one[2][key] != values[key]}
-        key = next(iter(swept), "")
-        numbers = [one[2].get(key) for one in alike]
-        if len(swept) == 1 and all(isinstance(one, int | float) for one in numbers):
-            fixed = ", ".join(f"{name}={value!r}" for name, value in values.items() if name != key)
-            swept_values = [float(str(number)) for number in numbers]
-            made.append(
-                {
-                    "spec": f"{head}({fixed})" if fixed else head,
-                    "parameter": key,
-                    "values": swept_values,
-                }
-            )
-            left = [one for one in left if one not in alike]
-        else:
-            made.append({"spec": spec})
-            left = left[1:]
-    if not made:
-        raise ParameterError("Name a mechanism with -m.")
-    return made

@@ -4,7 +4,6 @@
 flags. ``option`` makes one flag, ``kind_of`` describes its value.
 """
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from types import NoneType
 from typing import Any, Literal, get_args, get_origin
@@ -21,7 +20,6 @@ from veil.studies.experiment import Methods
 from veil.text.mechanisms.mechanism import WordMechanism
 
 Run = Callable[..., None]  # (component, **other parameters)
-_NEGATIVE = re.compile(r"-(\d|\.\d|inf|nan)", re.IGNORECASE)
 
 
 class Components(click.Group):
@@ -41,8 +39,6 @@ class Components(click.Group):
         A component with its flags, for the sentence that says how to begin.
     spec
         The same as a spec.
-    numbers
-        Whether a word such as -3 is an argument, and not a flag.
     """
 
     def __init__(
@@ -56,7 +52,6 @@ class Components(click.Group):
         noun: str = "mechanism",
         shown: str = "cmp --epsilon 10",
         spec: str = "cmp(epsilon=10)",
-        numbers: bool = False,
     ) -> None:
         short = (
             f"In place of -m '{spec}', a {noun} and its parameters may come first:"
@@ -76,7 +71,7 @@ class Components(click.Group):
             ],
         )
         self._known, self._run, self._extra = known, run, list(extra)
-        self._noun, self._shown, self._numbers = noun, shown, numbers
+        self._noun, self._shown = noun, shown
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Put the spec of -m first; without it, the component must come first."""
@@ -160,22 +155,12 @@ class Components(click.Group):
         flags = [option(key, field) for key, field in fields.items()]
         for flag in flags:
             flag.hidden = spec  # the brackets gave it
-        return (_Numbers if self._numbers else click.Command)(
+        return click.Command(
             name,
             callback=callback,
             params=[*flags, *extra],
             help=describe(cls),
             short_help=describe(cls).splitlines()[0],
-        )
-
-
-class _Numbers(click.Command):
-    """A command whose arguments may be negative numbers, which look like options."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Put a space before negative numbers; whoever reads numbers passes over it."""
-        return super().parse_args(
-            ctx, [f" {word}" if _NEGATIVE.match(word) else word for word in args]
         )
 
 
@@ -238,14 +223,7 @@ def option(key: str, field: FieldInfo) -> click.Option:
         required=False,
         metavar=kind_of(field),
         help=f"{text}  [{note}]",
-        callback=_stripped,
     )
-
-
-def _stripped(ctx: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
-    """Take away the space before a negative number."""
-    del ctx, parameter
-    return value.strip() if value and _NEGATIVE.match(value.strip()) else value
 
 
 def kind_of(field: FieldInfo) -> str:

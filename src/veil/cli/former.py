@@ -40,6 +40,12 @@ class Former:
 
 PLANE = Former(options={"--attacker": "attack"})
 FORMER: dict[str, Former] = {
+    "dp attack": Former(("attack",), {"--secret": "secret"}),
+    "dp audit": Former(("mechanism...",)),
+    "dp law": Former(component="mechanism"),
+    "dp mine": Former(("mechanism", "file")),
+    "dp release": Former(component="mechanism"),
+    "dp report": Former(component="mechanism"),
     "places attack": Former(options={"--original": "of", "--attacker": "attack",
                                      "--method": "mechanism"}),
     "places measure": Former(("of", "masked")),
@@ -61,19 +67,24 @@ def rewrite(
     words, options = _split(command, former, registry, args)
     current: list[str] = []
     changed = False
-    if former.component and words and _is_component(registry, words[0]):
+    flags = {flag for flag, _ in options}
+    named = former.component and bool(flags & set(_flags(command, former.component)))
+    if former.component and not named and words and _is_component(registry, words[0]):
         spec, options = _spec(registry, words[0], options)
         current += [_flag(command, former.component), spec]
         words, changed = words[1:], True
+    names = [param.name for param in command.params if isinstance(param, click.Argument)]
+    positional: dict[str, list[str]] = {}
     for flag, values in options:
         renamed = former.options.get(flag)
         changed = changed or renamed is not None
-        current += [flag if renamed is None else _flag(command, renamed), *values]
-    if former.arguments and _too_many(command, words):
-        positional: dict[str, list[str]] = {}
+        if renamed in names:
+            positional.setdefault(str(renamed), []).extend(values)
+        else:
+            current += [flag if renamed is None else _flag(command, renamed), *values]
+    if positional or (former.arguments and _too_many(command, words)):
         for name, value in _named(former.arguments, words):
             positional.setdefault(name, []).append(value)
-        names = [param.name for param in command.params if isinstance(param, click.Argument)]
         words = [value for name in names for value in positional.pop(str(name), [])]
         for name, values in positional.items():
             current += [part for value in values for part in (_flag(command, name), value)]
@@ -108,11 +119,12 @@ def _split(
             return [*words, *rest], options
         if flag in known or flag in former.options or (former.component and word[:2] == "--"):
             renamed = former.options.get(flag)
-            param = known.get(flag if renamed is None else _flag(command, renamed))
+            current = flag if renamed is None else max(_flags(command, renamed), key=len)
+            param = known.get(current)
             count = 1
             if isinstance(param, click.Option):
                 count = 0 if param.is_flag else param.nargs
-            elif words and _is_component(registry, words[0]):
+            elif former.component and words and _is_component(registry, words[0]):
                 count = 0 if _is_flag(registry, words[0], flag) else 1
             values = [value] if equals else [rest.pop(0) for _ in range(count) if rest]
             options.append((flag, values))
@@ -181,10 +193,12 @@ def _named(names: Sequence[str], words: Sequence[str]) -> Iterator[tuple[str, st
 
 def _flag(command: click.Command, name: str) -> str:
     """Return the flag of a parameter."""
-    for param in command.params:
-        if param.name == name and isinstance(param, click.Option):
-            return max(param.opts, key=len)
-    raise KeyError(name)
+    return max(_flags(command, name), key=len)
+
+
+def _flags(command: click.Command, name: str) -> list[str]:
+    """Return the words by which a parameter is written; an argument has its name only."""
+    return next(param.opts for param in command.params if param.name == name)
 
 
 def _form(command: click.Command) -> str:

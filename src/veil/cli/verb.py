@@ -40,6 +40,7 @@ from veil.core.outcome import Outcome
 from veil.core.types import Release
 from veil.core.verb import (
     PathKind,
+    ReadsInput,
     Reply,
     Sheet,
     SpecOf,
@@ -71,9 +72,10 @@ class VerbCommand(click.Command):
         hints = get_type_hints(verb, include_extras=True)
         texts = parameter_help(verb)
         parameters = inspect.signature(verb).parameters.values()
-        self._registries = registries
+        self._registries = dict(registries)
         self._verb, self._groups = verb, dict[str, tuple[type, object]]()
         self._split: set[str] = set()
+        self._input: set[str] = set()
         self._parsed: set[str] = set()
         params: list[click.Parameter] = []
         for parameter in parameters:
@@ -113,7 +115,11 @@ class VerbCommand(click.Command):
         kind, several, nargs = _shape(hint)
         if any(isinstance(note, SplitOnCommas) for note in notes):
             self._split.add(name)
-        registry = _registry(name, notes, registries)
+        if any(isinstance(note, ReadsInput) for note in notes):
+            self._input.add(name)
+        registry = None if get_origin(kind) is Literal else _registry(name, notes, registries)
+        if registry is not None:
+            self._registries[name] = registry
         if registry is not None and isinstance(kind, type) and issubclass(kind, Component):
             self._parsed.add(name)
         param_type: Any = SpecType(registry) if registry is not None else _type(kind, notes)
@@ -123,7 +129,7 @@ class VerbCommand(click.Command):
             return click.Argument(
                 [name], type=param_type, required=required, nargs=-1 if several else 1
             )
-        flag = f"--{name.replace('_', '-')}"
+        flag = f"--{name.rstrip('_').replace('_', '-')}"
         if kind is bool:
             return click.Option([flag, name], is_flag=True, help=text)
         default = None if required or parameter.default in (None, ()) else parameter.default
@@ -135,7 +141,7 @@ class VerbCommand(click.Command):
             multiple=several and nargs == 1,
             nargs=nargs,
             metavar="SPEC" if registry is not None else None,
-            show_default=default is not None,
+            show_default=default not in (None, ""),
             help=text,
             **value,
         )
@@ -144,12 +150,19 @@ class VerbCommand(click.Command):
         """Accept the former form, and negative numbers as arguments."""
         path = ctx.command_path.partition(" ")[2]
         args = rewrite(path, self, self._registries.get("mechanism"), args)
-        flags = {opt for param in self.params for opt in param.opts}
-        words = [f" {word}" if _NEGATIVE.match(word) and word not in flags else word
-                 for word in args]  # fmt: skip
+        counts = {opt: 0 if getattr(param, "is_flag", False) else param.nargs
+                  for param in self.params for opt in param.opts}  # fmt: skip
+        words: list[str] = []
+        values = 0  # words that belong to the option before them
+        for word in args:
+            negative = not values and word not in counts and _NEGATIVE.match(word)
+            words.append(f" {word}" if negative else word)
+            values = values - 1 if values else counts.get(word, 0)
         return super().parse_args(ctx, words)
 
     def _run(self, as_json: bool = False, **values: Any) -> None:  # noqa: ANN401 - click's
+        for name in self._input:
+            values[name] = sys.stdin.read() if values[name] == "-" else values[name]
         for name in self._split & set(values):
             values[name] = split_names(values[name])
         for name in self._parsed:
@@ -172,7 +185,7 @@ class SpecType(click.ParamType[str]):
     name = "spec"
 
     def __init__(self, registry: Any) -> None:  # noqa: ANN401 - a registry, or what looks like one
-        self._registry = registry
+        self.registry = registry
 
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
@@ -183,10 +196,10 @@ class SpecType(click.ParamType[str]):
         del ctx, param
         name, bracket, inside = incomplete.partition("(")
         if not bracket:
-            known = self._registry.names()
+            known = self.registry.names()
             return [CompletionItem(word) for word in known if word.startswith(incomplete)]
         try:
-            keys = list(self._registry.get(name.strip()).model_fields)
+            keys = list(self.registry.get(name.strip()).model_fields)
         except VeilError:
             return []
         before, _, begun = inside.rpartition(",")
@@ -283,11 +296,13 @@ def _type(kind: Any, notes: Sequence[object]) -> Any:  # noqa: ANN401 - click's 
         return click.Choice([str(choice) for choice in get_args(kind)])
     if kind is Path:
         return _path_type(next((note for note in notes if isinstance(note, PathKind)), PathKind()))
-    low, high = _bounds(notes)
     if kind in (int, float):
+        low, above = _bound(notes, "ge", "gt")
+        high, below = _bound(notes, "le", "lt")
         ranged = click.IntRange if kind is int else click.FloatRange
         plain = click.INT if kind is int else click.FLOAT
-        return plain if low is None and high is None else ranged(low, high)
+        bounded = low is not None or high is not None
+        return ranged(low, high, min_open=above, max_open=below) if bounded else plain
     return click.STRING
 
 
@@ -299,14 +314,14 @@ def _path_type(place: PathKind) -> Any:  # noqa: ANN401 - click's types
     )
 
 
-def _bounds(notes: Sequence[object]) -> tuple[Any, Any]:
-    """Return the lowest and highest value that a field allows."""
+def _bound(notes: Sequence[object], closed: str, opened: str) -> tuple[Any, bool]:
+    """Return a limit of a field, and whether the limit itself is excluded; None for no limit."""
     rules = [rule for note in notes if isinstance(note, FieldInfo) for rule in note.metadata]
-    limits = []
-    for key in ("ge", "le"):
-        values = [getattr(rule, key) for rule in rules if getattr(rule, key, None) is not None]
-        limits.append(values[0] if values else None)
-    return limits[0], limits[1]
+    for key in (closed, opened):
+        for rule in rules:
+            if getattr(rule, key, None) is not None:
+                return getattr(rule, key), key == opened
+    return None, False
 
 
 def show(result: object, *, as_json: bool = False) -> None:

@@ -5,6 +5,7 @@ Commands, the HTTP interface and its description are derived from the signature 
 - positional parameters are arguments, keyword-only parameters are options;
 - ``mechanism`` is ``-m``, ``attack`` is ``-a``, ``of`` names the original, ``out`` is ``-o``;
 - a parameter of type `Report` gets the progress reporter, and is no option;
+- a parameter whose name Python reserves ends in "_", which its option does not show;
 - a frozen dataclass stands for one option for each of its fields;
 - the numpydoc section *Parameters* is the help of the options.
 
@@ -36,6 +37,11 @@ class SpecOf:
 
 
 @dataclass(frozen=True)
+class ReadsInput:
+    """A text parameter; the word - stands for standard input."""
+
+
+@dataclass(frozen=True)
 class SplitOnCommas:
     """A repeatable text option whose values may hold several names with commas between them."""
 
@@ -44,6 +50,7 @@ File = Annotated[Path, PathKind("file")]
 Folder = Annotated[Path, PathKind("folder")]
 NewFile = Annotated[Path, PathKind("file", new=True)]
 NewPath = Annotated[Path, PathKind(new=True)]
+TextOrInput = Annotated[str, ReadsInput()]
 Columns = Annotated[tuple[str, ...], SplitOnCommas()]
 
 

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from veil.dp.calibration import threshold as threshold
     from veil.dp.calibration import zcdp_epsilon as zcdp_epsilon
     from veil.dp.histogram import histogram as histogram
-    from veil.dp.law import law as law
     from veil.dp.local.estimate import aggregate as aggregate
     from veil.dp.local.estimate import discover as discover
     from veil.dp.local.estimate import estimate as estimate
@@ -52,8 +51,9 @@ if TYPE_CHECKING:
     from veil.dp.mining.logistic import logistic as logistic
     from veil.dp.mining.naive_bayes import naive_bayes as naive_bayes
     from veil.dp.release import Release as Release
+    from veil.dp.release import law as law
     from veil.dp.release import release as release
-    from veil.dp.restricted.statistical_database import StatisticalDatabase as StatisticalDatabase
+    from veil.dp.restricted import StatisticalDatabase as StatisticalDatabase
     from veil.dp.sql.database import connect as connect
 
 _PLACES = {
@@ -70,7 +70,6 @@ _PLACES = {
     " zcdp_epsilon",
     "veil.dp.sql.database": "connect",
     "veil.dp.histogram": "histogram",
-    "veil.dp.law": "law",
     "veil.dp.local.estimate": "discover aggregate estimate estimate_mean",
     "veil.dp.local.files": "load_reports save_reports",
     "veil.dp.local.oracle": "Oracle",
@@ -82,8 +81,8 @@ _PLACES = {
     "veil.dp.mining.kmeans": "kmeans",
     "veil.dp.mining.logistic": "logistic",
     "veil.dp.mining.naive_bayes": "naive_bayes",
-    "veil.dp.release": "Release release",
-    "veil.dp.restricted.statistical_database": "StatisticalDatabase",
+    "veil.dp.release": "Release law release",
+    "veil.dp.restricted": "StatisticalDatabase",
 }
 
 facade(__name__, _PLACES)

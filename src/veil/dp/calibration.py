@@ -1,4 +1,4 @@
-r"""How much noise a promise takes, and what noise promises.
+r"""Noise for a privacy budget, and the budget that noise costs.
 
 The Gaussian mechanism of standard deviation s and sensitivity D is (epsilon, delta)-DP exactly if
 
@@ -51,7 +51,7 @@ def gaussian_delta(epsilon: float, sigma: float, sensitivity: float = 1.0) -> fl
 
 
 def gaussian_sigma(epsilon: float, delta: float, sensitivity: float = 1.0) -> float:
-    """Return the least sigma whose delta is at most what is given, rounded up.
+    """Return the smallest sigma that keeps a delta, rounded up.
 
     >>> round(gaussian_sigma(1.0, 1e-5), 6)
     3.730632
@@ -125,15 +125,15 @@ def zcdp_epsilon(rho: float, delta: float) -> float:
 
 
 def zcdp_rho(epsilon: float, delta: float) -> float:
-    """Return the largest rho, rounded down, whose epsilon at a delta is at most what is given."""
+    """Return the largest rho, rounded down, that keeps an epsilon at a delta."""
     return 1 / _least(lambda inverse: zcdp_epsilon(1 / inverse, delta) <= epsilon)
 
 
 def threshold(epsilon: float, delta: float, max_groups: int = 1) -> int:
-    """Return tau: a key is shown when its noisy number of units is at least that.
+    """Return tau: a key is shown if its noisy number of units is at least tau.
 
     With q = e^(-epsilon / max_groups) it is 1 + the least m with q^m / (1 + q) at most
-    1 - (1 - delta)^(1 / max_groups): a key of one unit alone is shown with that chance.
+    1 - (1 - delta)^(1 / max_groups), the chance of showing a key that only one unit has.
 
     >>> threshold(1.0, 1e-6)
     15
@@ -141,7 +141,7 @@ def threshold(epsilon: float, delta: float, max_groups: int = 1) -> int:
     epsilon, delta = positive("epsilon", epsilon), share("delta", delta)
     max_groups = count("max_groups", max_groups)
     with localcontext() as context:
-        sizes = (Decimal(one).adjusted() for one in (epsilon, delta, max_groups))
+        sizes = (Decimal(number).adjusted() for number in (epsilon, delta, max_groups))
         context.prec = _DIGITS + sum(map(abs, sizes))  # 1 - delta and m are not rounded
         groups = Decimal(int(max_groups))
         slope = Decimal(epsilon) / groups
@@ -156,24 +156,24 @@ def threshold(epsilon: float, delta: float, max_groups: int = 1) -> int:
 def partition_chances(epsilon: float, delta: float, most: int) -> list[Fraction]:
     """Return the chances (0 to `most` units) at which the optimal selection shows a key.
 
-    They are the recursion of Desfontaines, Voss, Gipson and Mandayam (2022, theorem 1), rounded
-    down by less than 2^-100, so that they keep the promise exactly; they end where they reach 1.
+    They follow the recursion of Desfontaines, Voss, Gipson and Mandayam (2022, theorem 1), rounded
+    down by less than 2^-100, so that the guarantee is exact. The list ends where it reaches 1.
     """
     unit = 2**120
     with localcontext() as context:
         context.prec = _DIGITS
         growth = Fraction(math.floor(Decimal(epsilon).exp() * unit), unit)  # below e^epsilon
     chance, chances = Fraction(0), [Fraction(0)]
-    given = Fraction(delta)
+    slack = Fraction(delta)
     while len(chances) <= most and chance < 1:
-        best = min(growth * chance + given, 1 - (1 - chance - given) / growth, Fraction(1))
+        best = min(growth * chance + slack, 1 - (1 - chance - slack) / growth, Fraction(1))
         chance = max(chance, Fraction(math.floor(best * unit), unit)) if best < 1 else Fraction(1)
         chances.append(chance)
     return chances
 
 
 def _least(enough: Callable[[float], bool]) -> float:
-    """Return the least number above 0 that is enough, rounded up; more is enough, too."""
+    """Return the least number above 0 that is enough, rounded up; so is every larger one."""
     low, high = 0.0, 1.0
     while not enough(high):
         low, high = high, high * 2
@@ -190,17 +190,17 @@ def _least(enough: Callable[[float], bool]) -> float:
 def _valley(height: Callable[[float], float], low: float, high: float) -> float:
     """Return the least height of a valley, by golden sections; any height is a valid bound."""
     ratio = (math.sqrt(5) - 1) / 2
-    one, two = high - ratio * (high - low), low + ratio * (high - low)
+    left, right = high - ratio * (high - low), low + ratio * (high - low)
     best = math.inf
     for _ in range(200):
-        first, second = height(one), height(two)
+        first, second = height(left), height(right)
         best = min(best, first, second)
         if first < second:
-            high, two = two, one
-            one = high - ratio * (high - low)
+            high, right = right, left
+            left = high - ratio * (high - low)
         else:
-            low, one = one, two
-            two = low + ratio * (high - low)
+            low, left = left, right
+            right = low + ratio * (high - low)
     return best
 
 

@@ -1,13 +1,13 @@
-r"""How many units there are of each key, in noisy numbers.
+r"""Noisy counts of units by key.
 
 Each unit counts for at most `max_groups` keys, chosen uniformly among its own, and once for each.
-Where the keys are public, every one of them is released, also those that nobody has, with discrete
-Laplace noise of scale max_groups/epsilon. Where they are not, that a key exists is a secret, too:
-a key is released only if its noisy number of units is at least tau, so that a key of one unit
-alone shows with a chance of at most delta.
+If the keys are public, every one of them is released, also those that nobody has, with discrete
+Laplace noise of scale max_groups/epsilon. If they are not, the existence of a key is secret, too:
+a key is released only if its noisy number of units is at least tau, so that a key which only one
+unit has is shown with a chance of at most delta.
 
-A key that is released is written in one form for all equal values, whatever form each row has
-(`canonical_key`): the form of the first row would show one record for sure.
+All equal values are released in one form (`canonical_key`), whatever form each row has: the form
+of the first row would reveal that record.
 
 References
 ----------
@@ -43,8 +43,8 @@ from veil.dp.inputs import count, positive, share
 from veil.dp.mechanism import ADD_REMOVE, REPLACED
 
 Select = Literal["threshold", "optimal"]
-_EACH = "Every row counts as a unit of its own: who has several rows is protected less."
-_NOBODY = (None, "")  # a unit that nobody told
+_EACH = "Every row counts as a unit of its own: a person with several rows is protected less."
+_NOBODY = (None, "")  # a missing unit
 _SETTLED = 100_000  # more units than the chances of a selection go on for
 _DIGITS = 10_000  # of a decimal
 _NAN = "Values, keys and units must not be nan; leave those rows out."
@@ -58,7 +58,7 @@ _KINDS = (
 class Histogram:
     """Noisy numbers of units by key, in the order of the keys.
 
-    `threshold` is tau, None where every key is public or they were selected in another way.
+    `threshold` is tau; None if every key is public, or keys were selected in another way.
     """
 
     counts: Mapping[Any, int]
@@ -86,18 +86,18 @@ def histogram(
     values
         The key of each row. Equal keys are one, and are released in one form (`canonical_key`).
     epsilon, delta
-        What the whole histogram costs; delta is needed where the keys are not public.
+        Cost of the whole histogram; delta is required unless the keys are public.
     keys
-        All keys, if they are public: each is released, and values that are none of them are not
-        counted. None if which keys there are is not known to everybody.
+        All keys, if they are public: each is released, and other values are not counted. None if
+        the existence of a key is secret.
     units
-        Whose each row is; without it every row is a unit of its own.
+        The unit of each row; without it every row is a unit.
     max_groups
-        For how many keys a unit counts at the most.
+        Largest number of keys for which a unit counts.
     select
-        How keys that are not public are selected: by the "threshold" on the noisy count, or
-        "optimal", which shows rare keys as often as is possible at all, and takes half of epsilon
-        and delta's whole for that.
+        How to select keys that are not public: by the "threshold" on the noisy count, or
+        "optimal", which shows rare keys as often as any selection can, and spends half of epsilon
+        and all of delta on it.
 
     Examples
     --------
@@ -141,8 +141,8 @@ def _check(delta: float, keys: Sequence[Hashable] | None, select: str) -> None:
         raise ParameterError("The 'select' argument must be 'threshold' or 'optimal'.")
     if keys is None and delta == 0:
         raise ParameterError(
-            "Without public keys a delta > 0 is needed, since that a key exists is a secret, too;"
-            " give a delta, or all keys."
+            "The 'delta' argument must be > 0 if keys are not public, because the existence of a"
+            " key is secret, too. Give a delta, or all keys."
         )
     if keys is not None and not keys:
         raise ParameterError("The 'keys' argument must be a list of at least one key, or None.")
@@ -155,7 +155,7 @@ def _counted(
     max_groups: int,
     rng: Generator,
 ) -> tuple[list[Hashable], Ids]:
-    """Return the keys in their own order, and the number of units of each, each unit bounded."""
+    """Return the keys in their order, and the number of units of each, each unit bounded."""
     codes, names = _coded(values)
     persons = np.arange(len(codes))
     if units is not None:
@@ -163,12 +163,12 @@ def _counted(
         if any(unit in _NOBODY for unit in known):
             raise InputError(
                 "Units must not be missing: rows of several people would be protected as those of"
-                " one; leave those rows out."
+                " one person. Leave those rows out."
             )
         if len(persons) != len(codes):
             raise InputError("There must be one unit for each value.")
-    wanted = list(dict.fromkeys(map(canonical_key, keys))) if keys is not None else names
-    place = {name: i for i, name in enumerate(_ordered(wanted))}
+    listed = list(dict.fromkeys(map(canonical_key, keys))) if keys is not None else names
+    place = {name: i for i, name in enumerate(_ordered(listed))}
     at = np.array([place.get(name, -1) for name in names], dtype=np.int64)[codes]
     at, persons = at[at >= 0], persons[at >= 0]
     if units is not None:
@@ -177,7 +177,7 @@ def _counted(
 
 
 def _bounded(at: Ids, persons: Ids, keys: int, most: int, rng: Generator) -> Ids:
-    """Keep each key of a unit once, and at most so many keys, chosen uniformly."""
+    """Keep each key of a unit once, and at most `most` keys of a unit, chosen uniformly."""
     pairs = np.unique(persons * keys + at)  # sorted: the order of rows is forgotten
     pairs = pairs[rng.permutation(len(pairs))]
     order = np.argsort(pairs // keys, kind="stable")
@@ -190,7 +190,7 @@ def _bounded(at: Ids, persons: Ids, keys: int, most: int, rng: Generator) -> Ids
 def _selected(
     counts: Ids, epsilon: float, delta: float, max_groups: int, rng: Generator
 ) -> np.ndarray[Any, np.dtype[np.bool_]]:
-    """Toss a coin for each key, whose chance grows with its number of units."""
+    """Toss a coin for each key; the chance grows with its number of units."""
     share = Fraction(delta) / max_groups  # at most 1 - (1 - delta)^(1 / max_groups)
     chances = partition_chances(_below(epsilon / max_groups), _below(float(share)), _SETTLED)
     shown = np.zeros(len(counts), dtype=np.bool_)
@@ -202,12 +202,12 @@ def _selected(
 
 
 def _below(value: float) -> float:
-    """Return a float that is certainly not above what was rounded to this one."""
+    """Return a float that is at most every number which rounds to this one."""
     return math.nextafter(value, 0.0)
 
 
 def _coded(values: Iterable[Hashable]) -> tuple[Ids, list[Hashable]]:
-    """Give numbers to what there is, in the order of its first appearance."""
+    """Return a code for each value, and the distinct values in order of appearance."""
     if isinstance(values, str) or getattr(values, "ndim", 1) != 1:
         raise InputError("Values, keys and units must be lists, and not texts or matrices.")
     place: dict[Hashable, int] = {}
@@ -219,11 +219,11 @@ def _coded(values: Iterable[Hashable]) -> tuple[Ids, list[Hashable]]:
 
 
 def canonical_key(value: Hashable) -> Hashable:
-    """Return one form for all values that are equal, so that a key tells of no single row.
+    """Return one form for all equal values, so that a key reveals no single row.
 
     Numbers of any type become a whole number, a float, a decimal or a fraction, the first of these
-    that is exact; times with a zone are in UTC, and tuples hold such values. Objects of other
-    types are refused, since nobody can say what of them equality leaves out.
+    that is exact; times with a zone are in UTC, and tuples hold such values. Other objects are
+    rejected, because equal ones may still differ.
 
     >>> from decimal import Decimal
     >>> canonical_key((True, Decimal("1.50"), Decimal("0.10")))
@@ -231,7 +231,7 @@ def canonical_key(value: Hashable) -> Hashable:
     """
     if isinstance(value, np.generic):
         value = _python(value)
-    if type(value) is str or type(value) is int:  # as nearly all are
+    if type(value) is str or type(value) is int:  # the usual types
         return value
     if value is None or isinstance(value, UUID | IPv4Address | IPv6Address):
         return value
@@ -260,10 +260,10 @@ def _python(value: np.generic) -> Any:  # noqa: ANN401 - of any type
         unit = np.datetime_data(value.dtype)[0]
         if unit in ("ns", "ps", "fs", "as"):
             value = value.astype(f"{value.dtype.kind}8[us]")
-    found = value.item()
-    if isinstance(found, np.generic):  # a long double
+    plain = value.item()
+    if isinstance(plain, np.generic):  # a long double
         raise InputError(_KINDS)
-    return found
+    return plain
 
 
 def _canonical_number(value: complex | Decimal | Fraction) -> Hashable:
@@ -309,7 +309,7 @@ def _decimal(exact: Fraction) -> Decimal | Fraction:
 
 
 def _canonical_time(value: date | time | timedelta) -> Hashable:
-    """Return a day, a time or a duration in UTC, of the types of Python."""
+    """Return a day, a time or a duration in UTC, as a type of Python."""
     if value != value:  # pandas has such times
         raise InputError(_NAN)
     if isinstance(value, timedelta):

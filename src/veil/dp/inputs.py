@@ -1,7 +1,6 @@
-"""Numbers, bits and texts that callers give: as arguments, typed, or as a column of a file.
+"""Check numbers that callers pass, and read numbers, bits and texts from a command or a file.
 
-Numbers that a caller gives, checked: what is no number of that kind is refused in a sentence.
-Whole numbers and numbers of NumPy are numbers like others; truth values are none.
+Whole numbers and numbers of NumPy are accepted; booleans are rejected.
 """
 
 import math
@@ -17,33 +16,33 @@ from veil.dp.mechanism import Array
 
 
 def positive(name: str, value: object, *, zero: bool = False) -> float:
-    """Return a finite number above 0; with `zero`, 0 is one, too.
+    """Return a finite number above 0; with `zero`, also 0.
 
     >>> positive("epsilon", 2)
     2.0
     """
-    found = _float(value)
-    if not (0 < found < math.inf or (zero and found == 0)):
+    number = _float(value)
+    if not (0 < number < math.inf or (zero and number == 0)):
         least = ">= 0" if zero else "> 0"
         raise ParameterError(f"The '{name}' argument must be a finite number {least}.")
-    return found
+    return number
 
 
 def share(name: str, value: object, *, zero: bool = False) -> float:
-    """Return a number above 0 and below 1; with `zero`, 0 is one, too.
+    """Return a number above 0 and below 1; with `zero`, also 0.
 
     >>> share("delta", 1e-6)
     1e-06
     """
-    found = _float(value)
-    if not (0 < found < 1 or (zero and found == 0)):
+    number = _float(value)
+    if not (0 < number < 1 or (zero and number == 0)):
         least = ">= 0" if zero else "> 0"
         raise ParameterError(f"The '{name}' argument must be a number {least} and < 1.")
-    return found
+    return number
 
 
 def count(name: str, value: object, least: int = 1) -> int:
-    """Return a whole number that is not below the least.
+    """Return a whole number that is at least `least`.
 
     >>> count("queries", 3)
     3
@@ -54,12 +53,12 @@ def count(name: str, value: object, least: int = 1) -> int:
 
 
 def is_whole(value: object) -> bool:
-    """Tell whether something is a whole number, of Python or NumPy, and no truth value."""
+    """Return whether a value is a whole number of Python or NumPy, and not a boolean."""
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
 def _float(value: object) -> float:
-    """Return a number as a float; nan, which no comparison holds for, stands for anything else."""
+    """Return a number as a float, and nan for anything else: every comparison with nan fails."""
     if not (is_whole(value) or isinstance(value, float | np.floating)):
         return math.nan
     try:
@@ -69,7 +68,7 @@ def _float(value: object) -> float:
 
 
 def read_given_numbers(words: Sequence[str], column: str | None = None) -> Array:
-    """Return numbers in a row: those that are typed, or a column of the one file that is named.
+    """Return the numbers of a command: its words, or a column of the file that it names.
 
     >>> read_given_numbers(["120", "-37", "4"]).tolist()
     [120, -37, 4]
@@ -84,17 +83,17 @@ def read_given_numbers(words: Sequence[str], column: str | None = None) -> Array
 
 
 def numbers_of(texts: Iterable[str], what: str) -> Array:
-    """Read texts as whole numbers if all are, else as numbers; none of them is quoted."""
-    found: list[int | float] = []
+    """Read texts as whole numbers if all are whole, else as floats; errors quote none."""
+    numbers: list[int | float] = []
     advice = "" if what.startswith("The column") else "; of a file, name the column, too"
     for number, text in enumerate(texts, start=1):
         try:
-            found.append(_number(text))
+            numbers.append(_number(text))
         except ValueError:
             raise InputError(
                 f"{what} must be numbers, which number {number:,} is not{advice}."
             ) from None
-    return np.array(found) if found else np.empty(0, dtype=np.int64)
+    return np.array(numbers) if numbers else np.empty(0, dtype=np.int64)
 
 
 def _number(text: str) -> int | float:
@@ -124,7 +123,7 @@ def source_of(text: str) -> tuple[Path, str, str | None]:
 
 
 def read_texts(path: Path, column: str) -> list[str]:
-    """Read a column as it stands in the file; at least one row."""
+    """Read the texts of a column; a file without rows is rejected."""
     _, rows = read_table(path, [column])
     texts = [row.values[0].strip() for row in rows]
     if not texts:
@@ -133,27 +132,27 @@ def read_texts(path: Path, column: str) -> list[str]:
 
 
 def read_bits(path: Path, column: str, equals: str | None = None) -> Ids:
-    """Read who has a secret (n,): 1 in the column, or true, or the value that is named."""
+    """Read whether each record has the secret (n,): 1 or true, or the named value."""
     texts = read_texts(path, column)
     if equals is not None:
         return np.array([text == equals for text in texts], dtype=np.int64)
-    found = [_BITS.get(text.casefold(), -1) for text in texts]
-    if -1 in found:
+    bits = [_BITS.get(text.casefold(), -1) for text in texts]
+    if -1 in bits:
         raise InputError(
-            f"Row {found.index(-1) + 1:,} of {path.name}, column {column}, must be 0 or 1; name"
+            f"Row {bits.index(-1) + 1:,} of {path.name}, column {column}, must be 0 or 1; name"
             f" the value that is the secret, as {column}=VALUE or by --equals."
         )
-    return np.array(found, dtype=np.int64)
+    return np.array(bits, dtype=np.int64)
 
 
 def read_numbers(path: Path, column: str) -> Floats | Ids:
-    """Read a number of each record (n,); whole numbers stay whole."""
+    """Read the number of each record (n,); whole numbers stay whole."""
     texts = read_texts(path, column)
     try:
-        found = np.array([float(text) for text in texts])
+        numbers = np.array([float(text) for text in texts])
     except ValueError:
-        found = np.array([np.nan])
-    if not np.isfinite(found).all():
+        numbers = np.array([np.nan])
+    if not np.isfinite(numbers).all():
         raise InputError(f"The column {column} of {path.name} must hold finite numbers.")
-    whole = (found == np.floor(found)).all() and np.abs(found).max() < 2**53
-    return found.astype(np.int64) if whole else found
+    whole = (numbers == np.floor(numbers)).all() and np.abs(numbers).max() < 2**53
+    return numbers.astype(np.int64) if whole else numbers

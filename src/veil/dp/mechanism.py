@@ -17,6 +17,7 @@ from veil.core.types import Floats, Ids
 
 ADD_REMOVE = "add or remove one record"
 REPLACED = "To replace a record is to remove one and to add one: epsilon is then twice as large."
+AROUND = 8  # outputs that are listed on either side of a number
 _LARGEST = 2**62
 
 Array = NDArray[Any]  # of the kind that a mechanism takes or gives
@@ -35,11 +36,13 @@ class Mechanism(Component):
     `family` groups mechanisms that work alike, in reports. Draws use `veil.dp.exact` alone.
     `answers` says which question a mechanism can answer: "count" if it takes a whole number, the
     count of a set of records, and gives a number near it, so that planes and studies of counts
-    take it; empty if it answers others.
+    take it; empty if it answers others. `rows` says that its input is always a row of numbers,
+    also if there is only one.
     """
 
     family: ClassVar[str] = "Other"
     answers: ClassVar[Literal["", "count"]] = ""
+    rows: ClassVar[bool] = False
 
     @property
     @abstractmethod
@@ -58,6 +61,11 @@ class Mechanism(Component):
         """Return the exact probability of each output for a checked input."""
         del x, outputs
         raise LawError(f"{self.name} has no law in closed form.")
+
+    def outcomes(self, x: Array) -> Sequence[Any]:
+        """Return all outputs for a checked input, or those around it; () if they have no end."""
+        del x
+        return ()
 
     @abstractmethod
     def pairs(self) -> Sequence[tuple[object, object]]:

@@ -31,6 +31,7 @@ from veil.dp.attacks import ATTACKS
 from veil.dp.inputs import read_bits
 from veil.dp.mechanism import Mechanism
 from veil.dp.mechanisms import COUNTING
+from veil.dp.release import FAMILIES
 from veil.drawing.markup import Markup, number, tag
 from veil.drawing.page import head, row, table
 from veil.drawing.svg import at, paint, picture
@@ -158,9 +159,6 @@ def _figure(secret: Ids, found: Floats | None, title: str, said: str) -> Markup:
 
 ADVANTAGE, WORTH = "advantage", "useful counts"
 MOST = 5  # configurations whose guesses are drawn
-_COMMANDS = (
-    "release law histogram compose budget report estimate oracles mechanisms sql mine audit attack"
-)
 
 
 def _text(value: object) -> object:
@@ -238,8 +236,20 @@ class Counts(Experiment):
     keys = CountsStudy
     mechanisms = COUNTING
     attackers = ATTACKS
+    listed = FAMILIES
+    advice = "Releases of the same data add up: see 'veil dp compose'."
     verbs: ClassVar[dict[str, str]] = {
-        verb: f"veil.cli.dp.{verb}:{verb}" for verb in _COMMANDS.split()
+        "release": "veil.dp.api:release",
+        "law": "veil.dp.api:law",
+        "histogram": "veil.dp.api:histogram",
+        "compose": "veil.dp.api_audit:compose",
+        "budget": "veil.dp.api_audit:budget",
+        "report": "veil.dp.api:report",
+        "estimate": "veil.dp.api:estimate",
+        "sql": "veil.dp.api:sql",
+        "mine": "veil.dp.api:mine",
+        "audit": "veil.dp.api_audit:audit",
+        "attack": "veil.dp.api_audit:attack",
     }
     source = "secret"
 

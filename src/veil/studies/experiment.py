@@ -305,6 +305,9 @@ class Experiment(ABC):
         The nouns of the report; the keys of its study file.
     mechanisms, attackers
         What protects and who attacks, by name.
+    listed, advice
+        All mechanisms that ``mechanisms`` lists, if studies take only some, and a sentence below
+        the list.
     verbs
         Commands of its own, as ``{"protect": "module:function"}``: see `veil.cli.domain`.
     source
@@ -345,6 +348,8 @@ class Experiment(ABC):
     keys: ClassVar[type[Study]]
     mechanisms: ClassVar[Methods]
     attackers: ClassVar[Methods | None] = None
+    listed: ClassVar[Methods | None] = None
+    advice: ClassVar[str] = ""
     verbs: ClassVar[Mapping[str, str]] = {}
     source: ClassVar[str] = ""
     seeded: ClassVar[bool] = True

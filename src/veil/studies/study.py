@@ -15,6 +15,7 @@ from pydantic_core import ErrorDetails
 
 from veil.core.component import Component
 from veil.core.errors import ParameterError, VeilError, with_message
+from veil.core.registry import read_spec
 from veil.studies import DEFAULT
 
 COUNTS = (1, 2, 5, 10, 20, 50)  # releases of a subject after which recovery is looked at
@@ -204,3 +205,39 @@ def _value(value: object) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     return value if isinstance(value, str) and _BARE.fullmatch(value) else repr(value)
+
+
+def group_specs(specs: Sequence[str]) -> list[dict[str, object]]:
+    """Group specs that differ in one number, as the points of a curve.
+
+    >>> group_specs(["donut(low=1, high=5)", "donut(low=1, high=9)", "laplace(epsilon=2)"])
+    ... # doctest: +NORMALIZE_WHITESPACE
+    [{'spec': 'donut(low=1)', 'parameter': 'high', 'values': [5.0, 9.0]},
+     {'spec': 'laplace(epsilon=2)'}]
+    """
+    left = [(spec, *read_spec(spec)) for spec in specs]
+    if not left:
+        raise ParameterError("Name a mechanism with -m.")
+    curves: list[dict[str, object]] = []
+    while left:
+        spec, head, parameters = left[0]
+        alike = [row for row in left if row[1] == head and set(row[2]) == set(parameters)]
+        swept = {key for key in parameters for row in alike if row[2][key] != parameters[key]}
+        key = next(iter(swept), "")
+        numbers = [row[2].get(key) for row in alike]
+        if len(swept) == 1 and all(isinstance(number, int | float) for number in numbers):
+            fixed = ", ".join(
+                f"{name}={value!r}" for name, value in parameters.items() if name != key
+            )
+            curves.append(
+                {
+                    "spec": f"{head}({fixed})" if fixed else head,
+                    "parameter": key,
+                    "values": [float(str(number)) for number in numbers],
+                }
+            )
+            left = [row for row in left if row not in alike]
+        else:
+            curves.append({"spec": spec})
+            left = left[1:]
+    return curves

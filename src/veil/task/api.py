@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from veil.core.verb import NewPath
 from veil.data.files import scratch_folder
 from veil.studies.domains import make_study
 from veil.studies.export import export
@@ -30,7 +31,7 @@ def sentiment(
     size: int = 1,
     vectors: str = "glove-100d",
     seed: int = 1,
-    out: Path | None = None,
+    out: NewPath | None = None,
 ) -> str:
     """Classify TEXTS, a table with columns text and label, plain and protected by each mechanism.
 

@@ -12,7 +12,7 @@ from veil.core.errors import InputError, ParameterError, RefusedError, UnknownNa
 from veil.core.types import Ids
 from veil.dp.attack import Ask, Mask, Questions, advantage, attack
 from veil.dp.attacks import ATTACKS
-from veil.dp.restricted.statistical_database import StatisticalDatabase
+from veil.dp.restricted import StatisticalDatabase
 
 ALL = [
     "averaging(times=3)",

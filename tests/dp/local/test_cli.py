@@ -4,23 +4,19 @@ import gzip
 import os
 from pathlib import Path
 
-import click
 import pytest
 from click.testing import CliRunner, Result
 
-from veil.cli.dp.estimate import estimate
-from veil.cli.dp.oracles import oracles
-from veil.cli.dp.report import report
+from veil.cli.domain import domain_group
 from veil.core.errors import VeilError
 from veil.dp.local.files import load_reports
 from veil.dp.local.memoise import read_key
 
-GROUP = click.Group("dp", {"report": report, "estimate": estimate, "oracles": oracles})
 WORDS = ["fig", "kiwi", "pear", "plum"]
 
 
 def run(*arguments: object) -> Result:
-    return CliRunner().invoke(GROUP, list(map(str, arguments)))
+    return CliRunner().invoke(domain_group("dp"), list(map(str, arguments)))
 
 
 def refusal(*arguments: object) -> str:
@@ -53,7 +49,7 @@ def key(tmp_path: Path) -> Path:
 def test_words_are_reported_and_counted(table: Path, tmp_path: Path) -> None:
     out, names = tmp_path / "r.npz", tmp_path / "names.txt"
     names.write_text("\n".join([*WORDS, "grape"]), "utf-8")
-    told = run("report", "hcms", "--epsilon", 4, table, "--column", "word", "-o", out)
+    told = run("report", table, "-m", "hcms(epsilon=4)", "--column", "word", "-o", out)
     assert told.exit_code == 0, told.exception
     assert "local-dp: epsilon 4, per report" in told.stderr
     assert "NOT PRIVATE" not in told.stderr
@@ -72,7 +68,7 @@ def test_plain_and_packed_files_and_specs(tmp_path: Path) -> None:
     packed = tmp_path / "words.txt.gz"
     packed.write_bytes(gzip.compress("\n".join(WORDS * 5).encode()))
     for name in ("a.npz", "b.npz"):
-        told = run("report", "cms(epsilon=2)", packed, "-o", tmp_path / name, "--seed", 3)
+        told = run("report", packed, "-m", "cms(epsilon=2)", "-o", tmp_path / name, "--seed", 3)
         assert told.exit_code == 0, told.exception
         assert "NOT PRIVATE" in told.stderr
     one, other = (load_reports(tmp_path / name) for name in ("a.npz", "b.npz"))
@@ -83,21 +79,21 @@ def test_plain_and_packed_files_and_specs(tmp_path: Path) -> None:
 def test_memoised_numbers_and_their_mean(table: Path, key: Path, tmp_path: Path) -> None:
     out = tmp_path / "m.npz"
     flags = ("--column", "n", "--user", "who", "--key-file", key)
-    told = run("report", "one_bit", "--epsilon", 2, "--high", 3, table, *flags, "-o", out)
+    told = run("report", table, "-m", "one_bit(epsilon=2, high=3)", *flags, "-o", out)
     assert told.exit_code == 0, told.exception
     assert "per person" in told.stderr
     first = load_reports(out)
     assert first.memoised
     found = run("estimate", out, "--mean")
     assert found.stdout.startswith("mean ")
-    assert run("report", "one_bit", "--epsilon", 2, "--high", 3, table, *flags, "-o",
+    assert run("report", table, "-m", "one_bit(epsilon=2, high=3)", *flags, "-o",
                out).exit_code == 0  # fmt: skip
     assert (load_reports(out).data == first.data).all()
-    other = run("report", "one_bit", "--epsilon", 2, "--high", 3, table, *flags, "--question",
+    other = run("report", table, "-m", "one_bit(epsilon=2, high=3)", *flags, "--question",
                 "visits", "-o", out)  # fmt: skip
     assert other.exit_code == 0, other.exception
     assert (load_reports(out).data != first.data).any()
-    number = ("report", "one_bit(epsilon=2, high=3)", table, "--column", "n")
+    number = ("report", table, "-m", "one_bit(epsilon=2, high=3)", "--column", "n")
     assert "needs a key" in refusal(*number, "--question", "visits", "-o", out)
 
 
@@ -105,44 +101,45 @@ def test_names_are_discovered(tmp_path: Path) -> None:
     texts, out = tmp_path / "names.txt", tmp_path / "s.npz"
     texts.write_text("mia\n" * 9_000 + "leo\n" * 6_000, "utf-8")
     spec = "sfp(epsilon=8, length=4, alphabet=aeilmo)"
-    assert run("report", spec, texts, "-o", out, "--seed", 1).exit_code == 0
+    assert run("report", texts, "-m", spec, "-o", out, "--seed", 1).exit_code == 0
     found = run("estimate", out, "--discover")
     rows = [line.split()[1] for line in found.stdout.splitlines() if " * " in line]
     assert rows == ["mia", "leo"]
 
 
 def test_oracles_are_listed() -> None:
-    told = run("oracles")
+    told = run("mechanisms")
     for name in ("grr", "hcms", "rappor", "sfp"):
         assert f"{name}  " in told.stdout
-    assert "one report alone is 1.074" in run("oracles", "rappor").stdout
+    assert "one report alone is 1.074" in run("mechanisms", "rappor").stdout
 
 
 def test_refusals(table: Path, key: Path, tmp_path: Path) -> None:
     out = tmp_path / "r.npz"
-    asked = ("report", "hcms", "--epsilon")
-    assert "> 0" in refusal(*asked, 0, table, "--column", "word", "-o", out)
-    assert "--column" in refusal(*asked, 1, table, "-o", out)
-    assert "no column" in refusal(*asked, 1, table, "--column", "x", "-o", out)
-    assert ".npz" in refusal(*asked, 1, table, "--column", "word", "-o", tmp_path / "r.csv")
-    assert "no folder" in refusal(*asked, 1, table, "-o", tmp_path / "no" / "r.npz")
-    assert "memoises nothing" in refusal(
-        *asked, 1, table, "--column", "word", "--user", "who", "--key-file", key, "-o", out
+    asked = ("report", "-m", "hcms(epsilon=1)")
+    assert "> 0" in refusal(
+        "report", "-m", "hcms(epsilon=0)", table, "--column", "word", "-o", out
     )
-    assert "--user" in refusal(*asked, 1, table, "--column", "word", "--key-file", key, "-o", out)
-    assert "power of two" in refusal(*asked, 1, "--width", 3, table, "-o", out)
-    assert "out of them" in refusal("report", "grr(epsilon=1, size=2)", table, "--column", "n",
-                                    "-o", out)  # fmt: skip
-    assert "Row 1 (line 2)" in refusal("report", "grr(epsilon=1, size=2)", table, "--column",
-                                       "word", "-o", out)  # fmt: skip
+    assert "--column" in refusal(*asked, table, "-o", out)
+    assert "no column" in refusal(*asked, table, "--column", "x", "-o", out)
+    assert ".npz" in refusal(*asked, table, "--column", "word", "-o", tmp_path / "r.csv")
+    assert "no folder" in refusal(*asked, table, "-o", tmp_path / "no" / "r.npz")
+    assert "memoises nothing" in refusal(
+        *asked, table, "--column", "word", "--user", "who", "--key-file", key, "-o", out
+    )
+    assert "--user" in refusal(*asked, table, "--column", "word", "--key-file", key, "-o", out)
+    assert "power of two" in refusal("report", "-m", "hcms(epsilon=1, width=3)", table, "-o", out)
+    grr = ("report", "-m", "grr(epsilon=1, size=2)", table, "--column")
+    assert "out of them" in refusal(*grr, "n", "-o", out)
+    assert "Row 1 (line 2)" in refusal(*grr, "word", "-o", out)
     assert not out.exists()
     table.rename(tmp_path / "w.npz")
-    assert "replace the input" in refusal(*asked, 1, tmp_path / "w.npz", "-o", tmp_path / "w.npz")
+    assert "replace the input" in refusal(*asked, tmp_path / "w.npz", "-o", tmp_path / "w.npz")
 
 
 def test_an_estimate_says_what_it_is_of(table: Path, tmp_path: Path) -> None:
     out = tmp_path / "r.npz"
-    run("report", "grr", "--epsilon", 1, "--size", 4, table, "--column", "n", "-o", out)
+    run("report", "-m", "grr(epsilon=1, size=4)", table, "--column", "n", "-o", out)
     every = run("estimate", out)  # of codes all are known
     assert every.exit_code == 0, every.exception
     assert {line.split()[1] for line in every.stdout.splitlines() if "│" in line} == {*"0123"}
@@ -153,11 +150,11 @@ def test_an_estimate_says_what_it_is_of(table: Path, tmp_path: Path) -> None:
     names.write_text("xanthippe\n", "utf-8")
     assert "whole number" in refusal("estimate", out, "--candidates", names)
     assert "damaged" in refusal("estimate", names, "--candidates", names)
-    run("report", "one_bit", "--epsilon", 1, "--high", 4, table, "--column", "n", "-o", out)
+    run("report", "-m", "one_bit(epsilon=1, high=4)", table, "--column", "n", "-o", out)
     assert "--mean" in refusal("estimate", out, "--candidates", names)
     assert "--discover or --mean" in refusal("estimate", out)
     assert "has no columns" in refusal(
-        "report", "hcms", "--epsilon", 1, names, "--column", "word", "-o", out
+        "report", "-m", "hcms(epsilon=1)", names, "--column", "word", "-o", out
     )
 
 
@@ -181,7 +178,7 @@ def test_keys_in_files(tmp_path: Path) -> None:
 def test_a_file_of_candidates_may_be_a_table(table: Path, tmp_path: Path) -> None:
     out, names = tmp_path / "r.npz", tmp_path / "names.csv"
     names.write_text("name,id\nfig,1\nplum,2\n", "utf-8")
-    run("report", "hcms", "--epsilon", 9, table, "--column", "word", "-o", out)
+    run("report", "-m", "hcms(epsilon=9)", table, "--column", "word", "-o", out)
     found = run("estimate", out, "--candidates", names, "--column", "name")
     assert found.exit_code == 0, found.exception
     assert "plum" in found.stdout

@@ -12,8 +12,8 @@ from tests.dp.golden import golden, needs_golden
 from veil import dp
 from veil.core.errors import InputError, LawError, ParameterError
 from veil.core.types import Ids
-from veil.dp.law import outcomes
 from veil.dp.mechanisms.above_threshold import BELOW, ENDED, AboveThreshold, Version
+from veil.dp.release import outcomes
 
 VERSIONS: tuple[Version, ...] = get_args(Version)
 PLAIN = tuple(version for version in VERSIONS if version != "roth")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from veil.cli.dp.mine import mine as command
+from veil.cli.domain import domain_group
 from veil.core.errors import InputError, ParameterError, VeilError
 from veil.dp.mining.classifier import Mined, classifier_utility, inertia, kmeans_utility, mine
 from veil.dp.mining.columns import Column
@@ -61,12 +61,23 @@ def test_columns_become_codes_by_public_rules_alone() -> None:
 
 
 def test_the_command_prints_accuracy_and_cost(table: Path) -> None:
-    words = ["naive_bayes", str(table), "--label", "class", "--epsilon", "1", "--seed", "1"]
-    shown = CliRunner().invoke(command, [*words, "--column", "age:0:100:10"])
+    words = [
+        "mine",
+        str(table),
+        "-m",
+        "naive_bayes",
+        "--label",
+        "class",
+        "--epsilon",
+        "1",
+        "--seed",
+        "1",
+    ]
+    shown = CliRunner().invoke(domain_group("dp"), [*words, "--column", "age:0:100:10"])
     assert shown.exit_code == 0
     for part in ("accuracy", "majority", "epsilon 1", "not private", "NOT PRIVATE"):
         assert part in shown.output
-    plain = CliRunner().invoke(command, words[:-2])
+    plain = CliRunner().invoke(domain_group("dp"), words[:-2])
     assert plain.exit_code == 0
     assert "NOT PRIVATE" not in plain.output
 

@@ -6,8 +6,7 @@ from fractions import Fraction
 import numpy as np
 
 from veil.core.errors import RefusedError
-from veil.dp.restricted.auditors import Mask
-from veil.dp.restricted.statistical_database import StatisticalDatabase
+from veil.dp.restricted import Mask, StatisticalDatabase
 
 Set = Sequence[bool] | Mask
 Decisions = list[tuple[Set, str, float | None]]  # None: refused

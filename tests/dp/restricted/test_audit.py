@@ -19,16 +19,16 @@ from tests.dp.restricted.queries import (
 
 from veil.core.errors import RefusedError
 from veil.core.rng import generator
-from veil.dp.restricted.auditors import (
+from veil.dp.restricted import (
     MERSENNE,
     Mask,
     Rows,
+    StatisticalDatabase,
     minus,
     modular_total,
     secret_prime,
     times,
 )
-from veil.dp.restricted.statistical_database import StatisticalDatabase
 
 N = 4
 GRID = range(3)

@@ -8,8 +8,7 @@ from numpy.random import Generator
 
 from veil import dp
 from veil.core.errors import InputError, ParameterError, RefusedError
-from veil.dp.restricted.auditors import Mask
-from veil.dp.restricted.statistical_database import AUDITS, StatisticalDatabase
+from veil.dp.restricted import AUDITS, Mask, StatisticalDatabase
 
 
 def first(count: int, n: int) -> Mask:

@@ -8,7 +8,7 @@ from numpy.random import Generator
 
 from veil.core.errors import InputError, ParameterError
 from veil.core.types import Ids
-from veil.dp.restricted import demonstrations as shown
+from veil.dp.attacks import demonstrations as shown
 
 
 @pytest.fixture

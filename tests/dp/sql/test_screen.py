@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 from tests.dp.sql.stores import Store
 
-from veil.cli.dp.sql import sql
+from veil.cli.domain import domain_group
 from veil.cli.serve import open_page_database
 from veil.core.errors import BudgetError, InputError, RefusedError
 
@@ -30,8 +30,8 @@ class Desk:
         self.store, self.policy = store, policy
 
     def ask(self, *arguments: str, stdin: str = "", columns: str = "200") -> tuple[str, str]:
-        given = ["--db", self.store.url, "--policy", str(self.policy), *arguments]
-        made = CliRunner().invoke(sql, given, input=stdin, env={"COLUMNS": columns})
+        given = ["sql", "--db", self.store.url, "--policy", str(self.policy), *arguments]
+        made = CliRunner().invoke(domain_group("dp"), given, input=stdin, env={"COLUMNS": columns})
         if made.exception is not None:
             raise made.exception
         return made.stdout, made.stderr

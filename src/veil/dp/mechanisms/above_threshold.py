@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import product
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
@@ -140,6 +141,7 @@ class AboveThreshold(Mechanism):
 
     name: ClassVar[str] = "above_threshold"
     family: ClassVar[str] = "Sparse vector"
+    rows: ClassVar[bool] = True
     epsilon: Annotated[float, Field(gt=0, description="budget of all answers", examples=[1.0])]
     threshold: Annotated[int, Field(description="a query is told if above", examples=[0])]
     sensitivity: Annotated[
@@ -262,6 +264,20 @@ class AboveThreshold(Mechanism):
         none = np.zeros_like(ones)
         chances: Floats = np.exp(values) * crossings.chances(zeros, none, least)
         return chances
+
+    def outcomes(self, x: Array) -> Sequence[tuple[int, ...]]:
+        """Return all answers to at most nine queries; noisy queries of `roth` have no list."""
+        n = len(x)
+        if self.version == "roth" or n > 9:
+            return ()
+        answers = product((0, 1), repeat=n)
+        if not self.ends:
+            return list(answers)
+        ended = {
+            tuple(bit if sum(row[:at]) < self.cutoff else -1 for at, bit in enumerate(row))
+            for row in answers
+        }
+        return sorted(ended)
 
     def pairs(self) -> Sequence[tuple[object, object]]:
         """Move queries that come out below, and those that come out above after them."""

@@ -18,6 +18,7 @@ from veil.dp.exact.grid import grid, steps, unsteps
 from veil.dp.exact.samplers import discrete_gaussian
 from veil.dp.mechanism import (
     ADD_REMOVE,
+    AROUND,
     Array,
     Mechanism,
     add,
@@ -80,6 +81,13 @@ class DiscreteGaussian(Mechanism):
         exponents = -np.square(apart) / (2 * sigma2) - math.log(mass(sigma2))
         found: Floats = np.exp(np.sum(exponents, axis=1))
         return found
+
+    def outcomes(self, x: Array) -> Sequence[int]:
+        """Return the whole numbers around a single one."""
+        if x.size != 1:
+            return ()
+        centre = int(x.reshape(-1)[0])
+        return range(centre - AROUND, centre + AROUND + 1)
 
     def pairs(self) -> Sequence[tuple[object, object]]:
         """Count one record more, with all the weight that it may have."""

@@ -14,7 +14,16 @@ from veil.core.guarantee import Guarantee
 from veil.core.types import Floats, Ids
 from veil.dp.exact.grid import grid, ratio, steps, unsteps
 from veil.dp.exact.samplers import discrete_laplace
-from veil.dp.mechanism import Array, Mechanism, add, flat_outputs, pure_guarantee, real, whole
+from veil.dp.mechanism import (
+    AROUND,
+    Array,
+    Mechanism,
+    add,
+    flat_outputs,
+    pure_guarantee,
+    real,
+    whole,
+)
 
 
 class Geometric(Mechanism):
@@ -65,6 +74,13 @@ class Geometric(Mechanism):
         least = math.tanh(slope / 2)  # (1 - q) / (1 + q)
         found: Floats = np.exp(np.sum(math.log(least) - slope * apart, axis=1))
         return found
+
+    def outcomes(self, x: Array) -> Sequence[int]:
+        """Return the whole numbers around a single one."""
+        if x.size != 1:
+            return ()
+        centre = int(x.reshape(-1)[0])
+        return range(centre - AROUND, centre + AROUND + 1)
 
     def pairs(self) -> Sequence[tuple[object, object]]:
         """Count one record more, with all the weight that it may have."""

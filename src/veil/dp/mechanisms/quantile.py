@@ -56,6 +56,7 @@ class Quantile(Mechanism):
 
     name: ClassVar[str] = "quantile"
     family: ClassVar[str] = "Selection"
+    rows: ClassVar[bool] = True
     epsilon: Annotated[float, Field(gt=0, description="budget of a release", examples=[1.0])]
     q: Annotated[
         float, Field(ge=0, le=1, description="which quantile: 0.5 is the median",
@@ -113,6 +114,11 @@ class Quantile(Mechanism):
         at = np.searchsorted(runs.first, clipped, side="right") - 1
         shares = runs.weights / runs.weights.sum()
         return np.where(within, shares[at] / runs.lengths[at], 0.0)
+
+    def outcomes(self, x: Array) -> Sequence[int]:
+        """Return the whole numbers from low to high."""
+        del x
+        return range(self.low, self.high + 1)
 
     def pairs(self) -> Sequence[tuple[object, object]]:
         """Add a value below, above, to none, or on the other side of all others."""

@@ -81,6 +81,10 @@ class RandomisedResponse(Mechanism):
         found: Floats = np.exp(logs.sum(axis=1))
         return np.where(((given >= 0) & (given < self.k)).all(axis=1), found, 0.0)
 
+    def outcomes(self, x: Array) -> Sequence[int]:
+        """Return all codes, for one code."""
+        return range(self.k) if x.size == 1 else ()
+
     def pairs(self) -> Sequence[tuple[object, object]]:
         """Give one record another code."""
         return [(0, 1)]

@@ -150,6 +150,7 @@ class Selection(Mechanism):
     """
 
     family: ClassVar[str] = "Selection"
+    rows: ClassVar[bool] = True
     epsilon: Annotated[float, Field(gt=0, description="budget of a release", examples=[1.0])]
     sensitivity: Annotated[
         float, Field(gt=0, description="how much any score changes by, at most")
@@ -202,6 +203,10 @@ class Selection(Mechanism):
             )
         found: Floats = self.probabilities(x)[chosen]
         return found
+
+    def outcomes(self, x: Array) -> Sequence[int]:
+        """Return the positions of all scores."""
+        return range(len(x))
 
     def pairs(self) -> Sequence[tuple[object, object]]:
         """Raise a score and lower the other, from a gap that makes the raised one rare."""

@@ -1,7 +1,7 @@
-"""Why restricted answers are not enough: each attack step by step, on values of one's own.
+"""Attacks on restricted answers, step by step: why restriction is not enough.
 
-Each function returns what was asked and answered, in sentences, and what the attacker found. Who
-asks is handed answers alone.
+Each function returns the questions and answers in sentences, and the finding of the attacker, who
+gets nothing but answers.
 """
 
 import math
@@ -15,15 +15,14 @@ from veil.core.rng import Randomness, generator
 from veil.dp.attack import Mask, NoisyCounts, attack, bits
 from veil.dp.attacks.differencing import Averaging, Differencing, Tracker
 from veil.dp.mechanisms import mechanism as named
-from veil.dp.restricted.auditors import numbers
-from veil.dp.restricted.statistical_database import StatisticalDatabase
+from veil.dp.restricted import StatisticalDatabase, numbers
 
-_TOLD = 12  # questions that are told one by one
+_SHOWN = 12  # questions that are listed one by one
 
 
 @dataclass(frozen=True)
 class Demonstration:
-    """What was asked and answered, and what was found: a value, or nan."""
+    """The questions with their answers, and the value that the attacker found, or nan."""
 
     lines: tuple[str, ...]
     found: float
@@ -33,7 +32,7 @@ class Demonstration:
 
 
 class _Log:
-    """Asks a database, and writes down what it said."""
+    """Asks a database, and records its answers."""
 
     def __init__(self, database: StatisticalDatabase, what: str) -> None:
         self._database, self._what = database, what
@@ -135,9 +134,9 @@ def denial(values: ArrayLike, audit: str = "max") -> Demonstration:
     log = _Log(database, "max")
     top = float(log(np.ones(database.n, dtype=np.bool_)))
     refused = _without_each(log, database.n, simulatable=audit != "max")
-    lines = log.lines[:_TOLD]
-    if len(log.lines) > _TOLD:
-        lines = [*lines[:-1], f"... {len(log.lines) - _TOLD:,} more ...", log.lines[-1]]
+    lines = log.lines[:_SHOWN]
+    if len(log.lines) > _SHOWN:
+        lines = [*lines[:-1], f"... {len(log.lines) - _SHOWN:,} more ...", log.lines[-1]]
     if audit == "max-simulatable":
         end = (
             f"{len(refused):,} of {database.n:,} are refused, whatever the values are: a denial"

@@ -1,1 +1,0 @@
-"""Commands of veil dp: one file each."""

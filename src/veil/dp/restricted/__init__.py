@@ -1,1 +1,0 @@
-"""Databases that answer statistics or refuse: size, overlap and auditing, and why they fail."""
