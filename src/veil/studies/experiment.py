@@ -301,6 +301,12 @@ class Experiment(Protocol):
         return grid
 
     @classmethod
+    def suggest(cls, keys: Mapping[str, Any]) -> Sequence[Mapping[str, object]]:
+        """Return the ``[[mechanism]]`` tables to try if a study of these keys names none."""
+        del keys
+        return ()
+
+    @classmethod
     def spelt(cls, attackers: Sequence[str]) -> tuple[str, ...]:
         """Return the specs of attackers, written in one way; each must be one that there is."""
         if cls.attackers is not None:

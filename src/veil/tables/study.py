@@ -2,7 +2,7 @@
 
 import math
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
@@ -16,6 +16,7 @@ from veil.core.errors import InputError, ParameterError
 from veil.core.guarantee import Guarantee
 from veil.core.rng import stream
 from veil.core.types import Floats, Ids
+from veil.core.verb import KeepCommas
 from veil.data.fetch import Report, no_progress
 from veil.data.files import digest as file_digest
 from veil.measures.estimate import Estimate, above_chance, stand_in
@@ -31,6 +32,7 @@ from veil.tables.measures.utility import UTILITIES
 from veil.tables.mechanism import Mechanism, Release, nothing
 from veil.tables.mechanisms import MECHANISMS
 from veil.tables.pictures import Preview, Shown, picture_sections, preview
+from veil.tables.presets import ladder
 from veil.tables.protect import protect
 from veil.tables.schema import Source, at_worst, read_schema
 from veil.tables.table import Table
@@ -44,28 +46,41 @@ with warnings.catch_warnings():  # every class has a 'schema'; that of classes i
         """The keys of a study of tables."""
 
         table: Annotated[str, Field(description="file of the records")]
-        identifiers: Annotated[Specs, Field(strict=False, description="columns to drop")] = ()
-        qi: Annotated[Specs, Field(strict=False, description="what an attacker may know")] = ()
+        identifiers: Annotated[
+            Specs, Field(strict=False, description="columns that no release has")
+        ] = ()
+        qi: Annotated[
+            Specs,
+            Field(
+                strict=False,
+                description="columns that an attacker may know; if none is named, all without a"
+                " role",
+            ),
+        ] = ()
         confidential: Annotated[
-            Specs, Field(strict=False, description="what must not be learnt")
+            Specs, Field(strict=False, description="columns that must not be learnt")
         ] = ()
         weight: Annotated[str, Field(description="column of sampling weights")] = ""
         hierarchies: Annotated[str, Field(description="folder of hierarchies")] = ""
         schema: Annotated[str, Field(description="TOML file of roles and hierarchies")] = ""  # type: ignore[assignment]
-        sep: Annotated[str, Field(description="what separates columns, if not told")] = ""
+        sep: Annotated[
+            str, Field(description="character between columns, if it cannot be detected")
+        ] = ""
         missing: Annotated[
-            Specs, Field(strict=False, description="texts that mean that a value is missing")
+            Specs,
+            Field(strict=False, description="text that stands for a missing value; repeatable"),
+            KeepCommas(),
         ] = ()
         text: Annotated[
             Specs, Field(strict=False, description="columns of codes that look like numbers")
         ] = ()
         population: Annotated[str, Field(description="file of everybody, for attackers")] = ""
         control: Annotated[str, Field(description="file of rows that were never used")] = ""
-        utility: Annotated[str, Field(description="marginals, cells, or ml(target=...)")] = (
-            "marginals"
-        )
+        utility: Annotated[
+            str, Field(description="measure of utility: marginals, cells, or ml(target=...)")
+        ] = "marginals"
         draws: Annotated[
-            int, Field(ge=1, le=100, description="releases of a random method, by themselves each")
+            int, Field(ge=1, le=100, description="releases of each mechanism that draws")
         ] = 1
 
 
@@ -118,7 +133,6 @@ _VERSION = 3  # of what the steps compute
 _USUAL = ("linkage",)
 _WEAK = "the attack does no better than who sees nothing, and says nothing of the release"
 _REMEMBERED = 4  # releases that a process keeps: several steps work on each
-_COMMANDS = "protect measure attack loss plane choose describe count"
 
 
 class Tables(Experiment):
@@ -142,8 +156,14 @@ class Tables(Experiment):
     mechanisms = MECHANISMS
     attackers = ATTACKS
     verbs: ClassVar[dict[str, str]] = {
-        verb: f"veil.cli.tables.{verb}:{verb}" for verb in _COMMANDS.split()
-    } | {"dpia": "veil.cli.dpia:dpia"}
+        "protect": "veil.tables.api:protect",
+        "attack": "veil.tables.api:attack",
+        "measure": "veil.tables.api:measure",
+        "loss": "veil.tables.api:loss",
+        "describe": "veil.tables.api:describe",
+        "count": "veil.tables.api:count",
+        "dpia": "veil.cli.dpia:dpia",
+    }
     source = "table"
 
     def __init__(self, study: TablesStudy, report: Report = no_progress) -> None:
@@ -172,6 +192,12 @@ class Tables(Experiment):
         given = {key: getattr(study, key) for key in PATHS}
         found = {key: str((folder / path).resolve()) for key, path in given.items() if path}
         return study.model_copy(update=found)
+
+    @classmethod
+    def suggest(cls, keys: Mapping[str, Any]) -> Sequence[Mapping[str, object]]:
+        """Return a ladder of each mechanism that applies to the table."""
+        study = TablesStudy.model_construct(**keys)
+        return ladder(at_worst(source_of(study).opened(study.table)[0])[0])
 
     @cached_property
     def population(self) -> Table | None:
