@@ -18,15 +18,12 @@ from pydantic.fields import FieldInfo
 
 from veil.cli.commands import Commands
 from veil.cli.former import RENAMED, rewrite, say_renamed
-from veil.cli.listing import show_components, show_mechanisms
-from veil.cli.studies import WORKERS, WORKERS_HELP, choose, run_study
 from veil.cli.terminal import NEW
 from veil.cli.verb import SpecType, VerbCommand, sentence, split_names
 from veil.core.errors import InputError, ParameterError
 from veil.core.registry import read_spec
 from veil.core.verb import KeepCommas
 from veil.studies.domains import Domain, domain, make_study, vocabulary
-from veil.studies.export import read_csv
 from veil.studies.study import Study
 
 SEED_HELP = "Repeats the draws, for experiments: NOT PRIVATE."
@@ -39,27 +36,30 @@ class DomainCommands(Commands):
     def __init__(self, name: str, experiment: Domain) -> None:
         super().__init__(name, help=(experiment.__doc__ or "").strip().split("\n")[0])
         self._experiment, self._verbs = experiment, dict(experiment.verbs)
-        self.add_command(_plane(name, experiment), "plane")
-        self.add_command(_choose(name, experiment), "choose")
-        self.add_command(_mechanisms(experiment), "mechanisms")
+        self._usual = {
+            "plane": lambda: _plane(name, experiment),
+            "choose": lambda: _choose(name, experiment),
+            "mechanisms": lambda: _mechanisms(experiment),
+        }
         if experiment.attackers is not None:
-            self.add_command(_attacks(experiment), "attacks")
+            self._usual["attacks"] = lambda: _attacks(experiment)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the usual verbs first."""
         del ctx
-        names = {**self.commands, **self._verbs}
+        names = {**self._usual, **self._verbs}
         return sorted(names, key=lambda verb: (verb not in ORDER, [*ORDER, verb].index(verb)))
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return the command of a verb; former names of verbs work, too."""
         if cmd_name in self._verbs:
             return self._verb(cmd_name)
-        command = super().get_command(ctx, cmd_name)
-        if command is None and cmd_name in RENAMED:
+        if cmd_name in self._usual:
+            return self._usual[cmd_name]()
+        if cmd_name in RENAMED:
             say_renamed(f"{self.name} {cmd_name}", f"{self.name} {RENAMED[cmd_name]}")
             return self.get_command(ctx, RENAMED[cmd_name])
-        return command
+        return None
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -96,6 +96,8 @@ def _mechanisms(experiment: Domain) -> click.Command:
     @click.option("--json", "as_json", is_flag=True, help="print JSON, with a schema each")
     def mechanisms(names: tuple[str, ...], as_json: bool) -> None:
         """List mechanisms, their parameters, what is proved and what is not."""
+        from veil.cli.listing import show_mechanisms
+
         show_mechanisms(experiment.mechanisms, names, as_json=as_json)
 
     return mechanisms
@@ -107,6 +109,8 @@ def _attacks(experiment: Domain) -> click.Command:
     @click.option("--json", "as_json", is_flag=True, help="print JSON, with a schema each")
     def attacks(names: tuple[str, ...], as_json: bool) -> None:
         """List attacks and their parameters; with NAMES, only those."""
+        from veil.cli.listing import show_components
+
         known: Any = experiment.attackers
         show_components({"attacks": known}, "attack", names, as_json=as_json)
 
@@ -123,6 +127,8 @@ class PlaneCommand(click.Command):
         self, name: str, domain_name: str, experiment: Domain, params: Sequence[click.Parameter],
         *, always: bool = True, **named: Any,  # noqa: ANN401 - click's own
     ) -> None:  # fmt: skip
+        from veil.cli.studies import WORKERS, WORKERS_HELP  # other verbs need no studies
+
         self._path, self._experiment = f"{domain_name} {name}", experiment
         keys = experiment.keys.model_fields
         own = {key: field for key, field in keys.items() if key not in Study.model_fields}
@@ -217,6 +223,7 @@ def _items(field: FieldInfo, texts: Sequence[str]) -> list[Any]:
 
 def _plane(name: str, experiment: Domain) -> click.Command:
     """Return the command that places mechanisms on the risk-utility plane."""
+    from veil.cli.studies import run_study
 
     def run(
         mechanism: tuple[str, ...],
@@ -247,6 +254,9 @@ def _folder(out: Path) -> Path:
 
 def _choose(name: str, experiment: Domain) -> click.Command:
     """Return ``veil choose`` for this domain; with an input, the plane is drawn first."""
+    from veil.cli.studies import choose
+    from veil.studies.export import read_csv
+
     plane = _plane(name, experiment)
     own = {param.name for param in plane.params} - {"out"}
     inputs = sources(experiment)

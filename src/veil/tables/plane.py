@@ -17,9 +17,8 @@ from veil.tables.attacks import attacker as attacker_of
 from veil.tables.attacks.scene import Attack
 from veil.tables.measures.pair import Pair
 from veil.tables.measures.utility import UTILITIES, Utility
-from veil.tables.mechanism import Mechanism
+from veil.tables.mechanism import Mechanism, protect
 from veil.tables.mechanisms import mechanism as method_of
-from veil.tables.protect import protect
 from veil.tables.table import Table
 
 NOTHING = "no protection"

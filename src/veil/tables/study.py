@@ -29,11 +29,10 @@ from veil.tables.attacks import ATTACKS
 from veil.tables.attacks.scene import AttackResult
 from veil.tables.measures.pair import Pair
 from veil.tables.measures.utility import UTILITIES
-from veil.tables.mechanism import Mechanism, Release, nothing
+from veil.tables.mechanism import Mechanism, Release, nothing, protect
 from veil.tables.mechanisms import MECHANISMS
 from veil.tables.pictures import Preview, Shown, picture_sections, preview
 from veil.tables.presets import ladder
-from veil.tables.protect import protect
 from veil.tables.schema import Source, at_worst, read_schema
 from veil.tables.table import Table
 
