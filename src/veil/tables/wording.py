@@ -20,7 +20,7 @@ def describe_anonymity(
     l: int,  # noqa: E741 - the letter of the literature
 ) -> Iterator[str]:
     """Yield how many rows look alike, and what their classes reveal of confidential values."""
-    yield f"{count_of(rows, 'row')}; who knows {', '.join(qi)} sees:"
+    yield f"{count_of(rows, 'row')}; anyone who knows {', '.join(qi)} sees:"
     if anonymity.k > 1:
         yield f"  k = {anonymity.k:,}: every row looks like at least {anonymity.k - 1:,} others."
     else:
