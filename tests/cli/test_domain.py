@@ -99,6 +99,7 @@ def test_the_keys_of_a_study_are_flags_with_their_descriptions(
         (["plane", "homes.csv"], "Missing --mechanism"),
         (["plane", "homes.csv", "-m", "disc(radius=0)"], "must be a number > 0"),
         (["choose", "--max-risk", "1"], "Run 'veil town plane' first"),
+        (["choose", "homes.csv", "--max-risk", "1"], "Name a mechanism with -m."),
         (["plan"], "Did you mean plane?"),
     ],
 )

@@ -78,7 +78,7 @@ def test_the_commands_take_a_cluster(address: str, tmp_path: Path) -> None:
     options += ["--hierarchies", str(tmp_path / "levels"), "--blocks", "50"]
     out = tmp_path / "out"
     spec = "ola(k=5, suppression=0.1)"
-    asked = ["tables", "protect", str(folder), spec, "-o", str(out), *options]
+    asked = ["tables", "protect", str(folder), "-m", spec, "-o", str(out), *options]
     run = CliRunner().invoke(veil, asked)
     assert run.exit_code == 0, run.output
     assert len(list(out.iterdir())) == 3

@@ -56,7 +56,7 @@ def roles(*more: str) -> list[str]:
 
 
 def protected(spec: str, out: str = "out.csv", *more: str) -> str:
-    return run("protect", "town.csv", spec, *roles(), "-o", out, *more)
+    return run("protect", "town.csv", "-m", spec, *roles(), "-o", out, *more)
 
 
 def rows_of(path: Path) -> list[dict[str, str]]:
@@ -111,13 +111,13 @@ def test_rows_can_be_shuffled_and_are_then_not_compared_by_order(folder: Path) -
     true = [row["wage"] for row in rows_of(folder / "town.csv")]
     assert wages != true
     assert sorted(wages) == sorted(true)
-    assert "risk" in run("attack", "town.csv", "kept.csv", "linkage", *roles())
-    assert "never written" in refused("attack", "town.csv", "mixed.csv", "linkage", *roles())
+    assert "risk" in run("attack", "kept.csv", "--of", "town.csv", *roles())
+    assert "never written" in refused("attack", "mixed.csv", "--of", "town.csv", *roles())
 
 
 def test_several_methods_are_applied_in_order(folder: Path) -> None:
-    run("protect", "town.csv", "recode(width=10)", "sample(rate=0.5)", *roles(), "-o", "out.csv",
-        "--columns", "age")  # fmt: skip
+    run("protect", "town.csv", "-m", "recode(width=10)", "-m", "sample(rate=0.5)", *roles(),
+        "-o", "out.csv", "--columns", "age")  # fmt: skip
     found = rows_of(folder / "out.csv")
     assert len(found) == 30
     assert all(row["age"].startswith("[") for row in found)
@@ -134,8 +134,18 @@ def test_parquet_in_and_out(folder: Path) -> None:
 
 def test_formulas_are_quoted_on_request_alone(folder: Path) -> None:
     (folder / "f.csv").write_text("note,n\n=SUM(A1),1\n=SUM(A1),2\n+x,3\n@y,4\n", encoding="utf-8")
-    run("protect", "f.csv", "sample(rate=0.99)", "-o", "plain.csv", "--qi", "n")
-    run("protect", "f.csv", "sample(rate=0.99)", "-o", "safe.csv", "--qi", "n", "--excel-safe")
+    run("protect", "f.csv", "-m", "sample(rate=0.99)", "-o", "plain.csv", "--qi", "n")
+    run(
+        "protect",
+        "f.csv",
+        "-m",
+        "sample(rate=0.99)",
+        "-o",
+        "safe.csv",
+        "--qi",
+        "n",
+        "--excel-safe",
+    )
     plain = [row["note"] for row in rows_of(folder / "plain.csv")]
     safe = [row["note"] for row in rows_of(folder / "safe.csv")]
     assert plain == ["=SUM(A1)", "=SUM(A1)", "+x", "@y"]
@@ -144,24 +154,30 @@ def test_formulas_are_quoted_on_request_alone(folder: Path) -> None:
 
 def test_what_cannot_be_done_writes_nothing(folder: Path) -> None:
     before = sorted(folder.iterdir())
-    assert "lower k" in refused("protect", "town.csv", "ola(k=2, l=9)", *roles(), "-o", "out.csv")
-    assert "more than" in refused("protect", "town.csv", "suppress(k=61)", *roles(), "-o", "o.csv")
+    assert "lower k" in refused(
+        "protect", "town.csv", "-m", "ola(k=2, l=9)", *roles(), "-o", "out.csv"
+    )
+    assert "more than" in refused(
+        "protect", "town.csv", "-m", "suppress(k=61)", *roles(), "-o", "o.csv"
+    )
     assert "two roles" in refused(
-        "protect", "town.csv", "mondrian(k=3)", *roles("--qi", "name"), "-o", "out.csv"
+        "protect", "town.csv", "-m", "mondrian(k=3)", *roles("--qi", "name"), "-o", "out.csv"
     )
     assert "replace the input" in refused(
-        "protect", "town.csv", "mondrian(k=3)", *roles(), "-o", "town.csv"
+        "protect", "town.csv", "-m", "mondrian(k=3)", *roles(), "-o", "town.csv"
     )
     assert ".csv or .parquet" in refused(
-        "protect", "town.csv", "mondrian(k=3)", *roles(), "-o", "out.xlsx"
+        "protect", "town.csv", "-m", "mondrian(k=3)", *roles(), "-o", "out.xlsx"
     )
     assert "make it first" in refused(
-        "protect", "town.csv", "mondrian(k=3)", *roles(), "-o", "nowhere/out.csv"
+        "protect", "town.csv", "-m", "mondrian(k=3)", *roles(), "-o", "nowhere/out.csv"
     )
     assert "No mechanism for tables" in refused(
-        "protect", "town.csv", "mondrain(k=3)", *roles(), "-o", "out.csv"
+        "protect", "town.csv", "-m", "mondrain(k=3)", *roles(), "-o", "out.csv"
     )
-    assert "quasi-identifier" in refused("protect", "town.csv", "mondrian(k=3)", "-o", "out.csv")
+    assert "quasi-identifier" in refused(
+        "protect", "town.csv", "-m", "mondrian(k=3)", "-o", "out.csv"
+    )
     assert sorted(folder.iterdir()) == before
 
 
@@ -175,26 +191,27 @@ def test_measure_says_in_words_what_a_reader_sees(folder: Path) -> None:
     alone = run("measure", "out.csv", "--qi", "wage")
     assert "k = 1: 60 rows can be told from all others" in alone
     assert "No confidential column is declared" in alone
-    whole = run("measure", "out.csv", *roles(), "--original", "town.csv")
+    whole = run("measure", "out.csv", *roles(), "--of", "town.csv")
     assert "discernibility" in whole
     assert "t = " in whole
     assert "k = " in run("measure", "out.csv", "--blank-matches")
     card_of(folder / "out.csv").unlink()
-    assert "not known without --original" in run("measure", "out.csv", "--qi", "age,sex")
+    assert "unknown without --of" in run("measure", "out.csv", "--qi", "age,sex")
     assert "no column 'agee'" in refused("measure", "out.csv", "--qi", "agee").lower()
 
 
 def test_an_attack_says_the_worst_case_beside_the_average(folder: Path) -> None:
     protected("mondrian(k=5)")
-    told = run("attack", "town.csv", "out.csv", "linkage", *roles())
+    told = run("attack", "out.csv", "--of", "town.csv", "-a", "linkage", *roles())
     t = Source(("name",), tuple(QI), ("illness",), hierarchies=Path("levels")).opened(
         folder / "town.csv"
     )[0]
     found = tables.attack(t, tables.protect(t, "mondrian(k=5)"), "linkage")
     assert f"risk {found.risk:.4f} [{found.low:.4f}, {found.high:.4f}]" in told
     assert f"the worst record: {found.per_record.max():.4f}" in told
-    assert "who sees nothing" in told
-    both = run("attack", "town.csv", "mondrian(k=5)", "linkage", "homogeneity", *roles())
+    assert "blind guess" in told
+    both = run("attack", "mondrian(k=5)", "--of", "town.csv", "-a", "linkage", "-a", "homogeneity",
+               *roles())  # fmt: skip
     assert told.splitlines()[0] in both
     assert "homogeneity: risk" in both
 
@@ -202,35 +219,34 @@ def test_an_attack_says_the_worst_case_beside_the_average(folder: Path) -> None:
 def test_removed_rows_are_found_again_by_a_method_that_draws_nothing(folder: Path) -> None:
     protected("ola(k=3, suppression=0.3, minimise=precision)")
     assert len(rows_of(folder / "out.csv")) < 60
-    told = run("attack", "town.csv", "out.csv", "linkage", *roles())
-    assert told == run(
-        "attack", "town.csv", "ola(k=3, suppression=0.3, minimise=precision)", "linkage", *roles()
-    )
+    given = ("--of", "town.csv", *roles())
+    told = run("attack", "out.csv", *given)
+    assert told == run("attack", "ola(k=3, suppression=0.3, minimise=precision)", *given)
     protected("ola(k=3, suppression=0.3, minimise=precision)", "mixed.csv", "--shuffle")
-    assert told == run("attack", "town.csv", "mixed.csv", "linkage", *roles())
+    assert told == run("attack", "mixed.csv", *given)
     text = (folder / "out.csv").read_text(encoding="utf-8").splitlines()
     (folder / "out.csv").write_text("\n".join(text[:-1]) + "\n", encoding="utf-8")
-    assert "never written" in refused("attack", "town.csv", "out.csv", *roles())
+    assert "never written" in refused("attack", "out.csv", *given)
     protected("sample(rate=0.5)", "sample.csv")
-    why = refused("attack", "town.csv", "sample.csv", "linkage", *roles())
+    why = refused("attack", "sample.csv", *given)
     assert "name the method instead" in why
-    assert "attribute: risk" in run("attack", "town.csv", "sample.csv", "attribute", *roles())
+    assert "attribute: risk" in run("attack", "sample.csv", "-a", "attribute", *given)
 
 
 def test_hierarchies_beside_the_original_find_removed_rows(folder: Path) -> None:
     spec = "ola(k=3, suppression=0.3, minimise=precision)"
     protected(spec)
-    asked = ["attack", "town.csv", "out.csv", "linkage", *ROLES]
+    asked = ["attack", "out.csv", "--of", "town.csv", *ROLES]
     assert "never written" in refused(*asked)
     for one in ("age", "sex", "district"):
         text = next((folder / "levels").glob(f"*{one}.csv")).read_text("utf-8")
         (folder / f"town_hierarchy_{one}.csv").write_text(text, "utf-8")
     told = run(*asked)
     assert told.replace(
-        "With the hierarchies beside town.csv; --hierarchies says others.\n", ""
-    ) == (run("attack", "town.csv", "out.csv", "linkage", *roles()))
-    assert "With the hierarchies" in told
-    assert "cells" in run("loss", "town.csv", "out.csv", *ROLES)
+        "Using the hierarchies next to town.csv. --hierarchies names others.\n", ""
+    ) == run("attack", "out.csv", "--of", "town.csv", *roles())
+    assert "Using the hierarchies" in told
+    assert "cells" in run("loss", "out.csv", "--of", "town.csv", *ROLES)
     for one in ("age", "sex", "district"):
         path = folder / f"town_hierarchy_{one}.csv"
         path.write_text(path.read_text("utf-8").replace(";", ";other "), "utf-8")
@@ -243,35 +259,37 @@ def test_hierarchies_beside_the_original_find_removed_rows(folder: Path) -> None
 
 
 def test_an_attack_with_everybody_or_with_others(folder: Path) -> None:
-    told = run("attack", "town.csv", "sample(rate=0.5)", "journalist", *roles(),
+    told = run("attack", "sample(rate=0.5)", "--of", "town.csv", "-a", "journalist", *roles(),
                "--population", "town.csv")  # fmt: skip
     assert "journalist: risk" in told
-    number = run("attack", "town.csv", "pram(p=0.99)", "unique", *roles(), "--population", "6000",
-                 "--seed", "1")  # fmt: skip
+    number = run("attack", "pram(p=0.99)", "--of", "town.csv", "-a", "unique", *roles(),
+                 "--population", "6000", "--seed", "1")  # fmt: skip
     assert "unique: risk" in number
-    assert "at least one" in refused(
-        "attack", "town.csv", "pram(p=0.9)", "unique", *roles(), "--population", "0"
-    )
-    assert "no such file, and no method" in refused("attack", "town.csv", "nothing.csv", *roles())
-    assert "No attack" in refused("attack", "town.csv", "mondrian(k=3)", "nobody", *roles())
+    given = ("--of", "town.csv", *roles())
+    for people in ("0", "nan"):
+        assert "at least one" in refused(
+            "attack", "pram(p=0.9)", "-a", "unique", *given, "--population", people
+        )
+    assert "no such file, and no method" in refused("attack", "nothing.csv", *given)
+    assert "No attack" in refused("attack", "mondrian(k=3)", "-a", "nobody", *given)
 
 
 def test_loss_by_column_and_overall(folder: Path) -> None:
     protected("mondrian(k=5)")
-    told = run("loss", "town.csv", "out.csv", *roles(), "--target", "illness")
+    told = run("loss", "out.csv", "--of", "town.csv", *roles(), "--target", "illness")
     for word in (
         "direct",
         "contingency",
         "entropy",
         "marginals",
         "cells",
-        "a classifier of illness",
+        "accuracy of a classifier of illness",
     ):
         assert word in told
-    fewer = run("loss", "town.csv", "sample(rate=0.5)", *roles(), "--seed", "1")
+    fewer = run("loss", "sample(rate=0.5)", "--of", "town.csv", *roles(), "--seed", "1")
     assert "share_removed" in fewer
-    made = run("loss", "town.csv", "tree(epsilon=3)", *roles(), "--seed", "1")
-    assert "distributions alone" in made
+    made = run("loss", "tree(epsilon=3)", "--of", "town.csv", *roles(), "--seed", "1")
+    assert "only distributions" in made
     assert "cells" not in made
 
 
@@ -280,7 +298,7 @@ def test_nothing_is_cut_on_a_narrow_terminal(
 ) -> None:
     del folder
     monkeypatch.setenv("COLUMNS", "80")
-    told = run("loss", "town.csv", "noise(scale=0.1)", *roles(), "--seed", "1")
+    told = run("loss", "noise(scale=0.1)", "--of", "town.csv", *roles(), "--seed", "1")
     assert "…" not in told
     assert "mean_variation" in told
     assert "variances" in told
@@ -288,7 +306,8 @@ def test_nothing_is_cut_on_a_narrow_terminal(
 
 
 def test_the_plane_is_drawn_and_kept(folder: Path) -> None:
-    told = run("plane", "town.csv", "mondrian(k=3)", "mondrian(k=15)", "pram(p=0.7)", *roles(),
+    told = run("plane", "town.csv", "-m", "mondrian(k=3)", "-m", "mondrian(k=15)",
+               "-m", "pram(p=0.7)", *roles(),
                "-o", "plane.html", "--workers", "0", "--seed", "2")  # fmt: skip
     assert "mondrian" in told
     page = folder / "plane.html"
@@ -298,12 +317,13 @@ def test_the_plane_is_drawn_and_kept(folder: Path) -> None:
     assert PERSON not in text
     assert (folder / "plane" / "results.csv").is_file()
     assert "No attack" in refused(
-        "plane", "town.csv", "mondrian(k=3)", *roles(), "--attacker", "nobody", "--workers", "0"
+        "plane", "town.csv", "-m", "mondrian(k=3)", *roles(), "-a", "nobody", "--workers", "0"
     )
 
 
 def test_a_method_is_chosen_and_said_whether_it_is_certified(folder: Path) -> None:
-    given = ("choose", "town.csv", "mondrian(k=3)", "mondrian(k=20)", *roles(), "--workers", "0")
+    given = ("choose", "town.csv", "-m", "mondrian(k=3)", "-m", "mondrian(k=20)", *roles(),
+             "--workers", "0")  # fmt: skip
     code, out, err = invoked(*given, "--max-risk", "0.9")
     assert code == 0, err
     assert "with 97.5 % confidence" in out
@@ -318,20 +338,34 @@ def test_a_method_is_chosen_and_said_whether_it_is_certified(folder: Path) -> No
     assert document["best"]["spec"].startswith("mondrian(k=20")
 
 
+def test_without_a_mechanism_all_that_apply_are_tried(folder: Path) -> None:
+    (folder / "ages.csv").write_text("2020,sex\n" + "31,f\n34,m\n52,f\n-9,m\n" * 5)
+    given = ("ages.csv", "--qi", "2020", "--missing", "-9,9", "--workers", "0", "--max-risk", "1")
+    code, out, err = invoked("choose", *given, "-o", "report")
+    assert code == 0, err
+    rows = rows_of(folder / "report" / "results.csv")
+    families = {row["spec"].partition("(")[0] for row in rows if row["mechanism"]}
+    assert {"mondrian", "mdav", "rank_swap", "noise"} <= families
+    assert out.splitlines()[-1] == run("choose", "--max-risk", "1", "--results", "report").strip()
+    code, _, err = invoked("choose", "-m", "mdav(k=2)", "--max-risk", "1")
+    assert (code, "Missing argument 'TABLE'" in err) == (2, True)
+    assert "no file" in refused("choose", "--max-risk", "1", "gone.csv").lower()
+
+
 def test_describe_prints_and_writes_a_draft(folder: Path) -> None:
     told = run("describe", "town.csv", "-o", "schema.toml")
     assert "60 rows" in told
     assert "identifier" in told
-    assert "Look at wage" in told
+    assert "Check wage" in told
     assert "there already" in refused("describe", "town.csv", "-o", "schema.toml")
     (folder / "out.csv").unlink(missing_ok=True)
-    run("protect", "town.csv", "mondrian(k=5)", "--schema", "schema.toml", "-o", "out.csv")
+    run("protect", "town.csv", "-m", "mondrian(k=5)", "--schema", "schema.toml", "-o", "out.csv")
     assert "name" not in rows_of(folder / "out.csv")[0]
 
 
-def test_lists_of_methods_and_attackers(folder: Path) -> None:
+def test_lists_of_mechanisms_and_attacks(folder: Path) -> None:
     del folder
-    methods, attackers = run("methods"), run("attackers")
+    methods, attackers = run("mechanisms"), run("attacks")
     for name in tables.MECHANISMS.names():
         assert name in methods
     for name in tables.ATTACKS.names():
@@ -370,8 +404,8 @@ def test_a_column_of_a_release_that_a_schema_calls_an_identifier_may_be_gone(fol
 def test_blocks_protect_measure_and_count(folder: Path) -> None:
     levels = ["--hierarchies", "levels"]
     spec = "ola(k=2, suppression=0.5)"
-    told = run("protect", "town.csv", spec, *ROLES, *levels, "-o", "b.csv", "--blocks", 7)
-    run("protect", "town.csv", spec, *ROLES, *levels, "-o", "w.csv")
+    told = run("protect", "town.csv", "-m", spec, *ROLES, *levels, "-o", "b.csv", "--blocks", 7)
+    run("protect", "town.csv", "-m", spec, *ROLES, *levels, "-o", "w.csv")
     assert (folder / "b.csv").read_text() == (folder / "w.csv").read_text()
     assert "k = 2" in told
     by_blocks = run("measure", "b.csv", "--blocks", 7)
@@ -379,11 +413,11 @@ def test_blocks_protect_measure_and_count(folder: Path) -> None:
         by_blocks.splitlines()
         == run("measure", "b.csv").splitlines()[: len(by_blocks.splitlines())]
     )
-    counted = ["count", "town.csv", "sex", "illness", "--method", "round(base=3)"]
+    counted = ["count", "town.csv", "sex", "illness", "-m", "round(base=3)"]
     assert run(*counted, "--blocks", 7) == run(*counted)
     assert "needs all rows" in refused(*counted, "--blocks", 7, "--value", "wage")
     assert "needs all rows" in refused(
-        "protect", "town.csv", "mdav(k=3)", *ROLES, "-o", "x.csv", "--blocks", 7
+        "protect", "town.csv", "-m", "mdav(k=3)", *ROLES, "-o", "x.csv", "--blocks", 7
     )
     assert not (folder / "x.csv").exists()
 
@@ -398,11 +432,11 @@ def test_protect_says_how_far_it_is(
     def bar() -> Iterator[Any]:
         yield lambda *what: seen.append(what)
 
-    monkeypatch.setattr("veil.cli.tables.protect.progress_bar", bar)
+    monkeypatch.setattr("veil.cli.verb.progress_bar", bar)
     long = (folder / "town.csv").read_text().splitlines()
     (folder / "long.csv").write_text("\n".join([long[0], *long[1:] * 40]) + "\n")
     levels = ["--hierarchies", "levels"]
-    run("protect", "long.csv", "ola(k=2)", *ROLES, *levels, "-o", "o.csv", *blocks)
+    run("protect", "long.csv", "-m", "ola(k=2)", *ROLES, *levels, "-o", "o.csv", *blocks)
     size = (folder / "long.csv").stat().st_size
     read = [what for what in seen if what[2]]
     assert read
@@ -412,3 +446,24 @@ def test_protect_says_how_far_it_is(
         if blocks
         else {"Reading long.csv", "Protecting"}
     )
+
+
+def test_former_forms_work_and_show_the_form_of_today(folder: Path) -> None:
+    del folder
+    forms = {
+        "protect": ("town.csv", "mondrian(k=5)", *roles(), "-o", "out.csv"),
+        "attack": ("town.csv", "out.csv", "linkage", "homogeneity", *roles()),
+        "loss": ("town.csv", "out.csv", *roles()),
+        "measure": ("out.csv", "--original", "town.csv", *roles()),
+        "count": ("town.csv", "sex", "--method", "round(base=3)"),
+        "plane": ("town.csv", "mondrian(k=5)", "mondrian(k=9)", *roles(), "--attacker", "linkage",
+                  "--workers", "0"),
+        "choose": ("town.csv", "mondrian(k=5)", *roles(), "--attacker", "linkage", "--workers",
+                   "0", "--max-risk", "0.9"),
+    }  # fmt: skip
+    for verb, arguments in forms.items():
+        code, _, err = invoked(verb, *arguments)
+        assert code == 0, err
+        assert err.count("goes away in 0.4") == 1
+        assert f"Write: veil tables {verb} " in err
+    assert "town.csv" not in err.splitlines()[0]

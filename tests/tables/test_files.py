@@ -294,7 +294,7 @@ def test_a_file_has_the_k_of_its_claim(tmp_path: Path, method: str, values: list
     folder = tmp_path / "H"
     folder.mkdir()
     (folder / "v.csv").write_text("".join(f"{v};*\n" for v in dict.fromkeys(values)))
-    given = [str(held), f"{method}(k=3)", "--qi", "v", "--hierarchies", str(folder)]
+    given = [str(held), "-m", f"{method}(k=3)", "--qi", "v", "--hierarchies", str(folder)]
     files = []
     for extra, name in (([], "a.csv"), ([], "a.parquet"), (["--blocks", "4"], "b.csv")):
         out = tmp_path / name
@@ -552,7 +552,7 @@ def test_measure_reads_the_figures_of_a_card_whose_method_is_gone(tmp_path: Path
     del card["claim"]
     path.write_text(json.dumps(card))
     done = CliRunner().invoke(veil, ["tables", "measure", str(out)])
-    assert "Not checked: this version does not know the method" in done.stdout
+    assert "Not checked: this version does not know the mechanism" in done.stdout
     for wrong in ({"columns": 3}, {"k": 2}, [1], {"columns": ["q"], "k": "x"}):
         path.write_text(json.dumps({**card, "claim": wrong}))
         with pytest.raises(InputError, match="no card"):
@@ -590,11 +590,11 @@ def test_protect_says_which_columns_were_given_up(tmp_path: Path) -> None:
     (tmp_path / "H").mkdir()
     (tmp_path / "H" / "a.csv").write_text("x;*\ny;*\nz;*\n")
     (tmp_path / "H" / "b.csv").write_text("1;*\n")
-    given = ["tables", "protect", str(file), "ola(k=3)", "--qi", "a,b", "--hierarchies",
+    given = ["tables", "protect", str(file), "-m", "ola(k=3)", "--qi", "a,b", "--hierarchies",
              str(tmp_path / "H"), "-o", str(tmp_path / "out.csv")]  # fmt: skip
     for extra in ([], ["--blocks", "2"]):
         done = CliRunner().invoke(veil, [*given, *extra])
-        assert "Given up: a, where every value is now the top" in done.stderr
+        assert "Every value of a is now the top" in done.stderr
 
 
 @pytest.mark.parametrize("attacker", ["homogeneity", "background(excluded=0)"])

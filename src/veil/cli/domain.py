@@ -9,6 +9,7 @@ import ast
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from importlib.util import find_spec
+from inspect import cleandoc
 from pathlib import Path
 from typing import Any, get_origin
 
@@ -17,13 +18,11 @@ from pydantic.fields import FieldInfo
 
 from veil.cli.commands import Commands
 from veil.cli.former import RENAMED, rewrite, say_renamed
-from veil.cli.listing import show_components, show_mechanisms
-from veil.cli.studies import WORKERS, WORKERS_HELP, choose, run_study
 from veil.cli.terminal import NEW
 from veil.cli.verb import SpecType, VerbCommand, sentence, split_names
 from veil.core.errors import InputError, ParameterError
+from veil.core.verb import KeepCommas
 from veil.studies.domains import Domain, domain, make_study, vocabulary
-from veil.studies.export import read_csv
 from veil.studies.study import Study
 from veil.studies.study import group_specs as group_specs
 
@@ -37,27 +36,30 @@ class DomainCommands(Commands):
     def __init__(self, name: str, experiment: Domain) -> None:
         super().__init__(name, help=(experiment.__doc__ or "").strip().split("\n")[0])
         self._experiment, self._verbs = experiment, dict(experiment.verbs)
-        self.add_command(_plane(name, experiment), "plane")
-        self.add_command(_choose(name), "choose")
-        self.add_command(_mechanisms(experiment), "mechanisms")
+        self._usual = {
+            "plane": lambda: _plane(name, experiment),
+            "choose": lambda: _choose(name, experiment),
+            "mechanisms": lambda: _mechanisms(experiment),
+        }
         if experiment.attackers is not None:
-            self.add_command(_attacks(experiment), "attacks")
+            self._usual["attacks"] = lambda: _attacks(experiment)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the usual verbs first."""
         del ctx
-        names = {**self.commands, **self._verbs}
+        names = {**self._usual, **self._verbs}
         return sorted(names, key=lambda verb: (verb not in ORDER, [*ORDER, verb].index(verb)))
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return the command of a verb; former names of verbs work, too."""
         if cmd_name in self._verbs:
             return self._verb(cmd_name)
-        command = super().get_command(ctx, cmd_name)
-        if command is None and cmd_name in RENAMED:
+        if cmd_name in self._usual:
+            return self._usual[cmd_name]()
+        if cmd_name in RENAMED:
             say_renamed(f"{self.name} {cmd_name}", f"{self.name} {RENAMED[cmd_name]}")
             return self.get_command(ctx, RENAMED[cmd_name])
-        return command
+        return None
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -94,6 +96,8 @@ def _mechanisms(experiment: Domain) -> click.Command:
     @click.option("--json", "as_json", is_flag=True, help="print JSON, with a schema each")
     def mechanisms(names: tuple[str, ...], as_json: bool) -> None:
         """List mechanisms, their parameters, what is proved and what is not."""
+        from veil.cli.listing import show_mechanisms
+
         listed = experiment.listed or experiment.mechanisms
         show_mechanisms(listed, names, as_json=as_json)
         if experiment.advice and not as_json:
@@ -108,6 +112,8 @@ def _attacks(experiment: Domain) -> click.Command:
     @click.option("--json", "as_json", is_flag=True, help="print JSON, with a schema each")
     def attacks(names: tuple[str, ...], as_json: bool) -> None:
         """List attacks and their parameters; with NAMES, only those."""
+        from veil.cli.listing import show_components
+
         known: Any = experiment.attackers
         show_components({"attacks": known}, "attack", names, as_json=as_json)
 
@@ -115,19 +121,24 @@ def _attacks(experiment: Domain) -> click.Command:
 
 
 class PlaneCommand(click.Command):
-    """A command that runs a study of a domain; its options are the keys of the study."""
+    """A command that runs a study of a domain; its options are the keys of the study.
+
+    With `always` the study always runs, so that what it needs is required.
+    """
 
     def __init__(
         self, name: str, domain_name: str, experiment: Domain, params: Sequence[click.Parameter],
-        **named: Any,  # noqa: ANN401 - click's own
+        *, always: bool = True, **named: Any,  # noqa: ANN401 - click's own
     ) -> None:  # fmt: skip
+        from veil.cli.studies import WORKERS, WORKERS_HELP  # other verbs need no studies
+
         self._path, self._experiment = f"{domain_name} {name}", experiment
         keys = experiment.keys.model_fields
         own = {key: field for key, field in keys.items() if key not in Study.model_fields}
-        options = [_key_option(key, field) for key, field in own.items()
+        options = [_key_option(key, field, always=always) for key, field in own.items()
                    if key not in sources(experiment)]  # fmt: skip
         shared = [
-            click.Option(["-m", "--mechanism"], multiple=True, required=True,
+            click.Option(["-m", "--mechanism"], multiple=True, required=always,
                          metavar="SPEC", type=SpecType(experiment.mechanisms),
                          help="Mechanism with its parameters; repeatable. Specs that differ in"
                          " one number are a curve."),
@@ -138,8 +149,8 @@ class PlaneCommand(click.Command):
                          help=f"Number of {experiment.words.size}; repeatable."),
             click.Option(["--seed"], type=int, help=SEED_HELP),
             *options,
-            click.Option(["-o", "--out"], type=NEW, default=Path("veil-report"),
-                         show_default=True,
+            click.Option(["-o", "--out", *([] if always else ["--results"]), "out"], type=NEW,
+                         default=Path("veil-report"), show_default=True,
                          help="Folder of the report, or an .html file; finished work is reused."),
             click.Option(["--workers"], type=WORKERS, help=WORKERS_HELP),
         ]  # fmt: skip
@@ -158,13 +169,13 @@ def sources(experiment: Domain) -> tuple[str, ...]:
     return (source,) if isinstance(source, str) and source else tuple(source)
 
 
-def _key_option(key: str, field: FieldInfo) -> click.Option:
+def _key_option(key: str, field: FieldInfo, *, always: bool) -> click.Option:
     """Return the option for a key of a study, with its description and default."""
     plain = isinstance(field.default, str | int | float) and field.default != ""
     default = f"  [default: {field.default}]" if plain else ""
     return click.Option(
         [f"--{key.replace('_', '-')}", key],
-        required=field.is_required(),
+        required=always and field.is_required(),
         multiple=_is_list(field),
         help=sentence(field.description or f"the key '{key}' of a study") + default,
     )
@@ -184,28 +195,38 @@ def study_of(
     seed: int | None,
     keys: Mapping[str, object],
 ) -> Study:
-    """Return the study that the options of a command describe."""
-    content: dict[str, Any] = {"domain": name, "name": out.stem, "mechanism": list(curves)}
+    """Return the study that the options of a command describe.
+
+    Without curves it has the mechanisms that the domain suggests.
+    """
+    content: dict[str, Any] = {"domain": name, "name": out.stem}
     content |= {"attackers": list(attack)} if attack else {}
     content |= {"sizes": list(size)} if size else {}
     content |= {} if seed is None else {"seed": seed}
     fields = experiment.keys.model_fields
     for key, text in keys.items():
         if isinstance(text, tuple):
-            content |= {key: [value_of(name) for name in split_names(text)]} if text else {}
+            content |= {key: _items(fields[key], text)} if text else {}
         elif isinstance(text, str):
             value = value_of(text)
             is_text = fields[key].annotation is str and not isinstance(value, str)
             content[key] = text if is_text else value
+    content["mechanism"] = list(curves or experiment.suggest(content))
+    if not content["mechanism"]:
+        raise ParameterError("Name a mechanism with -m.")
     return make_study(content, "the command", Path.cwd())
 
 
-def _arguments(experiment: Domain) -> list[click.Parameter]:
-    return [click.Argument([key]) for key in sources(experiment)]
+def _items(field: FieldInfo, texts: Sequence[str]) -> list[Any]:
+    """Return the items of a list among the keys of a study."""
+    whole = any(isinstance(note, KeepCommas) for note in field.metadata)
+    names = texts if whole else split_names(texts)
+    return list(names) if field.annotation == tuple[str, ...] else list(map(value_of, names))
 
 
 def _plane(name: str, experiment: Domain) -> click.Command:
     """Return the command that places mechanisms on the risk-utility plane."""
+    from veil.cli.studies import run_study
 
     def run(
         mechanism: tuple[str, ...],
@@ -216,27 +237,46 @@ def _plane(name: str, experiment: Domain) -> click.Command:
         workers: int | None,
         **keys: object,
     ) -> None:
-        curves = group_specs(mechanism)
+        curves = group_specs(mechanism) if mechanism else []
         study = study_of(name, experiment, curves, out, attack, size, seed, keys)
         page = out if out.suffix == ".html" else None
-        run_study(study, out.with_suffix("") if page else out, workers=workers, page=page)
+        run_study(study, _folder(out), workers=workers, page=page)
 
+    arguments = [click.Argument([key]) for key in sources(experiment)]
     return PlaneCommand(
-        "plane", name, experiment, _arguments(experiment), callback=run,
+        "plane", name, experiment, arguments, callback=run,
         help="Place mechanisms on the risk-utility plane: protect, attack, measure, and draw.\n\n"
         "The report was made with the true data. Keep it to yourself.",
     )  # fmt: skip
 
 
-def _choose(name: str) -> click.Command:
-    """Return ``veil choose`` for studies of this domain."""
+def _folder(out: Path) -> Path:
+    """Return the folder of a report: an .html file has its results in a folder of its name."""
+    return out.with_suffix("") if out.suffix == ".html" else out
 
-    def run(results: Path, **options: Any) -> None:  # noqa: ANN401 - as choose has them
+
+def _choose(name: str, experiment: Domain) -> click.Command:
+    """Return ``veil choose`` for this domain; with an input, the plane is drawn first."""
+    from veil.cli.studies import choose
+    from veil.studies.export import read_csv
+
+    plane = _plane(name, experiment)
+    own = {param.name for param in plane.params} - {"out"}
+    inputs = sources(experiment)
+
+    def run(out: Path, **options: Any) -> None:  # noqa: ANN401 - those of plane and of choose
+        values = {key: options.pop(key) for key in own}
+        given = {key for key, value in values.items() if value not in (None, ())}
+        if given & set(inputs or ("mechanism",)):
+            plane.callback(out=out, **values)  # type: ignore[misc]
+        elif given:
+            raise click.UsageError(f"Missing argument '{inputs[0].upper()}'.")
+        results = _folder(out)
         table = results / "results.csv"
         if not table.is_file():
             raise InputError(
-                f"There is no {table}. Run 'veil {name} plane' first, or name its folder with"
-                " --results."
+                f"There is no {table}. Run 'veil {name} plane' first, or name the data, or the"
+                " folder of a report with --results."
             )
         other = {row.domain for row in read_csv(table)} - {name}
         if other:
@@ -246,22 +286,25 @@ def _choose(name: str) -> click.Command:
             )
         click.get_current_context().invoke(choose, results=results, **options)
 
-    params = [_success(name) if param.name == "attacker" else param for param in choose.params]
-    return click.Command("choose", callback=run, params=params, help=choose.help)
-
-
-def _success(name: str) -> click.Parameter:
-    """Return the option that says how success is counted, with the measures of the domain."""
     risks = vocabulary(name).risks
     usual = next((axis.name for axis in risks if axis.name == "active"), risks[-1].name)
     listed = ", ".join(f"{axis.name} ({axis.says})" for axis in risks)
-    return click.Option(
-        ["--attacker"],
-        metavar="MEASURE",
-        default=usual,
-        show_default=True,
-        help=f"how success is counted: {listed}",
+    success = click.Option(["--attacker"], metavar="MEASURE", default=usual, show_default=True,
+                           hidden=len(risks) == 1,
+                           help=f"How success is counted: {listed}.")  # fmt: skip
+    others = [param for param in choose.params if param.name not in ("attacker", "results")]
+    first, _, rest = cleandoc(choose.help or "").partition("\n\n")
+    data = " and ".join(inputs).upper() or "-m"
+    text = (
+        f"{first}\n\nWith {data}, 'veil {name} plane' runs first. Without, the choice is made"
+        " from the report in --results. If the domain suggests mechanisms, -m may be left out."
+        f"\n\n{rest}"
     )
+    return PlaneCommand(
+        "choose", name, experiment,
+        [*(click.Argument([key], required=False) for key in inputs), *others, success],
+        always=False, callback=run, help=text,
+    )  # fmt: skip
 
 
 def value_of(text: str) -> object:

@@ -51,6 +51,11 @@ FORMER: dict[str, Former] = {
     "places measure": Former(("of", "masked")),
     "places plot": Former(options={"--original": "of"}),
     "ratings plane": Former(("mechanism", "train", "test"), {"--attacker": "attack"}),
+    "tables attack": Former(("of", "masked", "attack...")),
+    "tables choose": Former(("table", "mechanism..."), {"--attacker": "attack"}),
+    "tables count": Former(options={"--method": "mechanism"}),
+    "tables loss": Former(("of", "masked")),
+    "tables measure": Former(options={"--original": "of"}),
     "tables plane": Former(("table", "mechanism..."), {"--attacker": "attack"}),
     "tables protect": Former(("file", "mechanism...")),
 }  # fmt: skip

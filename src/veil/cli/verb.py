@@ -360,7 +360,7 @@ def _show_reply(reply: Reply, *, as_json: bool) -> None:
 
 
 def _show_sheet(sheet: Sheet) -> None:
-    """Print a table; on a screen that is too narrow, a line for each cell."""
+    """Print a table; on a narrow screen, several tables or a line for each cell."""
     console = stdout()
     if sheet.title:
         console.print(f"[italic]{escape(sheet.title)}[/italic]")
@@ -372,10 +372,29 @@ def _show_sheet(sheet: Sheet) -> None:
     if fits(console, table):
         console.print(table)
         return
+    if sheet.labels:
+        _show_parts(heads, rows, sheet.labels)
+        return
     for row in rows:
         for head, cell in zip(heads, row, strict=True):
             console.print(f"{escape(head)}: {escape(cell)}", soft_wrap=True)
         console.print()
+
+
+def _show_parts(heads: Sequence[str], rows: Sequence[Sequence[str]], labels: int) -> None:
+    """Print a wide table as several, each with the labels and as many columns as fit."""
+    console = stdout()
+    rest = range(labels, len(heads))
+    while rest:
+        for count in range(len(rest), 0, -1):
+            shown = [*range(labels), *rest[:count]]
+            table = Table(*(escape(heads[i]) for i in shown))
+            for row in rows:
+                table.add_row(*(escape(row[i]) for i in shown))
+            if fits(console, table):
+                break
+        console.print(table)
+        rest = rest[count:]
 
 
 def _show_release(release: Release) -> None:

@@ -46,6 +46,11 @@ class SplitOnCommas:
     """A repeatable text option whose values may hold several names with commas between them."""
 
 
+@dataclass(frozen=True)
+class KeepCommas:
+    """A list among the keys of a study: each value of its option is one text."""
+
+
 File = Annotated[Path, PathKind("file")]
 Folder = Annotated[Path, PathKind("folder")]
 NewFile = Annotated[Path, PathKind("file", new=True)]
@@ -56,11 +61,16 @@ Columns = Annotated[tuple[str, ...], SplitOnCommas()]
 
 @dataclass(frozen=True)
 class Sheet:
-    """A table for a screen: heads of columns, and rows of cells that are texts already."""
+    """A table for a screen: heads of columns, and rows of cells that are texts already.
+
+    A narrow screen shows a line for each cell; or, if the first `labels` columns name the row,
+    several tables that repeat them.
+    """
 
     columns: Sequence[str]
     rows: Sequence[Sequence[str]]
     title: str = ""
+    labels: int = 0
 
 
 @dataclass(frozen=True)

@@ -464,6 +464,12 @@ class Experiment(ABC):
         return grid
 
     @classmethod
+    def suggest(cls, keys: Mapping[str, Any]) -> Sequence[Mapping[str, object]]:
+        """Return the ``[[mechanism]]`` tables to try if a study of these keys names none."""
+        del keys
+        return ()
+
+    @classmethod
     def attacker_specs(cls, attackers: Sequence[str]) -> tuple[str, ...]:
         """Return the specs of attackers, written in one way; each must be a known attacker."""
         if cls.attackers is not None:

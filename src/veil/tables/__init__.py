@@ -36,10 +36,10 @@ if TYPE_CHECKING:
     from veil.tables.mechanism import Mechanism as Mechanism
     from veil.tables.mechanism import Release as Release
     from veil.tables.mechanism import invert as invert
+    from veil.tables.mechanism import protect as protect
     from veil.tables.mechanisms import MECHANISMS as MECHANISMS
     from veil.tables.mechanisms import mechanism as mechanism
     from veil.tables.plane import plane as plane
-    from veil.tables.protect import protect as protect
     from veil.tables.schema import Source as Source
     from veil.tables.schema import load as load
     from veil.tables.table import Table as Table
@@ -61,14 +61,13 @@ _PLACES = {
     "veil.tables.cells.cells": "Cells tabulate",
     "veil.tables.cells.release": "CELL_MECHANISMS",
     "veil.tables.describe": "describe",
-    "veil.tables.mechanism": "invert Mechanism Release",
+    "veil.tables.mechanism": "invert protect Mechanism Release",
     "veil.tables.schema": "load Source",
     "veil.tables.measures.anonymity": "anonymity",
     "veil.tables.measures.loss": "loss quality",
     "veil.tables.measures.utility": "utility",
     "veil.tables.mechanisms": "MECHANISMS mechanism",
     "veil.tables.plane": "plane",
-    "veil.tables.protect": "protect",
     "veil.tables.table": "Table",
 }
 

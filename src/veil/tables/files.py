@@ -19,9 +19,8 @@ from veil.data.releases import NO_TEXT, CsvWriter
 from veil.data.rows import pyarrow_parquet
 from veil.tables.column import Column, Kind
 from veil.tables.hierarchy import Hierarchy
-from veil.tables.mechanism import Release, nothing
+from veil.tables.mechanism import Release, nothing, protect
 from veil.tables.mechanisms import MECHANISMS
-from veil.tables.protect import protect
 from veil.tables.recount import KINDS, Claim, Recount, Scale, Verdict, require_claim
 from veil.tables.schema import Source, hierarchy_files
 from veil.tables.table import Table

@@ -1,23 +1,33 @@
-"""The contract of masking methods, and the release that they return."""
+"""The contract of mechanisms, the release of a table, and `protect`, which makes it."""
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, cast, overload
 
 import numpy as np
 from numpy.random import Generator
 
 from veil.core.component import Component
-from veil.core.errors import InputError
+from veil.core.errors import InputError, ParameterError
 from veil.core.formatting import brief
 from veil.core.guarantee import Guarantee
+from veil.core.rng import Randomness, generator
 from veil.core.types import Floats, Ids
+from veil.tables.cells.cells import Cells
 from veil.tables.table import Table
+
+if TYPE_CHECKING:  # they need this module
+    from veil.tables.cells.release import CellMechanism, CellRelease
 
 Kind = Literal["numeric", "categorical", "any", "confidential", "all"]
 Alone = Literal["", "row", "value"]
 UNIT = "record"
+_BUDGETS = ("dp", "local-dp")
+_MIXED = (
+    "An earlier mechanism made rows out of several records, so a budget for each row is not one"
+    " for each record. Apply this mechanism to the original table."
+)
 GROUPS = (2, 3, 5, 10, 20, 50, 100)  # sizes of groups to choose from
 _FEW = 4  # groups that a table must have room for
 
@@ -39,17 +49,17 @@ def group_sizes(table: Table) -> list[int]:
 
 
 def nothing(caveat: str = "") -> Guarantee:
-    """Return that nothing is proved."""
+    """Return a guarantee that proves nothing."""
     return Guarantee("none", unit=UNIT, caveat=caveat)
 
 
 @dataclass(frozen=True, eq=False)
 class Masked:
-    """What a method made of a table; the fields are those of `veil.tables.mechanism.Release`."""
+    """A table that was masked by one mechanism; the fields are those of `Release`."""
 
     table: Table
     rows: Ids | None
-    guarantee: Guarantee | None = None  # None: that of the method
+    guarantee: Guarantee | None = None  # None: the mechanism's own
     levels: Mapping[str, int] = field(default_factory=dict)
     suppressed: int = 0
     groups: Ids | None = None
@@ -59,10 +69,10 @@ class Masked:
 class Mechanism(Component):
     """Masks a table.
 
-    `kind` says which columns it works on unless they are named: numeric, categorical or any
-    quasi-identifiers, the confidential columns, or all columns. `random` says whether anything is
-    drawn. `family` groups methods that work alike, `needs` says what must be declared ("qi",
-    "hierarchies"), `changes` whether rows keep their places ("values") or not.
+    `kind` is the kind of columns it works on unless they are named: numeric, categorical or any
+    quasi-identifiers, the confidential columns, or all columns. `random` is whether anything is
+    drawn. `family` groups mechanisms that work alike, and `needs` lists what must be declared
+    ("qi", "hierarchies"). `changes` says whether rows keep their places ("values").
 
     `presets` returns specs for a table, each protecting more than the last. A mechanism that has
     them is offered on pages: a request can then name it with any of its parameters, so none of
@@ -90,39 +100,38 @@ class Mechanism(Component):
 
     @property
     def alone(self) -> Alone:
-        """What a masked value depends on: all rows (""), its own row, or the value alone.
+        """What a masked value depends on: all rows (""), its own row, or its own value.
 
-        "row": whatever the others are, so that rows can be masked block by block, and what is
-        proved for single records holds through it. "value": equal values become equal, once it is
-        known which there are.
+        With "row", rows can be masked block by block, and guarantees for single records survive
+        this mechanism. With "value", equal values become equal, given the set of all values.
         """
         return ""
 
     @property
     def guarantee(self) -> Guarantee:
-        """What is proved of a release, whatever the table; by default nothing."""
+        """What is proved of a release of any table; by default nothing."""
         return nothing()
 
     @abstractmethod
     def mask(self, table: Table, columns: Sequence[str], rng: Generator) -> Masked:
-        """Mask the columns; identifiers are gone already."""
+        """Mask the columns of a table without identifiers."""
 
     def chosen(self, table: Table, columns: Sequence[str] | None) -> tuple[str, ...]:
-        """Return the columns that are masked: those named, or the usual ones of this kind."""
-        if columns is not None:
-            if isinstance(columns, str):
-                raise InputError("Columns are given as a list of names, not as one text.")
-            named = tuple(columns)
-            if len(set(named)) < len(named):
-                raise InputError(f"A column is named twice for {self.name}; name each once.")
-            for name in named:
-                column = table.column(name)
-                if self.kind == "numeric" and not column.numeric:
-                    raise InputError(f"{self.name} is for numbers; the column '{name}' has texts.")
-            if not named:
-                raise InputError(f"{self.name} needs at least one column.")
-            return named
-        return self._usual(table)
+        """Return the columns to mask: those that are named, or the usual ones of this kind."""
+        if columns is None:
+            return self._usual(table)
+        if isinstance(columns, str):
+            raise InputError("Columns are given as a list of names, not as one text.")
+        names = tuple(columns)
+        if len(set(names)) < len(names):
+            raise InputError(f"A column is named twice for {self.name}; name each once.")
+        for name in names:
+            column = table.column(name)
+            if self.kind == "numeric" and not column.numeric:
+                raise InputError(f"{self.name} is for numbers; the column '{name}' has texts.")
+        if not names:
+            raise InputError(f"{self.name} needs at least one column.")
+        return names
 
     def _usual(self, table: Table) -> tuple[str, ...]:
         if self.kind == "all":
@@ -154,24 +163,24 @@ class Release:
     Attributes
     ----------
     table
-        What is released; it has no identifier.
+        The released table, without identifiers.
     method
-        Specs of what made it, in order.
+        Specs of the mechanisms, in order.
     guarantee
         What is proved of it.
     seeded
-        Whether who knows the seed can repeat the draws: **not private**.
+        Whether anyone who knows the seed can repeat the draws: **not private**.
     levels
-        By column the level of its hierarchy, for methods that generalise whole columns.
+        By column the level of its hierarchy, for mechanisms that generalise whole columns.
     suppressed
-        How many rows were removed.
+        Number of rows that were removed.
     rows
-        Which row of the original each released row is, for measuring; None for synthetic data.
+        For each released row its row in the original, for measuring; None for synthetic data.
         Never written to a file.
     groups
-        A label for each released row, of methods that make groups, or None.
+        A label for each released row, for mechanisms that form groups, or None.
     kept
-        What else a method must remember to be inverted or attacked, by name; public.
+        Public facts by name that inverting or attacking the mechanism needs.
     """
 
     table: Table
@@ -186,17 +195,17 @@ class Release:
 
     @property
     def mechanism(self) -> str:
-        """Spec of what made it, as releases of all kinds have it."""
+        """Specs of the mechanisms; releases of all kinds have this property."""
         return self.method
 
     @property
     def cost(self) -> Guarantee:
-        """What is proved of it, as releases of all kinds have it."""
+        """What is proved of it; releases of all kinds have this property."""
         return self.guarantee
 
     @property
     def given_up(self) -> tuple[str, ...]:
-        """Columns that are generalised to the top, so that their values are gone."""
+        """Columns that are generalised to the top, which leaves nothing of their values."""
         return top_columns(self.table, self.levels)
 
     def __len__(self) -> int:
@@ -204,19 +213,126 @@ class Release:
 
 
 def top_columns(table: Table, levels: Mapping[str, int]) -> tuple[str, ...]:
-    """Return the columns of which a release has the top of the hierarchy alone."""
+    """Return the columns in which every value is the top of the hierarchy."""
     known = table.hierarchies
     return tuple(
         name for name, level in levels.items() if name in known and level >= known[name].height > 0
     )
 
 
+@overload
+def protect(
+    table: Table,
+    method: str | Mechanism | Sequence[str | Mechanism],
+    columns: Sequence[str] | None = None,
+    rng: Randomness = None,
+) -> Release: ...
+@overload
+def protect(
+    table: Cells,
+    method: "str | CellMechanism | Sequence[str | CellMechanism]",
+    columns: None = None,
+    rng: Randomness = None,
+) -> "CellRelease": ...
+def protect(
+    table: Any,
+    method: Any,
+    columns: Sequence[str] | None = None,
+    rng: Randomness = None,
+) -> "Release | CellRelease":
+    """Release a masked table, or table of counts, or raise and release nothing.
+
+    Parameters
+    ----------
+    table
+        Table of `tables.load`, or cells of `tables.tabulate`.
+    method
+        A mechanism, its spec, or a list of them, which are applied in order.
+    columns
+        The columns to work on; by default the usual ones of the mechanism.
+    rng
+        None for fresh randomness of the operating system. A seed or a generator makes the release
+        repeatable, which is for experiments: it is marked as seeded and **not private**.
+    """
+    from veil.tables.mechanisms import MECHANISMS
+
+    if isinstance(table, Cells):
+        from veil.tables.cells.release import protect_cells
+
+        if columns is not None:
+            raise ParameterError("Cells have no columns to choose; tabulate says what they count.")
+        return protect_cells(table, method, rng)
+    if not isinstance(table, Table):
+        raise InputError("What is protected is a table of tables.load, or cells of tabulate.")
+    several = isinstance(method, Sequence) and not isinstance(method, str)
+    steps: list[Mechanism] = [
+        spec if isinstance(spec, Mechanism) else MECHANISMS.parse(spec)
+        for spec in (method if several else [method])
+    ]
+    if not steps:
+        raise ParameterError("Name at least one mechanism.")
+    draws = generator(rng)
+    state = Masked(table.without(table.of_role("identifier")), np.arange(len(table)))
+    guarantee: Guarantee | None = None
+    for number, step in enumerate(steps):
+        names = step.chosen(state.table, columns)
+        state.table.require_finite(names)
+        masked = step.mask(state.table, names, draws)
+        own = masked.guarantee if masked.guarantee is not None else step.guarantee
+        by_row = all(earlier.alone == "row" for earlier in steps[:number])
+        guarantee = own if guarantee is None else _after(guarantee, own, by_row=by_row)
+        state = _joined(state, masked)
+    assert guarantee is not None  # noqa: S101 - there is at least one step
+    return Release(
+        state.table,
+        " | ".join(map(str, steps)),
+        guarantee,
+        rng is not None and any(step.random for step in steps),
+        state.levels,
+        state.suppressed,
+        state.rows,
+        state.groups,
+        state.kept,
+    )
+
+
+def _joined(before: Masked, after: Masked) -> Masked:
+    """Return the result of two mechanisms, with rows followed through both."""
+    rows: Ids | None = None
+    if before.rows is not None and after.rows is not None:
+        rows = before.rows[after.rows]
+    return Masked(
+        after.table,
+        rows,
+        None,
+        {**before.levels, **after.levels},
+        before.suppressed + after.suppressed,
+        after.groups,
+        {**before.kept, **after.kept},
+    )
+
+
+def _after(first: Guarantee, second: Guarantee, *, by_row: bool) -> Guarantee:
+    """Return what is proved if one mechanism works on the result of another.
+
+    `by_row` is whether each row was masked separately so far. Otherwise a record may influence
+    many rows, and a budget for each row is not one for each record.
+    """
+    if first.kind in _BUDGETS:  # post-processing
+        return first
+    if second.kind in _BUDGETS and not by_row:
+        return nothing(_MIXED)
+    if second.kind != "none":
+        return second
+    lost = "The guarantee of the first mechanism does not hold after the next one."
+    return second.with_caveat(lost if first.kind != "none" else "")
+
+
 def invert(release: Release, column: str) -> Mapping[str, float]:
     """Return an unbiased estimate of the share of each category before randomisation.
 
-    The shares of what was released are multiplied by the inverse of the matrix: P^-T f. An
-    estimate may be below 0 or above 1, where noise is larger than the share; cutting it would make
-    the estimates biased.
+    The released shares are multiplied by the inverse of the matrix: P^-T f. An estimate may be
+    below 0 or above 1 if noise is larger than the share; clipping would bias it.
     """
     if not isinstance(release, Release):
         raise InputError("Inverted is a release of a table, which tables.protect makes.")

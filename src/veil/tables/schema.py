@@ -23,6 +23,7 @@ from typing import Any, cast
 import numpy as np
 
 from veil.core.errors import InputError
+from veil.core.verb import Columns, File, Folder
 from veil.data.lines import AnyFile, HeldFile, Progress
 from veil.data.rows import DelimitedLayout, parquet_texts, read_table
 from veil.tables.column import MISSING, Column, Kind
@@ -353,32 +354,39 @@ def _warn(table: Table) -> None:
 
 @dataclass(frozen=True)
 class Source:
-    """What is said of the columns of a file, and of releases of it.
+    """Roles and other facts about the columns of a file, and of releases of it.
 
     Attributes
     ----------
-    identifiers, qi, confidential, weight
-        Roles of columns.
+    identifiers
+        Columns that no release has, separated by commas.
+    qi
+        Columns that an attacker may know, separated by commas.
+    confidential
+        Columns that must not be learnt, separated by commas.
+    weight
+        Column of sampling weights.
     hierarchies
-        Folder with a file for each column that has a hierarchy: ``age.csv`` or ``..._age.csv``.
+        Folder of hierarchies: age.csv, or ..._age.csv, for the column age.
     schema
-        TOML file of roles and hierarchies; what else is said here wins over it.
-    sep, missing
-        What separates the columns of the original, where it does not tell; and texts of it that
-        mean that a value is missing, besides nothing at all.
+        TOML file of roles and hierarchies; other options win over it.
+    sep
+        Character between columns, if it cannot be detected.
+    missing
+        Text that stands for a missing value; repeatable.
     text
-        Columns of texts, though all their values look like numbers.
+        Columns of codes that look like numbers, separated by commas: 39 and 39.0 then differ.
     """
 
-    identifiers: tuple[str, ...] = ()
-    qi: tuple[str, ...] = ()
-    confidential: tuple[str, ...] = ()
+    identifiers: Columns = ()
+    qi: Columns = ()
+    confidential: Columns = ()
     weight: str | None = None
-    hierarchies: Path | None = None  # a text is taken for a path, too
-    schema: Path | None = None
+    hierarchies: Folder | None = None  # a text is taken for a path, too
+    schema: File | None = None
     sep: str | None = None
     missing: tuple[str, ...] = ()
-    text: tuple[str, ...] = ()
+    text: Columns = ()
 
     def __post_init__(self) -> None:
         for name in ("hierarchies", "schema"):

@@ -1,7 +1,7 @@
 """Tables as an experiment."""
 
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property, partial
 from pathlib import Path
@@ -17,6 +17,7 @@ from veil.core.guarantee import Guarantee
 from veil.core.outcome import Outcome
 from veil.core.rng import stream
 from veil.core.types import Floats, Ids
+from veil.core.verb import KeepCommas
 from veil.data.fetch import Report
 from veil.studies.experiment import (
     Axis,
@@ -35,10 +36,10 @@ from veil.tables.attack import attack
 from veil.tables.attacks import ATTACKS
 from veil.tables.measures.pair import Pair
 from veil.tables.measures.utility import UTILITIES, Utility
-from veil.tables.mechanism import Mechanism, Release, nothing
+from veil.tables.mechanism import Mechanism, Release, nothing, protect
 from veil.tables.mechanisms import MECHANISMS
 from veil.tables.pictures import Preview, Shown, picture_sections, preview
-from veil.tables.protect import protect
+from veil.tables.presets import ladder
 from veil.tables.schema import Source, at_worst, read_schema
 from veil.tables.table import Table
 
@@ -49,28 +50,41 @@ with warnings.catch_warnings():  # every class has a 'schema'; that of classes i
         """The keys of a study of tables."""
 
         table: Annotated[str, Field(description="file of the records")]
-        identifiers: Annotated[Specs, Field(strict=False, description="columns to drop")] = ()
-        qi: Annotated[Specs, Field(strict=False, description="what an attacker may know")] = ()
+        identifiers: Annotated[
+            Specs, Field(strict=False, description="columns that no release has")
+        ] = ()
+        qi: Annotated[
+            Specs,
+            Field(
+                strict=False,
+                description="columns that an attacker may know; if none is named, all without a"
+                " role",
+            ),
+        ] = ()
         confidential: Annotated[
-            Specs, Field(strict=False, description="what must not be learnt")
+            Specs, Field(strict=False, description="columns that must not be learnt")
         ] = ()
         weight: Annotated[str, Field(description="column of sampling weights")] = ""
         hierarchies: Annotated[str, Field(description="folder of hierarchies")] = ""
         schema: Annotated[str, Field(description="TOML file of roles and hierarchies")] = ""  # type: ignore[assignment]
-        sep: Annotated[str, Field(description="what separates columns, if not told")] = ""
+        sep: Annotated[
+            str, Field(description="character between columns, if it cannot be detected")
+        ] = ""
         missing: Annotated[
-            Specs, Field(strict=False, description="texts that mean that a value is missing")
+            Specs,
+            Field(strict=False, description="text that stands for a missing value; repeatable"),
+            KeepCommas(),
         ] = ()
         text: Annotated[
             Specs, Field(strict=False, description="columns of codes that look like numbers")
         ] = ()
         population: Annotated[str, Field(description="file of everybody, for attackers")] = ""
         control: Annotated[str, Field(description="file of rows that were never used")] = ""
-        utility: Annotated[str, Field(description="marginals, cells, or ml(target=...)")] = (
-            "marginals"
-        )
+        utility: Annotated[
+            str, Field(description="measure of utility: marginals, cells, or ml(target=...)")
+        ] = "marginals"
         draws: Annotated[
-            int, Field(ge=1, le=100, description="releases of a random method, by themselves each")
+            int, Field(ge=1, le=100, description="releases of each mechanism that draws")
         ] = 1
 
 
@@ -104,7 +118,6 @@ class TablesMaterial:
 
 KEPT, SUCCESS = "information kept", "success"
 _WEAK = "the attack does no better than who sees nothing, and says nothing of the release"
-_COMMANDS = "protect measure attack loss plane choose describe count"
 
 
 class Tables(Experiment):
@@ -128,8 +141,14 @@ class Tables(Experiment):
     mechanisms = MECHANISMS
     attackers = ATTACKS
     verbs: ClassVar[dict[str, str]] = {
-        verb: f"veil.cli.tables.{verb}:{verb}" for verb in _COMMANDS.split()
-    } | {"dpia": "veil.cli.dpia:dpia"}
+        "protect": "veil.tables.api:protect",
+        "attack": "veil.tables.api:attack",
+        "measure": "veil.tables.api:measure",
+        "loss": "veil.tables.api:loss",
+        "describe": "veil.tables.api:describe",
+        "count": "veil.tables.api:count",
+        "dpia": "veil.cli.dpia:dpia",
+    }
     source = "table"
 
     domain = "tables"
@@ -189,6 +208,12 @@ class Tables(Experiment):
         UTILITIES.parse(study.utility)
         settled: TablesStudy = super().settle(study, name, folder)
         return settled
+
+    @classmethod
+    def suggest(cls, keys: Mapping[str, Any]) -> Sequence[Mapping[str, object]]:
+        """Return a ladder of each mechanism that applies to the table."""
+        study = TablesStudy.model_construct(**keys)
+        return ladder(at_worst(source_of(study).opened(study.table)[0])[0])
 
     @cached_property
     def _order(self) -> Ids:

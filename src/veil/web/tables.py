@@ -31,11 +31,10 @@ from veil.tables.hierarchy import TOP, Hierarchy, builder
 from veil.tables.measures.anonymity import anonymity
 from veil.tables.measures.pair import Pair
 from veil.tables.measures.utility import utility
-from veil.tables.mechanism import Release
+from veil.tables.mechanism import Release, protect
 from veil.tables.mechanisms import MECHANISMS
 from veil.tables.pictures import compare_shares, compare_sizes
 from veil.tables.presets import strengths, unfit
-from veil.tables.protect import protect
 from veil.tables.schema import load, telling
 from veil.tables.table import Role, Table
 from veil.web.asks import Ask, offered, require_offered

@@ -9,7 +9,7 @@ from tests.tables.golden import ADULT, SDC, golden, needs_golden
 from veil import tables
 from veil.tables.column import Column
 from veil.tables.table import Table
-from veil.tables.verbs import format_attack
+from veil.tables.wording import describe_attack
 
 pytestmark = [needs_golden, pytest.mark.filterwarnings("ignore:Nearly every row")]
 
@@ -105,9 +105,9 @@ def test_the_risk_of_a_household_is_that_of_the_peer() -> None:
     assert 4 < house.risk / person.risk < 6
     if known["qi"] == ["urbrur", "roof", "walls", "water", "electcon", "relat", "sex"]:
         assert house.risk == pytest.approx(0.0113, abs=1e-4)  # sdcMicro: 0.01131
-    said = list(format_attack(person, "marketer", len(t)))
+    said = list(describe_attack(person, "marketer", len(t)))
     assert any("per person" in line for line in said)
-    assert not any("per person" in line for line in format_attack(house, "marketer", len(t)))
+    assert not any("per person" in line for line in describe_attack(house, "marketer", len(t)))
 
 
 def test_weighted_risk_of_francdat() -> None:

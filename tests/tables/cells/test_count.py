@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from veil import tables
-from veil.cli.tables.count import count
+from veil.cli import veil
 from veil.core.errors import VeilError
 
 HEADER = "town,trade,pay\n"
@@ -26,11 +26,11 @@ def file(tmp_path: Path) -> Path:
 
 
 def run(*arguments: object) -> Result:
-    return CliRunner().invoke(count, [str(one) for one in arguments])
+    return CliRunner().invoke(veil, ["tables", "count", *map(str, arguments)])
 
 
 def test_a_grid_is_printed(file: Path) -> None:
-    result = run(file, "town", "trade", "--method", "suppress(threshold=3)", "--audit")
+    result = run(file, "town", "trade", "-m", "suppress(threshold=3)", "--audit")
     assert result.exit_code == 0
     lines = result.stdout.splitlines()
     rome = next(line for line in lines if "Rome" in line)
@@ -43,7 +43,7 @@ def test_a_grid_is_printed(file: Path) -> None:
 
 def test_cells_are_written_for_their_owner_alone(file: Path, tmp_path: Path) -> None:
     out = tmp_path / "cells.csv"
-    result = run(file, "town", "trade", "--method", "suppress(threshold=3)", "--audit", "-o", out)
+    result = run(file, "town", "trade", "-m", "suppress(threshold=3)", "--audit", "-o", out)
     assert result.exit_code == 0
     assert stat.S_IMODE(out.stat().st_mode) == 0o600
     with out.open(encoding="utf-8", newline="") as stream:
@@ -63,15 +63,15 @@ def test_cells_are_written_for_their_owner_alone(file: Path, tmp_path: Path) -> 
 
 def test_a_seed_is_marked(file: Path, tmp_path: Path) -> None:
     out = tmp_path / "cells.csv"
-    result = run(file, "town", "--method", "sample(rate=0.5)", "--seed", "1", "-o", out)
+    result = run(file, "town", "-m", "sample(rate=0.5)", "--seed", "1", "-o", out)
     assert result.exit_code == 0
     assert "NOT PRIVATE" in result.stderr
     assert "NOT PRIVATE" in (tmp_path / "cells.csv.veil.json").read_text(encoding="utf-8")
 
 
 def test_methods_follow_each_other(file: Path) -> None:
-    result = run(file, "town", "trade", "--method", "rollup(groups='Rome,Oslo=both')",
-                 "--method", "round(base=5)")  # fmt: skip
+    result = run(file, "town", "trade", "-m", "rollup(groups='Rome,Oslo=both')",
+                 "-m", "round(base=5)")  # fmt: skip
     assert result.exit_code == 0
     assert "both" in result.stdout
     assert "Rome" not in result.stdout
@@ -82,13 +82,13 @@ def test_hierarchies_come_from_a_folder(file: Path, tmp_path: Path) -> None:
     folder = tmp_path / "levels"
     folder.mkdir()
     (folder / "town.csv").write_text("Rome;south;*\nOslo;north;*\n", encoding="utf-8")
-    result = run(file, "town", "--hierarchies", folder, "--method", "rollup(by=town, level=1)")
+    result = run(file, "town", "--hierarchies", folder, "-m", "rollup(by=town, level=1)")
     assert result.exit_code == 0
     assert "south" in result.stdout
 
 
 def test_sums_and_long_tables(file: Path) -> None:
-    result = run(file, "trade", "--value", "pay", "--method", "round(base=10)")
+    result = run(file, "trade", "--value", "pay", "-m", "round(base=10)")
     assert result.exit_code == 0
     assert "value" in result.stdout
     assert "80" in result.stdout  # 50 shops at 1.5
@@ -97,18 +97,18 @@ def test_sums_and_long_tables(file: Path) -> None:
 def test_failures_leave_no_file(file: Path, tmp_path: Path) -> None:
     out = tmp_path / "cells.csv"
     for arguments in (
-        ("town", "--method", "suppress(threshold=60)"),  # nothing to hide behind
-        ("twon", "--method", "suppress"),
-        ("town", "--method", "supress"),
-        ("town", "--value", "trade", "--method", "round"),
+        ("town", "-m", "suppress(threshold=60)"),  # nothing to hide behind
+        ("twon", "-m", "suppress"),
+        ("town", "-m", "supress"),
+        ("town", "--value", "trade", "-m", "round"),
     ):
         result = run(file, *arguments, "-o", out)
         assert isinstance(result.exception, VeilError)
         assert not out.exists()
         assert not out.with_name("cells.csv.veil.json").exists()
-    assert isinstance(run(file, "town", "--method", "round", "-o", file).exception, VeilError)
+    assert isinstance(run(file, "town", "-m", "round", "-o", file).exception, VeilError)
     assert file.read_text(encoding="utf-8").startswith(HEADER)
-    wrong = run(file, "town", "--method", "round", "-o", tmp_path / "cells.parquet")
+    wrong = run(file, "town", "-m", "round", "-o", tmp_path / "cells.parquet")
     assert isinstance(wrong.exception, VeilError)
     assert run(file, "town").exit_code == 2  # no method: no table
 
@@ -145,12 +145,12 @@ def test_an_audit_of_sums_names_contributors_and_weights_count(tmp_path: Path) -
     rows += ["p0,t0,500,1\n", "p0,t1,400,1\n", "p1,t0,300,1\n", "p1,t1,200,1\n"]
     path = tmp_path / "firms.csv"
     path.write_text("place,trade,sales,w\n" + "".join(rows), encoding="utf-8")
-    sums = ("--method", "suppress(rule='p_percent(p=10)')", "--value", "sales", "--audit")
+    sums = ("-m", "suppress(rule='p_percent(p=10)')", "--value", "sales", "--audit")
     result = run(path, "place", "trade", *sums)
     assert result.exit_code == 0, result.output
     assert "No sensitive cell of others can be worked out exactly by" in result.stderr
     assert "each contributor who knows its own amounts" in " ".join(result.stderr.split())
-    weighted = ("--weight", "w", "--method", "suppress(threshold=1)")
+    weighted = ("--weight", "w", "-m", "suppress(threshold=1)")
     counted = run(path, "place", "trade", *weighted, "--unweighted")
     assert "64" in counted.stdout
     assert "394" in run(path, "place", "trade", *weighted).stdout

@@ -1,1 +1,0 @@
-"""Commands of veil tables: one file each."""
