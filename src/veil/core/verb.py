@@ -49,11 +49,19 @@ Columns = Annotated[tuple[str, ...], SplitOnCommas()]
 
 @dataclass(frozen=True)
 class Sheet:
-    """A table for a screen: heads of columns, and rows of cells that are texts already."""
+    """A table for a screen: heads of columns, and rows of cells that are texts already.
+
+    Attributes
+    ----------
+    narrow
+        The columns that fit a narrow screen, which breaks long texts and no figures. Without them
+        a narrow screen gets a line for each cell.
+    """
 
     columns: Sequence[str]
     rows: Sequence[Sequence[str]]
     title: str = ""
+    narrow: Sequence[str] = ()
 
 
 @dataclass(frozen=True)

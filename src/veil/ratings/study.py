@@ -45,7 +45,8 @@ class RatingsStudy(Study):
     train: Annotated[str, Field(description="file of the ratings to protect")]
     test: Annotated[str, Field(description="file of held-out ratings; else a fifth of train")] = ""
     scale: Annotated[
-        tuple[float, ...], Field(strict=False, description="lowest and highest rating")
+        tuple[float, ...],
+        Field(strict=False, max_length=2, description="lowest and highest rating"),
     ] = ()
     columns: Annotated[
         Specs, Field(strict=False, description="columns: user, item, rating and perhaps time")
@@ -96,7 +97,8 @@ _VERSION = 3  # of what the steps compute
 _PROFILES, _MODELS = ("scoreboard(known=8)",), ("membership",)  # who attacks unless told
 _SAME = ("identify", "attack")  # whose targets are the same at every point
 _REMEMBERED = 2  # releases that a process keeps: several steps work on each
-_COMMANDS = "describe split fit recommend evaluate protect attack plane serve join"
+_VERBS = "describe split fit recommend evaluate protect attack"
+_PROGRAMS = "serve join"
 
 
 class RatingsExperiment(Experiment):
@@ -119,9 +121,10 @@ class RatingsExperiment(Experiment):
     mechanisms = MECHANISMS
     attackers = ATTACKS
     verbs: ClassVar[dict[str, str]] = {
-        verb: f"veil.cli.ratings.{verb}:{verb}" for verb in _COMMANDS.split()
+        **{verb: f"veil.ratings.api:{verb}" for verb in _VERBS.split()},
+        **{verb: f"veil.cli.federated:{verb}" for verb in _PROGRAMS.split()},
     }
-    source = "train"
+    source = ("train", "test")
 
     def __init__(self, study: RatingsStudy, report: Report = no_progress) -> None:
         del report  # nothing takes long here

@@ -207,7 +207,7 @@ class Sensitive(Experiment):
     mechanisms = MECHANISMS
     attackers = ATTACKS
     verbs: ClassVar[dict[str, str]] = {
-        verb: f"veil.cli.sensitive.{verb}:{verb}" for verb in _COMMANDS.split()
+        verb: f"veil.sensitive.api:{verb}" for verb in _COMMANDS.split()
     }
     source = "collection"
 

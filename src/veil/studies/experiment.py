@@ -266,7 +266,7 @@ class Experiment(Protocol):
     verbs
         Commands of its own, as ``{"protect": "module:function"}``: see `veil.cli.domain`.
     source
-        The key of a study that names the data, which ``plane`` takes as its argument.
+        The key of a study that names the data, or several: the arguments of ``plane``.
     seeded
         Whether releases are drawn here, with the seed of the study.
     study, data, n
@@ -278,7 +278,7 @@ class Experiment(Protocol):
     mechanisms: ClassVar[Methods]
     attackers: ClassVar[Methods | None] = None
     verbs: ClassVar[Mapping[str, str]] = {}
-    source: ClassVar[str] = ""
+    source: ClassVar[str | tuple[str, ...]] = ""
     seeded: ClassVar[bool] = True
 
     study: Study

@@ -143,7 +143,7 @@ class Tables(Experiment):
     attackers = ATTACKS
     verbs: ClassVar[dict[str, str]] = {
         verb: f"veil.cli.tables.{verb}:{verb}" for verb in _COMMANDS.split()
-    } | {"dpia": "veil.cli.dpia:dpia"}
+    } | {"dpia": "veil.dpia.api:dpia"}
     source = "table"
 
     def __init__(self, study: TablesStudy, report: Report = no_progress) -> None:
