@@ -11,8 +11,7 @@ from tests.ratings.golden import made
 from veil import ratings
 from veil.cli import veil
 from veil.core.errors import InputError, VeilError
-from veil.ratings.models import open_model, save_model
-from veil.ratings.release import write_ratings
+from veil.ratings.release import open_model, save_model, write_ratings
 
 
 @pytest.fixture

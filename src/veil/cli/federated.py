@@ -16,9 +16,8 @@ from veil.data.arrays import save_arrays
 from veil.data.files import require_folder
 from veil.data.lines import read_lines
 from veil.ratings.accounting import checked_delta
-from veil.ratings.federated import hosting
+from veil.ratings.federated import session
 from veil.ratings.federated.client import FOLLOWS, SIGNED, SPOILT, choose_threshold
-from veil.ratings.federated.joining import Joined, Limits, read_mine
 from veil.ratings.federated.messages import dial, listen
 from veil.ratings.federated.primitives import signing_public
 from veil.ratings.ratings import check_scale, in_order
@@ -84,7 +83,7 @@ def serve(
         raise InputError(f"{out} exists already. Name another folder.")
     require_folder(out)
     check_scale(scale)
-    keys = None if registered is None else hosting.read_register(registered)
+    keys = None if registered is None else session.read_register(registered)
     recommender = secure_recommender(mechanism, rounds)
     names = in_order(sorted({line.strip() for line in read_lines(items) if line.strip()}))
     recommender.check_size(len(names))
@@ -103,14 +102,14 @@ def serve(
     notes.print(f"[yellow]{escape(readers.caveat)}[/yellow]")
     notes.print(f"Against this server and other clients: {escape(str(server))}.")
     notes.print(f"[yellow]{escape(server.caveat)} {escape(trust)}[/yellow]")
-    offer = hosting.Offer(
+    offer = session.Offer(
         str(recommender), list(names), list(scale), clients, threshold, delta,
-        hosting.new_label(), seconds,
+        session.new_label(), seconds,
     )  # fmt: skip
     notes.print(f"Terms: {offer.digest}", markup=False, soft_wrap=True)
     with listen(host, port, clients) as door:
         notes.print(f"Clients join at {host}:{door.getsockname()[1]}.", markup=False)
-        factors, void = hosting.host(
+        factors, void = session.host(
             door, offer, lambda line: notes.print(line, markup=False), keys, patience
         )
     if void == recommender.rounds:
@@ -156,29 +155,29 @@ def join(
         raise InputError(f"{out} exists already. Name another folder.")
     if not mine.is_file():
         raise InputError(f"There is no file {mine}.")
-    keys = None if registered is None else hosting.read_register(registered)
-    signing = None if key is None else hosting.own_key(key)
+    keys = None if registered is None else session.read_register(registered)
+    signing = None if key is None else session.own_key(key)
     if signing is not None:
         notes.print(f"Your public key: {signing_public(signing).hex()}", markup=False)
     line = dial(*_address(address), 30.0)
     try:
-        session = Joined(line, Limits(epsilon, signing, keys, delta))
-        offer = session.offer
-        profile, unlisted = read_mine(mine, offer.items, (offer.scale[0], offer.scale[1]))
+        client = session.Joined(line, session.Limits(epsilon, signing, keys, delta))
+        offer = client.offer
+        profile, unlisted = session.read_mine(mine, offer.items, (offer.scale[0], offer.scale[1]))
         notes.print(offer.spec, markup=False)
         notes.print(f"Terms: {offer.digest}", markup=False, soft_wrap=True)
-        cost = session.recommender.for_server(offer.delta)
+        cost = client.recommender.for_server(offer.delta)
         notes.print(f"Against the server: {cost}. {cost.caveat}", markup=False)
         notes.print(FOLLOWS if keys is None else SIGNED)
         if unlisted:
             notes.print(
                 f"{unlisted:,} of your ratings are of items that the server does not list."
             )
-        factors = session.train(profile, lambda text: notes.print(text, markup=False))
+        factors = client.train(profile, lambda text: notes.print(text, markup=False))
     finally:
         line.close()
     notes.print(
-        f"Done: you took part in {session.taken:,} of {session.recommender.rounds:,} rounds."
+        f"Done: you took part in {client.taken:,} of {client.recommender.rounds:,} rounds."
     )
     if out is not None:
         facts = {"spec": offer.spec, "scale": offer.scale}

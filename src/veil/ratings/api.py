@@ -15,7 +15,6 @@ from veil.measures.estimate import Estimate
 from veil.ratings.attacker import Attack, format_attack
 from veil.ratings.attacks import ATTACKS
 from veil.ratings.mechanisms import MECHANISMS
-from veil.ratings.models import open_model, save_model
 from veil.ratings.ratings import Ratings, Scale
 from veil.ratings.ratings import describe as describe_ratings
 from veil.ratings.reader import load
@@ -27,10 +26,12 @@ from veil.ratings.release import (
     Release,
     card_of,
     link_profiles,
+    open_model,
     read_card,
     read_release,
     require_writable,
     save,
+    save_model,
     write_ratings,
 )
 

@@ -147,7 +147,7 @@ def evaluate(
     k
         Number of documents shown.
     """
-    from veil.sensitive.comparison import check_page, compare, write_report  # draws pages
+    from veil.sensitive.evaluate import check_page, compare, write_report  # draws pages
 
     mechanisms = [mechanism_of(spec) for spec in mechanism or _USUAL]
     prices_of(cost, 0.0, "collection", 1.0)

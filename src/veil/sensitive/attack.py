@@ -5,10 +5,10 @@ from numpy.typing import ArrayLike
 from veil.sensitive.attacker import Attack, Exposure, Probe, Sightings
 from veil.sensitive.attacks import attacker as attacker_of
 from veil.sensitive.collection import SensitiveCollection
+from veil.sensitive.evaluate import scene_of
 from veil.sensitive.inputs import check_k
 from veil.sensitive.mechanism import Mechanism
 from veil.sensitive.mechanisms import mechanism as strategy_of
-from veil.sensitive.rank import scene_of
 
 
 def attack(

@@ -19,7 +19,7 @@ from veil.sensitive.cross_validate import cross_validate, train
 from veil.sensitive.features import mails_of, metadata_of
 from veil.sensitive.inputs import check_k, check_query, probabilities_of
 from veil.sensitive.mechanism import Answer, Mechanism, Scene
-from veil.sensitive.mechanisms import mechanism as strategy_of
+from veil.sensitive.mechanisms import mechanism as mechanism_of
 
 _USUAL = "sensitivity.tsv"
 
@@ -89,14 +89,14 @@ class Stored:
 
     @property
     def scene(self) -> Scene:
-        """What strategies work on: what a human said wins over the classifier."""
+        """What mechanisms work on: what a human said wins over the classifier."""
         said = self.collection.sensitive
         return Scene(self.collection, np.where(said >= 0, said, self.p))
 
     def search(self, query: str, strategy: str | Mechanism, k: int = 10) -> Answer:
         """Answer a query for who is not cleared; what has no probability is withheld."""
         query, k = check_query(query), check_k(k)
-        return strategy_of(strategy).open(self.scene).answer(query, k)
+        return mechanism_of(strategy).open(self.scene).answer(query, k)
 
 
 def store(

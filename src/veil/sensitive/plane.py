@@ -13,11 +13,10 @@ from veil.sensitive.attack import attack
 from veil.sensitive.attacker import Attack
 from veil.sensitive.attacks import attacker as attacker_of
 from veil.sensitive.collection import SensitiveCollection
-from veil.sensitive.evaluate import evaluate
+from veil.sensitive.evaluate import evaluate, rank
 from veil.sensitive.inputs import check_k
 from veil.sensitive.mechanism import Mechanism
 from veil.sensitive.mechanisms import mechanism as strategy_of
-from veil.sensitive.rank import rank
 
 
 class PlanePoint(NamedTuple):

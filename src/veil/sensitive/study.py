@@ -20,10 +20,9 @@ from veil.sensitive.attacks import ATTACKS
 from veil.sensitive.classifiers import classifier
 from veil.sensitive.collection import SensitiveCollection, load, simulate
 from veil.sensitive.cross_validate import cross_validate
-from veil.sensitive.evaluate import evaluate
+from veil.sensitive.evaluate import evaluate, scene_of
 from veil.sensitive.mechanism import Searcher
 from veil.sensitive.mechanisms import MECHANISMS
-from veil.sensitive.rank import scene_of
 from veil.studies.experiment import (
     Axis,
     Cell,

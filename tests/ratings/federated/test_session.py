@@ -21,9 +21,7 @@ from veil.cli import federated
 from veil.core.errors import BudgetError, InputError
 from veil.core.types import Floats
 from veil.data.arrays import open_arrays
-from veil.ratings.federated import hosting
-from veil.ratings.federated.hosting import HELLO, Offer, host, offer_of, own_key, read_register
-from veil.ratings.federated.joining import Joined, Limits, read_mine
+from veil.ratings.federated import session as sessions
 from veil.ratings.federated.messages import (
     Connection,
     Finish,
@@ -35,6 +33,17 @@ from veil.ratings.federated.messages import (
     listen,
 )
 from veil.ratings.federated.primitives import ProtocolError, random_key, signing_public
+from veil.ratings.federated.session import (
+    HELLO,
+    Joined,
+    Limits,
+    Offer,
+    host,
+    offer_of,
+    own_key,
+    read_mine,
+    read_register,
+)
 from veil.ratings.federated.training import Profiles
 from veil.ratings.recommenders.federated import COLLUDE, READERS, Federated
 
@@ -192,14 +201,14 @@ def lie_to_the_first(monkeypatch: pytest.MonkeyPatch, victim: Offer) -> None:
         while len(lines) < offer.clients:
             line = Connection(port.accept()[0])
             hello = line.receive(Hello, HELLO, SECONDS)
-            number = hosting._number(hello, registered, lines)
+            number = sessions._number(hello, registered, lines)
             terms = victim if number == 1 else offer
             line.send(Welcome(number, terms.text()), HELLO, SECONDS)
             lines[number] = Forger(line, offer, victim) if number == 1 else line
         return lines
 
-    monkeypatch.setattr(hosting, "_greeted", greeted)
-    monkeypatch.setattr(hosting, "proved_keys", lambda keys, *_: keys)
+    monkeypatch.setattr(sessions, "_greeted", greeted)
+    monkeypatch.setattr(sessions, "proved_keys", lambda keys, *_: keys)
 
 
 OTHER_TERMS: dict[str, dict[str, object]] = {
@@ -358,7 +367,7 @@ def test_a_session_that_learnt_nothing_writes_no_model(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "items.txt").write_text("\n".join(ITEMS))
-    monkeypatch.setattr("veil.ratings.federated.hosting.host", lambda *_: (np.zeros((8, 3)), 3))
+    monkeypatch.setattr("veil.ratings.federated.session.host", lambda *_: (np.zeros((8, 3)), 3))
     given = [
         "-m",
         SPEC,
