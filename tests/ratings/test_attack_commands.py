@@ -116,8 +116,8 @@ def test_former_forms_work_and_show_those_of_today(folder: Path) -> None:
     assert "krr(epsilon=1" in rows
     assert "krr(epsilon=3" in rows
     assert "a parameter and its values" in refused(*former, "--sweep", "epsilon=a,b")
-    assert "served" not in refused("serve", "krr(epsilon=1)", "--clients", "3", "--items",
-                                   "a.csv", *SCALE, "-o", "model")  # fmt: skip
+    serve = ("serve", "popularity", "--clients", "3", "--items", "a.csv", *SCALE, "-o", "model")
+    assert "must be federated" in refused(*serve)
 
 
 def one_user(folder: Path) -> str:

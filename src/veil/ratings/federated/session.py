@@ -1,8 +1,7 @@
 """Federated training over machines: the offer, the server's side and the client's side.
 
-Federated training on one's own ratings: a client's side over TCP.
-The client trusts none of what it is told: it draws its own coins and noise, checks the terms
-against what it is ready to spend, and leaves where they are broken.
+The client trusts nothing that the server sends: it draws its own coins and noise, checks the terms
+against its limits, and leaves as soon as they are broken.
 """
 
 import hashlib
@@ -64,47 +63,24 @@ from veil.ratings.federated.training import (
 from veil.ratings.ratings import Scale
 from veil.ratings.recommenders.federated import Federated
 
-
-def read_register(path: Path) -> dict[int, bytes]:
-    """Return the public keys of a file by number: the first line is client 1."""
-    found = [_key(line.strip(), path) for line in read_lines(path) if line.strip()]
-    if len(set(found)) < len(found) or len(found) < 2:
-        raise InputError(f"{path.name} must hold two or more keys, each of them once.")
-    return dict(enumerate(found, 1))
-
-
-def own_key(path: Path) -> bytes:
-    """Read the private key of a file that its owner alone can read; make it if there is none."""
-    if not path.exists():
-        with whole_file(path, private=True) as part:
-            part.write_text(random_key().hex() + "\n", encoding="ascii")
-    if path.stat().st_mode & 0o077:
-        raise InputError(f"{path.name} can be read by others; make it yours alone (chmod 600).")
-    return _key(path.read_text(encoding="utf-8", errors="replace").strip(), path)
-
-
-def _key(text: str, path: Path) -> bytes:
-    try:
-        key = bytes.fromhex(text)
-    except ValueError:
-        key = b""
-    if len(key) != KEY:
-        raise InputError(
-            f"{path.name} must hold keys of {2 * KEY} hexadecimal digits, one a line."
-        )
-    return key
-
-
 HELLO = b"veil/federated/2"
 _GARBLED = "The terms of the server are garbled; it is refused."
 
 
 @dataclass(frozen=True)
 class Offer:
-    """Everything a client must know to take part; nothing of it is secret.
+    """Everything a client must know to take part; nothing in it is secret.
 
-    `clients` is how many are expected, `threshold` how many must survive a round, `label` what
-    every round's label begins with, `seconds` the time of a phase.
+    Attributes
+    ----------
+    spec, items, scale, delta
+        The recommender, the catalogue, the lowest and highest rating, and delta of its guarantees.
+    clients, threshold
+        Number of expected clients, and of those that must finish a round.
+    label
+        What the label of every round begins with.
+    seconds
+        Time limit of a phase.
     """
 
     spec: str
@@ -123,28 +99,28 @@ class Offer:
         from veil.ratings.recommenders import RECOMMENDERS
 
         try:
-            found = RECOMMENDERS.parse(self.spec)
+            recommender = RECOMMENDERS.parse(self.spec)
         except VeilError:
             raise ProtocolError(_GARBLED) from None
-        if not isinstance(found, Federated) or not found.secure:
+        if not isinstance(recommender, Federated) or not recommender.secure:
             raise ProtocolError("The server would see single updates; it is refused.")
-        return found
+        return recommender
 
     @cached_property
     def digest(self) -> str:
         """SHA-256 of all terms, in hexadecimal digits: equal only for equal offers.
 
-        The recommender counts with all its parameters, defaults too. Each party computes the
-        digest from the terms that it holds.
+        It includes all parameters of the recommender, also defaults. Each party computes the
+        digest from its own terms.
         """
         terms = asdict(self) | {"recommender": self.recommender.model_dump(), "steps": STEPS}
         text = json.dumps(terms, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(HELLO + b"/terms" + text.encode()).hexdigest()
 
     def round_label(self, number: int) -> bytes:
-        """Return the label of a round, which every signature, seal and mask depends on.
+        """Return the label of a round, on which every signature, seal and mask depends.
 
-        It holds the digest of the terms, so that clients with different terms have no sum.
+        It contains the digest of the terms, so clients with different terms have no sum.
         """
         return f"{self.label}/{self.digest}/{number}".encode()
 
@@ -154,12 +130,12 @@ class Offer:
 
 
 def offer_of(text: str) -> Offer:
-    """Read the terms of a server, and refuse what is not one."""
+    """Return the terms of a server, or raise if they are garbled or not private."""
     try:
-        told = json.loads(text)
-        if set(told) != {field.name for field in fields(Offer)}:
+        terms = json.loads(text)
+        if set(terms) != {field.name for field in fields(Offer)}:
             raise ProtocolError(_GARBLED)
-        offer = Offer(**told)
+        offer = Offer(**terms)
     except (ValueError, TypeError, RecursionError):
         raise ProtocolError(_GARBLED) from None
     if not _is_sound(offer):
@@ -175,9 +151,9 @@ def _is_sound(offer: Offer) -> bool:
     low_high = offer.scale if isinstance(offer.scale, list) and len(offer.scale) == 2 else [0, 0]
     numbers = [offer.delta, offer.seconds, *low_high]
     return (
-        all(isinstance(one, str) for one in texts)
-        and all(type(one) is int for one in wholes)
-        and all(type(one) in (int, float) for one in numbers)
+        all(isinstance(text, str) for text in texts)
+        and all(type(count) is int for count in wholes)
+        and all(type(number) in (int, float) for number in numbers)
         and len(set(offer.items)) == len(offer.items) > 0
         and 2 <= offer.threshold <= offer.clients
         and 0 < offer.delta < 1
@@ -186,8 +162,38 @@ def _is_sound(offer: Offer) -> bool:
     )
 
 
-_GREETING = 5.0  # seconds that a caller has to say hello
-Told = Callable[[str], None]
+def read_register(path: Path) -> dict[int, bytes]:
+    """Return the public keys in a file by client number; the first line is client 1."""
+    keys = [_key(line.strip(), path) for line in read_lines(path) if line.strip()]
+    if len(set(keys)) < len(keys) or len(keys) < 2:
+        raise InputError(f"{path.name} must hold two or more distinct keys.")
+    return dict(enumerate(keys, 1))
+
+
+def own_key(path: Path) -> bytes:
+    """Return the private key in a file that only its owner can read; create it if missing."""
+    if not path.exists():
+        with whole_file(path, private=True) as part:
+            part.write_text(random_key().hex() + "\n", encoding="ascii")
+    if path.stat().st_mode & 0o077:
+        raise InputError(f"{path.name} can be read by others. Make it yours alone (chmod 600).")
+    return _key(path.read_text(encoding="utf-8", errors="replace").strip(), path)
+
+
+def _key(text: str, path: Path) -> bytes:
+    try:
+        key = bytes.fromhex(text)
+    except ValueError:
+        key = b""
+    if len(key) != KEY:
+        raise InputError(
+            f"{path.name} must hold keys of {2 * KEY} hexadecimal digits, one on each line."
+        )
+    return key
+
+
+_GREETING = 5.0  # seconds within which a caller must send its hello
+Notify = Callable[[str], None]  # gets a sentence about the progress
 
 
 def new_label() -> str:
@@ -198,29 +204,33 @@ def new_label() -> str:
 def host(
     port: socket,
     offer: Offer,
-    told: Told,
+    notify: Notify,
     registered: Mapping[int, bytes] | None = None,
     patience: float = 600.0,
 ) -> tuple[Floats, int]:
-    """Train with whoever calls; return the factors, and how many rounds were void.
+    """Train with clients that call; return the factors and the number of void rounds.
 
-    `told` is given a sentence now and then. With fewer clients than the threshold it raises.
+    Raises if fewer clients than the threshold call within `patience` seconds.
     """
-    lines = _greeted(port, offer, registered, patience, told)
+    lines = _greeted(port, offer, registered, patience, notify)
     try:
         enough(len(lines), offer.threshold, "came")
-        training = _train(lines, offer, told, registered)
+        training = _train(lines, offer, notify, registered)
         last = Finish(training.void, _bytes(training.model))
-        _tell(lines, last, HELLO, offer.seconds)
+        _send(lines, last, HELLO, offer.seconds)
     finally:
         hang_up(lines)
     return training.model, training.void
 
 
 def _greeted(
-    port: socket, offer: Offer, registered: Mapping[int, bytes] | None, patience: float, told: Told
+    port: socket,
+    offer: Offer,
+    registered: Mapping[int, bytes] | None,
+    patience: float,
+    notify: Notify,
 ) -> dict[int, Connection]:
-    """Wait for the clients, and tell each its number and the terms."""
+    """Wait for the clients, and send each its number and the terms."""
     lines: dict[int, Connection] = {}
     until = time.monotonic() + patience
     while len(lines) < offer.clients and (left := until - time.monotonic()) > 0:
@@ -237,7 +247,7 @@ def _greeted(
             line.close()
             continue
         lines[number] = line
-        told(f"{len(lines):,} of {offer.clients:,} clients are here.")
+        notify(f"{len(lines):,} of {offer.clients:,} clients are here.")
     return lines
 
 
@@ -253,7 +263,10 @@ def _number(
 
 
 def _train(
-    lines: dict[int, Connection], offer: Offer, told: Told, registered: Mapping[int, bytes] | None
+    lines: dict[int, Connection],
+    offer: Offer,
+    notify: Notify,
+    registered: Mapping[int, bytes] | None,
 ) -> Training:
     recommender = offer.recommender
     training = recommender.training(offer.clients, len(offer.items), generator())
@@ -264,20 +277,20 @@ def _train(
         keys = proved_keys(_keys(lines, begin, label, offer.seconds), registered, label)
         signed = registered is not None
         server = Server(offer.threshold, training.factors.size, label, signed=signed)
-        told(f"Round {number + 1:,} of {recommender.rounds:,}: {len(keys):,} take part.")
+        notify(f"Round {number + 1:,} of {recommender.rounds:,}: {len(keys):,} take part.")
         try:
             training.advance(serve_round(server, keys, lines, offer.seconds)[0])
         except ProtocolError:
-            told("The round is void: too few are left, and nothing was opened.")
+            notify("The round is void: too few are left, and nothing was opened.")
             training.advance(None)
-            _tell({one: lines[one] for one in keys}, Void(), label, offer.seconds)
+            _send({number: lines[number] for number in keys}, Void(), label, offer.seconds)
     return training
 
 
 def _keys(
     lines: dict[int, Connection], begin: Round, label: bytes, seconds: float
 ) -> dict[int, Keys]:
-    """Begin a round; return the keys of who takes part, and forget who is gone."""
+    """Begin a round; return the keys of clients that take part, and drop those that are gone."""
 
     def answer(_: int, line: Connection) -> Message:
         line.send(begin, HELLO, seconds)
@@ -286,26 +299,26 @@ def _keys(
     answers = ask_all(lines, answer)
     for gone in set(lines) - set(answers):
         del lines[gone]
-    return {number: one for number, one in answers.items() if isinstance(one, Keys)}
+    return {number: keys for number, keys in answers.items() if isinstance(keys, Keys)}
 
 
 def proved_keys(
     keys: Mapping[int, Keys], registered: Mapping[int, bytes] | None, label: bytes
 ) -> dict[int, Keys]:
-    """Leave out who has not signed as registered: all others would leave such a round."""
+    """Leave out clients without a registered signature: all others would leave such a round."""
     return {
-        number: one
-        for number, one in keys.items()
+        number: offered
+        for number, offered in keys.items()
         if registered is None
         or is_signed(
             registered.get(number, b""),
-            statements.of_keys(label, number, one.sealing, one.masking),
-            one.signature,
+            statements.of_keys(label, number, offered.sealing, offered.masking),
+            offered.signature,
         )
     }
 
 
-def _tell(lines: dict[int, Connection], message: Message, label: bytes, seconds: float) -> None:
+def _send(lines: dict[int, Connection], message: Message, label: bytes, seconds: float) -> None:
     ask_all(lines, lambda _, line: line.send(message, label, seconds))
 
 
@@ -319,9 +332,9 @@ _RATING = ("rating", "value", "score", "stars")
 
 
 def read_mine(path: Path, items: list[str], scale: Scale) -> tuple[Profiles, int]:
-    """Return the ratings of the one user of a file, and how many are of items not named.
+    """Return the ratings of the only user in a file, and the number for unlisted items.
 
-    The file has columns item and rating, and perhaps user. No message quotes what is in it.
+    The file has columns item and rating, and perhaps user. No message quotes its content.
     """
     header, rows = read_table(path)
     lower = [name.lower() for name in header.names]
@@ -331,24 +344,26 @@ def read_mine(path: Path, items: list[str], scale: Scale) -> tuple[Profiles, int
     )
     if min(item, rating) < 0:
         raise InputError(f"{path.name} needs columns item and rating.")
-    position = {one: place for place, one in enumerate(items)}
-    users, found, left = set(), dict[int, float](), 0
+    positions = {name: place for place, name in enumerate(items)}
+    users, ratings, unlisted = set(), dict[int, float](), 0
     for row in rows:
         users.add(row.values[user] if user >= 0 else "")
-        place = position.get(row.values[item], -1)
+        place = positions.get(row.values[item], -1)
         if place < 0:
-            left += 1
-        elif place in found:
-            raise InputError(f"{row.where(path.name)} rates an item again; keep one rating each.")
+            unlisted += 1
+        elif place in ratings:
+            raise InputError(
+                f"{row.where(path.name)} rates an item again. Keep one rating for each."
+            )
         else:
-            found[place] = _rating(row.values[rating], scale, row.where(path.name))
+            ratings[place] = _rating(row.values[rating], scale, row.where(path.name))
     if len(users) > 1:
-        raise InputError(f"{path.name} has ratings of several users; hand in your own alone.")
-    order = np.array(sorted(found), dtype=np.int64)
+        raise InputError(f"{path.name} has ratings of several users. Use your own only.")
+    order = np.array(sorted(ratings), dtype=np.int64)
     values = to_unit_range(
-        np.array([found[one] for one in order.tolist()], dtype=np.float64), scale
+        np.array([ratings[place] for place in order.tolist()], dtype=np.float64), scale
     )
-    return Profiles(order, values, np.zeros(min(1, len(order)), dtype=np.int64)), left
+    return Profiles(order, values, np.zeros(min(1, len(order)), dtype=np.int64)), unlisted
 
 
 def _rating(text: str, scale: Scale, where: str) -> float:
@@ -357,7 +372,7 @@ def _rating(text: str, scale: Scale, where: str) -> float:
     except ValueError:
         value = float("nan")
     if not scale[0] <= value <= scale[1]:
-        raise InputError(f"{where} has a rating that is no number within the scale; repair it.")
+        raise InputError(f"{where} has a rating that is no number within the scale. Repair it.")
     return value
 
 
@@ -368,7 +383,7 @@ _WAIT = 3600.0  # seconds until a session begins
 @brief()
 @dataclass(frozen=True)
 class Limits:
-    """What a client is ready to spend, and the keys that it knows beforehand, or none."""
+    """The most that a client spends, its key, and the registered keys of all clients, if any."""
 
     epsilon: float
     signing: bytes | None = None
@@ -377,7 +392,7 @@ class Limits:
 
 
 class Joined:
-    """A line to a server whose terms were accepted."""
+    """A session of a client, with a server whose terms it has accepted."""
 
     def __init__(self, line: Connection, limits: Limits) -> None:
         self._line, self._limits = line, limits
@@ -393,19 +408,19 @@ class Joined:
         if self.offer.delta > self._limits.delta:
             raise BudgetError(
                 f"The server counts with a delta of {self.offer.delta:.3g}, and you accept"
-                f" {self._limits.delta:.3g}; nothing was sent."
+                f" {self._limits.delta:.3g}. Nothing was sent."
             )
         spent = self.recommender.for_server(self.offer.delta)
         if spent.epsilon > self._limits.epsilon:
             raise BudgetError(
                 f"All rounds would cost an epsilon of {spent.epsilon:.3g} against the server, and"
-                f" you accept {self._limits.epsilon:.3g}; nothing was sent."
+                f" you accept {self._limits.epsilon:.3g}. Nothing was sent."
             )
-        known, own = self._limits.registered, self._limits.signing
-        if known is not None and (own is None or known.get(self._number) != signing_public(own)):
-            raise ProtocolError("Your key is not registered under the number that you were given.")
+        keys, own = self._limits.registered, self._limits.signing
+        if keys is not None and (own is None or keys.get(self._number) != signing_public(own)):
+            raise ProtocolError("Your key is not registered under the number from the server.")
 
-    def train(self, mine: Profiles, told: Told) -> Floats:
+    def train(self, mine: Profiles, notify: Notify) -> Floats:
         """Take part until the end; return the factors (m, f + 1) of the items."""
         rng, rounds = generator(), self.recommender.rounds
         for number in range(rounds):
@@ -413,11 +428,11 @@ class Joined:
             if message.number != number:
                 raise ProtocolError("The server skips or repeats a round; it is refused.")
             self._round(number, self._factors(message.model), mine, rng)
-            told(f"Round {number + 1:,} of {rounds:,}: you took part in {self.taken:,} so far.")
+            notify(f"Round {number + 1:,} of {rounds:,}: you took part in {self.taken:,} so far.")
         return self._factors(self._next(Finish, rounds - 1).model)
 
     def _next(self, kind: type[M], last: int) -> M:
-        """Wait while others end a round; it may turn out to be void after this one's last word."""
+        """Wait for the end of a round, which may be void after this client's last message."""
         try:
             return self._line.receive(kind, HELLO, _WAIT, self.offer.round_label(last))
         except VoidError:
