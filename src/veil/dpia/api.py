@@ -4,9 +4,10 @@ from pathlib import Path
 
 from veil import dpia as assessments
 from veil.core.formatting import count_of
-from veil.core.verb import NewPath, Reply
+from veil.core.verb import NewPath, Reply, local
 
 
+@local  # the answers name files
 def dpia(answers: Path, *, out: NewPath = Path("dpia.html"), new: bool = False) -> Reply:
     """Write an impact assessment from answers and measured figures.
 

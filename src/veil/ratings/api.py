@@ -116,9 +116,12 @@ def split(
     parts = ratings.split(load(source, scale, columns or None), fraction, salt, by)
     for part, path in zip(parts, (train, test), strict=True):
         write_ratings(part, path)
-    sizes = {path: len(part) for part, path in zip(parts, (train, test), strict=True)}
-    notes = [f"{path}: {count_of(size, 'rating')}" for path, size in sizes.items()]
-    return Reply(notes=notes, data={str(path): size for path, size in sizes.items()})
+    sizes = [len(part) for part in parts]
+    notes = [
+        f"{path.name}: {count_of(size, 'rating')}"
+        for path, size in zip((train, test), sizes, strict=True)
+    ]
+    return Reply(notes=notes, data={"train": sizes[0], "test": sizes[1]})
 
 
 def fit(
@@ -168,7 +171,7 @@ def fit(
     limits = [text for text in (model.guarantee.caveat, *model.notes, *seeded) if text]
     return Reply(
         [str(model.guarantee), *limits],
-        [*notes, f"{out}: {model.spec}"],
+        [*notes, f"{out.name}: {model.spec}"],
         data={"model": model.spec, "guarantee": str(model.guarantee), "limits": limits},
     )
 
@@ -303,7 +306,7 @@ def protect(
     assert released is not None  # noqa: S101 - the mechanism releases no model
     size = f"{count_of(len(released), 'rating')} of {count_of(released.n, 'user')}"
     return Reply(
-        notes=[f"{out}: {size}.", f"{release.mechanism}: {cost}.", str(card_of(out))],
+        notes=[f"{out.name}: {size}.", f"{release.mechanism}: {cost}.", card_of(out).name],
         cautions=[text for text in (cost.caveat, *release.notes) if text],
         data={"ratings": len(released), "users": released.n, "mechanism": release.mechanism,
               "guarantee": str(cost), "caveat": cost.caveat, "seeded": release.seeded},
@@ -311,7 +314,7 @@ def protect(
 
 
 def attack(
-    target: str,
+    target: File | str,
     *,
     of: File,
     attack: tuple[str, ...],
@@ -355,7 +358,7 @@ def attack(
     notes: list[str] = []
     data: dict[str, object] = {}
     for attacker in attackers:
-        release, linked = _target(target, truth, mechanism, attacker)
+        release, linked = _target(str(target), truth, mechanism, attacker)
         outcome = ratings.attack(release, truth, attacker, seed, positive=positive, people=people)
         lines += format_attack(outcome, attacker.brief)
         notes += [_LINKED] if linked and _LINKED not in notes else []

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from veil.core.errors import InputError
 from veil.core.formatting import count_of, printable
-from veil.core.verb import NewPath, Reply, Sheet, SpecOf
+from veil.core.verb import Folder, NewPath, Reply, Sheet, SpecOf, local
 from veil.data.fetch import Report, no_progress
 from veil.measures.estimate import Estimate
 from veil.sensitive.attack import attack as attack_mechanism
@@ -27,6 +27,7 @@ _RISK = (
 )
 
 
+@local
 def index(
     source: Path,
     *,
@@ -75,8 +76,9 @@ def index(
     return Reply(notes=notes, data=data)
 
 
+@local
 def search(
-    index: Path,
+    index: Folder,
     query: str,
     *,
     mechanism: str = "postfilter(threshold=0.1)",
@@ -114,8 +116,9 @@ def search(
     return Reply(lines, [] if lines else ["Nothing to show."], data={"results": results})
 
 
+@local
 def evaluate(
-    source: Path,
+    source: Folder,
     *,
     mechanism: tuple[str, ...] = (),
     out: NewPath | None = None,
@@ -187,8 +190,9 @@ def evaluate(
     return Reply([Sheet(heads, cells, narrow=heads[:6]), quality, topics, *notes], data=values)
 
 
+@local
 def attack(
-    source: Path,
+    source: Folder,
     *,
     mechanism: tuple[str, ...],
     attack: tuple[str, ...] = (),

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
-from veil.core.verb import NewPath, SpecOf
+from veil.core.verb import NewPath, SpecOf, local
 from veil.data.files import scratch_folder
 from veil.studies.domains import make_study
 from veil.studies.export import export
@@ -20,6 +20,7 @@ _MEASURE = "active"
 _MIN_WIDTH = 40  # of the column of mechanisms
 
 
+@local
 def sentiment(
     texts: Path,
     *,
