@@ -44,7 +44,7 @@ class Release:
         The released model, or None. It serves its users with their own ratings, which it holds;
         what may leave is `model.public` alone.
     mechanism, cost
-        Spec of the protection; what is proved for one user (or as `cost.unit` says).
+        Spec of the mechanism; what is proved for one user (or as `cost.unit` says).
     seeded
         Whether the draws can be repeated: **not private**.
     notes

@@ -1,4 +1,4 @@
-"""Protections of ratings by name; a plugin announces its own in ``veil.mechanisms.ratings``."""
+"""Mechanisms for ratings by name; a plugin announces its own in ``veil.mechanisms.ratings``."""
 
 from veil.core.registry import Registry
 from veil.ratings.mechanism import Mechanism
@@ -21,4 +21,4 @@ MECHANISMS: Registry[Mechanism | Recommender] = Registry(
         "pseudonyms": "veil.ratings.mechanisms.profiles:Pseudonyms",
     },
 )
-"""Protections of ratings and models, also of plugins: `names()`, `get(name)`, `parse(spec)`."""
+"""Mechanisms for ratings, also of plugins: `names()`, `get(name)`, `parse(spec)`."""
