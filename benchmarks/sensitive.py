@@ -21,8 +21,8 @@ from veil.corpus.lexical import top
 from veil.search.engines.local.lexical import BM25
 from veil.sensitive.candidates import matcher
 from veil.sensitive.collection import SensitiveCollection
-from veil.sensitive.comparison import compare
 from veil.sensitive.cross_validate import CANDIDATES, CrossValidated
+from veil.sensitive.evaluate import compare
 from veil.sensitive.mechanism import Scene
 from veil.sensitive.mechanisms import MECHANISMS
 

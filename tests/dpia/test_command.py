@@ -12,6 +12,8 @@ from tests.dpia.case import study
 from tests.tables.people import written as write_people
 
 from veil import tables
+from veil.core.errors import InputError
+from veil.dpia import dpia
 from veil.dpia.answers import Answers
 from veil.dpia.assessment import assess
 from veil.dpia.load import TEMPLATE
@@ -143,8 +145,10 @@ def test_no_input_is_overwritten(veil: Veil, town: Path) -> None:
     assert "is read for the assessment" in said
     (town / "link.md").symlink_to(town / "a.toml")
     (town / "hard.md").hardlink_to(town / "a.toml")
-    for name in ("link.md", "hard.md"):
-        assert "is read for the assessment" in veil("dpia", "a.toml", "-o", name).refused()
+    assert "would replace the input" in veil("dpia", "a.toml", "-o", "link.md").refused()
+    assert "is read for the assessment" in veil("dpia", "a.toml", "-o", "hard.md").refused()
+    with pytest.raises(InputError, match="is read for the assessment"):
+        dpia("a.toml", "link.md")
     assert (town / "out" / "facts.json").read_bytes() == before
     assert (town / "a.toml").read_text() == "[[studies]]\nresults = 'out'\n"
 

@@ -44,7 +44,7 @@ def refused(*arguments: object) -> str:
 
 
 def attacked(attacker: str, target: str, *more: str) -> str:
-    return run("attack", attacker, target, "--truth", "train.csv", *SCALE, "--seed", "1", *more)
+    return run("attack", target, "-a", attacker, "--of", "train.csv", *SCALE, "--seed", "1", *more)
 
 
 def success(told: str) -> float:
@@ -55,30 +55,30 @@ def test_a_file_and_a_spec_are_attacked(folder: Path) -> None:
     train, _ = parts()
     save(ratings.protect(train, "krr(epsilon=3)", rng=1), folder / "released.csv")
     told = attacked("scoreboard(known=4)", "released.csv")
-    assert "Which profile is whose is in no file" in told
+    assert "No file says which profile belongs" in told
     assert "who sees nothing: 0.008333" in told
     assert success(told) > 0.4
     assert success(attacked("scoreboard(known=4)", "krr(epsilon=3)")) > 0.4
     assert success(attacked("bayes(known=4)", "released.csv")) > success(told)  # by its card
-    assert "whose" not in attacked("scoreboard(known=4)", "train.csv")
+    assert "No file says" not in attacked("scoreboard(known=4)", "train.csv")
     assert "proved bound" in attacked("membership", "dppopularity(epsilon=1)")
 
 
 def test_attacks_that_cannot_be_are_refused(folder: Path) -> None:
-    target = ("--truth", "train.csv")
-    assert "There is no file" in refused("attack", "scoreboard", "nosuch.csv", *target)
-    assert "name a spec" in refused("attack", "membership", "train.csv", *target)
-    assert "No attack" in refused("attack", "nosuch", "train.csv", *target)
+    of = ("--of", "train.csv")
+    assert "There is no file" in refused("attack", "nosuch.csv", "-a", "scoreboard", *of)
+    assert "name a spec" in refused("attack", "train.csv", "-a", "membership", *of)
+    assert "No attack" in refused("attack", "train.csv", "-a", "nosuch", *of)
     (folder / "bad.csv").write_text((folder / "train.csv").read_text())
     (folder / "bad.csv.veil.json").write_text("[]")
-    assert "no card" in refused("attack", "scoreboard", "bad.csv", *target)
+    assert "no card" in refused("attack", "bad.csv", "-a", "scoreboard", *of)
 
 
 def test_a_plane_is_drawn(folder: Path) -> None:
     told = run(
-        "plane", "kprofiles(factors=4)", "--sweep", "k=8,2", "train.csv", "test.csv",
-        "--attack", "scoreboard(known=4)", "--recommender", "itemknn(k=8)", *SCALE,
-        "-o", "plane.html", "--workers", "0",
+        "plane", "train.csv", "test.csv", "-m", "kprofiles(factors=4, k=8)", "-m",
+        "kprofiles(factors=4, k=2)", "-a", "scoreboard(known=4)", "--recommender",
+        "itemknn(k=8)", *SCALE, "-o", "plane.html", "--workers", "0",
     )  # fmt: skip
     assert "kprofiles" in told
     page = (folder / "plane.html").read_text()
@@ -90,15 +90,42 @@ def test_a_plane_is_drawn(folder: Path) -> None:
     assert rows.count("scoreboard(known=4)") >= 3
 
 
-def test_a_plane_takes_single_specs_and_refuses_other_sweeps(folder: Path) -> None:
-    files = ("train.csv", "test.csv", "--workers", "0", *SCALE)
-    run("plane", "pseudonyms", *files, "--recommender", "popularity", "-o", "one")
+def test_a_plane_takes_single_specs(folder: Path) -> None:
+    run("plane", "train.csv", "test.csv", "-m", "pseudonyms", "--workers", "0", *SCALE,
+        "--recommender", "popularity", "-o", "one")  # fmt: skip
     assert (folder / "one" / "results.csv").is_file()
-    assert "a parameter and its values" in refused("plane", "krr", "--sweep", "k=a,b", *files)
+
+
+def test_former_forms_work_and_show_those_of_today(folder: Path) -> None:
+    run("split", "train.csv", "--train", "a.csv", "--test", "b.csv")
+    for arguments in (
+        ("protect", "krr(epsilon=3)", "a.csv", "-o", "released.csv", *SCALE),
+        ("attack", "scoreboard(known=4)", "released.csv", "--truth", "a.csv", *SCALE),
+        ("fit", "popularity", "a.csv", "-o", "m.npz"),
+        ("recommend", "m.npz", "--train", "a.csv", "--user", one_user(folder)),
+        ("evaluate", "m.npz", "a.csv", "b.csv", "--measures", "ndcg"),
+    ):
+        output = CliRunner().invoke(veil, ["ratings", *arguments], catch_exceptions=False).output
+        assert f"goes away in 0.4. Write: veil ratings {arguments[0]}" in output
+        assert "Usage" not in output
+    files = ("train.csv", "test.csv", "--workers", "0", *SCALE)
+    former = ("plane", "krr", *files, "--attack", "scoreboard(known=4)", "-o", "two")
+    output = run(*former, "--sweep", "epsilon=1,3")
+    assert "goes away in 0.4. Write: veil ratings plane TRAIN TEST -m SPEC" in output
+    rows = (folder / "two" / "results.csv").read_text()
+    assert "krr(epsilon=1" in rows
+    assert "krr(epsilon=3" in rows
+    assert "a parameter and its values" in refused(*former, "--sweep", "epsilon=a,b")
+    serve = ("serve", "popularity", "--clients", "3", "--items", "a.csv", *SCALE, "-o", "model")
+    assert "must be federated" in refused(*serve)
+
+
+def one_user(folder: Path) -> str:
+    return (folder / "a.csv").read_text().split("\n")[1].split(",")[0]
 
 
 def test_all_commands_are_named() -> None:
-    wanted = "describe split fit recommend evaluate protect attack plane serve join".split()
+    wanted = "describe split fit recommend evaluate protect attack serve join".split()
     assert list(RatingsExperiment.verbs) == wanted
     group = domain_group("ratings")
     for verb in ("attack", "plane", "protect", "choose"):

@@ -3,21 +3,15 @@
 import json
 from pathlib import Path
 
-import click
 import numpy as np
 import pytest
 from click.testing import CliRunner
 from tests.ratings.golden import made
 
 from veil import ratings
-from veil.cli.ratings.describe import describe
-from veil.cli.ratings.evaluate import evaluate
-from veil.cli.ratings.fit import fit
-from veil.cli.ratings.recommend import recommend
-from veil.cli.ratings.split import split
+from veil.cli import veil
 from veil.core.errors import InputError, VeilError
-from veil.ratings.models import open_model, save_model
-from veil.ratings.release import write_ratings
+from veil.ratings.release import open_model, save_model, write_ratings
 
 
 @pytest.fixture
@@ -25,27 +19,27 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "120")
     write_ratings(made(), tmp_path / "all.csv")
-    run(split, "all.csv", "--train", "train.csv", "--test", "test.csv")
+    run("split", "all.csv", "--train", "train.csv", "--test", "test.csv")
     return tmp_path
 
 
-def run(command: click.Command, *given: str) -> str:
-    found = CliRunner().invoke(command, given, catch_exceptions=False)
-    assert found.exit_code == 0, found.output
-    return found.stdout
+def run(*arguments: str) -> str:
+    result = CliRunner().invoke(veil, ["ratings", *arguments], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.stdout
 
 
-def refused(command: click.Command, *given: str) -> str:
-    found = CliRunner().invoke(command, given)
-    assert isinstance(found.exception, VeilError), found.output
-    return str(found.exception)
+def refused(*arguments: str) -> str:
+    result = CliRunner().invoke(veil, ["ratings", *arguments])
+    assert isinstance(result.exception, VeilError), result.output
+    return str(result.exception)
 
 
 def test_describe_says_sizes(folder: Path) -> None:
-    told = run(describe, "all.csv", "--scale", "1", "5")
+    told = run("describe", "all.csv", "--scale", "1", "5")
     assert f"{len(made()):,}" in told
     assert "declared" in told
-    assert "--scale" in run(describe, "all.csv")
+    assert "--scale" in run("describe", "all.csv")
 
 
 def test_split_writes_the_parts_of_the_library(folder: Path) -> None:
@@ -59,19 +53,9 @@ def test_split_writes_the_parts_of_the_library(folder: Path) -> None:
                                   "als(factors=3)", "ease", "popularity", "userknn"])  # fmt: skip
 def test_a_model_goes_through_a_file(folder: Path, spec: str) -> None:
     run(
-        fit,
-        spec,
-        "train.csv",
-        "--positive",
-        "4",
-        "--scale",
-        "1",
-        "5",
-        "--seed",
-        "3",
-        "-o",
-        "m.npz",
-    )
+        "fit", "train.csv", "-m", spec, "--positive", "4", "--scale", "1", "5", "--seed", "3",
+        "-o", "m.npz",
+    )  # fmt: skip
     assert Path("m.npz").stat().st_mode & 0o077 == 0
     model = open_model(Path("m.npz"), Path("train.csv"))
     again = ratings.recommender(spec).fit(model.train, positive=4, rng=3)
@@ -84,39 +68,55 @@ def test_a_model_goes_through_a_file(folder: Path, spec: str) -> None:
 
 
 def test_lists_and_measures_are_shown(folder: Path) -> None:
-    run(fit, "itemknn(k=5)", "train.csv", "--positive", "4", "--scale", "1", "5", "-o", "m.npz")
+    run(
+        "fit",
+        "train.csv",
+        "-m",
+        "itemknn(k=5)",
+        "--positive",
+        "4",
+        "--scale",
+        "1",
+        "5",
+        "-o",
+        "m.npz",
+    )
     wanted = open_model(Path("m.npz"), Path("train.csv")).recommend(["3"], 4).list(0)
-    shown = run(recommend, "m.npz", "--train", "train.csv", "--user", "3", "-k", "4")
+    shown = run("recommend", "m.npz", "--of", "train.csv", "--user", "3", "-k", "4")
     assert all(item in shown for item in wanted)
-    told = json.loads(run(evaluate, "m.npz", "train.csv", "test.csv", "--json"))
+    told = json.loads(run("evaluate", "m.npz", "test.csv", "--of", "train.csv", "--json"))
     train, test = ratings.split(made())
     model = ratings.recommender("itemknn(k=5)").fit(train, positive=4)
     assert told["measures"]["ndcg"]["value"] == pytest.approx(
         ratings.evaluate(model, test)["ndcg"]
     )
-    assert "ndcg" in run(evaluate, "m.npz", "train.csv", "test.csv", "--measures", "ndcg")
+    assert "ndcg" in run(
+        "evaluate", "m.npz", "test.csv", "--of", "train.csv", "--measures", "ndcg"
+    )
 
 
 def test_content_needs_its_table(folder: Path) -> None:
     Path("items.csv").write_text("item,title\n" + "".join(f"{i},t{i % 3}\n" for i in range(1, 31)))
-    run(fit, "content", "train.csv", "--items", "items.csv", "--describe-by", "title",
+    run("fit", "train.csv", "-m", "content", "--items", "items.csv", "--describe-by", "title",
         "-o", "m.npz")  # fmt: skip
-    run(recommend, "m.npz", "--train", "train.csv", "--user", "1")
-    assert "table" in refused(fit, "content", "train.csv", "-o", "m.npz")
-    assert "content alone" in refused(fit, "mean", "train.csv", "--items", "x", "-o", "m.npz")
+    run("recommend", "m.npz", "--of", "train.csv", "--user", "1")
+    assert "table" in refused("fit", "train.csv", "-m", "content", "-o", "m.npz")
+    assert "Only content" in refused(
+        "fit", "train.csv", "-m", "mean", "--items", "x", "-o", "m.npz"
+    )
 
 
 def test_bad_input_is_one_sentence(folder: Path) -> None:
-    run(fit, "mean", "train.csv", "-o", "m.npz")
-    assert "other ratings" in refused(recommend, "m.npz", "--train", "test.csv", "--user", "1")
-    told = refused(recommend, "m.npz", "--train", "train.csv", "--user", "nobody")
+    run("fit", "train.csv", "-m", "mean", "-o", "m.npz")
+    assert "other ratings" in refused("recommend", "m.npz", "--of", "test.csv", "--user", "1")
+    told = refused("recommend", "m.npz", "--of", "train.csv", "--user", "nobody")
     assert "nobody" not in told
-    assert "no file" in refused(evaluate, "none.npz", "train.csv", "test.csv")
+    assert "no file" in refused("evaluate", "none.npz", "test.csv", "--of", "train.csv")
     Path("bad.npz").write_bytes(Path("m.npz").read_bytes()[:-30])
-    assert "no model" in refused(evaluate, "bad.npz", "train.csv", "test.csv")
+    assert "no model" in refused("evaluate", "bad.npz", "test.csv", "--of", "train.csv")
     Path("text.npz").write_text("hello")
-    assert "no model" in refused(evaluate, "text.npz", "train.csv", "test.csv")
-    assert "both train and test" in refused(evaluate, "m.npz", "train.csv", "train.csv")
+    assert "no model" in refused("evaluate", "text.npz", "test.csv", "--of", "train.csv")
+    assert "both train and test" in refused("evaluate", "m.npz", "train.csv", "--of", "train.csv")
 
 
 def test_no_pickle_is_loaded_and_no_other_kind(folder: Path) -> None:
@@ -138,25 +138,27 @@ def test_factors_of_other_sizes_are_refused(folder: Path) -> None:
 
 def test_a_private_fit_says_all_that_must_be_known(folder: Path) -> None:
     scale = ("--scale", "1", "5")
-    told = run(fit, "dppopularity(epsilon=1)", "train.csv", *scale, "--seed", "1", "-o", "m.npz")
+    told = run(
+        "fit", "train.csv", "-m", "dppopularity(epsilon=1)", *scale, "--seed", "1", "-o", "m.npz"
+    )
     assert "seeded, not private" in told
     assert "Nobody said that the list of items is public" in told
     Path("items.csv").write_text("item\n" + "".join(f"{one}\n" for one in made().items))
     public = ("--catalogue", "items.csv")
-    told = run(fit, "dppopularity(epsilon=1)", "train.csv", *scale, *public, "-o", "m.npz")
+    told = run("fit", "train.csv", "-m", "dppopularity(epsilon=1)", *scale, *public, "-o", "m.npz")
     assert "seeded" not in told
     assert "Nobody said" not in told
-    run(recommend, "m.npz", "--train", "train.csv", *public, "--user", "3")
-    run(evaluate, "m.npz", "train.csv", "test.csv", *public)
+    run("recommend", "m.npz", "--of", "train.csv", *public, "--user", "3")
+    run("evaluate", "m.npz", "test.csv", "--of", "train.csv", *public)
 
 
 def test_no_command_writes_over_what_it_reads(folder: Path) -> None:
     before = Path("all.csv").read_bytes()
     for train, test in (("all.csv", "b.csv"), ("b.csv", "all.csv"), ("b.csv", "b.csv")):
-        assert "replace" in refused(split, "all.csv", "--train", train, "--test", test)
-    assert "replace" in refused(fit, "mean", "all.csv", "-o", "all.csv")
+        assert "replace" in refused("split", "all.csv", "--train", train, "--test", test)
+    assert "replace" in refused("fit", "all.csv", "-m", "mean", "-o", "all.csv")
     assert Path("all.csv").read_bytes() == before
 
 
 def test_a_scale_may_begin_below_zero(folder: Path) -> None:
-    assert "-10 to 10, declared" in run(describe, "all.csv", "--scale", "-10", "10")
+    assert "-10 to 10, declared" in run("describe", "all.csv", "--scale", "-10", "10")

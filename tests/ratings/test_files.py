@@ -9,7 +9,7 @@ from tests.ratings.taste import people, written
 
 from veil.core.errors import InputError
 from veil.ratings import load, recommender
-from veil.ratings.models import open_model, save_model
+from veil.ratings.release import open_model, save_model
 
 PRIVATE = (
     "dppopularity(epsilon=1)",

@@ -99,7 +99,7 @@ def test_what_protects_nothing_is_refused() -> None:
         protect(town(), "kprofiles(k=41)")
     with pytest.raises(InputError, match=r"ratings\.load"):
         protect("ratings.csv", "krr(epsilon=1)")  # type: ignore[arg-type]
-    with pytest.raises(ParameterError, match="PROTECTIONS"):
+    with pytest.raises(ParameterError, match="one of MECHANISMS"):
         protect(town(), 3)  # type: ignore[arg-type]
 
 

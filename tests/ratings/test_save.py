@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 from tests.ratings.people import PERSON, town
 
-from veil.cli.ratings.protect import protect as command
+from veil.cli import veil
 from veil.core.errors import InputError, VeilError
 from veil.ratings import load, of_arrays, protect
 from veil.ratings.release import card_of, read_card, read_release, save
@@ -28,14 +28,14 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def run(*arguments: str) -> str:
-    found = CliRunner().invoke(command, arguments, catch_exceptions=False)
+    found = CliRunner().invoke(veil, ["ratings", "protect", *arguments], catch_exceptions=False)
     assert found.exit_code == 0, found.output
     assert PERSON not in found.output
     return found.output
 
 
 def refused(*arguments: str) -> str:
-    found = CliRunner().invoke(command, arguments)
+    found = CliRunner().invoke(veil, ["ratings", "protect", *arguments])
     assert isinstance(found.exception, VeilError), found.output
     assert PERSON not in str(found.exception)
     return str(found.exception)
@@ -96,12 +96,14 @@ def test_what_cannot_be_written_or_read_is_refused(tmp_path: Path) -> None:
 
 
 def test_the_command_writes_a_release_and_says_what_it_is(folder: Path) -> None:
-    said = run("kprofiles(k=3)", "train.csv", "-o", "out.csv")
+    said = run("train.csv", "-m", "kprofiles(k=3)", "-o", "out.csv")
     assert "k-anonymity: k = 3, per user" in said
     assert "not differentially private" in said
     assert "not private" not in said
     assert PERSON not in (folder / "out.csv").read_text()
-    said = run("krr(epsilon=1)", "train.csv", "-o", "out.csv", "--scale", "1", "5", "--seed", "3")
+    said = run(
+        "train.csv", "-m", "krr(epsilon=1)", "-o", "out.csv", "--scale", "1", "5", "--seed", "3"
+    )
     assert "local-dp: epsilon 1, per rating" in said
     assert "seeded, not private" in said
     assert read_card(folder / "out.csv").seeded
@@ -109,12 +111,14 @@ def test_the_command_writes_a_release_and_says_what_it_is(folder: Path) -> None:
 
 def test_the_command_refuses_before_it_writes(folder: Path) -> None:
     before = (folder / "train.csv").read_bytes()
-    assert "replace the input" in refused("pseudonyms()", "train.csv", "-o", "train.csv")
+    assert "replace the input" in refused("train.csv", "-m", "pseudonyms()", "-o", "train.csv")
     (folder / "link.csv").symlink_to("train.csv")
-    assert "replace the input" in refused("pseudonyms()", "train.csv", "-o", "link.csv")
-    assert "declared scale" in refused("krr(epsilon=1)", "train.csv", "-o", "out.csv")
-    assert "releases a model" in refused("dpals(epsilon=1)", "train.csv", "-o", "out.csv")
-    assert "krr" in refused("kr(epsilon=1)", "train.csv", "-o", "out.csv")
+    assert "replace the input" in refused("train.csv", "-m", "pseudonyms()", "-o", "link.csv")
+    card = ("out.csv.veil.json", "-m", "pseudonyms()", "-o", "out.csv")
+    assert "replace the input" in refused(*card)
+    assert "declared scale" in refused("train.csv", "-m", "krr(epsilon=1)", "-o", "out.csv")
+    assert "releases a model" in refused("train.csv", "-m", "dpals(epsilon=1)", "-o", "out.csv")
+    assert "krr" in refused("train.csv", "-m", "kr(epsilon=1)", "-o", "out.csv")
     assert (folder / "train.csv").read_bytes() == before
     assert not (folder / "out.csv").exists()
 
@@ -133,7 +137,7 @@ def test_a_catalogue_says_which_items_there_are(folder: Path) -> None:
     ]
     with pytest.raises(InputError, match="lacks 11 of the rated items"):
         load("train.csv", catalogue=["item-000"])
-    said = run("bits(epsilon=20)", "train.csv", "-o", "out.csv", "--scale", "1", "5",
+    said = run("train.csv", "-m", "bits(epsilon=20)", "-o", "out.csv", "--scale", "1", "5",
                "--catalogue", "items.csv")  # fmt: skip
     assert "20 bits cost epsilon 400" in said
     assert "Nobody said" not in said

@@ -27,8 +27,8 @@ def run(folder: Path, *given: str, columns: int = 200) -> tuple[int, str]:
 def test_a_strategy_is_attacked_by_whom_one_names(folder: Path) -> None:
     pytest.importorskip("sklearn")
     code, told = run(
-        folder, "--strategy", "postfilter(threshold=0.5, refill=false)", "--strategy",
-        "prefilter(threshold=0.5)", "--attacker", "gap", "-k", "3",
+        folder, "-m", "postfilter(threshold=0.5, refill=false)", "-m",
+        "prefilter(threshold=0.5)", "-a", "gap", "-k", "3",
     )  # fmt: skip
     assert code == 0, told
     cut, kept = (line for line in told.splitlines() if " gap " in line)
@@ -40,7 +40,7 @@ def test_a_strategy_is_attacked_by_whom_one_names(folder: Path) -> None:
 
 
 def test_everybody_attacks_unless_one_is_named(folder: Path) -> None:
-    code, told = run(folder, "--strategy", "relevance()")
+    code, told = run(folder, "-m", "relevance()")
     assert code == 0, told
     for name in ("queries", "known-item", "gap", "count", "frequency"):
         assert f" {name} " in told
@@ -49,9 +49,7 @@ def test_everybody_attacks_unless_one_is_named(folder: Path) -> None:
 def test_no_figure_is_cut_on_a_narrow_terminal(folder: Path) -> None:
     pytest.importorskip("sklearn")
     strategy = "postfilter(threshold=0.5, refill=false)"
-    code, told = run(
-        folder, "--strategy", strategy, "--attacker", "known-item(terms=12)", columns=80
-    )
+    code, told = run(folder, "-m", strategy, "-a", "known-item(terms=12)", columns=80)
     assert code == 0, told
     assert "…" not in told
     assert max(map(len, told.partition("sensitive documents")[0].splitlines())) <= 80
@@ -61,11 +59,11 @@ def test_no_figure_is_cut_on_a_narrow_terminal(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("given", "says"),
     [
-        (("--strategy", "postfilter(threshold=2)"), "threshold"),
-        (("--strategy", "posfilter(threshold=0.5)"), "postfilter"),
-        (("--strategy", "relevance()", "--attacker", "gaps"), "gap"),
-        (("--strategy", "relevance()", "-k", "0"), "'k'"),
-        ((), "--strategy"),
+        (("-m", "postfilter(threshold=2)"), "threshold"),
+        (("-m", "posfilter(threshold=0.5)"), "postfilter"),
+        (("-m", "relevance()", "-a", "gaps"), "gap"),
+        (("-m", "relevance()", "-k", "0"), "'k'"),
+        ((), "--mechanism"),
     ],
 )
 def test_bad_input_is_told_in_a_sentence(folder: Path, given: tuple[str, ...], says: str) -> None:
@@ -73,3 +71,15 @@ def test_bad_input_is_told_in_a_sentence(folder: Path, given: tuple[str, ...], s
     assert code != 0
     assert says in told
     assert CANARY not in told
+
+
+def test_former_options_work_and_show_those_of_today(folder: Path) -> None:
+    code, output = run(folder, "--strategy", "relevance()", "--attacker", "gap")
+    assert code == 0, output
+    assert "Write: veil sensitive attack SOURCE -m SPEC -a SPEC" in output
+    assert " gap " in output
+    for verb in ("evaluate", "search"):
+        arguments = ["sensitive", verb, str(folder), *(["x"] if verb == "search" else [])]
+        result = CliRunner().invoke(veil, [*arguments, "--strategy", "prefilter(threshold=2)"])
+        assert f"goes away in 0.4. Write: veil sensitive {verb}" in result.output
+        assert "threshold" in str(result.exception)

@@ -4,15 +4,12 @@ import stat
 from collections.abc import Callable
 from pathlib import Path
 
-import click
 import numpy as np
 import pytest
 from click.testing import CliRunner
 from tests.sensitive.office import NIGHT, PERSON, N, written
 
-from veil.cli.sensitive.evaluate import evaluate
-from veil.cli.sensitive.index import index
-from veil.cli.sensitive.search import search
+from veil.cli import veil
 from veil.core.errors import InputError, VeilError
 from veil.sensitive.cross_validate import copies
 from veil.sensitive.index import open_stored, read_labelled, store
@@ -35,19 +32,19 @@ def folder(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     lines = (source / "sensitivity.tsv").read_text().split("\n")
     told = home / "told.tsv"
     told.write_text("\n".join([lines[0], *(one for one in lines[1:81])]))
-    run(index, source, "--sensitivity", told, "-o", home / "idx")
+    run("index", source, "--sensitivity", told, "-o", home / "idx")
     return home / "idx"
 
 
-def run(command: click.Command, *arguments: object) -> str:
-    found = CliRunner().invoke(command, [*map(str, arguments)], catch_exceptions=False)
+def run(*arguments: object) -> str:
+    found = CliRunner().invoke(veil, ["sensitive", *map(str, arguments)], catch_exceptions=False)
     assert found.exit_code == 0, found.output
     assert PERSON not in found.output
     return found.stdout
 
 
-def refused(command: click.Command, *arguments: object) -> str:
-    found = CliRunner().invoke(command, [*map(str, arguments)])
+def refused(*arguments: object) -> str:
+    found = CliRunner().invoke(veil, ["sensitive", *map(str, arguments)])
     assert isinstance(found.exception, VeilError), found.output
     assert PERSON not in str(found.exception)
     return str(found.exception)
@@ -70,14 +67,14 @@ def test_what_a_human_says_wins(folder: Path) -> None:
     stored = open_stored(folder)
     assert (stored.scene.p[:80] == stored.collection.sensitive[:80]).all()
     assert (stored.scene.p[80:] == stored.p[80:]).all()
-    ids = shown(run(search, folder, "contract pipeline market price", "--strategy", OPEN, "-k", N))
+    ids = shown(run("search", folder, "contract pipeline market price", "-m", OPEN, "-k", N))
     assert ids
     assert not any(i % 4 == 1 and i < 80 for i in ids)
     assert any(i % 4 == 1 for i in ids)  # nobody has said it of those
 
 
 def test_the_usual_strategy_spares_what_the_classifier_finds(folder: Path) -> None:
-    ids = shown(run(search, folder, "contract pipeline market price", "-k", 50))
+    ids = shown(run("search", folder, "contract pipeline market price", "-k", 50))
     assert ids
     assert not any(i % 4 == 1 for i in ids)
 
@@ -88,7 +85,7 @@ def test_a_missing_probability_withholds(source: Path, tmp_path: Path) -> None:
     p = np.where(np.arange(N) % 2 == 0, 0.0, np.nan)
     store(tmp_path / "idx", collection, labels, p, "none")
     for spec in (OPEN, "postfilter(threshold=1)", "prefilter(threshold=1)", "demoted()"):
-        ids = shown(run(search, tmp_path / "idx", "contract market", "--strategy", spec, "-k", N))
+        ids = shown(run("search", tmp_path / "idx", "contract market", "-m", spec, "-k", N))
         assert ids
         assert all(i % 2 == 0 for i in ids)
 
@@ -108,8 +105,8 @@ def test_a_folder_of_mails_is_indexed_by_its_files(tmp_path: Path) -> None:
     collection = read_labelled(mails, labels)
     assert collection.metadata[0] == {"date": NIGHT, "from": "a@office.com", "recipients": 2}
     assert len(set(copies(collection.documents.texts).tolist())) == 17  # heads do not count
-    run(index, mails, "--sensitivity", labels, "-o", tmp_path / "idx")
-    found = run(search, tmp_path / "idx", "contract", "--strategy", OPEN, "-k", 50).splitlines()
+    run("index", mails, "--sensitivity", labels, "-o", tmp_path / "idx")
+    found = run("search", tmp_path / "idx", "contract", "-m", OPEN, "-k", 50).splitlines()
     assert len(found) == 40 - 7  # a human has said it of seven of ten
     assert "m0.eml" in {line.split("\t")[1] for line in found}
     stored = open_stored(tmp_path / "idx")
@@ -117,7 +114,7 @@ def test_a_folder_of_mails_is_indexed_by_its_files(tmp_path: Path) -> None:
 
 
 def test_nothing_found_prints_nothing(folder: Path) -> None:
-    assert run(search, folder, "xylophone") == ""
+    assert run("search", folder, "xylophone") == ""
 
 
 @pytest.mark.parametrize(
@@ -134,7 +131,7 @@ def test_a_damaged_index_answers_nothing(
     collection = read_labelled(source, None)
     store(tmp_path / "idx", collection, collection.sensitive, np.zeros(N), "none")
     change(tmp_path / "idx")
-    assert "damaged" in refused(search, tmp_path / "idx", "contract")
+    assert "damaged" in refused("search", tmp_path / "idx", "contract")
 
 
 def test_probabilities_of_other_documents_are_refused(source: Path, tmp_path: Path) -> None:
@@ -161,7 +158,7 @@ def test_evaluate_prints_the_empty_list_and_writes_a_page(
     monkeypatch.setenv("COLUMNS", columns)
     page = tmp_path / "report.html"
     out = run(
-        evaluate, source, "--strategy", OPEN, "--strategy", "prefilter(threshold=0.5)", "-k", 5,
+        "evaluate", source, "-m", OPEN, "-m", "prefilter(threshold=0.5)", "-k", 5,
         "-o", page,
     )  # fmt: skip
     assert "empty list" in out
@@ -178,19 +175,19 @@ def test_evaluate_prints_the_empty_list_and_writes_a_page(
 
 
 def test_refusals_come_before_the_work(source: Path, tmp_path: Path) -> None:
-    assert "mechanism" in refused(evaluate, source, "--strategy", "postfix")
-    assert "threshold" in refused(evaluate, source, "--strategy", "prefilter(threshold=2)")
-    assert "'cost'" in refused(evaluate, source, "--cost", "-1")
-    assert "'k'" in refused(evaluate, source, "-k", "0")
-    assert ".html" in refused(evaluate, source, "-o", tmp_path / "report.pdf")
-    assert "already" in refused(index, source, "-o", tmp_path)
-    assert "no folder" in refused(search, tmp_path / "none", "x")
-    assert "--sensitivity" in refused(index, source / "docs.jsonl", "-o", tmp_path / "new")
+    assert "mechanism" in refused("evaluate", source, "-m", "postfix")
+    assert "threshold" in refused("evaluate", source, "-m", "prefilter(threshold=2)")
+    assert "'cost'" in refused("evaluate", source, "--cost", "-1")
+    assert "'k'" in refused("evaluate", source, "-k", "0")
+    assert ".html" in refused("evaluate", source, "-o", tmp_path / "report.pdf")
+    assert "already" in refused("index", source, "-o", tmp_path)
+    assert "no folder" in refused("search", tmp_path / "none", "x")
+    assert "--sensitivity" in refused("index", source / "docs.jsonl", "-o", tmp_path / "new")
 
 
 @pytest.mark.parametrize("query", ["", "  ", "\t\n", "?!", "--"])
 def test_an_empty_query_is_refused(folder: Path, query: str) -> None:
-    found = CliRunner().invoke(search, [str(folder), "--", query])
+    found = CliRunner().invoke(veil, ["sensitive", "search", str(folder), "--", query])
     assert isinstance(found.exception, InputError)
     assert "must hold a word" in str(found.exception)
     assert found.output == ""

@@ -156,6 +156,11 @@ def test_commands(folder: Path) -> None:
     assert "1.000 [1.000, 1.000]" in found.output
     assert "not private" in found.output
     assert (folder / "out" / "results.csv").is_file()
+    former = [*command, *given, *classifier, "--attacker", "nobody"]
+    assert (
+        "Write: veil task sentiment TEXTS -m SPEC -a SPEC"
+        in CliRunner().invoke(veil, former).output
+    )
     for verb in ("methods", "attackers"):
         listed = CliRunner().invoke(veil, ["task", verb], catch_exceptions=False)
         assert ("cmp" if verb == "methods" else "judge") in listed.output

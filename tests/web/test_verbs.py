@@ -48,6 +48,24 @@ def test_a_verb_takes_and_returns_contents_of_files() -> None:
     assert measured["data"]["utility"] == pytest.approx(1)  # type: ignore[index]
 
 
+def test_a_verb_may_write_several_files() -> None:
+    pairs = [(user, item) for user in range(9) for item in range(9)]
+    rows = "".join(f"{user},{item},{(user + item) % 5 + 1}\n" for user, item in pairs)
+    source = file("all.csv", f"user,item,rating\n{rows}")
+    answer = run("ratings", "split", source=source, train="train.csv", test="test.csv")
+    files: Any = answer["files"]
+    assert {written["name"] for written in files} == {"train.csv", "test.csv"}
+    for train in ("../train.csv", "all.csv"):
+        with pytest.raises(VeilError, match="'train' parameter must"):
+            run("ratings", "split", source=source, train=train, test="test.csv")
+    attack = {"of": source, "attack": ["scoreboard(known=1)"], "scale": [1, 5]}
+    risks: Any = run("ratings", "attack", target=file("released.csv", source["text"]), **attack)
+    assert risks["data"]["scoreboard(known=1)"]["success"]["value"] >= 0
+    assert run("ratings", "attack", target="pseudonyms()", **attack)["lines"]
+    with pytest.raises(VeilError, match="'target' parameter must not name a file"):
+        run("ratings", "attack", target="pyproject.toml", **attack)
+
+
 @pytest.mark.parametrize(
     ("values", "sentence"),
     [
@@ -100,7 +118,8 @@ def test_every_verb_is_described() -> None:
 
 
 def test_there_is_no_other_verb() -> None:
-    for domain, verb in (("places", "remove"), ("nowhere", "protect")):
+    for domain, verb in (("places", "remove"), ("nowhere", "protect"), ("tables", "dpia"),
+                         ("task", "sentiment"), ("sensitive", "search")):  # fmt: skip
         with pytest.raises(UnknownNameError):
             operation_of(domain, verb)
 

@@ -60,7 +60,7 @@ COMMANDS: dict[str, Row] = {
         "Build tables of cover groups, and see what would be sent.",
     ),
     "dpia": Row(
-        "veil.cli.dpia:dpia",
+        "veil.dpia.api:dpia",
         "Studies",
         "Write an impact assessment from answers and measured figures.",
     ),
@@ -240,8 +240,12 @@ class Lazy(Commands):
         if cmd_name not in self._table:
             return _domain(cmd_name)
         module, _, name = self._table[cmd_name].place.partition(":")
-        found = getattr(import_module(module), name)
-        return found if isinstance(found, click.Command) else None
+        verb = getattr(import_module(module), name)
+        if isinstance(verb, click.Command):
+            return verb
+        from veil.cli.verb import VerbCommand  # other commands do without
+
+        return VerbCommand(cmd_name, verb, {})
 
     def _says(self, name: str) -> str:
         return self._table[name].says if name in self._table else _domains()[name]

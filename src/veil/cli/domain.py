@@ -170,13 +170,16 @@ def sources(experiment: Domain) -> tuple[str, ...]:
 
 
 def _key_option(key: str, field: FieldInfo, *, always: bool) -> click.Option:
-    """Return the option for a key of a study, with its description and default."""
+    """Return the option for a key of a study; a list of at most n values takes n words."""
     plain = isinstance(field.default, str | int | float) and field.default != ""
     default = f"  [default: {field.default}]" if plain else ""
+    limits = [getattr(rule, "max_length", None) for rule in field.metadata]
+    length = next((limit for limit in limits if limit is not None and _is_list(field)), None)
     return click.Option(
         [f"--{key.replace('_', '-')}", key],
         required=always and field.is_required(),
-        multiple=_is_list(field),
+        multiple=_is_list(field) and length is None,
+        nargs=length or 1,
         help=sentence(field.description or f"the key '{key}' of a study") + default,
     )
 

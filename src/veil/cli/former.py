@@ -4,12 +4,14 @@ A command in its former form works, and shows the form of today. Values are neve
 screen: they may be texts.
 """
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import click
 
+from veil.core.errors import ParameterError
 from veil.core.registry import read_spec
 
 Registered = Any  # a registry, what looks like one, or None
@@ -31,11 +33,15 @@ class Former:
     component
         The parameter whose spec was the first word, with the parameters of the component as flags
         or in brackets: ``geometric --epsilon 0.5``. "" for none.
+    sweep
+        The one of `options` that has a parameter and its values, ``k=20,10``: the mechanism is
+        repeated with each of them.
     """
 
     arguments: tuple[str, ...] = ()
     options: Mapping[str, str] = field(default_factory=dict)
     component: str = ""
+    sweep: str = ""
 
 
 PLANE = Former(options={"--attacker": "attack"})
@@ -50,7 +56,20 @@ FORMER: dict[str, Former] = {
                                      "--method": "mechanism"}),
     "places measure": Former(("of", "masked")),
     "places plot": Former(options={"--original": "of"}),
-    "ratings plane": Former(("mechanism", "train", "test"), {"--attacker": "attack"}),
+    "ratings attack": Former(("attack", "target"), {"--truth": "of"}),
+    "ratings evaluate": Former(("model", "of", "test")),
+    "ratings fit": Former(("mechanism", "train")),
+    "ratings plane": Former(
+        ("mechanism", "train", "test"), {"--attacker": "attack", "--sweep": "mechanism"},
+        sweep="--sweep",
+    ),
+    "ratings protect": Former(("mechanism", "source")),
+    "ratings recommend": Former(options={"--train": "of"}),
+    "ratings serve": Former(("mechanism",)),
+    "sensitive attack": Former(options={"--strategy": "mechanism", "--attacker": "attack"}),
+    "sensitive evaluate": Former(options={"--strategy": "mechanism"}),
+    "sensitive search": Former(options={"--strategy": "mechanism"}),
+    "task sentiment": Former(options={"--attacker": "attack"}),
     "tables attack": Former(("of", "masked", "attack...")),
     "tables choose": Former(("table", "mechanism..."), {"--attacker": "attack"}),
     "tables count": Former(options={"--method": "mechanism"}),
@@ -80,7 +99,10 @@ def rewrite(
         words, changed = words[1:], True
     names = [param.name for param in command.params if isinstance(param, click.Argument)]
     positional: dict[str, list[str]] = {}
+    sweeps = [value for flag, values in options for value in values if flag == former.sweep]
     for flag, values in options:
+        if flag == former.sweep:
+            continue
         renamed = former.options.get(flag)
         changed = changed or renamed is not None
         if renamed in names:
@@ -94,10 +116,21 @@ def rewrite(
         for name, values in positional.items():
             current += [part for value in values for part in (_flag(command, name), value)]
         changed = True
+    for sweep in sweeps:
+        current, changed = list(_swept(current, sweep)), True
     if not changed:
         return list(args)
     click.echo(f"veil: this form goes away in 0.4. Write: veil {path} {_form(command)}", err=True)
     return [*current, *(["--"] if any(word.startswith("-") for word in words) else []), *words]
+
+
+class FormerCommand(click.Command):
+    """A command written by hand that also takes its former form."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the form of today."""
+        path = ctx.command_path.partition(" ")[2]
+        return super().parse_args(ctx, rewrite(path, self, None, args))
 
 
 def say_renamed(former: str, current: str) -> None:
@@ -122,7 +155,11 @@ def _split(
         flag, equals, value = word.partition("=")
         if word == "--":
             return [*words, *rest], options
-        if flag in known or flag in former.options or (former.component and word[:2] == "--"):
+        if (
+            flag in known
+            or flag in (*former.options, former.sweep)
+            or (former.component and word[:2] == "--")
+        ):
             renamed = former.options.get(flag)
             current = flag if renamed is None else max(_flags(command, renamed), key=len)
             param = known.get(current)
@@ -179,6 +216,30 @@ def _literal(values: Sequence[str]) -> str:
     except ValueError:
         return value if value in ("true", "false") else repr(value)
     return value
+
+
+def _swept(options: Sequence[str], sweep: str) -> Iterator[str]:
+    """Repeat each mechanism for each value of a parameter.
+
+    >>> list(_swept(["-m", "kprofiles(factors=4)", "--seed", "1"], "k=20,10"))
+    ['-m', 'kprofiles(factors=4, k=20)', '-m', 'kprofiles(factors=4, k=10)', '--seed', '1']
+    """
+    key, _, values = sweep.partition("=")
+    try:
+        numbers = [float(value) for value in values.split(",")]
+    except ValueError:
+        numbers = [math.nan]
+    if not all(map(math.isfinite, numbers)) or not key.strip().isidentifier():
+        raise ParameterError("A sweep is a parameter and its values, for example k=20,10,5,2.")
+    words = iter(options)
+    for word in words:
+        if word not in ("-m", "--mechanism"):
+            yield word
+            continue
+        name, parameters = read_spec(next(words))
+        fixed = "".join(f"{other}={value!r}, " for other, value in parameters.items())
+        for number in numbers:
+            yield from ("-m", f"{name}({fixed}{key.strip()}={number:g})")
 
 
 def _too_many(command: click.Command, words: Sequence[str]) -> bool:

@@ -27,6 +27,7 @@ from typing import (
 import click
 import numpy as np
 from pydantic.fields import FieldInfo
+from rich.box import SIMPLE
 from rich.markup import escape
 from rich.table import Table
 
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
 Verb = Callable[..., object]
 Registries = Mapping[str, Any]  # by the name of the parameter whose specs they read
 SHORT = {"mechanism": "-m", "attack": "-a", "attacker": "-a", "out": "-o", "k": "-k"}
+_FIGURE = 12  # characters of a cell that is never broken
 _NEGATIVE = re.compile(r"-(\d|\.\d|inf|nan)", re.IGNORECASE)
 
 
@@ -360,7 +362,7 @@ def _show_reply(reply: Reply, *, as_json: bool) -> None:
 
 
 def _show_sheet(sheet: Sheet) -> None:
-    """Print a table; on a narrow screen, several tables or a line for each cell."""
+    """Print a table; on a narrow screen several tables, some columns, or a line for each cell."""
     console = stdout()
     if sheet.title:
         console.print(f"[italic]{escape(sheet.title)}[/italic]")
@@ -374,6 +376,8 @@ def _show_sheet(sheet: Sheet) -> None:
         return
     if sheet.labels:
         _show_parts(heads, rows, sheet.labels)
+    elif sheet.narrow:
+        console.print(_narrow_table(sheet, rows))
         return
     for row in rows:
         for head, cell in zip(heads, row, strict=True):
@@ -395,6 +399,20 @@ def _show_parts(heads: Sequence[str], rows: Sequence[Sequence[str]], labels: int
                 break
         console.print(table)
         rest = rest[count:]
+
+
+def _narrow_table(sheet: Sheet, rows: Sequence[Sequence[str]]) -> Table:
+    """Return a table of some columns whose long texts are broken, and figures are not."""
+    table = Table(box=SIMPLE, padding=(0, 1, 0, 0))
+    places = [sheet.columns.index(name) for name in sheet.narrow]
+    for place in places:
+        figures = all(len(row[place]) <= _FIGURE for row in rows)
+        head = escape(printable(sheet.columns[place]))
+        heads = head.replace(" ", "\n") if figures and len(head) > _FIGURE - 4 else head
+        table.add_column(heads, no_wrap=figures, overflow="fold")
+    for row in rows:
+        table.add_row(*(escape(row[place]) for place in places))
+    return table
 
 
 def _show_release(release: Release) -> None:

@@ -63,14 +63,22 @@ Columns = Annotated[tuple[str, ...], SplitOnCommas()]
 class Sheet:
     """A table for a screen: heads of columns, and rows of cells that are texts already.
 
-    A narrow screen shows a line for each cell; or, if the first `labels` columns name the row,
-    several tables that repeat them.
+    A narrow screen gets a line for each cell, unless one of these is given.
+
+    Attributes
+    ----------
+    labels
+        Number of first columns that name the row: a narrow screen gets several tables, which
+        repeat them.
+    narrow
+        The columns that fit a narrow screen, which breaks long texts and no figures.
     """
 
     columns: Sequence[str]
     rows: Sequence[Sequence[str]]
     title: str = ""
     labels: int = 0
+    narrow: Sequence[str] = ()
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Which items there are: known to everybody, or known from who rated them."""
+"""Catalogues of items: public, or released with noise from the ratings."""
 
 from dataclasses import replace
 from fractions import Fraction
@@ -29,17 +29,17 @@ UNSAID = (
 
 
 def require_catalogue(data: Ratings, name: str) -> None:
-    """Raise if items are there because somebody rated them: to name one tells that."""
+    """Raise if the items are those that users rated: naming one would reveal a rating."""
     if data.public is False:
         raise InputError(
-            f"{name} needs a public catalogue: here the items are those that somebody rated, and"
-            " to list one tells that. Load the ratings with catalogue= the items that there are,"
+            f"{name} needs a public catalogue: here the items are those that users rated, and"
+            " listing one reveals a rating. Load the ratings with catalogue= all items that exist,"
             " or release the list first: veil.ratings.catalogue.threshold_catalogue."
         )
 
 
 def catalogue_notes(data: Ratings) -> tuple[str, ...]:
-    """Say that the catalogue is taken to be public where nobody said so."""
+    """Return a note if nobody declared whether the catalogue is public."""
     return () if data.public else (UNSAID,)
 
 
@@ -50,13 +50,12 @@ def threshold_catalogue(
     items: int = 40,
     rng: Randomness = None,
 ) -> tuple[Ratings, Guarantee]:
-    r"""Release the items that many users rated, and return their ratings with what that cost.
+    r"""Release the items that many users rated, and return their ratings and the cost.
 
-    Of each user at most `items` ratings count, chosen at random. An item is listed if its count
-    with discrete Laplace noise of scale items/epsilon is at least tau, so that one that a single
-    user rated is listed with a chance that adds up to at most delta over all that she rated.
-    Proved: (epsilon, delta)-DP of the list when a user comes or goes; it is spent besides what a
-    model of the ratings costs. Draws are exact.
+    At most `items` ratings of each user count, chosen at random. An item is listed if its count
+    plus discrete Laplace noise of scale items/epsilon is at least tau. The chances that items of a
+    single user are listed add up to at most delta. Proved: the list is (epsilon, delta)-DP when a
+    user is added or removed. A model of the ratings costs extra. Draws are exact.
 
     References
     ----------
@@ -75,14 +74,14 @@ def threshold_catalogue(
     kept = data.take(place[data.item] >= 0)
     if not len(kept):
         raise InputError(
-            "No item is rated by enough users to be listed; give a larger 'epsilon' or 'delta'."
+            "No item is rated by enough users to be listed. Use a larger 'epsilon' or 'delta'."
         )
-    names = tuple(data.items[one] for one in listed.tolist())
+    names = tuple(data.items[place] for place in listed.tolist())
     return replace(kept, items=names, item=place[kept.item], public=True), cost
 
 
 def bounded_counts(data: Ratings, rows: Ids, most: int, rng: Generator) -> Ids:
-    """Count items (m,) over some rows, of which at most `most` of each user, drawn at random."""
+    """Return the count (m,) of each item over some rows, at most `most` of each user at random."""
     mixed = rows[rng.permutation(len(rows))]
     mixed = mixed[np.argsort(data.user[mixed], kind="stable")]
     user = data.user[mixed]

@@ -1,4 +1,4 @@
-"""The contract of protections of ratings, and the levels of a scale."""
+"""The contract of mechanisms for ratings, and the levels of a scale."""
 
 from abc import abstractmethod
 from dataclasses import dataclass
@@ -15,14 +15,14 @@ from veil.ratings.ratings import Ratings
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Protected:
-    """Ratings that a protection made, and position (n',) of the user behind each released one."""
+    """Ratings from a mechanism, and position (n',) of the user behind each released user."""
 
     data: Ratings
     rows: Ids
 
 
 class Mechanism(Component):
-    """Maps ratings to ratings; `guarantee` is for one unit, `cost` for the data at hand."""
+    """Maps ratings to ratings; `guarantee` is for one unit, `cost` for given data."""
 
     @property
     @abstractmethod
@@ -30,37 +30,37 @@ class Mechanism(Component):
         """What is proved for one unit."""
 
     def check(self, data: Ratings) -> None:
-        """Raise if `data` cannot be protected as promised; nothing is drawn before."""
+        """Raise if the guarantee cannot hold for `data`; nothing is drawn before."""
         del data
 
     def cost(self, data: Ratings) -> Guarantee:
-        """Return what is proved of the release of `data`."""
+        """Return what is proved for the release of `data`."""
         del data
         return self.guarantee
 
     def notes(self, data: Ratings) -> tuple[str, ...]:
-        """Return sentences that who reads the release must know."""
+        """Return limits that a reader of the release must know."""
         del data
         return ()
 
     @abstractmethod
     def apply(self, data: Ratings, rng: Generator) -> Protected:
-        """Protect ratings; users keep their positions, and get other ids in `protect`."""
+        """Protect ratings; users keep their positions, and get fresh ids in `protect`."""
 
     def log_likelihood(self, data: Ratings) -> Floats:
         """Return ln P(released | true), (L, L): a row for each true level, a column per release.
 
-        Everybody may know it; who attacks a release by its law needs no more. For krr and dlaplace
-        the levels are those of the scale, from the lowest (see `Levels`): of `data`
-        only its scale is read. For bits they are no like and like, for each user and item. A
-        protection without a law in closed form raises `LawError`.
+        The law is public, and all that an attack on it needs. For krr and dlaplace the levels are
+        those of the scale, from the lowest (see `Levels`), and only the scale of `data` is read.
+        For bits the levels are no like and like, for each user and item. A mechanism without a law
+        in closed form raises `LawError`.
         """
         del data
         raise LawError(f"{self.name} has no law in closed form.")
 
 
 def declared_scale(data: Ratings, name: str) -> tuple[float, float]:
-    """Return the scale, which somebody must have declared: observed bounds are data."""
+    """Return the scale, or raise if it is not declared: observed bounds are data."""
     if not data.declared:
         raise InputError(
             f"{name} needs a declared scale, since observed bounds are data: declare it"
@@ -74,7 +74,7 @@ MOST = 2**16
 
 @dataclass(frozen=True)
 class Levels:
-    """`count` values from `low` on, each `step` above the one before."""
+    """`count` values from `low` up, in steps of `step`."""
 
     low: float
     step: float
@@ -82,16 +82,16 @@ class Levels:
 
     @classmethod
     def of(cls, data: Ratings, step: float | None, name: str) -> "Levels":
-        """Return the levels of a declared scale: whole numbers, unless a step is given."""
+        """Return the levels of a declared scale: whole numbers, unless there is a step."""
         low, high = declared_scale(data, name)
         width = 1.0 if step is None else step
         count = round((high - low) / width) + 1
         if abs((count - 1) * width - (high - low)) > 1e-9 * (high - low) or count < 2:
             raise ParameterError(
-                f"The scale must be a whole number of steps for {name}; give such a 'step'."
+                f"The scale must be a whole number of steps for {name}. Set such a 'step'."
             )
         if count > MOST:
-            raise ParameterError(f"{name} takes at most {MOST:,} levels; give a larger 'step'.")
+            raise ParameterError(f"{name} takes at most {MOST:,} levels. Use a larger 'step'.")
         return cls(low, width, count)
 
     @property
@@ -100,16 +100,16 @@ class Levels:
         return np.asarray(self.low + self.step * np.arange(self.count), dtype=np.float64)
 
     def positions(self, values: Floats) -> Ids:
-        """Return the nearest level of each rating; of two that are as near, the higher."""
+        """Return the nearest level of each rating; ties go to the higher one."""
         near = np.floor((values - self.low) / self.step + 0.5).astype(np.int64)
         return np.clip(near, 0, self.count - 1)
 
     def require(self, data: Ratings, name: str) -> None:
-        """Raise if a rating is none of the levels."""
+        """Raise if a rating is not one of the levels."""
         values = np.asarray(data.value, dtype=np.float64)
-        apart = np.abs(self.values[self.positions(values)] - values)
-        if apart.max(initial=0.0) > 1e-6 * self.step:
+        distances = np.abs(self.values[self.positions(values)] - values)
+        if distances.max(initial=0.0) > 1e-6 * self.step:
             raise InputError(
-                f"{name} needs a scale of levels, and there are ratings in between; give 'step',"
-                f" as in {name}(epsilon=1, step=0.5), to have them rounded first."
+                f"{name} needs a scale of levels, and some ratings are in between. Set 'step', as"
+                f" in {name}(epsilon=1, step=0.5), to round them first."
             )

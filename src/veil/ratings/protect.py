@@ -1,4 +1,4 @@
-"""The one door from ratings to a release."""
+"""Release ratings: mechanisms, fresh ids, and private models."""
 
 from dataclasses import replace
 
@@ -19,24 +19,26 @@ from veil.ratings.release import SEEDED, Release
 def protect(
     train: Ratings, protection: str | Mechanism | Recommender, rng: Randomness = None
 ) -> Release:
-    """Release other ratings, or a private model, or nothing at all.
+    """Release protected ratings or a private model, or raise.
 
-    Every released user has a fresh id of 128 random bits, whatever the protection, and users are
-    in the order of these: neither says who was who, and no list of both is made. A protection of
-    values alone (krr, dlaplace) gives them, too; it still says which items somebody rated.
+    Every released user gets a fresh id of 128 random bits, and these ids give the order of users:
+    neither identifies a user, and no list of old and new ids is made. Mechanisms for values (krr,
+    dlaplace) still reveal which items a user rated.
 
     Parameters
     ----------
     train
-        What to protect.
+        Ratings to protect.
     protection
-        A protection or private recommender, or its spec, as ``krr(epsilon=1)``.
+        A mechanism or private recommender, or its spec, as ``krr(epsilon=1)``.
     rng
         None for fresh randomness of the operating system. A seed or a generator makes the release
-        repeatable, which is for experiments: it is marked as seeded and **not private**.
+        repeatable, for experiments: it is marked as seeded and **not private**.
     """
     if not isinstance(train, Ratings):
-        raise InputError("What is protected are ratings of ratings.load.")
+        raise InputError(
+            "The ratings to protect must come from ratings.load or ratings.of_arrays."
+        )
     chosen = MECHANISMS.parse(protection) if isinstance(protection, str) else protection
     seeded = rng is not None
     warned = (SEEDED,) if seeded else ()
@@ -47,18 +49,18 @@ def protect(
     chosen.check(train)
     cost, notes = chosen.cost(train), chosen.notes(train)
     draws = generator(rng)
-    made = chosen.apply(train, draws)
-    data, rows = rename_users(made.data, made.rows, draws)
+    protected = chosen.apply(train, draws)
+    data, rows = rename_users(protected.data, protected.rows, draws)
     return Release(data, str(chosen), cost, seeded, (*notes, *warned), rows=tuple(rows.tolist()))
 
 
 def _model(
     train: Ratings, chosen: Recommender, rng: Randomness, warned: tuple[str, ...]
 ) -> Release:
-    """Learn a model of which something is proved; one without privacy is no release."""
+    """Fit a model with a proof of privacy; models without one are no releases."""
     if chosen.name not in MECHANISMS.names():
         raise ParameterError(
-            f"{chosen.name} learns without privacy, and is no protection; fit it, and keep it."
+            f"{chosen.name} learns without privacy: its model is no release. Fit it and keep it."
         )
     model = chosen.fit(train, rng=rng)
     notes = (*model.notes, *warned)
@@ -66,13 +68,13 @@ def _model(
 
 
 def rename_users(data: Ratings, rows: Ids, rng: Generator) -> tuple[Ratings, Ids]:
-    """Give users fresh ids and the order of these; return also `rows` in that order."""
+    """Return the data with fresh ids in their order, and `rows` in that order."""
     drawn = random_words(2 * data.n, rng).reshape(data.n, 2)
     ids = [f"{high:016x}{low:016x}" for high, low in drawn.tolist()]
-    place = {one: position for position, one in enumerate(in_order(ids))}
+    place = {name: position for position, name in enumerate(in_order(ids))}
     if len(place) < data.n:  # one in 2^128 for any two users
-        raise InputError("Two random ids are the same; protect the ratings again.")
-    to = np.array([place[one] for one in ids], dtype=np.int32)
+        raise InputError("Two random ids are the same. Protect the ratings again.")
+    to = np.array([place[name] for name in ids], dtype=np.int32)
     user = to[data.user]
     order = np.lexsort((data.item, user))
     moved = np.empty(data.n, dtype=np.int64)

@@ -1,8 +1,17 @@
-"""What leaves: other ratings or a model, with its card, on disk."""
+"""What leaves: other ratings or a model, with its card, on disk.
 
+A file of a model holds arrays and a few facts, no pickle. The model is personal: it was learnt
+from ratings, and is opened with them. They are not in the file, but their digest is, so that other
+ratings are refused. The file of a private model holds only what was released, since a digest would
+reveal to someone who knows all other users whether one user is in the ratings. It is opened with
+any ratings of its items.
+"""
+
+import hashlib
 import json
+import zipfile
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +22,12 @@ from veil.core.guarantee import Guarantee
 from veil.core.types import Floats, Ids
 from veil.data.files import require_folder, whole_file
 from veil.data.releases import CsvWriter
+from veil.ratings.mechanisms import MECHANISMS
 from veil.ratings.ratings import Ratings, Scale, Values
 from veil.ratings.reader import load
 from veil.ratings.recommender import Model
+from veil.ratings.recommenders import RECOMMENDERS
+from veil.ratings.shards import free_memory
 
 SEEDED = "This release is seeded, not private: its draws can be repeated."
 
@@ -32,7 +44,7 @@ class Release:
         The released model, or None. It serves its users with their own ratings, which it holds;
         what may leave is `model.public` alone.
     mechanism, cost
-        Spec of the protection; what is proved for one user (or as `cost.unit` says).
+        Spec of the mechanism; what is proved for one user (or as `cost.unit` says).
     seeded
         Whether the draws can be repeated: **not private**.
     notes
@@ -218,3 +230,91 @@ def _likeness(released: Ratings, truth: Ratings, user: int, items: Ids, weights:
             alike = np.exp(-np.abs(value - released.value[raters]))
             total[released.user[raters]] += weights[item] * alike
     return total
+
+
+_KIND, _VERSION = "veil ratings model", 1
+_MAX_META = 2**16  # bytes
+_OTHERS = (
+    "The model was learnt from other ratings or items. Pass the ratings and the catalogue that it"
+    " was learnt from."
+)
+
+
+def save_model(model: Model, path: Path) -> None:
+    """Write a model, whole or not at all, for its owner only."""
+    meta = {
+        "kind": _KIND,
+        "version": _VERSION,
+        "spec": model.spec,
+        "positive": model.positive,
+        "seeded": model.seeded,
+        "guarantee": asdict(model.guarantee),
+        "scale": model.train.scale,
+        "declared": model.train.declared,
+        "train": _digest(model.train, model.spec),
+    }
+    facts = np.frombuffer(json.dumps(meta).encode(), dtype=np.uint8)
+    arrays: dict[str, Any] = dict(model.state())
+    with whole_file(path, private=True) as part, part.open("wb") as file:
+        np.savez(file, allow_pickle=False, meta=facts, **arrays)
+
+
+def open_model(
+    path: Path,
+    train: Path,
+    columns: tuple[str, ...] | None = None,
+    catalogue: Path | None = None,
+) -> Model:
+    """Open a model with the file of ratings (and the catalogue) that it was learnt from."""
+    meta, state = _read(path)
+    try:
+        scale = tuple(map(float, meta["scale"])) if meta["declared"] else None
+        data = load(train, scale, columns, catalogue)  # type: ignore[arg-type]
+        spec = str(meta["spec"])
+        if meta["train"] != _digest(data, spec):
+            raise InputError(_OTHERS)
+        model = RECOMMENDERS.parse(spec).restore(data, float(meta["positive"]), state)
+        if _is_private(spec):
+            model.guarantee = Guarantee(**meta["guarantee"])
+        model.seeded = bool(meta["seeded"])
+    except (KeyError, TypeError, ValueError, IndexError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"{path.name} is not a whole model. Fit it again.") from None
+    return model
+
+
+def _read(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    if not path.is_file():
+        raise InputError(f"There is no file {path}; check the path.")
+    try:
+        with zipfile.ZipFile(path) as packed:
+            room = sum(part.file_size for part in packed.infolist())
+        if room <= free_memory():
+            with np.load(path, allow_pickle=False) as arrays:
+                state = {name: arrays[name] for name in arrays.files}
+            facts = state.pop("meta")
+            meta = json.loads(facts[:_MAX_META].tobytes().decode())
+    except Exception:  # noqa: BLE001 - a torn file fails in any way
+        raise InputError(f"{path.name} is no model of ratings. Write one with fit.") from None
+    if room > free_memory():
+        raise InputError(f"{path.name} holds more than the free memory.")
+    if not isinstance(meta, dict) or meta.get("kind") != _KIND or meta["version"] != _VERSION:
+        raise InputError(f"{path.name} is no model of this version. Fit it again.")
+    return meta, state
+
+
+def _is_private(spec: str) -> bool:
+    """Return whether a model has a proof of privacy."""
+    return RECOMMENDERS.parse(spec).name in MECHANISMS.names()
+
+
+def _digest(data: Ratings, spec: str) -> str:
+    """Return the digest of the ratings behind a model; if it is private, of the items only."""
+    digest = hashlib.sha256(json.dumps(data.items).encode())
+    if _is_private(spec):
+        return digest.hexdigest()
+    digest.update(json.dumps(data.users).encode())
+    for array in (data.user, data.item, data.value.astype(np.float64)):
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()

@@ -1,8 +1,8 @@
 """Work on shares of the users: in memory, in processes or on a cluster.
 
-Shares are the same whoever computes them, and are put together in order: the result does not
-depend on the number of workers. Memory-mapped ratings (`veil.ratings.reader`) travel as the
-path of their folder, which all workers must see.
+Results of shares are joined in order, so the result does not depend on the number of workers.
+Memory-mapped ratings (`veil.ratings.reader`) travel as the path of their folder, which all workers
+must be able to read.
 """
 
 import os
@@ -19,11 +19,11 @@ from veil.ratings.ratings import Ratings
 
 
 def free_memory() -> int:
-    """Return the bytes that this machine could still give, or a cautious 2 GB."""
+    """Return the available memory in bytes, or 2 GB if it is unknown."""
     try:
-        with open("/proc/meminfo", encoding="ascii") as lines:  # noqa: PTH123 - no file of ours
-            told = dict(line.split(":", 1) for line in lines)
-        return int(told["MemAvailable"].split()[0]) * 1024
+        with open("/proc/meminfo", encoding="ascii") as lines:  # noqa: PTH123 - a file of the system
+            entries = dict(line.split(":", 1) for line in lines)
+        return int(entries["MemAvailable"].split()[0]) * 1024
     except (OSError, KeyError, ValueError):
         pass
     try:
@@ -37,19 +37,19 @@ A = TypeVar("A")
 
 
 def shards(starts: Ids, count: int = SHARDS) -> list[slice]:
-    """Cut rows into at most `count` shares of about as many ratings each."""
+    """Return at most `count` shares of the rows, with about the same number of ratings each."""
     n, total = len(starts) - 1, int(starts[-1])
     inner = np.searchsorted(starts, np.arange(1, count) * (total / count)).tolist()
     return [slice(a, b) for a, b in pairwise([0, *inner, n]) if a < b]
 
 
 def map_shards(
-    executor: Executor | None, work: Callable[..., A], given: Sequence[tuple[object, ...]]
+    executor: Executor | None, work: Callable[..., A], calls: Sequence[tuple[object, ...]]
 ) -> list[A]:
-    """Do `work(*one)` for each of `given`, and return what came of it in that order."""
+    """Call `work` with the arguments of each call, and return the results in order."""
     if executor is None:
-        return [work(*one) for one in given]
-    jobs = [executor.submit(work, *one) for one in given]
+        return [work(*arguments) for arguments in calls]
+    jobs = [executor.submit(work, *arguments) for arguments in calls]
     return [job.result() for job in jobs]
 
 
@@ -57,21 +57,22 @@ def gather_shards(
     executor: Executor | None,
     work: Callable[..., NDArray[Any]],
     starts: Ids,
-    *given: object,
+    *arguments: object,
 ) -> NDArray[Any]:
-    """Do `work(part, *given)` for each share, and put the rows together in order."""
-    return np.concatenate(map_shards(executor, work, [(part, *given) for part in shards(starts)]))
+    """Call `work(part, *arguments)` for each share, and join the rows in order."""
+    calls = [(part, *arguments) for part in shards(starts)]
+    return np.concatenate(map_shards(executor, work, calls))
 
 
 def shard_rows(data: Ratings, part: slice, *, of_items: bool = False) -> tuple[slice | Ids, Ids]:
-    """Return the rows of some users (or items), and where those of each begin among them."""
+    """Return the rows of some users (or items), and the first row of each among them."""
     starts = (data.item_starts if of_items else data.starts)[part.start : part.stop + 1]
     rows = slice(int(starts[0]), int(starts[-1]))
     return (data.order[rows] if of_items else rows), starts - starts[0]
 
 
 def likes_per_item(data: Ratings, positive: float, executor: Executor | None = None) -> Ids:
-    """Count the likes (m,) of each item, shares of users added up."""
+    """Return the number of likes (m,) of each item, summed over shares of users."""
     counts = map_shards(executor, _likes, [(part, data, positive) for part in shards(data.starts)])
     return np.asarray(np.sum(counts, axis=0), dtype=np.int64)
 

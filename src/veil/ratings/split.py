@@ -21,12 +21,12 @@ def split(
     by: Literal["hash", "time"] = "hash",
     executor: Executor | None = None,
 ) -> tuple[Ratings, Ratings]:
-    r"""Part ratings into train and test; both keep the users and items of the whole.
+    r"""Split ratings into train and test; both keep the users and items of the whole.
 
     By hash, the test of a user are the :math:`\lfloor fraction \cdot |I_u| \rfloor` items with the
-    smallest hash of user and item. By time, everything at or after one instant, the same for all
-    users, is the test: the last item of each user would let a model see the future of others.
-    An executor hashes shards of users; the parts are the same.
+    smallest hash of user and item. By time, the test is everything at or after an
+    instant, the same for all users: with the last item of each user instead, a model would see the
+    future of others. An executor hashes shards of users; the parts are the same.
     """
     if isinstance(fraction, bool) or not 0 < fraction < 1:
         raise ParameterError("The 'fraction' argument must be a number > 0 and < 1.")
@@ -39,17 +39,17 @@ def split(
     else:
         test = gather_shards(executor, _hashed, data.starts, data, fraction, int(salt))
     if not test.any() or test.all():
-        raise InputError("One part of the split would be empty; choose another fraction.")
+        raise InputError("One part of the split would be empty. Choose another fraction.")
     return data.take(~test), data.take(test)
 
 
 def _hashed(part: slice, data: Ratings, fraction: float, salt: int) -> NDArray[np.bool_]:
-    """Return which ratings of some users are the test."""
+    """Return True for each rating of some users that is in the test."""
     rows, starts = shard_rows(data, part)
     users, items = id_hashes(data.users[part]), id_hashes(data.items)
     user, item = data.user[rows] - np.int32(part.start), data.item[rows]
     hashes = pair_hashes(users[user], items[item], salt)
-    order = np.lexsort((item, hashes, user))  # users stay where they are
+    order = np.lexsort((item, hashes, user))  # users keep their places
     place = np.empty(len(user), dtype=np.int64)
     place[order] = np.arange(len(user)) - starts[user]
     wanted = np.floor(fraction * np.diff(starts)).astype(np.int64)
@@ -58,13 +58,13 @@ def _hashed(part: slice, data: Ratings, fraction: float, salt: int) -> NDArray[n
 
 def _later(data: Ratings, fraction: float) -> NDArray[np.bool_]:
     if data.time is None:
-        raise InputError("These ratings have no times; split them by hash.")
+        raise InputError("These ratings have no times. Split them by hash.")
     instant = np.quantile(data.time, 1 - fraction, method="higher")
     return np.asarray(data.time >= instant)
 
 
 def align(train: Ratings, test: Ratings) -> tuple[Ratings, Ratings]:
-    """Return both with the users and items of either, in order; as they are where these agree."""
+    """Return both on the union of their users and items, in order; unchanged if these agree."""
     if train.users == test.users and train.items == test.items:
         return train, test
     users = tuple(in_order([*train.users, *test.users]))
@@ -87,13 +87,13 @@ def _on(data: Ratings, users: tuple[str, ...], items: tuple[str, ...]) -> Rating
 
 
 def _places(ids: tuple[str, ...], among: tuple[str, ...]) -> Positions:
-    """Return where each id stands among others."""
-    place = {one: position for position, one in enumerate(among)}
-    return np.array([place[one] for one in ids], dtype=np.int32)
+    """Return the position of each id among others."""
+    positions = {name: position for position, name in enumerate(among)}
+    return np.array([positions[name] for name in ids], dtype=np.int32)
 
 
 class _Wide(Model):
-    """A model among more items than it knows: the others have its score of an unknown one."""
+    """A model on more items than it knows; the others get its score of an unknown item."""
 
     def __init__(self, model: Model, train: Ratings) -> None:
         super().__init__(model.spec, train, model.positive, model.guarantee, seeded=model.seeded)
@@ -101,7 +101,7 @@ class _Wide(Model):
         self._items = _places(model.train.items, train.items)
         known = model.train.user_positions
         self._users: NDArray[np.int64] = np.array(
-            [known.get(one, -1) for one in train.users], dtype=np.int64
+            [known.get(name, -1) for name in train.users], dtype=np.int64
         )
 
     def scores(self, users: Ids) -> Floats:
@@ -117,6 +117,6 @@ class _Wide(Model):
 
 
 def widen(model: Model, train: Ratings) -> Model:
-    """Return a model that serves the users and items of `train`, which holds all of its own."""
+    """Return a model for the users and items of `train`, which include all of its own."""
     same = train.users == model.train.users and train.items == model.train.items
     return model if same else _Wide(model, train)

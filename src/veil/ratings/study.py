@@ -42,7 +42,8 @@ class RatingsStudy(Study):
     train: Annotated[str, Field(description="file of the ratings to protect")]
     test: Annotated[str, Field(description="file of held-out ratings; else a fifth of train")] = ""
     scale: Annotated[
-        tuple[float, ...], Field(strict=False, description="lowest and highest rating")
+        tuple[float, ...],
+        Field(strict=False, max_length=2, description="lowest and highest rating"),
     ] = ()
     columns: Annotated[
         Specs, Field(strict=False, description="columns: user, item, rating and perhaps time")
@@ -85,7 +86,8 @@ class RatingsMaterial:
 WORTH, ABOVE = "recommendation", "success"
 _PROFILES, _MODELS = ("scoreboard(known=8)",), ("membership",)  # who attacks unless told
 _SAME = ("identify", "attack")  # whose targets are the same at every point
-_COMMANDS = "describe split fit recommend evaluate protect attack plane serve join"
+_VERBS = "describe split fit recommend evaluate protect attack"
+_PROGRAMS = "serve join"
 
 
 class RatingsExperiment(Experiment):
@@ -108,9 +110,10 @@ class RatingsExperiment(Experiment):
     mechanisms = MECHANISMS
     attackers = ATTACKS
     verbs: ClassVar[dict[str, str]] = {
-        verb: f"veil.cli.ratings.{verb}:{verb}" for verb in _COMMANDS.split()
+        **{verb: f"veil.ratings.api:{verb}" for verb in _VERBS.split()},
+        **{verb: f"veil.cli.federated:{verb}" for verb in _PROGRAMS.split()},
     }
-    source = "train"
+    source = ("train", "test")
 
     domain = "ratings"
     version = 3

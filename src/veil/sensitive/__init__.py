@@ -25,25 +25,24 @@ if TYPE_CHECKING:
     from veil.sensitive.evaluate import Scores as Scores
     from veil.sensitive.evaluate import bounds as bounds
     from veil.sensitive.evaluate import evaluate as evaluate
+    from veil.sensitive.evaluate import rank as rank
     from veil.sensitive.mechanism import Mechanism as Mechanism
     from veil.sensitive.mechanism import Shown as Shown
     from veil.sensitive.mechanisms import MECHANISMS as MECHANISMS
     from veil.sensitive.mechanisms import mechanism as mechanism
     from veil.sensitive.mechanisms.optimum import optimum as optimum
     from veil.sensitive.plane import plane as plane
-    from veil.sensitive.rank import rank as rank
 
 _PLACES = {
     "veil.core.former_outcomes": "Exposure",
     "veil.sensitive.attack": "Attack attack",
     "veil.sensitive.attacks": "ATTACKS",
-    "veil.sensitive.evaluate": "bounds evaluate Scores",
+    "veil.sensitive.evaluate": "bounds evaluate Scores rank",
     "veil.sensitive.classifiers": "Classifier CLASSIFIERS",
     "veil.sensitive.collection": "SensitiveCollection load simulate",
     "veil.sensitive.cross_validate": "CrossValidated cross_validate train",
     "veil.sensitive.mechanisms.optimum": "optimum",
     "veil.sensitive.plane": "plane",
-    "veil.sensitive.rank": "rank",
     "veil.sensitive.mechanism": "Shown Mechanism",
     "veil.sensitive.mechanisms": "MECHANISMS mechanism",
 }

@@ -25,10 +25,10 @@ from veil.corpus.lexical import term_of, words_of
 from veil.corpus.tokens import STOP_WORDS
 from veil.sensitive.candidates import matcher
 from veil.sensitive.collection import SensitiveCollection
+from veil.sensitive.evaluate import scene_of
 from veil.sensitive.inputs import check_k
 from veil.sensitive.mechanism import Answer, Mechanism, Searcher
 from veil.sensitive.mechanisms import mechanism as mechanism_of
-from veil.sensitive.rank import scene_of
 
 PAGED = 1_000  # documents of one answer that an attacker pages through
 

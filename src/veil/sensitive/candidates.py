@@ -1,4 +1,4 @@
-"""The documents that a learning strategy chooses among, by BM25."""
+"""The documents that a learning mechanism chooses among, by BM25."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from veil.encoders.catalogue import encoder as encoder_of
 from veil.encoders.vectors import document_vectors
 from veil.sensitive.measures import Flags
 
-# The engine's own setting, for every strategy: they differ in what they show, not in how they
+# The engine's own setting, for every mechanism: they differ in what they show, not in how they
 # match. On SARA k1 0.9 and b 0.4 find less (nDCG@10 .227 instead of .251).
 K1, B = 1.2, 0.75
 

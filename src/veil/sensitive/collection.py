@@ -55,7 +55,7 @@ def _none() -> Labels:
 class SensitiveCollection(Collection):
     """Documents, queries and judgements, with a label of sensitivity per document.
 
-    The labels are the truth of a test collection: measures and training use them, no strategy
+    The labels are the truth of a test collection: measures and training use them, no mechanism
     looks at them when it makes a list.
 
     Attributes
@@ -221,7 +221,7 @@ def simulate(collection: Collection, terms: Iterable[str] = TERMS) -> SensitiveC
 
     Notes
     -----
-    Such labels are noise-free and lexical. What is measured on them says how strategies compare,
+    Such labels are noise-free and lexical. What is measured on them says how mechanisms compare,
     and little about how well real sensitivity is recognised.
     """
     if isinstance(terms, str):

@@ -127,7 +127,7 @@ def _check(labels: Labels, fold: Ids, folds: int) -> None:
             )
 
 
-CANDIDATES = 100  # of a query, among which a strategy chooses
+CANDIDATES = 100  # of a query, among which a mechanism chooses
 
 
 @brief("spec", "p")
@@ -145,7 +145,7 @@ class CrossValidated:
         Over all labelled documents; ece is the expected calibration error in ten equal bins.
     candidate_auc, candidate_share
         AUC, and the share of sensitive documents, among the best 100 by BM25 of each query, which
-        is where a strategy has to tell them apart: the overall AUC flatters. nan without queries.
+        is where a mechanism has to tell them apart: the overall AUC flatters. nan without queries.
     """
 
     p: Floats

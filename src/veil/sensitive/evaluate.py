@@ -1,17 +1,99 @@
-"""Measure lists: their utility, and what they expose."""
+"""Answer the queries of a collection, measure the lists, and compare mechanisms."""
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from veil.core.errors import InputError
+from veil.core.errors import InputError, ParameterError
 from veil.core.estimate import Estimate, bootstrap, interval, resamples
 from veil.core.types import Floats
 from veil.corpus.collection import Judgements
-from veil.sensitive.inputs import Run, prices_of, read_lists
+from veil.data.files import require_folder, whole_file
+from veil.drawing.markup import Markup, join, number, percent, tag
+from veil.drawing.markup import interval as between
+from veil.drawing.page import head, page, table
+from veil.sensitive.collection import SensitiveCollection
+from veil.sensitive.cross_validate import CrossValidated
+from veil.sensitive.inputs import Run, check_k, prices_of, probabilities_of, read_lists
 from veil.sensitive.measures import Judged, Pool, Prices, extremes, measure, unclipped_ncs_dcg
+from veil.sensitive.mechanism import Answer, Mechanism, Scene, Shown
+from veil.sensitive.mechanisms import mechanism as mechanism_of
+from veil.studies.results import Section
+
+
+def rank(
+    collection: SensitiveCollection,
+    strategy: str | Mechanism,
+    p: ArrayLike | None,
+    k: int = 10,
+) -> Shown:
+    """Return one list of at most `k` documents per query, in the order of the queries.
+
+    Parameters
+    ----------
+    strategy
+        As ``postfilter(threshold=0.1)``.
+    p
+        (n,) how likely each document is sensitive, in document order: 1 and 0 are what a human
+        says, nan is not known. Every mechanism withholds documents with 1 or nan. None is for
+        ``relevance`` only, which then withholds nothing.
+
+    Notes
+    -----
+    Mechanisms that learn (joint, trained demotion, the optimum's gains) are cross-fitted both
+    ways: the model that scores a document for a topic was fitted without that topic and without
+    that document, its copies, and all others of its fold. `Shown.notes` says so. Ties are broken
+    by document order; nothing is drawn.
+    """
+    chosen, k = mechanism_of(strategy), check_k(k)
+    searcher = chosen.open(scene_of(collection, chosen, p))
+    answers = [
+        searcher.answer(text, k, collection.topic(name))
+        for name, text in collection.queries.items()
+    ]
+    return _shown(collection, answers, k, chosen, searcher.notes)
+
+
+def scene_of(collection: SensitiveCollection, strategy: Mechanism, p: ArrayLike | None) -> Scene:
+    """Return what a mechanism works on; only relevance needs no probabilities."""
+    n = len(collection.documents)
+    if p is not None:
+        return Scene(collection, probabilities_of(p, n))
+    if strategy.name != "relevance":
+        raise ParameterError(
+            f"The mechanism {strategy.name} needs the probability of each document. Use"
+            " sensitive.cross_validate."
+        )
+    return Scene(collection, np.zeros(n))
+
+
+def _shown(
+    collection: SensitiveCollection,
+    answers: list[Answer],
+    k: int,
+    chosen: Mechanism,
+    notes: tuple[str, ...],
+) -> Shown:
+    used = sorted({place for answer in answers for place in answer.positions.tolist()})
+    numbers = {place: number for number, place in enumerate(used)}
+    index = np.full((len(answers), k), -1, dtype=np.int64)
+    scores = np.full((len(answers), k), -np.inf)
+    for row, answer in enumerate(answers):
+        own = [numbers[place] for place in answer.positions.tolist()]
+        index[row, : len(own)] = own
+        scores[row, : len(own)] = answer.scores
+    return Shown(
+        items=tuple(collection.documents.ids[place] for place in used),
+        index=index,
+        scores=scores,
+        mechanism=str(chosen),
+        cost=chosen.guarantee,
+        notes=notes,
+    )
 
 
 def bounds(
@@ -37,7 +119,7 @@ def bounds(
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """The mean of a measure over topics, the same of the empty list, and the skill.
+    """The mean of a measure over topics, that of the empty list, and the skill.
 
     skill = (value - empty)/(1 - empty): 0 is as good as showing nothing, below 0 is worse. It is
     nan of CS-DCG, which has no common highest value.
@@ -56,7 +138,7 @@ class Scores(dict[str, dict[str, float]]):
     empty
         The same for empty lists: what showing nothing is worth.
     counts
-        How many queries were left out or changed, and why.
+        Numbers of queries that were left out or changed, by reason.
     says
         Cost, gain, base and pool of the values: without them they cannot be compared.
     """
@@ -76,12 +158,12 @@ class Scores(dict[str, dict[str, float]]):
 
         The interval is the bootstrap's over topics; without `topics` each query is one.
         """
-        values, empty = (by_topic(one[measure], topics) for one in (self, self.empty))
+        values, empty = (by_topic(scores[measure], topics) for scores in (self, self.empty))
         return Summary(bootstrap(values), bootstrap(empty), _skill(measure, values, empty))
 
 
 def by_topic(values: Mapping[str, float], topics: Mapping[str, str] | None) -> Floats:
-    """Return the mean of each topic, in the order of topics; queries that cannot count are out."""
+    """Return the mean of each topic, in the order of topics, without queries that are nan."""
     means: dict[str, list[float]] = {}
     for query, value in values.items():
         if not np.isnan(value):
@@ -114,7 +196,7 @@ def evaluate(
     pool: Pool = "collection",
     decay: float = 1.0,
 ) -> Scores:
-    """Return ``{measure: {query: value}}``, with the empty list beside (`Scores.empty`).
+    """Return ``{measure: {query: value}}``, next to those of the empty list (`Scores.empty`).
 
     >>> scores = evaluate({"q": []}, {"q": {"a": 2}}, {"a": 0, "b": 1}, ["nCS-DCG@5"])
     >>> scores["nCS-DCG@5"], scores.empty["nCS-DCG@5"]
@@ -188,3 +270,180 @@ def _odd(judged: Judged, prices: Prices) -> dict[str, int]:
         "with best = worst": int(np.isnan(values).sum()),
         "clipped to [0, 1]": int(((values < 0) | (values > 1)).sum()),
     }
+
+
+EMPTY = "empty list"
+
+
+@dataclass(frozen=True, eq=False)
+class Line:
+    """The utility of one mechanism, and the sensitive documents that it shows.
+
+    Attributes
+    ----------
+    value, skill, visible
+        nCS-DCG, its skill above the empty list, and nDCG over documents that may be shown.
+    share, any_shown
+        Sensitive documents among those shown; queries with at least one.
+    shown, judged
+        Documents per query; how many of them were judged (others count as not relevant).
+    topics
+        (t,) nCS-DCG of each topic, for paired comparisons.
+    """
+
+    spec: str
+    value: Estimate
+    skill: Estimate
+    visible: Estimate
+    share: float
+    any_shown: float
+    shown: float
+    judged: float
+    topics: Floats
+    notes: tuple[str, ...] = ()
+    says: str = ""
+
+
+def compare(
+    collection: SensitiveCollection,
+    strategies: Sequence[str],
+    p: ArrayLike,
+    k: int = 10,
+    cost: float = 12.0,
+) -> list[Line]:
+    """Return a line per mechanism, the empty list last."""
+    lines = []
+    for spec in strategies:
+        lists = rank(collection, spec, p, k)
+        lines.append(line_of(collection, spec, lists, k, cost))
+    nothing = {query: list[str]() for query in collection.queries}
+    return [*lines, _line(collection, EMPTY, nothing, k, cost, ())]
+
+
+def line_of(collection: SensitiveCollection, spec: str, lists: Shown, k: int, cost: float) -> Line:
+    """Return the line of the lists of a mechanism."""
+    run = lists.run(list(collection.queries))
+    return _line(collection, spec, run, k, cost, lists.notes)
+
+
+def _line(
+    collection: SensitiveCollection,
+    spec: str,
+    run: dict[str, list[str]],
+    k: int,
+    cost: float,
+    notes: tuple[str, ...],
+) -> Line:
+    names = [f"nCS-DCG@{k}", f"nDCG-visible@{k}"]
+    scores: Scores = evaluate(run, collection.judgements, collection.labels, names, cost)
+    summary = scores.summary(names[0], collection.topics)
+    flags = [[collection.labels[name] for name in shown] for shown in run.values()]
+    judged = [
+        sum(name in collection.judgements.get(query, {}) for name in shown)
+        for query, shown in run.items()
+    ]
+    documents = sum(map(len, flags))
+    return Line(
+        spec=spec,
+        value=summary.value,
+        skill=summary.skill,
+        visible=scores.summary(names[1], collection.topics).value,
+        share=sum(map(sum, flags)) / max(1, documents),
+        any_shown=float(np.mean([any(row) for row in flags])),
+        shown=documents / max(1, len(flags)),
+        judged=sum(judged) / max(1, documents),
+        topics=by_topic(scores[names[0]], collection.topics),
+        notes=notes,
+        says=scores.says,
+    )
+
+
+_HOW = (
+    "nCS-DCG places a list between the worst (0) and the best (1) of all lists. At this cost it"
+    " says little more than how many sensitive documents are shown. The skill compares a mechanism"
+    " with the empty list: below 0, showing nothing is better. Visible nDCG is what a searcher"
+    " gets."
+)
+_LIMITS = (
+    "Nothing is proved of these mechanisms: a document that the classifier missed is shown."
+    " Documents that nobody judged count as not relevant. No text of the collection is on this"
+    " page."
+)
+
+
+def check_page(path: Path) -> None:
+    """Raise unless a page can be written there."""
+    if path.suffix.lower() not in (".html", ".htm"):
+        raise InputError("The report must be a file that ends in .html.")
+    require_folder(path)
+
+
+def write_report(
+    path: Path, name: str, lines: Sequence[Line], validated: CrossValidated, k: int, cost: float
+) -> None:
+    """Write the page, whole or not at all."""
+    check_page(path)
+    title = f"{name}: search among sensitive documents, {k} shown, cost {cost:g}"
+    top = max(lines[:-1], key=lambda line: float(line.value), default=lines[-1])
+    summary = [
+        join(
+            f"Of the mechanisms {top.spec} has the highest nCS-DCG ({top.value:.3f}); the empty"
+            f" list has {lines[-1].value:.3f}."
+        )
+    ]
+    notes = list(dict.fromkeys(note for line in lines for note in line.notes))
+    sections = [
+        Section("figures", "Mechanisms", (tag("p", _HOW, class_="hint"), figures(lines, k))),
+        Section("classifier", "The classifier", (classifier(validated),)),
+        Section(
+            "limits",
+            "How to read it",
+            tuple(tag("p", text) for text in (f"Here: {lines[0].says}.", *notes, _LIMITS)),
+        ),
+    ]
+    with whole_file(path, private=True) as part:
+        part.write_text(page(title, summary, sections), encoding="utf-8")
+
+
+def figures(lines: Sequence[Line], k: int) -> Markup:
+    """Return a table with a line for each mechanism."""
+    body = [
+        tag(
+            "tr",
+            tag("th", line.spec, scope="row"),
+            tag(
+                "td",
+                number(line.value),
+                " ",
+                tag("small", between(line.value.low, line.value.high)),
+            ),
+            tag("td", f"{line.skill:+.2f}"),
+            tag("td", number(line.visible)),
+            tag("td", percent(line.share)),
+            tag("td", percent(line.any_shown)),
+            tag("td", f"{line.shown:.1f}"),
+            tag("td", percent(line.judged)),
+        )
+        for line in lines
+    ]
+    heads = head(
+        "mechanism", f"nCS-DCG@{k}", "skill", "visible nDCG", "sensitive shown",
+        "queries with any", "shown", "judged",
+    )  # fmt: skip
+    return table("Means over topics, with 95 % intervals", [heads], body)
+
+
+def classifier(validated: CrossValidated) -> Markup:
+    """Return a table of how good the probabilities are."""
+    quality = {
+        "AUC": validated.auc,
+        "AUC among the best 100 of each query": validated.candidate_auc,
+        "average precision": validated.average_precision,
+        "Brier score": validated.brier,
+        "expected calibration error": validated.ece,
+    }
+    body = [
+        tag("tr", tag("th", name, scope="row"), tag("td", number(value)))
+        for name, value in quality.items()
+    ]
+    return table(f"{validated.spec}, out of fold", [head("measure", "value")], body)

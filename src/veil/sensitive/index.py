@@ -19,7 +19,7 @@ from veil.sensitive.cross_validate import cross_validate, train
 from veil.sensitive.features import mails_of, metadata_of
 from veil.sensitive.inputs import check_k, check_query, probabilities_of
 from veil.sensitive.mechanism import Answer, Mechanism, Scene
-from veil.sensitive.mechanisms import mechanism as strategy_of
+from veil.sensitive.mechanisms import mechanism as mechanism_of
 
 _USUAL = "sensitivity.tsv"
 
@@ -27,23 +27,23 @@ _USUAL = "sensitivity.tsv"
 def read_labelled(
     source: Path, sensitivity: Path | None, report: Report = no_progress
 ) -> SensitiveCollection:
-    """Read documents of which some have a label; the others have -1.
+    """Return documents with their labels, -1 where there is none.
 
-    A folder that is no collection is one of files, as mails and notes: ids are their paths in it.
+    A folder that is no collection holds files such as mails and notes; ids are their paths in it.
     """
     inside = source / _USUAL
     file = sensitivity or (inside if inside.is_file() else None)
     if file is None:
         raise InputError(
-            "A classifier learns from labels; name a file with columns id and sensitive by"
+            "A classifier learns from labels. Name a file with columns id and sensitive with"
             " --sensitivity."
         )
     collection = _opened(source, report)
     labels = read_labels(file, collection.documents.ids, partial=True)
-    made = with_labels(collection, source, labels)
+    labelled = with_labels(collection, source, labels)
     if collection.files is None:
-        return made
-    return replace(made, metadata=tuple(map(metadata_of, collection.documents.texts)))
+        return labelled
+    return replace(labelled, metadata=tuple(map(metadata_of, collection.documents.texts)))
 
 
 def _opened(source: Path, report: Report) -> Collection:
@@ -53,9 +53,9 @@ def _opened(source: Path, report: Report) -> Collection:
 
 
 def probabilities(collection: SensitiveCollection, classifier: str) -> Floats:
-    """Return p (n,) of every document, from models that were not trained on it.
+    """Return p (n,) of each document, from models that were not trained on it.
 
-    Labelled documents get out-of-fold values, the others those of a model of all labelled ones.
+    Labelled documents get out-of-fold values; the others get those of a model of all labels.
     """
     p = cross_validate(collection, classifier).p
     new = np.flatnonzero(collection.sensitive < 0)
@@ -71,14 +71,14 @@ ARRAYS_KIND, _VERSION = "veil-sensitive", 1
 @brief("p")
 @dataclass(frozen=True, eq=False)
 class Stored:
-    """An index that was opened.
+    """An open index.
 
     Attributes
     ----------
     collection
-        Texts, and in `sensitive` what humans said (-1: nothing).
+        Texts, with human labels in `sensitive` (-1: none).
     p
-        (n,) what a classifier said; nan where it said nothing.
+        (n,) probabilities of the classifier, nan where it gave none.
     classifier
         Its spec.
     """
@@ -89,23 +89,23 @@ class Stored:
 
     @property
     def scene(self) -> Scene:
-        """What strategies work on: what a human said wins over the classifier."""
-        said = self.collection.sensitive
-        return Scene(self.collection, np.where(said >= 0, said, self.p))
+        """Input of mechanisms; human labels take precedence over the classifier."""
+        labels = self.collection.sensitive
+        return Scene(self.collection, np.where(labels >= 0, labels, self.p))
 
     def search(self, query: str, strategy: str | Mechanism, k: int = 10) -> Answer:
-        """Answer a query for who is not cleared; what has no probability is withheld."""
+        """Answer a searcher without clearance; documents without a probability are withheld."""
         query, k = check_query(query), check_k(k)
-        return strategy_of(strategy).open(self.scene).answer(query, k)
+        return mechanism_of(strategy).open(self.scene).answer(query, k)
 
 
 def store(
     folder: Path, collection: Collection, labels: Labels, p: Floats, spec: str,
     report: Report = no_progress,
 ) -> None:  # fmt: skip
-    """Write an index into a new folder for its owner alone, whole or not at all."""
+    """Write an index to a new folder, whole or not at all, for its owner only."""
     if folder.exists():
-        raise InputError(f"There is a {folder} already; delete it, or name a new folder.")
+        raise InputError(f"{folder} exists already. Delete it, or name a new folder.")
     n = len(collection.documents)
     arrays: dict[str, Array] = {"probability": probabilities_of(p, n), "label": labels}
     try:
@@ -118,16 +118,16 @@ def store(
 
 
 def open_stored(folder: Path) -> Stored:
-    """Open an index; one that is not whole, or whose parts do not fit, is refused."""
+    """Open an index, or raise if it is incomplete or its parts do not belong together."""
     refusal = InputError(
-        f"{folder} is no index of 'veil sensitive index', or it is damaged; write it again."
+        f"{folder} is no index of 'veil sensitive index', or it is damaged. Write it again."
     )
     if not folder.is_dir():
-        raise InputError(f"There is no folder {folder}; write it with 'veil sensitive index'.")
-    found = open_arrays(folder / "sensitivity", ARRAYS_KIND, _VERSION)
-    if found is None:
+        raise InputError(f"There is no folder {folder}. Write it with 'veil sensitive index'.")
+    content = open_arrays(folder / "sensitivity", ARRAYS_KIND, _VERSION)
+    if content is None:
         raise refusal
-    arrays, facts = found
+    arrays, facts = content
     collection = open_collection(folder / "documents")
     n = len(collection.documents)
     labels, p = arrays.get("label"), arrays.get("probability")
@@ -136,6 +136,6 @@ def open_stored(folder: Path) -> Stored:
         raise refusal
     if not np.isin(labels, (-1, 0, 1)).all():
         raise refusal
-    same = {one.name: getattr(collection, one.name) for one in fields(Collection)}
-    kept = SensitiveCollection(**same, sensitive=np.asarray(labels, dtype=np.int8))
-    return Stored(kept, probabilities_of(p, n), str(facts.get("classifier", "")))
+    parts = {entry.name: getattr(collection, entry.name) for entry in fields(Collection)}
+    labelled = SensitiveCollection(**parts, sensitive=np.asarray(labels, dtype=np.int8))
+    return Stored(labelled, probabilities_of(p, n), str(facts.get("classifier", "")))

@@ -1,4 +1,4 @@
-"""The contract of strategies, and what a searcher gets to see."""
+"""The contract of mechanisms, which decide what a searcher without clearance sees."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ from veil.sensitive.collection import SensitiveCollection
 from veil.sensitive.measures import Flags
 
 WITHHELD = (
-    "No strategy shows a document with p = 1, as a human's label gives it, or without a"
+    "No mechanism shows a document with p = 1, as a human's label gives it, or without a"
     " probability."
 )
 NOTHING = Guarantee(
@@ -25,17 +25,17 @@ NOTHING = Guarantee(
 @brief("mechanism", "items")
 @dataclass(frozen=True, slots=True)
 class Shown(Ranking):
-    """One list per query; documents that are withheld occur nowhere in it.
+    """One list per query, without withheld documents.
 
-    `scores` are those of the engine where the strategy may show them (prefilter), else 1/rank:
-    a score made with statistics of withheld documents tells of them.
+    `scores` are those of the engine if the mechanism may show them (prefilter), else 1/rank: a
+    score from statistics of withheld documents would reveal something about them.
 
     Attributes
     ----------
     mechanism, cost, seeded
-        Spec of the strategy, what is proved of it, and that nothing was drawn.
+        Spec of the mechanism, what is proved of it, and that nothing was drawn.
     notes
-        Sentences that who reads figures of these lists must know, as how models were fitted.
+        Limits that a reader of figures must know, such as how models were fitted.
     """
 
     mechanism: str = ""
@@ -50,10 +50,10 @@ class Shown(Ranking):
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """What a strategy works on: the collection, and how likely each document is sensitive.
+    """Input of a mechanism: the collection, and how likely each document is sensitive.
 
-    `p` (n,) is 1 where a human says so, 0 where a human says it is not, and nan where nothing is
-    known. No strategy shows a document whose p is 1 or nan.
+    `p` (n,) is 1 or 0 where a human labelled the document, and nan where nothing is known. No
+    mechanism shows a document whose p is 1 or nan.
     """
 
     collection: SensitiveCollection
@@ -61,22 +61,22 @@ class Scene:
 
     @property
     def open(self) -> Flags:
-        """Which documents may be shown at all (n,)."""
+        """(n,) True for documents that may be shown at all."""
         return self.p < 1  # nan is not
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Answer:
-    """A list for one query, and all else that a searcher is told.
+    """The answer to one query: all that a searcher sees.
 
     Attributes
     ----------
     positions
         (m,) documents shown, best first.
     scores
-        (m,) what is printed beside them, non-increasing.
+        (m,) scores printed next to them, non-increasing.
     total
-        The "n results" above them: documents that match and may be shown.
+        Number of documents that match and may be shown, printed above the list.
     """
 
     positions: Ids
@@ -85,7 +85,7 @@ class Answer:
 
 
 class Searcher(ABC):
-    """A strategy opened on a collection: it answers queries for who is not cleared."""
+    """A mechanism opened on a collection: it answers searchers without clearance."""
 
     notes: tuple[str, ...] = ()
 
@@ -93,8 +93,8 @@ class Searcher(ABC):
     def answer(self, query: str, k: int, topic: str = "") -> Answer:
         """Answer one query with at most `k` documents.
 
-        `topic` names the topic of a query of the collection: models that were fitted with it are
-        not used for it. A query of no topic gets models that left out none.
+        `topic` names the topic of a query of the collection, which gets models that were fitted
+        without this topic. A query without a topic gets models of all topics.
         """
 
 
@@ -118,7 +118,7 @@ class Mechanism(Component):
     Attributes
     ----------
     scored
-        Whether the scores that it shows are free of what is withheld.
+        Whether shown scores do not depend on withheld documents.
     presets
         How pages offer it, or None. A request can then set its numbers and choices.
     """
@@ -133,7 +133,7 @@ class Mechanism(Component):
 
     @property
     def guarantee(self) -> Guarantee:
-        """What is proved: of no strategy differential privacy."""
+        """What is proved; no mechanism is differentially private."""
         return NOTHING
 
     @abstractmethod

@@ -23,10 +23,9 @@ from veil.sensitive.attacks import ATTACKS
 from veil.sensitive.classifiers import classifier
 from veil.sensitive.collection import SensitiveCollection, load, simulate
 from veil.sensitive.cross_validate import cross_validate
-from veil.sensitive.evaluate import evaluate
+from veil.sensitive.evaluate import evaluate, scene_of
 from veil.sensitive.mechanism import Mechanism, Searcher
 from veil.sensitive.mechanisms import MECHANISMS
-from veil.sensitive.rank import scene_of
 from veil.studies.experiment import (
     Axis,
     Cell,
@@ -215,7 +214,7 @@ class Sensitive(Experiment):
     mechanisms = MECHANISMS
     attackers = ATTACKS
     verbs: ClassVar[dict[str, str]] = {
-        verb: f"veil.cli.sensitive.{verb}:{verb}" for verb in _COMMANDS.split()
+        verb: f"veil.sensitive.api:{verb}" for verb in _COMMANDS.split()
     }
     source = "collection"
 

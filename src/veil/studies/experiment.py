@@ -311,7 +311,7 @@ class Experiment(ABC):
     verbs
         Commands of its own, as ``{"protect": "module:function"}``: see `veil.cli.domain`.
     source
-        The key of a study that names the data, which ``plane`` takes as its argument.
+        The key of a study that names the data, or several: the arguments of ``plane``.
     seeded
         Whether releases are drawn here, with the seed of the study.
     domain
@@ -351,7 +351,7 @@ class Experiment(ABC):
     listed: ClassVar[Methods | None] = None
     advice: ClassVar[str] = ""
     verbs: ClassVar[Mapping[str, str]] = {}
-    source: ClassVar[str] = ""
+    source: ClassVar[str | tuple[str, ...]] = ""
     seeded: ClassVar[bool] = True
     domain: ClassVar[str] = ""
     version: ClassVar[int] = 1

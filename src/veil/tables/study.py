@@ -147,7 +147,7 @@ class Tables(Experiment):
         "loss": "veil.tables.api:loss",
         "describe": "veil.tables.api:describe",
         "count": "veil.tables.api:count",
-        "dpia": "veil.cli.dpia:dpia",
+        "dpia": "veil.dpia.api:dpia",
     }
     source = "table"
 

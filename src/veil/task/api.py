@@ -1,9 +1,10 @@
-"""The commands of the domain: from a file to a printed table."""
+"""The verb of tasks: classify protected texts, and print accuracy and risk as a table."""
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Annotated
 
-from veil.core.verb import NewPath
+from veil.core.verb import NewPath, SpecOf, local
 from veil.data.files import scratch_folder
 from veil.studies.domains import make_study
 from veil.studies.export import export
@@ -19,12 +20,13 @@ _MEASURE = "active"
 _MIN_WIDTH = 40  # of the column of mechanisms
 
 
+@local
 def sentiment(
     texts: Path,
     *,
     mechanism: tuple[str, ...] = (),
-    attacker: tuple[str, ...] = ("inference",),
-    classifier: tuple[str, ...] = (),
+    attack: tuple[str, ...] = ("inference",),
+    classifier: Annotated[tuple[str, ...], SpecOf("veil.task.study:CLASSIFIERS")] = (),
     text: str = "text",
     label: str = "label",
     test: int = 200,
@@ -36,10 +38,31 @@ def sentiment(
     """Classify TEXTS, a table with columns text and label, plain and protected by each mechanism.
 
     Prints the accuracy, the share of the plain texts' gain over the most common label, and how
-    often an attacker finds the text within ten guesses, each with its 95 % interval. Repeat -m for
-    several mechanisms; the default is six that replace words, at three epsilons each. --out keeps
-    the releases and results.csv in a folder; results already there are not computed again. The
-    releases are seeded and not private.
+    often an attack finds the text within ten guesses, each with its 95 % interval. The releases
+    are seeded and not private.
+
+    Parameters
+    ----------
+    texts
+        Table of labelled texts.
+    mechanism
+        Spec of a mechanism; repeatable.  [default: six that replace words, at three epsilons each]
+    attack
+        Spec of an attack; repeatable.
+    classifier
+        Spec of a classifier; repeatable.  [default: logistic, on plain and on protected texts]
+    text, label
+        Column of that name in TEXTS.
+    test
+        Number of texts to protect and classify; the others train the classifier.
+    size
+        Number of variants of each text.
+    vectors
+        Word vectors of the mechanisms.
+    seed
+        Seed of the draws.
+    out
+        Folder for the releases and results.csv; results already in it are not computed again.
     """
     keys: dict[str, object] = {
         "domain": "task",
@@ -51,7 +74,7 @@ def sentiment(
         "sizes": [size],
         "vectors": vectors,
         "seed": seed,
-        "attackers": list(attacker),
+        "attackers": list(attack),
         "mechanism": [{"spec": spec} for spec in mechanism or _DEFAULT_SPECS],
     }
     keys |= {"classifier": list(classifier)} if classifier else {}

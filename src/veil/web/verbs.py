@@ -276,9 +276,14 @@ def _json_type(hint: object) -> Any:  # noqa: ANN401 - a type
     bare = _bare(hint)
     if bare is Path:
         return str if path is not None and path.new else FileAsk
-    if get_origin(bare) is tuple and Ellipsis in get_args(bare):
-        inner = _json_type(get_args(bare)[0])
-        return list[inner]  # type: ignore[valid-type]
+    if get_origin(bare) is tuple:
+        members = get_args(bare)
+        inner: Any = list[_json_type(members[0])]  # type: ignore[misc]
+        count = len(members)
+        return (
+            inner if Ellipsis in members
+            else Annotated[inner, Field(min_length=count, max_length=count)]
+        )  # fmt: skip
     return bare if path is not None else hint
 
 
@@ -287,8 +292,9 @@ def _run(verb: Callable[..., object], service: Service, ask: VerbAsk) -> VerbAns
     del service
     with scratch_folder() as folder:
         values = {name: _value(value, folder) for name, value in ask}
-        if "out" in values and values["out"] is not None:
-            values["out"] = _output(str(values["out"]), folder)
+        for name, hint, _, _ in _parameters(verb):
+            if values.get(name) is not None and _is_output(hint):
+                values[name] = _output(name, str(values[name]), folder)
         written = set(folder.iterdir())
         answer = _answer(verb(**_grouped(verb, values)))
         outputs = sorted(set(folder.iterdir()) - written)
@@ -303,9 +309,15 @@ def _value(value: object, folder: Path) -> object:
     return value
 
 
-def _output(name: str, folder: Path) -> Path:
+def _is_output(hint: object) -> bool:
+    return any(isinstance(note, PathKind) and note.new for note in _notes(hint))
+
+
+def _output(parameter: str, name: str, folder: Path) -> Path:
     if not _NAME.fullmatch(name) or (folder / name).exists():
-        raise StatusError(422, "The 'out' parameter must be the simple name of a new file.")
+        raise StatusError(
+            422, f"The '{parameter}' parameter must be the simple name of a new file."
+        )
     return folder / name
 
 

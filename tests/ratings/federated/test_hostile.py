@@ -8,7 +8,6 @@ import pytest
 
 from veil.ratings.federated import primitives
 from veil.ratings.federated.client import Client
-from veil.ratings.federated.hosting import proved_keys
 from veil.ratings.federated.messages import Keys, Parcels, Request, Roster, Signed, Survivors
 from veil.ratings.federated.primitives import (
     ProtocolError,
@@ -18,6 +17,7 @@ from veil.ratings.federated.primitives import (
     signing_public,
 )
 from veil.ratings.federated.server import Server
+from veil.ratings.federated.session import proved_keys
 
 N, T, LABEL = 5, 4, b"round-7"
 WORDS = np.arange(6, dtype=np.uint64)

@@ -17,13 +17,11 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from veil.cli.ratings import serve as serving
+from veil.cli import federated
 from veil.core.errors import BudgetError, InputError
 from veil.core.types import Floats
 from veil.data.arrays import open_arrays
-from veil.ratings.federated import hosting
-from veil.ratings.federated.hosting import HELLO, Offer, host, offer_of, own_key, read_register
-from veil.ratings.federated.joining import Joined, Limits, read_mine
+from veil.ratings.federated import session as sessions
 from veil.ratings.federated.messages import (
     Connection,
     Finish,
@@ -35,6 +33,17 @@ from veil.ratings.federated.messages import (
     listen,
 )
 from veil.ratings.federated.primitives import ProtocolError, random_key, signing_public
+from veil.ratings.federated.session import (
+    HELLO,
+    Joined,
+    Limits,
+    Offer,
+    host,
+    offer_of,
+    own_key,
+    read_mine,
+    read_register,
+)
 from veil.ratings.federated.training import Profiles
 from veil.ratings.recommenders.federated import COLLUDE, READERS, Federated
 
@@ -192,14 +201,14 @@ def lie_to_the_first(monkeypatch: pytest.MonkeyPatch, victim: Offer) -> None:
         while len(lines) < offer.clients:
             line = Connection(port.accept()[0])
             hello = line.receive(Hello, HELLO, SECONDS)
-            number = hosting._number(hello, registered, lines)
+            number = sessions._number(hello, registered, lines)
             terms = victim if number == 1 else offer
             line.send(Welcome(number, terms.text()), HELLO, SECONDS)
             lines[number] = Forger(line, offer, victim) if number == 1 else line
         return lines
 
-    monkeypatch.setattr(hosting, "_greeted", greeted)
-    monkeypatch.setattr(hosting, "proved_keys", lambda keys, *_: keys)
+    monkeypatch.setattr(sessions, "_greeted", greeted)
+    monkeypatch.setattr(sessions, "proved_keys", lambda keys, *_: keys)
 
 
 OTHER_TERMS: dict[str, dict[str, object]] = {
@@ -296,7 +305,7 @@ def test_keys_are_their_owners_alone(tmp_path: Path) -> None:
 
 
 def start(verb: str, *arguments: str) -> "subprocess.Popen[str]":
-    code = f"from veil.cli.ratings.{verb} import {verb}; {verb}()"
+    code = f"from veil.cli.federated import {verb}; {verb}()"
     return subprocess.Popen(
         [sys.executable, "-c", code, *arguments],
         stderr=subprocess.PIPE,
@@ -320,7 +329,7 @@ def test_commands_train_though_one_client_is_killed(tmp_path: Path) -> None:
     mine.write_text("item,rating\n3,5\n1,1\n6,4\n")
     out = tmp_path / "model"
     server = start(
-        "serve", SPEC, "--clients", "4", "--threshold", "3", "--rounds", "12", "--items",
+        "serve", "-m", SPEC, "--clients", "4", "--threshold", "3", "--rounds", "12", "--items",
         str(catalogue), "--scale", "1", "5", "--port", "0", "--seconds", "240", "-o", str(out),
     )  # fmt: skip
     clients = []
@@ -358,10 +367,20 @@ def test_a_session_that_learnt_nothing_writes_no_model(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "items.txt").write_text("\n".join(ITEMS))
-    monkeypatch.setattr(serving, "hosted", lambda *_: (np.zeros((8, 3)), 3))
-    given = [SPEC, "--clients", "4", "--items", str(tmp_path / "items.txt"), "--scale", "1", "5"]
+    monkeypatch.setattr("veil.ratings.federated.session.host", lambda *_: (np.zeros((8, 3)), 3))
+    given = [
+        "-m",
+        SPEC,
+        "--clients",
+        "4",
+        "--items",
+        str(tmp_path / "items.txt"),
+        "--scale",
+        "1",
+        "5",
+    ]
     given += ["--port", "0", "-o", str(tmp_path / "model")]
-    found = CliRunner().invoke(serving.serve, given)
+    found = CliRunner().invoke(federated.serve, given)
     assert isinstance(found.exception, InputError)
     assert "All rounds were void" in str(found.exception)
     assert not (tmp_path / "model").exists()
@@ -369,7 +388,17 @@ def test_a_session_that_learnt_nothing_writes_no_model(
 
 def test_a_scale_that_no_client_would_take_is_refused_before_any_calls(tmp_path: Path) -> None:
     (tmp_path / "items.txt").write_text("\n".join(ITEMS))
-    given = [SPEC, "--clients", "4", "--items", str(tmp_path / "items.txt"), "--scale", "5", "1"]
-    found = CliRunner().invoke(serving.serve, [*given, "--port", "0", "-o", str(tmp_path / "m")])
+    given = [
+        "-m",
+        SPEC,
+        "--clients",
+        "4",
+        "--items",
+        str(tmp_path / "items.txt"),
+        "--scale",
+        "5",
+        "1",
+    ]
+    found = CliRunner().invoke(federated.serve, [*given, "--port", "0", "-o", str(tmp_path / "m")])
     assert isinstance(found.exception, InputError)
     assert "A scale has a lowest" in str(found.exception)

@@ -15,7 +15,7 @@ from veil.ratings import Ratings, of_arrays
 from veil.ratings.mechanism import Levels
 from veil.ratings.mechanisms.bits import Bits
 from veil.ratings.mechanisms.profiles import Pseudonyms
-from veil.ratings.mechanisms.values import KRR, DLaplace, ValueProtection
+from veil.ratings.mechanisms.values import KRR, DLaplace, ValueMechanism
 
 LEVELS = 5
 EPSILONS = (0.25, 1.0, 3.0)
@@ -46,7 +46,7 @@ def dlaplace_law(epsilon: float) -> Floats:
 @pytest.mark.parametrize("epsilon", EPSILONS)
 @pytest.mark.parametrize(("of", "law"), [(KRR, krr_law), (DLaplace, dlaplace_law)])
 def test_the_law_is_the_definition_and_keeps_the_bound(
-    of: type[ValueProtection],
+    of: type[ValueMechanism],
     law: Callable[[float], Floats],
     epsilon: float,
 ) -> None:
@@ -58,7 +58,7 @@ def test_the_law_is_the_definition_and_keeps_the_bound(
 
 
 @pytest.mark.parametrize("of", [KRR, DLaplace])
-def test_draws_follow_the_law(of: type[ValueProtection]) -> None:
+def test_draws_follow_the_law(of: type[ValueMechanism]) -> None:
     one = of(epsilon=1.0)
     law = np.exp(one.log_likelihood(town()))
     rng = generator(11)
@@ -104,7 +104,7 @@ def test_bits_do_not_depend_on_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("of", [KRR, DLaplace])
-def test_who_rated_what_stays_and_values_are_levels(of: type[ValueProtection]) -> None:
+def test_who_rated_what_stays_and_values_are_levels(of: type[ValueMechanism]) -> None:
     data = town()
     made = of(epsilon=0.5).apply(data, generator(1)).data
     assert np.array_equal(made.user, data.user)
@@ -120,7 +120,7 @@ def halves(scale: tuple[float, float] = (-1.0, 1.0)) -> Ratings:
 
 
 def test_a_scale_without_levels_needs_a_step() -> None:
-    with pytest.raises(InputError, match="give 'step'"):
+    with pytest.raises(InputError, match="Set 'step'"):
         KRR(epsilon=1.0).check(halves())
     KRR(epsilon=1.0, step=0.5).check(halves())
     assert KRR(epsilon=1.0, step=0.5).log_likelihood(halves()).shape == (5, 5)

@@ -1,7 +1,12 @@
-"""The sum of many vectors, in one process or with a process for each client."""
+"""The sum of many vectors, in one process or with a process for each client.
+
+Each process runs ``python -m veil.ratings.federated.secure``: one client, which reads its terms
+and its input from the standard input.
+"""
 
 import hmac
 import json
+import os
 import secrets
 import subprocess
 import sys
@@ -15,7 +20,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from veil.core.errors import InputError, ParameterError
+from veil.core.errors import InputError, ParameterError, VeilError
 from veil.ratings.federated import client as thresholds
 from veil.ratings.federated.client import Client
 from veil.ratings.federated.messages import (
@@ -25,11 +30,12 @@ from veil.ratings.federated.messages import (
     Masked,
     Message,
     decode,
+    dial,
     encode,
     listen,
 )
 from veil.ratings.federated.primitives import ProtocolError, Words, random_key, signing_public
-from veil.ratings.federated.server import Server, ask_all, hang_up, serve_round
+from veil.ratings.federated.server import Server, ask_all, hang_up, join_round, serve_round
 
 M = TypeVar("M", bound=Message)
 PHASES = ("keys", "shares", "masked", "signed")  # after which a client may leave
@@ -127,7 +133,7 @@ def in_processes(
 def _start(terms: Mapping[str, object], words: Words) -> "subprocess.Popen[bytes]":
     """Start a client, and hand it its input where nobody else reads it."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "veil.ratings.federated.process"],
+        [sys.executable, "-m", "veil.ratings.federated.secure"],
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
@@ -294,3 +300,30 @@ def _leave(drop: Mapping[int, str] | Sequence[int], n: int) -> dict[int, str]:
             f"Who drops out is a position from 0 to {n - 1:,}, after one of: {', '.join(PHASES)}."
         )
     return {int(one) + 1: phase for one, phase in leave.items()}
+
+
+def main() -> int:
+    """Take part in one round as a process; return its exit code."""
+    terms = json.loads(sys.stdin.buffer.readline())
+    words = np.frombuffer(sys.stdin.buffer.read(), dtype="<u8").astype(np.uint64)
+    number, seconds, label = terms["number"], terms["seconds"], bytes.fromhex(terms["label"])
+    signing = bytes.fromhex(terms["signing"]) or None
+    registered = terms["registered"].items()
+    keys = {int(member): bytes.fromhex(key) for member, key in registered} or None
+
+    def leave(phase: str) -> None:
+        if phase == terms["leave"]:
+            os._exit(0)  # like a machine that is switched off
+
+    try:
+        line = dial(LOOPBACK, terms["port"], seconds)
+        line.send(Hello(number, bytes.fromhex(terms["token"]), b""), HELLO, seconds)
+        client = Client(number, terms["threshold"], len(words), label, signing, keys)
+        join_round(client, line, words, 4 * seconds, leave)
+    except VeilError:
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,4 +1,4 @@
-"""Protections of whole profiles: pseudonyms, and groups of at least k users."""
+"""Mechanisms for whole profiles: pseudonyms, and groups of at least k users."""
 
 from typing import Annotated, ClassVar
 

@@ -1,4 +1,4 @@
-"""Protections of single values: randomised response, whole noise, fewer bits."""
+"""Mechanisms for single values: randomised response, whole noise, fewer bits."""
 
 import math
 from abc import abstractmethod
@@ -21,7 +21,7 @@ CAVEAT = (
 )
 
 
-class ValueProtection(Mechanism):
+class ValueMechanism(Mechanism):
     """Draws another value for every rating, by a law that knows the true level alone."""
 
     epsilon: Annotated[float, Field(gt=0, description="budget of one rating", examples=[1.0])]
@@ -70,7 +70,7 @@ class ValueProtection(Mechanism):
         """Return a released level for each true one."""
 
 
-class KRR(ValueProtection):
+class KRR(ValueMechanism):
     r"""Keep each value, or replace it by any other of the scale, all alike.
 
     .. math:: \Pr[y | x] = \frac{e^{\varepsilon [y = x]}}{e^\varepsilon + L - 1}
@@ -98,7 +98,7 @@ class KRR(ValueProtection):
         return self.epsilon * np.eye(count) - float(log_total)
 
 
-class DLaplace(ValueProtection):
+class DLaplace(ValueMechanism):
     r"""Add two-sided geometric noise to each value, and cut what leaves the scale.
 
     .. math:: \Pr[z] = \frac{1-\alpha}{1+\alpha} \alpha^{|z|}, \quad

@@ -18,10 +18,10 @@ def compiled_at_hand() -> bool:
     """Tell whether numba is there: the extra 'fast'."""
     try:  # a module of kernels that failed to load may be there, and empty: the library goes first
         import_module("numba")
-        from veil.ratings.recommenders import _fused_factors, _fused_lists, _fused_neighbours
+        from veil.ratings.recommenders import _fused_factors, _fused_neighbours
     except (ImportError, RuntimeError):
         return False
-    return all((_fused_factors, _fused_lists, _fused_neighbours))
+    return all((_fused_factors, _fused_neighbours))
 
 
 def in_shares(work: Callable[[int, int], None], costs: Ids, *, little: int = LITTLE) -> None:

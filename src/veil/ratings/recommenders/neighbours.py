@@ -68,9 +68,9 @@ class ItemLists:
         by_item, listed, weights = self._listed
         scores = np.zeros((len(users), len(self.index)))
         if compiled_at_hand():
-            from veil.ratings.recommenders import _fused_lists
+            from veil.ratings.recommenders import _fused_neighbours
 
-            _fused_lists.list_scores(
+            _fused_neighbours.list_scores(
                 *(by_item, listed, weights, likes.by_user, likes.liked),
                 *(np.asarray(users, dtype=np.int64), 0, len(users), scores),
             )
@@ -96,10 +96,10 @@ def _capped(likes: Likes) -> tuple[Likes, int]:
 
 
 def _fused(likes: Likes, k: int, first: int, last: int, index: Index, sims: Floats) -> None:
-    from veil.ratings.recommenders import _fused_lists
+    from veil.ratings.recommenders import _fused_neighbours
 
     def work(begin: int, end: int) -> None:
-        _fused_lists.nearest_items(
+        _fused_neighbours.nearest_items(
             *(likes.by_item, likes.likers, likes.by_user, likes.liked),
             *(k, first + begin, first + end, index, sims),
         )

@@ -1,4 +1,4 @@
-"""Strategies that do not learn: everything, a filter before, a filter after."""
+"""Mechanisms that do not learn: everything, a filter before, a filter after."""
 
 from typing import Annotated, ClassVar
 
@@ -23,7 +23,7 @@ from veil.sensitive.mechanism import (
 class Relevance(Mechanism):
     """Rank by BM25 and withhold only what a human has called sensitive: the baseline.
 
-    Documents with p = 1, or without a probability, are withheld as by every strategy. Nothing is
+    Documents with p = 1, or without a probability, are withheld as by every mechanism. Nothing is
     proved, and nothing is protected that nobody has labelled.
     """
 

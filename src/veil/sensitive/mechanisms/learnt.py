@@ -1,4 +1,4 @@
-"""Strategies that learn relevance and sensitivity, by LambdaMART.
+"""Mechanisms that learn relevance and sensitivity, by LambdaMART.
 
 Fit models both ways: for a topic and a document, one that has seen neither.
 The same documents are candidates of every topic. Folds over topics alone let a tree learn single
@@ -82,7 +82,7 @@ class TwoWay:
         labels = collection.sensitive
         if (labels < 0).any() or not collection.judgements:
             raise InputError(
-                "A strategy that learns needs judgements, and a label for every document."
+                "A mechanism that learns needs judgements, and a label for every document."
             )
         self._collection, self._fit, self._extra = collection, fit, extra
         groups = copies(collection.documents.texts)

@@ -1,1 +1,0 @@
-"""Commands of veil ratings: one file each."""

@@ -1,1 +1,0 @@
-"""Commands of veil sensitive: one file each."""
