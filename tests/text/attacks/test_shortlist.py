@@ -5,7 +5,7 @@ import pytest
 from tests.search.conftest import BagEncoder
 
 from veil.core.errors import ParameterError
-from veil.testing.checks import Grouped, GroupTable
+from veil.testing.text import Grouped, GroupTable
 from veil.text.api import attack
 from veil.text.attacks.attack import Scene
 from veil.text.attacks.bayes import Bayes
