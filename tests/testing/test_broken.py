@@ -25,6 +25,7 @@ from veil.dp.local.reports import report
 from veil.dp.mechanisms import MECHANISMS as NUMBERS
 from veil.encoders.encoder import EncoderSpec, check_texts
 from veil.places.mechanisms import MECHANISMS as PLACES
+from veil.ratings.measures import MEASURES as RANKINGS
 from veil.ratings.mechanisms import MECHANISMS as RATINGS
 from veil.ratings.recommenders import RECOMMENDERS
 from veil.search.engines import ENGINES
@@ -467,7 +468,16 @@ class Editing(UTILITIES.get("marginals")):  # type: ignore[misc]
         return worth
 
 
+def listed(**changes: Any) -> None:  # noqa: ANN401
+    check(broken(RANKINGS, "recall", **changes))
+
+
 RATING: dict[str, Callable[[], object]] = {
+    "values(block) must be (b,): one for each user": lambda: listed(values=lambda was: was[1:]),
+    "values must be between `lowest` and `highest`": lambda: listed(values=lambda was: was + 1),
+    "the same lists must have the same values": lambda: listed(
+        values=lambda was: was / (1 + next(CALLS))
+    ),
     "a release must not have the id of an original user": named_users,
     "a recommender must not modify its input": lambda: check(Shouting()),
     "a rule must not modify its input": lambda: check(Greedy(threshold=3)),

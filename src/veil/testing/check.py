@@ -12,31 +12,32 @@ from veil.studies.check import check_domain
 from veil.testing.contract import Check, declared, in_one_sentence
 
 KINDS: dict[str, str] = {
-    "veil.dp.attacks.attacker:Attack": "veil.testing.dp:ATTACK",
-    "veil.dp.local.oracle:Oracle": "veil.testing.dp:ORACLE",
-    "veil.dp.mechanism:Mechanism": "veil.testing.dp:MECHANISM",
-    "veil.encoders.encoder:EncoderSpec": "veil.testing.search:ENCODER",
-    "veil.places.attacker:Attack": "veil.testing.places:ATTACK",
-    "veil.places.mechanism:Mechanism": "veil.testing.places:MECHANISM",
-    "veil.ratings.attacker:Attack": "veil.testing.ratings:ATTACK",
-    "veil.ratings.mechanism:Mechanism": "veil.testing.ratings:MECHANISM",
-    "veil.ratings.recommender:Recommender": "veil.testing.ratings:RECOMMENDER",
-    "veil.search.engines.engine:EngineSpec": "veil.testing.search:ENGINE",
-    "veil.sensitive.attacker:Attack": "veil.testing.sensitive:ATTACK",
-    "veil.sensitive.classifiers:Classifier": "veil.testing.sensitive:CLASSIFIER",
-    "veil.sensitive.mechanism:Mechanism": "veil.testing.sensitive:MECHANISM",
-    "veil.tables.attacks.scene:Attack": "veil.testing.tables:ATTACK",
-    "veil.tables.cells.release:CellMechanism": "veil.testing.tables:CELL_MECHANISM",
-    "veil.tables.cells.rules:Rule": "veil.testing.tables:RULE",
-    "veil.tables.measures.utility:Utility": "veil.testing.tables:MEASURE",
-    "veil.tables.mechanism:Mechanism": "veil.testing.tables:MECHANISM",
-    "veil.task.classifiers:Classifier": "veil.testing.task:CLASSIFIER",
-    "veil.text.attacks.attack:Attack": "veil.testing.text:ATTACK",
-    "veil.text.measures.measure:TextMeasure": "veil.testing.text:MEASURE",
-    "veil.text.mechanisms.mechanism:QueryMechanism": "veil.testing.text:QUERY_MECHANISM",
-    "veil.text.mechanisms.mechanism:WordMechanism": "veil.testing.text:WORD_MECHANISM",
+    "veil.dp:Attack": "veil.testing.dp:ATTACK",
+    "veil.dp:Oracle": "veil.testing.dp:ORACLE",
+    "veil.dp:Mechanism": "veil.testing.dp:MECHANISM",
+    "veil.encoders:EncoderSpec": "veil.testing.search:ENCODER",
+    "veil.places:Attack": "veil.testing.places:ATTACK",
+    "veil.places:Mechanism": "veil.testing.places:MECHANISM",
+    "veil.ratings:Attack": "veil.testing.ratings:ATTACK",
+    "veil.ratings:Measure": "veil.testing.ratings:MEASURE",
+    "veil.ratings:Mechanism": "veil.testing.ratings:MECHANISM",
+    "veil.ratings:Recommender": "veil.testing.ratings:RECOMMENDER",
+    "veil.search:EngineSpec": "veil.testing.search:ENGINE",
+    "veil.sensitive:Attack": "veil.testing.sensitive:ATTACK",
+    "veil.sensitive:Classifier": "veil.testing.sensitive:CLASSIFIER",
+    "veil.sensitive:Mechanism": "veil.testing.sensitive:MECHANISM",
+    "veil.tables:Attack": "veil.testing.tables:ATTACK",
+    "veil.tables:CellMechanism": "veil.testing.tables:CELL_MECHANISM",
+    "veil.tables:Rule": "veil.testing.tables:RULE",
+    "veil.tables:Utility": "veil.testing.tables:MEASURE",
+    "veil.tables:Mechanism": "veil.testing.tables:MECHANISM",
+    "veil.task:Classifier": "veil.testing.task:CLASSIFIER",
+    "veil.text:Attack": "veil.testing.text:ATTACK",
+    "veil.text:TextMeasure": "veil.testing.text:MEASURE",
+    "veil.text:QueryMechanism": "veil.testing.text:QUERY_MECHANISM",
+    "veil.text:WordMechanism": "veil.testing.text:WORD_MECHANISM",
 }
-"""Base class of a kind -> its checks."""
+"""Package and name of the base class of a kind -> its checks."""
 
 REGISTRIES = (
     "veil.dp.attacks:ATTACKS",
@@ -46,6 +47,7 @@ REGISTRIES = (
     "veil.places.attacks:ATTACKS",
     "veil.places.mechanisms:MECHANISMS",
     "veil.ratings.attacks:ATTACKS",
+    "veil.ratings.measures:MEASURES",
     "veil.ratings.mechanisms:MECHANISMS",
     "veil.ratings.recommenders:RECOMMENDERS",
     "veil.search.engines:ENGINES",
@@ -124,7 +126,8 @@ def built(cls: type[Component]) -> Component:
 def checks_of(component: object) -> tuple[Check, ...]:
     """Return the checks of the kind of a component; each takes the component."""
     for base in type(component).__mro__:
-        place = KINDS.get(f"{base.__module__}:{base.__qualname__}")
+        package = ".".join(base.__module__.split(".")[:2])
+        place = KINDS.get(f"{package}:{base.__qualname__}")
         if place is not None:
             checks: tuple[Check, ...] = loaded(place)
             return tuple(in_one_sentence()(one) for one in checks)

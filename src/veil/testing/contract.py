@@ -19,7 +19,8 @@ from veil.core.guarantee import KINDS, Guarantee
 from veil.core.registry import read_spec
 
 P = ParamSpec("P")
-Check = Callable[[Any], None]
+Part = Any  # a component, whose kind only the checks of its domain know
+Check = Callable[[Part], None]
 CANARY = "xanthippe"  # occurs in bad input, and in no message
 SEED = 20261118
 
@@ -195,14 +196,14 @@ class Protection:
             self.refuses_bad_input,
         )
 
-    def keeps_its_input(self, mechanism: Any) -> None:  # noqa: ANN401
+    def keeps_its_input(self, mechanism: Part) -> None:
         """Check that protecting data does not modify them."""
         original = self.original(mechanism)
         before = fingerprint(original)
         self.protect(mechanism, original, SEED)
         require(fingerprint(original) == before, "a mechanism must not modify its input")
 
-    def labels_its_release(self, mechanism: Any) -> None:  # noqa: ANN401
+    def labels_its_release(self, mechanism: Part) -> None:
         """Check what a release says of itself."""
         release = self.protect(mechanism, self.original(mechanism), SEED)
         require(
@@ -218,7 +219,7 @@ class Protection:
         fresh = self.protect(mechanism, self.original(mechanism), None)
         require(not fresh.seeded, "a release with fresh randomness must not be labelled as seeded")
 
-    def draws_from_its_generator(self, mechanism: Any) -> None:  # noqa: ANN401
+    def draws_from_its_generator(self, mechanism: Part) -> None:
         """Check that a seed repeats a release, and that nothing else does, unless it is exact."""
         original = self.original(mechanism)
         release, again = (self.protect(mechanism, original, SEED) for _ in range(2))
@@ -236,7 +237,7 @@ class Protection:
                 " with a seed as seeded",
             )
 
-    def refuses_bad_input(self, mechanism: Any) -> None:  # noqa: ANN401
+    def refuses_bad_input(self, mechanism: Part) -> None:
         """Check that bad input gives an error, and no release."""
         for original in self.bad():
             require(
@@ -275,7 +276,7 @@ class Attacking:
             self.looks_at_the_release,
         )
 
-    def reports_a_risk(self, attack: Any) -> None:  # noqa: ANN401
+    def reports_a_risk(self, attack: Part) -> None:
         """Check that the outcome has a risk, for all and for each record."""
         outcome = self.attack(attack, *self.scene(attack))
         require(share(float(outcome.risk)), "the risk must be from 0 to 1")
@@ -287,7 +288,7 @@ class Attacking:
         blind = getattr(outcome, "baseline", None)
         require(blind is None or share(float(blind)), "the baseline must be from 0 to 1")
 
-    def repeats_itself(self, attack: Any) -> None:  # noqa: ANN401
+    def repeats_itself(self, attack: Part) -> None:
         """Check that an attack is repeatable, and modifies nothing."""
         original, released = self.scene(attack)
         before = fingerprint((original, released))
@@ -296,7 +297,7 @@ class Attacking:
         again = self.attack(attack, original, released)
         require(float(first.risk) == float(again.risk), "the same seed must give the same risk")
 
-    def looks_at_the_release(self, attack: Any) -> None:  # noqa: ANN401
+    def looks_at_the_release(self, attack: Part) -> None:
         """Check that an attack fails if the release is not of the original: no peeking."""
         original, released = self.scene(attack)
         risk = float(self.attack(attack, original, released).risk)

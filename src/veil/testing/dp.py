@@ -5,11 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from veil import dp
 from veil.core.guarantee import KINDS
 from veil.core.types import Ids
-from veil.dp.attacks.attack import advantage
-from veil.dp.attacks.attack import attack as attack_answers
-from veil.dp.attacks.attacker import Attack
 from veil.dp.audit import audit
 from veil.dp.local.oracle import Oracle
 from veil.dp.local.reports import report
@@ -20,6 +18,7 @@ from veil.testing.contract import (
     SEED,
     Attacking,
     Check,
+    Part,
     Protection,
     declarations,
     fingerprint,
@@ -84,20 +83,20 @@ def reports_values(oracle: Oracle) -> None:
         )
 
 
-def _secret(_: Attack) -> tuple[Ids, Ids]:
+def _secret(_: Part) -> tuple[Ids, Ids]:
     bits = np.random.default_rng(8).integers(0, 2, N)
     return bits, bits
 
 
-def _attack(attack: Attack, truth: Ids, answered: Ids) -> Any:  # noqa: ANN401
+def _attack(attack: Part, truth: Ids, answered: Ids) -> Any:  # noqa: ANN401
     """Let an attack ask about the answered bits, and score its guesses by the true ones."""
-    outcome = attack_answers(attack, lambda mask: int(answered[mask].sum()), N, SEED)
+    outcome = dp.attack(attack, lambda mask: int(answered[mask].sum()), N, SEED)
     if hasattr(outcome, "risk"):
         return outcome
-    return SimpleNamespace(risk=advantage(outcome, truth, scores=attack.gives == "scores"))
+    return SimpleNamespace(risk=dp.advantage(outcome, truth, scores=attack.gives == "scores"))
 
 
-def _others(attack: Attack) -> Ids:
+def _others(attack: Part) -> Ids:
     """Return bits that say nothing of the true ones: half of them are turned around."""
     truth = _secret(attack)[0]
     flipped = np.zeros(N, dtype=np.int64)

@@ -4,10 +4,9 @@ from typing import Any
 
 import numpy as np
 
+from veil import places
 from veil.core.errors import LawError
 from veil.core.types import Floats
-from veil.places.attack import attack as attack_points
-from veil.places.attacker import Attack
 from veil.places.mechanism import Mechanism
 from veil.places.points import Points
 from veil.places.projection import Surface, surface
@@ -18,6 +17,7 @@ from veil.testing.contract import (
     SEED,
     Attacking,
     Check,
+    Part,
     Protection,
     require,
 )
@@ -87,8 +87,8 @@ def density_of_places(mechanism: Mechanism) -> None:
 MECHANISM: tuple[Check, ...] = (*_MOVING.checks, keeps_points, density_of_places)
 
 
-def _attack(attack: Attack, original: Points, released: Points) -> Any:  # noqa: ANN401
-    return _Scored(attack_points(released, original, original, attack, "laplace(epsilon=0.01)"))
+def _attack(attack: Part, original: Points, released: Points) -> Any:  # noqa: ANN401
+    return _Scored(places.attack(released, original, original, attack, "laplace(epsilon=0.01)"))
 
 
 class _Scored:
@@ -102,12 +102,10 @@ class _Scored:
 def _risk(outcome: Any) -> float:  # noqa: ANN401
     if hasattr(outcome, "risk"):
         return float(outcome.risk)
-    from veil.places.attacker import risk
-
-    return float(risk(outcome))
+    return float(places.risk(outcome))
 
 
-def _other_town(attack: Attack) -> Points:
+def _other_town(attack: Part) -> Points:
     """Return the same points in another order, so that each row is of another household."""
     del attack
     original = town()

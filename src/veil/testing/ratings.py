@@ -5,21 +5,23 @@ from typing import Any
 
 import numpy as np
 
+from veil import ratings
 from veil.core.errors import LawError, VeilError
-from veil.ratings.attack import attack as attack_ratings
-from veil.ratings.attack import unprotected_release
-from veil.ratings.attacker import Attack
+from veil.ratings.measures import Block, Measure, TrainStats
 from veil.ratings.mechanism import Mechanism
 from veil.ratings.mechanisms import MECHANISMS
 from veil.ratings.protect import protect
 from veil.ratings.ratings import Ratings, of_arrays
 from veil.ratings.recommender import Model, Recommender
+from veil.ratings.recommenders import RECOMMENDERS
 from veil.ratings.release import Release
+from veil.ratings.split import split
 from veil.testing.contract import (
     CANARY,
     SEED,
     Attacking,
     Check,
+    Part,
     Protection,
     declarations,
     fingerprint,
@@ -133,6 +135,32 @@ def learns_and_recommends(recommender: Recommender) -> None:
     )
 
 
+def measures_lists(measure: Measure) -> None:
+    """Check the values of a measure: their shape and limits, and that they can be repeated."""
+    train, test = split(tastes())
+    model = RECOMMENDERS.parse("popularity").fit(train)
+    users = np.arange(30, dtype=np.int64)
+    relevant = np.zeros((30, ITEMS), dtype=np.bool_)
+    for user in users.tolist():
+        relevant[user, test.item[test.rows(user)][:2]] = True
+    lists = model.lists(users, 5).index
+    stats = TrainStats.of(train, model.positive)
+    block = Block(stats, users, lists, model.candidates(users), relevant)
+    before = fingerprint(block)
+    values = measure.values(block)
+    require(values.shape == (30,), "values(block) must be (b,): one for each user")
+    require(
+        bool(((values >= measure.lowest - 1e-9) & (values <= measure.highest + 1e-9)).all()),
+        "values must be between `lowest` and `highest`",
+    )
+    require(
+        bool(np.array_equal(values, measure.values(block))),
+        "the same lists must have the same values",
+    )
+    require(fingerprint(block) == before, "a measure must not modify its input")
+
+
+MEASURE: tuple[Check, ...] = (declarations, parameters, measures_lists)
 MECHANISM: tuple[Check, ...] = (*_PROTECTING.checks, renames_users, law_of_ratings)
 
 
@@ -155,8 +183,8 @@ def _columns() -> dict[str, list[str]]:
     return {"smoker": ["yes" if number % TASTES < 2 else "no" for number in range(USERS)]}
 
 
-def _attack(attack: Attack, original: Ratings, released: Any) -> Any:  # noqa: ANN401
-    return attack_ratings(released, original, attack, SEED, people=_columns())
+def _attack(attack: Part, original: Ratings, released: Any) -> Any:  # noqa: ANN401
+    return ratings.attack(released, original, attack, SEED, people=_columns())
 
 
 TRAINED = (  # what attacks train themselves, and what tells them nothing ("" if there is none)
@@ -166,7 +194,7 @@ TRAINED = (  # what attacks train themselves, and what tells them nothing ("" if
 )
 
 
-def _accepts(attack: Attack, target: str) -> bool:
+def _accepts(attack: Part, target: str) -> bool:
     try:
         _attack(attack, tastes(), target)
     except VeilError:
@@ -174,25 +202,25 @@ def _accepts(attack: Attack, target: str) -> bool:
     return True
 
 
-def _target(attack: Attack) -> tuple[Ratings, Any]:
+def _target(attack: Part) -> tuple[Ratings, Any]:
     """Return what is attacked: a recommender by an attack that trains it itself, else ratings."""
     original = tastes()
     if not attack.fits:
-        return original, unprotected_release(original)
+        return original, original
     return original, _trained(attack)[0]
 
 
-def _trained(attack: Attack) -> tuple[str, str]:
+def _trained(attack: Part) -> tuple[str, str]:
     for target, other in TRAINED:
         if _accepts(attack, target) and (not other or _accepts(attack, other)):
             return target, other
     return TRAINED[0]
 
 
-def _unrelated(attack: Attack) -> Any:  # noqa: ANN401
+def _unrelated(attack: Part) -> Any:  # noqa: ANN401
     if attack.fits:
         return _trained(attack)[1] or None
-    return unprotected_release(tastes(23))
+    return tastes(23)
 
 
 _LINKING = Attacking(_target, _attack, _unrelated)

@@ -4,10 +4,9 @@ from typing import Any
 
 import numpy as np
 
+from veil import sensitive
 from veil.core.types import Floats
 from veil.corpus.collection import Document, Documents
-from veil.sensitive.attack import attack as attack_collection
-from veil.sensitive.attacker import Attack
 from veil.sensitive.classifiers import Classifier
 from veil.sensitive.collection import SensitiveCollection
 from veil.sensitive.cross_validate import cross_validate
@@ -17,6 +16,7 @@ from veil.testing.contract import (
     SEED,
     Attacking,
     Check,
+    Part,
     Protection,
     declarations,
     fingerprint,
@@ -86,19 +86,19 @@ def withholds(mechanism: Mechanism) -> None:
 MECHANISM: tuple[Check, ...] = (*_SHOWING.checks, withholds)
 
 
-def _attack(attack: Attack, collection: SensitiveCollection, p: Floats) -> Any:  # noqa: ANN401
-    return attack_collection(
+def _attack(attack: Part, collection: SensitiveCollection, p: Floats) -> Any:  # noqa: ANN401
+    return sensitive.attack(
         collection, "postfilter(threshold=0.5, refill=false)", p, attack, K, SEED
     )
 
 
-def _open(_: Attack) -> tuple[SensitiveCollection, Floats]:
+def _open(_: Part) -> tuple[SensitiveCollection, Floats]:
     """Return an engine that withholds after ranking, from a classifier that misses some."""
     collection = letters()
     return collection, np.where(judged(collection) > 0.5, 0.9, 0.05)
 
 
-def _shut(_: Attack) -> Floats:
+def _shut(_: Part) -> Floats:
     """Return probabilities with which no sensitive document is shown, or leaves a gap."""
     return np.ones(N)
 

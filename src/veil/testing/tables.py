@@ -5,8 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from veil.tables.attack import attack as attack_table
-from veil.tables.attacks.scene import Attack
+from veil import tables
 from veil.tables.cells.cells import Cells, tabulate
 from veil.tables.cells.release import CellMechanism, CellRelease
 from veil.tables.cells.rules import Rule
@@ -21,6 +20,7 @@ from veil.testing.contract import (
     SEED,
     Attacking,
     Check,
+    Part,
     Protection,
     declarations,
     fingerprint,
@@ -107,13 +107,13 @@ def keeps_a_table(mechanism: Mechanism) -> None:
 MECHANISM: tuple[Check, ...] = (*_MASKING.checks, keeps_a_table)
 
 
-def _attack(attack: Attack, original: Table, released: Table) -> Any:  # noqa: ANN401
+def _attack(attack: Part, original: Table, released: Table) -> Any:  # noqa: ANN401
     population: Any = people() if "population" in attack.needs else None
     control = people(11) if "control" in attack.needs else None
-    return attack_table(original, released, attack, population, control, SEED)
+    return tables.attack(original, released, attack, population, control, SEED)
 
 
-def _blank(attack: Attack) -> Table:
+def _blank(attack: Part) -> Table:
     """Return a release that says nothing: no quasi-identifier is left, and rows are mixed."""
     rng, illnesses = np.random.default_rng(6), people()["illness"].tolist()
     columns: dict[str, list[Any]] = {

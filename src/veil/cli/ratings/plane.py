@@ -26,7 +26,7 @@ FILE = click.Path(path_type=Path, dir_okay=False)
               help="lowest and highest rating there can be; private methods need it")  # fmt: skip
 @click.option("--columns", metavar="NAMES", help="user, item, rating and perhaps time")
 @click.option("--positive", type=float, help="from which rating on an item is liked")
-@click.option("--utility", type=click.Choice(["ndcg", "rmse"]), help="of lists, or of values")
+@click.option("--utility", metavar="MEASURE", help="rmse, or a measure of lists  [default: ndcg]")
 @click.option("--items", type=FILE, help="table of items, with titles for the report")
 @click.option("--title", help="its column of titles  [default: title]")
 @click.option("--people", type=FILE, help="table of users, for attribute(column=...)")
