@@ -675,7 +675,21 @@ DP: dict[str, Callable[[], object]] = {
 }
 
 
-FAULTS = COMMON | TOYS | TEXT | SEARCH | PLACE | TABLE | RATING | DOCUMENTS | DP
+def echo(query: Any) -> str:  # noqa: ANN401
+    return f"<p>{query.get('q', '')}</p>"
+
+
+PAGES: dict[str, Callable[[], object]] = {
+    "a page must return HTML as a string": lambda: check(lambda query: ""),
+    "the same query must give the same page": lambda: check(lambda query: f"<p>{next(CALLS)}"),
+    "a page must have no script, and load nothing from elsewhere": lambda: check(
+        lambda query: "<script>"
+    ),
+    "a page must escape what it quotes from its address": lambda: check(echo),
+}
+
+
+FAULTS = PAGES | COMMON | TOYS | TEXT | SEARCH | PLACE | TABLE | RATING | DOCUMENTS | DP
 
 
 @pytest.mark.parametrize("sentence", FAULTS)

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from veil.places.attack import attack as attack
     from veil.places.attack import localise as localise
     from veil.places.attacker import Found as Found
+    from veil.places.attacker import Ranker as Ranker
+    from veil.places.attacker import Scene as Scene
     from veil.places.attacker import risk as risk
     from veil.places.attacks import ATTACKS as ATTACKS
     from veil.places.claims import audit_claim as audit_claim
@@ -45,7 +47,7 @@ _PLACES = {
     "veil.places.claims": "audit_claim",
     "veil.places.anonymity": "displacement spatial_k",
     "veil.places.formats.files": "load save",
-    "veil.places.attacker": "Found risk",
+    "veil.places.attacker": "Found Ranker Scene risk",
     "veil.places.measures": "Utility utility",
     "veil.places.mechanism": "Mechanism",
     "veil.places.mechanisms": "MECHANISMS mechanism",

@@ -1,8 +1,9 @@
 """One check for every kind of component: find the kind, and run all of its checks."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
 from importlib import import_module
+from types import FunctionType
 from typing import Any
 
 from veil.core.component import Component, example
@@ -69,7 +70,7 @@ REGISTRIES = (
 
 
 def check(
-    component: Component | type[Component] | str,
+    component: Component | type[Component] | Callable[..., str] | str,
     registry: Registry[Any] | None = None,
     *,
     keys: Mapping[str, Any] | None = None,
@@ -80,7 +81,8 @@ def check(
     ----------
     component
         A component; its class, which is built from the examples of its parameters; its spec, with
-        the registry that knows it; or the name of a domain, with the keys of a small study.
+        the registry that knows it; the function of a page; or the name of a domain, with the
+        keys of a small study.
     registry
         Registry that knows the spec.
     keys
@@ -131,6 +133,8 @@ def checks_of(component: object) -> tuple[Check, ...]:
         if place is not None:
             checks: tuple[Check, ...] = loaded(place)
             return tuple(in_one_sentence()(one) for one in checks)
+    if isinstance(component, FunctionType):  # a page is a function
+        return tuple(in_one_sentence()(one) for one in loaded("veil.testing.page:PAGE"))
     raise ParameterError(
         "A component must be a mechanism, an attack, a measure, an engine or another kind that"
         f" Veil checks. Got an object of type {type(component).__name__} instead."
