@@ -30,6 +30,7 @@ from veil.ratings.mechanisms import MECHANISMS as RATINGS
 from veil.ratings.recommenders import RECOMMENDERS
 from veil.search.engines import ENGINES
 from veil.sensitive.classifiers import CLASSIFIERS as SENSITIVITY
+from veil.sensitive.measures import MEASURES as GAINS
 from veil.sensitive.mechanisms import MECHANISMS as SHOWING
 from veil.tables.cells.release import CELL_MECHANISMS
 from veil.tables.cells.rules import RULES
@@ -591,6 +592,9 @@ def short_lists() -> None:
 
 
 DOCUMENTS: dict[str, Callable[[], object]] = {
+    "values must be (n,): one for each query": lambda: check(
+        broken(GAINS, "SENS", values=lambda was: was[1:])
+    ),
     "there must be a list per query": short_lists,
     "probabilities must be (n,) numbers from 0 to 1": improbable,
     "the same folds must give the same probabilities": lambda: fitting(

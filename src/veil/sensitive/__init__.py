@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from veil.sensitive.evaluate import Scores as Scores
     from veil.sensitive.evaluate import bounds as bounds
     from veil.sensitive.evaluate import evaluate as evaluate
+    from veil.sensitive.measures import MEASURES as MEASURES
     from veil.sensitive.mechanism import Mechanism as Mechanism
     from veil.sensitive.mechanism import Shown as Shown
     from veil.sensitive.mechanisms import MECHANISMS as MECHANISMS
@@ -43,6 +44,7 @@ _PLACES = {
     "veil.sensitive.mechanisms.optimum": "optimum",
     "veil.sensitive.plane": "plane",
     "veil.sensitive.rank": "rank",
+    "veil.sensitive.measures": "MEASURES",
     "veil.sensitive.mechanism": "Shown Mechanism",
     "veil.sensitive.mechanisms": "MECHANISMS",
 }

@@ -10,6 +10,8 @@ from veil.corpus.collection import Document, Documents
 from veil.sensitive.classifiers import Classifier
 from veil.sensitive.collection import SensitiveCollection
 from veil.sensitive.cross_validate import cross_validate
+from veil.sensitive.inputs import read_lists
+from veil.sensitive.measures import Measure, Prices
 from veil.sensitive.mechanism import Mechanism, Shown
 from veil.sensitive.rank import rank
 from veil.testing.contract import (
@@ -120,4 +122,27 @@ def classifies_letters(classifier: Classifier) -> None:
     )
 
 
+def measures_lists(measure: Measure) -> None:
+    """Check the values of a measure: their shape and limits, and that they can be repeated."""
+    collection = letters()
+    shown = rank(collection, "postfilter(threshold=0.5)", judged(collection), K)
+    run = shown.run(list(collection.queries))
+    lists = read_lists(run, collection.judgements, collection.labels, K)
+    prices = Prices()
+    before = fingerprint(lists.grades)
+    values = measure.values(lists, prices)
+    require(values.shape == (len(lists.queries),), "values must be (n,): one for each query")
+    known = values[~np.isnan(values)]
+    require(
+        bool(((known >= measure.lowest - 1e-9) & (known <= measure.highest + 1e-9)).all()),
+        "values must be between `lowest` and `highest`",
+    )
+    require(
+        bool(np.array_equal(values, measure.values(lists, prices), equal_nan=True)),
+        "the same lists must have the same values",
+    )
+    require(fingerprint(lists.grades) == before, "a measure must not modify its input")
+
+
+MEASURE: tuple[Check, ...] = (declarations, parameters, measures_lists)
 CLASSIFIER: tuple[Check, ...] = (declarations, parameters, classifies_letters)
