@@ -24,6 +24,7 @@ from veil.dp.local.oracles import ORACLES
 from veil.dp.local.reports import report
 from veil.dp.mechanisms import MECHANISMS as NUMBERS
 from veil.encoders.encoder import EncoderSpec, check_texts
+from veil.places.measures import MEASURES as MAPS
 from veil.places.mechanisms import MECHANISMS as PLACES
 from veil.ratings.measures import MEASURES as RANKINGS
 from veil.ratings.mechanisms import MECHANISMS as RATINGS
@@ -325,7 +326,14 @@ def points(**given: Any) -> Any:  # noqa: ANN401
     return SimpleNamespace(**{"xy": np.zeros((1, 160, 2)), "points": lambda: known} | given)
 
 
+def mapped(change: Change) -> None:
+    check(broken(MAPS, "centre", value=change))
+
+
 PLACE: dict[str, Callable[[], object]] = {
+    "the value of a measure must be from 0 to 1": lambda: mapped(lambda was: was + 1),
+    "the same maps must have the same value": lambda: mapped(lambda was: was / (1 + next(CALLS))),
+    "the true map must have the value 1": lambda: mapped(lambda was: was / 2),
     "a release must have a place for each point": lambda: places(
         "keeps_points", points(xy=np.zeros((1, 3, 2)))
     ),

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from veil.places.claims import audit_claim as audit_claim
     from veil.places.formats.files import load as load
     from veil.places.formats.files import save as save
+    from veil.places.measures import MEASURES as MEASURES
     from veil.places.measures import Utility as Utility
     from veil.places.measures import utility as utility
     from veil.places.mechanism import Mechanism as Mechanism
@@ -48,7 +49,7 @@ _PLACES = {
     "veil.places.anonymity": "displacement spatial_k",
     "veil.places.formats.files": "load save",
     "veil.places.attacker": "Found Ranker Scene risk",
-    "veil.places.measures": "Utility utility",
+    "veil.places.measures": "MEASURES Utility utility",
     "veil.places.mechanism": "Mechanism",
     "veil.places.mechanisms": "MECHANISMS mechanism",
     "veil.places.plane": "plane",

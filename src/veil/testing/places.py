@@ -7,6 +7,7 @@ import numpy as np
 from veil import places
 from veil.core.errors import LawError
 from veil.core.types import Floats
+from veil.places.measures import Frame, Measure
 from veil.places.mechanism import Mechanism
 from veil.places.points import Points
 from veil.places.projection import Surface, surface
@@ -19,7 +20,10 @@ from veil.testing.contract import (
     Check,
     Part,
     Protection,
+    declarations,
+    parameters,
     require,
+    share,
 )
 
 N, USERS = 160, 4
@@ -84,6 +88,19 @@ def density_of_places(mechanism: Mechanism) -> None:
     require(bool((lost <= bound).all()), "the density must keep the guarantee for any two places")
 
 
+def compares_maps(measure: Measure) -> None:
+    """Check that a measure is 1 of the true map, and from 0 to 1 of another one."""
+    true, moved = town().xy, town().xy + np.random.default_rng(3).normal(0, 400, (N, 2))
+    frame = Frame.of(true)
+    value = measure.value(true, moved, frame)
+    require(share(value), "the value of a measure must be from 0 to 1")
+    require(measure.value(true, moved, frame) == value, "the same maps must have the same value")
+    require(
+        bool(np.isclose(measure.value(true, true, frame), 1)), "the true map must have the value 1"
+    )
+
+
+MEASURE: tuple[Check, ...] = (declarations, parameters, compares_maps)
 MECHANISM: tuple[Check, ...] = (*_MOVING.checks, keeps_points, density_of_places)
 
 
