@@ -34,7 +34,7 @@ check: $(READY)
 
 # Fast tests of shared code, and the checks of every component of every domain. They start no server,
 # cluster, browser or mutant.
-QUICK := core data measures places dp/accounting text/mechanisms text/measures testing \
+QUICK := core data measures places text/mechanisms text/measures testing \
 	test_architecture.py test_naming.py
 
 quick: $(READY)  ## run the linters and the fast tests, in a minute on two cores
