@@ -129,14 +129,24 @@ def documented_imports() -> list[str]:
 def commands() -> Iterator[tuple[str, list[str]]]:
     """Yield each command with its flags and arguments."""
     from veil.cli import veil as program
+    from veil.cli.domain import DomainCommands
+    from veil.cli.former import FORMER, PLANE, RENAMED
 
     def walk(command: click.Command, path: str, parent: click.Context) -> Iterator[Any]:
         context = click.Context(command, info_name=path.split(" ")[-1], parent=parent)
         flags = [opt for param in command.params for opt in [*param.opts, *param.secondary_opts]]
-        yield path, sorted(set(flags))
+        former = FORMER.get(path, PLANE if path.endswith(" plane") else None)
+        yield path, sorted({*flags, *(former.options if former else ())})
         if isinstance(command, click.Group):
             for name in command.list_commands(context):
                 child = command.get_command(context, name)
+                if child is not None:
+                    yield from walk(child, f"{path} {name}".strip(), context)
+            renamed = {"": {"attackers": "attacks"}}.get(path, {})
+            if type(command) is DomainCommands:
+                renamed = RENAMED
+            for name, current in renamed.items():
+                child = command.get_command(context, current)
                 if child is not None:
                     yield from walk(child, f"{path} {name}".strip(), context)
 

@@ -54,14 +54,15 @@ def test_documented_import_works(target: str) -> None:
 
 @pytest.mark.parametrize("path", FROZEN["commands"])
 def test_command_keeps_its_flags(path: str, now: contract.Contract) -> None:
-    assert set(FROZEN["commands"][path]) <= set(now["commands"][path])
+    flags = {flag for flag in FROZEN["commands"][path] if flag.startswith("-")}
+    assert flags <= set(now["commands"][path])
 
 
 @pytest.mark.parametrize("form", sorted({*FROZEN["forms"], *contract.forms()}))
 def test_documented_command_has_help(form: str) -> None:
     result = CliRunner().invoke(program, [*form.split(), "--help"])
     assert result.exit_code == 0, result.output
-    assert result.output.startswith(f"Usage: veil {form}")
+    assert f"Usage: veil {form}" in result.output
 
 
 def test_entry_point_groups_remain(now: contract.Contract) -> None:

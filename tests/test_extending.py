@@ -43,7 +43,7 @@ TABLES: tuple[Registry[Any], ...] = (veil.MECHANISMS, veil.ENGINES, veil.ATTACKS
 GROUPS = {table.group: table for table in TABLES}
 CONTRACTS = {  # the tests of all rows of a table, also of one that is added
     "veil.mechanisms.words": "tests/text/mechanisms/test_contract.py",
-    "veil.attacks.words": "tests/text/attacks/test_check.py",
+    "veil.attacks.text": "tests/text/attacks/test_check.py",
     "veil.measures.text": "tests/text/measures/test_measures.py",
 }
 ALONE = {

@@ -19,6 +19,7 @@ multiplied with them is quantised with a scale **per token**, where the usual dy
 takes one scale for a whole batch: the vector of a text does not depend on the texts beside it.
 """
 
+import json
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -29,10 +30,38 @@ import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 
 from veil.encoders.minilm import minilm_folder
-from veil.encoders.weights import Tensor, tensors
 
 OPSET = 20
 IR = 9  # the oldest that knows the opset: old runtimes refuse a newer one
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """Type, shape and position of a tensor in a weights file."""
+
+    kind: str
+    shape: tuple[int, ...]
+    offset: int  # bytes from the start of the file
+    length: int  # bytes
+
+
+def tensors(path: Path) -> dict[str, Tensor]:
+    """Return the position of each tensor of a safetensors file, which was checked when fetched."""
+    data = path.read_bytes()
+    base = 8 + int.from_bytes(data[:8], "little")
+    header = json.loads(data[8:base])
+    header.pop("__metadata__", None)
+    return {
+        name: Tensor(
+            entry["dtype"],
+            tuple(entry["shape"]),
+            base + entry["data_offsets"][0],
+            entry["data_offsets"][1] - entry["data_offsets"][0],
+        )
+        for name, entry in header.items()
+    }
+
+
 WEIGHTS = "model.safetensors"
 INT8 = "int8.safetensors"
 INPUTS = ("ids", "mask")

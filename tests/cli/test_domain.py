@@ -7,7 +7,8 @@ import pytest
 from tests.cli.conftest import Veil
 from tests.town import town as town
 
-from veil.cli.domain import group_specs, show
+from veil.cli.domain import group_specs
+from veil.cli.verb import show
 from veil.core.errors import ParameterError
 from veil.studies.export import write_csv
 from veil.studies.results import Results, Row
@@ -17,19 +18,19 @@ CANARY = "4321.98"
 
 def test_the_verbs_of_a_domain(veil: Veil, town: Path) -> None:
     shown = veil("town", "--help").out
-    order = ["protect", "attack", "measure", "plane", "choose", "methods"]
+    order = ["protect", "attack", "measure", "plane", "choose", "mechanisms"]
     places = [shown.index(f"  {verb} ") for verb in order]
     assert places == sorted(places)
     assert "  town " in veil("--help").out
 
 
 def test_methods_say_what_is_proved(veil: Veil, town: Path) -> None:
-    shown = veil("town", "methods").out
+    shown = veil("town", "mechanisms").out
     assert "radius FLOAT >0, required, more is more private: metres" in shown
     assert "not proved" in shown
-    told = json.loads(veil("town", "methods", "laplace", "--json").out)
+    told = json.loads(veil("town", "mechanisms", "laplace", "--json").out)
     assert told["laplace"]["guarantee"]["kind"] == "metric-dp"
-    assert "Did you mean 'disc'?" in veil("town", "methods", "disk").refused()
+    assert "Did you mean 'disc'?" in veil("town", "mechanisms", "disk").refused()
 
 
 def test_protect_attack_measure(veil: Veil, town: Path) -> None:
@@ -66,8 +67,8 @@ def test_the_keys_of_a_study_are_flags_with_their_descriptions(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     shown = " ".join(veil("dp", "plane", "--help").out.split())
-    assert "--column TEXT column of the secret [required]" in shown
-    assert "--rows TEXT records of a group [default: 100]" in shown
+    assert "--column TEXT Column of the secret. [required]" in shown
+    assert "--rows TEXT Records of a group. [default: 100]" in shown
     assert "of a study" not in shown
     asked = ("dp", "plane", "100", "-m", "geometric(epsilon=1)")
     assert "Missing --column" in veil(*asked).refused()
@@ -94,10 +95,10 @@ def test_the_keys_of_a_study_are_flags_with_their_descriptions(
         (["protect", "empty.csv", "out.csv", "-m", "disc(radius=1)"], "empty.csv"),
         (["attack", "few.csv", "homes.csv"], "must have as many rows"),
         (["measure", "few.csv", "homes.csv"], "must have as many rows"),
-        (["plane", "homes.csv", "-m", "disc(radius=1)", "--attacker", "odd"], "no attackers to"),
+        (["plane", "homes.csv", "-m", "disc(radius=1)", "-a", "odd"], "no attackers to"),
         (["plane", "homes.csv"], "Missing --mechanism"),
         (["plane", "homes.csv", "-m", "disc(radius=0)"], "must be a number > 0"),
-        (["choose", "--max-risk", "1"], "run 'veil town plane' first"),
+        (["choose", "--max-risk", "1"], "Run 'veil town plane' first"),
         (["plan"], "Did you mean plane?"),
     ],
 )
@@ -115,7 +116,7 @@ def test_bad_input_is_one_sentence(
 
 def test_what_is_not_known_is_not_shown(capsys: pytest.CaptureFixture[str]) -> None:
     for found in ([CANARY], {CANARY}, object()):
-        with pytest.raises(ParameterError, match="is not shown") as raised:
+        with pytest.raises(ParameterError, match="must return a Reply") as raised:
             show(found)
         assert CANARY not in str(raised.value)
     show(None)
@@ -129,7 +130,7 @@ def test_a_table_of_another_domain_is_no_choice(veil: Veil, town: Path) -> None:
     row = Row("c", "e", "cmp", "cmp", "", 0.0, 1, "utility", "nDCG@10", "", 0.5, 0.4, 0.6, 9)
     write_csv(Results("x", (row,)), town / "results.csv")
     said = veil("town", "choose", "--max-risk", "1", "--results", ".").refused()
-    assert "is an audit of search, and not of town" in said
+    assert "is a study of search, not of town" in said
 
 
 def test_specs_that_differ_in_one_number_are_a_curve() -> None:

@@ -246,5 +246,5 @@ def test_limits_are_written_with_all_digits(veil: Veil) -> None:
 
 def test_a_choice_without_a_plane_names_the_command_that_makes_one(veil: Veil) -> None:
     said = veil("dp", "choose", "--max-risk", "0.1", "--results", "nofolder").refused()
-    assert "run 'veil dp plane' first" in said
+    assert "Run 'veil dp plane' first" in said
     assert "veil audit" not in said

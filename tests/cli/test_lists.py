@@ -5,6 +5,7 @@ import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import get_args
 
 import click
 import pytest
@@ -250,3 +251,12 @@ def test_a_folder_that_is_not_there_is_refused_before_any_work(
     placed = [str(tmp_path / one) if one.startswith("no/") else one for one in command]
     assert "make it first" in veil(*placed).refused()
     assert not (tmp_path / "no").exists()
+
+
+def test_choices_written_for_a_quick_start_are_those_of_the_library() -> None:
+    from veil.cli import options, search
+    from veil.proxy import settings
+    from veil.text.policy import Unknown
+
+    assert get_args(Unknown) == options.UNKNOWN
+    assert settings.MAX_SIZE == search.MAX_SIZE

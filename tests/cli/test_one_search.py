@@ -33,7 +33,7 @@ MECHANISM, SIZE = "cmp(epsilon=2)", 3
 QUERY = "flu cancer"
 COST = 2 * 2 * SIZE  # epsilon x words x variants
 Search = Callable[..., Result]
-cli_search = importlib.import_module("veil.cli.search")
+cli_search = importlib.import_module("veil.cli.results")
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from veil.proxy.folder import data_folder
 from veil.search import locality
 from veil.search.locality import DEMONSTRATION, HERE, stand_in_notice
 
-cli_search = importlib.import_module("veil.cli.search")
+cli_search = importlib.import_module("veil.cli.results")
 PRIVATE = ("--mechanism", "cmp(epsilon=2)", "--size", 3)
 
 

@@ -308,7 +308,7 @@ def test_what_the_command_refuses(ward: Path) -> None:
     assert "leave --target out" in refused("attack", "membership", *secret, "--target", 1)
     assert "of the attacker membership" in refused("attack", "tracker", *secret, "--unit", "word")
     assert "from 0 to 39" in refused("attack", "tracker", *secret, "--target", 40)
-    assert "No attacker called" in refused("attack", "traker", *secret)
+    assert "No attack called" in refused("attack", "traker", *secret)
     assert "mechanism for" in refused("attack", "tracker", *secret, "-m", "geometrc")
     with pytest.raises(ParameterError, match="rows"):
         opened(ward, rows=1)

@@ -147,9 +147,9 @@ def bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_tokenizer(folder / "tokenizer.json")
     build: Callable[..., bytes] = graph.build
     shape = graph.Bert(heads=HEADS)
-    files = {"model.safetensors": weights.tensors(folder / "model.safetensors")}
+    files = {"model.safetensors": graph.tensors(folder / "model.safetensors")}
     (folder / "float32.onnx").write_bytes(build(files, shape))
-    files["int8.safetensors"] = weights.tensors(folder / "int8.safetensors")
+    files["int8.safetensors"] = graph.tensors(folder / "int8.safetensors")
     (folder / "int8.onnx").write_bytes(build(files, shape))
     (folder / "config.json").write_text(json.dumps({"heads": HEADS}))
     return folder

@@ -25,8 +25,7 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
         found = weights.read_tensor(path, name)
         assert found.dtype == array.dtype
         assert np.array_equal(found, array)
-    place = weights.tensors(path)["x"]
-    assert path.read_bytes()[place.offset :][: place.length] == arrays["x"].tobytes()
+    assert path.read_bytes()[-24 - 4 - 2 :][:24] == arrays["x"].tobytes()  # in the order given
     with pytest.raises(InputError, match="no tensor called 'w'"):
         weights.read_tensor(path, "w")
 
@@ -61,7 +60,7 @@ def test_broken_files(tmp_path: Path, data: bytes) -> None:
     path = tmp_path / "a.safetensors"
     path.write_bytes(data)
     with pytest.raises(InputError, match=r"^a\.safetensors is not a complete safetensors file"):
-        weights.tensors(path)
+        weights.read_tensor(path, "x")
 
 
 def test_int8_rounds_each_column_on_its_own_scale(tmp_path: Path) -> None:
@@ -70,10 +69,8 @@ def test_int8_rounds_each_column_on_its_own_scale(tmp_path: Path) -> None:
     arrays = {"encoder.a.weight": matrix, "encoder.a.bias": matrix[0], "embeddings.b": table}
     weights.write_tensors(tmp_path / "in", arrays)
     quantise(tmp_path / "in", tmp_path / "out")
-    assert set(weights.tensors(tmp_path / "out")) == {
-        "encoder.a.weight.int8",
-        "encoder.a.weight.scale",
-    }
+    with weights.open_tensors(tmp_path / "out") as file:
+        assert set(file.keys()) == {"encoder.a.weight.int8", "encoder.a.weight.scale"}
     whole = weights.read_tensor(tmp_path / "out", "encoder.a.weight.int8")
     assert whole.tolist() == [[32, 8, 0], [-64, 4, 0], [17, -64, 0]]
     scale = weights.read_tensor(tmp_path / "out", "encoder.a.weight.scale")

@@ -118,18 +118,18 @@ def test_commands_lead_from_a_file_to_its_figures(town: Path, tmp_path: Path) ->
     told = run("protect", town, "-m", spec, "-o", out)
     assert "no formal guarantee" in told
     assert "time" not in out.read_text()
-    found = run("attack", out, "--original", town, "--register", town, "--method", spec)
+    found = run("attack", out, "--of", town, "--register", town, "-m", spec)
     assert "40 points, 40 addresses.\nidentified" in found
     share = float(found.split("within   1 guesses: ")[1].split()[0])
     assert share > 0.6
     assert "m from the truth" in found
-    measured = run("measure", town, out, "--weights", "people", "--facilities", town)
+    measured = run("measure", out, "--of", town, "--weights", "people", "--facilities", town)
     assert float(measured.split()[1]) > 0.9
     assert "95 % displacement" in measured
     assert "Knox pairs" in measured
     run("plot", out, "-o", tmp_path / "map.svg")
     assert "not for release" not in (tmp_path / "map.svg").read_text()
-    run("plot", out, "-o", tmp_path / "both.svg", "--original", town)
+    run("plot", out, "-o", tmp_path / "both.svg", "--of", town)
     assert "not for release" in (tmp_path / "both.svg").read_text()
     assert (tmp_path / "both.svg").stat().st_mode & 0o077 == 0
 
@@ -140,7 +140,7 @@ def test_steps_of_a_trace_are_told(tmp_path: Path) -> None:
     trace.write_text("x,y,user,time\n" + rows)
     told = run("protect", trace, "-m", "predictive(epsilon=1, threshold=900)", "-o", out)
     said = " ".join(told.split())
-    assert "Of 20 fixes in total 2 were hard steps, which cost all, and 18 easy ones" in said
+    assert "Of 20 fixes, 2 were hard steps, which cost everything, and 18 easy ones" in said
     assert "hard steps" not in run("protect", trace, "-m", "laplace(epsilon=1)", "-o", out)
 
 
@@ -151,7 +151,7 @@ def test_whose_order_is_not_known_is_not_attacked(
     run("protect", town, "-m", "donut(low=1, high=4)", "-o", out)
     monkeypatch.setenv("VEIL_DATA", str(tmp_path / "elsewhere"))
     found = CliRunner().invoke(
-        veil, ["places", "attack", str(out), "--original", str(town), "-a", "nearest"]
+        veil, ["places", "attack", str(out), "--of", str(town), "-a", "nearest"]
     )
     assert isinstance(found.exception, InputError)
     assert "random order" in str(found.exception)
@@ -159,7 +159,7 @@ def test_whose_order_is_not_known_is_not_attacked(
     assert "displacements are left out" in measured
     assert "mean displacement" not in measured
     assert "same facility" not in measured
-    told = run("attack", out, "--original", town, "--register", town, "-a", "nearest",
+    told = run("attack", out, "--of", town, "--register", town, "-a", "nearest",
                "--same-order")  # fmt: skip
     assert "identified" in told
 
@@ -185,7 +185,7 @@ def test_links_are_row_numbers_for_their_owner(town: Path, tmp_path: Path) -> No
     assert kept[0].stat().st_mode & 0o077 == 0
     assert sorted(np.load(kept[0]).tolist()) == list(range(40))
     kept[0].write_bytes(b"damaged")
-    seen = CliRunner().invoke(veil, ["places", "attack", str(out), "--original", str(town)])
+    seen = CliRunner().invoke(veil, ["places", "attack", str(out), "--of", str(town)])
     assert isinstance(seen.exception, InputError)
     assert match_rows(np.zeros((2, 2)), np.ones((2, 2))) is None
 
@@ -210,13 +210,13 @@ def test_other_coordinates_come_back_to_those_of_the_original(
     town.write_text("x,y\n" + "".join(f"{x:.3f},{y:.3f}\n" for x, y in xy.tolist()))
     out, grid = tmp_path / "masked.geojson", ("--crs", "EPSG:27700")
     run("protect", town, "-m", "disk(radius=3)", "-o", out, *grid)
-    told = run("attack", out, "--original", town, "--register", town, "-a", "nearest", *grid)
+    told = run("attack", out, "--of", town, "--register", town, "-a", "nearest", *grid)
     assert float(told.split("within   1 guesses: ")[1].split()[0]) > 0.8
     assert "mean displacement" in run("measure", town, out, *grid)
-    found = CliRunner().invoke(veil, ["places", "attack", str(out), "--original", str(town)])
+    found = CliRunner().invoke(veil, ["places", "attack", str(out), "--of", str(town)])
     assert "names no system" in str(found.exception)
     town.write_text("x,y\n1,2\n")
-    found = CliRunner().invoke(veil, ["places", "attack", str(out), "--original", str(town)])
+    found = CliRunner().invoke(veil, ["places", "attack", str(out), "--of", str(town)])
     assert "a plane in metres" in str(found.exception)
 
 

@@ -75,9 +75,9 @@ def test_nobody_is_named() -> None:
 
 
 def test_bad_targets_are_refused() -> None:
-    with pytest.raises(UnknownNameError, match="protection"):
+    with pytest.raises(UnknownNameError, match="mechanism"):
         ratings.attack("nosuch(k=3)", DATA, "scoreboard", rng=0)
-    with pytest.raises(UnknownNameError, match="attacker"):
+    with pytest.raises(UnknownNameError, match="attack"):
         ratings.attack(DATA, DATA, "nosuch", rng=0)
     with pytest.raises(InputError, match="only a model"):
         ratings.attack("popularity", DATA, "scoreboard(known=3)", rng=0)

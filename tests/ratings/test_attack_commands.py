@@ -68,7 +68,7 @@ def test_attacks_that_cannot_be_are_refused(folder: Path) -> None:
     target = ("--truth", "train.csv")
     assert "There is no file" in refused("attack", "scoreboard", "nosuch.csv", *target)
     assert "name a spec" in refused("attack", "membership", "train.csv", *target)
-    assert "No attacker" in refused("attack", "nosuch", "train.csv", *target)
+    assert "No attack" in refused("attack", "nosuch", "train.csv", *target)
     (folder / "bad.csv").write_text((folder / "train.csv").read_text())
     (folder / "bad.csv.veil.json").write_text("[]")
     assert "no card" in refused("attack", "scoreboard", "bad.csv", *target)

@@ -178,7 +178,7 @@ def test_evaluate_prints_the_empty_list_and_writes_a_page(
 
 
 def test_refusals_come_before_the_work(source: Path, tmp_path: Path) -> None:
-    assert "strategy" in refused(evaluate, source, "--strategy", "postfix")
+    assert "mechanism" in refused(evaluate, source, "--strategy", "postfix")
     assert "threshold" in refused(evaluate, source, "--strategy", "prefilter(threshold=2)")
     assert "'cost'" in refused(evaluate, source, "--cost", "-1")
     assert "'k'" in refused(evaluate, source, "-k", "0")

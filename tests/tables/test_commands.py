@@ -158,7 +158,7 @@ def test_what_cannot_be_done_writes_nothing(folder: Path) -> None:
     assert "make it first" in refused(
         "protect", "town.csv", "mondrian(k=3)", *roles(), "-o", "nowhere/out.csv"
     )
-    assert "No method for tables" in refused(
+    assert "No mechanism for tables" in refused(
         "protect", "town.csv", "mondrain(k=3)", *roles(), "-o", "out.csv"
     )
     assert "quasi-identifier" in refused("protect", "town.csv", "mondrian(k=3)", "-o", "out.csv")
@@ -253,7 +253,7 @@ def test_an_attack_with_everybody_or_with_others(folder: Path) -> None:
         "attack", "town.csv", "pram(p=0.9)", "unique", *roles(), "--population", "0"
     )
     assert "no such file, and no method" in refused("attack", "town.csv", "nothing.csv", *roles())
-    assert "No attacker" in refused("attack", "town.csv", "mondrian(k=3)", "nobody", *roles())
+    assert "No attack" in refused("attack", "town.csv", "mondrian(k=3)", "nobody", *roles())
 
 
 def test_loss_by_column_and_overall(folder: Path) -> None:
@@ -297,7 +297,7 @@ def test_the_plane_is_drawn_and_kept(folder: Path) -> None:
     assert "Before and after" in text
     assert PERSON not in text
     assert (folder / "plane" / "results.csv").is_file()
-    assert "No attacker" in refused(
+    assert "No attack" in refused(
         "plane", "town.csv", "mondrian(k=3)", *roles(), "--attacker", "nobody", "--workers", "0"
     )
 

@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 
 from veil import tables
-from veil.tables.mechanisms import mechanism
-from veil.tables.presets import GROUPS, STRENGTHS, round_number, strengths, unfit
+from veil.tables.mechanism import GROUPS
+from veil.tables.mechanisms import MECHANISMS, mechanism
+from veil.tables.mechanisms.coding import round_number
+from veil.tables.presets import strengths, unfit
 from veil.tables.table import Table
 
 
@@ -15,7 +17,10 @@ def make(n: int = 500, **more: object) -> Table:
     return tables.load(columns | more, qi=[*columns, *more])
 
 
-@pytest.mark.parametrize("name", STRENGTHS)
+OFFERED = [name for name in MECHANISMS.names() if MECHANISMS.get(name).presets]
+
+
+@pytest.mark.parametrize("name", OFFERED)
 def test_every_spec_is_a_method_and_masks_a_table(name: str) -> None:
     specs = strengths(name, make())
     assert len(set(specs)) == len(specs) > 2

@@ -23,7 +23,7 @@ from tests.search.engines.recording import RecordingServer, leaks
 from tests.web.conftest import Reply
 from tests.web.serving import WORDS, House, RecordingEngine, Running, engine_spec, serving
 
-import veil.web.answers as mechanisms
+import veil.web.text as mechanisms
 from veil.cli import run
 from veil.proxy.ledger.ledger import Ledger
 from veil.text.mechanisms.words import MECHANISMS

@@ -106,7 +106,7 @@ def test_the_engine_saw_the_texts_by_track(spec: str) -> None:
     text = page.text.replace(SPACE, " ")
     assert "Group 3 of 5: 4 fixed public texts, one for each track" in text
     assert "Who else would send the same" in text
-    assert "knee painlate fees" in text
+    assert "knee pain late fees" in text
     assert "your words" not in text
     assert "Words replaced" not in text
     assert "Newly spent2.32 bits" in text

@@ -91,7 +91,7 @@ def test_the_slider_says_every_stop_and_shows_the_one_it_stands_at() -> None:
     assert (slider["min"], slider["max"], slider["value"]) == ("0", "2", "1")
     stops = page.all("div", class_="stop")
     assert ["hidden" in one.attributes for one in stops] == [True, False, True]
-    words = "cmp(epsilon=10.0), 20 variantsRisk 50 % (45–55 %) guessed at once"
+    words = "cmp(epsilon=10.0), 20 variants Risk 50 % (45–55 %) guessed at once"
     assert stops[1].text.startswith(words)
     assert "Utility 0.50 (0.40–0.60), plain search 0.70" in stops[1].text
     spoken = [one.attributes["data-spoken"] for one in stops]

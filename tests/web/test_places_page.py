@@ -60,8 +60,8 @@ def test_what_is_taken_as_metres_is_said(client: Client) -> None:
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ({"method": "street(nodes='/etc/passwd')"}, "knows the methods"),
-        ({"method": "nothing"}, "knows the methods"),
+        ({"method": "street(nodes='/etc/passwd')"}, "knows the mechanisms"),
+        ({"method": "nothing"}, "knows the mechanisms"),
         ({"method": "donut(low=9, high=3)"}, "low"),
         ({"points": {"text": "x,y\n1,quokka\n"}}, "two numbers"),
         ({"points": {"text": "x,y\n"}}, "no points"),

@@ -15,7 +15,7 @@ from veil.web import pages
 def test_variants_are_marked_by_kind_counted_and_explained() -> None:
     page = Page(ALL["results"])
     first, second, third = page.one("ol", class_="variants").text, *page.all("mark", class_="same")
-    assert first == "renal treatment? ×2zkv annalungNo answer: it took too long"
+    assert first == "renal treatment? ×2 zkv anna lungNo answer: it took too long"
     assert second.text == "treatment"
     assert third.text == "drawn again"
     kinds: tuple[MarkKind, ...] = ("changed", "same", "unknown", "kept")
@@ -95,7 +95,7 @@ def test_what_the_check_before_sending_leaves_open_is_told() -> None:
         ({}, "Newly spent300"),
         ({}, "metric-dp: 300 * euclidean, per text"),
         ({}, "What is kept is not covered."),
-        ({}, "Sent as they are, by a policy: the guarantee says nothing of them.anna"),
+        ({}, "Sent as they are, by a policy: the guarantee says nothing of them. anna"),
         ({}, "8 of the first 10 of plain search are among them."),
         (
             {"back_deep": (6, 10), "depth": 1_204},

@@ -340,7 +340,7 @@ def test_a_port_in_use_opens_nothing(
     assert started == []
 
 
-@pytest.mark.parametrize("module", ["anyio", "starlette", "uvicorn"])
+@pytest.mark.parametrize("module", ["anyio", "jinja2", "starlette", "uvicorn"])
 def test_the_extra_is_named_where_it_is_missing(
     veil: Veil,  # noqa: F811
     monkeypatch: pytest.MonkeyPatch,

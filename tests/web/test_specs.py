@@ -16,9 +16,9 @@ from veil.text.mechanisms.catalogue import mechanism
 from veil.text.mechanisms.words import MECHANISMS
 from veil.text.mechanisms.words.cmp import CMP
 from veil.text.vectors.embeddings import Embeddings
-from veil.web.answers import catalogue
 from veil.web.messages import StatusError
 from veil.web.routes import OPERATIONS
+from veil.web.text import catalogue
 
 TAKES_SPECS = [one for one in OPERATIONS if "mechanism" in one.ask.model_fields]
 BODIES: dict[str, dict[str, object]] = {
@@ -158,7 +158,7 @@ def test_what_is_no_parameter_is_never_handed_on(
 def test_no_table_of_cover_is_built_for_a_request(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("veil.web.asks.is_cached", lambda *_, **__: False)
+    monkeypatch.setattr("veil.text.mechanisms.queries.cover.is_cached", lambda *_, **__: False)
     monkeypatch.setattr("veil.cover.catalogue.build", _no)
     for path, body in BODIES.items():
         sentence = client.post(path, body | {"mechanism": "cover(cell=7)"}).refused(422)
@@ -174,7 +174,7 @@ def test_a_built_in_table_of_cover_may_be_named_if_it_is_there(
         asked.append((name, chosen))
         return name == "wordnet"
 
-    monkeypatch.setattr("veil.web.asks.is_cached", at_hand)
+    monkeypatch.setattr("veil.text.mechanisms.queries.cover.is_cached", at_hand)
     specs.check_spec("cover(table=wordnet, cell=7)")
     specs.check_spec("cover(table='wordnet')")
     assert asked == [("wordnet", {"cell": 7}), ("wordnet", {})]
@@ -190,7 +190,7 @@ def test_a_built_in_table_of_cover_may_be_named_if_it_is_there(
 def test_no_folder_is_named_as_a_table(
     client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str, table: str
 ) -> None:
-    monkeypatch.setattr("veil.web.asks.is_cached", _no)
+    monkeypatch.setattr("veil.text.mechanisms.queries.cover.is_cached", _no)
     monkeypatch.setattr("veil.cover.catalogue.open_table", _no)
     spec = f"cover(table='{table.format(folder=tmp_path)}')"
     for each in (spec, "cover(table=5)"):
@@ -202,7 +202,9 @@ def test_no_folder_is_named_as_a_table(
 def test_the_catalogue_shows_what_may_be_set(
     client: Client, monkeypatch: pytest.MonkeyPatch, plugin: None
 ) -> None:
-    monkeypatch.setattr("veil.web.asks.is_cached", lambda *_, **__: True)  # the tables of cover
+    monkeypatch.setattr(
+        "veil.text.mechanisms.queries.cover.is_cached", lambda *_, **__: True
+    )  # the tables of cover
     found = client.get("/api/mechanisms").json()
     shown = found["opener"]
     assert isinstance(shown, dict)

@@ -260,8 +260,8 @@ def test_a_wide_lattice_is_refused_before_it_is_searched(client: Client) -> None
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ({"method": "tree(epsilon=1)"}, "knows the methods"),
-        ({"method": "nothing"}, "knows the methods"),
+        ({"method": "tree(epsilon=1)"}, "knows the mechanisms"),
+        ({"method": "nothing"}, "knows the mechanisms"),
         ({"method": "mdav(k=1)"}, "'k'"),
         ({"method": "mondrian(k=1000)"}, "fewer than k"),
         ({"method": "mdav(k=3)", "roles": {"sex": "qi"}}, "numeric"),

@@ -13,7 +13,12 @@ from veil.core.errors import VeilError, error_location
 from veil.core.version import __version__
 
 
-@click.group(cls=Lazy, table=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=Lazy,
+    table=COMMANDS,
+    former={"attackers": "attacks"},
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 @click.version_option(__version__)
 def veil() -> None:
     """Private information access: protect what leaves, attack it, measure what still leaks."""

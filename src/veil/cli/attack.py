@@ -9,8 +9,10 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from veil.cli.screen import VECTORS_OPTION, open_vectors
+from veil.cli.options import VECTORS_OPTION
+from veil.cli.screen import open_vectors
 from veil.cli.terminal import fits, progress_bar, stderr, stdout
+from veil.cli.verb import SpecType
 from veil.core.errors import InputError, ParameterError
 from veil.corpus.logs import read_log
 from veil.measures.estimate import Estimate
@@ -19,6 +21,7 @@ from veil.text.api import attack as run_attack
 from veil.text.attacks import ATTACKS
 from veil.text.attacks.attack import Attack, EncoderAttack, Outcome
 from veil.text.attacks.log import QueryLog
+from veil.text.mechanisms.catalogue import TEXT_MECHANISMS
 from veil.text.variants import VariantTable, made_by, read_variants
 
 _MEANINGS: dict[Attacker, str] = {
@@ -55,14 +58,22 @@ class _Found:
 @click.argument("variants", type=click.Path(path_type=Path))
 @click.option("--log", "log_file", type=click.Path(path_type=Path), help="queries, one per line")
 @click.option(
+    "-a",
+    "--attack",
     "--attacker",
+    "attacker",
+    metavar="SPEC",
+    type=SpecType(ATTACKS),
     default="inference",
     show_default=True,
-    help=f"who attacks: {', '.join(sorted(ATTACKS.builtin))}, with parameters in brackets",
+    help=f"attack: {', '.join(sorted(ATTACKS.builtin))}, with parameters in brackets",
 )
 @click.option("--encoder", help="model of texts in place of the attacker's own")
 @click.option(
+    "-m",
     "--mechanism",
+    metavar="SPEC",
+    type=SpecType(TEXT_MECHANISMS),
     help="spec of the mechanism, for informed attackers  [default: as the file says]",
 )
 @click.option(

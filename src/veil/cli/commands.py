@@ -9,7 +9,7 @@ import difflib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
-from importlib.metadata import entry_points
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import click
@@ -34,10 +34,10 @@ COMMANDS: dict[str, Row] = {
         "Text",
         "Attack variants and report what could be inferred.",
     ),
-    "attackers": Row(
-        "veil.cli.components:attackers",
+    "attacks": Row(
+        "veil.cli.components:attacks",
         "Text",
-        "List attackers and their parameters.",
+        "List attacks on texts and their parameters.",
     ),
     "audit": Row(
         "veil.cli.audit:audit",
@@ -48,6 +48,11 @@ COMMANDS: dict[str, Row] = {
         "veil.cli.studies:choose",
         "Studies",
         "Choose the most useful mechanism under a bound on the risk.",
+    ),
+    "completion": Row(
+        "veil.cli.completion:completion",
+        "Service",
+        "Print the script that completes commands, options and specs in a shell.",
     ),
     "cover": Row(
         "veil.cli.cover:cover",
@@ -124,6 +129,11 @@ COMMANDS: dict[str, Row] = {
         "Service",
         "Open the private search page on this machine.",
     ),
+    "text": Row(
+        "veil.cli.components:text",
+        "Text",
+        "Texts and queries: protect, attack and explain them.",
+    ),
     "token": Row(
         "veil.cli.token:token",
         "Service",
@@ -135,6 +145,9 @@ COMMANDS: dict[str, Row] = {
         "List word vectors, or fetch and convert them.",
     ),
 }
+
+TEXT = ("protect", "attack", "explain", "restore", "mechanisms", "attacks", "measures", "vectors")
+"""Commands that are short for ``veil text ...``."""
 
 
 def suggestion(typed: str, names: Sequence[str]) -> str:
@@ -171,22 +184,59 @@ class Commands(click.Group):
             )
         return super().resolve_command(ctx, args)
 
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List all commands with their whole first sentences."""
+        commands = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
+        rows = [
+            (name, command.get_short_help_str(_WHOLE))
+            for name, command in commands
+            if command is not None and not command.hidden
+        ]
+        if rows:
+            with formatter.section("Commands"):
+                formatter.write_dl(rows)
+
+
+_WHOLE = 10_000  # characters; no sentence is cut
+
 
 class Lazy(Commands):
-    """Commands of a table of names; help lists them without loading any."""
+    """Commands of a table of names, and perhaps the domains; help lists them without loading any.
 
-    def __init__(self, *arguments: Any, table: Mapping[str, Row], **named: Any) -> None:  # noqa: ANN401 - click's own
+    `former` maps former names of commands to those of today.
+    """
+
+    def __init__(
+        self,
+        *arguments: Any,  # noqa: ANN401 - click's own
+        table: Mapping[str, Row],
+        former: Mapping[str, str] = MappingProxyType({}),
+        domains: bool = True,
+        **named: Any,  # noqa: ANN401 - click's own
+    ) -> None:
         super().__init__(*arguments, **named)
-        self._table = table
+        self._table, self._former, self._domains = table, former, domains
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return all names, in order."""
         del ctx
-        return sorted({*self._table, *_domains()})
+        return sorted({*self._table, *_domains()}) if self._domains else list(self._table)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command that was typed, also by its former name."""
+        if args and args[0] in {*self._table, *self._former, *DOMAINS}:  # no plugin is looked for
+            return args[0], self.get_command(ctx, args[0]), args[1:]
+        return super().resolve_command(ctx, args)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Load a command."""
-        del ctx
+        if cmd_name in self._former:
+            from veil.cli.former import say_renamed
+
+            say_renamed(cmd_name, self._former[cmd_name])
+            return self.get_command(ctx, self._former[cmd_name])
         if cmd_name not in self._table:
             return _domain(cmd_name)
         module, _, name = self._table[cmd_name].place.partition(":")
@@ -206,18 +256,21 @@ class Lazy(Commands):
                 for name in names
                 if group == (self._table[name].group if name in self._table else "Data")
             ]
-            with formatter.section(group):
-                formatter.write_dl(rows)
+            if rows:
+                with formatter.section(group):
+                    formatter.write_dl(rows)
 
 
 def _domains() -> dict[str, str]:
     """Return the domains that have commands of their own, without loading any."""
+    from importlib.metadata import entry_points  # slow to load, and most commands need no plugin
+
     plugins = {point.name: f"A domain of {point.module}." for point in entry_points(group=GROUP)}
     return plugins | {name: row.says for name, row in DOMAINS.items()}
 
 
 def _domain(name: str) -> click.Command | None:
-    if name not in _domains():
+    if name not in DOMAINS and name not in _domains():
         return None
     from veil.cli.domain import domain_group
 

@@ -1,10 +1,11 @@
-"""``veil attackers``, ``engines``, ``measures``, ``mechanisms``: names and parameters."""
+"""``veil attacks``, ``engines``, ``measures``, ``mechanisms``: names and parameters."""
 
 from typing import Any
 
 import click
 
-from veil.cli.listing import show_components, show_methods
+from veil.cli.commands import COMMANDS, TEXT, Lazy
+from veil.cli.listing import show_components, show_mechanisms
 from veil.core.registry import Registry
 from veil.encoders import ENCODERS
 from veil.measures import EVERYWHERE
@@ -17,12 +18,12 @@ from veil.text.mechanisms.catalogue import TEXT_MECHANISMS
 @click.command()
 @click.argument("names", nargs=-1)
 @click.option("--json", "as_json", is_flag=True, help="print JSON, with a schema each")
-def attackers(names: tuple[str, ...], as_json: bool) -> None:
-    """List attackers and their parameters.
+def attacks(names: tuple[str, ...], as_json: bool) -> None:
+    """List attacks on texts and their parameters.
 
     With NAMES, only those.
     """
-    show_components({"attackers": ATTACKS}, "attacker", names, as_json=as_json)
+    show_components({"attacks": ATTACKS}, "attack", names, as_json=as_json)
 
 
 @click.command()
@@ -60,6 +61,15 @@ def mechanisms(names: tuple[str, ...], as_json: bool) -> None:
 
     With NAMES, only those; what is not proved is listed, too.
     """
-    show_methods(TEXT_MECHANISMS, names, as_json=as_json)
+    show_mechanisms(TEXT_MECHANISMS, names, as_json=as_json)
     if not as_json:
         click.echo("Budgets add up: words x variants x epsilon (sequential composition).")
+
+
+text = Lazy(
+    "text",
+    table={name: COMMANDS[name] for name in TEXT},
+    domains=False,
+    help="Texts and queries: protect, attack and explain them.\n\nEach command also works without"
+    " 'text': 'veil protect' is short for 'veil text protect'.",
+)

@@ -11,7 +11,8 @@ from rich.table import Table
 
 from veil import api
 from veil.cli.flags import Family
-from veil.cli.screen import VECTORS_OPTION, open_vectors, prepare
+from veil.cli.options import VECTORS_OPTION
+from veil.cli.screen import open_vectors, prepare
 from veil.cli.terminal import stdout
 from veil.core.errors import LawError
 from veil.text.explain import Explanation, LogRatio

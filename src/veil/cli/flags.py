@@ -1,7 +1,7 @@
-"""Turn declared parameters into flags: one command per component, made when it is asked for.
+"""Turn declared parameters into flags: one command per component, built on demand.
 
-``Components`` is a group whose sub-commands are the components of a table of names, as mechanisms
-or oracles; ``option`` makes one flag, ``kind_of`` says what its value looks like.
+``Components`` takes a component as a spec (``-m``), or as its first word with the parameters as
+flags. ``option`` makes one flag, ``kind_of`` describes its value.
 """
 
 import re
@@ -14,6 +14,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from veil.cli.commands import suggestion
+from veil.cli.verb import SpecType
 from veil.core.component import Component, summary
 from veil.core.errors import InputError, ParameterError, VeilError
 from veil.studies.experiment import Methods
@@ -57,24 +58,56 @@ class Components(click.Group):
         spec: str = "cmp(epsilon=10)",
         numbers: bool = False,
     ) -> None:
-        told = (
-            f"{noun.upper()} is a name, with parameters as flags, or a spec as '{spec}', which may"
-            f" also be given by --{noun}."
+        short = (
+            f"In place of -m '{spec}', a {noun} and its parameters may come first:"
+            f" '{name} {shown} ...'."
         )
         super().__init__(
-            name, help=f"{summary} {told}", subcommand_metavar=f"{noun.upper()} [OPTIONS] ..."
+            name,
+            help=f"{summary}\n\n{short}",
+            subcommand_metavar=f"{_arguments(extra)} -m SPEC [OPTIONS]",
+            params=[
+                click.Option(
+                    ["-m", f"--{noun}"],
+                    metavar="SPEC",
+                    type=SpecType(known),
+                    help=f"{noun.capitalize()} with its parameters, for example {spec}.",
+                )
+            ],
         )
         self._known, self._run, self._extra = known, run, list(extra)
         self._noun, self._shown, self._numbers = noun, shown, numbers
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Put the value of --mechanism first; without it, the mechanism stands there itself."""
+        """Put the spec of -m first; without it, the component must come first."""
         first = args[0] if args else "--help"
-        if first not in ctx.help_option_names and not self._is_name(first):
-            args = _first(args, f"--{self._noun}")
+        if ctx.resilient_parsing or first in ctx.help_option_names:
+            return super().parse_args(ctx, args)
+        if not self._is_name(first) or _has_flag(args, self._flags):
+            args = _first(args, self._flags)
             if args[0].startswith("-"):
                 raise InputError(f"{self._wanted(ctx)}; options come after it.")
         return super().parse_args(ctx, args)
+
+    @property
+    def _flags(self) -> tuple[str, ...]:
+        return ("-m", f"--{self._noun}")
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the component; a shell that completes may not have one yet."""
+        if ctx.resilient_parsing and not self._is_name(args[0]):
+            return None, None, []
+        return super().resolve_command(ctx, args)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the options that all components share, then the components."""
+        options = [*self.params, *self._extra, *super().get_params(ctx)[len(self.params) :]]
+        records = [param.get_help_record(ctx) for param in options]
+        with formatter.section("Options"):
+            formatter.write_dl([record for record in records if record is not None])
+        self.format_commands(ctx, formatter)
 
     def _is_name(self, word: str) -> bool:
         return word.partition("(")[0].strip() in self._known.names()
@@ -156,16 +189,30 @@ def _broken(name: str, error: VeilError) -> click.Command:
     return click.Command(name, callback=callback, help=str(error), context_settings=given)
 
 
-def _first(arguments: list[str], flag: str) -> list[str]:
-    """Move what a flag gives to the front, where it stands among the options."""
+def _has_flag(arguments: list[str], flags: Sequence[str]) -> bool:
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    return any(argument.partition("=")[0] in flags for argument in arguments[:end])
+
+
+def _first(arguments: list[str], flags: Sequence[str]) -> list[str]:
+    """Move the value of a flag to the front."""
     end = arguments.index("--") if "--" in arguments else len(arguments)
     for at, argument in enumerate(arguments[:end]):
         name, equals, value = argument.partition("=")
-        if name == flag and equals:
+        if name in flags and equals:
             return [value, *arguments[:at], *arguments[at + 1 :]]
-        if name == flag and at + 1 < end:
+        if name in flags and at + 1 < end:
             return [arguments[at + 1], *arguments[:at], *arguments[at + 2 :]]
     return arguments
+
+
+def _arguments(params: Sequence[click.Parameter]) -> str:
+    """Return the arguments of a command as its usage shows them."""
+    arguments = [param for param in params if isinstance(param, click.Argument)]
+    return " ".join(
+        f"{param.human_readable_name.upper()}{'...' if param.nargs == -1 else ''}"
+        for param in arguments
+    )
 
 
 def describe(cls: type[Component]) -> str:

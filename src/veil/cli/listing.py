@@ -88,12 +88,12 @@ def _show_component(console: Console, name: str, found: type[Component] | str) -
         )
 
 
-def show_methods(methods: Methods, names: tuple[str, ...], *, as_json: bool) -> None:
+def show_mechanisms(mechanisms: Methods, names: tuple[str, ...], *, as_json: bool) -> None:
     """Print all mechanisms, or those that are named alone."""
     told, broken = {}, {}
-    for name in names or methods.names():
+    for name in names or mechanisms.names():
         try:
-            told[name] = (methods.get(name), example(methods.get(name)).guarantee)
+            told[name] = (mechanisms.get(name), example(mechanisms.get(name)).guarantee)
         except VeilError as error:
             if names:
                 raise

@@ -2,19 +2,30 @@
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypedDict, cast, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, cast
 
 import click
 
 from veil.core.errors import ParameterError
-from veil.data.records import read_texts
-from veil.text.policy import Policy, Unknown
+
+if TYPE_CHECKING:
+    from veil.text.policy import Policy, Unknown
+
+UNKNOWN = ("random", "drop", "mask", "keep")  # of veil.text.policy.Unknown, which is slow to load
+
+VECTORS_OPTION = click.Option(
+    ["--vectors"],
+    default="glove-100d",
+    show_default=True,
+    help="word vectors: a name (see 'veil vectors') or a file",
+)
 
 SELECT_OPTIONS: list[click.Parameter] = [
     click.Option(
         ["--unknown"],
-        type=click.Choice(get_args(Unknown)),
+        type=click.Choice(UNKNOWN),
         default="random",
         show_default=True,
         help="what happens to words that the vectors do not know",
@@ -33,14 +44,14 @@ SELECT_OPTIONS: list[click.Parameter] = [
 ]
 
 
-def policies_of(given: tuple[str, ...]) -> dict[str, Policy]:
+def policies_of(given: tuple[str, ...]) -> "dict[str, Policy]":
     """Read the values of --policy."""
     policies: dict[str, Policy] = {}
     for each in given:
         kind, equals, policy = each.partition("=")
         if not equals:
             raise ParameterError("A --policy must look like kind=what, for example number=mask.")
-        policies[kind] = cast(Policy, policy)  # checked by protect
+        policies[kind] = cast("Policy", policy)  # checked by protect
     return policies
 
 
@@ -48,6 +59,8 @@ def selection_of(select: str | None) -> str | tuple[str, ...] | None:
     """Read the value of --select; @FILE is a list of terms."""
     if select is None or not select.startswith("@"):
         return select
+    from veil.data.records import read_texts
+
     return tuple(read_texts(Path(select[1:])))
 
 
@@ -99,6 +112,20 @@ class DeskFlags(TypedDict):
     bound: int | None
     on_bound: Literal["again", "more", "refuse"]
     gate: Path | None
+
+
+@dataclass(frozen=True)
+class SearchChoices:
+    """What one search sends: of which mechanism, how many variants, and whether it counts."""
+
+    mechanism: str | None
+    size: int | None
+    unknown: "Unknown"
+    policies: "tuple[tuple[str, Policy], ...]"
+    select: str | tuple[str, ...] | None
+    counted: bool
+    plainly: bool
+    seed: int | None
 
 
 def _limit(context: click.Context, parameter: click.Parameter, given: str) -> float | None:

@@ -14,8 +14,8 @@ from typing import get_args
 import click
 
 from veil.cli.flags import Family
-from veil.cli.options import SELECT_OPTIONS, policies_of, selection_of
-from veil.cli.screen import VECTORS_OPTION, not_covered, open_space, show_summary
+from veil.cli.options import SELECT_OPTIONS, VECTORS_OPTION, policies_of, selection_of
+from veil.cli.screen import not_covered, open_space, show_summary
 from veil.cli.terminal import NEW, progress_bar
 from veil.core.errors import InputError, ParameterError
 from veil.core.formatting import brief
@@ -194,7 +194,7 @@ protect = Family(
             help="variants per text; each adds to the cost  [default: 1; cover: a whole group]",
         ),
         click.Option(
-            ["-o", "--output"],
+            ["-o", "--out", "--output", "output"],
             type=NEW,
             help="file to write (.csv .tsv .jsonl .parquet .txt), whole or not at all",
         ),

@@ -20,7 +20,9 @@ from veil.text.redact.pseudonyms import Pseudonyms, restore_file
 )
 @click.option(
     "-o",
+    "--out",
     "--output",
+    "output",
     type=NEW,
     required=True,
     help="file to write, for you alone; its ending is that of RELEASED",

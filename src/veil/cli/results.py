@@ -1,28 +1,159 @@
-"""The screen of a private search."""
+"""A private search on the screen."""
 
 import math
+import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import closing, nullcontext
+from pathlib import Path
 
+import click
 from rich.console import Console
 from rich.markup import escape
 from rich.padding import Padding
 from rich.table import Table
 
-from veil.cli.screen import cost_of
-from veil.cli.terminal import stdout
-from veil.core.formatting import bits_of, count_of, number_of, printable
+from veil import api
+from veil.cli.commands import count_as_sent
+from veil.cli.options import DeskFlags, SearchChoices
+from veil.cli.screen import cost_of, warn_scale
+from veil.cli.terminal import progress_bar, stdout
+from veil.core.errors import InputError, LedgerError
+from veil.core.formatting import bits_of, count_of, escaped_json, number_of, printable
 from veil.core.guarantee import Guarantee
+from veil.core.types import Released
+from veil.data.fetch import Report
+from veil.data.files import require_folder
 from veil.proxy.desk import Desk
 from veil.proxy.results import GroupView, ResultItem, SearchOutcome, SentVariant, VariantPiece
-from veil.proxy.settings import NO_LEDGER, PreflightResult, TruthRank
+from veil.proxy.settings import (
+    NO_LEDGER,
+    Configuration,
+    PreflightResult,
+    TruthRank,
+    usual_mechanism,
+    usual_size,
+)
+from veil.search.engines.local.replay import record as write_recording
 from veil.search.locality import DEMONSTRATION, HERE, stand_in_notice
+from veil.search.pipeline import MAX_QUERY, check_query
 from veil.text.mechanisms.mechanism import LAYOUT, UNKNOWN, TextMechanism
 from veil.text.mechanisms.queries.cover import NOT_COVERED
 
 _PER_WORD = ("metric-dp", "umldp", "group-dp", "none")  # kinds that are told as a product
 _SNIPPET = 200  # characters
+_WITHOUT = "Nothing was sent; --no-ledger searches without the ledger, for experiments."
 FAR = 0.35  # cosine below which a table says little of a query
+
+
+def run_search(
+    query: str,
+    choices: SearchChoices,
+    flags: DeskFlags,
+    *,
+    show: int,
+    as_json: bool,
+    record: Path | None,
+) -> None:
+    """Search, and print the results or write them as JSON."""
+    text = check_query(_read() if query == "-" else query)
+    _require_new(record)
+    if choices.mechanism is not None:
+        api.mechanism(choices.mechanism)  # what is wrong with it is told before anything is opened
+
+    def setting_for(desk: Desk, report: Report) -> Configuration:
+        spec = choices.mechanism or usual_mechanism(desk.standing)
+        variants = usual_size(api.mechanism(spec), choices.size, report)
+        return Configuration(spec, variants, choices.unknown, choices.policies, choices.select)
+
+    found, desk = _found(text, setting_for, flags, choices)
+    reranked = flags["encoder"] != "none"
+    if found.here and not as_json:
+        show_here(found, show, reranked=reranked)
+        return
+    with count_as_sent() if not found.here else nullcontext():
+        try:  # first: standard output may be closed
+            _record(record, found)
+        finally:
+            if as_json:
+                _print_json(found, flags["engine"], desk)
+            else:
+                chosen = api.mechanism(found.setting.mechanism)
+                show_results(text, found, chosen, show, desk, reranked=reranked)
+            sys.stdout.flush()
+
+
+def _found(
+    text: str,
+    setting_for: Callable[[Desk, Report], Configuration],
+    flags: DeskFlags,
+    choices: SearchChoices,
+) -> tuple[SearchOutcome, Desk]:
+    """Search through a desk, privately unless nothing leaves the machine; return it, too."""
+    from veil.proxy.opening import open_desk  # long to load
+
+    try:
+        with (
+            progress_bar() as report,
+            closing(
+                open_desk(
+                    **flags,
+                    once=True,
+                    plainly=choices.plainly,
+                    ledger=choices.counted,
+                    seed=choices.seed,
+                    report=report,
+                )
+            ) as desk,
+        ):
+            if choices.plainly and desk.standing == "own":
+                report("searching", 0, 0)
+                return desk.search_here(text), desk
+            report("preparing the mechanism", 0, 0)
+            setting = setting_for(desk, report)
+            space = desk.ready(setting, report)
+            report("searching", 0, 0)
+            with count_as_sent():
+                found = desk.search(text, setting)
+    except LedgerError as error:
+        raise LedgerError(f"{error} {_WITHOUT}") from None
+    if space is not None:
+        warn_scale(flags["vectors"], space)
+    return found, desk
+
+
+def _print_json(found: SearchOutcome, engine: str, desk: Desk) -> None:
+    """Print the whole result; the true query is not in it."""
+    from veil.proxy.answers import SearchDocument
+    from veil.proxy.opening import strip_address
+
+    variants, named = [seen.text for seen in found.seen], strip_address(engine)
+    document = SearchDocument.of(
+        found, network=desk.network, standing=desk.standing, engine=named, variants=variants
+    )
+    click.echo(escaped_json(document.model_dump_json(indent=1), sys.stdout.encoding or "utf-8"))
+
+
+def _record(path: Path | None, found: SearchOutcome) -> None:
+    """Write what was sent and answered, where that is asked for."""
+    if path is not None and found.answers is not None:
+        write_recording(path, [Released(seen.text) for seen in found.seen], found.answers)
+
+
+def _read() -> str:
+    """Read one query from standard input, where neither `ps` nor the history sees it."""
+    text = sys.stdin.read(MAX_QUERY + 2)
+    if "\n" in text.strip():
+        raise InputError("Standard input must hold one query, on one line.")
+    return text.strip()
+
+
+def _require_new(record: Path | None) -> None:
+    """Say that a recording cannot be written before anything is sent."""
+    if record is not None:
+        require_folder(record)
+        if record.exists():
+            raise InputError(f"There is a file {record} already; delete it, or name another.")
 
 
 def show_results(

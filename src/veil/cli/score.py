@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 from rich.markup import escape
 
-from veil.cli.screen import VECTORS_OPTION
+from veil.cli.options import VECTORS_OPTION
 from veil.cli.studies import show_scores
 from veil.cli.terminal import NEW, progress_bar, stderr
 from veil.core.errors import InputError, ParameterError

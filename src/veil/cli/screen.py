@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import click
 from rich.markup import escape
 
 from veil.api import load_embeddings
@@ -20,13 +19,6 @@ from veil.text.mechanisms.mechanism import (
 from veil.text.select import Select
 from veil.text.vectors.catalogue import VECTORS
 from veil.text.vectors.embeddings import Embeddings, scale_note
-
-VECTORS_OPTION = click.Option(
-    ["--vectors"],
-    default="glove-100d",
-    show_default=True,
-    help="word vectors: a name (see 'veil vectors') or a file",
-)
 
 
 def open_space(mechanism: TextMechanism, vectors: str) -> Embeddings | None:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Unpack
 import click
 from rich.markup import escape
 
-from veil.cli.options import DeskFlags, desk_options
-from veil.cli.screen import VECTORS_OPTION, warn_scale
+from veil.cli.options import VECTORS_OPTION, DeskFlags, desk_options
+from veil.cli.screen import warn_scale
 from veil.cli.terminal import progress_bar, stderr
 from veil.core.errors import MissingExtraError, ParameterError
 from veil.core.formatting import bits_of, printable
@@ -161,7 +161,7 @@ def serve(
 serve.params.append(VECTORS_OPTION)
 
 
-_OF_WEB = ("anyio", "starlette", "uvicorn")
+_OF_WEB = ("anyio", "jinja2", "starlette", "uvicorn")
 _OF_ENGINES = {"bm25": ("bm25s",), "tfidf": ("bm25s",)}
 _OF_ENCODERS = {"minilm": ("onnxruntime", "tokenizers"), "wordllama": ("tokenizers",)}
 

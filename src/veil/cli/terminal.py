@@ -7,16 +7,15 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import click
-from rich.console import Console
-from rich.measure import Measurement
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-from rich.table import Table
 
-from veil.data.fetch import Report
-from veil.data.files import require_parent
+if TYPE_CHECKING:  # rich takes long to load, and help needs none of it
+    from rich.console import Console
+    from rich.table import Table
+
+    from veil.data.fetch import Report
 
 EVERY = 10.0  # seconds between two lines
 
@@ -31,9 +30,11 @@ class NewPath(click.Path):
         ctx: click.Context | None,
     ) -> Any:  # noqa: ANN401 - as click has it
         """Return the path, or refuse one in a folder that is not there."""
-        found = Path(os.fsdecode(super().convert(value, param, ctx)))
-        require_parent(found)
-        return found
+        from veil.data.files import require_parent
+
+        path = Path(os.fsdecode(super().convert(value, param, ctx)))
+        require_parent(path)
+        return path
 
 
 NEW: "click.ParamType[Any]" = NewPath(path_type=Path)
@@ -41,7 +42,7 @@ NEW_FILE: "click.ParamType[Any]" = NewPath(path_type=Path, dir_okay=False)
 
 
 @contextmanager
-def plain_progress(write: Callable[[str], None], every: float = EVERY) -> Iterator[Report]:
+def plain_progress(write: Callable[[str], None], every: float = EVERY) -> "Iterator[Report]":
     """Write a line now and then while work is under way, also if it reports nothing new."""
     state = ("working", 0, 0)
     done = threading.Event()
@@ -74,13 +75,15 @@ def line(message: str, now: int, total: int, seconds: float) -> str:
 _WIDE = 500  # where there is no terminal and no COLUMNS: nothing is cut or wrapped
 
 
-def _console(*, err: bool = False, soft_wrap: bool = False) -> Console:
+def _console(*, err: bool = False, soft_wrap: bool = False) -> "Console":
     """Return a console for stdout or stderr.
 
     What is no terminal gets neither colours nor anything else that is meant for one, whatever the
     environment says (FORCE_COLOR): escape codes do not belong in a file, nor does what is shown to
     the person at a terminal alone.
     """
+    from rich.console import Console
+
     found = Console(stderr=err, highlight=False, emoji=False, soft_wrap=soft_wrap)
     _let_all_pass(found.file)
     if found.file.isatty():
@@ -104,24 +107,26 @@ def _let_all_pass(file: IO[str]) -> None:
         file.reconfigure(errors="replace")
 
 
-def stdout() -> Console:
+def stdout() -> "Console":
     """Return a console for results."""
     return _console()
 
 
-def fits(console: Console, table: Table) -> bool:
+def fits(console: "Console", table: "Table") -> bool:
     """Tell whether a table has room as it is, with nothing cut or broken into pieces."""
+    from rich.measure import Measurement
+
     wide = console.options.update(width=10_000)
     return Measurement.get(console, wide, table).maximum <= console.width
 
 
-def stderr() -> Console:
+def stderr() -> "Console":
     """Return a console for notes."""
     return _console(err=True, soft_wrap=True)
 
 
 @contextmanager
-def progress_bar() -> Iterator[Report]:
+def progress_bar() -> "Iterator[Report]":
     """Show on stderr what is going on; it is told what, how much is done and of how much.
 
     A terminal gets a bar; a log file gets a plain line every ten seconds.
@@ -131,6 +136,8 @@ def progress_bar() -> Iterator[Report]:
         with plain_progress(lambda line: click.echo(line, err=True), EVERY) as report:
             yield report
         return
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
     columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
     with Progress(
         *columns,

@@ -32,7 +32,6 @@ import re
 import shlex
 import traceback
 from functools import cache
-from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from typing import TypeVar
 
@@ -135,6 +134,8 @@ def install_hint(extras: str) -> str:
     It names the folder, file or repository that Veil was installed from, as pip noted it; without
     such a note, or when that is gone, the name on the package index.
     """
+    from importlib.metadata import PackageNotFoundError, distribution  # slow, and seldom needed
+
     try:
         note = json.loads(distribution("veil").read_text("direct_url.json") or "{}")
         url = str(note.get("url", ""))

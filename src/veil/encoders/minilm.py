@@ -11,10 +11,9 @@ from pydantic import Field
 from veil.core.errors import AssetError
 from veil.data.fetch import Package, Report, cache_folder, no_progress
 from veil.data.files import whole_file
-from veil.encoders import weights as _safetensors
 from veil.encoders._bert import BertEncoder
 from veil.encoders.encoder import EncoderSpec
-from veil.encoders.weights import PinnedFile, from_wheel, is_intact
+from veil.encoders.weights import PinnedFile, from_wheel, is_intact, open_tensors, write_tensors
 
 # Seven bits: processors without dot-product instructions add two products in 16 bits. Two products
 # of 255 * 64 fit; with eight-bit weights, such processors would clip silently.
@@ -31,14 +30,15 @@ def quantise(weights: Path, target: Path) -> None:
     All steps are exactly rounded, so every machine writes the same bytes.
     """
     arrays: dict[str, NDArray[Any]] = {}
-    for name, tensor in _safetensors.tensors(weights).items():
-        if len(tensor.shape) == 2 and name.startswith("encoder."):
-            matrix = np.asarray(_safetensors.read_tensor(weights, name))
-            scale = np.abs(matrix).max(axis=1) / np.float32(_LARGEST)
-            scale[scale == 0] = 1
-            arrays[f"{name}.int8"] = np.rint(matrix / scale[:, None]).astype(np.int8).T
-            arrays[f"{name}.scale"] = scale
-    _safetensors.write_tensors(target, arrays)
+    with open_tensors(weights) as file:
+        for name in file.offset_keys():  # in the order of the file
+            if name.startswith("encoder.") and len(file.get_slice(name).get_shape()) == 2:
+                matrix = file.get_tensor(name)
+                scale = np.abs(matrix).max(axis=1) / np.float32(_LARGEST)
+                scale[scale == 0] = 1
+                arrays[f"{name}.int8"] = np.rint(matrix / scale[:, None]).astype(np.int8).T
+                arrays[f"{name}.scale"] = scale
+    write_tensors(target, arrays)
 
 
 _PACKAGE = Package(

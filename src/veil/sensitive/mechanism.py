@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -98,6 +98,20 @@ class Searcher(ABC):
         """
 
 
+class Presets(NamedTuple):
+    """A strategy as a page offers it, with one number that the user moves.
+
+    `spec` has ``{}`` in place of the number, or none; `does` says in a few words what it does.
+    `label`, `most` and `start` are those of the slider, which begins at 0.
+    """
+
+    spec: str
+    does: str
+    label: str = ""
+    most: float = 1.0
+    start: float = 0.1
+
+
 class Mechanism(Component):
     """Decides what is shown. Its fields are its parameters; `open` gives a `Searcher`.
 
@@ -105,9 +119,12 @@ class Mechanism(Component):
     ----------
     scored
         Whether the scores that it shows are free of what is withheld.
+    presets
+        How pages offer it, or None. A request can then set its numbers and choices.
     """
 
     scored: ClassVar[bool] = False
+    presets: ClassVar[Presets | None] = None
 
     @property
     def learns(self) -> bool:

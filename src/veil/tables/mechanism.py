@@ -1,9 +1,9 @@
 """The contract of masking methods, and the release that they return."""
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal, cast
+from typing import ClassVar, Literal, NamedTuple, cast
 
 import numpy as np
 from numpy.random import Generator
@@ -18,6 +18,24 @@ from veil.tables.table import Table
 Kind = Literal["numeric", "categorical", "any", "confidential", "all"]
 Alone = Literal["", "row", "value"]
 UNIT = "record"
+GROUPS = (2, 3, 5, 10, 20, 50, 100)  # sizes of groups to choose from
+_FEW = 4  # groups that a table must have room for
+
+Presets = Callable[[Table], Sequence[str]]
+
+
+class Grid(NamedTuple):
+    """Values of one parameter that a study compares; `groups` are sizes of groups of rows."""
+
+    spec: str
+    parameter: str
+    values: tuple[float, ...]
+    groups: bool = False
+
+
+def group_sizes(table: Table) -> list[int]:
+    """Return the sizes of groups of which a table has room for four; 2 in any case."""
+    return [k for k in GROUPS if k * _FEW <= len(table)] or [2]
 
 
 def nothing(caveat: str = "") -> Guarantee:
@@ -45,12 +63,30 @@ class Mechanism(Component):
     quasi-identifiers, the confidential columns, or all columns. `random` says whether anything is
     drawn. `family` groups methods that work alike, `needs` says what must be declared ("qi",
     "hierarchies"), `changes` whether rows keep their places ("values") or not.
+
+    `presets` returns specs for a table, each protecting more than the last. A mechanism that has
+    them is offered on pages: a request can then name it with any of its parameters, so none of
+    these may name something to open. `most_cells` is the number of known cells (rows times
+    quasi-identifiers) beyond which a page does not wait for it. `grid` is compared by `veil tables
+    choose` if no mechanism is named, on tables that the mechanism `fits`.
     """
 
     family: ClassVar[str] = "Other"
     needs: ClassVar[frozenset[str]] = frozenset()
     kind: ClassVar[Kind] = "any"
     random: ClassVar[bool] = True
+    presets: ClassVar[Presets | None] = None
+    most_cells: ClassVar[int | None] = None
+    grid: ClassVar[Grid | None] = None
+
+    @classmethod
+    def fits(cls, table: Table) -> bool:
+        """Whether every quasi-identifier is of its kind, and has the hierarchy that it needs."""
+        names = table.require_qi()
+        if "hierarchies" in cls.needs and not all(name in table.hierarchies for name in names):
+            return False
+        numeric = [table.column(name).numeric for name in names]
+        return {"numeric": all(numeric), "categorical": not any(numeric)}.get(cls.kind, True)
 
     @property
     def alone(self) -> Alone:

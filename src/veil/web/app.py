@@ -1,4 +1,4 @@
-"""The whole application: routes behind a guard, and nothing that goes wrong leaves it."""
+"""The whole application: routes behind the entrance, the guard and the handler of errors."""
 
 from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING
@@ -10,7 +10,7 @@ from veil.text.vectors.catalogue import load_embeddings
 from veil.text.vectors.embeddings import Embeddings
 from veil.web.guard import Entrance, Guard, origins
 from veil.web.messages import ASGIApp, ErrorHandler, SecurityHeaders
-from veil.web.routes import Router, table
+from veil.web.routes import application
 from veil.web.sensitive import Room
 from veil.web.service import RateLimit, Service, Slider, WorkQueue
 
@@ -40,32 +40,31 @@ def make_app(
     database: "Database | None" = None,
     sensitive: "Stored | None" = None,
 ) -> ASGIApp:
-    """Make the application that serves the page and the interface.
+    """Return the application that serves the pages and the interface.
 
     Parameters
     ----------
     desk, plane
-        Who searches, and what the slider moves along.
+        The desk that searches, and the measured plane of the slider.
     token
-        Who has it may come in, and nobody else; `veil.web.token.own_token` is that of this
-        installation.
+        Callers need it; `veil.web.token.own_token` returns that of this installation.
     hosts
-        Values of ``Host`` under which it answers, as ``127.0.0.1:8765``; with ``https://`` in
-        front where something else encrypts.
+        Accepted values of ``Host``, as ``127.0.0.1:8765``; with ``https://`` in front if a proxy
+        encrypts.
     vectors
         Opens the word vectors for ``/api/protect`` and ``/api/explain`` when first needed.
     rate
-        Searches and calls of the interface in a minute, of all who ask together.
+        Searches and calls of the interface in a minute, of all callers together.
     at_once, waiting
         Searches that run at the same time, and that wait; more are refused.
     patience
         Seconds for a request to arrive as a whole.
     note
-        Is told where an unexpected error arose, in words that quote nothing.
+        Receives the place of an unexpected error, in words that quote nothing.
     database
-        What questions in SQL are answered from (`veil.dp.connect`), or None.
+        The database for questions in SQL (`veil.dp.connect`), or None.
     sensitive
-        An index that ``veil sensitive index`` wrote, opened; or None.
+        An opened index of ``veil sensitive index``, or None.
     """
     service = Service(
         desk,
@@ -79,5 +78,5 @@ def make_app(
         database=database,
         sensitive=None if sensitive is None else Room(sensitive),
     )
-    inside = Entrance(Router(table(service)), token, patience)
+    inside = Entrance(application(service), token, patience)
     return SecurityHeaders(ErrorHandler(Guard(inside, origins(hosts)), note))

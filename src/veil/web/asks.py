@@ -1,20 +1,19 @@
 """What programs may ask for: each body is declared once, checked and described by that.
 
-What a mechanism may be told over the web: numbers and choices, and nothing to open.
-A text can be the path of a file, an address, or the name of something to fetch. So no parameter
-that takes a text may be given by a request, whatever it is for, and also in a plugin; it keeps
-its default. Only a built-in table of cover may be named, if it is there. No name but that of a
-parameter is handed on. What mechanisms open is then fixed when the server starts, and a request is
-refused before anything is looked for: but for these tables, the answer does not tell what there
-is.
+A request may set numbers and choices of a mechanism, and nothing that it opens. A text can be the
+path of a file, an address, or the name of something to fetch. So a parameter that takes a text
+keeps its default, also in a plugin; the only exceptions are texts that the mechanism declares as
+its `choices`, such as the built-in tables of cover. No name but that of a parameter is passed on.
+What mechanisms open is therefore fixed when the server starts, and a request is refused before
+anything is looked for: except for declared choices, the answer does not show what exists.
 
 An error is one sentence that names the parameter and quotes no value: a value may be a text.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from enum import Enum
 from types import NoneType, UnionType
-from typing import Annotated, ClassVar, Literal, Self, Union, get_args, get_origin
+from typing import Annotated, ClassVar, Literal, Self, TypeVar, Union, get_args, get_origin
 
 from pydantic import (
     AliasChoices,
@@ -27,19 +26,18 @@ from pydantic import (
 )
 from pydantic_core import ErrorDetails, PydanticCustomError
 
-from veil.core.component import no_parameter
-from veil.core.errors import ParameterError
+from veil.core.component import Component, no_parameter
+from veil.core.errors import ParameterError, UnknownNameError
+from veil.core.registry import Registry
 from veil.corpus.wordnet import wordnet_at_hand, wordnet_folder
-from veil.cover.catalogue import is_cached
-from veil.cover.universe import BUILT_IN
 from veil.proxy.settings import SIZE, Configuration, usual_size
 from veil.text.mechanisms import catalogue
 from veil.text.mechanisms.mechanism import TextMechanism
-from veil.text.mechanisms.queries.cover import Cover
 from veil.text.policy import Policy, Unknown
 from veil.text.redact.redactor import By
 from veil.web.messages import StatusError
 
+M = TypeVar("M", bound=Component)
 _PLAIN = (bool, int, float, NoneType)
 _AT_HAND: dict[str, Callable[[], bool]] = {
     "vectors": lambda: True,  # opened when the server starts
@@ -52,13 +50,13 @@ def check_spec(spec: str) -> None:
     cls, parameters = catalogue.read(spec)
     allowed = settable(cls)
     for name, value in parameters.items():
-        known = _is_default(cls, name, value) or _is_built_in(cls, name, value)
+        known = _is_default(cls, name, value) or _is_choice(cls, name, value)
         if name not in allowed and not known:
             raise _refused(cls, name, allowed)
     for name in sorted(cls.needs):
         _check_at_hand(cls.name, name)
-    if issubclass(cls, Cover):
-        _check_table(parameters)
+    if reason := cls.not_ready(parameters):
+        raise StatusError(422, reason)
 
 
 def _refused(cls: type[TextMechanism], name: str, allowed: tuple[str, ...]) -> Exception:
@@ -72,11 +70,12 @@ def _refused(cls: type[TextMechanism], name: str, allowed: tuple[str, ...]) -> E
     opens = field is not None and not _is_plain(field.annotation)
     why = ", as it names something to open" if opens else ""
     known = ", ".join(allowed) or "none"
-    tables = f" The tables that may be named: {', '.join(BUILT_IN)}."
+    choices = cls.choices.get(name, ())
+    listed = f" The {name}s that may be named: {', '.join(choices)}." if choices else ""
     return StatusError(
         422,
         f"The '{name}' parameter of {cls.name} may not be set over the web{why}; what may be set:"
-        f" {known}.{tables if cls is Cover and name == 'table' else ''}",
+        f" {known}.{listed}",
     )
 
 
@@ -92,20 +91,7 @@ def _check_at_hand(mechanism: str, name: str) -> None:
     )
 
 
-def _check_table(parameters: Mapping[str, object]) -> None:
-    """Refuse a table that would have to be built: that takes long, and fills the disk."""
-    wanted = {name: parameters.get(name) for name in ("tracks", "cell", "words")}
-    chosen = {name: value for name, value in wanted.items() if isinstance(value, int)}
-    table = parameters.get("table", Cover.model_fields["table"].default)
-    if not is_cached(str(table), **chosen):
-        raise StatusError(
-            422,
-            "cover has no table with these parameters yet, and none is built for a request; build"
-            " it first: veil cover build.",
-        )
-
-
-def settable(cls: type[TextMechanism]) -> tuple[str, ...]:
+def settable(cls: type[Component]) -> tuple[str, ...]:
     """Return the parameters of a mechanism that a request may set: numbers and choices.
 
     One that goes by another name than its own is not among them, nor one whose name is another
@@ -140,15 +126,15 @@ def _is_plain(kind: object) -> bool:
     return kind in _PLAIN or (isinstance(kind, type) and issubclass(kind, Enum))
 
 
-def _aliases(cls: type[TextMechanism]) -> set[str]:
+def _aliases(cls: type[Component]) -> set[str]:
     """Return all names of parameters that are not those of their fields."""
-    found: set[str] = set()
+    aliases: set[str] = set()
     for field in cls.model_fields.values():
         alias = field.validation_alias
-        each = alias.choices if isinstance(alias, AliasChoices) else [alias]
-        paths = [one.path[0] if isinstance(one, AliasPath) else one for one in each]
-        found |= {one for one in paths if isinstance(one, str)}
-    return found
+        options = alias.choices if isinstance(alias, AliasChoices) else [alias]
+        paths = [option.path[0] if isinstance(option, AliasPath) else option for option in options]
+        aliases |= {option for option in paths if isinstance(option, str)}
+    return aliases
 
 
 def _is_default(cls: type[TextMechanism], name: str, value: object) -> bool:
@@ -159,13 +145,39 @@ def _is_default(cls: type[TextMechanism], name: str, value: object) -> bool:
     return not field.is_required() and type(value) is str and value == field.default
 
 
-def _is_built_in(cls: type[TextMechanism], name: str, value: object) -> bool:
-    """Tell whether a value is the name of a built-in table, which is no folder to open."""
-    return cls is Cover and name == "table" and type(value) is str and value in BUILT_IN
+def _is_choice(cls: type[TextMechanism], name: str, value: object) -> bool:
+    """Whether a text is one that the mechanism declares, such as the name of a built-in table."""
+    return type(value) is str and value in cls.choices.get(name, ())
 
 
 def _never() -> bool:
     return False
+
+
+def offered(registry: Registry[M], first: str) -> dict[str, type[M]]:
+    """Return the mechanisms that pages offer, by name: those that declare `presets` of their own.
+
+    `first` leads the list; the others follow by name.
+    """
+    classes = {name: registry.get(name) for name in registry.names()}
+    names = sorted(classes, key=lambda name: (name != first, name))
+    return {name: classes[name] for name in names if _is_offered(classes[name])}
+
+
+def require_offered(registry: Registry[M], name: str, first: str) -> type[M]:
+    """Return the mechanism of that name, or refuse one that pages do not offer."""
+    try:
+        cls = registry.get(name)
+    except UnknownNameError:
+        cls = None
+    if cls is None or not _is_offered(cls):
+        names = ", ".join(offered(registry, first))
+        raise StatusError(422, f"This page knows the mechanisms {names}.")
+    return cls
+
+
+def _is_offered(cls: type[Component]) -> bool:
+    return vars(cls).get("presets") is not None  # not inherited: presets name their mechanism
 
 
 MAX_QUERIES = 100
@@ -192,10 +204,10 @@ class Ask(BaseModel):
     verb: ClassVar[str]
 
     @classmethod
-    def read(cls, given: object, *, strict: bool) -> Self:
+    def read(cls, values: object, *, strict: bool) -> Self:
         """Check what was given; `strict` for JSON, where numbers are not written as texts."""
         try:
-            return cls.model_validate(given, strict=strict)
+            return cls.model_validate(values, strict=strict)
         except ValidationError as error:
             raise StatusError(422, _sentence(cls, error.errors())) from None
 
@@ -373,7 +385,7 @@ def _unfit(sentence: str) -> PydanticCustomError:
 
 def _sentence(cls: type[Ask], details: list[ErrorDetails]) -> str:
     """Render the most telling error in one sentence: a misspelt name comes first."""
-    detail = min(details, key=lambda each: each["type"] != "extra_forbidden")
+    detail = min(details, key=lambda error: error["type"] != "extra_forbidden")
     known = ", ".join(cls.model_fields) or "none"
     kind, place = detail["type"], detail["loc"]
     if kind == "extra_forbidden":
@@ -396,5 +408,5 @@ def _wanted(kind: str, detail: ErrorDetails) -> str:
         return f"must have at most {context['max_length']:,} items"
     if kind == "too_short":
         return f"must have at least {context['min_length']:,} items"
-    said = detail["msg"].partition(", got ")[0].partition(", unable ")[0]
-    return said.replace("Input should be", "must be").replace("String should", "must")
+    message = detail["msg"].partition(", got ")[0].partition(", unable ")[0]
+    return message.replace("Input should be", "must be").replace("String should", "must")

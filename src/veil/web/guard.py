@@ -1,22 +1,23 @@
-"""Who may ask: this page itself, a person at the browser, or a program that has the token.
+"""Access control: our own pages, a person at the browser, or a program that has the token.
 
-Browsers send a cookie to every port of a machine, so that a server of another user can come by
-it. Where the system reveals whose a connection is (`veil.web.peers`), it is of no use there:
-connections of other users are refused whatever they have.
+Every page that is open in the browser can reach a server on the loopback address. These headers,
+which browsers send and pages cannot forge, protect it:
 
-A server on the loopback address can be reached by every page that is open in the browser. It is
-protected by what browsers tell and pages cannot forge:
+- ``Host`` must be one of ours; otherwise another site has made its name point to this machine.
+- ``Origin``, if there is one, must be our own.
+- ``Sec-Fetch-Site`` must say that no other site is behind a request, unless it opens a page.
 
-- ``Host`` must be one of ours; else another site has made its name point to this machine.
-- ``Origin``, where there is one, must be our own.
-- ``Sec-Fetch-Site`` must say that no other site is behind a request, but for opening a page.
+A request without any of them comes from a program, which could do as it likes anyway. Starlette's
+TrustedHostMiddleware checks only the first, and accepts several of them in one request.
 
-A request that says nothing of this comes from a program, which could do as it likes anyway.
+To get in, a caller needs the token of this installation. A browser sends it once, in an address or
+a form, and gets a cookie, which no script can read and no other site can make it send. A program
+sends the token with each request, as ``Authorization: Bearer``. Everybody else sees one plain page
+that says how to get in.
 
-Who may come in: who has the token of this installation.
-A browser is let in by an address that holds the token, or by a form; it then has a cookie, which
-no script reads and no other site can make it send. A program sends the token with each request,
-as ``Authorization: Bearer``. Everybody else sees one plain page that says how to get in.
+Browsers send a cookie to every port of a machine, so a server of another user can obtain it. Where
+the system reveals the owner of a connection (`veil.web.peers`), the cookie does not help there:
+connections of other users are refused, whatever they send.
 """
 
 import hmac
@@ -43,12 +44,12 @@ from veil.web.messages import (
 from veil.web.peers import is_other_user
 from veil.web.token import check_token
 
-KEPT = "veil.stranger"  # what was found when a connection was made, in the state of its requests
+KEPT = "veil.stranger"  # the owner at the start of a connection, in the state of its requests
 STRANGER = "Another user of this machine started this request, so that nothing was done."
 
 
 def is_stranger(scope: Scope) -> bool:
-    """Tell whether another user of this machine is at the other end of a request."""
+    """Whether another user of this machine sent a request."""
     kept = scope.get("state", {}).get(KEPT)
     return bool(is_other_user(scope.get("client"), scope.get("server")) if kept is None else kept)
 
@@ -67,7 +68,7 @@ def origins(hosts: Iterable[str]) -> dict[str, str]:
     >>> origins(["localhost:8765", "https://veil.example"])
     {'localhost:8765': 'http://localhost:8765', 'veil.example': 'https://veil.example'}
     """
-    found = {}
+    known = {}
     for host in hosts:
         origin = host.lower() if "://" in host else f"http://{host.lower()}"
         parts = urlsplit(origin)
@@ -77,8 +78,8 @@ def origins(hosts: Iterable[str]) -> dict[str, str]:
             )
         if not parts.netloc or not set(parts.netloc) <= _HOST or not parts.hostname:
             raise ParameterError("An allowed host must be a name or an address, in ASCII.")
-        found[parts.netloc] = origin
-    return found
+        known[parts.netloc] = origin
+    return known
 
 
 def host_names(names: Iterable[str], port: int) -> list[str]:
@@ -87,16 +88,16 @@ def host_names(names: Iterable[str], port: int) -> list[str]:
     >>> host_names(["localhost", "https://veil.example"], 8765)
     ['localhost:8765', 'https://veil.example']
     """
-    found = []
+    hosts = []
     for name in names:
         bare = name.rpartition("]")[2]
         if "://" in name or ":" in bare:
-            found.append(name)
+            hosts.append(name)
             continue
-        found.append(f"{name}:{port}")
+        hosts.append(f"{name}:{port}")
         if port == 80:  # which browsers leave out
-            found.append(name)
-    return found
+            hosts.append(name)
+    return hosts
 
 
 class Guard:
@@ -151,22 +152,22 @@ def _check_head(scope: Scope) -> None:
 
 
 def is_cross_site(scope: Scope) -> bool:
-    """Tell whether another site may have started a request that opens a page.
+    """Whether another site may have started a request that opens a page.
 
     Browsers say so wherever a connection is trusted: on loopback, or with TLS. Elsewhere nobody
     can tell, and the answer is yes.
     """
-    told = header_values(scope, "sec-fetch-site")
-    return not _is_ours(told) if told else _is_referred(scope) or not _is_trusted(scope)
+    sites = header_values(scope, "sec-fetch-site")
+    return not _is_ours(sites) if sites else _is_referred(scope) or not _is_trusted(scope)
 
 
 def is_followed_link(scope: Scope) -> bool:
-    """Tell whether a page led here, even our own: a result that an engine gave may be a link."""
+    """Whether a page led here, even our own: a result of an engine may be a link."""
     return is_cross_site(scope) or header_values(scope, "sec-fetch-site") == ["same-origin"]
 
 
-def _is_ours(told: list[str]) -> bool:
-    return len(told) == 1 and told[0] in _OURS
+def _is_ours(sites: list[str]) -> bool:
+    return len(sites) == 1 and sites[0] in _OURS
 
 
 def _is_trusted(scope: Scope) -> bool:
@@ -174,13 +175,13 @@ def _is_trusted(scope: Scope) -> bool:
 
 
 def has_local_host(scope: Scope) -> bool:
-    """Tell whether we were asked under a name of this machine, not of something in front of us."""
+    """Whether the request names this machine, and not a proxy in front of it."""
     host = str(scope["veil.origin"]).partition("://")[2]
     return host in LOOPBACK or host.rpartition(":")[0] in LOOPBACK
 
 
 def _is_referred(scope: Scope) -> bool:
-    """Tell whether a page of another site is named as the one before."""
+    """Whether a page of another site is named as the previous one."""
     return any(
         not f"{address}/".startswith(f"{scope['veil.origin']}/")
         for address in header_values(scope, "referer")
@@ -189,22 +190,22 @@ def _is_referred(scope: Scope) -> bool:
 
 def _check_origin(scope: Scope) -> None:
     """Refuse the forms and scripts of other sites."""
-    told = header_values(scope, "origin")
+    values = header_values(scope, "origin")
     # a page that sends no referrer hides its origin, too, but cannot forge where it is from
     own = header_values(scope, "sec-fetch-site") == ["same-origin"]
-    if told and told != [scope["veil.origin"]] and not (own and told == ["null"]):
+    if values and values != [scope["veil.origin"]] and not (own and values == ["null"]):
         raise _foreign()
 
 
 def _check_site(scope: Scope) -> None:
-    """Refuse what other sites start, but for opening a page, which they learn nothing from."""
-    told = header_values(scope, "sec-fetch-site")
+    """Refuse what other sites start, unless it opens a page: that reveals nothing to them."""
+    sites = header_values(scope, "sec-fetch-site")
     reads = scope["method"] in ("GET", "HEAD")
-    if not told:
+    if not sites:
         if not reads and _is_referred(scope):  # older browsers
             raise _foreign()
         return
-    if _is_ours(told) or (reads and scope["path"] in _OPEN):
+    if _is_ours(sites) or (reads and scope["path"] in _OPEN):
         return
     opens = header_values(scope, "sec-fetch-mode") == ["navigate"]
     if not (reads and opens) or is_program(scope["path"]):
@@ -255,22 +256,22 @@ class Entrance:
     async def _enter(self, request: Request) -> Response:
         scope = request.scope
         if request.method == "POST":
-            given = await self._form(request)
+            form = await self._form(request)
         elif request.method in ("GET", "HEAD"):
-            given = fields(scope["query_string"])
+            form = fields(scope["query_string"])
         else:
             allowed = "GET, HEAD, POST"
             raise StatusError(405, f"This address takes {allowed} only.", allow=allowed)
-        told = given.get("token", "").rpartition("token=")[2].strip()  # or the whole address
-        if not self._fits(told):
-            return page(pages.entrance(wrong=bool(told)), 401, _SAY)
+        text = form.get("token", "").rpartition("token=")[2].strip()  # or the whole address
+        if not self._fits(text):
+            return page(pages.entrance(wrong=bool(text)), 401, _SAY)
         headers = {"set-cookie": self._cookie(scope), "referrer-policy": "no-referrer"}
         if is_cross_site(scope):  # led on from there the browser would not send the cookie yet
             return page(pages.entered(), 200, headers)
         return Response(None, 303, {"location": "/", **headers})
 
     async def _form(self, request: Request) -> dict[str, str]:
-        """Read the form; few may keep us waiting for it, since anybody can."""
+        """Read the form; few may be read at once, since anybody can send one slowly."""
         require_type(request, "application/x-www-form-urlencoded")
         if self._reading >= _FORMS:
             raise StatusError(
@@ -283,18 +284,18 @@ class Entrance:
             self._reading -= 1
 
     def _has_token(self, scope: Scope) -> bool:
-        for told in header_values(scope, "authorization"):
-            scheme, _, value = told.partition(" ")
+        for header in header_values(scope, "authorization"):
+            scheme, _, value = header.partition(" ")
             if scheme.lower() == "bearer" and self._fits(value.strip()):
                 return True
         own = cookie_name(scope["veil.origin"])
         cookies = ";".join(header_values(scope, "cookie")).split(";")
-        pairs = [each.strip().partition("=") for each in cookies]
+        pairs = [cookie.strip().partition("=") for cookie in cookies]
         return any(name == own and self._fits(value) for name, _, value in pairs)
 
-    def _fits(self, told: str) -> bool:
-        """Compare in a time that tells nothing of the token."""
-        return hmac.compare_digest(told.encode("utf-8", "replace"), self._token.encode())
+    def _fits(self, text: str) -> bool:
+        """Compare in a time that reveals nothing of the token."""
+        return hmac.compare_digest(text.encode("utf-8", "replace"), self._token.encode())
 
     def _cookie(self, scope: Scope) -> str:
         origin = scope["veil.origin"]

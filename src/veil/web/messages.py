@@ -1,8 +1,14 @@
-"""Requests and responses: bodies of a bounded size, headers, and what becomes of an error.
+"""Requests and responses: bodies of a bounded size, security headers, and errors.
 
-What becomes of an error: a status, and one sentence that quotes nothing.
-Whatever goes wrong, no exception leaves the application: a server that catches it would write
-its message and its traceback to a log, and a message can quote a text.
+Starlette has requests, responses and routes; this module has what it does not:
+
+- Its handler of errors raises them again, so that a server logs message and traceback, which can
+  quote a text. Here every error becomes a status and one sentence that quotes nothing, and no
+  exception leaves the application.
+- It reads a body of any size, for any time. Here both are bounded, and a body that is too long is
+  read to an end before it is refused, so that a browser shows the answer.
+- It takes a field that is given twice, and JSON with NaN or a name given twice. Two readers of one
+  request could then understand it differently, so it is refused here.
 """
 
 import json
@@ -44,25 +50,25 @@ Handler = Callable[[Request], Awaitable[Response]]
 
 
 def page(html: str, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    """Make a response of a page; half a character, which cannot be sent, becomes a question."""
+    """Return a page as a response; half a surrogate pair, which cannot be sent, becomes ``?``."""
     return Response(
         html.encode("utf-8", "replace"), status, dict(headers or {}), "text/html; charset=utf-8"
     )
 
 
 def document(json: bytes, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    """Make a response of a JSON document."""
+    """Return a JSON document as a response."""
     return Response(json, status, dict(headers or {}), "application/json")
 
 
 def header_values(scope: Scope, name: str) -> list[str]:
-    """Return all values of a header, of which a careful reader expects one at most."""
+    """Return all values of a header: a second one is for the caller to refuse."""
     wanted = name.encode("ascii")
     return [value.decode("latin-1") for key, value in scope["headers"] if key.lower() == wanted]
 
 
 def is_program(path: str) -> bool:
-    """Tell whether an address is for programs, which are answered in JSON."""
+    """Whether an address is for programs, which are answered in JSON."""
     return path.startswith("/api/") or path == "/openapi.json"
 
 
@@ -88,7 +94,7 @@ HEADERS: dict[str, str] = {
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
     "permissions-policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
-    # browsers would look up the hosts of all results, and so tell others what was found
+    # browsers would look up the hosts of all results, and so reveal them to others
     "x-dns-prefetch-control": "off",
     "x-robots-tag": "noindex, nofollow",
 }
@@ -97,7 +103,7 @@ _CACHE = (b"cache-control", b"no-store")
 
 
 class SecurityHeaders:
-    """Add the headers to whatever the application answers; what it set itself stays."""
+    """Add the headers to every answer; those that it already has stay."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -132,7 +138,7 @@ _JUDGED: tuple[tuple[type[VeilError], int, Kind], ...] = (  # the first that fit
 
 
 class StatusError(VeilError):
-    """A request that is not served, with the status that says so."""
+    """A request that is refused, with the status of the answer."""
 
     def __init__(self, status: int, message: str, kind: Kind = "input", **headers: str) -> None:
         super().__init__(message)
@@ -146,7 +152,7 @@ class GoneError(VeilError):
 
 @dataclass(frozen=True, slots=True)
 class ErrorReply:
-    """What is answered in place of what was asked for."""
+    """The answer to a request that failed."""
 
     status: int
     kind: Kind
@@ -155,7 +161,7 @@ class ErrorReply:
 
 
 def classify_error(error: Exception) -> ErrorReply:
-    """Say what an error means to who asked."""
+    """Return the answer for an error."""
     if isinstance(error, StatusError):
         return ErrorReply(error.status, error.kind, str(error), error.headers)
     for family, status, kind in _JUDGED:
@@ -165,17 +171,17 @@ def classify_error(error: Exception) -> ErrorReply:
 
 
 def error_response(verdict: ErrorReply, path: str) -> Response:
-    """Make the response: JSON for programs, a page for people."""
+    """Return the response: JSON for programs, a page for people."""
     if is_program(path):
-        told = json.dumps({"error": verdict.message, "kind": verdict.kind}, ensure_ascii=False)
-        return document(told.encode("utf-8", "replace"), verdict.status, verdict.headers)
+        text = json.dumps({"error": verdict.message, "kind": verdict.kind}, ensure_ascii=False)
+        return document(text.encode("utf-8", "replace"), verdict.status, verdict.headers)
     return page(pages.error(verdict.status, verdict.message), verdict.status, verdict.headers)
 
 
 class ErrorHandler:
     """Turn every error of the application into a response.
 
-    `note` is told where unexpected errors arose, for the person who runs the server.
+    `note` receives the place of an unexpected error, for the person who runs the server.
     """
 
     def __init__(self, app: ASGIApp, note: Callable[[str], None]) -> None:
@@ -199,13 +205,13 @@ class ErrorHandler:
             if verdict.status == 500:
                 self._note(verdict.message)
             if not started:
-                with suppress(Exception):  # who asked is gone, or there is no page for it
+                with suppress(Exception):  # the caller is gone, or the page cannot be made
                     await error_response(verdict, scope["path"])(scope, receive, send)
 
 
 FORM_BYTES = 128 * 1024  # the longest query, of which every character takes twelve
 JSON_BYTES = 1024 * 1024
-_DRAIN = 8 * 1024 * 1024  # read and thrown away, so that the answer is seen
+_DRAIN = 8 * 1024 * 1024  # read and thrown away, so that a browser shows the answer
 _FIELDS = 20
 
 
@@ -244,14 +250,14 @@ async def _read(request: Request, limit: int) -> bytes | None:
 
 
 def _declared(request: Request) -> int:
-    told = header_values(request.scope, "content-length")
-    return int(told[0]) if told and told[0].isdecimal() and len(told[0]) < 19 else 0
+    lengths = header_values(request.scope, "content-length")
+    return int(lengths[0]) if lengths and lengths[0].isdecimal() and len(lengths[0]) < 19 else 0
 
 
 def require_type(request: Request, wanted: str) -> None:
-    """Refuse a body of another type: the types of plain forms can be sent by any site."""
-    told = header_values(request.scope, "content-type")
-    if len(told) != 1 or told[0].partition(";")[0].strip().lower() != wanted:
+    """Refuse a body of another type: any site can send the types of plain forms."""
+    types = header_values(request.scope, "content-type")
+    if len(types) != 1 or types[0].partition(";")[0].strip().lower() != wanted:
         raise StatusError(415, f"The content type of the request must be {wanted}.")
 
 
@@ -269,10 +275,10 @@ def fields(encoded: bytes) -> dict[str, str]:
         raise StatusError(422, "The fields of the request must be text in UTF-8.") from None
     except ValueError:
         raise StatusError(422, f"A request may have at most {_FIELDS} fields.") from None
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    unique = dict(pairs)
+    if len(unique) != len(pairs):
         raise StatusError(422, "Each field of the request may be given once.")
-    return found
+    return unique
 
 
 def whole_number(text: str, name: str, low: int, high: int) -> int:
@@ -285,7 +291,7 @@ def whole_number(text: str, name: str, low: int, high: int) -> int:
 
 
 def read_json(body: bytes) -> object:
-    """Read JSON as its standard has it: each name once, no NaN, in UTF-8, not too deep."""
+    """Read JSON by its standard: each name once, no NaN, in UTF-8, not too deep."""
     try:
         return cast(
             object,
@@ -302,10 +308,10 @@ def read_json(body: bytes) -> object:
 
 
 def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    unique = dict(pairs)
+    if len(unique) != len(pairs):
         raise StatusError(422, "Each name in an object of the request may be given once.")
-    return found
+    return unique
 
 
 def _no_number(constant: str) -> NoReturn:

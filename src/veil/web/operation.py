@@ -1,16 +1,23 @@
-"""The interface for programs, address by address: as routes, as OpenAPI and in words."""
+"""The HTTP interface as data, from which routes, OpenAPI and the reference are made."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 from pydantic.json_schema import JsonSchemaMode, models_json_schema
 
 from veil.core.version import __version__
-from veil.web.answers import ErrorAnswer
+from veil.proxy.answers import Answer, Text
 from veil.web.asks import Ask
 from veil.web.service import Service
+
+
+class ErrorAnswer(Answer):
+    """Why a request was not served."""
+
+    error: Text = Field(description="one sentence, which quotes no text")
+    kind: str = Field(description="budget, gate, risk, engine, input, busy or server")
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,11 +27,11 @@ class Operation:
     Attributes
     ----------
     run
-        Does the work, and may block.
+        Does the work; it may block.
     ask, answer
-        What it takes, in the body or in the address, and what it returns.
+        Models of the parameters, in the body or in the address, and of the answer.
     sends
-        Whether an engine is asked, so that it can fail or be refused.
+        Whether it queries an engine, which can fail or refuse.
     """
 
     method: Literal["GET", "POST"]
@@ -37,7 +44,7 @@ class Operation:
 
 
 def alone(work: Callable[[Any], BaseModel]) -> Callable[[Service, Any], BaseModel]:
-    """Return work that needs nothing of the service."""
+    """Return an operation's function from one that needs no service."""
     return lambda _, ask: work(ask)
 
 
@@ -65,8 +72,10 @@ def openapi(operations: Sequence[Operation]) -> dict[str, object]:
     """Describe the interface, by OpenAPI 3.1."""
     refs, schemas = _schemas(operations)
     paths: dict[str, dict[str, object]] = {}
-    for one in operations:
-        paths.setdefault(one.path, {})[one.method.lower()] = _openapi_operation(one, refs, schemas)
+    for operation in operations:
+        paths.setdefault(operation.path, {})[operation.method.lower()] = _openapi_operation(
+            operation, refs, schemas
+        )
     return {
         "openapi": "3.1.0",
         "info": {
@@ -93,32 +102,37 @@ def _schemas(operations: Iterable[Operation]) -> tuple[Refs, Schemas]:
     wanted: dict[tuple[type[BaseModel], JsonSchemaMode], None] = {
         (ErrorAnswer, "serialization"): None
     }
-    for one in operations:
-        wanted[one.ask, "validation"] = None
-        wanted[one.answer, "serialization"] = None
-    found, made = models_json_schema(list(wanted), ref_template="#/components/schemas/{model}")
-    refs = {model: found[model, mode] for model, mode in wanted}
-    return refs, made["$defs"]
+    for operation in operations:
+        wanted[operation.ask, "validation"] = None
+        wanted[operation.answer, "serialization"] = None
+    keys, definitions = models_json_schema(
+        list(wanted), ref_template="#/components/schemas/{model}"
+    )
+    refs = {model: keys[model, mode] for model, mode in wanted}
+    return refs, definitions["$defs"]
 
 
-def _openapi_operation(one: Operation, refs: Refs, schemas: Schemas) -> dict[str, object]:
-    statuses = [*_ALWAYS, *(_WITH_BODY if one.method == "POST" else ())]
-    statuses += [502] if one.sends else []
+def _openapi_operation(operation: Operation, refs: Refs, schemas: Schemas) -> dict[str, object]:
+    statuses = [*_ALWAYS, *(_WITH_BODY if operation.method == "POST" else ())]
+    statuses += [502] if operation.sends else []
     responses: dict[str, object] = {
-        "200": {"description": (one.answer.__doc__ or "").strip(), **_json(refs[one.answer])}
+        "200": {
+            "description": (operation.answer.__doc__ or "").strip(),
+            **_json(refs[operation.answer]),
+        }
     }
     for status in sorted(statuses):
         responses[str(status)] = {"description": _MEANING[status], **_json(refs[ErrorAnswer])}
-    described: dict[str, object] = {
-        "operationId": one.path.removeprefix("/api/"),
-        "summary": one.summary,
+    document: dict[str, object] = {
+        "operationId": operation.path.removeprefix("/api/"),
+        "summary": operation.summary,
         "responses": responses,
     }
-    if one.method == "POST":
-        described["requestBody"] = {"required": True, **_json(refs[one.ask])}
+    if operation.method == "POST":
+        document["requestBody"] = {"required": True, **_json(refs[operation.ask])}
     else:
-        described["parameters"] = _parameters(one.ask, schemas)
-    return described
+        document["parameters"] = _parameters(operation.ask, schemas)
+    return document
 
 
 def _json(schema: dict[str, object]) -> dict[str, object]:
@@ -143,32 +157,32 @@ def _parameters(ask: type[BaseModel], schemas: Schemas) -> list[dict[str, object
 
 def reference(operations: Sequence[Operation]) -> str:
     """Return one section for each operation, in Markdown."""
-    return "\n".join(line for one in operations for line in _operation_text(one))
+    return "\n".join(line for operation in operations for line in _operation_text(operation))
 
 
-def _operation_text(one: Operation) -> Iterator[str]:
-    yield f"## {one.method} {one.path}\n"
-    yield f"{one.summary}\n"
-    asked = one.ask.model_json_schema()
-    if asked.get("properties"):
-        yield from _table("body" if one.method == "POST" else "parameter", asked)
-    answered = one.answer.model_json_schema(mode="serialization")
-    if answered.get("properties"):
-        yield from _table("answer", answered, told=False)
-    for name, field in answered.get("properties", {}).items():
+def _operation_text(operation: Operation) -> Iterator[str]:
+    yield f"## {operation.method} {operation.path}\n"
+    yield f"{operation.summary}\n"
+    ask = operation.ask.model_json_schema()
+    if ask.get("properties"):
+        yield from _table("body" if operation.method == "POST" else "parameter", ask)
+    answer = operation.answer.model_json_schema(mode="serialization")
+    if answer.get("properties"):
+        yield from _table("answer", answer, required=False)
+    for name, field in answer.get("properties", {}).items():
         if inner := field.get("items", {}).get("$ref", "").rpartition("/")[2]:
-            yield from _table(f"each of `{name}`", answered["$defs"][inner], told=False)
+            yield from _table(f"each of `{name}`", answer["$defs"][inner], required=False)
 
 
-def _table(head: str, schema: dict[str, Any], *, told: bool = True) -> Iterator[str]:
-    """List what there is; `told` of what a caller must give."""
+def _table(head: str, schema: dict[str, Any], *, required: bool = True) -> Iterator[str]:
+    """List the fields; `required` marks those that a caller must give."""
     yield f"| {head} | | meaning |\n|---|---|---|"
-    required = schema.get("required", []) if told else []
+    needed = schema.get("required", []) if required else []
     for name, field in schema["properties"].items():
-        says = field.get("description", "").replace("|", "\\|")
-        need = "**required**" if name in required else _default(field)
+        meaning = field.get("description", "").replace("|", "\\|")
+        need = "**required**" if name in needed else _default(field)
         kind = f"{_kind(field)}{f', {need}' if need else ''}"
-        yield f"| `{name}` | {kind} | {says} |"
+        yield f"| `{name}` | {kind} | {meaning} |"
     yield ""
 
 
@@ -178,13 +192,13 @@ def _default(field: dict[str, Any]) -> str:
 
 
 def _kind(field: dict[str, Any]) -> str:
-    """Name the kind of a value: a word for each choice that there is."""
+    """Name the kind of a value: each choice of an enumeration."""
     if "$ref" in field:
         return "object"
     if "enum" in field:
-        return " or ".join(f"`{one}`" for one in field["enum"])
+        return " or ".join(f"`{choice}`" for choice in field["enum"])
     if "anyOf" in field:
-        return " or ".join(_kind(one) for one in field["anyOf"])
+        return " or ".join(_kind(option) for option in field["anyOf"])
     if field.get("type") == "array":
         return f"list of {_kind(field.get('items', {}))}"
     return str(field.get("type", "any"))

@@ -1,9 +1,10 @@
 """The page of places: a file that a person opens is measured, masked and drawn on this machine.
 
-What comes in is held in memory while a request lasts, and never in a file. No answer or message
-holds a true coordinate but the map that is asked for with them.
+The points are in memory while a request lasts, and never in a file. Only the map that a request
+asks for with true points holds a true coordinate; no other answer and no message does.
 """
 
+from functools import partial
 from typing import ClassVar, Literal
 
 from pydantic import BaseModel, Field
@@ -13,20 +14,31 @@ from veil.data.lines import HeldFile
 from veil.places.formats.files import load, text_of
 from veil.places.links import ASSUMED, assumes_metres, distinct
 from veil.places.measures import LEAST
+from veil.places.mechanisms import MECHANISMS
 from veil.places.pictures import spots
-from veil.places.plane import LADDERS, METRES, ladder, plane
+from veil.places.plane import METRES, ladder, plane
 from veil.places.plot import drawing
 from veil.places.points import Points
 from veil.places.protect import protect
 from veil.places.release import Release
 from veil.proxy.answers import Answer, CostAnswer
-from veil.web.asks import Ask
-from veil.web.messages import StatusError
+from veil.web.asks import Ask, offered, require_offered
+from veil.web.messages import Request, Response, StatusError, page
 from veil.web.operation import Operation, alone
+from veil.web.pages import render
+from veil.web.service import Service
 
+DEFAULT = "donut"
 MOST = 3_000  # points, and addresses, of one request
 _BYTES = 900_000  # of a file
 Kind = Literal["csv", "geojson"]
+
+
+async def show(service: Service, request: Request) -> Response:
+    """Show where a file of points is opened, masked and drawn."""
+    classes = await service.looks.run(request, partial(offered, MECHANISMS, DEFAULT))
+    values = {"common": await service.common(request), "mechanisms": list(classes)}
+    return page(render("places.html", values))
 
 
 class File(BaseModel):
@@ -51,22 +63,20 @@ class PlacesAsk(Ask):
     def opened(self, file: File, what: str) -> Points:
         """Read points from memory: the file of a person is never on the disk of this page."""
         held = HeldFile(f"{what}.{file.format}", file.text)
-        found = load(held, crs=self.crs if file.format == "csv" else None)
-        if len(found) > MOST:
+        points = load(held, crs=self.crs if file.format == "csv" else None)
+        if len(points) > MOST:
             raise StatusError(
                 422,
                 f"This page takes at most {MOST:,} rows of a file; use 'veil places' on the"
                 " command line for more.",
             )
-        return found
+        return points
 
 
 class PlacesPlaneAsk(PlacesAsk):
     """Points to place on the risk-utility plane, by one method at several strengths."""
 
-    method: Literal["donut", "laplace", "gaussian", "disk", "bimodal", "cell"] = Field(
-        default="donut", description="the method"
-    )
+    method: str = Field(default=DEFAULT, max_length=200, description="name of a mechanism")
     addresses: File | None = Field(
         default=None,
         description="addresses that the attacker guesses from; null: the points themselves",
@@ -76,6 +86,10 @@ class PlacesPlaneAsk(PlacesAsk):
     def weight(self) -> int:
         """Every strength is a release, an attack and a comparison."""
         return len(METRES)
+
+    def check(self) -> None:
+        """Refuse a mechanism that the page does not offer."""
+        require_offered(MECHANISMS, self.method, DEFAULT)
 
 
 class PlacesProtectAsk(PlacesAsk):
@@ -90,9 +104,8 @@ class PlacesProtectAsk(PlacesAsk):
     )
 
     def check(self) -> None:
-        """Refuse methods that open files."""
-        if read_spec(self.method)[0] not in LADDERS:
-            raise StatusError(422, f"This page knows the methods {', '.join(LADDERS)}.")
+        """Refuse a mechanism that the page does not offer: others open files."""
+        require_offered(MECHANISMS, read_spec(self.method)[0], DEFAULT)
 
 
 class StopAnswer(Answer):

@@ -1,14 +1,15 @@
-"""The page of sensitive documents: the same search, by who is not cleared and by who is.
+"""The page of sensitive documents: one search, for people without and with clearance.
 
-The index is named when the server starts, and never by a request. The answer for who is not
-cleared is made by the strategy alone, and holds nothing else: no count of what is withheld, which
-would tell that it exists. The other one is for who may see everything, as whoever has the token of
-this server can: it is their index.
+The index is named when the server starts, and never by a request. The strategy alone makes the
+answer for people without clearance, which holds nothing else: a count of what is withheld would
+reveal that it exists. The other answer is for people who may see everything, as everybody with the
+token of this server can: it is their index.
 """
 
 import math
 import threading
 from collections import OrderedDict
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -23,12 +24,13 @@ from veil.sensitive.inputs import check_query
 from veil.sensitive.mechanism import Mechanism, Searcher
 from veil.sensitive.mechanisms import MECHANISMS
 from veil.sensitive.mechanisms import mechanism as strategy_of
-from veil.web.asks import Ask
-from veil.web.messages import StatusError
+from veil.web.asks import Ask, offered, require_offered, settable
+from veil.web.messages import Request, Response, StatusError, page
 from veil.web.operation import Operation
+from veil.web.pages import render
 from veil.web.service import Service
 
-USED = ("demoted", "postfilter", "prefilter", "relevance")  # others learn from judgements
+DEFAULT = "postfilter"
 START = "veil serve --sensitive INDEX"
 NONE = f"No index of sensitive documents was named when this server was started: {START}."
 _OPENED = 8  # strategies that are kept open
@@ -55,6 +57,18 @@ class Room:
             return self._opened[spec]
 
 
+async def show(service: Service, request: Request) -> Response:
+    """Show where an index is searched as somebody who is not cleared, and as somebody who is."""
+    room = service.sensitive
+    classes = await service.looks.run(request, partial(offered, MECHANISMS, DEFAULT))
+    values = {
+        "common": await service.common(request),
+        "documents": None if room is None else len(room.stored.collection.documents),
+        "presets": {name: cls.presets for name, cls in classes.items()},
+    }
+    return page(render("sensitive.html", values))
+
+
 class SensitiveAsk(Ask):
     """A search among sensitive documents."""
 
@@ -66,7 +80,7 @@ class SensitiveAsk(Ask):
     strategy: str = Field(
         default="postfilter(threshold=0.1)",
         max_length=200,
-        description=f"what decides: {', '.join(USED)}",
+        description="what decides: a strategy that does not learn",
         examples=["prefilter(threshold=0.1)"],
     )
     k: int = Field(default=10, ge=1, le=50, description="documents of a list")
@@ -77,10 +91,12 @@ class SensitiveAsk(Ask):
             check_query(self.query)
         except InputError as error:
             raise StatusError(422, str(error)) from None
-        name, given = read_spec(self.strategy)
-        if name not in USED or "trained" in given or "encoder" in given:
-            raise StatusError(422, f"This page knows the strategies {', '.join(USED)}.")
-        MECHANISMS.parse(self.strategy)
+        name, parameters = read_spec(self.strategy)
+        cls = require_offered(MECHANISMS, name, DEFAULT)
+        if not parameters.keys() <= set(settable(cls)) or MECHANISMS.parse(self.strategy).learns:
+            raise StatusError(
+                422, "This page knows strategies that do not learn, by their numbers and choices."
+            )
 
 
 class ShownAnswer(Answer):
@@ -92,7 +108,7 @@ class ShownAnswer(Answer):
 
 
 class UnclearedAnswer(Answer):
-    """What somebody sees who is not cleared, and nothing else."""
+    """What people without clearance see, and nothing else."""
 
     strategy: str
     shown: list[ShownAnswer]
@@ -101,7 +117,7 @@ class UnclearedAnswer(Answer):
 
 
 class SeenAnswer(ShownAnswer):
-    """A document of the list of who is cleared."""
+    """A document of the list for people with clearance."""
 
     p: Figure = Field(description="how likely it is sensitive; null where nothing is known")
     label: bool | None = Field(description="what a human said; null: nothing")
@@ -109,7 +125,7 @@ class SeenAnswer(ShownAnswer):
 
 
 class ClearedAnswer(Answer):
-    """What somebody sees who is cleared. Not to be shown to anybody else."""
+    """What people with clearance see. Not to be shown to anybody else."""
 
     shown: list[SeenAnswer]
     total: int = Field(description="documents that match")
@@ -117,19 +133,19 @@ class ClearedAnswer(Answer):
 
 
 def uncleared(service: Service, ask: SensitiveAsk) -> UnclearedAnswer:
-    """Search for who is not cleared: the strategy says what is shown, and what is told."""
+    """Search for somebody who is not cleared: the strategy alone decides what is shown."""
     room, strategy = _room(service), strategy_of(ask.strategy)
-    found = room.searcher(strategy).answer(ask.query, ask.k)
+    answer = room.searcher(strategy).answer(ask.query, ask.k)
     return UnclearedAnswer(
         strategy=strategy.brief,
-        shown=[ShownAnswer(**_document(room, place)) for place in found.positions.tolist()],
-        total=found.total,
+        shown=[ShownAnswer(**_document(room, place)) for place in answer.positions.tolist()],
+        total=answer.total,
         cost=CostAnswer.of(strategy.guarantee),
     )
 
 
 def cleared(service: Service, ask: SensitiveAsk) -> ClearedAnswer:
-    """Search for who is cleared: everything by relevance, and what of it the others see."""
+    """Search for somebody who is cleared: all by relevance, and which of it the others see."""
     room, strategy = _room(service), strategy_of(ask.strategy)
     scores = matcher(room.stored.collection).scores(ask.query)
     every = np.ones(len(scores), dtype=np.bool_)
@@ -139,17 +155,17 @@ def cleared(service: Service, ask: SensitiveAsk) -> ClearedAnswer:
     return ClearedAnswer(
         shown=shown,
         total=int((scores > 0).sum()),
-        withheld=sum(one.rank is None for one in shown),
+        withheld=sum(document.rank is None for document in shown),
     )
 
 
 def _seen(room: Room, place: int, ranks: dict[int, int]) -> SeenAnswer:
-    said = int(room.stored.collection.sensitive[place])
+    label = int(room.stored.collection.sensitive[place])
     p = float(room.scene.p[place])
     return SeenAnswer(
         **_document(room, place),
         p=None if math.isnan(p) else p,
-        label=None if said < 0 else bool(said),
+        label=None if label < 0 else bool(label),
         rank=ranks.get(place),
     )
 

@@ -1,4 +1,4 @@
-"""What the pages and the interface share: the desk, the plane, answers kept, and limits."""
+"""State that the pages and the interface share: desk, plane, limits, and kept answers."""
 
 import math
 import secrets
@@ -12,10 +12,11 @@ import anyio
 from anyio import to_thread
 
 from veil.proxy.desk import Desk
-from veil.proxy.settings import Configuration
+from veil.proxy.settings import Budget, Configuration
 from veil.proxy.slider import MeasuredPlane
 from veil.text.vectors.embeddings import Embeddings
 from veil.web.messages import GoneError, Request, Response, StatusError
+from veil.web.pages import Common
 
 if TYPE_CHECKING:
     from veil.dp.sql.database import Database
@@ -26,9 +27,9 @@ T = TypeVar("T")
 
 
 class RateLimit:
-    """Let `rate` things pass in a minute, for all who ask together.
+    """Let `rate` requests pass in a minute, of all callers together.
 
-    What is asked for at once may overdraw it; then it takes longer until the next one passes.
+    A request that counts for several may overdraw it; the next one then waits longer.
     """
 
     def __init__(self, rate: int, clock: Callable[[], float] = time.monotonic) -> None:
@@ -36,7 +37,7 @@ class RateLimit:
         self._left, self._seen = float(rate), clock()
 
     def take(self) -> None:
-        """Let one thing pass, or refuse and say when to come back."""
+        """Let one request pass, or refuse it and say when to come back."""
         now = self._clock()
         self._left = min(self._rate, self._left + (now - self._seen) * self._rate / 60)
         self._seen = now
@@ -52,7 +53,7 @@ class RateLimit:
         self._left -= 1
 
     def charge(self, count: int) -> None:
-        """Count more things that come with one that passed."""
+        """Count further requests, for one that passed and counts for several."""
         self._left -= count
 
 
@@ -66,7 +67,7 @@ class WorkQueue:
         self._threads: anyio.CapacityLimiter | None = None
 
     async def run(self, request: Request, work: Callable[[], T]) -> T:
-        """Do the work and return what comes of it, unless nobody waits for it any more."""
+        """Return the result of the work, unless nobody waits for it any more."""
         if self._inside >= self._at_once + self._waiting:
             raise StatusError(
                 503,
@@ -93,10 +94,10 @@ _SECONDS = 3_600.0
 
 
 class AnswerCache:
-    """Holds the last answers; the oldest go first, and each after a while.
+    """Keep the last answers, for an hour at most; the oldest go first.
 
-    A browser cannot go back to the answer to a form, nor load it again, without sending the form
-    again. So it is sent on to an address of its own, which holds no query.
+    A browser cannot go back to the answer to a form, nor reload it, without sending the form
+    again. So it is redirected to an address for this answer, which holds no query.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -104,7 +105,7 @@ class AnswerCache:
         self._answers: OrderedDict[str, tuple[float, Response]] = OrderedDict()
 
     def put(self, answer: Response) -> str:
-        """Keep an answer, and return its name."""
+        """Keep an answer and return its name."""
         name = secrets.token_urlsafe(16)
         self._answers[name] = self._clock() + _SECONDS, answer
         while len(self._answers) > _MOST:
@@ -116,8 +117,8 @@ class AnswerCache:
         now = self._clock()
         while self._answers and next(iter(self._answers.values()))[0] <= now:
             self._answers.popitem(last=False)
-        found = self._answers.get(name)
-        return None if found is None else found[1]
+        answer = self._answers.get(name)
+        return None if answer is None else answer[1]
 
     def clear(self) -> None:
         """Keep nothing any more."""
@@ -129,13 +130,13 @@ Vectors = Callable[[], Embeddings]
 
 @dataclass(slots=True)
 class Slider:
-    """Where the slider stands, for all tabs."""
+    """The position of the slider, in all tabs."""
 
     stop: int
 
     @classmethod
     def of(cls, desk: Desk, plane: MeasuredPlane) -> "Slider":
-        """Put it where the user left it, if that is still a stop."""
+        """Return the position in which the user left it, if that is still a stop."""
         chosen = desk.chosen()
         place = plane.place(chosen) if chosen else None
         return cls(plane.default if place is None else place)
@@ -143,22 +144,22 @@ class Slider:
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """Everything that answers a request, apart from the request.
+    """Everything that answers requests.
 
     Attributes
     ----------
     searches, looks
-        Who may run what takes long, and what does not: pages open while searches run.
+        Queues for work that takes long, and for the rest: pages open while searches run.
     bucket
         How many searches and calls of the interface pass in a minute.
     slider, kept
-        What the pages remember: the stop chosen last, and the last answers.
+        What the pages remember: the last stop, and the last answers.
     patience
         Seconds for a request to arrive as a whole.
     database
-        What questions in SQL are answered from, with noise; None where none was named.
+        The database for questions in SQL, or None.
     sensitive
-        The index of sensitive documents that is searched; None where none was named.
+        The index of sensitive documents, or None.
     """
 
     desk: Desk
@@ -175,7 +176,7 @@ class Service:
 
     @property
     def own(self) -> bool:
-        """Whether documents of the user's own are searched, on this machine."""
+        """Whether the user's own documents are searched, on this machine."""
         return self.desk.standing == "own"
 
     def setting(self, stop: int) -> Configuration:
@@ -185,3 +186,14 @@ class Service:
                 422, f"The slider has stops from 0 to {len(self.plane.stops) - 1}; choose one."
             )
         return self.plane.stops[stop].setting
+
+    async def common(self, request: Request) -> Common:
+        """Return what every page shows, with the budget as it is now."""
+        return self.common_of(await self.looks.run(request, self.desk.budget), self.slider.stop)
+
+    def common_of(self, budget: Budget, stop: int) -> Common:
+        """Return what every page shows, with this budget and stop."""
+        desk = self.desk
+        return Common(
+            desk.engine, desk.network, budget, self.plane, stop, desk.standing, desk.collection
+        )

@@ -1,15 +1,15 @@
 """The page of tables: a file that a person opens is measured, protected and drawn here.
 
-What comes in is held in memory while a request lasts, and never in a file. No answer holds a value
-of it but the released file, and the drawings of before and after, which say so. No message holds
-one.
+The table is in memory while a request lasts, and never in a file. Only the released file and the
+drawings of before and after, which say so, hold values of it; no message does.
 """
 
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from math import prod
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 from pydantic import Field
@@ -34,14 +34,24 @@ from veil.tables.measures.pair import Pair
 from veil.tables.measures.utility import utility
 from veil.tables.mechanism import Release
 from veil.tables.mechanisms import MECHANISMS
-from veil.tables.presets import GROUPS, STRENGTHS, strengths, unfit
+from veil.tables.presets import strengths, unfit
 from veil.tables.protect import protect
 from veil.tables.schema import load, telling
 from veil.tables.table import Role, Table
-from veil.web.asks import Ask
+from veil.web.asks import Ask, offered, require_offered
 from veil.web.charts import shares, sizes
-from veil.web.messages import StatusError
+from veil.web.messages import Request, Response, StatusError, page
 from veil.web.operation import Operation, alone
+from veil.web.pages import render
+from veil.web.service import Service
+
+
+async def show(service: Service, request: Request) -> Response:
+    """Show where a table is opened, measured and protected."""
+    classes = await service.looks.run(request, partial(offered, MECHANISMS, DEFAULT))
+    mechanisms = [(name, summary(cls).rstrip(".")) for name, cls in classes.items()]
+    values = {"common": await service.common(request), "mechanisms": mechanisms}
+    return page(render("tables.html", values))
 
 
 class ColumnAnswer(Answer):
@@ -56,7 +66,7 @@ class ColumnAnswer(Answer):
 
 
 class StandAnswer(Answer):
-    """How exposed the records of a table are; null where no column is a qi."""
+    """How exposed the records of a table are; null if no column is a qi."""
 
     rows: int
     classes: int | None = Field(description="groups of records that look alike")
@@ -73,7 +83,7 @@ class StandAnswer(Answer):
 
 
 class MethodAnswer(Answer):
-    """A method, and whether it has anything to do here."""
+    """A mechanism, and whether its presets fit this table."""
 
     name: str
     says: str
@@ -99,7 +109,7 @@ class StepAnswer(Answer):
 
 
 class LeftAnswer(Answer):
-    """A strength that cannot be had for this table."""
+    """A strength that cannot be reached for this table."""
 
     spec: str
     why: str
@@ -131,11 +141,12 @@ class TablesProtectAnswer(Answer):
     cost: CostAnswer
 
 
+DEFAULT = "mondrian"
+_STRENGTHS = 7  # of one mechanism
 MOST = 3_000  # rows of one request
 COLUMNS = 60
 KNOWN = 12  # quasi-identifiers
 ALL_OR_NOTHING = "the value or nothing"
-_CELLS = 18_000  # that a person may be found by, where single ones are suppressed
 _NODES = 20_000  # combinations of levels that are searched
 _ELSE = "or use 'veil tables' on the command line"
 NOBODY = "Say which columns an attacker may know, to see who could be found."
@@ -143,7 +154,7 @@ TOO_MANY = f"This page measures at most {KNOWN} known columns; say which of them
 
 
 def check_size(table: Table) -> None:
-    """Refuse a table that is too much for a page, or cannot be measured."""
+    """Refuse a table that is too large for a page, or cannot be measured."""
     if len(table) > MOST or len(table.columns) > COLUMNS:
         raise StatusError(
             422,
@@ -163,15 +174,15 @@ def unmeasured(table: Table) -> str:
 
 
 def ready(table: Table, method: str) -> tuple[Table, dict[str, str]]:
-    """Give columns hierarchies if a method needs them, and say how they were built, or refuse."""
+    """Return the table with the hierarchies that a mechanism needs, and how they were built."""
     table.require_qi()
     if unmeasured(table):
         raise StatusError(422, TOO_MANY)
-    wide = len(table) * len(table.qi)
-    if method == "suppress" and wide > _CELLS:
+    wide, most = len(table) * len(table.qi), MECHANISMS.get(method).most_cells
+    if most is not None and wide > most:
         raise StatusError(
             422,
-            f"suppress would look at {wide:,} known cells, and on this page at most {_CELLS:,};"
+            f"{method} would look at {wide:,} known cells, and on this page at most {most:,};"
             f" say that fewer columns are known, choose mondrian, {_ELSE}.",
         )
     if "hierarchies" not in MECHANISMS.get(method).needs:
@@ -180,10 +191,10 @@ def ready(table: Table, method: str) -> tuple[Table, dict[str, str]]:
 
 
 def methods(table: Table) -> list[MethodAnswer]:
-    """Say what each method of the page does, and why not here."""
+    """Return what each mechanism of the page does, and why not here."""
     return [
-        MethodAnswer(name=name, says=summary(MECHANISMS.get(name)), unfit=_unfit(table, name))
-        for name in STRENGTHS
+        MethodAnswer(name=name, says=summary(cls), unfit=_unfit(table, name))
+        for name, cls in offered(MECHANISMS, DEFAULT).items()
     ]
 
 
@@ -200,7 +211,7 @@ def _built(table: Table, method: str) -> tuple[Table, dict[str, str]]:
     seen = describe(table)
     built = {name: seen[name].proposal.hierarchy or ALL_OR_NOTHING for name in table.qi}
     hierarchies = {name: _hierarchy(table, name, by) for name, by in built.items()}
-    nodes = prod(one.height + 1 for one in hierarchies.values())
+    nodes = prod(hierarchy.height + 1 for hierarchy in hierarchies.values())
     if nodes > _NODES:
         raise StatusError(
             422,
@@ -215,8 +226,8 @@ def _hierarchy(table: Table, name: str, by: str) -> Hierarchy:
     column = table.column(name)
     if not column.different:
         raise StatusError(422, f"The column '{name}' is empty; give it another role.")
-    made = builder(by)
-    return Hierarchy.of(made or [[label, TOP] for label in column.categories], column, name)
+    levels = builder(by)
+    return Hierarchy.of(levels or [[label, TOP] for label in column.categories], column, name)
 
 
 ATTACKER = "linkage"
@@ -255,17 +266,17 @@ def step(table: Table, spec: str) -> StepAnswer:
 
 def columns(table: Table) -> list[ColumnAnswer]:
     """Say what each column is, and what should be thought of."""
-    apart = telling(table)
+    unique = telling(table)
     return [
         ColumnAnswer(
-            name=one.name,
-            kind=one.kind,
-            different=one.distinct,
-            missing=one.missing,
-            role=table.roles[one.name],
-            says=_TELLING if one.name in apart else _sentence(one.suspicious),
+            name=column.name,
+            kind=column.kind,
+            different=column.distinct,
+            missing=column.missing,
+            role=table.roles[column.name],
+            says=_TELLING if column.name in unique else _sentence(column.suspicious),
         )
-        for one in describe(table).columns
+        for column in describe(table).columns
     ]
 
 
@@ -276,7 +287,7 @@ def _sentence(words: str) -> str:
 
 def proposed(table: Table) -> dict[str, Role]:
     """Return a role for each column that a person may change; none is taken to be harmless."""
-    return {one.name: one.proposal.role for one in describe(table).columns}
+    return {column.name: column.proposal.role for column in describe(table).columns}
 
 
 def drawn(original: Table, release: Release, changed: Sequence[str]) -> list[str]:
@@ -344,7 +355,6 @@ def file_of(release: Release, *, excel_safe: bool) -> str:
 
 
 _BYTES = 900_000  # of a file
-Name = Literal["mondrian", "ola", "suppress", "mdav", "noise", "rank_swap", "rounding", "sample"]
 
 
 class TablesAsk(Ask):
@@ -385,12 +395,16 @@ class TablesAsk(Ask):
 class TablesPlaneAsk(TablesAsk):
     """A table to place on the risk-utility plane, by one method at several strengths."""
 
-    method: Name = Field(default="mondrian", description="the method")
+    method: str = Field(default=DEFAULT, max_length=200, description="name of a mechanism")
 
     @property
     def weight(self) -> int:
         """Every strength is a release, an attack and a comparison."""
-        return len(GROUPS)
+        return _STRENGTHS
+
+    def check(self) -> None:
+        """Refuse a mechanism that the page does not offer."""
+        require_offered(MECHANISMS, self.method, DEFAULT)
 
 
 class TablesProtectAsk(TablesAsk):
@@ -402,9 +416,8 @@ class TablesProtectAsk(TablesAsk):
     )
 
     def check(self) -> None:
-        """Refuse methods that are not on the page."""
-        if read_spec(self.method)[0] not in STRENGTHS:
-            raise StatusError(422, f"This page knows the methods {', '.join(STRENGTHS)}.")
+        """Refuse a mechanism that the page does not offer."""
+        require_offered(MECHANISMS, read_spec(self.method)[0], DEFAULT)
 
 
 def open_table(ask: TablesAsk) -> TablesOpenAnswer:
@@ -424,7 +437,7 @@ def compare_strengths(ask: TablesPlaneAsk) -> TablesPlaneAnswer:
     table, built = ready(ask.opened(), ask.method)
     stops: list[StepAnswer] = []
     left: list[LeftAnswer] = []
-    for spec in strengths(ask.method, table):
+    for spec in strengths(ask.method, table)[:_STRENGTHS]:
         try:
             stops.append(step(table, spec))
         except InputError as error:

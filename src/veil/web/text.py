@@ -1,38 +1,194 @@
-"""The verbs of text and search for programs.
+"""Operations on texts and searches for programs: their answers, then the work.
 
-Everything that is sent goes through the desk. What is protected here and not sent is not counted
-in the ledger, as with ``veil protect``.
+Everything that is sent goes through the desk. A text that is protected here and not sent is not
+counted in the ledger, as with ``veil protect``.
 """
 
+from datetime import datetime
 from functools import cache
+from typing import Any
+
+from pydantic import Field, RootModel
 
 from veil import api
+from veil.core.component import example, summary
 from veil.core.errors import LawError
+from veil.core.guarantee import KINDS
 from veil.corpus.tokens import check_text
-from veil.proxy.answers import BudgetAnswer, CostAnswer, FoundAnswer
+from veil.proxy.answers import Answer, BudgetAnswer, CostAnswer, Figure, FoundAnswer, Text
 from veil.search.pipeline import check_query
 from veil.text.explain import LogRatio
+from veil.text.mechanisms import catalogue as known
 from veil.text.mechanisms.mechanism import TextMechanism
 from veil.text.protect import variants_of
 from veil.text.redact.redactor import By, Redactor
 from veil.text.vectors.embeddings import Embeddings
-from veil.web.answers import (
-    ExplainAnswer,
-    LedgerAnswer,
-    LogRatioAnswer,
-    MechanismsAnswer,
-    PlaneAnswer,
-    ProtectAnswer,
-    ReleaseAnswer,
-    SearchAnswer,
-    TextAnswer,
-    WordAnswer,
-    catalogue,
+from veil.web.asks import (
+    EmptyAsk,
+    ExplainAsk,
+    LedgerAsk,
+    ProtectAsk,
+    SearchAsk,
+    settable,
+    usable,
 )
-from veil.web.asks import EmptyAsk, ExplainAsk, LedgerAsk, ProtectAsk, SearchAsk
 from veil.web.messages import StatusError
 from veil.web.operation import Operation
 from veil.web.service import Service
+
+
+class TextAnswer(Answer):
+    """The variants of one text."""
+
+    variants: list[Text]
+    protected_words: int
+    kept_words: list[Text] = Field(description="words that passed unchanged by policy")
+    redacted: list[str] = Field(description="kinds of personal data that were replaced, in order")
+
+
+class ProtectAnswer(Answer):
+    """The variants of all texts, in their order, and what the release costs."""
+
+    mechanism: str
+    size: int
+    texts: list[TextAnswer]
+    cost: CostAnswer
+    seeded: bool
+
+
+class SearchAnswer(Answer):
+    """The results of each query, in their order."""
+
+    engine: str
+    network: bool = Field(description="whether variants leave the machine")
+    answers: list[FoundAnswer]
+
+
+class WordAnswer(Answer):
+    """What a mechanism does to a word."""
+
+    word: Text
+    top: list[tuple[Text, float]]
+    itself: float
+    support: int
+    eta: float
+    entropy: float
+    min_entropy: float
+    samples: int = Field(description="0 where the numbers are exact")
+    interval: tuple[float, float] | None
+
+
+class LogRatioAnswer(Answer):
+    """How well one output tells two words apart; null for what is not known or has no bound."""
+
+    words: tuple[Text, Text]
+    value: Figure
+    output: Text
+    distance: Figure
+    bound: Figure
+
+
+class ExplainAnswer(Answer):
+    """What a mechanism does to words."""
+
+    mechanism: str
+    words: list[WordAnswer]
+    log_ratio: LogRatioAnswer | None = Field(description="of two words, where the law is known")
+
+
+class GuaranteeAnswer(Answer):
+    """What is proved of a mechanism, and what is not."""
+
+    kind: str
+    means: str
+    metric: str
+    neighbours: str
+    caveat: str
+
+
+class MechanismAnswer(Answer):
+    """A mechanism, its paper, and the JSON Schema of its parameters."""
+
+    paper: str
+    summary: str
+    family: str
+    needs: list[str]
+    select: str | None
+    example: str
+    guarantee: GuaranteeAnswer
+    schema_: dict[str, object] = Field(serialization_alias="schema")
+
+
+class MechanismsAnswer(RootModel[dict[str, MechanismAnswer]]):
+    """All mechanisms, by name."""
+
+
+class FigureAnswer(Answer):
+    """A measured figure with its 95 % interval."""
+
+    kind: str
+    measure: str
+    attacker: str
+    score: Figure
+    low: Figure
+    high: Figure
+    n: int
+    chance: Figure
+
+
+class SettingAnswer(Answer):
+    """A mechanism, and how many variants are sent."""
+
+    mechanism: str
+    size: int
+
+
+class StopAnswer(Answer):
+    """A stop of the slider, with what was measured there."""
+
+    setting: SettingAnswer
+    risk: FigureAnswer
+    utility: FigureAnswer
+    upper: Figure = Field(description="what the risk is at most, with 97.5 % confidence")
+    warning: str
+    log_size: int | None
+
+
+class PlaneAnswer(Answer):
+    """The measured plane that the slider moves along."""
+
+    origin: str
+    shipped: bool
+    collection: str
+    engine: str
+    default: int = Field(description="place of the stop to start with, from 0")
+    note: str
+    stops: list[StopAnswer]
+
+
+class ReleaseAnswer(Answer):
+    """An entry of the ledger."""
+
+    number: int
+    made: datetime
+    last: datetime
+    asked: int
+    mechanism: str
+    variants: list[Text]
+    words: int
+    shared: int
+    spent: Figure
+    chosen: bool
+    plain: bool
+    bits: Figure = Field(description="what it added in leakage")
+
+
+class LedgerAnswer(Answer):
+    """Entries of the ledger, newest first."""
+
+    releases: list[ReleaseAnswer]
+    older: int | None = Field(description="value of 'before' for the entries that follow")
+
 
 _VARIANTS = 10_000  # of one request
 _CHARACTERS = 10_000_000  # of all variants of one request
@@ -50,7 +206,7 @@ def _protect(service: Service, ask: ProtectAsk) -> ProtectAnswer:
             f"At most {_VARIANTS:,} variants with {_CHARACTERS:,} characters are made for one"
             " request; give fewer or shorter texts, or a smaller size.",
         )
-    made = api.protect(
+    release = api.protect(
         ask.texts,
         mechanism,
         _space(service, mechanism),
@@ -61,9 +217,9 @@ def _protect(service: Service, ask: ProtectAsk) -> ProtectAnswer:
         redact=None if ask.redact is None else _redactor(ask.redact),
         in_clear=ask.in_clear,
     )
-    redacted = made.redacted or ((),) * len(made)
+    redacted = release.redacted or ((),) * len(release)
     return ProtectAnswer(
-        mechanism=made.mechanism,
+        mechanism=release.mechanism,
         size=size,
         texts=[
             TextAnswer(
@@ -73,17 +229,17 @@ def _protect(service: Service, ask: ProtectAsk) -> ProtectAnswer:
                 redacted=list(kinds),
             )
             for row, words, kept, kinds in zip(
-                made, made.protected, made.kept, redacted, strict=True
+                release, release.protected, release.kept, redacted, strict=True
             )
         ],
-        cost=CostAnswer.of(made.cost),
-        seeded=made.seeded,
+        cost=CostAnswer.of(release.cost),
+        seeded=release.seeded,
     )
 
 
 @cache
 def _redactor(by: By) -> Redactor:
-    """Return who looks; Presidio takes seconds to load, and is kept."""
+    """Return the redactor, which is kept: Presidio takes seconds to load."""
     return Redactor(by)
 
 
@@ -98,20 +254,20 @@ def _search(service: Service, ask: SearchAsk) -> SearchAnswer:
     place = service.plane.default if ask.stop is None else ask.stop
     setting = ask.setting() or service.setting(place)
     if ask.here(own=service.own):
-        found = [desk.search_here(query) for query in ask.all_queries]
+        outcomes = [desk.search_here(query) for query in ask.all_queries]
     elif ask.query is not None:
-        found = [desk.search(ask.query, setting, plain=ask.plain is True)]
+        outcomes = [desk.search(ask.query, setting, plain=ask.plain is True)]
     else:
-        found = desk.search_all(ask.all_queries, setting)
+        outcomes = desk.search_all(ask.all_queries, setting)
     answers = [
         FoundAnswer.of(
-            one,
+            outcome,
             network=desk.network,
             standing=desk.standing,
             show=ask.show,
-            variants=one.seen,
+            variants=outcome.seen,
         )
-        for one in found
+        for outcome in outcomes
     ]
     return SearchAnswer(engine=desk.engine, network=desk.network, answers=answers)
 
@@ -148,15 +304,53 @@ def _plane(service: Service, ask: EmptyAsk) -> PlaneAnswer:
 
 
 def _ledger(service: Service, ask: LedgerAsk) -> LedgerAnswer:
-    found = service.desk.releases(ask.count + 1, ask.before)
-    shown = [ReleaseAnswer.model_validate(one) for one in found[: ask.count]]
-    older = shown[-1].number if len(found) > ask.count else None
-    return LedgerAnswer(releases=shown, older=older)
+    releases = service.desk.releases(ask.count + 1, ask.before)
+    page = [ReleaseAnswer.model_validate(release) for release in releases[: ask.count]]
+    older = page[-1].number if len(releases) > ask.count else None
+    return LedgerAnswer(releases=page, older=older)
 
 
 def _budget(service: Service, ask: EmptyAsk) -> BudgetAnswer:
     del ask
     return BudgetAnswer.model_validate(service.desk.budget())
+
+
+@cache
+def catalogue() -> MechanismsAnswer:
+    """Return the mechanisms that a request can name, by name."""
+    classes = {name: known.mechanism_class(name) for name in known.names()}
+    return MechanismsAnswer({name: _entry(cls) for name, cls in classes.items() if usable(cls)})
+
+
+def _entry(cls: type[TextMechanism]) -> MechanismAnswer:
+    component = example(cls)
+    guarantee = component.guarantee
+    shown = ", ".join(f"{key}={getattr(component, key)!r}" for key in settable(cls))
+    return MechanismAnswer(
+        paper=cls.paper,
+        summary=summary(cls),
+        family=cls.family,
+        needs=sorted(cls.needs),
+        select=getattr(cls, "select", None),
+        example=f"{cls.name}({shown})",
+        guarantee=GuaranteeAnswer(
+            kind=guarantee.kind,
+            means=KINDS[guarantee.kind],
+            metric=guarantee.metric,
+            neighbours=guarantee.neighbours,
+            caveat=guarantee.caveat,
+        ),
+        schema_=_schema(cls),
+    )
+
+
+def _schema(cls: type[TextMechanism]) -> dict[str, Any]:
+    """Return the schema of the parameters that may be set."""
+    schema = cls.model_json_schema()
+    allowed = settable(cls)
+    properties = schema.get("properties", {})
+    schema["properties"] = {name: properties[name] for name in properties if name in allowed}
+    return schema
 
 
 OPERATIONS = (

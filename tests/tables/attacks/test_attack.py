@@ -52,9 +52,7 @@ def test_an_attacker_is_a_name_a_spec_or_a_component() -> None:
     t = small()
     risks = {tables.attack(t, t, one).risk for one in ("exact", "exact()", Exact())}
     assert risks == {0.75}
-    with pytest.raises(
-        UnknownNameError, match="No attacker of tables called 'exat'. Did you mean"
-    ):
+    with pytest.raises(UnknownNameError, match="No attack on tables called 'exat'. Did you mean"):
         tables.attack(t, t, "exat")
     with pytest.raises(ParameterError, match="An attacker is a component, or a spec"):
         tables.attack(t, t, 3)  # type: ignore[call-overload]

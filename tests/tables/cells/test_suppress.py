@@ -227,7 +227,7 @@ def test_nested_categories_are_protected_through_their_subtotals() -> None:
         ([[1, 2]], "suppress(protection=0)", "protection"),
         ([[1, 2]], "suppress(rule='p_percent(p=10)')", "contributions"),
         ([[1, 2]], "suppress(rule=nothing)", "No rule"),
-        ([[1, 2]], "supress", "No method for cells"),
+        ([[1, 2]], "supress", "No mechanism for cells"),
         ([[1.5, 2]], "cta", "not whole"),
         ([[1.5, 2]], "sample(rate=0.5)", "sampled"),
     ],

@@ -3,7 +3,7 @@
 from tests.web.browser.driver import Page
 from tests.web.browser.stage import QUERY, Stage
 
-from veil.web.pages.markup import amount
+from veil.web.pages.words import amount
 
 
 def test_it_shows_and_forgets(page: Page, stage: Stage) -> None:

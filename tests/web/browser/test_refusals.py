@@ -5,7 +5,7 @@ from tests.web.browser.driver import Page
 from tests.web.browser.stage import LET, QUERY, REFUSE, Stage, first_fails
 
 from veil.proxy.sticky import PreflightBound
-from veil.web.pages.markup import amount
+from veil.web.pages.words import amount
 
 
 def test_a_spent_budget_refuses(page: Page, stage: Stage) -> None:

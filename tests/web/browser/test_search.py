@@ -8,8 +8,8 @@ from tests.web.browser.stage import HITS, QUERY, RIGHT, Elsewhere, Stage
 from veil.proxy.results import MARKS
 from veil.proxy.settings import brief
 from veil.search.engines.engine import Hit
-from veil.web.pages.markup import amount
 from veil.web.pages.slider import named
+from veil.web.pages.words import amount
 
 
 def test_a_search_by_keyboard_alone(page: Page, stage: Stage) -> None:

@@ -2,7 +2,7 @@
 
 import click
 
-from veil.cli.listing import show_methods
+from veil.cli.listing import show_mechanisms
 from veil.dp.mechanisms import MECHANISMS
 
 
@@ -11,6 +11,6 @@ from veil.dp.mechanisms import MECHANISMS
 @click.option("--json", "as_json", is_flag=True, help="print JSON, with a schema each")
 def mechanisms(names: tuple[str, ...], as_json: bool) -> None:
     """List mechanisms for numbers, their parameters, what is proved and what is not."""
-    show_methods(MECHANISMS, names, as_json=as_json)
+    show_mechanisms(MECHANISMS, names, as_json=as_json)
     if not as_json:
         click.echo("Releases of the same data add up: see 'veil dp compose'.")

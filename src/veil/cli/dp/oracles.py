@@ -2,7 +2,7 @@
 
 import click
 
-from veil.cli.listing import show_methods
+from veil.cli.listing import show_mechanisms
 from veil.dp.local.oracles import ORACLES
 
 
@@ -11,4 +11,4 @@ from veil.dp.local.oracles import ORACLES
 @click.option("--json", "as_json", is_flag=True, help="print JSON, with a schema each")
 def oracles(names: tuple[str, ...], as_json: bool) -> None:
     """List oracles, their parameters, what is proved and what is not."""
-    show_methods(ORACLES, names, as_json=as_json)
+    show_mechanisms(ORACLES, names, as_json=as_json)

@@ -1,6 +1,7 @@
 """Move points to the centre of a cell, or to the edge of their Voronoi cell."""
 
 import math
+from collections.abc import Callable
 from typing import Annotated, ClassVar
 
 import numpy as np
@@ -28,6 +29,7 @@ class Cell(Mechanism):
     """
 
     name: ClassVar[str] = "cell"
+    presets: ClassVar[Callable[[int], str] | None] = lambda metres: f"cell(size={metres})"
     family: ClassVar[str] = "Aggregation"
     lawful: ClassVar[bool] = True
     random: ClassVar[bool] = False

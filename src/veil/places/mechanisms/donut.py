@@ -1,6 +1,7 @@
 """Rings and disks: donut, disk, a fixed distance, and farther where fewer people live."""
 
 import math
+from collections.abc import Callable
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
@@ -43,6 +44,9 @@ class Donut(Radial):
     """
 
     name: ClassVar[str] = "donut"
+    presets: ClassVar[Callable[[int], str] | None] = lambda metres: (
+        f"donut(low={metres / 10:g}, high={metres})"
+    )
     family: ClassVar[str] = "Donut"
     low: Annotated[
         float,
@@ -119,6 +123,7 @@ class Disk(Radial):
     """
 
     name: ClassVar[str] = "disk"
+    presets: ClassVar[Callable[[int], str] | None] = lambda metres: f"disk(radius={metres})"
     family: ClassVar[str] = "Random displacement"
     radius: Annotated[
         float, Field(gt=0, description="metres", examples=[300.0], json_schema_extra=PRIVATE)

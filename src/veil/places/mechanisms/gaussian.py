@@ -1,6 +1,7 @@
 """Distances that are normal, also between two bounds."""
 
 import math
+from collections.abc import Callable
 from statistics import NormalDist
 from typing import Annotated, ClassVar, Literal
 
@@ -27,6 +28,9 @@ class Gaussian(Radial):
     """
 
     name: ClassVar[str] = "gaussian"
+    presets: ClassVar[Callable[[int], str] | None] = lambda metres: (
+        f"gaussian(sigma={metres / 2:g})"
+    )
     family: ClassVar[str] = "Gaussian"
     uniforms: ClassVar[int] = 2
     sigma: Annotated[
@@ -105,6 +109,9 @@ class Bimodal(Radial):
     """
 
     name: ClassVar[str] = "bimodal"
+    presets: ClassVar[Callable[[int], str] | None] = lambda metres: (
+        f"bimodal(low={metres / 10:g}, high={metres})"
+    )
     family: ClassVar[str] = "Donut"
     low: Annotated[
         float,

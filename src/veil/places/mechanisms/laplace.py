@@ -1,6 +1,7 @@
 """Planar Laplace noise (geo-indistinguishability), for points and for traces."""
 
 import math
+from collections.abc import Callable
 from typing import Annotated, ClassVar
 
 import numpy as np
@@ -81,6 +82,9 @@ class Laplace(Radial):
     """
 
     name: ClassVar[str] = "laplace"
+    presets: ClassVar[Callable[[int], str] | None] = lambda metres: (
+        f"laplace(epsilon={2 / metres:g})"  # the mean displacement
+    )
     family: ClassVar[str] = "Geo-indistinguishability"
     conditioned: ClassVar[bool] = False
     uniforms: ClassVar[int] = 2

@@ -9,7 +9,15 @@ from veil.core.guarantee import Guarantee
 from veil.core.types import Floats, Ids
 from veil.corpus.lexical import top
 from veil.sensitive.candidates import Matcher, best, matcher, part_of
-from veil.sensitive.mechanism import WITHHELD, Answer, Mechanism, Scene, Searcher, rank_answer
+from veil.sensitive.mechanism import (
+    WITHHELD,
+    Answer,
+    Mechanism,
+    Presets,
+    Scene,
+    Searcher,
+    rank_answer,
+)
 
 
 class Relevance(Mechanism):
@@ -20,6 +28,9 @@ class Relevance(Mechanism):
     """
 
     name: ClassVar[str] = "relevance"
+    presets: ClassVar[Presets | None] = Presets(
+        "relevance()", "withhold only what a human called sensitive"
+    )
 
     @property
     def guarantee(self) -> Guarantee:
@@ -56,6 +67,11 @@ class Prefilter(Mechanism):
     """
 
     name: ClassVar[str] = "prefilter"
+    presets: ClassVar[Presets | None] = Presets(
+        "prefilter(threshold={})",
+        "search as if what is likely sensitive were not there",
+        "Withheld from p = ",
+    )
     scored: ClassVar[bool] = True
 
     threshold: Annotated[
@@ -111,6 +127,11 @@ class Postfilter(Mechanism):
     """
 
     name: ClassVar[str] = "postfilter"
+    presets: ClassVar[Presets | None] = Presets(
+        "postfilter(threshold={})",
+        "search everything, then take out what is likely sensitive",
+        "Withheld from p = ",
+    )
 
     threshold: Annotated[
         float,

@@ -23,7 +23,15 @@ from veil.sensitive.candidates import Candidates, Retriever, best, matcher, retr
 from veil.sensitive.classifiers.boosting import LIGHT, lightgbm
 from veil.sensitive.collection import SensitiveCollection
 from veil.sensitive.cross_validate import copies, folds_of
-from veil.sensitive.mechanism import WITHHELD, Answer, Mechanism, Scene, Searcher, rank_answer
+from veil.sensitive.mechanism import (
+    WITHHELD,
+    Answer,
+    Mechanism,
+    Presets,
+    Scene,
+    Searcher,
+    rank_answer,
+)
 
 FOLDS = 5
 SAYS = (
@@ -220,6 +228,9 @@ class Demoted(Mechanism):
     """
 
     name: ClassVar[str] = "demoted"
+    presets: ClassVar[Presets | None] = Presets(
+        "demoted(beta={})", "move down what is likely sensitive", "Weight of p ", 10.0, 1.0
+    )
 
     beta: Annotated[
         float,

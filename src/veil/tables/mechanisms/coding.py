@@ -1,5 +1,6 @@
 """Coarser values: top and bottom coding, rounding, recoding, generalising, suppressing."""
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -13,7 +14,15 @@ from veil.core.types import Floats, Ids
 from veil.tables.column import MISSING, Column, format_number
 from veil.tables.hierarchy import Hierarchy, interval
 from veil.tables.labels import Matching
-from veil.tables.mechanism import Alone, Kind, Masked, Mechanism, nothing
+from veil.tables.mechanism import (
+    Alone,
+    Kind,
+    Masked,
+    Mechanism,
+    Presets,
+    group_sizes,
+    nothing,
+)
 from veil.tables.table import Table, unknown_column
 
 
@@ -100,6 +109,36 @@ class Bottom(Coding):
         return share
 
 
+_BASES = 7  # at most
+
+
+def bases(table: Table) -> list[float]:
+    """Return round numbers from a fifth of the narrowest column's spread to twice the widest's."""
+    spreads = [
+        float(np.nanstd(column.values))
+        for column in map(table.column, table.qi)
+        if column.numeric and not column.missing.all()
+    ]
+    finite = [spread for spread in spreads if 0 < spread < math.inf]
+    if not finite:
+        return [1.0]
+    first, last = math.log10(min(finite) / 5), math.log10(2 * max(finite))
+    steps = np.linspace(first, last, _BASES)
+    return sorted({round_number(10.0**step) for step in steps.tolist()})
+
+
+def round_number(value: float) -> float:
+    """Return 1, 2 or 5 times a power of ten, the nearest by ratio.
+
+    >>> round_number(0.17), round_number(43.0), round_number(8.0)
+    (0.2, 50.0, 10.0)
+    """
+    power = math.floor(math.log10(value))
+    share = value / 10.0**power
+    step = min((1, 2, 5, 10), key=lambda step: abs(math.log(share / step)))
+    return float(f"{step}e{power}")
+
+
 class Rounding(Mechanism):
     """Round numbers to multiples of a base.
 
@@ -110,6 +149,9 @@ class Rounding(Mechanism):
     name: ClassVar[str] = "rounding"
     family: ClassVar[str] = "Rounding"
     kind: ClassVar[Kind] = "numeric"
+    presets: ClassVar[Presets | None] = lambda table: [
+        f"rounding(base={base:g})" for base in bases(table)
+    ]
     base: Annotated[
         float,
         Field(gt=0, description="of which multiples are released", examples=[5.0],
@@ -272,6 +314,10 @@ class Suppress(Mechanism):
     needs: ClassVar[frozenset[str]] = frozenset({"qi"})
     kind: ClassVar[Kind] = "any"
     random: ClassVar[bool] = False
+    presets: ClassVar[Presets | None] = lambda table: [
+        f"suppress(k={k})" for k in group_sizes(table) if k <= 10
+    ]
+    most_cells: ClassVar[int | None] = 18_000
     k: Annotated[int, Field(ge=2, description="rows that match", json_schema_extra=PRIVATE)] = 2
     importance: Annotated[str, Field(description="columns to blank first, by commas")] = ""
 

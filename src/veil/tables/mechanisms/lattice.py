@@ -24,7 +24,7 @@ from veil.tables.criteria import (
     released,
     spread,
 )
-from veil.tables.mechanism import Masked
+from veil.tables.mechanism import GROUPS, Grid, Masked, Presets, group_sizes
 from veil.tables.mechanisms.cube import Cost, Counter, Ladder, Minimise, Node, Tallies, cost
 from veil.tables.table import Table, row_classes
 
@@ -419,6 +419,10 @@ class OLA(LatticeMethod):
     """
 
     name: ClassVar[str] = "ola"
+    grid: ClassVar[Grid | None] = Grid("ola(suppression=0.05)", "k", GROUPS, groups=True)
+    presets: ClassVar[Presets | None] = lambda table: [
+        f"ola(k={k}, suppression=0.05)" for k in group_sizes(table)
+    ]
 
     def tagged(self, judge: NodeJudge, tags: Tags) -> str:
         """Settle path by path, from the bottom."""

@@ -12,7 +12,17 @@ from veil.core.errors import InputError
 from veil.core.guarantee import Guarantee
 from veil.core.types import Floats, Ids
 from veil.tables.column import Column
-from veil.tables.mechanism import UNIT, Kind, Masked, Mechanism, nothing
+from veil.tables.mechanism import (
+    GROUPS,
+    UNIT,
+    Grid,
+    Kind,
+    Masked,
+    Mechanism,
+    Presets,
+    group_sizes,
+    nothing,
+)
 from veil.tables.table import Table
 
 CAVEAT = (
@@ -42,12 +52,20 @@ class MDAV(Mechanism):
     """
 
     name: ClassVar[str] = "mdav"
+    grid: ClassVar[Grid | None] = Grid("mdav", "k", GROUPS, groups=True)
+    presets: ClassVar[Presets | None] = lambda table: [f"mdav(k={k})" for k in group_sizes(table)]
     family: ClassVar[str] = "Microaggregation"
     kind: ClassVar[Kind] = "numeric"
     random: ClassVar[bool] = False
     k: Annotated[
         int, Field(ge=2, description="size of a group", examples=[5], json_schema_extra=PRIVATE)
     ]
+
+    @classmethod
+    def fits(cls, table: Table) -> bool:
+        """Whether all quasi-identifiers are numbers, and none is missing."""
+        gaps = any(bool(table.column(name).missing.any()) for name in table.qi)
+        return super().fits(table) and not gaps
 
     def mask(self, table: Table, columns: Sequence[str], rng: Generator) -> Masked:
         """Group the rows without a missing value; what others have joins the nearest group."""

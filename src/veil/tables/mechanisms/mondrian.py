@@ -20,7 +20,7 @@ from veil.tables.criteria import (
     spread,
 )
 from veil.tables.hierarchy import TOP, Hierarchy
-from veil.tables.mechanism import Masked
+from veil.tables.mechanism import GROUPS, Grid, Masked, Presets, group_sizes
 from veil.tables.table import Table, row_classes
 
 
@@ -298,6 +298,10 @@ class Mondrian(Anonymiser):
     """
 
     name: ClassVar[str] = "mondrian"
+    grid: ClassVar[Grid | None] = Grid("mondrian", "k", GROUPS, groups=True)
+    presets: ClassVar[Presets | None] = lambda table: [
+        f"mondrian(k={k})" for k in group_sizes(table)
+    ]
 
     def mask(self, table: Table, columns: Sequence[str], rng: Generator) -> Masked:
         """Partition and publish."""

@@ -12,7 +12,7 @@ from veil.core.component import PRIVATE
 from veil.core.errors import InputError, MissingExtraError
 from veil.core.types import Floats
 from veil.tables.column import Column
-from veil.tables.mechanism import Kind, Masked, Mechanism
+from veil.tables.mechanism import Grid, Kind, Masked, Mechanism, Presets
 from veil.tables.table import Table
 
 _BLOCK = 8_192  # rows that are drawn at a time
@@ -33,6 +33,10 @@ class Noise(Mechanism):
     """
 
     name: ClassVar[str] = "noise"
+    grid: ClassVar[Grid | None] = Grid("noise", "scale", (0.1, 0.2, 0.5, 1.0))
+    presets: ClassVar[Presets | None] = lambda _: [
+        f"noise(scale={scale:g})" for scale in (0.02, 0.05, 0.1, 0.2, 0.5, 1, 2)
+    ]
     family: ClassVar[str] = "Perturbation"
     kind: ClassVar[Kind] = "numeric"
     scale: Annotated[

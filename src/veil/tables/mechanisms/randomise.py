@@ -15,7 +15,7 @@ from veil.core.types import Floats, Ids
 from veil.dp.exact.coins import coins
 from veil.dp.exact.samplers import finite
 from veil.tables.column import Column
-from veil.tables.mechanism import UNIT, Alone, Kind, Masked, Mechanism, nothing
+from veil.tables.mechanism import UNIT, Alone, Grid, Kind, Masked, Mechanism, nothing
 from veil.tables.table import Table, declared
 
 READ_OFF = (
@@ -45,6 +45,7 @@ class PRAM(Mechanism):
     """
 
     name: ClassVar[str] = "pram"
+    grid: ClassVar[Grid | None] = Grid("pram", "p", (0.5, 0.7, 0.8, 0.9, 0.95))
     family: ClassVar[str] = "Perturbation"
     kind: ClassVar[Kind] = "categorical"
     p: Annotated[float, Field(gt=0, le=1, description="chance to stay")] = 0.8

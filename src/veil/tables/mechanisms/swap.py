@@ -11,7 +11,7 @@ from pydantic import Field
 from veil.core.component import PRIVATE
 from veil.core.types import Floats, Ids
 from veil.tables.column import Column
-from veil.tables.mechanism import Kind, Masked, Mechanism
+from veil.tables.mechanism import Grid, Kind, Masked, Mechanism, Presets
 from veil.tables.table import Table, row_classes
 
 
@@ -70,6 +70,10 @@ class RankSwap(Mechanism):
     """
 
     name: ClassVar[str] = "rank_swap"
+    grid: ClassVar[Grid | None] = Grid("rank_swap", "p", (2, 5, 10, 20, 40))
+    presets: ClassVar[Presets | None] = lambda _: [
+        f"rank_swap(p={p})" for p in (1, 2, 5, 10, 20, 50, 100)
+    ]
     family: ClassVar[str] = "Swapping"
     kind: ClassVar[Kind] = "numeric"
     p: Annotated[
@@ -206,6 +210,11 @@ class Sample(Mechanism):
     """
 
     name: ClassVar[str] = "sample"
+    presets: ClassVar[Presets | None] = lambda table: [
+        f"sample(rate={rate:g})"
+        for rate in (0.9, 0.75, 0.5, 0.25, 0.1, 0.05)
+        if round(rate * len(table)) > 1
+    ]
     family: ClassVar[str] = "Sampling"
     kind: ClassVar[Kind] = "all"
     rate: Annotated[float, Field(gt=0, lt=1, description="share of the rows", examples=[0.1])]

@@ -2,19 +2,20 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from pydantic import Field
 
+from veil.core.errors import MissingExtraError
 from veil.core.types import Encoder, Floats, Ids
 from veil.data.fetch import Report, no_progress
 from veil.encoders.catalogue import encoder as open_encoder
 from veil.task.classifiers import Classifier, Texts, Train
 from veil.task.labelled import Labelled
 
-_MAX_STEPS = 5_000  # of gradient descent
-_TOLERANCE = 1e-7  # largest entry of the gradient at convergence
+_MAX_STEPS = 5_000
+_TOLERANCE = 1e-9
 
 
 class Logistic(Classifier):
@@ -60,7 +61,7 @@ class Logistic(Classifier):
         encoder = open_encoder(self.encoder, report)
         index = {label: number for number, label in enumerate(classes)}
         codes = np.array([index[label] for label in taught.labels], dtype=np.int64)
-        rows = _encode_with_constant(encoder, taught.texts)
+        rows = encoder.encode(list(taught.texts)).astype(np.float64)
         return LogisticModel(encoder, fit(rows, codes, len(classes), self.ridge))
 
 
@@ -73,34 +74,40 @@ class LogisticModel:
 
     def shares(self, texts: Sequence[str]) -> Floats:
         """Return the share (n, classes) of each label for each text."""
-        return softmax(_encode_with_constant(self.encoder, texts) @ self.weights)
+        rows = self.encoder.encode(list(texts)).astype(np.float64)
+        return softmax(rows @ self.weights[:-1] + self.weights[-1])
 
 
 def fit(rows: Floats, codes: Ids, classes: int, ridge: float) -> Floats:
-    """Return the weights (d, classes) of the regression, without a penalty on the last row.
+    """Return the weights (d + 1, classes) of the regression; the last row is the constant.
 
-    Accelerated gradient descent, with a step for the largest curvature and a restart whenever it
-    overshoots.
+    A class without any row gets a share of 0.
     """
-    n, d = rows.shape
-    targets = np.zeros((n, classes))
-    targets[np.arange(n), codes] = 1.0
-    penalty = np.full((d, 1), ridge / n)
-    penalty[-1] = 0.0
-    step = 1.0 / (0.5 * np.linalg.eigvalsh(rows.T @ rows / n)[-1] + ridge / n)
-    weights = ahead = np.zeros((d, classes))
-    momentum = 1.0
-    for _ in range(_MAX_STEPS):
-        gradient = rows.T @ (softmax(rows @ ahead) - targets) / n + penalty * ahead
-        if np.abs(gradient).max() < _TOLERANCE:
-            return ahead
-        following = ahead - step * gradient
-        if float((gradient * (following - weights)).sum()) > 0:
-            momentum = 1.0
-        increased = (1 + np.sqrt(1 + 4 * momentum * momentum)) / 2
-        ahead = following + (momentum - 1) / increased * (following - weights)
-        weights, momentum = following, increased
+    weights = np.zeros((rows.shape[1] + 1, classes))
+    weights[-1] = -np.inf
+    present = np.unique(codes)
+    if len(present) == 1:
+        weights[-1, present] = 0.0
+        return weights
+    # scikit-learn fits one column for two classes; half of it for each, with opposite signs, has
+    # half of its penalty.
+    strength = ridge / 2 if len(present) == 2 else ridge
+    model = linear_model().LogisticRegression(C=1 / strength, tol=_TOLERANCE, max_iter=_MAX_STEPS)
+    model.fit(rows, codes)
+    columns = np.vstack([model.coef_.T, model.intercept_])
+    weights[:, present] = np.hstack([-columns / 2, columns / 2]) if len(present) == 2 else columns
     return weights
+
+
+def linear_model() -> Any:  # noqa: ANN401 - scikit-learn has no types
+    """Return the linear models of scikit-learn."""
+    try:
+        from sklearn import linear_model as models
+    except ImportError:
+        raise MissingExtraError(
+            "The logistic classifier needs scikit-learn: pip install 'veil[ml]'."
+        ) from None
+    return models
 
 
 def softmax(scores: Floats) -> Floats:
@@ -108,9 +115,3 @@ def softmax(scores: Floats) -> Floats:
     powers = np.exp(scores - scores.max(axis=1, keepdims=True))
     shares: Floats = powers / powers.sum(axis=1, keepdims=True)
     return shares
-
-
-def _encode_with_constant(encoder: Encoder, texts: Sequence[str]) -> Floats:
-    """Return the vectors of texts, with a last column of ones."""
-    rows = encoder.encode(list(texts)).astype(np.float64)
-    return np.concatenate([rows, np.ones((len(rows), 1))], axis=1)

@@ -1,5 +1,6 @@
 """Attacks on texts and queries. Each is loaded on first use."""
 
+from veil.core.former import warn_renamed
 from veil.core.registry import Registry
 from veil.text.attacks.attack import Attack as Attack
 from veil.text.attacks.attack import EncoderAttack as EncoderAttack
@@ -25,3 +26,10 @@ ATTACKS: Registry[Attack] = Registry(
     },
 )
 """Attacks, including those of plugins: `names()`, `get(name)`, `parse(spec)`."""
+
+
+def __getattr__(name: str) -> object:
+    if name == "AttackSpec":
+        warn_renamed("veil.text.attacks.AttackSpec", "veil.text.attacks.Attack")
+        return Attack
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

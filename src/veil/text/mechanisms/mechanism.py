@@ -22,13 +22,22 @@ class TextMechanism(Component):
 
     `family` groups similar mechanisms in reports. `needs` lists the resources it requires:
     "vectors" are passed to it, any other name is one that ``veil fetch`` knows. `foes` are the
-    attacks that know how it works: without them its risk may look lower than it is.
+    attacks that know how it works: without them its risk may look lower than it is. `choices`
+    lists by parameter the texts that a request over the web may give; it may set numbers and
+    choices of a list, and no other texts, which could name something to open.
     """
 
     paper: ClassVar[str] = ""
     family: ClassVar[str] = "Other"
     needs: ClassVar[frozenset[str]] = frozenset()
     foes: ClassVar[tuple[str, ...]] = ()
+    choices: ClassVar[Mapping[str, tuple[str, ...]]] = {}
+
+    @classmethod
+    def not_ready(cls, parameters: Mapping[str, object]) -> str:
+        """Say what must be built before a request can use it with these parameters, or ""."""
+        del parameters
+        return ""
 
     @property
     @abstractmethod

@@ -1,36 +1,32 @@
-"""What surrounds every page: its head, the navigation, the budget and the foot.
+"""Layout shared by all pages: the templates, the navigation, and the pages for errors.
 
-The pages of the navigation: where each is, what it is called, and who makes it.
-A new page is one row, or an entry point of another package in the group ``veil.pages``:
-``risk-map = "package.module:function"`` is the page *Risk map* at ``/risk-map``. The function is
-given what the address asks for, as ``{"day": "today"}``, and returns the HTML of the content; what
-it quotes there it must escape. It is loaded when the page is asked for, stands behind the guard,
-the token and the headers of all others, and may block.
+To add a page, add one row here, or in another package an entry point in the group ``veil.pages``:
+``risk-map = "package.module:function"`` is the page *Risk map* at ``/risk-map``. The function
+receives the query of the address, as ``{"day": "today"}``, and returns the HTML of the content; it
+must escape what it quotes there. It is loaded when the page is first asked for, runs behind the
+guard, the token and the headers of all other pages, and may block.
 """
 
+import math
 import re
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache
 from http import HTTPStatus
 from importlib.metadata import entry_points
 from typing import Literal, NamedTuple
 
-from veil.core.errors import UnknownNameError
-from veil.proxy.settings import Budget
+from veil.core.errors import MissingExtraError, UnknownNameError
+from veil.proxy.settings import Budget, brief
+from veil.proxy.slider import MeasuredPlane
 from veil.search.locality import Locality
-from veil.web.pages.markup import (
-    ON,
-    Common,
-    Markup,
-    amount,
-    bar,
-    bits,
-    count,
-    isolated,
-    join,
-    moment,
-    tag,
-    void,
-)
+from veil.web.pages import words
+
+try:
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+    from markupsafe import Markup
+except ImportError as missing:
+    raise MissingExtraError("The search page needs Jinja2: pip install 'veil[web]'.") from missing
 
 GROUP = "veil.pages"
 _TAKEN = ("/api", "/enter", "/results", "/search", "/static")
@@ -38,9 +34,9 @@ _NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 
 
 class Page(NamedTuple):
-    """A page: its address, its name, and who makes it, as ``module:function``.
+    """A page: its address, its label, and its function, as ``module:function``.
 
-    `whole` is for pages of this package, which answer a request themselves.
+    A `whole` page belongs to this package and answers the request itself.
     """
 
     path: str
@@ -50,102 +46,35 @@ class Page(NamedTuple):
 
 
 PAGES = (
-    Page("/", "Search", "veil.web.routes:home", whole=True),
-    Page("/plane", "Plane", "veil.web.routes:plane", whole=True),
-    Page("/places", "Places", "veil.web.routes:places", whole=True),
-    Page("/database", "Ask a database", "veil.web.routes:database", whole=True),
-    Page("/tables", "Tables", "veil.web.routes:tables", whole=True),
-    Page("/sensitive", "Sensitive documents", "veil.web.routes:sensitive", whole=True),
-    Page("/ledger", "Ledger", "veil.web.routes:ledger", whole=True),
+    Page("/", "Search", "veil.web.search:home", whole=True),
+    Page("/plane", "Plane", "veil.web.search:plane", whole=True),
+    Page("/places", "Places", "veil.web.places:show", whole=True),
+    Page("/database", "Ask a database", "veil.web.database:show", whole=True),
+    Page("/tables", "Tables", "veil.web.tables:show", whole=True),
+    Page("/sensitive", "Sensitive documents", "veil.web.sensitive:show", whole=True),
+    Page("/ledger", "Ledger", "veil.web.search:ledger", whole=True),
 )
 
 
 @cache  # every page lists them
 def all_pages() -> tuple[Page, ...]:
-    """Return the pages of this package, and those that others announce."""
-    found = list(PAGES)
-    for point in sorted(entry_points(group=GROUP), key=lambda one: one.name):
+    """Return the pages of this package, then those of other packages."""
+    pages = list(PAGES)
+    for point in sorted(entry_points(group=GROUP), key=lambda point: point.name):
         path = f"/{point.name}"
         if not _NAME.fullmatch(point.name):
             raise UnknownNameError(
                 f"The page {point.value} must have a name of small letters, digits and hyphens;"
                 " rename its entry point."
             )
-        if path in (*_TAKEN, *(page.path for page in found)):
+        if path in (*_TAKEN, *(page.path for page in pages)):
             raise UnknownNameError(
                 f"The page {point.value} cannot be at {path}, which is taken; rename its entry"
                 " point."
             )
-        found.append(Page(path, point.name.replace("-", " ").capitalize(), point.value))
-    return tuple(found)
+        pages.append(Page(path, point.name.replace("-", " ").capitalize(), point.value))
+    return tuple(pages)
 
-
-def budget_bars(budget: Budget) -> Markup:
-    """Show the state of the budget, as bars and in words: of epsilons, and of bits beside it."""
-    first = _shown("day", spent_text(budget), budget.spent, budget.limit, budget.left)
-    if not budget.bits and budget.bits_limit is None:
-        return tag("div", first, class_="days")
-    words = leaked_text(budget)
-    second = _shown("bits", words, budget.bits, budget.bits_limit, budget.bits_left)
-    return tag("div", first, second, class_="days")
-
-
-def _shown(name: str, says: str, spent: float, limit: float | None, left: float | None) -> Markup:
-    words = tag("span", says, id=f"{name}-says")
-    if limit is None:
-        return tag("p", words, class_="day")
-    full = spent / limit if limit > 0 else 1.0
-    shown = bar(full, says, labelled=f"{name}-says")
-    return tag("p", words, shown, class_="day" if left else "day spent")
-
-
-def leaked_text(budget: Budget) -> str:
-    """Say how many bits were given away of how many.
-
-    >>> leaked_text(Budget("2026-11-16", 0.0, 10000.0, bits=6.5, bits_limit=300.0))
-    '6.5 of 300 bits'
-    >>> leaked_text(Budget("2026-11-16", 0.0, 10000.0, bits=6.5))
-    '6.5 bits, no limit is set'
-    """
-    if budget.bits_limit is None:
-        return f"{bits(budget.bits)}, no limit is set"
-    if not budget.bits_left:
-        return f"all of {bits(budget.bits_limit)}"
-    return f"{amount(budget.bits)} of {bits(budget.bits_limit)}"
-
-
-def spent_text(budget: Budget) -> str:
-    """Say what was spent of what.
-
-    >>> spent_text(Budget("2026-11-16", 720.0, 10000.0))
-    'Last 24 hours: 720 of 10,000 spent'
-    >>> spent_text(Budget("2026-11-16", 720.0, None))
-    'Last 24 hours: 720 spent, no limit is set'
-    >>> spent_text(Budget("2026-11-16", 0.0, 10000.0, 2))
-    'Last 24 hours: 0 of 10,000 spent, and 2 releases without a bound'
-    """
-    besides = (
-        f", and {count(budget.unproved, 'release')} without a bound" if budget.unproved else ""
-    )
-    if budget.limit is None:
-        return f"Last 24 hours: {amount(budget.spent)} spent{besides}, no limit is set"
-    if is_spent(budget):
-        free = f"; some of it comes free at {moment(budget.free)}" if budget.free else ""
-        return f"Last 24 hours: all of {amount(budget.limit)} spent{besides}{free}"
-    return f"Last 24 hours: {amount(budget.spent)} of {amount(budget.limit)} spent{besides}"
-
-
-def is_spent(budget: Budget) -> bool:
-    """Whether nothing is left."""
-    return budget.left is not None and budget.left <= 0
-
-
-_KEYS = (
-    ("/", "to the search box"),
-    ("Esc", "out of the search box"),
-    ("↓", "to the first result, and on"),
-    ("↑", "back"),
-)
 
 _WHERE: dict[Locality, str] = {
     "own": ", on this machine: your queries do not leave it.",
@@ -154,172 +83,141 @@ _WHERE: dict[Locality, str] = {
 }
 
 
-def document(
-    title: str,
-    *content: str,
-    common: Common | None = None,
-    here: str = "",
-    kind: str = "page",
-    drawn: bool = False,
-    scripts: tuple[str, ...] = (),
-) -> str:
-    """Put a whole page together.
+@dataclass(frozen=True, slots=True)
+class Common:
+    """What every page shows: the engine, the budget, and the stops of the slider.
 
-    The title never holds a query: browsers keep titles in their history.
-
-    Parameters
+    Attributes
     ----------
-    common
-        What every page shows; None on a page that knows nothing of it.
-    here
-        Address of the page in the navigation, if it is one of those.
-    kind
-        Class of the content, for the style sheet.
-    drawn
-        Whether the page holds planes, which have a style and a script of their own.
-    scripts
-        Other scripts of the page, by their names.
+    engine, network
+        Spec of the engine, and whether variants leave the machine.
+    budget
+        What was spent in the last 24 hours, and the limit.
+    plane
+        The measured plane that the slider moves along.
+    stop
+        Position of the slider: an index into ``plane.stops``.
+    standing, collection
+        What the engine is to the user, and the name of the documents that it searches here.
     """
-    body = tag(
-        "body",
-        tag("a", "Skip to the content", href="#content", class_="skip"),
-        _top(common, here),
-        tag("main", *content, id="content", class_=kind, tabindex="-1"),
-        _foot(common),
+
+    engine: str
+    network: bool
+    budget: Budget
+    plane: MeasuredPlane
+    stop: int
+    standing: Locality = "elsewhere"
+    collection: str = ""
+
+    @property
+    def own(self) -> bool:
+        """Whether the user's own documents are searched, on this machine."""
+        return self.standing == "own"
+
+    @property
+    def foreign(self) -> bool:
+        """Whether the figures of the plane were measured on other documents, or not here."""
+        return self.collection != self.plane.collection
+
+    @property
+    def where(self) -> str:
+        """What leaves this machine, as the end of the sentence that names the engine."""
+        return _WHERE[self.standing]
+
+
+class Bar(NamedTuple):
+    """The numbers of a drawn bar, as its template writes them."""
+
+    value: str
+    width: str
+    lines: tuple[tuple[str, ...], ...]
+
+
+def bar(value: float, within: tuple[float, float] | None, level: float | None) -> Bar:
+    """Place a value from 0 to 1, its interval as a whisker, and a level as a dashed line.
+
+    >>> bar(0.25, None, 0.5)
+    Bar(value='0.25', width='25%', lines=(('level', '50%', '0%', '50%', '100%'),))
+    """
+    full = _inside(value)
+    lines: list[tuple[str, float, float, float, float]] = []
+    if within and all(map(math.isfinite, within)):
+        low, high = (100 * _inside(end) for end in within)
+        lines = [
+            ("whisker", low, 50, high, 50),
+            ("whisker", low, 25, low, 75),
+            ("whisker", high, 25, high, 75),
+        ]
+    if level is not None and math.isfinite(level):
+        at = 100 * _inside(level)
+        lines.append(("level", at, 0, at, 100))
+    written = tuple((kind, *(f"{end:.4g}%" for end in ends)) for kind, *ends in lines)
+    return Bar(f"{full:.4g}", f"{100 * full:.4g}%", written)
+
+
+def _inside(value: float) -> float:
+    return min(1.0, max(0.0, value)) if math.isfinite(value) else 1.0
+
+
+_ENVIRONMENT = Environment(
+    loader=PackageLoader("veil.web"),
+    autoescape=True,
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+    auto_reload=False,
+)
+_ENVIRONMENT.globals["navigation"] = lambda: all_pages()
+_ENVIRONMENT.filters |= {"bar": bar, "brief": brief} | {
+    name: getattr(words, name)
+    for name in (
+        "amount", "bits", "count", "figures", "leaked_text", "listed", "moment", "ordinal",
+        "share", "share_at_most", "shares", "spent_text",
     )
-    head = tag("head", _head(title, drawn, scripts))
-    return f"<!doctype html>\n{tag('html', head, body, lang='en', translate='no')}\n"
+}  # fmt: skip
 
 
-def _head(title: str, drawn: bool, more: tuple[str, ...]) -> Markup:
-    styles = ("drawing.css", "page.css") if drawn else ("page.css",)
-    scripts = ("page.js", "plane.js", "drawing.js") if drawn else ("page.js",)
-    return join(
-        void("meta", charset="utf-8"),
-        void("meta", name_="viewport", content="width=device-width, initial-scale=1"),
-        void("meta", name_="color-scheme", content="light dark"),
-        tag("title", f"{title} · Veil" if title else "Veil"),
-        void("link", rel="icon", href="/static/icon.svg", type="image/svg+xml"),
-        void("link", rel="search", type="application/opensearchdescription+xml", title="Veil",
-             href="/opensearch.xml"),
-        *(void("link", rel="stylesheet", href=f"/static/{one}") for one in styles),
-        *(tag("script", src=f"/static/{one}", defer=ON) for one in (*scripts, *more)),
-    )  # fmt: skip
+def render(template: str, values: Mapping[str, object]) -> str:
+    """Return a page of ``web/templates``, in which every text is escaped."""
+    return _ENVIRONMENT.get_template(template).render(values)
 
 
-def _top(common: Common | None, here: str) -> Markup:
-    links = [
-        tag("li", tag("a", one.label, href=one.path, aria_current=_current(one.path == here)))
-        for one in all_pages()
-    ]
-    return tag(
-        "header",
-        tag("a", "Veil", href="/", class_="name"),
-        tag("nav", tag("ul", *links), aria_label="Pages"),
-        budget_bars(common.budget) if common else "",
-        class_="top",
-    )
+def trusted(html: str) -> Markup:
+    """Mark HTML as safe: drawings of our own kit, and the content of an installed page.
 
-
-def _current(is_here: bool) -> str | None:
-    return "page" if is_here else None
-
-
-def _foot(common: Common | None) -> Markup:
-    keys = [
-        tag("div", tag("dt", tag("kbd", key)), tag("dd", does)) for key, does in _KEYS
-    ]  # fmt: skip
-    return tag(
-        "footer",
-        tag("p", *_engine(common)) if common else "",
-        tag("details", tag("summary", "Keys"), tag("dl", *keys, class_="keys")),
-        class_="foot",
-    )
-
-
-def _engine(common: Common) -> tuple[str, ...]:
-    where = _WHERE[common.standing]
-    return ("Engine ", tag("code", common.engine), where)
+    No other function does so, and nothing that a user or an engine wrote may pass through here.
+    """
+    return Markup(html)  # noqa: S704 - see above
 
 
 def added(common: Common, path: str, label: str, html: str) -> str:
-    """Return a page of the table around its content, which is HTML."""
-    return document(label, tag("h1", label), Markup(html), common=common, here=path)
+    """Return a page of another package around its content, which is HTML."""
+    values = {"common": common, "title": label, "here": path, "content": trusted(html)}
+    return render("added.html", values)
 
 
 def error(status: int, message: str) -> str:
     """Return the page for an address or a request that cannot be served."""
-    head = _named(status)
-    return document(
-        head,
-        tag("h1", head),
-        tag("p", isolated(message)) if message else "",
-        tag("p", tag("a", "To the search box", href="/")),
-        kind="home",
-    )
-
-
-def _named(status: int) -> str:
     try:
-        return HTTPStatus(status).phrase
+        title = HTTPStatus(status).phrase
     except ValueError:
-        return f"Error {status}"
+        title = f"Error {status}"
+    return render("error.html", {"common": None, "title": title, "message": message})
 
 
 Back = Literal["", "again", "home"]
-_PLACES: dict[Back, str] = {"again": "", "home": "/"}  # nothing: the very address
+_PLACES: dict[Back, str | None] = {"": None, "again": "", "home": "/"}  # "": the same address
 
 
 def entrance(*, wrong: bool = False, back: Back = "") -> str:
     """Return the page that says how to get in; it is the same whatever was asked for.
 
-    `back` says where to go on where another site led here, with the cookie that browsers then
-    keep to themselves.
+    `back` is the link to follow if another site led here: browsers withhold the cookie then, and
+    send it once our own page leads on.
     """
-    box = void(
-        "input", type="password", id="token", name_="token", required=ON, autocomplete="off",
-        spellcheck="false", autocapitalize="off", autofocus=ON,
-    )  # fmt: skip
-    return _document(
-        "Not let in",
-        tag("h1", "Not let in yet"),
-        tag("p", "This is not the token of this installation.", role="alert") if wrong else "",
-        tag("p", "Another site led here. If this browser was let in before, ",
-            tag("a", "go on", href=_PLACES[back]), ".") if back else "",
-        tag("p", "This is somebody’s private search page. It opens for who has its token."),
-        tag("p", "Open the address that ", tag("code", "veil serve"), " printed when it was"
-            " started; or paste the token, which ", tag("code", "veil token"), " prints:"),
-        tag(
-            "form",
-            tag("label", "Token", for_="token"),
-            tag("div", box, tag("button", "Come in", type="submit"), class_="line"),
-            action="/enter",
-            method="post",
-            class_="search",
-        ),
-    )  # fmt: skip
+    return render("entrance.html", {"wrong": wrong, "back": _PLACES[back]})
 
 
 def entered() -> str:
     """Return a page that leads on to the search box at once."""
-    return _document(
-        "Let in",
-        tag("h1", "You are in"),
-        tag("p", tag("a", "To the search box", href="/")),
-        more=void("meta", http_equiv="refresh", content="0; url=/"),
-    )
-
-
-def _document(title: str, *content: str, more: Markup | None = None) -> str:
-    head = join(
-        void("meta", charset="utf-8"),
-        void("meta", name_="viewport", content="width=device-width, initial-scale=1"),
-        void("meta", name_="color-scheme", content="light dark"),
-        more or Markup(""),
-        tag("title", f"{title} · Veil"),
-        void("link", rel="icon", href="/static/icon.svg", type="image/svg+xml"),
-        void("link", rel="stylesheet", href="/static/page.css"),
-    )
-    top = tag("header", tag("span", "Veil", class_="name"), class_="top")
-    body = tag("body", top, tag("main", *content, id="content", class_="home"))
-    return f"<!doctype html>\n{tag('html', tag('head', head), body, lang='en', translate='no')}\n"
+    return render("entered.html", {})

@@ -19,6 +19,8 @@
 
   function level() { return Number(at("level").value).toFixed(2); }
 
+  function chosen() { return at("strategy").selectedOptions[0].dataset; }
+
   function spec() { return at("strategy").value.replace("{}", level()); }
 
   async function ask(path, body) {
@@ -86,12 +88,11 @@
   }
 
   function settle() {
-    const name = at("strategy").value.split("(")[0];
-    at("slider").hidden = name === "relevance";
-    const demoted = name === "demoted";
-    at("level").max = demoted ? 10 : 1;
-    at("level").step = demoted ? 0.1 : 0.01;
-    at("means").textContent = demoted ? "Weight of p " : "Withheld from p = ";
+    const preset = chosen();
+    at("slider").hidden = !at("strategy").value.includes("{}");
+    at("level").max = preset.most;
+    at("level").step = preset.most / 100;
+    at("means").textContent = preset.label;
     at("value").textContent = level();
   }
 
@@ -100,8 +101,9 @@
     run();
   });
   at("strategy").addEventListener("change", () => {
-    at("level").max = 10; // so that the value of the other kind is not cut
-    at("level").value = at("strategy").value.startsWith("demoted") ? 1 : 0.1;
+    at("level").max = chosen().most; // first, so that the value is not cut
+    at("level").step = chosen().most / 100;
+    at("level").value = chosen().start;
     settle();
     if (!at("found").hidden) run();
   });

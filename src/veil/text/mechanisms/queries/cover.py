@@ -1,6 +1,7 @@
 """Cover groups: plausibly deniable search after Murugesan and Clifton, with four additions."""
 
 import math
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Annotated, ClassVar
 
@@ -71,6 +72,7 @@ class Cover(QueryMechanism):
     family: ClassVar[str] = "Cover groups"
     whole: ClassVar[bool] = True
     foes: ClassVar[tuple[str, ...]] = ("bayes",)
+    choices: ClassVar[Mapping[str, tuple[str, ...]]] = {"table": tuple(BUILT_IN)}
 
     table: Annotated[
         str,
@@ -128,6 +130,19 @@ class Cover(QueryMechanism):
                 f" of groups. {NOT_COVERED}",
             )
         return Guarantee("leakage", bits=table.bits, unit="query", caveat=describe_table(table))
+
+    @classmethod
+    def not_ready(cls, parameters: Mapping[str, object]) -> str:
+        """Name the command that builds the table: building takes long and fills the disk."""
+        values = {name: parameters.get(name) for name in ("tracks", "cell", "words")}
+        options = {name: value for name, value in values.items() if isinstance(value, int)}
+        table = parameters.get("table", cls.model_fields["table"].default)
+        if is_cached(str(table), **options):
+            return ""
+        return (
+            "cover has no table with these parameters yet, and none is built for a request; build"
+            " it first: veil cover build."
+        )
 
     def _is_built(self) -> bool:
         if self.table not in BUILT_IN:

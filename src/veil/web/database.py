@@ -5,6 +5,8 @@ back is a noisy answer; no message holds a value of the data.
 """
 
 import math
+from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from pydantic import Field
@@ -12,9 +14,9 @@ from pydantic import Field
 from veil.core.formatting import count_of
 from veil.proxy.answers import Answer, CostAnswer, Figure
 from veil.web.asks import Ask
-from veil.web.messages import StatusError
+from veil.web.messages import Request, Response, StatusError, page
 from veil.web.operation import Operation
-from veil.web.pages.sql import DatabaseSummary, TableSummary
+from veil.web.pages import render
 from veil.web.service import Service
 
 if TYPE_CHECKING:
@@ -84,15 +86,15 @@ class ExplainedAnswer(Answer):
 def answered(service: Service, ask: SqlAsk) -> SqlAnswer:
     """Answer with noise, and charge the budget."""
     db = _database(service)
-    found = db.sql(ask.query, ask.epsilon, ask.delta, ask.params)
+    release = db.sql(ask.query, ask.epsilon, ask.delta, ask.params)
     return SqlAnswer(
-        columns=list(found.columns),
-        rows=[list(row) for row in found.rows],
-        errors=_errors(found),
-        threshold=found.threshold,
-        cost=CostAnswer.of(found.cost),
+        columns=list(release.columns),
+        rows=[list(row) for row in release.rows],
+        errors=_errors(release),
+        threshold=release.threshold,
+        cost=CostAnswer.of(release.cost),
         budget=left(db),
-        seeded=found.seeded,
+        seeded=release.seeded,
     )
 
 
@@ -121,8 +123,8 @@ def _database(service: Service) -> "Database":
     return service.database
 
 
-def _errors(found: "Table") -> list[list[float | None]]:
-    return [[None if math.isnan(one) else one for one in row] for row in found.errors]
+def _errors(table: "Table") -> list[list[float | None]]:
+    return [[None if math.isnan(error) else error for error in row] for row in table.errors]
 
 
 _COUNT = "SELECT COUNT(*) FROM {}"  # shown as examples, never run as they are
@@ -131,10 +133,45 @@ _MIDDLES = "SELECT AVG({number}), MEDIAN({number}) FROM {table}"
 _MEANS = "SELECT {key}, AVG({number}) FROM {table} GROUP BY {key}"
 
 
-def asked_of(db: "Database") -> DatabaseSummary:
+@dataclass(frozen=True, slots=True)
+class TableSummary:
+    """A table: what a unit of it is, and what may be asked of each column."""
+
+    name: str
+    unit: str
+    columns: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DatabaseSummary:
+    """The tables that may be asked, examples of questions, and the budget.
+
+    `durable` says whether charges outlive the server.
+    """
+
+    tables: tuple[TableSummary, ...]
+    examples: tuple[str, ...]
+    epsilon: float
+    delta: float
+    left: float
+    delta_left: float
+    seeded: bool
+    durable: bool
+
+
+async def show(service: Service, request: Request) -> Response:
+    """Show where a database is asked in SQL."""
+    db, summary = service.database, None
+    if db is not None:  # the ledger is a file, which others may be writing to
+        summary = await service.looks.run(request, partial(summary_of, db))
+    common = await service.common(request)
+    return page(render("database.html", {"common": common, "database": summary}))
+
+
+def summary_of(db: "Database") -> DatabaseSummary:
     """Return what the page tells of a database: what its policy lists."""
     sources, rest = list(db.tables.values()), db.budget.remaining
-    examples = [_COUNT.format(_quoted(one.name)) for one in sources[:1]]
+    examples = [_COUNT.format(_quoted(source.name)) for source in sources[:1]]
     for source in sources[:2]:
         examples += _examples(source)
     return DatabaseSummary(
@@ -155,25 +192,25 @@ def _told(source: "Source") -> TableSummary:
         unit += f", with at most {count_of(source.max_rows, 'row')} in each of at most"
         unit += f" {count_of(source.max_groups, 'group')}"
     return TableSummary(
-        source.name, unit, tuple((name, _what(one)) for name, one in source.columns.items())
+        source.name, unit, tuple((name, _what(column)) for name, column in source.columns.items())
     )
 
 
-def _what(listed: "ListedColumn") -> str:
-    if listed.keys is not None:
-        return f"{len(listed.keys):,} public keys"
-    if listed.bounds is not None:
-        return f"from {listed.bounds[0]:,g} to {listed.bounds[1]:,g}"
+def _what(column: "ListedColumn") -> str:
+    if column.keys is not None:
+        return f"{len(column.keys):,} public keys"
+    if column.bounds is not None:
+        return f"from {column.bounds[0]:,g} to {column.bounds[1]:,g}"
     return "in conditions; as a key it needs a delta"
 
 
 def _examples(source: "Source") -> list[str]:
-    keys = [name for name, one in source.columns.items() if one.keys is not None]
-    numbers = [name for name, one in source.columns.items() if one.bounds is not None]
+    keys = [name for name, column in source.columns.items() if column.keys is not None]
+    numbers = [name for name, column in source.columns.items() if column.bounds is not None]
     key, number = (_quoted(names[0]) if names else "" for names in (keys, numbers))
     names = {"table": _quoted(source.name), "key": key, "number": number}
     wanted = [(_GROUPS, keys), (_MIDDLES, numbers), (_MEANS, keys and numbers)]
-    return [example.format(**names) for example, there in wanted if there]
+    return [example.format(**names) for example, fits in wanted if fits]
 
 
 def _quoted(name: str) -> str:

@@ -1,0 +1,410 @@
+"""Derive a command from a verb: its arguments, options, help and completion.
+
+The contract of verbs is in `veil.core.verb`.
+"""
+
+import inspect
+import json
+import re
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import MISSING, fields, is_dataclass
+from importlib import import_module
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    Literal,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
+
+import click
+import numpy as np
+from pydantic.fields import FieldInfo
+from rich.markup import escape
+from rich.table import Table
+
+from veil.cli.former import rewrite
+from veil.cli.terminal import NEW, NEW_FILE, fits, progress_bar, stderr, stdout
+from veil.core.component import Component
+from veil.core.errors import InputError, ParameterError, VeilError
+from veil.core.formatting import escaped_json, printable
+from veil.core.outcome import Outcome
+from veil.core.types import Release
+from veil.core.verb import (
+    PathKind,
+    Reply,
+    Sheet,
+    SpecOf,
+    SplitOnCommas,
+    parameter_help,
+    verb_help,
+)
+from veil.measures.estimate import Estimate, bootstrap
+from veil.measures.risk import ATTACKERS, chance, risk
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+Verb = Callable[..., object]
+Registries = Mapping[str, Any]  # by the name of the parameter whose specs they read
+SHORT = {"mechanism": "-m", "attack": "-a", "attacker": "-a", "out": "-o", "k": "-k"}
+_NEGATIVE = re.compile(r"-(\d|\.\d|inf|nan)", re.IGNORECASE)
+
+
+class VerbCommand(click.Command):
+    """The command of a verb.
+
+    Parameters
+    ----------
+    registries
+        Registries of the specs that parameters take, by the name of the parameter.
+    """
+
+    def __init__(self, name: str, verb: Verb, registries: Registries) -> None:
+        hints = get_type_hints(verb, include_extras=True)
+        texts = parameter_help(verb)
+        parameters = inspect.signature(verb).parameters.values()
+        self._registries = registries
+        self._verb, self._groups = verb, dict[str, tuple[type, object]]()
+        self._split: set[str] = set()
+        self._parsed: set[str] = set()
+        params: list[click.Parameter] = []
+        for parameter in parameters:
+            hint = hints.get(parameter.name, str)
+            if parameter.name == "report":
+                continue
+            group = _dataclass_of(hint)
+            if group is not None:
+                self._groups[parameter.name] = group, parameter.default
+                params += self._fields(group)
+            else:
+                text = texts.get(parameter.name, "")
+                params.append(self._parameter(parameter, hint, text, registries))
+        self._reports = "report" in hints
+        if hints.get("return") is Reply:
+            text = "Print the results as JSON."
+            params.append(click.Option(["--json", "as_json"], is_flag=True, help=text))
+        super().__init__(name, callback=self._run, params=params, help=verb_help(verb))
+
+    def _fields(self, group: type) -> Iterator[click.Parameter]:
+        """Yield one option for each field of a dataclass."""
+        hints = get_type_hints(group, include_extras=True)
+        texts = parameter_help(group)
+        for entry in fields(group):
+            default = entry.default
+            if entry.default_factory is not MISSING:
+                default = entry.default_factory()
+            value = inspect.Parameter.empty if default is MISSING else default
+            option = inspect.Parameter(entry.name, inspect.Parameter.KEYWORD_ONLY, default=value)
+            yield self._parameter(option, hints[entry.name], texts.get(entry.name, ""), {})
+
+    def _parameter(
+        self, parameter: inspect.Parameter, hint: object, text: str, registries: Registries
+    ) -> click.Parameter:
+        name, notes = parameter.name, _annotations(hint)
+        required = parameter.default is inspect.Parameter.empty
+        kind, several, nargs = _shape(hint)
+        if any(isinstance(note, SplitOnCommas) for note in notes):
+            self._split.add(name)
+        registry = _registry(name, notes, registries)
+        if registry is not None and isinstance(kind, type) and issubclass(kind, Component):
+            self._parsed.add(name)
+        param_type: Any = SpecType(registry) if registry is not None else _type(kind, notes)
+        if name == "out" and isinstance(param_type, click.Path):
+            param_type = NEW_FILE if not param_type.dir_okay else NEW
+        if parameter.kind is not inspect.Parameter.KEYWORD_ONLY and name not in SHORT:
+            return click.Argument(
+                [name], type=param_type, required=required, nargs=-1 if several else 1
+            )
+        flag = f"--{name.replace('_', '-')}"
+        if kind is bool:
+            return click.Option([flag, name], is_flag=True, help=text)
+        default = None if required or parameter.default in (None, ()) else parameter.default
+        value: dict[str, Any] = {} if required else {"default": default}  # click takes a None
+        return click.Option(
+            [*filter(None, [SHORT.get(name)]), flag, name],
+            type=param_type,
+            required=required,
+            multiple=several and nargs == 1,
+            nargs=nargs,
+            metavar="SPEC" if registry is not None else None,
+            show_default=default is not None,
+            help=text,
+            **value,
+        )
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Accept the former form, and negative numbers as arguments."""
+        path = ctx.command_path.partition(" ")[2]
+        args = rewrite(path, self, self._registries.get("mechanism"), args)
+        flags = {opt for param in self.params for opt in param.opts}
+        words = [f" {word}" if _NEGATIVE.match(word) and word not in flags else word
+                 for word in args]  # fmt: skip
+        return super().parse_args(ctx, words)
+
+    def _run(self, as_json: bool = False, **values: Any) -> None:  # noqa: ANN401 - click's
+        for name in self._split & set(values):
+            values[name] = split_names(values[name])
+        for name in self._parsed:
+            spec = values.get(name)
+            values[name] = self._registries[name].parse(spec) if isinstance(spec, str) else spec
+        for name, (group, default) in self._groups.items():
+            chosen = {entry.name: values.pop(entry.name) for entry in fields(group)}
+            empty = all(value in (None, (), False) for value in chosen.values())
+            values[name] = default if empty and default is None else group(**chosen)
+        paths = {name: value for name, value in values.items() if isinstance(value, Path)}
+        keep_apart(paths, writes=self.name == "protect")
+        with progress_bar() if self._reports else nullcontext() as report:
+            result = self._verb(**values, **({"report": report} if self._reports else {}))
+        show(result, as_json=as_json)
+
+
+class SpecType(click.ParamType[str]):
+    """A spec of a component; completion offers names, then parameters."""
+
+    name = "spec"
+
+    def __init__(self, registry: Any) -> None:  # noqa: ANN401 - a registry, or what looks like one
+        self._registry = registry
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> "list[CompletionItem]":
+        """Return names, or the parameters of the component whose bracket is open."""
+        from click.shell_completion import CompletionItem  # only a shell that completes needs it
+
+        del ctx, param
+        name, bracket, inside = incomplete.partition("(")
+        if not bracket:
+            known = self._registry.names()
+            return [CompletionItem(word) for word in known if word.startswith(incomplete)]
+        try:
+            keys = list(self._registry.get(name.strip()).model_fields)
+        except VeilError:
+            return []
+        before, _, begun = inside.rpartition(",")
+        head = f"{name}({before}," if before else f"{name}("
+        used = {part.partition("=")[0].strip() for part in before.split(",")}
+        begun = begun.strip()
+        return [
+            CompletionItem(f"{head}{' ' if before else ''}{key}=")
+            for key in keys
+            if key not in used and key.startswith(begun)
+        ]
+
+
+def sentence(text: str) -> str:
+    """Return a text with a capital letter and a full stop.
+
+    >>> sentence("file of the records")
+    'File of the records.'
+    """
+    return text[:1].upper() + text[1:] + ("" if text.endswith(".") else ".")
+
+
+def split_names(values: Sequence[str]) -> tuple[str, ...]:
+    """Return the names in values with commas.
+
+    >>> split_names(("sex,age", "race"))
+    ('sex', 'age', 'race')
+    """
+    names = (name.strip() for value in values for name in value.split(","))
+    return tuple(name for name in names if name)
+
+
+def keep_apart(paths: Mapping[str, Path], *, writes: bool) -> None:
+    """Raise if the output would replace an input.
+
+    The output is `out`; a verb without one that writes may write any of its paths.
+    """
+    places = {name: path.resolve() for name, path in paths.items()}
+    out = places.pop("out", None)
+    doubled = out is None and writes and len(set(places.values())) < len(places)
+    if doubled or out in places.values():
+        raise InputError("The output would replace the input. Name another file.")
+
+
+def _annotations(hint: object) -> list[object]:
+    """Return the metadata of a type, also of the members of a union."""
+    if get_origin(hint) is Annotated:
+        inner, *notes = get_args(hint)
+        return [*notes, *_annotations(inner)]
+    if get_origin(hint) in (Union, UnionType, tuple):
+        return [note for member in get_args(hint) for note in _annotations(member)]
+    return []
+
+
+def _bare(hint: object) -> Any:  # noqa: ANN401 - a type
+    """Return a type without metadata and without None."""
+    while True:
+        if get_origin(hint) is Annotated:
+            hint = get_args(hint)[0]
+        elif get_origin(hint) in (Union, UnionType):
+            members = [member for member in get_args(hint) if member is not NoneType]
+            paths = [member for member in members if _bare(member) is Path]
+            hint = (paths or members)[0]
+        else:
+            return hint
+
+
+def _dataclass_of(hint: object) -> type | None:
+    bare = _bare(hint)
+    return bare if isinstance(bare, type) and is_dataclass(bare) else None
+
+
+def _shape(hint: object) -> tuple[Any, bool, int]:
+    """Return the type of one value, whether it may be repeated, and how many words it takes."""
+    bare = _bare(hint)
+    if get_origin(bare) is not tuple:
+        return bare, False, 1
+    members = get_args(bare)
+    if len(members) == 2 and members[1] is Ellipsis:
+        return _bare(members[0]), True, 1
+    return _bare(members[0]), False, len(members)
+
+
+def _registry(name: str, notes: Sequence[object], registries: Registries) -> Any:  # noqa: ANN401
+    for note in notes:
+        if isinstance(note, SpecOf):
+            module, _, attribute = note.registry.partition(":")
+            return getattr(import_module(module), attribute)
+    return registries.get(name)
+
+
+def _type(kind: Any, notes: Sequence[object]) -> Any:  # noqa: ANN401 - click's types
+    if get_origin(kind) is Literal:
+        return click.Choice([str(choice) for choice in get_args(kind)])
+    if kind is Path:
+        return _path_type(next((note for note in notes if isinstance(note, PathKind)), PathKind()))
+    low, high = _bounds(notes)
+    if kind in (int, float):
+        ranged = click.IntRange if kind is int else click.FloatRange
+        plain = click.INT if kind is int else click.FLOAT
+        return plain if low is None and high is None else ranged(low, high)
+    return click.STRING
+
+
+def _path_type(place: PathKind) -> Any:  # noqa: ANN401 - click's types
+    if place.new:
+        return NEW_FILE if place.kind == "file" else NEW
+    return click.Path(
+        path_type=Path, dir_okay=place.kind != "file", file_okay=place.kind != "folder"
+    )
+
+
+def _bounds(notes: Sequence[object]) -> tuple[Any, Any]:
+    """Return the lowest and highest value that a field allows."""
+    rules = [rule for note in notes if isinstance(note, FieldInfo) for rule in note.metadata]
+    limits = []
+    for key in ("ge", "le"):
+        values = [getattr(rule, key) for rule in rules if getattr(rule, key, None) is not None]
+        limits.append(values[0] if values else None)
+    return limits[0], limits[1]
+
+
+def show(result: object, *, as_json: bool = False) -> None:
+    """Print what a verb returned, and end the command with its exit code."""
+    if isinstance(result, Reply):
+        _show_reply(result, as_json=as_json)
+    elif isinstance(result, Outcome):
+        _show_outcome(result)
+    elif isinstance(result, Release):
+        _show_release(result)
+    elif isinstance(result, Mapping):
+        _show_figures(result)
+    elif isinstance(result, str):
+        click.echo(result)
+    elif result is not None:  # it may hold an original
+        raise ParameterError(
+            "A verb must return a Reply, a release, an outcome, figures by name, a text or None."
+            f" Got {type(result).__name__} instead."
+        )
+
+
+def _show_reply(reply: Reply, *, as_json: bool) -> None:
+    if as_json:
+        text = json.dumps(reply.data, ensure_ascii=False, indent=1, default=str)
+        click.echo(escaped_json(text, sys.stdout.encoding or "utf-8"))
+    else:
+        for line in reply.lines:
+            _show_sheet(line) if isinstance(line, Sheet) else click.echo(line)
+    notes = stderr()
+    for note in reply.notes:
+        notes.print(note, markup=False)
+    for caution in reply.cautions:
+        notes.print(f"[yellow]{escape(caution)}[/yellow]")
+    if reply.code:
+        raise click.exceptions.Exit(reply.code)
+
+
+def _show_sheet(sheet: Sheet) -> None:
+    """Print a table; on a screen that is too narrow, a line for each cell."""
+    console = stdout()
+    if sheet.title:
+        console.print(f"[italic]{escape(sheet.title)}[/italic]")
+    heads = [printable(head) for head in sheet.columns]
+    table = Table(*map(escape, heads))
+    rows = [[printable(cell) for cell in row] for row in sheet.rows]
+    for row in rows:
+        table.add_row(*map(escape, row))
+    if fits(console, table):
+        console.print(table)
+        return
+    for row in rows:
+        for head, cell in zip(heads, row, strict=True):
+            console.print(f"{escape(head)}: {escape(cell)}", soft_wrap=True)
+        console.print()
+
+
+def _show_release(release: Release) -> None:
+    notes, cost = stderr(), release.cost
+    notes.print(f"{escape(release.mechanism)}: {escape(str(cost))}.")
+    if cost.caveat:
+        notes.print(f"[yellow]{escape(cost.caveat)}[/yellow]")
+    if release.seeded:
+        notes.print("[yellow]Seeded: the draws can be repeated. NOT PRIVATE.[/yellow]")
+
+
+def _show_outcome(outcome: Outcome) -> None:
+    table = Table("measure", "risk", "95 % interval", "blind guess")
+    for attacker in ATTACKERS:
+        success = risk(
+            outcome.ranks,
+            attacker,
+            candidates=outcome.candidates,
+            groups=outcome.subjects,
+            ties=outcome.ties,
+        )
+        blind = chance(
+            outcome.candidates,
+            attacker,
+            ranks=outcome.ranks,
+            prior=outcome.prior,
+            prior_ties=outcome.prior_ties,
+        )
+        table.add_row(attacker, f"{float(success):.3f}", _interval(success), f"{blind:.4f}")
+    stdout().print(table)
+
+
+def _show_figures(figures: Mapping[str, Any]) -> None:
+    table = Table("measure", "mean", "95 % interval", "n")
+    for name, values in figures.items():
+        known = np.atleast_1d(np.asarray(values, dtype=np.float64))
+        known = known[np.isfinite(known)]
+        if not len(known):
+            table.add_row(escape(name), "-", "", "0")
+            continue
+        mean = bootstrap(known)
+        table.add_row(escape(name), f"{float(mean):.4g}", _interval(mean), f"{mean.n:,}")
+    stdout().print(table)
+
+
+def _interval(estimate: Estimate) -> str:
+    return f"{estimate.low:.4g} to {estimate.high:.4g}"

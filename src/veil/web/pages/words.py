@@ -1,0 +1,155 @@
+"""Numbers, times and budgets in the words of the pages; every function here is a filter."""
+
+import math
+from datetime import datetime
+
+from veil.proxy.settings import Budget
+from veil.studies.report.markup import number, percent
+
+_SPACE = "\N{NO-BREAK SPACE}"
+
+
+def amount(value: float) -> str:
+    """Write what was or may be spent.
+
+    >>> amount(720.0), amount(10000.0), amount(0.25), amount(float("inf"))
+    ('720', '10,000', '0.25', 'without bound')
+    """
+    if not math.isfinite(value):
+        return "without bound"
+    text = f"{value:,.2f}".rstrip("0").rstrip(".")
+    return text if text not in ("-0", "0") or not value else "less than 0.01"
+
+
+def bits(value: float) -> str:
+    """Write an amount of leakage.
+
+    >>> bits(6.4919), bits(0.0), bits(300.0), bits(1.0), bits(float("inf"))
+    ('6.49 bits', 'no bits', '300 bits', '1 bit', 'bits without bound')
+    """
+    if not math.isfinite(value):
+        return "bits without bound"
+    text = amount(value)
+    return "no bits" if not value else f"{text} bit{'' if text == '1' else 's'}"
+
+
+def count(value: int, noun: str, plural: str = "") -> str:
+    """Write a number with its noun.
+
+    >>> count(1, "variant"), count(12345, "query", "queries"), count(0, "word")
+    ('1 variant', '12,345 queries', 'no words')
+    """
+    words = noun if value == 1 else plural or f"{noun}s"
+    return f"{value:,} {words}" if value else f"no {words}"
+
+
+def ordinal(value: int) -> str:
+    """Write a place in an order.
+
+    >>> [ordinal(place) for place in (1, 2, 3, 4, 11, 112, 1023)]
+    ['1st', '2nd', '3rd', '4th', '11th', '112th', '1,023rd']
+    """
+    teen = value % 100 in (11, 12, 13)
+    return f"{value:,}{'th' if teen else {1: 'st', 2: 'nd', 3: 'rd'}.get(value % 10, 'th')}"
+
+
+def share(value: float) -> str:
+    """Write a share so that it stays on one line.
+
+    >>> share(0.15).replace(_SPACE, " "), share(0.0312).replace(_SPACE, " ")
+    ('15 %', '3.1 %')
+    """
+    return percent(value).replace(" %", f"{_SPACE}%")
+
+
+def share_at_most(value: float) -> str:
+    """Write a bound of a share, rounded up: it must not become a lower one.
+
+    >>> share_at_most(0.2401).replace(_SPACE, " "), share_at_most(2.0).replace(_SPACE, " ")
+    ('25 %', '100 %')
+    """
+    if not math.isfinite(value):
+        return "–"
+    return f"{min(100, math.ceil(100 * value - 1e-9))}{_SPACE}%"
+
+
+def shares(low: float, high: float) -> str:
+    """Write an interval of shares, or nothing when it is not known.
+
+    >>> shares(0.0812, 0.24).replace(_SPACE, " "), shares(float("nan"), 1.0)
+    ('8.1–24 %', '')
+    """
+    if not (math.isfinite(low) and math.isfinite(high)):
+        return ""
+    return f"{share(low).removesuffix(f'{_SPACE}%')}–{share(high)}"
+
+
+def figures(low: float, high: float) -> str:
+    """Write an interval of figures from 0 to 1, or nothing when it is not known.
+
+    >>> figures(0.5, 0.625)
+    '0.50–0.62'
+    """
+    if not (math.isfinite(low) and math.isfinite(high)):
+        return ""
+    return f"{number(low, 2)}–{number(high, 2)}"
+
+
+def moment(when: datetime) -> str:
+    """Write a time by the clock of this machine.
+
+    >>> moment(datetime(2026, 11, 16, 9, 5))
+    '2026-11-16 09:05'
+    """
+    return (when.astimezone() if when.tzinfo else when).strftime("%Y-%m-%d %H:%M")
+
+
+def listed(names: tuple[str, ...]) -> str:
+    """Name several things.
+
+    >>> listed(("bayes",)), listed(("a", "b", "c"))
+    ('bayes', 'a, b and c')
+    """
+    *most, last = names
+    return f"{', '.join(most)} and {last}" if most else last
+
+
+def leaked_text(budget: Budget) -> str:
+    """Say how many bits were given away of how many.
+
+    >>> leaked_text(Budget("2026-11-16", 0.0, 10000.0, bits=6.5, bits_limit=300.0))
+    '6.5 of 300 bits'
+    >>> leaked_text(Budget("2026-11-16", 0.0, 10000.0, bits=6.5))
+    '6.5 bits, no limit is set'
+    """
+    if budget.bits_limit is None:
+        return f"{bits(budget.bits)}, no limit is set"
+    if not budget.bits_left:
+        return f"all of {bits(budget.bits_limit)}"
+    return f"{amount(budget.bits)} of {bits(budget.bits_limit)}"
+
+
+def spent_text(budget: Budget) -> str:
+    """Say what was spent of what.
+
+    >>> spent_text(Budget("2026-11-16", 720.0, 10000.0))
+    'Last 24 hours: 720 of 10,000 spent'
+    >>> spent_text(Budget("2026-11-16", 720.0, None))
+    'Last 24 hours: 720 spent, no limit is set'
+    >>> spent_text(Budget("2026-11-16", 0.0, 10000.0, 2))
+    'Last 24 hours: 0 of 10,000 spent, and 2 releases without a bound'
+    """
+    besides = (
+        f", and {count(budget.unproved, 'release')} without a bound" if budget.unproved else ""
+    )
+    if budget.limit is None:
+        return f"Last 24 hours: {amount(budget.spent)} spent{besides}, no limit is set"
+    if is_spent(budget):
+        free = f"; some of it comes free at {moment(budget.free)}" if budget.free else ""
+        return f"Last 24 hours: all of {amount(budget.limit)} spent{besides}{free}"
+    return f"Last 24 hours: {amount(budget.spent)} of {amount(budget.limit)} spent{besides}"
+
+
+def is_spent(budget: Budget) -> bool:
+    """Whether nothing is left."""
+    return budget.left is not None and budget.left <= 0

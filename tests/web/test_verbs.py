@@ -1,0 +1,112 @@
+"""Verbs over HTTP take and return contents of files, and are closed to paths."""
+
+import base64
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from veil.core.errors import UnknownNameError, VeilError
+from veil.ratings.attacks import ATTACKS
+from veil.web.operation import openapi
+from veil.web.verbs import FileAsk, VerbAsk, operation_of, verb_operations
+
+POINTS = "x,y\n" + "".join(f"{100 * i},{50 * i}\n" for i in range(20))
+
+
+def ask(domain: str, verb: str, **values: object) -> VerbAsk:
+    """Read and check a request as the server does."""
+    model = operation_of(domain, verb).ask
+    request = model.read(json.loads(json.dumps(values)), strict=True)
+    request.check()
+    assert isinstance(request, VerbAsk)
+    return request
+
+
+def run(domain: str, verb: str, **values: object) -> dict[str, object]:
+    """Run a verb as the server does."""
+    operation = operation_of(domain, verb)
+    answer = operation.run(None, ask(domain, verb, **values))  # type: ignore[arg-type]
+    result: dict[str, object] = json.loads(answer.model_dump_json())
+    return result
+
+
+def file(name: str, text: str) -> dict[str, str]:
+    return {"name": name, "text": text}
+
+
+def test_a_verb_takes_and_returns_contents_of_files() -> None:
+    answer = run("places", "protect", source=file("town.csv", POINTS), crs="metres",
+                 mechanism="disk(radius=5)", out="moved.csv")  # fmt: skip
+    files: Any = answer["files"]
+    (written,) = files
+    assert written["name"] == "moved.csv"
+    assert len(base64.b64decode(written["base64"]).splitlines()) == 21
+    measured = run("places", "measure", masked=file("a.csv", POINTS), of=file("b.csv", POINTS),
+                   crs="metres", same_order=True)  # fmt: skip
+    assert measured["data"]["utility"] == pytest.approx(1)  # type: ignore[index]
+
+
+@pytest.mark.parametrize(
+    ("values", "sentence"),
+    [
+        ({"crs": "/etc/passwd"}, "'crs' parameter must not name a file"),
+        ({"crs": "../secret"}, "'crs' parameter must not name a file"),
+        ({"crs": "http://elsewhere"}, "'crs' parameter must not name a file"),
+        ({"users": "pyproject.toml"}, "'users' parameter must not name a file"),
+        ({"mechanism": "nosuch"}, "No mechanism called 'nosuch'"),
+        ({"source": {"name": "../town.csv", "text": POINTS}}, "simple name"),
+        ({"source": {"name": "town.csv"}}, "either text or base64"),
+        ({"source": {"name": "town.csv", "base64": "%%"}}, "cannot be decoded"),
+        ({"out": "../moved.csv"}, "'out' parameter must"),
+        ({"out": "town.csv"}, "simple name of a new file"),
+        ({"seed": 1}, "has no such parameter"),
+    ],
+)
+def test_a_request_cannot_name_anything_of_the_server(
+    values: dict[str, object], sentence: str
+) -> None:
+    complete = {"source": file("town.csv", POINTS), "mechanism": "disk(radius=5)",
+                "out": "moved.csv", "crs": "metres", **values}  # fmt: skip
+    with pytest.raises(VeilError, match="(?s).*") as raised:
+        run("places", "protect", **complete)
+    assert sentence in str(raised.value)
+
+
+def test_a_text_parameter_of_a_component_must_be_a_column_that_was_sent() -> None:
+    class Attack(VerbAsk):
+        registries = {"attack": ATTACKS}  # noqa: RUF012
+
+        target: FileAsk
+        attack: str
+
+    table = file("town.csv", "age,illness\n31,flu\n32,gout\n")
+    Attack.model_validate({"target": table, "attack": "attribute(column=illness)"}).check()
+    with pytest.raises(VeilError, match="must be a column"):
+        Attack.model_validate({"target": table, "attack": "attribute(column='secret')"}).check()
+
+
+def test_every_verb_is_described() -> None:
+    operations = list(verb_operations())
+    paths = [operation.path for operation in operations]
+    assert {"/api/places/attack", "/api/places/measure"} <= set(paths)
+    described = openapi(operations)["paths"]
+    assert set(described) == set(paths)  # type: ignore[call-overload]
+    for operation in operations:
+        names = set(operation.ask.model_fields)
+        assert not names & {"seed", "workers", "dask", "report"}, operation.path
+        assert operation.summary
+
+
+def test_there_is_no_other_verb() -> None:
+    for domain, verb in (("places", "remove"), ("nowhere", "protect")):
+        with pytest.raises(UnknownNameError):
+            operation_of(domain, verb)
+
+
+def test_a_file_is_never_written_outside_of_its_folder(tmp_path: Path) -> None:
+    for name in ("..", "a/b", ".hidden", "", "a" * 200):
+        with pytest.raises(VeilError):
+            FileAsk(name=name, text="x").write(tmp_path)
+    assert not list(tmp_path.iterdir())
