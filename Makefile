@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo test check bench docs fetch release clean
+.PHONY: demo test check quick mutants bench docs fetch release clean
 
 $(READY): pyproject.toml
 	@echo "Installing Veil and what it needs into .venv: a minute or two, and about 1 GB."
@@ -31,6 +31,21 @@ check: $(READY)
 	$(BIN)/lint-imports
 	$(BIN)/python docs/generate.py
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile
+
+# Fast tests of shared code, and the checks of every component of every domain. They start no server,
+# cluster, browser or mutant.
+QUICK := core data measures places text/mechanisms text/measures testing \
+	test_architecture.py test_naming.py
+
+quick: $(READY)  ## run the linters and the fast tests, in a minute on two cores
+	$(BIN)/ruff format --check --quiet
+	$(BIN)/ruff check --quiet
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python -m pytest -q -n 2 --dist worksteal -m 'not slow' $(addprefix tests/,$(QUICK))
+
+mutants: $(READY)  ## run the mutants of the files that changed since origin/main
+	$(BIN)/python -m tools.mutants
 
 # Each section can be run alone: make bench-search, bench-text, bench-places, bench-dp, ...
 BENCH_START := startup

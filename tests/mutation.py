@@ -49,11 +49,13 @@ RAN = 100
 
 
 def listed() -> list[dict[str, Any]]:
-    """Read the mutants of all packages."""
+    """Read the mutants of all packages, or those of the files in VEIL_MUTANTS_OF."""
+    wanted = os.environ.get("VEIL_MUTANTS_OF", "").split()
     return [
         mutant
         for path in sorted((ROOT / "tests" / "mutants").glob("*.toml"))
         for mutant in tomllib.loads(path.read_text())["mutant"]
+        if not wanted or mutant["file"] in wanted
     ]
 
 

@@ -31,11 +31,14 @@ import pytest
 import veil
 from veil.cli import run
 from veil.core.registry import Registry
+from veil.testing import check
+from veil.testing.check import REGISTRIES, loaded
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = Path(veil.__file__).parent
 # A domain is no component: tests/studies/test_domain.py installs that of add-a-domain.md.
 PAGES = sorted(set((ROOT / "docs").glob("add-a*.md")) - {ROOT / "docs" / "add-a-domain.md"})
+INDEX = ROOT / "docs" / "extending.md"
 TABLES: tuple[Registry[Any], ...] = (veil.MECHANISMS, veil.ENGINES, veil.ATTACKS, veil.MEASURES)
 GROUPS = {table.group: table for table in TABLES}
 CONTRACTS = {  # the tests of all rows of a table, also of one that is added
@@ -142,7 +145,7 @@ def test_page_is_complete(page: Page) -> None:
     assert page.lines
     assert len(page.mutants) == len(page.points)
     assert all(command[0] == "veil" for command in page.commands)
-    assert re.search(r"\bcheck_\w+\(", "".join(page.tests))
+    assert re.search(r"\bcheck(_\w+)?\(", "".join(page.tests))
     assert set(page.rows) == set(page.points)
     for name, target in page.points.items():
         module, cls = page.rows[name]
@@ -282,3 +285,76 @@ def outcome(folder: Path, *names: str, package: Path = SOURCE.parent) -> tuple[i
         check=False,
     )
     return done.returncode, done.stdout[-3000:] + done.stderr[-1000:] if done.returncode else ""
+
+
+def points_of_index() -> dict[str, tuple[str, str]]:
+    """Return each part of the index by its name: its group, and ``module:name``."""
+    found: dict[str, tuple[str, str]] = {}
+    for block in Page(INDEX).blocks("toml"):
+        for group, points in tomllib.loads(block)["project"]["entry-points"].items():
+            found |= {name: (group, target) for name, target in points.items()}
+    return found
+
+
+def files_of_index() -> dict[str, str]:
+    """Return the sources of the index by module."""
+    blocks = Page(INDEX).blocks("python")
+    sources = {}
+    for _, target in points_of_index().values():
+        module, _, name = target.partition(":")
+        pattern = rf"^(class|def) {name}\b"
+        sources[module] = next(
+            block for block in blocks if re.search(pattern, block, re.MULTILINE)
+        )
+    return sources
+
+
+def test_every_registry_is_in_the_index() -> None:
+    text = INDEX.read_text("utf-8")
+    for place in REGISTRIES:
+        assert f"`{loaded(place).group}` |" in text
+    assert {group for group, _ in points_of_index().values()} <= set(
+        re.findall(r"`(veil[\w.]+)` \|$", text, re.MULTILINE)
+    )
+
+
+@pytest.fixture
+def parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Install all parts of the index as one package."""
+    for module, source in files_of_index().items():
+        (tmp_path / f"{module}.py").write_text(source)
+    info = tmp_path / "veil_parts-0.1.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: veil-parts\nVersion: 0.1\n")
+    rows = [
+        f"[{group}]\n{name} = {target}\n" for name, (group, target) in points_of_index().items()
+    ]
+    (info / "entry_points.txt").write_text("".join(rows))
+    monkeypatch.syspath_prepend(tmp_path)
+    yield tmp_path
+    for place in REGISTRIES:
+        for name in points_of_index():
+            loaded(place)._loaded.pop(name, None)
+    for module in files_of_index():
+        sys.modules.pop(module, None)
+
+
+@pytest.mark.usefixtures("parts")
+def test_parts_of_the_index_are_found_checked_and_used(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    known = {loaded(place).group: loaded(place) for place in REGISTRIES}
+    for name, (group, target) in points_of_index().items():
+        check(known[group].get(name) if group in known else loaded(target))
+    written = set(files_of_index().values())
+    for block in Page(INDEX).blocks("python"):
+        if block not in written and "def test_" not in block:
+            capsys.readouterr()
+            exec(compile(block, "extending.md", "exec"), {"__name__": "page"})  # noqa: S102 - ours
+            assert capsys.readouterr().out
+
+
+def test_the_test_of_the_index_passes(parts: Path) -> None:
+    (tests,) = Page(INDEX).tests
+    (parts / "test_parts.py").write_text(tests)
+    assert outcome(parts) == (0, "")

@@ -44,6 +44,12 @@ FORMER = {
         "paired": "veil.search.score.points:paired",
         "points_in": "veil.search.score.points:points_in",
     },
+    "veil.testing.checks": {
+        "check_attack": "veil.testing.text:check_attack",
+        "check_engine": "veil.testing.search:check_engine",
+        "check_measure": "veil.testing.text:check_measure",
+        "check_mechanism": "veil.testing.text:check_mechanism",
+    },
     "veil.studies.keys": {
         "digest": "veil.studies.experiment:digest",
         "step_key": "veil.studies.experiment:step_key",

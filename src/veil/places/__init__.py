@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from veil.places.anonymity import displacement as displacement
     from veil.places.anonymity import spatial_k as spatial_k
     from veil.places.attack import Attack as Attack
+    from veil.places.attack import Ranker as Ranker
+    from veil.places.attack import Scene as Scene
     from veil.places.attack import attack as attack
     from veil.places.attack import risk as risk
     from veil.places.attacks import ATTACKS as ATTACKS
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from veil.places.claims import audit_claim as audit_claim
     from veil.places.formats.files import load as load
     from veil.places.formats.files import save as save
+    from veil.places.measures import MEASURES as MEASURES
     from veil.places.measures import Utility as Utility
     from veil.places.measures import utility as utility
     from veil.places.mechanism import Mechanism as Mechanism
@@ -41,14 +44,14 @@ if TYPE_CHECKING:
 
 _PLACES = {
     "veil.core.former_outcomes": "Found",
-    "veil.places.attack": "Attack attack risk",
+    "veil.places.attack": "Attack Ranker Scene attack risk",
     "veil.places.attacks": "ATTACKS",
     "veil.places.attacks.addresses": "localise",
     "veil.places.protect": "Budget protect",
     "veil.places.claims": "audit_claim",
     "veil.places.anonymity": "displacement spatial_k",
     "veil.places.formats.files": "load save",
-    "veil.places.measures": "Utility utility",
+    "veil.places.measures": "MEASURES Utility utility",
     "veil.places.mechanism": "Mechanism",
     "veil.places.mechanisms": "MECHANISMS mechanism",
     "veil.places.plane": "plane",

@@ -39,13 +39,17 @@ the weight of the points of each. With values Moran's I, with times Knox: pairs 
 quarter of the standard distance and a twentieth of the whole time apart.
 """
 
+from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 
+from veil.core.component import Component
 from veil.core.errors import InputError
 from veil.core.estimate import Estimate, bootstrap
+from veil.core.registry import Registry
 from veil.core.types import Floats, Ids
 from veil.places.neighbours import tree
 from veil.places.points import Points
@@ -107,6 +111,20 @@ def standard_distance(xy: Floats) -> float:
     return float(np.sqrt(np.square(xy - xy.mean(axis=0)).sum(axis=1).mean()))
 
 
+class Measure(Component):
+    """Compares a released map with the true one, whatever the order of their points.
+
+    1 is the true map itself, 0 is worth nothing.
+    """
+
+    @abstractmethod
+    def value(self, original: Floats, released: Floats, frame: Frame) -> float:
+        """Return how alike two maps are, from 0 to 1; both are (n, 2) in metres."""
+
+
+Part = Callable[[Floats, Floats, Frame], float]
+
+
 def alike(one: float, other: float) -> float:
     """Return the smaller divided by the larger of two amounts; 1 if both are 0.
 
@@ -144,18 +162,28 @@ def clark_evans(xy: Floats, frame: Frame) -> float:
     return float(nearest(xy).mean()) / usual if usual else float("nan")
 
 
-def ripley(original: Floats, released: Floats, frame: Frame) -> float:
-    """Compare K of both sides: 1 - sum |K_o - K_m| / sum max(K_o, K_m)."""
-    before = pairs_within(original, radii(frame))
-    after = pairs_within(released, radii(frame))
-    most = float(np.maximum(before, after).sum())
-    return 1 - float(np.abs(before - after).sum()) / most if most else 1.0
+class Ripley(Measure):
+    """Ripley's K of both maps: 1 - sum |K_o - K_m| / sum max(K_o, K_m)."""
+
+    name: ClassVar[str] = "ripley"
+
+    def value(self, original: Floats, released: Floats, frame: Frame) -> float:
+        """Compare a released map with the true one."""
+        before = pairs_within(original, radii(frame))
+        after = pairs_within(released, radii(frame))
+        most = float(np.maximum(before, after).sum())
+        return 1 - float(np.abs(before - after).sum()) / most if most else 1.0
 
 
-def neighbours(original: Floats, released: Floats, frame: Frame) -> float:
-    """Compare the mean distances to the nearest neighbour, smaller by larger."""
-    del frame  # it is the same on both sides
-    return alike(float(nearest(original).mean()), float(nearest(released).mean()))
+class Neighbours(Measure):
+    """Mean distances to the nearest neighbour, the smaller by the larger."""
+
+    name: ClassVar[str] = "neighbours"
+
+    def value(self, original: Floats, released: Floats, frame: Frame) -> float:
+        """Compare a released map with the true one."""
+        del frame  # it is the same on both sides
+        return alike(float(nearest(original).mean()), float(nearest(released).mean()))
 
 
 NEIGHBOURS = 8
@@ -226,17 +254,27 @@ def _weight(nearest: Ids, weights: Floats, count: int) -> Floats:
     return found
 
 
-def centre(original: Floats, released: Floats, frame: Frame) -> float:
-    """Return 1 - min(1, distance of the two mean centres / standard distance)."""
-    del original  # its centre is that of the frame
-    away = float(np.linalg.norm(released.mean(axis=0) - frame.centre))
-    return 1 - min(1.0, away / frame.spread)
+class Centre(Measure):
+    """1 - min(1, distance of the two mean centres / standard distance)."""
+
+    name: ClassVar[str] = "centre"
+
+    def value(self, original: Floats, released: Floats, frame: Frame) -> float:
+        """Compare a released map with the true one."""
+        del original  # its centre is that of the frame
+        away = float(np.linalg.norm(released.mean(axis=0) - frame.centre))
+        return 1 - min(1.0, away / frame.spread)
 
 
-def dispersion(original: Floats, released: Floats, frame: Frame) -> float:
-    """Compare the standard distances, smaller by larger."""
-    del original
-    return alike(frame.spread, standard_distance(released))
+class Dispersion(Measure):
+    """Standard distances, the smaller by the larger."""
+
+    name: ClassVar[str] = "dispersion"
+
+    def value(self, original: Floats, released: Floats, frame: Frame) -> float:
+        """Compare a released map with the true one."""
+        del original
+        return alike(frame.spread, standard_distance(released))
 
 
 CELLS = 64
@@ -274,20 +312,30 @@ def hottest(cells: Floats) -> Ids:
     return np.argsort(-cells.ravel(), kind="stable")[:HOT]
 
 
-def density(original: Floats, released: Floats, frame: Frame) -> float:
-    """Return the correlation of the two surfaces, not below 0."""
-    before, after = surface(original, frame).ravel(), surface(released, frame).ravel()
-    before, after = before - before.mean(), after - after.mean()
-    size = float(np.linalg.norm(before) * np.linalg.norm(after))
-    return min(1.0, max(0.0, float(before @ after) / size)) if size else 0.0
+class Density(Measure):
+    """Correlation of the two surfaces, or 0 if it is below 0."""
+
+    name: ClassVar[str] = "density"
+
+    def value(self, original: Floats, released: Floats, frame: Frame) -> float:
+        """Compare a released map with the true one."""
+        before, after = surface(original, frame).ravel(), surface(released, frame).ravel()
+        before, after = before - before.mean(), after - after.mean()
+        size = float(np.linalg.norm(before) * np.linalg.norm(after))
+        return min(1.0, max(0.0, float(before @ after) / size)) if size else 0.0
 
 
-def hotspots(original: Floats, released: Floats, frame: Frame) -> float:
-    """Return the Jaccard index of the hottest cells of both."""
-    before = hottest(surface(original, frame))
-    after = hottest(surface(released, frame))
-    both = len(np.intersect1d(before, after))
-    return both / (2 * HOT - both)
+class Hotspots(Measure):
+    """Jaccard index of the hottest cells of both maps."""
+
+    name: ClassVar[str] = "hotspots"
+
+    def value(self, original: Floats, released: Floats, frame: Frame) -> float:
+        """Compare a released map with the true one."""
+        before = hottest(surface(original, frame))
+        after = hottest(surface(released, frame))
+        both = len(np.intersect1d(before, after))
+        return both / (2 * HOT - both)
 
 
 NEAR, SOON = 1 / 4, 1 / 20  # of the standard distance, and of the whole time
@@ -359,16 +407,25 @@ def _knox(true: Floats, seen: Floats, times: Floats) -> dict[str, Estimate]:
     }
 
 
-Part = Callable[[Floats, Floats, Frame], float]
+MEASURES: Registry[Measure] = Registry(
+    noun="measure of a map",
+    group="veil.measures.places",
+    builtin={
+        "centre": "veil.places.measures:Centre",
+        "density": "veil.places.measures:Density",
+        "dispersion": "veil.places.measures:Dispersion",
+        "hotspots": "veil.places.measures:Hotspots",
+        "neighbours": "veil.places.measures:Neighbours",
+        "ripley": "veil.places.measures:Ripley",
+    },
+)
+"""Measures of a map, also of plugins: `names()`, `get(name)`, `parse(spec)`."""
 
 PARTS: Mapping[str, Part] = {
-    "ripley": ripley,
-    "neighbours": neighbours,
-    "density": density,
-    "hotspots": hotspots,
-    "centre": centre,
-    "dispersion": dispersion,
+    part.name: part.value
+    for part in (Ripley(), Neighbours(), Density(), Hotspots(), Centre(), Dispersion())
 }
+"""The six measures whose mean is the utility; those of plugins are shown beside it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -444,5 +501,15 @@ def utility(
     true, seen = flat.metres(original.xy), flat.metres(releases)
     found = score_releases(true, seen)
     pumps = None if facilities is None else flat.metres(facilities.xy)
-    told = other_figures(original, true, seen, releases, pumps, values, ordered=ordered)
-    return Utility(found.score, found.parts, told)
+    others = other_figures(original, true, seen, releases, pumps, values, ordered=ordered)
+    return Utility(found.score, found.parts, _plugin_figures(true, seen) | others)
+
+
+def _plugin_figures(true: Floats, seen: Floats) -> dict[str, Estimate]:
+    """Return the measures of other packages, each a mean over the releases."""
+    frame = Frame.of(true)
+    return {
+        name: bootstrap([MEASURES.parse(name).value(true, released, frame) for released in seen])
+        for name in MEASURES.names()
+        if name not in PARTS
+    }

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from veil.ratings.evaluate import evaluate as evaluate
     from veil.ratings.federated.secure import SecureSum as SecureSum
     from veil.ratings.federated.secure import secure_sum as secure_sum
+    from veil.ratings.measures import MEASURES as MEASURES
     from veil.ratings.mechanisms import MECHANISMS as MECHANISMS
     from veil.ratings.mechanisms import mechanism as mechanism
     from veil.ratings.plane import plane as plane
@@ -41,6 +42,7 @@ _PLACES = {
     "veil.ratings.reader": "load",
     "veil.ratings.plane": "plane",
     "veil.ratings.protect": "protect",
+    "veil.ratings.measures": "MEASURES",
     "veil.ratings.mechanisms": "MECHANISMS mechanism",
     "veil.ratings.ratings": "Ratings of_arrays",
     "veil.ratings.recommender": "Model Recommender",

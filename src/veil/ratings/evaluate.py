@@ -12,9 +12,11 @@ from numpy.typing import NDArray
 
 from veil.core.errors import InputError, ParameterError
 from veil.core.estimate import Estimate, interval, resamples
+from veil.core.registry import read_spec
 from veil.core.rng import Randomness
 from veil.core.types import Floats, Ids
-from veil.ratings.measures import COVERAGE, ERRORS, LISTS, NAMES, Block, TrainStats
+from veil.ratings.measures import COVERAGE, ERRORS, MEASURES, Block, TrainStats
+from veil.ratings.measures import names as known_measures
 from veil.ratings.ratings import Likes, Ratings, spread, top
 from veil.ratings.recommender import BLOCK, Model, Recommender, check_k
 from veil.ratings.recommenders import recommender as recommender_of
@@ -129,7 +131,7 @@ def evaluate(
         Depth of the lists.
     measures
         Some of ``rmse mae precision recall f1 ndcg ap auc coverage novelty diversity
-        serendipity``; all by default.
+        serendipity``, or specs of registered measures; all by default.
     executor
         Processes or a cluster that measure shares of the users. Blocks of users are the same
         whoever computes them, and so is the result.
@@ -151,7 +153,7 @@ def evaluate(
     left = 0
     if set(names) - set(ERRORS):
         subjects, left = _subjects(model, train, test)
-        wanted = tuple(name for name in names if name in LISTS)
+        wanted = tuple(name for name in names if name not in (*ERRORS, COVERAGE))
         found, index = _listed(serving, test, subjects, k, wanted, executor)
         values.update(found)
         means.update(estimates(found))
@@ -163,9 +165,14 @@ def evaluate(
 
 
 def _names(measures: Sequence[str] | None) -> tuple[str, ...]:
-    names = NAMES if measures is None else tuple(measures)
-    if isinstance(measures, str) or not names or set(names) - set(NAMES):
-        raise ParameterError(f"The 'measures' argument must be some of: {', '.join(NAMES)}.")
+    known = known_measures()
+    names = known if measures is None else tuple(measures)
+    heads = set() if isinstance(measures, str) else {read_spec(name)[0] for name in names}
+    if not heads or heads - set(known):
+        raise ParameterError(f"The 'measures' argument must be some of: {', '.join(known)}.")
+    for name in names:
+        if name not in (*ERRORS, COVERAGE):
+            MEASURES.parse(name)
     return names
 
 
@@ -252,6 +259,7 @@ def _share(
 ) -> tuple[dict[str, Floats], Ids]:
     ground = TrainStats.of(model.train, model.positive)
     values: dict[str, list[Floats]] = {name: [] for name in names}
+    measures = {name: MEASURES.parse(name) for name in names}
     lists = []
     for start in range(0, len(subjects), step := _step(model.train.m)):
         users = subjects[start : start + step]
@@ -259,8 +267,8 @@ def _share(
         index, _ = top(scores, k)
         relevant = _relevant(test, users, model.positive)
         block = Block(ground, users, index, scores, relevant)
-        for name in names:
-            values[name].append(LISTS[name](block))
+        for name, measure in measures.items():
+            values[name].append(measure.values(block))
         lists.append(index)
     return {name: np.concatenate(rows) for name, rows in values.items()}, np.concatenate(lists)
 
@@ -315,7 +323,7 @@ class Served(Model):
         return self._learnt.ratings(place, items)
 
 
-Measure = Literal["ndcg", "rmse"]
+Measure = Literal["ndcg", "rmse"] | str
 
 
 class Worth(NamedTuple):
@@ -347,17 +355,33 @@ def fit_release(
     return Served(model, train, release.rows)
 
 
+def check_utility(measure: str) -> str:
+    """Return a measure that can be a utility: rmse, or a measure of lists from 0 to 1."""
+    if measure == "rmse":
+        return measure
+    if measure in (*ERRORS, COVERAGE):
+        raise ParameterError("The 'measure' argument must be rmse, or a measure of lists.")
+    chosen = MEASURES.parse(measure)
+    if (chosen.lowest, chosen.highest) != (0.0, 1.0):
+        raise ParameterError(
+            f"The utility of a plane must be a measure from 0 to 1. Got {chosen.name} instead."
+        )
+    return measure
+
+
 def utility(model: Model, test: Ratings, measure: Measure = "ndcg", k: int = 10) -> Worth:
     r"""Measure a model on held-out ratings.
 
-    ``ndcg`` is nDCG@k over all items. ``rmse`` is :math:`\max(0, 1 - RMSE / RMSE_{mean})`, where
+    ``ndcg`` is nDCG@k over all items; any other measure of lists from 0 to 1 can take its place.
+    ``rmse`` is :math:`\max(0, 1 - RMSE / RMSE_{mean})`, where
     the second predicts the mean of all ratings: 0 is worth nothing.
     """
-    if measure == "ndcg":
-        scores = evaluate(model, test, k, ("ndcg",))
+    if measure != "rmse":
+        check_utility(measure)
+        scores = evaluate(model, test, k, (measure,))
         at = test.user_positions
         users = np.array([at[one] for one in scores.users], dtype=np.int64)
-        return Worth(scores["ndcg"], scores.per_user("ndcg"), users)
+        return Worth(scores[measure], scores.per_user(measure), users)
     error = evaluate(model, test, k, ("rmse",))["rmse"]
     middle = float(np.mean(model.train.value, dtype=np.float64))
     blind = float(np.sqrt(np.mean(np.square(np.asarray(test.value, dtype=np.float64) - middle))))

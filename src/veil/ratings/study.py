@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from pydantic import Field
@@ -19,7 +19,7 @@ from veil.data.fetch import Report
 from veil.measures.bounds import excess_bound
 from veil.ratings.attack import attack, unprotected_release
 from veil.ratings.attacks import ATTACKS
-from veil.ratings.evaluate import fit_release, utility
+from veil.ratings.evaluate import check_utility, fit_release, utility
 from veil.ratings.mechanism import Mechanism
 from veil.ratings.mechanisms import MECHANISMS
 from veil.ratings.pictures import KNOWN, Shown, example_users, favourites, picture_sections
@@ -52,9 +52,7 @@ class RatingsStudy(Study):
         float | None, Field(description="from which rating on an item is liked; else 3/4 up")
     ] = None
     recommender: Annotated[str, Field(description="what is learnt of a release")] = "itemknn(k=20)"
-    utility: Annotated[Literal["ndcg", "rmse"], Field(description="of lists, or of values")] = (
-        "ndcg"
-    )
+    utility: Annotated[str, Field(description="rmse, or a measure of lists from 0 to 1")] = "ndcg"
     depth: Annotated[int, Field(ge=1, le=1000, description="length of a list")] = 10
     items: Annotated[str, Field(description="table of items, with titles for the report")] = ""
     title: Annotated[str, Field(description="its column of titles")] = "title"
@@ -128,6 +126,7 @@ class RatingsExperiment(Experiment):
     def read(cls, study: RatingsStudy, report: Report) -> RatingsMaterial:
         """Read both parts of the ratings."""
         del report  # nothing takes long here
+        check_utility(study.utility)
         learner = recommender(study.recommender)
         name = Path(study.train).name.partition(".")[0]
         return RatingsMaterial(name, *parts_of(study), learner)
@@ -284,8 +283,8 @@ class RatingsExperiment(Experiment):
             ("scale", f"{low:g} to {high:g}{'' if self.train.declared else ', as observed'}"),
             ("liked from", f"{self.positive:g}"),
             ("learnt of a release", self.recommender.brief),
-            ("utility", f"nDCG@{self.study.depth}" if self.study.utility == "ndcg"
-             else "1 - RMSE / RMSE of the mean"),
+            ("utility", "1 - RMSE / RMSE of the mean" if self.study.utility == "rmse"
+             else f"{self.study.utility.replace('ndcg', 'nDCG')}@{self.study.depth}"),
         ]  # fmt: skip
 
     def notes(self) -> Sequence[str]:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from veil.sensitive.evaluate import bounds as bounds
     from veil.sensitive.evaluate import evaluate as evaluate
     from veil.sensitive.evaluate import rank as rank
+    from veil.sensitive.measures import MEASURES as MEASURES
     from veil.sensitive.mechanism import Mechanism as Mechanism
     from veil.sensitive.mechanism import Shown as Shown
     from veil.sensitive.mechanisms import MECHANISMS as MECHANISMS
@@ -43,6 +44,7 @@ _PLACES = {
     "veil.sensitive.cross_validate": "CrossValidated cross_validate train",
     "veil.sensitive.mechanisms.optimum": "optimum",
     "veil.sensitive.plane": "plane",
+    "veil.sensitive.measures": "MEASURES",
     "veil.sensitive.mechanism": "Shown Mechanism",
     "veil.sensitive.mechanisms": "MECHANISMS mechanism",
 }

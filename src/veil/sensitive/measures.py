@@ -1,17 +1,20 @@
 """Measures of a list among sensitive documents, and of probabilities."""
 
 import difflib
+from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from importlib import import_module
-from typing import Any, Literal, cast
+from math import inf
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from veil.core.component import Component
 from veil.core.errors import ParameterError, UnknownNameError
 from veil.core.formatting import brief
+from veil.core.registry import Registry
 from veil.core.types import Floats
 from veil.measures.effectiveness import ndcg
 from veil.sensitive.collection import Labels
@@ -98,19 +101,35 @@ class Judged:
         return np.asarray(self.sensitive.any(axis=1))
 
 
-Measure = Callable[[Judged, Prices], Floats]
+class Measure(Component):
+    """A figure for each query, between `lowest` and `highest`; more is better."""
 
-MEASURES: dict[str, str] = {
-    "CS-DCG": "veil.sensitive.measures:cs_dcg",
-    "SENS": "veil.sensitive.measures:sens",
-    "TERN": "veil.sensitive.measures:tern",
-    "nCS-DCG": "veil.sensitive.measures:ncs_dcg",
-    "nDCG-visible": "veil.sensitive.measures:visible",
-}
+    lowest: ClassVar[float] = -inf
+    highest: ClassVar[float] = 1.0
+
+    @abstractmethod
+    def values(self, judged: Judged, prices: Prices) -> Floats:
+        """Return a value for each query (n,); nan for a query that cannot count."""
+
+
+MEASURES: Registry[Measure] = Registry(
+    noun="measure",
+    group="veil.measures.sensitive",
+    builtin={
+        "CS-DCG": "veil.sensitive.measures:CSDCG",
+        "SENS": "veil.sensitive.measures:SENS",
+        "TERN": "veil.sensitive.measures:TERN",
+        "nCS-DCG": "veil.sensitive.measures:NCSDCG",
+        "nDCG-visible": "veil.sensitive.measures:Visible",
+    },
+)
+"""Measures of lists, also of plugins: `names()`, `get(name)`, `parse(spec)`."""
 DEPTH = 10  # of a measure that names none
 
+Values = Callable[[Judged, Prices], Floats]
 
-def measure(name: str) -> tuple[str, Measure, int]:
+
+def measure(name: str) -> tuple[str, Values, int]:
     """Return name, function and depth of a measure such as ``nCS-DCG@10``.
 
     >>> measure("TERN@5")[::2]
@@ -118,39 +137,46 @@ def measure(name: str) -> tuple[str, Measure, int]:
     """
     if not isinstance(name, str):
         raise ParameterError("A measure is named by a text, for example nCS-DCG@10.")
-    told, _, depth = name.partition("@")
-    known = told.strip().replace("_", "-")
-    if known not in MEASURES:
+    spec, _, depth = name.partition("@")
+    spec = spec.strip()
+    known = spec.partition("(")[0]
+    if known not in MEASURES.names():
+        spec = spec.replace(known, known.replace("_", "-"), 1)
+        known = known.replace("_", "-")
+    if known not in MEASURES.names():
         raise _unknown(known)
     if depth and not (depth.isascii() and depth.isdigit() and int(depth) >= 1):
         raise ParameterError(f"The depth of {known} must be a whole number >= 1, as {known}@10.")
-    module, _, attribute = MEASURES[known].partition(":")
-    found = cast(Measure, getattr(import_module(module), attribute))
-    return known, found, int(depth or DEPTH)
+    return known, MEASURES.parse(spec).values, int(depth or DEPTH)
 
 
 def _unknown(name: str) -> UnknownNameError:
-    """Say that there is no such measure, and which is the nearest whatever the case."""
-    lower = {one.lower(): one for one in MEASURES}
+    """Return the error for an unknown measure, with the closest name in any case."""
+    names = MEASURES.names()
+    lower = {known.lower(): known for known in names}
     near = difflib.get_close_matches(name.lower(), lower, n=1)
     hint = f" Did you mean '{lower[near[0]]}'?" if near else ""
-    return UnknownNameError(
-        f"No measure called '{name[:40]}'.{hint} Known: {', '.join(MEASURES)}."
-    )
+    return UnknownNameError(f"No measure called '{name[:40]}'.{hint} Known: {', '.join(names)}.")
 
 
-def visible(judged: Judged, prices: Prices) -> Floats:
-    """Return nDCG@k by ir_measures on judgements in which sensitive documents have grade 0.
+class Visible(Measure):
+    """nDCG@k by ir_measures on judgements in which sensitive documents have grade 0.
 
     nan where no relevant document may be shown: such a query is left out of every mean.
     """
-    del prices
-    lists = [tuple(one[: judged.k]) for one in judged.lists]
-    return np.asarray(ndcg(judged.visible, judged.queries, lists, judged.k))
+
+    name: ClassVar[str] = "nDCG-visible"
+    lowest: ClassVar[float] = 0.0
+
+    def values(self, judged: Judged, prices: Prices) -> Floats:
+        """Return a value for each query (n,)."""
+        del prices
+        lists = [tuple(one[: judged.k]) for one in judged.lists]
+        return np.asarray(ndcg(judged.visible, judged.queries, lists, judged.k))
 
 
-def sens(judged: Judged, prices: Prices) -> Floats:
-    """Return -M if any sensitive document is shown, else DCG over the best there is without one.
+class SENS(Measure):
+    """-M if any sensitive document is shown, else DCG over the best there is without one.
 
     The ideal is over documents that are not sensitive; where it is 0 the value is 0.
 
@@ -158,27 +184,39 @@ def sens(judged: Judged, prices: Prices) -> Floats:
     ----------
     Sayed, Oard. SIGIR 2019. doi:10.1145/3331184.3331256
     """
-    weights = discounts(judged.k).tolist()
-    ideal = np.array(
-        [
-            sum((2.0**grade - 1) * weight for grade, weight in zip(best, weights, strict=False))
-            for best in judged.cold
-        ]
-    )
-    share = (judged.gains @ np.array(weights)) / np.where(ideal > 0, ideal, 1)
-    return np.where(judged.any_sensitive, -prices.penalty, np.where(ideal > 0, share, 0.0))
+
+    name: ClassVar[str] = "SENS"
+
+    def values(self, judged: Judged, prices: Prices) -> Floats:
+        """Return a value for each query (n,)."""
+        weights = discounts(judged.k).tolist()
+        ideal = np.array(
+            [
+                sum(
+                    (2.0**grade - 1) * weight for grade, weight in zip(best, weights, strict=False)
+                )
+                for best in judged.cold
+            ]
+        )
+        share = (judged.gains @ np.array(weights)) / np.where(ideal > 0, ideal, 1)
+        return np.where(judged.any_sensitive, -prices.penalty, np.where(ideal > 0, share, 0.0))
 
 
-def tern(judged: Judged, prices: Prices) -> Floats:
-    """Return -M if any sensitive document is shown, else 1 if any relevant one is, else 0.
+class TERN(Measure):
+    """-M if any sensitive document is shown, else 1 if any relevant one is, else 0.
 
     References
     ----------
     Sayed, Oard. Jointly Modeling Relevance and Sensitivity for Search Among Sensitive Content.
     SIGIR 2019. doi:10.1145/3331184.3331256
     """
-    relevant = (judged.grades > 0).any(axis=1)
-    return np.where(judged.any_sensitive, -prices.penalty, relevant.astype(np.float64))
+
+    name: ClassVar[str] = "TERN"
+
+    def values(self, judged: Judged, prices: Prices) -> Floats:
+        """Return a value for each query (n,)."""
+        relevant = (judged.grades > 0).any(axis=1)
+        return np.where(judged.any_sensitive, -prices.penalty, relevant.astype(np.float64))
 
 
 def tern_documents(judged: Judged, prices: Prices) -> Floats:
@@ -186,8 +224,8 @@ def tern_documents(judged: Judged, prices: Prices) -> Floats:
     return np.where(judged.sensitive, -prices.penalty, (judged.grades > 0).astype(np.float64))
 
 
-def cs_dcg(judged: Judged, prices: Prices) -> Floats:
-    r"""Return the discounted gain minus the cost of what is sensitive.
+class CSDCG(Measure):
+    r"""Discounted gain minus the cost of what is sensitive.
 
     .. math:: \sum_{i \le k} (2^{grade_i} - 1)/\log_2(i + 1) - \sum_{j < s} C\,decay^j
 
@@ -198,9 +236,15 @@ def cs_dcg(judged: Judged, prices: Prices) -> Floats:
     ----------
     Sayed, Oard. SIGIR 2019. doi:10.1145/3331184.3331256
     """
-    gain: Floats = judged.gains @ discounts(judged.k)
-    cost: Floats = prices.of(judged.sensitive.sum(axis=1))
-    return gain - cost
+
+    name: ClassVar[str] = "CS-DCG"
+    highest: ClassVar[float] = inf
+
+    def values(self, judged: Judged, prices: Prices) -> Floats:
+        """Return a value for each query (n,)."""
+        gain: Floats = judged.gains @ discounts(judged.k)
+        cost: Floats = prices.of(judged.sensitive.sum(axis=1))
+        return gain - cost
 
 
 def extremes(judged: Judged, prices: Prices) -> tuple[Floats, Floats]:
@@ -259,8 +303,8 @@ def _sorted(first: Floats, second: Floats) -> Floats:
     return np.sort(np.concatenate([first, second], axis=1), axis=1)
 
 
-def ncs_dcg(judged: Judged, prices: Prices) -> Floats:
-    r"""Return (CS-DCG - worst)/(best - worst), in [0, 1]; 0 where best = worst.
+class NCSDCG(Measure):
+    r"""(CS-DCG - worst)/(best - worst), in [0, 1]; 0 where best = worst.
 
     best and worst are over all lists of 0 to k documents of the pool. With the pool "judged" a
     list with other documents can leave [0, 1] and is clipped.
@@ -274,14 +318,20 @@ def ncs_dcg(judged: Judged, prices: Prices) -> Floats:
     ----------
     Sayed, Oard. SIGIR 2019. doi:10.1145/3331184.3331256
     """
-    return np.clip(np.nan_to_num(unclipped_ncs_dcg(judged, prices)), 0, 1)
+
+    name: ClassVar[str] = "nCS-DCG"
+    lowest: ClassVar[float] = 0.0
+
+    def values(self, judged: Judged, prices: Prices) -> Floats:
+        """Return a value for each query (n,)."""
+        return np.clip(np.nan_to_num(unclipped_ncs_dcg(judged, prices)), 0, 1)
 
 
 def unclipped_ncs_dcg(judged: Judged, prices: Prices) -> Floats:
     """Return the same without clipping, and nan where best = worst."""
     best, worst = extremes(judged, prices)
     width = best - worst
-    values = (cs_dcg(judged, prices) - worst) / np.where(width > 0, width, np.nan)
+    values = (CSDCG().values(judged, prices) - worst) / np.where(width > 0, width, np.nan)
     return np.where(np.abs(values - np.round(values)) < 1e-12, np.round(values), values)
 
 

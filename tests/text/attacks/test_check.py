@@ -1,4 +1,4 @@
-"""What every attacker must keep to; `tests/test_testing.py` sees that the check notices faults."""
+"""The contract of attacks; `tests/testing` sees that the check notices faults."""
 
 import sys
 

@@ -5,7 +5,7 @@ import pytest
 
 from veil.core.errors import ParameterError
 from veil.measures.risk import successes
-from veil.testing.checks import Grouped, GroupTable
+from veil.testing.text import Grouped, GroupTable
 from veil.text.attack import Outcome, Scene, attack
 from veil.text.attacks.bayes import Bayes
 from veil.text.log import LogGroups, QueryLog

@@ -10,7 +10,7 @@ from tests.search.conftest import BagEncoder
 
 from veil.core.errors import LawError
 from veil.core.types import Ids, Singles
-from veil.testing.checks import Grouped
+from veil.testing.text import Grouped
 from veil.text.attack import Scene
 from veil.text.attacks.bayes import Bayes
 from veil.text.attacks.session import Session, neighbours

@@ -5,7 +5,7 @@ import pytest
 from tests.search.conftest import BagEncoder
 
 from veil.core.errors import ParameterError
-from veil.testing.checks import Grouped, GroupTable
+from veil.testing.text import Grouped, GroupTable
 from veil.text.attack import Scene, attack
 from veil.text.attacks.bayes import Bayes
 from veil.text.attacks.shortlist import Shortlist, _suspects_of

@@ -10,7 +10,7 @@ from veil.corpus.logs import read_labels
 from veil.measures.risk import chance
 from veil.search.study.experiment import WORDS
 from veil.studies.figures import ranked
-from veil.testing.checks import Grouped, GroupTable
+from veil.testing.text import Grouped, GroupTable
 from veil.text.attack import Scene
 from veil.text.attacks.likelihood import likelihood
 from veil.text.attacks.posterior import ShapedLog

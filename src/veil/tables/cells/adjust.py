@@ -325,6 +325,7 @@ class Rollup(CellMechanism):
     """
 
     name: ClassVar[str] = "rollup"
+    sample: ClassVar[dict[str, object]] = {"by": "district", "level": 1}
     groups: str = Field(
         default="", description="categories=label; more after ';'", examples=["1,2=low"]
     )

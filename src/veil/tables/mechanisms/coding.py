@@ -160,6 +160,11 @@ class Rounding(Mechanism):
     how: Annotated[Literal["nearest", "random"], Field(description="which multiple")] = "nearest"
 
     @property
+    def random(self) -> bool:  # type: ignore[override]
+        """Whether anything is drawn."""
+        return self.how == "random"
+
+    @property
     def alone(self) -> Alone:
         """Each number is rounded by itself."""
         return "row"

@@ -1,22 +1,29 @@
-"""Checks that mechanisms, attacks, measures and engines keep their contract."""
+"""Checks of text: mechanisms for words and for queries, attacks and measures."""
 
 import hashlib
-import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import wraps
 from itertools import pairwise
-from pathlib import Path
-from typing import ClassVar, ParamSpec, cast
+from typing import ClassVar
 
 import numpy as np
 
-from veil.core.component import Component, example
-from veil.core.errors import LawError, ParameterError, TrustError, VeilError
+from veil.core.errors import LawError, ParameterError
 from veil.core.guarantee import KINDS, Guarantee
-from veil.core.types import ClosedForm, Engine, Ids, Released, Role, Seeded, Singles
+from veil.core.rng import Randomness
+from veil.core.types import ClosedForm, Ids, Role, Singles, Variants
 from veil.corpus.wordnet import Thesaurus, wordnet
 from veil.measures.risk import chance, successes
+from veil.testing.contract import (
+    CANARY,
+    Check,
+    Protection,
+    declarations,
+    declared,
+    in_one_sentence,
+    parameters,
+    require,
+)
 from veil.text.attack import Attack, EncoderAttack, Outcome, Scene
 from veil.text.log import QueryLog
 from veil.text.measures.measure import NEEDS, Comparison, TextMeasure
@@ -30,80 +37,6 @@ from veil.text.mechanisms.words.custext import CusText
 from veil.text.mechanisms.words.santext import SanText
 from veil.text.protect import protect_words
 from veil.text.vectors.embeddings import Embeddings
-
-P = ParamSpec("P")
-
-
-class _BrokenError(AssertionError):
-    """A violation of a contract, in one sentence."""
-
-
-def in_one_sentence(hint: str = "") -> Callable[[Callable[P, None]], Callable[P, None]]:
-    """Make a check fail with one sentence, too, if a component raises an error of another type.
-
-    The message of such an error is not shown, because it could quote a text.
-    """
-
-    def decorate(check: Callable[P, None]) -> Callable[P, None]:
-        @wraps(check)
-        def wrapped(*args: P.args, **kwargs: P.kwargs) -> None:
-            try:
-                check(*args, **kwargs)
-            except VeilError:
-                raise
-            except _BrokenError as broken:
-                sentence = str(broken)
-            except Exception as error:  # noqa: BLE001 - a component may raise anything
-                sentence = _describe(error) + hint
-            else:
-                return
-            raise AssertionError(sentence)
-
-        return wrapped
-
-    return decorate
-
-
-def _describe(error: Exception) -> str:
-    """Return the type of an error and its location, without its message."""
-    last = traceback.extract_tb(error.__traceback__)[-1]
-    where = f"{Path(last.filename).name}:{last.lineno}"
-    return f"a component may raise only VeilErrors; at {where} it raised {type(error).__name__}"
-
-
-def declared(cls: type[Component]) -> None:
-    """Check the declarations that lists, help and documentation are generated from."""
-    name = getattr(cls, "name", "")
-    require(
-        isinstance(name, str) and name.isascii() and name.isidentifier(),
-        "`name` must consist of ASCII letters, digits and _, as in a spec",
-    )
-    require(
-        bool((vars(cls).get("__doc__") or "").strip()),
-        "the class must have its own docstring, whose first line is listed",
-    )
-    for key, field in cls.model_fields.items():
-        require(
-            bool(field.examples) or not field.is_required(),
-            f"the required field '{key}' must have an example: Field(examples=[...])",
-        )
-    require(builds(cls), "the first example of each required field must be valid")
-
-
-def builds(cls: type[Component]) -> bool:
-    """Return whether a component can be built from the examples of its parameters."""
-    try:
-        example(cls)
-    except ParameterError:
-        return False
-    return True
-
-
-def require(holds: bool, sentence: str) -> None:
-    """Fail with `sentence` unless `holds`."""
-    if not holds:
-        raise _BrokenError(sentence)
-
 
 GROUPS, SIZE = 50, 6
 
@@ -402,64 +335,69 @@ def check_measure(measure: TextMeasure, thesaurus: Thesaurus | None = None) -> N
         )
 
 
-@in_one_sentence()
-def check_engine(
-    engine: Engine, queries: Sequence[str], k: int = 5, *, spec: Component | None = None
-) -> None:
-    """Raise AssertionError if an engine breaks the contract of `search`.
+def _release(
+    mechanism: WordMechanism, original: tuple[Embeddings, list[str]], rng: Randomness
+) -> Variants:
+    space, texts = original
+    return protect_words(texts, mechanism, space, 8, rng=rng)
 
-    `queries` must be texts that may be sent to the engine and that it can answer. `spec` is the
-    component that the engine was opened from, if that is not the engine itself.
-    """
-    require(
-        isinstance(getattr(engine, "network", None), bool) and hasattr(engine, "search"),
-        "an engine must have `network` and `search`; pass what `open` returns, not the spec",
-    )
-    for part in (engine, spec):
-        if isinstance(part, Component):
-            declared(type(part))
-    require(
-        len(queries) > 0 and not isinstance(queries, str),
-        "`queries` must be a list of at least one query",
-    )
-    released = [Released(query) for query in queries]
-    unreleased = str(queries[0])  # an ordinary string, even if the query was a released one
-    for bad in ([*released, unreleased], unreleased):
-        require(_refuses(engine, bad, k), "an engine must refuse text that was not released")
-    if engine.network:
-        seeded = [Seeded(query) for query in queries]
-        require(_refuses(engine, seeded, k), "an engine on a network must refuse seeded releases")
-    ranking = engine.search(released, k)
-    require(len(set(ranking.items)) == len(ranking.items), "`items` must not repeat a name")
-    for name in ("texts", "titles"):
-        count = len(getattr(ranking, name))
+
+def _near(_: WordMechanism) -> tuple[Embeddings, list[str]]:
+    """Return vectors so close to each other that words change, and texts."""
+    space, texts = small_log()
+    return Embeddings(space.words, (0.02 * space.vectors).astype(np.float32), "check"), texts[:9]
+
+
+def _bad_texts() -> list[tuple[Embeddings, object]]:
+    space, texts = small_log()
+    return [(space, CANARY), (space, [CANARY, 7]), (space, [texts[0], CANARY * 200_000])]
+
+
+_WORDS = Protection(_near, _release, _bad_texts, lambda release: release.rows)
+
+
+def law_of_words(mechanism: WordMechanism) -> None:
+    """Check a law in closed form against the guarantee, if that is per Euclidean distance."""
+    space, _ = _near(mechanism)
+    kernel, guarantee = mechanism.bind(space), mechanism.guarantee
+    if not isinstance(kernel, ClosedForm) or guarantee.kind != "metric-dp":
+        return
+    if guarantee.metric.startswith("euclidean"):
+        logs = kernel.log_probs(np.array([0, 1]))
+        far = float(np.linalg.norm(space.vectors[0].astype(np.float64) - space.vectors[1]))
         require(
-            count in (0, len(ranking.items)), f"{name} must have one entry per item, or be empty"
+            float(np.abs(logs[0] - logs[1]).max()) <= guarantee.bound(far) * (1 + 1e-4) + 1e-6,
+            "the law must keep the guarantee for two words",
         )
-    shape = (len(released), k)
-    require(
-        ranking.index.shape == ranking.scores.shape == shape, "`index` and `scores` must be (n, k)"
-    )
-    require(
-        len(ranking.gaps) in (0, len(released)),
-        "`gaps` must have one entry per query, or be empty",
-    )
-    require(
-        ranking.index.max(initial=-1) < len(ranking.items),
-        "`index` must contain positions in `items`",
-    )
-    for row, scores in zip(ranking.index, ranking.scores, strict=True):
-        length = int((row >= 0).sum())
-        require(bool((row[length:] == -1).all()), "-1 may only pad the end of a list")
-        require(bool(np.isneginf(scores[length:]).all()), "padding must have the score -inf")
-        require(len(set(row[:length].tolist())) == length, "a list must not contain an item twice")
-        require(bool((np.diff(scores[:length]) <= 0).all()), "scores must not increase")
-    require(bool((ranking.index >= 0).any()), "at least one query must have results")
 
 
-def _refuses(engine: Engine, queries: object, k: int) -> bool:
-    try:
-        engine.search(cast(Sequence[Released], queries), k)
-    except TrustError:
-        return True
-    return False
+def sends_queries(mechanism: QueryMechanism) -> None:
+    """Check what a query mechanism sends instead of a text."""
+    opened, text = mechanism.bind(), "treatment of skin cancer"
+    release = opened.scramble(text, 4)
+    require(
+        len(release.queries) <= max(4, mechanism.size or 0),
+        "scramble(text, size) must return at most `size` queries",
+    )
+    require(len(set(release.queries)) == len(release.queries), "the queries must be distinct")
+    require(
+        mechanism.whole or text not in release.queries,
+        "only a mechanism that sends whole groups may send the text itself",
+    )
+    require(opened.scramble(text, 4) == release, "the same text must give the same queries")
+    require(mechanism.guarantee.kind in KINDS, "the guarantee must be of a known kind")
+
+
+WORD_MECHANISM: tuple[Check, ...] = (
+    declarations,
+    parameters,
+    check_mechanism,
+    _WORDS.keeps_its_input,
+    _WORDS.labels_its_release,
+    _WORDS.draws_from_its_generator,
+    _WORDS.refuses_bad_input,
+    law_of_words,
+)
+QUERY_MECHANISM: tuple[Check, ...] = (declarations, parameters, sends_queries)
+ATTACK: tuple[Check, ...] = (declarations, parameters, check_attack)
+MEASURE: tuple[Check, ...] = (declarations, parameters, check_measure)

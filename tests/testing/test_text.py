@@ -1,11 +1,9 @@
 """Every property that `veil.testing` checks: a component that breaks it alone is told so."""
 
-import ast
 import itertools
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Annotated, Any, ClassVar
 
@@ -15,7 +13,6 @@ from numpy.random import Generator
 from pydantic import Field
 
 import veil
-from veil import testing
 from veil.core.component import Component
 from veil.core.errors import EngineError, ParameterError
 from veil.core.guarantee import Guarantee
@@ -24,7 +21,7 @@ from veil.data.fetch import Report, no_progress
 from veil.search.engines.engine import Hit, check_call, ranking
 from veil.search.engines.network.remote import Remote
 from veil.testing import check_attack, check_engine, check_measure, check_mechanism
-from veil.testing.checks import small_log
+from veil.testing.text import small_log
 from veil.text.attack import Attack, Outcome, Scene
 from veil.text.attacks.bayes import Bayes
 from veil.text.measures.measure import Comparison, TextMeasure
@@ -455,7 +452,7 @@ class Picky(Wrong):
 def test_what_is_raised_is_named_and_not_quoted(check: Callable[[], None], raised: str) -> None:
     with pytest.raises(AssertionError) as caught:
         check()
-    said = "a component may raise only VeilErrors; at test_testing.py:* it raised "
+    said = "a component may raise only VeilErrors; at test_text.py:* it raised "
     assert tells(str(caught.value), said + raised)
     assert caught.value.__cause__ is caught.value.__context__ is None  # nor shown beside it
 
@@ -488,24 +485,3 @@ def test_a_fault_is_named(name: str, fault: str) -> None:
     with pytest.raises(AssertionError) as caught:
         check(fault)
     assert tells(str(caught.value), known[fault])
-
-
-def test_every_property_has_a_component_that_breaks_it() -> None:
-    """No sentence of a check is without one; a new check is found here, too."""
-    sources = Path(testing.__file__).parent.glob("*.py")
-    told = [
-        _sentence(node.args[1])
-        for source in sources
-        for node in ast.walk(ast.parse(source.read_text()))
-        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "require"
-    ]
-    broken = {sentence for _, known in CHECKS.values() for sentence in known.values()}
-    assert set(told) == broken | {sentence for _, sentence in GIVEN}
-    checks = {name for name in vars(testing) if name.startswith("check_")}
-    assert checks == {*CHECKS, "check_domain"}  # which tests/studies/test_domain.py breaks
-
-
-def _sentence(node: ast.expr) -> str:
-    """Return the sentence, with * for what is filled in."""
-    parts = node.values if isinstance(node, ast.JoinedStr) else [node]
-    return "".join(str(part.value) if isinstance(part, ast.Constant) else "*" for part in parts)
