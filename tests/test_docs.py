@@ -190,6 +190,9 @@ def leaf(words: list[str]) -> click.Command:
         below = getattr(command, "commands", {})
         inner = below.get(words[0])
         if inner is None and isinstance(command, click.Group):
+            if "-m" in words:  # names a mechanism, whose command has the other options
+                at = words.index("-m")
+                words[:] = [words[at + 1], *words[:at], *words[at + 2 :]]
             inner = command.get_command(click.Context(command), words[0])
             assert inner is not None, f"there is no veil {words[0]}"
         if inner is None:
