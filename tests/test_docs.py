@@ -16,6 +16,7 @@ from tests.search.conftest import BagEncoder
 
 import veil
 from veil.cli import veil as program
+from veil.cli.flags import Family
 from veil.cli.index import index
 from veil.core.component import example
 from veil.corpus.collection import Collection, Document, Documents
@@ -190,7 +191,7 @@ def leaf(words: list[str]) -> click.Command:
         below = getattr(command, "commands", {})
         inner = below.get(words[0])
         if inner is None and isinstance(command, click.Group):
-            if "-m" in words:  # names a mechanism, whose command has the other options
+            if isinstance(command, Family) and "-m" in words:  # the mechanism has the options
                 at = words.index("-m")
                 words[:] = [words[at + 1], *words[:at], *words[at + 2 :]]
             inner = command.get_command(click.Context(command), words[0])
