@@ -129,3 +129,18 @@ def test_a_file_is_never_written_outside_of_its_folder(tmp_path: Path) -> None:
         with pytest.raises(VeilError):
             FileAsk(name=name, text="x").write(tmp_path)
     assert not list(tmp_path.iterdir())
+
+
+def test_a_header_does_not_make_a_path_of_the_server_a_column() -> None:
+    sent = file("town.csv", "x,y,/etc/passwd\n1,2,3\n")
+    with pytest.raises(VeilError, match="must not name a file"):
+        ask("places", "measure", masked=sent, of=sent, crs="/etc/passwd")
+
+
+def test_a_text_that_may_name_a_file_is_its_content_over_http() -> None:
+    rows = "".join(f"{20 + i % 5},{'ab'[i % 2]}\n" for i in range(30))
+    table = file("people.csv", "age,illness\n" + rows)
+    answer = run("tables", "attack", masked={**table, "name": "masked.csv"}, of=table, qi=["age"])
+    assert "risk" in str(answer["lines"])
+    with pytest.raises(VeilError, match="must not name a file"):
+        ask("tables", "attack", masked="pyproject.toml", of=table)
