@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.web.conftest import Client
 
 from veil.core.errors import UnknownNameError, VeilError
 from veil.ratings.attacks import ATTACKS
@@ -144,3 +145,15 @@ def test_a_text_that_may_name_a_file_is_its_content_over_http() -> None:
     assert "risk" in str(answer["lines"])
     with pytest.raises(VeilError, match="must not name a file"):
         ask("tables", "attack", masked="pyproject.toml", of=table)
+
+
+def test_a_program_calls_a_verb(client: Client) -> None:
+    sent = file("town.csv", POINTS)
+    body = {"masked": sent, "of": {**sent, "name": "b.csv"}, "crs": "metres", "same_order": True}
+    reply = client.post("/api/places/measure", body)
+    assert reply.status == 200
+    assert reply.json()["data"]["utility"] == pytest.approx(1)
+    assert client.post("/api/places/measure", {**body, "crs": "/etc/passwd"}).status == 422
+    for path in ("/api/places/remove", "/api/nowhere/measure", "/api/dp/budget"):
+        assert client.post(path, body).status == 404
+    assert client.get("/api/places/measure").status == 405

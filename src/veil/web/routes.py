@@ -15,6 +15,7 @@ from importlib import import_module
 from importlib.resources import files
 from typing import NoReturn, cast
 
+from anyio import to_thread
 from starlette.exceptions import HTTPException
 from starlette.routing import Route, Router
 
@@ -132,7 +133,7 @@ async def _verb(service: Service, request: Request) -> Response:
     names = request.path_params
     find = partial(operation_of, names["domain"], names["verb"])
     try:
-        operation = await service.looks.run(request, find)
+        operation = await to_thread.run_sync(find)  # a work queue would read the body
     except UnknownNameError:
         raise StatusError(404, "There is nothing at this address.") from None
     return await _answer(service, operation, request)
