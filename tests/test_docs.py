@@ -16,6 +16,7 @@ from tests.search.conftest import BagEncoder
 
 import veil
 from veil.cli import veil as program
+from veil.cli.flags import Components
 from veil.cli.index import index
 from veil.core.component import example
 from veil.corpus.collection import Collection, Document, Documents
@@ -187,6 +188,10 @@ def leaf(words: list[str]) -> click.Command:
     """Take the names of commands off the words, and return the last one."""
     command: click.Command = program
     while words:
+        if isinstance(command, Components) and "-m" in words:
+            at = words.index("-m")
+            _, spec = words.pop(at), words.pop(at)
+            return command.get_command(click.Context(command), spec)
         below = getattr(command, "commands", {})
         inner = below.get(words[0])
         if inner is None and isinstance(command, click.Group):
