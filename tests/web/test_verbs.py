@@ -71,6 +71,7 @@ def test_a_verb_may_write_several_files() -> None:
     ("values", "sentence"),
     [
         ({"crs": "/etc/passwd"}, "'crs' parameter must not name a file"),
+        ({"crs": "x" * 5_000}, "A coordinate system must be"),
         ({"crs": "../secret"}, "'crs' parameter must not name a file"),
         ({"crs": "http://elsewhere"}, "'crs' parameter must not name a file"),
         ({"users": "pyproject.toml"}, "'users' parameter must not name a file"),

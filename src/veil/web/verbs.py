@@ -124,10 +124,17 @@ class VerbAsk(Ask):
 
 
 def _check_text(name: str, text: str) -> None:
-    if _ADDRESS.search(text) or Path(text).exists():
+    if _ADDRESS.search(text) or _exists(text):
         raise StatusError(
             422, f"The '{name}' parameter must not name a file or an address of the server."
         )
+
+
+def _exists(text: str) -> bool:
+    try:
+        return Path(text).exists()
+    except (OSError, ValueError):  # too long for a name, or no name at all
+        return False
 
 
 def _check_spec(name: str, spec: str, registry: Any, columns: set[str]) -> None:  # noqa: ANN401
@@ -317,10 +324,11 @@ def _run(verb: Callable[..., object], service: Service, ask: VerbAsk) -> VerbAns
                 values[name] = _output(name, str(values[name]), folder)
             elif isinstance(values.get(name), Path) and _may_name_file(hint):
                 values[name] = str(values[name])
-        written = set(folder.iterdir())
+        written = set(folder.rglob("*"))
         answer = _answer(verb(**_grouped(verb, values)))
-        outputs = sorted(set(folder.iterdir()) - written)
-        return answer.model_copy(update={"files": list(_files(outputs))})
+        outputs = [path for path in sorted(folder.rglob("*")) if path.is_file()]
+        files = _files([path for path in outputs if path not in written], folder)
+        return answer.model_copy(update={"files": list(files)})
 
 
 def _value(value: object, folder: Path) -> object:
@@ -366,13 +374,14 @@ def _grouped(verb: Callable[..., object], values: dict[str, object]) -> dict[str
     return result
 
 
-def _files(paths: list[Path]) -> Iterator[FileAnswer]:
+def _files(paths: list[Path], folder: Path) -> Iterator[FileAnswer]:
     left = MAX_OUTPUT
     for path in paths:
         left -= path.stat().st_size
         if left < 0:
             raise InputError("The result is too large for an answer. Use the command line.")
-        yield FileAnswer(name=path.name, base64=base64.b64encode(path.read_bytes()).decode())
+        name = path.relative_to(folder).as_posix()
+        yield FileAnswer(name=name, base64=base64.b64encode(path.read_bytes()).decode())
 
 
 def _answer(result: object) -> VerbAnswer:
