@@ -31,7 +31,7 @@ from veil.text.mechanisms.queries.cover import NOT_COVERED, Cover
 from veil.text.mechanisms.words import MECHANISMS
 from veil.web.guard import HEAD_BYTES
 from veil.web.operation import reference
-from veil.web.routes import OPERATIONS
+from veil.web.routes import all_operations
 
 DOCS = Path(__file__).resolve().parent
 ROOT = DOCS.parent
@@ -86,7 +86,7 @@ def http_page() -> str:
         " `veil search` do.\n`veil search --json` prints what stands below under `answers`, with"
         " the variants as texts, and the spec of the engine.\n`protect` hands variants to the"
         " caller and sends nothing: they are not in the ledger.\n\n"
-    ) + reference(OPERATIONS)
+    ) + reference(all_operations())
 
 
 def stale() -> list[str]:

@@ -1,5 +1,6 @@
 """Small spaces made on the spot, a seeded generator, and the real data where it is at hand."""
 
+import collections.abc
 import os
 import signal
 import socket
@@ -43,6 +44,18 @@ def pytest_configure(config: pytest.Config) -> None:
     docs = Path(__file__).resolve().parents[1] / "docs"
     if not hasattr(config, "workerinput") and not (docs / "cli.md").is_file():
         subprocess.run([sys.executable, docs / "generate.py"], check=True)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(
+    collector: pytest.Collector,
+) -> collections.abc.Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """Fail if a file of tests cannot be imported; the search for doctests would skip it."""
+    report = yield
+    inside = Path(__file__).resolve().parent in collector.path.parents
+    if inside and report.skipped and "unable to import module" in str(report.longrepr):
+        report.outcome, report.longrepr = "failed", f"{collector.path.name} cannot be imported"
+    return report
 
 
 def make_space(words: int, dim: int, seed: int = 0) -> Embeddings:

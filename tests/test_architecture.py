@@ -3,11 +3,13 @@
 import ast
 import re
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 import veil
+from veil.studies import DOMAINS
 
 SOURCE = Path(veil.__file__).parent
 
@@ -97,3 +99,10 @@ def test_contributing_shows_the_tree_as_it_is() -> None:
     for room, description in heads:
         for folder in re.findall(r"([\w/]+)/", description):
             assert (SOURCE / room / folder).is_dir(), f"{room}/{folder}"
+
+
+@pytest.mark.parametrize("name", [*DOMAINS, "text"])
+def test_every_domain_has_mechanism_and_attack(name: str) -> None:
+    package = import_module(f"veil.{name}")
+    assert callable(package.mechanism)
+    assert callable(package.attack)

@@ -16,7 +16,7 @@ from tests.search.conftest import BagEncoder
 
 import veil
 from veil.cli import veil as program
-from veil.cli.flags import Family
+from veil.cli.flags import Components
 from veil.cli.index import index
 from veil.core.component import example
 from veil.corpus.collection import Collection, Document, Documents
@@ -188,12 +188,13 @@ def leaf(words: list[str]) -> click.Command:
     """Take the names of commands off the words, and return the last one."""
     command: click.Command = program
     while words:
+        if isinstance(command, Components) and "-m" in words:
+            at = words.index("-m")
+            _, spec = words.pop(at), words.pop(at)
+            return command.get_command(click.Context(command), spec)
         below = getattr(command, "commands", {})
         inner = below.get(words[0])
         if inner is None and isinstance(command, click.Group):
-            if isinstance(command, Family) and "-m" in words:  # the mechanism has the options
-                at = words.index("-m")
-                words[:] = [words[at + 1], *words[:at], *words[at + 2 :]]
             inner = command.get_command(click.Context(command), words[0])
             assert inner is not None, f"there is no veil {words[0]}"
         if inner is None:

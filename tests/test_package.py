@@ -63,6 +63,7 @@ def test_parts_are_there_without_importing_them(name: str) -> None:
 
 # Exceptions that no user of the package meets, each with who catches it.
 INTERNAL = {
+    "BrokenError": "veil.testing: becomes an AssertionError of one sentence",
     "ExcessError": "veil.search.engines: the answer is refused with a sentence of its own",
     "TooMuchError": "veil.search.engines.network: becomes NoAnswer",
     "UnwrittenError": "veil.encoders.vectors: the vectors are kept in memory instead",

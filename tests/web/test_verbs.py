@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.web.conftest import Client
 
 from veil.core.errors import UnknownNameError, VeilError
 from veil.ratings.attacks import ATTACKS
@@ -70,6 +71,7 @@ def test_a_verb_may_write_several_files() -> None:
     ("values", "sentence"),
     [
         ({"crs": "/etc/passwd"}, "'crs' parameter must not name a file"),
+        ({"crs": "x" * 5_000}, "A coordinate system must be"),
         ({"crs": "../secret"}, "'crs' parameter must not name a file"),
         ({"crs": "http://elsewhere"}, "'crs' parameter must not name a file"),
         ({"users": "pyproject.toml"}, "'users' parameter must not name a file"),
@@ -129,3 +131,30 @@ def test_a_file_is_never_written_outside_of_its_folder(tmp_path: Path) -> None:
         with pytest.raises(VeilError):
             FileAsk(name=name, text="x").write(tmp_path)
     assert not list(tmp_path.iterdir())
+
+
+def test_a_header_does_not_make_a_path_of_the_server_a_column() -> None:
+    sent = file("town.csv", "x,y,/etc/passwd\n1,2,3\n")
+    with pytest.raises(VeilError, match="must not name a file"):
+        ask("places", "measure", masked=sent, of=sent, crs="/etc/passwd")
+
+
+def test_a_text_that_may_name_a_file_is_its_content_over_http() -> None:
+    rows = "".join(f"{20 + i % 5},{'ab'[i % 2]}\n" for i in range(30))
+    table = file("people.csv", "age,illness\n" + rows)
+    answer = run("tables", "attack", masked={**table, "name": "masked.csv"}, of=table, qi=["age"])
+    assert "risk" in str(answer["lines"])
+    with pytest.raises(VeilError, match="must not name a file"):
+        ask("tables", "attack", masked="pyproject.toml", of=table)
+
+
+def test_a_program_calls_a_verb(client: Client) -> None:
+    sent = file("town.csv", POINTS)
+    body = {"masked": sent, "of": {**sent, "name": "b.csv"}, "crs": "metres", "same_order": True}
+    reply = client.post("/api/places/measure", body)
+    assert reply.status == 200
+    assert json.loads(reply.body)["data"]["utility"] == pytest.approx(1)
+    assert client.post("/api/places/measure", {**body, "crs": "/etc/passwd"}).status == 422
+    for path in ("/api/places/remove", "/api/nowhere/measure", "/api/dp/budget"):
+        assert client.post(path, body).status == 404
+    assert client.get("/api/places/measure").status == 405

@@ -42,6 +42,11 @@ class ReadsInput:
 
 
 @dataclass(frozen=True)
+class MayNameFile:
+    """A text parameter that may name a file; over HTTP it may be the content of one."""
+
+
+@dataclass(frozen=True)
 class SplitOnCommas:
     """A repeatable text option whose values may hold several names with commas between them."""
 
@@ -56,6 +61,7 @@ Folder = Annotated[Path, PathKind("folder")]
 NewFile = Annotated[Path, PathKind("file", new=True)]
 NewPath = Annotated[Path, PathKind(new=True)]
 TextOrInput = Annotated[str, ReadsInput()]
+FileOrText = Annotated[str, MayNameFile()]
 Columns = Annotated[tuple[str, ...], SplitOnCommas()]
 
 

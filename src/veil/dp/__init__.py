@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from veil.dp.attack import advantage as advantage
     from veil.dp.attack import attack as attack
     from veil.dp.attack import score as score
+    from veil.dp.attacks import ATTACKS as ATTACKS
     from veil.dp.attacks.membership import membership as membership
     from veil.dp.attacks.plane import plane as plane
     from veil.dp.attacks.reconstruct import reconstruct as reconstruct
@@ -63,6 +64,7 @@ _PLACES = {
     "veil.dp.accounting.cost": "sampled",
     "veil.dp.attack": "Attack advantage attack score",
     "veil.dp.attacks.membership": "membership",
+    "veil.dp.attacks": "ATTACKS",
     "veil.dp.attacks.plane": "plane",
     "veil.dp.attacks.reconstruct": "reconstruct",
     "veil.dp.audit": "audit audit_sampler",

@@ -14,7 +14,7 @@ from veil import dp
 from veil.core.errors import InputError, ParameterError
 from veil.core.formatting import count_of, number_of, printable
 from veil.core.guarantee import Guarantee
-from veil.core.verb import File, NewFile, Reply, Sheet, SpecOf, TextOrInput
+from veil.core.verb import File, NewFile, Reply, Sheet, SpecOf, TextOrInput, local
 from veil.data.files import require_folder
 from veil.data.lines import read_lines, require_file
 from veil.data.releases import check_output, open_writer
@@ -388,6 +388,7 @@ def estimate(
     )
 
 
+@local  # it opens addresses
 def sql(
     query: TextOrInput,
     *,

@@ -14,7 +14,7 @@ from veil.core.errors import InputError, ParameterError
 from veil.core.formatting import count_of, number_of, printable
 from veil.core.guarantee import Guarantee
 from veil.core.registry import read_spec
-from veil.core.verb import File, NewPath, Reply, Sheet, SpecOf
+from veil.core.verb import File, NewPath, Reply, Sheet, SpecOf, local
 from veil.data.fetch import Report, no_progress
 from veil.dp.api import Seed, cautions_of, cost_values, finite
 from veil.dp.inputs import read_bits, read_numbers, read_texts
@@ -63,6 +63,7 @@ def compose(
     )  # fmt: skip
 
 
+@local  # a policy names files
 def budget(policy: File, *, count: Annotated[int, Field(ge=0, le=10_000)] = 20) -> Reply:
     """Show the budget of POLICY (TOML): what was spent, what is left, and the charges.
 
@@ -171,6 +172,7 @@ def audit(
     )
 
 
+@local  # it writes a report, and names files with their columns
 def attack(
     secret: str,
     *,

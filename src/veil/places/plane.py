@@ -1,6 +1,6 @@
 """Place mechanisms on the risk-utility plane, also one mechanism at several strengths."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 
 from veil import studies
 from veil.core.errors import ParameterError
@@ -9,28 +9,23 @@ from veil.measures.plane import Plane as Plane
 from veil.measures.plane import PlanePoint as PlanePoint
 from veil.places.attack import Attack
 from veil.places.mechanism import Mechanism
+from veil.places.mechanisms import MECHANISMS
 from veil.places.points import Points
 from veil.places.study import Places, PlacesMaterial, within
 
 METRES = (5, 10, 25, 50, 100, 250, 500, 1_000, 2_500)
 
-LADDERS: Mapping[str, Callable[[int], str]] = {
-    "donut": lambda metres: f"donut(low={metres / 10:g}, high={metres})",
-    "laplace": lambda metres: f"laplace(epsilon={2 / metres:g})",  # the mean displacement
-    "gaussian": lambda metres: f"gaussian(sigma={metres / 2:g})",
-    "disk": lambda metres: f"disk(radius={metres})",
-    "bimodal": lambda metres: f"bimodal(low={metres / 10:g}, high={metres})",
-    "cell": lambda metres: f"cell(size={metres})",
-}
 
-
-def ladder(method: str) -> list[str]:
-    """Return the specs of a method, each farther than the last.
+def ladder(name: str) -> list[str]:
+    """Return the presets of a mechanism, each farther than the last.
 
     >>> ladder("donut")[:2]
     ['donut(low=0.5, high=5)', 'donut(low=1, high=10)']
     """
-    return [LADDERS[method](metres) for metres in METRES]
+    presets = MECHANISMS.get(name).presets
+    if presets is None:
+        raise ParameterError(f"The mechanism {name} has no presets. Name its parameters.")
+    return [presets(metres) for metres in METRES]
 
 
 def plane(

@@ -17,6 +17,13 @@ class _Callable(ModuleType):
 
         return search(*arguments, **named)  # type: ignore[arg-type]
 
+    def __getattr__(self, name: str) -> object:
+        if name in ("attack", "mechanism"):  # of the texts that are sent
+            from veil import text
+
+            return getattr(text, name)
+        raise AttributeError(f"module 'veil.search' has no attribute {name!r}")
+
     @property
     def __signature__(self) -> inspect.Signature:
         from veil.search.api import search

@@ -13,7 +13,7 @@ from pydantic import Field
 from veil import tables
 from veil.core.errors import InputError, ParameterError
 from veil.core.formatting import count_of
-from veil.core.verb import Columns, File, NewFile, Reply, Sheet, SpecOf
+from veil.core.verb import Columns, File, FileOrText, NewFile, Reply, Sheet, SpecOf
 from veil.data.fetch import Report, no_progress
 from veil.tables.files import (
     SEEDED,
@@ -211,12 +211,12 @@ def _reply_release(
 
 
 def attack(
-    masked: str,
+    masked: FileOrText,
     *,
     of: File,
     attack: tuple[str, ...] = ("linkage",),
     source: Source = UNDECLARED,
-    population: str | None = None,
+    population: FileOrText | None = None,
     control: File | None = None,
     seed: int | None = None,
 ) -> Reply:
@@ -265,7 +265,7 @@ def attack(
 
 
 def _open_both(
-    masked: str, of: Path, source: Source, seed: int | None = None
+    masked: FileOrText, of: Path, source: Source, seed: int | None = None
 ) -> tuple[Table, Release, list[str]]:
     """Open an original and its release; return also cautions.
 
@@ -378,7 +378,7 @@ def _quality_of_file(masked: Path, source: Source, original: Table | None) -> di
 
 
 def loss(
-    masked: str,
+    masked: FileOrText,
     *,
     of: File,
     source: Source = UNDECLARED,

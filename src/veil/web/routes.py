@@ -15,9 +15,11 @@ from importlib import import_module
 from importlib.resources import files
 from typing import NoReturn, cast
 
+from anyio import to_thread
 from starlette.exceptions import HTTPException
 from starlette.routing import Route, Router
 
+from veil.core.errors import UnknownNameError
 from veil.data.memo import private_caches
 from veil.studies.report import drawing
 from veil.web import database, pages, places, search, sensitive, tables, text
@@ -43,6 +45,7 @@ from veil.web.messages import (
 from veil.web.operation import Operation, openapi
 from veil.web.pages.shell import Page, all_pages
 from veil.web.service import Service
+from veil.web.verbs import operation_of, verb_operations
 
 _CSS, _JS, _SVG = "text/css; charset=utf-8", "text/javascript; charset=utf-8", "image/svg+xml"
 _FILES = {"page.css": _CSS, "page.js": _JS, "places.js": _JS, "plane.js": _JS, "icon.svg": _SVG}
@@ -125,6 +128,17 @@ async def _answer(service: Service, operation: Operation, request: Request) -> R
     return document(answer)
 
 
+async def _verb(service: Service, request: Request) -> Response:
+    """Answer a request for a verb that has no operation of its own."""
+    names = request.path_params
+    find = partial(operation_of, names["domain"], names["verb"])
+    try:
+        operation = await to_thread.run_sync(find)  # a work queue would read the body
+    except UnknownNameError:
+        raise StatusError(404, "There is nothing at this address.") from None
+    return await _answer(service, operation, request)
+
+
 @private_caches()
 def _written(service: Service, operation: Operation, ask: Ask) -> bytes:
     """Run the operation; it shares no cached law with requests of others."""
@@ -154,6 +168,7 @@ def routes(service: Service) -> list[Route]:
             Route(operation.path, partial(_answer, service, operation), methods=[operation.method])
             for operation in OPERATIONS
         ),
+        Route("/api/{domain}/{verb}", partial(_verb, service), methods=post),
     ]
 
 
@@ -214,4 +229,10 @@ async def _openapi(request: Request) -> Response:
 
 @cache
 def _described() -> bytes:
-    return json.dumps(openapi(OPERATIONS)).encode()
+    return json.dumps(openapi(all_operations())).encode()
+
+
+def all_operations() -> tuple[Operation, ...]:
+    """Return the operations of the pages, and those of all verbs that have no other."""
+    paths = {operation.path for operation in OPERATIONS}
+    return (*OPERATIONS, *(verb for verb in verb_operations() if verb.path not in paths))

@@ -30,7 +30,17 @@ from veil.core.errors import InputError, UnknownNameError, VeilError
 from veil.core.outcome import Outcome
 from veil.core.registry import Registry, read_spec
 from veil.core.types import Release
-from veil.core.verb import PathKind, Reply, Sheet, SpecOf, is_local, parameter_help, verb_help
+from veil.core.verb import (
+    MayNameFile,
+    PathKind,
+    Reply,
+    Sheet,
+    SpecOf,
+    SplitOnCommas,
+    is_local,
+    parameter_help,
+    verb_help,
+)
 from veil.data.files import scratch_folder
 from veil.measures.risk import ATTACKERS, chance, risk
 from veil.proxy.answers import Answer, Text
@@ -98,24 +108,33 @@ class VerbAsk(Ask):
     """The parameters of a verb."""
 
     registries: ClassVar[Mapping[str, Any]] = {}
+    lists: ClassVar[frozenset[str]] = frozenset()  # parameters that only name columns
 
     def check(self) -> None:
         """Reject texts that could name something of the server."""
         columns = set(_columns(self))
         for name, value in self:
             texts = value if isinstance(value, list | tuple) else [value]
+            registry = self.registries.get(name)
             for text in texts:
-                if isinstance(text, str):
-                    _check_text(name, text, self.registries.get(name), columns)
+                if isinstance(text, str) and registry is not None:
+                    _check_spec(name, text, registry, columns)
+                elif isinstance(text, str) and not (name in self.lists and text in columns):
+                    _check_text(name, text)
 
 
-def _check_text(name: str, text: str, registry: Any, columns: set[str]) -> None:  # noqa: ANN401
-    if registry is not None:
-        _check_spec(name, text, registry, columns)
-    elif text not in columns and (_ADDRESS.search(text) or Path(text).exists()):
+def _check_text(name: str, text: str) -> None:
+    if _ADDRESS.search(text) or _exists(text):
         raise StatusError(
             422, f"The '{name}' parameter must not name a file or an address of the server."
         )
+
+
+def _exists(text: str) -> bool:
+    try:
+        return Path(text).exists()
+    except (OSError, ValueError):  # too long for a name, or no name at all
+        return False
 
 
 def _check_spec(name: str, spec: str, registry: Any, columns: set[str]) -> None:  # noqa: ANN401
@@ -125,7 +144,10 @@ def _check_spec(name: str, spec: str, registry: Any, columns: set[str]) -> None:
     for key, value in parameters.items():
         field = cls.model_fields.get(key)
         is_free = field is not None and _has_free_text(field.annotation)
-        if is_free and isinstance(value, str) and value not in columns:
+        if not (is_free and isinstance(value, str)):
+            continue
+        _check_text(key, value)
+        if value not in columns:
             raise StatusError(
                 422,
                 f"The '{key}' parameter of {cls.name} in '{name}' must be a column of a file that"
@@ -202,10 +224,13 @@ def _ask(
     """Build the body of a verb from its signature."""
     own: dict[str, Any] = {}
     specs: dict[str, Any] = {}
+    lists: set[str] = set()
     for name, hint, default, text in _parameters(verb):
         registry = _registry(name, hint, registries)
         if registry is not None:
             specs[name] = registry
+        if any(isinstance(note, SplitOnCommas) for note in _notes(hint)):
+            lists.add(name)
         kind = _json_type(hint)
         info = Field(default=... if default is inspect.Parameter.empty else default,
                      description=text or name)  # fmt: skip
@@ -215,7 +240,7 @@ def _ask(
         warnings.simplefilter("ignore", UserWarning)
         model = create_model(title, __base__=VerbAsk, __doc__=verb_help(verb), **own)
     model.verb = verb_name
-    model.registries = specs
+    model.registries, model.lists = specs, frozenset(lists)
     return model
 
 
@@ -274,6 +299,8 @@ def _json_type(hint: object) -> Any:  # noqa: ANN401 - a type
         return Union[members]  # noqa: UP007 - of a tuple
     path = next((note for note in _notes(hint) if isinstance(note, PathKind)), None)
     bare = _bare(hint)
+    if bare is str and _may_name_file(hint):
+        return FileAsk | str
     if bare is Path:
         return str if path is not None and path.new else FileAsk
     if get_origin(bare) is tuple:
@@ -295,10 +322,13 @@ def _run(verb: Callable[..., object], service: Service, ask: VerbAsk) -> VerbAns
         for name, hint, _, _ in _parameters(verb):
             if values.get(name) is not None and _is_output(hint):
                 values[name] = _output(name, str(values[name]), folder)
-        written = set(folder.iterdir())
+            elif isinstance(values.get(name), Path) and _may_name_file(hint):
+                values[name] = str(values[name])
+        written = set(folder.rglob("*"))
         answer = _answer(verb(**_grouped(verb, values)))
-        outputs = sorted(set(folder.iterdir()) - written)
-        return answer.model_copy(update={"files": list(_files(outputs))})
+        outputs = [path for path in sorted(folder.rglob("*")) if path.is_file()]
+        files = _files([path for path in outputs if path not in written], folder)
+        return answer.model_copy(update={"files": list(files)})
 
 
 def _value(value: object, folder: Path) -> object:
@@ -311,6 +341,10 @@ def _value(value: object, folder: Path) -> object:
 
 def _is_output(hint: object) -> bool:
     return any(isinstance(note, PathKind) and note.new for note in _notes(hint))
+
+
+def _may_name_file(hint: object) -> bool:
+    return any(isinstance(note, MayNameFile) for note in _notes(hint))
 
 
 def _output(parameter: str, name: str, folder: Path) -> Path:
@@ -340,13 +374,14 @@ def _grouped(verb: Callable[..., object], values: dict[str, object]) -> dict[str
     return result
 
 
-def _files(paths: list[Path]) -> Iterator[FileAnswer]:
+def _files(paths: list[Path], folder: Path) -> Iterator[FileAnswer]:
     left = MAX_OUTPUT
     for path in paths:
         left -= path.stat().st_size
         if left < 0:
             raise InputError("The result is too large for an answer. Use the command line.")
-        yield FileAnswer(name=path.name, base64=base64.b64encode(path.read_bytes()).decode())
+        name = path.relative_to(folder).as_posix()
+        yield FileAnswer(name=name, base64=base64.b64encode(path.read_bytes()).decode())
 
 
 def _answer(result: object) -> VerbAnswer:

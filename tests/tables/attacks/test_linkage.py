@@ -14,7 +14,8 @@ from tests.tables.attacks.scenes import (
 )
 
 from veil import tables
-from veil.tables.attacks import nearest, scene
+from veil.tables import patterns
+from veil.tables.attacks import nearest
 from veil.tables.column import Column
 from veil.tables.mechanism import Release
 from veil.tables.table import Table
@@ -45,7 +46,7 @@ def test_the_nearest_are_linked_as_by_loops(
 ) -> None:
     monkeypatch.setattr(nearest, "_MUCH", much)
     monkeypatch.setattr(nearest, "_BRUTE", 0 if block == 64 else 10**6)
-    for module in (scene, nearest):
+    for module in (patterns, nearest):
         monkeypatch.setattr(module, "BLOCK", block)
 
     @given(SEEDS)
