@@ -56,21 +56,26 @@ def http_page() -> str:
     """Describe the interface of the search page."""
     return (
         "# HTTP interface\n\n`veil serve` has the verbs of the command line for programs on the"
-        " same machine, under its own address\n(`http://127.0.0.1:8765` unless told otherwise)."
-        " `GET /openapi.json` describes all of it for machines.\n\nBodies are JSON, with"
+        " same machine, under its own address\n(default `http://127.0.0.1:8765`)."
+        " `GET /openapi.json` describes it for machines.\n\nBodies are JSON, with"
         " `Content-Type: application/json`, of at most 1 MB; a head (address and headers) has at"
         f" most {HEAD_BYTES:,} bytes, and\n10 seconds to arrive. Errors are JSON, too:"
-        " `error` is one\nsentence that quotes no text, `kind` its sort. The status is 404 and 405"
-        " for a wrong address or method, 413 and 415\nfor a body that is too long or not JSON, 431"
-        " for a head that is too long, 400 for one that can be read in two ways"
-        " (a length and chunks), 401 without the token, 421 for another host, 403 for another"
-        " site or user behind the request; 422 where something"
-        " given cannot be used, 403 where\nthe budget, the gate or the risk forbids a"
-        " search, 502 where the engine failed, 429 and 503 where there is too\nmuch to do"
-        " (`Retry-After` says when to come back). A number that JSON cannot write is null.\n\n"
+        " `error` is one\nsentence that quotes no text, `kind` its class. A number that JSON"
+        " cannot represent is null.\n\n"
+        "| status | reason |\n|---|---|\n"
+        "| 400 | an ambiguous head (a length and chunks) |\n"
+        "| 401 | no token |\n"
+        "| 403 | another site or user behind the request; the budget, the gate or the risk forbids"
+        " a search |\n"
+        "| 404, 405 | a wrong address or method |\n"
+        "| 413, 415, 431 | a body that is too long or not JSON; a head that is too long |\n"
+        "| 421 | another host |\n"
+        "| 422 | an input that cannot be used |\n"
+        "| 429, 503 | too many requests; `Retry-After` gives the time to wait |\n"
+        "| 502 | the engine failed |\n\n"
         "Every request needs the token of the page, as `Authorization: Bearer TOKEN`. `veil token"
-        " --header` prints that line; handed on\nby a pipe, the token is in no argument, which"
-        " other users of the machine could see.\n\n"
+        " --header` prints that line. Pass it\nthrough a pipe, so that the token is not in an"
+        " argument, which other users of the machine could see.\n\n"
         "```sh\nveil token --header | curl -s -H @- http://127.0.0.1:8765/api/search \\\n"
         "  -H 'Content-Type: application/json' \\\n"
         '  -d \'{"query": "treatment for skin cancer"}\'\n'
@@ -78,13 +83,14 @@ def http_page() -> str:
         "  -H 'Content-Type: application/json' \\\n"
         '  -d \'{"texts": ["skin cancer"], "mechanism": "cmp(epsilon=6)", "size": 3}\'\n'
         "```\n\n"
-        "A mechanism is told numbers and choices alone: a parameter that names a file, an address"
-        " or anything else to open\n(as `index` of `fea`) keeps its default, in plugins, too, and"
-        " is refused before anything is looked for. `GET\n/api/mechanisms` lists what may be set."
-        " Nothing is fetched for a request: `aea` and `fea` need `veil fetch wordnet`.\n\n"
-        "Searches go through the gate, the ledger and the budget, as those of the page and of"
-        " `veil search` do.\n`veil search --json` prints what stands below under `answers`, with"
-        " the variants as texts, and the spec of the engine.\n`protect` hands variants to the"
+        "A request can set only numbers and choices of a mechanism. A parameter that names a file,"
+        " an address or anything else to open\n(such as `index` of `fea`) keeps its default, in"
+        " plugins, too; a request that sets it is refused before anything is opened. `GET\n"
+        "/api/mechanisms` lists the parameters. Nothing is fetched for a request: `aea` and `fea`"
+        " need `veil fetch wordnet`.\n\n"
+        "Searches go through the gate, the ledger and the budget, like those of the page and of"
+        " `veil search`.\n`veil search --json` prints the keys listed below under `answers`, with"
+        " the variants as texts, and the spec of the engine.\n`protect` returns variants to the"
         " caller and sends nothing: they are not in the ledger.\n\n"
     ) + reference(all_operations())
 
@@ -111,9 +117,9 @@ def mechanisms_page() -> str:
     """Describe every built-in mechanism from what it declares."""
     parts = [
         "# Mechanisms\n",
-        "A mechanism replaces one word by another at random. What is proved holds for one word"
-        " and one variant; [Guarantees](guarantees.md) says what the kinds mean and how they add"
-        " up. `veil mechanisms` prints the same facts.\n",
+        "A mechanism replaces one word by another at random. Each proof is for one word and one"
+        " variant; [Guarantees](guarantees.md) explains the kinds and how they add up. `veil"
+        " mechanisms` prints the same facts.\n",
     ]
     for name in sorted(MECHANISMS.builtin):
         parts += _mechanism(MECHANISMS.get(name))
@@ -130,9 +136,9 @@ def engines_page() -> str:
     """Describe every built-in engine and encoder from what it declares."""
     parts = [
         "# Engines and encoders\n",
-        "An engine is whom the variants are sent to; an encoder re-ranks on your side what comes"
-        " back. [Private search](private-search.md) tells how they are used. `veil engines` prints"
-        " the same facts.\n",
+        "An engine receives the variants; an encoder re-ranks the results on your machine."
+        " [Private search](private-search.md) explains their use. `veil engines` prints the same"
+        " facts.\n",
     ]
     parts += [part for name in sorted(ENGINES.builtin) for part in _component(ENGINES.get(name))]
     parts.append("## Encoders\n")
