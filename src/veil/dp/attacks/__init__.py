@@ -14,3 +14,4 @@ ATTACKS: Registry[Attack] = Registry(
         "tracker": "veil.dp.attacks.differencing:Tracker",
     },
 )
+"""Attacks on answers, also of plugins: `names()`, `get(name)`, `parse(spec)`."""
