@@ -56,10 +56,10 @@ def with_message(error: Error, message: str) -> Error:
     >>> str(with_message(UnprotectedError(3), "Query 3 cannot be sent."))
     'Query 3 cannot be sent.'
     """
-    made = type(error).__new__(type(error))
-    vars(made).update(vars(error))
-    made.args = (message,)
-    return made
+    copy = type(error).__new__(type(error))
+    vars(copy).update(vars(error))
+    copy.args = (message,)
+    return copy
 
 
 class ParameterError(VeilError, ValueError):
@@ -141,8 +141,8 @@ def install_hint(extras: str) -> str:
         url = str(note.get("url", ""))
         if "vcs_info" in note:
             ref = note["vcs_info"].get("requested_revision") or note["vcs_info"]["commit_id"]
-            wanted = f"veil[{extras}] @ {note['vcs_info']['vcs']}+{url}@{ref}"
-            return f"pip install {shlex.quote(wanted)}"
+            requirement = f"veil[{extras}] @ {note['vcs_info']['vcs']}+{url}@{ref}"
+            return f"pip install {shlex.quote(requirement)}"
         place = _local_path(url)
         if place is None and "archive_info" in note:
             return f"pip install {shlex.quote(f'veil[{extras}] @ {url}')}"

@@ -293,9 +293,9 @@ class Choice(Outcome):
         """True minus false positive rate, with its interval over both groups."""
         members = self.decisions[self.inside].astype(np.float64)
         others = self.decisions[~self.inside].astype(np.float64)
-        drawn = [members[rows].mean(axis=1) for rows in resamples(len(members))]
+        means = [members[rows].mean(axis=1) for rows in resamples(len(members))]
         against = [others[rows].mean(axis=1) for rows in resamples(len(others))]
-        differences = np.concatenate(drawn) - np.concatenate(against)[::-1]
+        differences = np.concatenate(means) - np.concatenate(against)[::-1]
         return interval(float(members.mean() - others.mean()), differences, len(self.inside))
 
     @cached_property

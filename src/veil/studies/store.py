@@ -44,8 +44,8 @@ class Result:
     def of(cls, outcome: Outcome) -> "Result":
         """Return the ranks of an attack, from which its other figures follow."""
         arrays = {name: getattr(outcome, name) for name in _RANKS}
-        kept = {name: array for name, array in arrays.items() if array is not None}
-        return cls(kept, {"unit": outcome.unit})
+        present = {name: array for name, array in arrays.items() if array is not None}
+        return cls(present, {"unit": outcome.unit})
 
     def outcome(self) -> Outcome:
         """Return the outcome of an attack that was kept."""
@@ -96,14 +96,14 @@ class Store:
         with self._writing():
             for statement in filter(str.strip, _TABLES.split(";")):
                 self._db.execute(statement)
-            found = dict(self._db.execute("SELECT name, value FROM meta"))
-            if not found:
+            meta = dict(self._db.execute("SELECT name, value FROM meta"))
+            if not meta:
                 rows = [("format", str(FORMAT)), ("written by", f"veil {__version__}")]
                 self._db.executemany("INSERT INTO meta VALUES (?, ?)", rows)
-        written = found.get("format", str(FORMAT))
+        written = meta.get("format", str(FORMAT))
         if not written.isdecimal() or int(written) > FORMAT:
             raise InputError(
-                f"{self.file} was written by a newer version ({found.get('written by', '?')[:40]})"
+                f"{self.file} was written by a newer version ({meta.get('written by', '?')[:40]})"
                 " than this one; update Veil, or name another folder."
             )
 
@@ -189,8 +189,8 @@ def _packed(arrays: Mapping[str, NDArray[Any]]) -> bytes:
 
 
 def _unpacked(data: str, arrays: bytes, seconds: float) -> Result:
-    with np.load(io.BytesIO(arrays), allow_pickle=False) as found:
-        return Result({name: found[name] for name in found}, json.loads(data), seconds)
+    with np.load(io.BytesIO(arrays), allow_pickle=False) as archive:
+        return Result({name: archive[name] for name in archive}, json.loads(data), seconds)
 
 
 def _make_private(folder: Path, file: Path) -> None:

@@ -50,10 +50,10 @@ class Grid(BaseModel):
     values: Annotated[tuple[float, ...], Field(strict=False)] = ()
     attackers: Annotated[Specs | None, Field(strict=False)] = None
 
-    def mechanisms(self, known: SpecParser) -> Iterator[tuple[Any, float]]:
+    def mechanisms(self, registry: SpecParser) -> Iterator[tuple[Any, float]]:
         """Build the mechanism for each value; without a parameter there is one, of value 0."""
         if not self.parameter:
-            yield known.parse(self.spec), 0.0
+            yield registry.parse(self.spec), 0.0
             return
         if re.findall(rf"[(,]\s*{re.escape(self.parameter)}\s*=", self.spec):
             raise ParameterError(
@@ -62,8 +62,8 @@ class Grid(BaseModel):
             )
         head, _, rest = self.spec.strip().partition("(")
         fixed = rest.rstrip().removesuffix(")").strip()
-        both = ", ".join(filter(None, (fixed, f"{self.parameter}={self.values[0]!r}")))
-        first = known.parse(f"{head}({both})")
+        parameters = ", ".join(filter(None, (fixed, f"{self.parameter}={self.values[0]!r}")))
+        first = registry.parse(f"{head}({parameters})")
         for value in self.values:
             yield type(first).load({**dict(first), self.parameter: value}), value
 
@@ -157,10 +157,10 @@ def error_sentence(
         written = "[[mechanism]]" if key == "mechanism" else f"'{key}'"
         return f"{where} needs {written}; there are: {', '.join(keys(place))}."
     ordinal = f" number {int(inner[1]) + 1}" if len(inner) > 1 else ""
-    wanted = _KINDS.get(detail["type"], detail["msg"][:1].lower() + detail["msg"][1:])
-    wanted = wanted.format(**detail.get("ctx", {}))
+    expected = _KINDS.get(detail["type"], detail["msg"][:1].lower() + detail["msg"][1:])
+    expected = expected.format(**detail.get("ctx", {}))
     return (
-        f"The '{key}'{ordinal} of {where} must be {wanted}. Got {detail['input']!r:.60} instead."
+        f"The '{key}'{ordinal} of {where} must be {expected}. Got {detail['input']!r:.60} instead."
     )
 
 
@@ -215,13 +215,13 @@ def group_specs(specs: Sequence[str]) -> list[dict[str, object]]:
     [{'spec': 'donut(low=1)', 'parameter': 'high', 'values': [5.0, 9.0]},
      {'spec': 'laplace(epsilon=2)'}]
     """
-    left = [(spec, *read_spec(spec)) for spec in specs]
-    if not left:
+    remaining = [(spec, *read_spec(spec)) for spec in specs]
+    if not remaining:
         raise ParameterError("Name a mechanism with -m.")
     curves: list[dict[str, object]] = []
-    while left:
-        spec, head, parameters = left[0]
-        alike = [row for row in left if row[1] == head and set(row[2]) == set(parameters)]
+    while remaining:
+        spec, head, parameters = remaining[0]
+        alike = [row for row in remaining if row[1] == head and set(row[2]) == set(parameters)]
         swept = {key for key in parameters for row in alike if row[2][key] != parameters[key]}
         key = next(iter(swept), "")
         numbers = [row[2].get(key) for row in alike]
@@ -236,8 +236,8 @@ def group_specs(specs: Sequence[str]) -> list[dict[str, object]]:
                     "values": [float(str(number)) for number in numbers],
                 }
             )
-            left = [row for row in left if row not in alike]
+            remaining = [row for row in remaining if row not in alike]
         else:
             curves.append({"spec": spec})
-            left = left[1:]
+            remaining = remaining[1:]
     return curves

@@ -207,9 +207,9 @@ class _Run:
             self.needed[step.key] = result
         self.ready.extendleft(reversed(self.waiting.pop(step.key, [])))
         label = " ".join(filter(None, (step.kind, step.spec.partition("(")[0], step.by)))
-        self.report(f"{label}{self._left()}", self.done, self.total)
+        self.report(f"{label}{self._time_left()}", self.done, self.total)
 
-    def _left(self) -> str:
+    def _time_left(self) -> str:
         """Say how long the rest may take, once that can be told."""
         new = self.done - self.before
         if new < 3 or self.done == self.total:

@@ -114,8 +114,8 @@ def check(
         component = registry.parse(component)
     elif isinstance(component, type) and issubclass(component, Component):
         component = built(component)
-    for one in checks_of(component):
-        one(component)
+    for part_check in checks_of(component):
+        part_check(component)
 
 
 @in_one_sentence()
@@ -136,9 +136,11 @@ def checks_of(component: object) -> tuple[Check, ...]:
         place = KINDS.get(f"{package}:{base.__qualname__}")
         if place is not None:
             checks: tuple[Check, ...] = loaded(place)
-            return tuple(in_one_sentence()(one) for one in checks)
+            return tuple(in_one_sentence()(part_check) for part_check in checks)
     if isinstance(component, FunctionType):  # a page is a function
-        return tuple(in_one_sentence()(one) for one in loaded("veil.testing.page:PAGE"))
+        return tuple(
+            in_one_sentence()(part_check) for part_check in loaded("veil.testing.page:PAGE")
+        )
     raise ParameterError(
         "A component must be a mechanism, an attack, a measure, an engine or another kind that"
         f" Veil checks. Got an object of type {type(component).__name__} instead."
@@ -180,17 +182,17 @@ def parametrize_with_checks(
     """
     import pytest
 
-    chosen = [] if components is None else list(components)
+    parts = [] if components is None else list(components)
     if components is None or registries is not None:
-        known = [loaded(place) for place in REGISTRIES] if registries is None else registries
-        chosen += [registry.get(name) for registry in known for name in registry.names()]
-    made = [built(part) if isinstance(part, type) else part for part in chosen]
+        sources = [loaded(place) for place in REGISTRIES] if registries is None else registries
+        parts += [registry.get(name) for registry in sources for name in registry.names()]
+    built_parts = [built(part) if isinstance(part, type) else part for part in parts]
     return pytest.mark.parametrize(
         ("component", "check"),
         [
-            pytest.param(part, _skipping(one), id=f"{_label(part)}-{one.__name__}")
-            for part in made
-            for one in checks_of(part)
+            pytest.param(part, _skipping(part_check), id=f"{_label(part)}-{part_check.__name__}")
+            for part in built_parts
+            for part_check in checks_of(part)
         ],
     )
 

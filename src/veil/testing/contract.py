@@ -280,9 +280,9 @@ class Attacking:
         """Check that the outcome has a risk, for all and for each record."""
         outcome = self.attack(attack, *self.scene(attack))
         require(share(float(outcome.risk)), "the risk must be from 0 to 1")
-        each = getattr(outcome, "per_record", None)
+        per_record = getattr(outcome, "per_record", None)
         require(
-            each is None or (np.ndim(each) == 1 and share(np.nan_to_num(each))),
+            per_record is None or (np.ndim(per_record) == 1 and share(np.nan_to_num(per_record))),
             "the risks per record must be an array (n,) of numbers from 0 to 1",
         )
         blind = getattr(outcome, "baseline", None)

@@ -81,10 +81,10 @@ def density_of_places(mechanism: Mechanism) -> None:
         logs = mechanism.log_density(released, places, on, crowd())
     except LawError:
         return
-    apart = np.linalg.norm(places[:, None] - places[None], axis=2)
+    distances = np.linalg.norm(places[:, None] - places[None], axis=2)
     with np.errstate(invalid="ignore"):
         lost: Floats = np.abs(logs[:, :, None] - logs[:, None, :]).max(axis=0)
-    bound = (promise.epsilon * apart + promise.additive) * (1 + 1e-6) + 1e-6
+    bound = (promise.epsilon * distances + promise.additive) * (1 + 1e-6) + 1e-6
     require(bool((lost <= bound).all()), "the density must keep the guarantee for any two places")
 
 

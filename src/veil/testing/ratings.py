@@ -167,8 +167,8 @@ MECHANISM: tuple[Check, ...] = (*_PROTECTING.checks, renames_users, law_of_ratin
 def protects_as_a_mechanism(recommender: Recommender) -> None:
     """Make the checks of a mechanism, too, if the recommender is registered as one."""
     if recommender.name in MECHANISMS.names():
-        for one in (*_PROTECTING.checks, renames_users):
-            one(recommender)
+        for check in (*_PROTECTING.checks, renames_users):
+            check(recommender)
 
 
 RECOMMENDER: tuple[Check, ...] = (

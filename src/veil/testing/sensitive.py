@@ -132,9 +132,9 @@ def measures_lists(measure: Measure) -> None:
     before = fingerprint(lists.grades)
     values = measure.values(lists, prices)
     require(values.shape == (len(lists.queries),), "values must be (n,): one for each query")
-    known = values[~np.isnan(values)]
+    present = values[~np.isnan(values)]
     require(
-        bool(((known >= measure.lowest - 1e-9) & (known <= measure.highest + 1e-9)).all()),
+        bool(((present >= measure.lowest - 1e-9) & (present <= measure.highest + 1e-9)).all()),
         "values must be between `lowest` and `highest`",
     )
     require(

@@ -21,18 +21,18 @@ _ALL = 7  # up to as many are drawn without a choice
 Stop = Callable[[Row], str | None]
 
 
-def best_curves(found: Sequence[Panel], stop: Stop | None = None) -> list[str]:
+def best_curves(planes: Sequence[Panel], stop: Stop | None = None) -> list[str]:
     """Return the names of the curves to draw at first, in their order.
 
     Curves with the most stops of the slider, if there are any, come first; then those with the
     largest share of the points that no other one beats, over all planes.
     """
-    names = list(dict.fromkeys(curve.name for panel in found for curve in panel.curves))
+    names = list(dict.fromkeys(curve.name for panel in planes for curve in panel.curves))
     if len(names) <= _ALL:
         return names
     shares = dict.fromkeys(names, 0.0)
     stops: dict[str, set[str]] = {}
-    for panel in found:
+    for panel in planes:
         front = _front(panel)
         for name, _ in front:
             shares[name] += 1 / len(front)
@@ -148,14 +148,14 @@ class Group:
 
 def groups(
     rows: Sequence[Row],
-    found: Sequence[Panel],
+    planes: Sequence[Panel],
     styles: Mapping[str, int],
     shown: Container[str],
     stop: Stop | None = None,
 ) -> list[Group]:
     """Draw the panels by attacker; see `draw_panel` for `shown` and `plane_of` for `stop`."""
     panels_of: dict[tuple[str, str, str], list[Panel]] = {}
-    for panel in found:
+    for panel in planes:
         if vocabulary(panel.domain).axis(panel.measure).scored:  # others are in the table alone
             panels_of.setdefault((panel.data, panel.task, panel.attacker), []).append(panel)
     return [
@@ -173,13 +173,13 @@ def groups(
 
 
 def styles_of(
-    found: Sequence[Panel], shown: Sequence[str], others: Sequence[str] = ()
+    planes: Sequence[Panel], shown: Sequence[str], others: Sequence[str] = ()
 ) -> dict[str, int]:
     """Return numbers of all curves, and of others by name, for their colours and marks.
 
     Curves that are shown at first have the first numbers, which differ most.
     """
-    names = [curve.name for panel in found for curve in panel.curves]
+    names = [curve.name for panel in planes for curve in panel.curves]
     return number_styles([*shown, *names, *others])
 
 
@@ -242,14 +242,14 @@ def draw(rows: Sequence[Row], stops: Sequence[tuple[str, int]] = ()) -> Drawing:
     one image to a screen reader, so choices must also be offered elsewhere, for the keyboard.
     """
     ids = {configuration: str(i) for i, configuration in enumerate(stops)}
-    found = panels(rows)
+    all_panels = panels(rows)
 
     def stop(row: Row) -> str | None:
         return ids.get((row.spec, row.size))
 
-    shown = best_curves(found, stop if stops else None)
-    styles = styles_of(found, shown)
-    planes = groups(rows, found, styles, shown, stop)
+    shown = best_curves(all_panels, stop if stops else None)
+    styles = styles_of(all_panels, shown)
+    planes = groups(rows, all_panels, styles, shown, stop)
     names = axes.legend(styles, shown)
     words = vocabulary(rows[0].domain if rows else DEFAULT)
     hint = hints.plane(words) + (" Points with a ring are stops of the slider." if stops else "")

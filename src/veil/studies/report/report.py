@@ -116,30 +116,30 @@ def summary(
 ) -> list[Markup]:
     """Return the sentences: warnings, the best choice, the domain's remarks, a blind guess."""
     words = vocabulary(rows[0].domain if rows else DEFAULT)
-    first = [join(tag("strong", "Warning. "), one) for one in warnings]
-    return [*first, _best(rows, words), *(join(one) for one in remarks), _blind(rows, words)]
+    first = [join(tag("strong", "Warning. "), warning) for warning in warnings]
+    return [*first, _best(rows, words), *map(join, remarks), _blind(rows, words)]
 
 
 def _best(rows: Sequence[Row], words: Vocabulary) -> Markup:
     measured = {row.measure for row in rows if row.kind == "risk"}
     ordered = [*_ABLE, *(axis.name for axis in reversed(words.risks))]
-    attacker = next((one for one in ordered if one in measured), None)
+    attacker = next((measure for measure in ordered if measure in measured), None)
     settings = dict.fromkeys(
         (row.data, row.task) for row in filter(is_utility, rows) if row.mechanism != PLAIN
     )
     if attacker is None or not settings:
         return join("Risk and utility were not both measured, so no configuration can be advised.")
-    told = [_choice(rows, attacker, *setting, len(settings) > 1) for setting in settings]
+    choices = [_choice(rows, attacker, *setting, len(settings) > 1) for setting in settings]
     start = (
         f"The best utility with a risk of at most {percent(MAX_RISK)} with 97.5 % confidence (the"
         f" worst of all attackers; success: {words.axis(attacker).says}): "
     )
-    return join(start, *told[:1], *(join("; ", one) for one in told[1:]), ".")
+    return join(start, *choices[:1], *(join("; ", choice) for choice in choices[1:]), ".")
 
 
-def _choice(rows: Sequence[Row], attacker: str, data: str, task: str, named: bool) -> Markup:
+def _choice(rows: Sequence[Row], attacker: str, data: str, task: str, several: bool) -> Markup:
     words = vocabulary(rows[0].domain)
-    where = f" on {data}" + (f" with {task}" if task else "") if named else ""
+    where = f" on {data}" + (f" with {task}" if task else "") if several else ""
     doubt = ""
     try:
         choice = choose(rows, max_risk=MAX_RISK, attacker=attacker, data=data, task=task)
@@ -147,13 +147,14 @@ def _choice(rows: Sequence[Row], attacker: str, data: str, task: str, named: boo
         choice = error.choice
         doubt = "none is certain; by what was measured alone "
     except InputError as error:
-        reason = str(error).removeprefix("Nothing fits: ").removesuffix(".")
+        message = str(error).removesuffix(".")
+        reason = message[:1].lower() + message[1:]
         return join(tag("strong", "none"), f"{where}; {reason}")
     best = choice.best
     of_plain = ""
-    plain = _plain_utility(rows, data, task)
-    if plain:
-        of_plain = f", {percent(best.utility.score / plain)} of {words.plain}"
+    plain_utility = _plain_utility(rows, data, task)
+    if plain_utility:
+        of_plain = f", {percent(best.utility.score / plain_utility)} of {words.plain}"
     rivals = len(choice.ties) + len(choice.overlapping)
     close = f"; {rivals} more have intervals that overlap" if rivals else ""
     if best.foes:
@@ -185,9 +186,9 @@ def _blind(rows: Sequence[Row], words: Vocabulary) -> Markup:
     if not chances:
         return join("What a blind guess would reach was not measured.")
     ordered = sorted(chances, key=words.rank)
-    told = ", ".join(f"{percent(chances[one])} ({one})" for one in ordered)
+    levels = ", ".join(f"{percent(chances[measure])} ({measure})" for measure in ordered)
     return join(
-        "A ", tag("strong", "blind guess"), f" would reach a risk of {told}: what lies above it is"
+        "A ", tag("strong", "blind guess"), f" would reach a risk of {levels}: what lies above it is"
         f" what the {words.size} give away."
     )  # fmt: skip
 
@@ -216,13 +217,13 @@ def write_report(results: Results, folder: Path, name: str = FILE) -> Path:
 def render(results: Results) -> str:
     """Return the report as HTML."""
     rows, words = results.rows, vocabulary(results.domain)
-    found = panels(rows)
-    shown, recovered = best_curves(found), _recovered_names(rows)
-    styles = styles_of(found, shown, recovered)
+    planes = panels(rows)
+    shown, recovered = best_curves(planes), _recovered_names(rows)
+    styles = styles_of(planes, shown, recovered)
     sections = [
-        Section("plane", "Risk and utility", _planes(rows, found, styles, shown, words)),
+        Section("plane", "Risk and utility", _planes(rows, planes, styles, shown, words)),
         Section("scores", "QuIPU scores", _scored(results, words)),
-        Section("utility", "Utility", _told(hints.utility(words), utilities(rows))),
+        Section("utility", "Utility", _with_hint(hints.utility(words), utilities(rows))),
         Section(
             "recovery",
             f"Recovery by number of {words.size}",
@@ -230,20 +231,22 @@ def render(results: Results) -> str:
         ),
         *_linked(rows, words),
         Section(
-            "similarity", "Classical measures", _told(hints.similarity(words), similarities(rows))
+            "similarity",
+            "Classical measures",
+            _with_hint(hints.similarity(words), similarities(rows)),
         ),
         *results.sections,
         Section(
             "examples",
             f"Example {words.size}",
-            _told(_marks(words), examples(results.examples, words)),
+            _with_hint(_marks(words), examples(results.examples, words)),
         ),
         Section(
             "guarantees",
             "What is proved",
-            _told(_claims(words), _side_by_side(cards(results.cards))),
+            _with_hint(_claims(words), _side_by_side(cards(results.cards))),
         ),
-        Section("facts", "How it was made", _made(results)),
+        Section("facts", "How it was made", _provenance(results)),
     ]
     title = f"{results.name}: risk and utility of {words.title}"
     return page(title, summary(rows, results.remarks, results.warnings), sections)
@@ -251,46 +254,46 @@ def render(results: Results) -> str:
 
 def _recovered_names(rows: Sequence[Row]) -> list[str]:
     """Name the curves of recovery; where they are in the planes, too, they are alike."""
-    named = names(rows)
-    found = [row for row in rows if row.kind == "recovery" and row.mechanism != PLAIN]
-    return list(dict.fromkeys(named[key(row), 0] for row in found))
+    labels = names(rows)
+    recovered = [row for row in rows if row.kind == "recovery" and row.mechanism != PLAIN]
+    return list(dict.fromkeys(labels[key(row), 0] for row in recovered))
 
 
 def _planes(
     rows: Sequence[Row],
-    found: Sequence[Panel],
+    planes: Sequence[Panel],
     styles: dict[str, int],
     shown: Sequence[str],
     words: Vocabulary,
 ) -> tuple[Markup, ...]:
-    if not found:
+    if not planes:
         return (_none(),)
-    drawn = groups(rows, found, styles, shown)
-    names_of = {curve.name for panel in found for curve in panel.curves}
+    drawings = groups(rows, planes, styles, shown)
+    names_of = {curve.name for panel in planes for curve in panel.curves}
     curves = [name for name in styles if name in names_of]
     return (
         tag("p", hints.plane(words) + hints.few(len(shown), len(curves)), class_="hint"),
         legend({name: styles[name] for name in curves}, shown),
-        *(part for group in drawn for part in group.parts),
+        *(part for group in drawings for part in group.parts),
     )
 
 
 def _recovered(
     rows: Sequence[Row], styles: dict[str, int], curves: Sequence[str], words: Vocabulary
 ) -> tuple[Markup, ...]:
-    drawn = recovery(rows, styles)
-    if not drawn:
+    drawings = recovery(rows, styles)
+    if not drawings:
         return (_none(),)
     return (
         tag("p", hints.recovery(words), class_="hint"),
         legend({name: styles[name] for name in curves}),
-        *drawn,
+        *drawings,
     )
 
 
 def _scored(results: Results, words: Vocabulary) -> tuple[Markup, ...]:
-    drawn = score_tables(results.scores)
-    if not drawn:
+    tables = score_tables(results.scores)
+    if not tables:
         return (_none(),)
     marks = hints.marks(words)
     if any(score.missing for score in results.scores):
@@ -298,17 +301,17 @@ def _scored(results: Results, words: Vocabulary) -> tuple[Markup, ...]:
     measured = dict.fromkeys(row.measure for row in results.rows if row.kind == "risk")
     if without := [measure for measure in measured if not words.axis(measure).scored]:
         marks += hints.unscored(without)
-    return tag("p", hints.scores(words), class_="hint"), tag("p", marks, class_="hint"), *drawn
+    return tag("p", hints.scores(words), class_="hint"), tag("p", marks, class_="hint"), *tables
 
 
 def _linked(rows: Sequence[Row], words: Vocabulary) -> list[Section]:
     """Return the section on linkage, where a study has that attacker."""
-    found = linkages(rows)
-    told = _told(hints.linkage(words), found)
-    return [Section("linkage", "Released again", told)] if found else []
+    tables = linkages(rows)
+    content = _with_hint(hints.linkage(words), tables)
+    return [Section("linkage", "Released again", content)] if tables else []
 
 
-def _told(how: str, parts: Sequence[Markup]) -> tuple[Markup, ...]:
+def _with_hint(how: str, parts: Sequence[Markup]) -> tuple[Markup, ...]:
     return (tag("p", how, class_="hint"), *parts) if parts else (_none(),)
 
 
@@ -336,7 +339,7 @@ def _claims(words: Vocabulary) -> str:
     )
 
 
-def _made(results: Results) -> tuple[Markup, ...]:
+def _provenance(results: Results) -> tuple[Markup, ...]:
     parts = [tag("pre", tag("code", value)) for name, value in results.facts if name == "command"]
     others = [(name, value) for name, value in results.facts if name != "command"]
     if others:
