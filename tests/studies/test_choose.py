@@ -266,7 +266,7 @@ def test_an_unknown_risk_keeps_no_bound(score: float, cautious: bool) -> None:
     beside = [*ROWS[:4], risk(5.0, score, "bayes")]
     choice = choose(beside, max_risk=0.05, attacker="active", cautious=cautious)
     assert best(choice) == "cmp(epsilon=1.0)"
-    with pytest.raises(InputError, match="no risk is known"):
+    with pytest.raises(InputError, match="no risk was measured"):
         choose(rows[2:], max_risk=0.05, attacker="active", cautious=cautious)
 
 
@@ -355,7 +355,7 @@ def test_a_bound_that_the_attack_gives_counts_instead_of_that_of_a_mean() -> Non
 @pytest.mark.parametrize("upper", [NAN, math.inf])
 def test_a_bound_that_is_no_number_keeps_nothing(upper: float) -> None:
     rows = [replace(row, upper=upper) if row.kind == "risk" else row for row in ROWS]
-    with pytest.raises(InputError, match="no risk is known"):
+    with pytest.raises(InputError, match="no risk was measured"):
         choose(rows, max_risk=0.9, attacker="active")
 
 
@@ -367,7 +367,7 @@ def cover(value: float, score: float) -> list[Row]:
 
 def test_a_study_warns_of_what_its_figures_lack() -> None:
     (none,) = cautions([utility(1.0, 0.2)], ())
-    assert none.startswith("No attacker was tried")
+    assert none.startswith("No attack was tried")
     assert not list(cautions(ROWS, ()))
     rows = [*ROWS, *cover(5.0, 0.66), *cover(25.0, 0.69)]
     (spared,) = cautions(rows, ())

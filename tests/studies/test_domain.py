@@ -138,7 +138,7 @@ def test_a_step_that_fails_is_named_and_not_quoted(town: Path, workers: int) -> 
         sweep(study, town / "out", workers=workers)
     said = str(raised.value)
     assert re.match(r"The step 'attack' of \w+\(.*\) by nearest failed: internal error", said)
-    assert re.search(r"\(KeyError at veil_town.py:\d+\); what is done is kept.$", said)
+    assert re.search(r"\(KeyError at veil_town.py:\d+\); Finished results are kept.$", said)
     assert "xanthippe" not in said
 
 

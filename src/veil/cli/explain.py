@@ -71,7 +71,7 @@ def _finite(values: dict[str, object]) -> dict[str, object]:
 
 
 def _show(console: Console, explanation: Explanation) -> None:
-    source = f"{explanation.samples:,} draws" if explanation.samples else "exact distribution"
+    source = f"{explanation.samples:,} draws" if explanation.samples else "exact"
     table = Table(title=escape(f"{explanation.word} ({source})"), title_justify="left")
     table.add_column("output")
     table.add_column("probability", justify="right")

@@ -42,11 +42,13 @@ def check_domain(name: str, keys: Mapping[str, Any]) -> None:
 def _check_cells(experiment: Experiment, again: Experiment) -> None:
     cells = list(experiment.cells())
     _require(
-        experiment.n >= 2 and bool(experiment.data), "the data must have a name and at least two subjects"
+        experiment.n >= 2 and bool(experiment.data),
+        "the data must have a name and at least two subjects",
     )
     _require(len(cells) >= 2, "the study must have two configurations")
     _require(
-        bool(experiment.plain()), "utility is relative to the unprotected data: plain() has no steps"
+        bool(experiment.plain()),
+        "utility is relative to the unprotected data: plain() has no steps",
     )
     keys = [step.key for cell in cells for step in (cell.release, *cell.steps)]
     keys += [step.key for step in experiment.plain()]
@@ -82,7 +84,9 @@ def _check_sweep(study: Study, scratch: Path) -> Results:
     _require(len(stored) == 2, "steps finished before the interruption must be kept")
     resumed = sweep(study, scratch / "part", workers=0)
     _require(resumed.rows == whole.rows, "a resumed sweep must give the same figures")
-    _require(not any("not computed" in note for note in whole.notes), "every step must give a result")
+    _require(
+        not any("not computed" in note for note in whole.notes), "every step must give a result"
+    )
     return whole
 
 

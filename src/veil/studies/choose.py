@@ -330,7 +330,9 @@ def _require(what: str, name: str | None, names: set[str]) -> None:
 
 def _require_one(what: str, names: set[str]) -> None:
     if len(names) > 1:
-        raise InputError(f"The table has several values of {what}. Choose one: {', '.join(sorted(names))}.")
+        raise InputError(
+            f"The table has several values of {what}. Choose one: {', '.join(sorted(names))}."
+        )
 
 
 def _candidates(rows: Sequence[Row], axis: Axis, subjects: str) -> list[Candidate]:

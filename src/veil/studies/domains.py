@@ -170,9 +170,7 @@ def _settled(
     `specs` collects the mechanisms of all grids; `usual` is whether the study names no attacks.
     """
     if bool(grid.parameter) != bool(grid.values):
-        raise ParameterError(
-            f"{where} must have both 'parameter' and 'values', or neither."
-        )
+        raise ParameterError(f"{where} must have both 'parameter' and 'values', or neither.")
     with locate_errors(f"In {where}"):
         cls = experiment.mechanisms.get(grid.spec.partition("(")[0].strip())
         if grid.parameter and grid.parameter not in cls.model_fields:

@@ -132,9 +132,7 @@ def step_key(kind: str, version: int, made_from: Mapping[str, object]) -> str:
     try:
         text = json.dumps(whole, sort_keys=True, separators=(",", ":"), allow_nan=False)
     except (TypeError, ValueError):
-        raise ParameterError(
-            "The parameters of a step of a study must be JSON values."
-        ) from None
+        raise ParameterError("The parameters of a step of a study must be JSON values.") from None
     return hashlib.sha256(text.encode()).hexdigest()
 
 

@@ -100,9 +100,7 @@ def read_facts(folder: Path) -> Facts:
         with path.open(encoding="utf-8") as file:
             return _read(json.loads(file.read(_MOST)))  # a longer file is cut and so invalid
     except (OSError, ValueError, TypeError, LookupError, AttributeError, RecursionError):
-        raise InputError(
-            f"Cannot read the facts in {path}. Run the study again."
-        ) from None
+        raise InputError(f"Cannot read the facts in {path}. Run the study again.") from None
 
 
 def _read(document: Any) -> Facts:  # noqa: ANN401 - any JSON value

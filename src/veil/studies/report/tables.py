@@ -17,7 +17,7 @@ from veil.studies.results import PLAIN, Card, Example, Row, Score
 def figures(
     rows: Sequence[Row], caption: str, columns: Sequence[str], why: dict[str, str] | None = None
 ) -> Markup:
-    """Lay out rows as configurations by measures, each figure with its interval."""
+    """Return a table of configurations by measures, with the interval of each figure."""
     curves = list(dict.fromkeys(key(row) for row in rows))
     cells: dict[tuple[str, int], dict[str, Row]] = {}
     for row in sorted(rows, key=lambda row: (curves.index(key(row)), row.value, row.size)):
@@ -45,7 +45,7 @@ def figure(row: Row | None) -> Markup:
 
 
 def plane_figures(rows: Sequence[Row], data: str, task: str, attacker: str) -> Markup:
-    """Table of the utilities and of one attacker's risks: every figure behind a row of planes."""
+    """Return the table of the utilities and of one attack's risks: all figures of its planes."""
     here = [
         row
         for row in rows
@@ -70,7 +70,7 @@ def plane_figures(rows: Sequence[Row], data: str, task: str, attacker: str) -> M
 
 
 def similarities(rows: Sequence[Row]) -> list[Markup]:
-    """Tables of the classical measures, one for each of the data."""
+    """Return a table of the classical measures for each data."""
     kinds = ("similarity", "loss")
     selection = [row for row in rows if row.kind in kinds and row.mechanism != PLAIN]
     columns = list(dict.fromkeys(row.measure for row in selection))
@@ -87,7 +87,7 @@ def similarities(rows: Sequence[Row]) -> list[Markup]:
 
 
 def utilities(rows: Sequence[Row]) -> list[Markup]:
-    """Tables of all measures of utility, one for each of the data and task."""
+    """Return a table of all measures of utility for each data and task."""
     selection = [row for row in rows if row.kind == "utility"]
     words = vocabulary(rows[0].domain if rows else DEFAULT)
     return [
@@ -103,14 +103,14 @@ def utilities(rows: Sequence[Row]) -> list[Markup]:
 
 
 def linkages(rows: Sequence[Row]) -> list[Markup]:
-    """Tables of how well releases are linked, one for each of the data and attacker."""
+    """Return a table of linkage for each data and attack."""
     selection = [row for row in rows if row.kind == "linkage"]
     places = dict.fromkeys((row.data, row.attacker) for row in selection)
     words = vocabulary(rows[0].domain if rows else DEFAULT)
     return [
         figures(
             [row for row in selection if (row.data, row.attacker) == (data, attacker)],
-            f"Releases of one {words.subject} found by {attacker} on {data}, with 95 % intervals",
+            f"Releases of one {words.subject} linked by {attacker} on {data}, with 95 % intervals",
             sorted({row.measure for row in selection}, key=words.rank),
         )
         for data, attacker in places
@@ -118,19 +118,19 @@ def linkages(rows: Sequence[Row]) -> list[Markup]:
 
 
 def facts(pairs: Sequence[tuple[str, str]]) -> Markup:
-    """Table of names and values; values are shown as they were typed."""
+    """Return a table of names and values, with the values in a code font."""
     body = [
         tag("tr", tag("th", name, scope="row"), tag("td", tag("code", value)))
         for name, value in pairs
     ]
-    return table("What produced this report", [head("fact", "value")], body)
+    return table("How this report was computed", [head("fact", "value")], body)
 
 
 _Column = tuple[str, str]  # measure, data and task
 
 
 def score_tables(scores: Sequence[Score]) -> list[Markup]:
-    """Return a table for each attacker: mechanisms by measures of success and data."""
+    """Return a table for each attack: mechanisms by measures of success and data."""
     return [
         _table(attacker, [score for score in scores if score.attacker == attacker])
         for attacker in dict.fromkeys(score.attacker for score in scores)
@@ -138,7 +138,7 @@ def score_tables(scores: Sequence[Score]) -> list[Markup]:
 
 
 def strategy(mechanism: str, domain: str = DEFAULT) -> str:
-    """Name the family of a mechanism, as it declares it; of one that is not known, `OTHER`."""
+    """Return the declared family of a mechanism, or `OTHER` for an unknown one."""
     return str(getattr(mechanism_class(domain, mechanism.casefold()), "family", OTHER))
 
 
@@ -194,7 +194,7 @@ def _heads(columns: Sequence[_Column]) -> list[Markup]:
 
 
 def cards(claims: Sequence[Card]) -> list[Markup]:
-    """Return a card for each claim, with all configurations of one mechanism that share it."""
+    """Return a card for each guarantee, with all configurations of a mechanism that share it."""
     groups: dict[tuple[str, str, str, str, str], list[Card]] = {}
     for card in claims:
         name = card.spec.partition("(")[0]
@@ -257,10 +257,10 @@ def examples(samples: Sequence[Example], words: Vocabulary) -> list[Markup]:
 
 
 def changed(subject: str, release: str) -> list[tuple[str, bool]]:
-    """Return the words of a release, each with whether it differs from the original's.
+    """Return the words of a release, each with whether it differs from the original.
 
-    Words are compared by place where both texts have as many, else along their longest common
-    sequence; case does not count.
+    Words are compared by position if both texts have as many, else along their longest common
+    subsequence. Case is ignored.
 
     >>> changed("heart attack signs", "Heart attempt signs")
     [('Heart', False), ('attempt', True), ('signs', False)]
