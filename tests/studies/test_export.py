@@ -122,5 +122,5 @@ def test_how_figures_were_made_comes_back(tmp_path: Path) -> None:
     assert read_facts(tmp_path / "older") == Facts()
     for wrong in ("", "{}", "[]", '{"claims": [1], "notes": []}', "[" * 10_000):
         path.write_text(wrong)
-        with pytest.raises(InputError, match="does not say how figures were made"):
+        with pytest.raises(InputError, match="Cannot read the facts"):
             read_facts(tmp_path)

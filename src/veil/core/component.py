@@ -116,8 +116,8 @@ def no_parameter(cls: type[Component], name: str) -> str:
 
 
 def _sentence(cls: type[Component], details: list[ErrorDetails]) -> str:
-    """Render the most telling pydantic error in one sentence: a misspelt name comes first."""
-    detail = min(details, key=lambda each: each["type"] != "extra_forbidden")
+    """Return the message for the most helpful pydantic error: a misspelt name comes first."""
+    detail = min(details, key=lambda error: error["type"] != "extra_forbidden")
     field = ".".join(str(part) for part in detail["loc"])
     names = ", ".join(cls.model_fields)
     if detail["type"] == "missing":

@@ -216,8 +216,8 @@ def cautions(rows: Sequence[Row], scores: Sequence[Score]) -> Iterator[str]:
             names += [row.attacker] if row.kind in ("risk", "recovery") else []
     if tried and not any(tried.values()):
         yield (
-            "No attack was tried: the report shows only utility, and nothing about what an attacker"
-            " could infer."
+            "No attack was tried: the report shows only utility, and nothing about what could be"
+            " inferred."
         )
         return
     spared: dict[tuple[str, ...], list[str]] = {}
@@ -227,15 +227,15 @@ def cautions(rows: Sequence[Row], scores: Sequence[Score]) -> Iterator[str]:
             spared.setdefault(informed, []).append(name)
     for informed, names in spared.items():
         yield (
-            f"{', '.join(informed)}, made to attack {', '.join(names)}, did not run. The risk of"
-            " these mechanisms may look lower only for that reason."
+            f"Attacks that know the mechanism were not tried on {', '.join(names)}:"
+            f" {', '.join(informed)}. The risk may look lower only for that reason."
         )
     flat = dict.fromkeys(score.curve for score in scores if _is_short(rows, score))
     if flat:
         yield (
-            f"The QuIPU score of {', '.join(flat)} is near 0 because its points are close together,"
-            " not because they are worse than others. Compare the utility at a risk that you"
-            " accept, as 'veil choose' does."
+            f"The QuIPU score of {', '.join(flat)} is near 0 because its points are close"
+            " together, not because they are worse than others. Compare the utility at a risk that"
+            " you accept, as 'veil choose' does."
         )
 
 

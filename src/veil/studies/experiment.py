@@ -76,7 +76,7 @@ class Vocabulary:
     subject, subjects
         Noun for the privacy unit, singular and plural: "household", "households".
     size
-        Noun for the releases of a subject: "releases", "variants".
+        Noun for the releases of a subject, such as "releases".
     plain
         Noun for the unprotected data: "true places", "exact answers".
     utility, risks

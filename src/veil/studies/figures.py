@@ -258,7 +258,7 @@ def _gaps(cell: Cell, step: Step, result: Result) -> Iterator[str]:
 
 
 def _by_subject(figure: Figure, values: Floats, n: int) -> Floats:
-    """Return the mean of the values of each subject (n,), nan where there is none."""
+    """Return the mean of the values of each subject (n,), nan if there are none."""
     if figure.subjects is None:
         return values
     gained = np.bincount(figure.subjects, values, minlength=n)

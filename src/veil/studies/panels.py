@@ -320,7 +320,7 @@ def _behind(best: _Line, line: _Line, score: Score) -> Score:
 
 
 def compared(rows: Sequence[Row], samples: Mapping[Row, Floats]) -> tuple[Row, ...]:
-    """Return rows in which each utility has its p-value against no protection, if that is known.
+    """Return rows in which each utility has its p-value against no protection, if known.
 
     The test is a paired randomisation test: the signs of the differences by subject are random.
     """

@@ -157,7 +157,7 @@ class _Run:
         return set()
 
     def _fill(self, pool: Executor, under_way: dict[Future[Result], Step], room: int) -> bool:
-        """Submit steps until `room` are under way; return whether the pool still accepts them."""
+        """Submit steps up to a limit; return whether the pool still accepts them."""
         while self.ready and len(under_way) < room:
             step = self.ready[0]
             try:

@@ -165,13 +165,12 @@ def parametrize_with_checks(
     components
         Components, or classes, which are built from the examples of their parameters.
     registries
-        Registries of which every component is checked, also those of plugins. Without arguments
-        these are the registries of all domains.
+        Registries whose components are all checked, including plugins. By default, the registries
+        of all domains.
 
     Notes
     -----
-    A component that needs a library, a file or a service that is not there is skipped, with the
-    reason.
+    A component that needs a missing library, file or service is skipped with the reason.
 
     Examples
     --------
@@ -198,13 +197,13 @@ def parametrize_with_checks(
 
 
 def _label(component: Component) -> str:
-    """Return a name of a component that tells domains apart, such as places.donut."""
+    """Return the name of a component with its domain, such as places.donut."""
     package = type(component).__module__.partition("veil.")[2].partition(".")[0]
     return f"{package}.{component.name}".lstrip(".")
 
 
 def _skipping(check: Check) -> Check:
-    """Skip the test if something that the component needs is not there."""
+    """Return the check, which skips the test if something that the component needs is missing."""
 
     @wraps(check)
     def wrapped(component: Any) -> None:  # noqa: ANN401

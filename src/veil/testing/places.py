@@ -30,7 +30,7 @@ N, USERS = 160, 4
 
 
 def town() -> Points:
-    """Return the fixes of four users, each around a home of their own, by day and by night."""
+    """Return the fixes of four users, each around a different home, by day and by night."""
     rng = np.random.default_rng(0)
     homes = np.repeat(rng.uniform(-3_000, 3_000, (USERS, 2)), N // USERS, axis=0)
     return Points(
@@ -109,7 +109,7 @@ def _attack(attack: Part, original: Points, released: Points) -> Any:  # noqa: A
 
 
 class _Scored:
-    """The share of points found, whatever an outcome of places calls it."""
+    """The success of an outcome of places, under the names that the checks use."""
 
     def __init__(self, outcome: Any) -> None:  # noqa: ANN401
         self.risk = _risk(outcome)

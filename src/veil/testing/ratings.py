@@ -187,7 +187,7 @@ def _attack(attack: Part, original: Ratings, released: Any) -> Any:  # noqa: ANN
     return ratings.attack(released, original, attack, SEED, people=_columns())
 
 
-TRAINED = (  # what attacks train themselves, and what tells them nothing ("" if there is none)
+TRAINED = (  # recommenders that attacks train, and one that reveals nothing ("" if none exists)
     ("itemknn(k=5)", ""),
     ("als(factors=8)", "dppopularity(epsilon=0.01)"),
     ("als(factors=8)", "federated"),

@@ -37,16 +37,16 @@ def marks(words: Vocabulary) -> str:
 def unscored(measures: list[str]) -> str:
     """Return which measures have no score, and why."""
     return (
-        f" {', '.join(measures)} has no score: it cannot reach 1, so its scale differs from that of"
-        " utility."
+        f" {', '.join(measures)} has no score: it cannot reach 1, so its scale differs from that"
+        " of utility."
     )
 
 
 def recovery(words: Vocabulary) -> str:
     """Return how to read the curves of recovery."""
     return (
-        f"Many {words.size} of one {words.subject} average the noise away. The lines show the share"
-        f" that an attacker restores with the first guess, by the number of {words.size}."
+        f"Many {words.size} of one {words.subject} average the noise away. The lines show the"
+        f" share that an attacker restores with the first guess, by the number of {words.size}."
         f" Releasing a {words.subject} again with fresh noise adds to that number; the same"
         f" {words.size} again reveal nothing new. The axis is logarithmic."
     )

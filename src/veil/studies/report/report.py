@@ -108,7 +108,7 @@ def _point(row: Row, words: Vocabulary, *, label: bool) -> Point:
 
 
 MAX_RISK = 0.05
-_ABLE = ("active", "motivated", "lazy", "persistent")  # order in which a bound is tried
+_ABLE = ("active", "motivated", "lazy", "persistent")  # first one with a risk is used
 
 
 def summary(
@@ -333,9 +333,9 @@ def _marks(words: Vocabulary) -> Markup:
 
 def _claims(words: Vocabulary) -> str:
     return (
-        "A guarantee bounds what one unit of one release reveals about the original, no matter what"
-        f" the attacker knows. The costs of several units and {words.size} add up. Guarantees are"
-        " proved; the planes above are measured."
+        "A guarantee bounds what one unit of one release reveals about the original, no matter"
+        f" what the attacker knows. The costs of several units and {words.size} add up. Guarantees"
+        " are proved; the planes above are measured."
     )
 
 
