@@ -1,4 +1,4 @@
-"""Print the name of a failed test at once, not at the end of the run; also with several workers."""
+"""Print the name of a failed test at once, not at the end of the run, even with workers."""
 
 import pytest
 

@@ -63,8 +63,8 @@ def test_what_is_not_certified_is_marked_and_has_a_code_of_its_own(
     assert result.out.startswith("Not certified: cmp(epsilon=1.0) with 5 variants")
     assert "risk 0.000 by inference, at most 0.089 with 97.5 % confidence (n = 40)" in result.out
     assert result.err == (
-        "veil: No configuration is certified to keep the active attacker's risk at or below 0.05: the"
-        " study is too small: it has 40 queries, and at least 72 are needed even if none is"
+        "veil: No configuration is certified to keep the active attacker's risk at or below 0.05:"
+        " the study is too small: it has 40 queries, and at least 72 are needed even if none is"
         " guessed.\n"
     )
     as_json = veil("choose", "--max-risk", "0.05", "--results", report, "--json")
@@ -103,7 +103,7 @@ def test_what_cannot_be_is_one_sentence(veil: Veil, report: Path) -> None:
     assert "no risk was measured" in refused("--max-risk", "0.1")
     several = tuple(replace(one, data="d") for one in ROWS)
     write_csv(Results("c", ROWS + several), report / "results.csv")
-    assert "several of collection: c, d" in refused("--max-risk", "0.1")
+    assert "several values of collection. Choose one: c, d" in refused("--max-risk", "0.1")
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,8 @@ def test_two_words_are_told_apart_no_better_than_proved(veil: Veil, vectors: str
     options = ("--epsilon", 5, "--vectors", vectors, "cat", "DOG")
     result = veil("explain", "santext", *options)
     found = re.search(
-        r"distinguishing cat from dog: worst log-ratio ([\d.]+) \(output '(.+)'\); proved bound ([\d.]+)",
+        r"distinguishing cat from dog: worst log-ratio ([\d.]+) \(output '(.+)'\);"
+        r" proved bound ([\d.]+)",
         result.out,
     )
     assert found is not None

@@ -99,4 +99,4 @@ def test_maps_that_are_missing_damaged_or_of_another_run(
     both = (*words[:-1], new, "--redact", "patterns", "--pseudonyms", new)
     assert "overwrite the map" in veil(*both).refused()
     assert not new.exists()
-    assert "add it" in veil(*words, "--pseudonyms", other).refused()
+    assert "Add --redact" in veil(*words, "--pseudonyms", other).refused()

@@ -77,7 +77,7 @@ def test_a_hint_fits_how_veil_was_installed(
     (tmp_path / "v.whl").touch()
     text = None if note is None else note.replace("FOLDER", str(tmp_path))
     distribution = SimpleNamespace(read_text=lambda _: text)
-    monkeypatch.setattr("veil.core.errors.distribution", lambda _: distribution)
+    monkeypatch.setattr("importlib.metadata.distribution", lambda _: distribution)
     install_hint.cache_clear()
     try:
         told = str(MissingExtraError("It needs x: pip install 'veil[search]'."))
@@ -90,7 +90,7 @@ def test_a_hint_of_a_veil_that_was_not_installed(monkeypatch: pytest.MonkeyPatch
     def missing(name: str) -> None:
         raise PackageNotFoundError(name)
 
-    monkeypatch.setattr("veil.core.errors.distribution", missing)
+    monkeypatch.setattr("importlib.metadata.distribution", missing)
     install_hint.cache_clear()
     assert install_hint("search,web") == "pip install 'veil[search,web]'"
     install_hint.cache_clear()
